@@ -1,0 +1,87 @@
+// How every figure is measured: the floor and the subject in turn (A B A B …) in one process, after a warm-up; the
+// figure is the median of the per-round ratios, with its quartiles. Operations below 20 us are timed in batches.
+
+/** An operation to time. It may keep state between calls. */
+type Operation = () => unknown;
+
+/** One side of a row: what it does, and how many times it is done for one measurement. */
+export interface Side {
+  name: string;
+  run: Operation;
+}
+
+/** One row of the table. */
+export interface Row {
+  what: string;
+  subject: string;
+  against: string;
+  /** Of one operation, in microseconds: medians over the rounds. */
+  subjectUs: number;
+  againstUs: number;
+  /** Subject by floor, round by round: median and quartiles. */
+  ratio: Quartiles;
+  /** Subject less floor, in microseconds, round by round. */
+  differenceUs: Quartiles;
+  /** What was to be reached, in words, and whether it was; absent for a row that only informs. */
+  reach?: { bound: string; reached: boolean };
+}
+
+export interface Quartiles {
+  q1: number;
+  median: number;
+  q3: number;
+}
+
+export interface CompareOptions {
+  rounds?: number;
+  /** Operations a measurement. Default 1,000. */
+  batch?: number;
+  /** Rounds that are thrown away first: the compiler needs tens of thousands of calls. Default 30. */
+  warmUp?: number;
+}
+
+/** Measures subject and floor in turn. */
+export async function compare(what: string, subject: Side, floor: Side, options: CompareOptions = {}): Promise<Row> {
+  const { rounds = 25, batch = 1_000, warmUp = 30 } = options;
+  const ratios: number[] = [];
+  const differences: number[] = [];
+  const subjectTimes: number[] = [];
+  const floorTimes: number[] = [];
+  for (let round = -warmUp; round < rounds; round++) {
+    const floorUs = await timeOne(floor.run, batch);
+    const subjectUs = await timeOne(subject.run, batch);
+    if (round < 0) continue;
+    ratios.push(subjectUs / floorUs);
+    differences.push(subjectUs - floorUs);
+    subjectTimes.push(subjectUs);
+    floorTimes.push(floorUs);
+  }
+  return {
+    what,
+    subject: subject.name,
+    against: floor.name,
+    subjectUs: quartiles(subjectTimes).median,
+    againstUs: quartiles(floorTimes).median,
+    ratio: quartiles(ratios),
+    differenceUs: quartiles(differences),
+  };
+}
+
+/** Microseconds of one operation, from a batch of them one after the other. */
+async function timeOne(run: Operation, batch: number): Promise<number> {
+  const started = performance.now();
+  for (let i = 0; i < batch; i++) await run();
+  return ((performance.now() - started) * 1_000) / batch;
+}
+
+export function quartiles(values: readonly number[]): Quartiles {
+  const sorted = values.toSorted((a, b) => a - b);
+  const at = (part: number): number => sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))] ?? NaN;
+  return { q1: at(0.25), median: at(0.5), q3: at(0.75) };
+}
+
+/** The row with its verdict: `value` must not be over (or, for `'>='`, under) the bound. */
+export function reach(row: Row, value: number, relation: '<=' | '>=', bound: number, unit: string): Row {
+  const reached = relation === '<=' ? value <= bound : value >= bound;
+  return { ...row, reach: { bound: `${relation} ${bound} ${unit}`, reached } };
+}

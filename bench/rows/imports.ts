@@ -1,0 +1,78 @@
+// What an import costs a process: (import - empty module) against `node -e 0`, each a whole process.
+
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { spawnChild } from '@toolwright/core/process';
+import { quartiles, type Row } from '../method.js';
+
+const ROUNDS = 21;
+const WARM_UP = 3;
+const DIST = fileURLToPath(new URL('../../packages/core/dist/', import.meta.url));
+const ENTRIES: [name: string, file: string, bound: number | undefined][] = [
+  ['@toolwright/core', 'index.js', 0.5],
+  ['@toolwright/core/servers', 'servers/index.js', 1],
+  ['@toolwright/core/testing', 'testing/index.js', undefined],
+];
+
+export async function importRows(): Promise<Row[]> {
+  const directory = await mkdtemp(join(tmpdir(), `toolwright-${process.pid}-bench-`));
+  try {
+    const empty = await moduleOf(directory, 'empty.mjs', '');
+    const rows: Row[] = [];
+    for (const [name, file, bound] of ENTRIES) {
+      const subject = await moduleOf(
+        directory,
+        `${file.replaceAll('/', '-')}.mjs`,
+        `import ${JSON.stringify(pathToFileURL(join(DIST, file)).href)};\n`,
+      );
+      rows.push(await measure(name, subject, empty, bound));
+    }
+    return rows;
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+}
+
+async function measure(name: string, subject: string, empty: string, bound: number | undefined): Promise<Row> {
+  const ratios: number[] = [];
+  const extras: number[] = [];
+  const floors: number[] = [];
+  for (let round = -WARM_UP; round < ROUNDS; round++) {
+    const bare = await timeProcess(['-e', '0']);
+    const nothing = await timeProcess([empty]);
+    const imported = await timeProcess([subject]);
+    if (round < 0) continue;
+    ratios.push((imported - nothing) / bare);
+    extras.push(imported - nothing);
+    floors.push(bare);
+  }
+  const ratio = quartiles(ratios);
+  return {
+    what: 'import, less an empty module',
+    subject: `import '${name}'`,
+    against: 'node -e 0',
+    subjectUs: quartiles(extras).median,
+    againstUs: quartiles(floors).median,
+    ratio,
+    differenceUs: quartiles(extras),
+    ...(bound !== undefined && { reach: { bound: `<= ${bound} x`, reached: ratio.median <= bound } }),
+  };
+}
+
+async function moduleOf(directory: string, name: string, source: string): Promise<string> {
+  const path = join(directory, name);
+  await writeFile(path, source);
+  return path;
+}
+
+async function timeProcess(args: string[]): Promise<number> {
+  const started = performance.now();
+  const child = spawnChild({ command: process.execPath, args, cwd: tmpdir(), stdin: 'ignore' });
+  child.stdout.resume();
+  const { code } = await child.exited;
+  const us = (performance.now() - started) * 1_000;
+  if (code !== 0) throw new Error(`node ${args.join(' ')} ended with ${code}: ${child.stderrTail()}`);
+  return us;
+}

@@ -1,0 +1,35 @@
+// npm run bench [-- ROWS…]: measures the built packages, prints a table and writes bench/results.json.
+
+import { writeFile } from 'node:fs/promises';
+import { arch, cpus, platform } from 'node:os';
+import type { Row } from './method.js';
+import { callRows } from './rows/calls.js';
+import { importRows } from './rows/imports.js';
+import { listingRows } from './rows/listing.js';
+
+const GROUPS: Record<string, () => Promise<Row[]>> = { calls: callRows, listing: listingRows, imports: importRows };
+
+const wanted = process.argv.slice(2);
+const unknown = wanted.filter((name) => !(name in GROUPS));
+if (unknown.length > 0)
+  throw new Error(`No rows are called ${unknown.join(', ')}; there are ${Object.keys(GROUPS).join(', ')}.`);
+
+const rows: Row[] = [];
+for (const [name, measure] of Object.entries(GROUPS)) {
+  if (wanted.length === 0 || wanted.includes(name)) rows.push(...(await measure()));
+}
+
+const time = (us: number): string => (Math.abs(us) >= 1_000 ? `${(us / 1_000).toFixed(2)} ms` : `${us.toFixed(2)} us`);
+const table = rows.map((row) => ({
+  what: row.what,
+  subject: row.subject,
+  p50: time(row.subjectUs),
+  against: row.against,
+  'its p50': time(row.againstUs),
+  'ratio (quartiles)': `${row.ratio.median.toFixed(2)} (${row.ratio.q1.toFixed(2)} to ${row.ratio.q3.toFixed(2)})`,
+  more: time(row.differenceUs.median),
+  reach: row.reach ? `${row.reach.bound}: ${row.reach.reached ? 'yes' : 'NO'}` : '',
+}));
+console.table(table);
+const machine = { node: process.version, platform: `${platform()} ${arch()}`, cores: cpus().length };
+await writeFile(new URL('results.json', import.meta.url), `${JSON.stringify({ machine, rows }, null, 2)}\n`);

@@ -1,0 +1,112 @@
+// Typed lint rules, and the import directions of the house: gateway -> runtime -> core; a server imports authoring
+// modules only; one folder starts processes.
+import tseslint from 'typescript-eslint';
+
+/** Each way to reach node:child_process that is not an import declaration. */
+const NO_CHILD_PROCESS_BY_OTHER_MEANS = [
+  {
+    selector: 'ImportExpression[source.value=/^(node:)?child_process$/]',
+    message: 'Start processes with spawnChild of src/process.',
+  },
+  {
+    selector: "CallExpression[callee.name='require'][arguments.0.value=/child_process/]",
+    message: 'Start processes with spawnChild of src/process.',
+  },
+  { selector: "CallExpression[callee.property.name='getBuiltinModule']", message: 'Import the module instead.' },
+  {
+    selector: "CallExpression[callee.name='createRequire']",
+    message: 'Import the module instead; this library is ESM.',
+  },
+];
+const CHILD_PROCESS = {
+  group: ['node:child_process', 'child_process'],
+  message: 'Start processes with spawnChild of src/process.',
+  allowTypeImports: true,
+};
+
+/** Replaces the restrictions of a folder: flat config keeps the last rule only. */
+const restrict = (files, patterns, { ignores = [], childProcess = false } = {}) => ({
+  files,
+  ignores,
+  rules: {
+    '@typescript-eslint/no-restricted-imports': [
+      'error',
+      { patterns: childProcess ? patterns : [CHILD_PROCESS, ...patterns] },
+    ],
+    'no-restricted-syntax': ['error', ...(childProcess ? [] : NO_CHILD_PROCESS_BY_OTHER_MEANS)],
+  },
+});
+
+const OUTER = {
+  group: ['@toolwright/runtime', '@toolwright/runtime/*', '@toolwright/gateway', '@toolwright/gateway/*'],
+  message: 'Imports run gateway -> runtime -> core.',
+};
+const GATEWAY = {
+  group: ['@toolwright/gateway', '@toolwright/gateway/*'],
+  message: 'Imports run gateway -> runtime -> core.',
+};
+const SIDEWAYS = { group: ['**/packages/*/src/**', '**/dist/**'], message: 'Import another package by its name.' };
+const NOT_FOR_SERVERS = {
+  group: [
+    '**/hub/**',
+    '**/in-process-provider.js',
+    '**/mcp/**',
+    '**/adapters/**',
+    '**/testing/**',
+    '../../index.js',
+    '../index.js',
+  ],
+  message: 'A tool server imports authoring modules only, never a provider or the hub.',
+};
+const OTHER_SERVERS = {
+  regex: '^\\.\\./(filesystem|bash|git|memory|diagnostics|agent)/',
+  message: 'A tool server never imports another.',
+};
+
+export default tseslint.config(
+  { ignores: ['**/dist/**', '**/node_modules/**', 'coverage/**', 'docs/api/**', 'packages/*/test/**/fixtures/**'] },
+  ...tseslint.configs.recommendedTypeChecked,
+  {
+    languageOptions: {
+      parserOptions: { projectService: { allowDefaultProject: ['*.js'] }, tsconfigRootDir: import.meta.dirname },
+    },
+    rules: {
+      '@typescript-eslint/no-floating-promises': 'error',
+      '@typescript-eslint/no-misused-promises': ['error', { checksVoidReturn: { arguments: false } }],
+      '@typescript-eslint/only-throw-error': 'error',
+      '@typescript-eslint/prefer-promise-reject-errors': 'off', // errors are rejected as they were caught, `unknown`
+      '@typescript-eslint/require-await': 'off', // an async function may be async for its contract
+      '@typescript-eslint/consistent-type-imports': ['error', { fixStyle: 'inline-type-imports' }],
+      '@typescript-eslint/no-unused-vars': [
+        'error',
+        { argsIgnorePattern: '^_', varsIgnorePattern: '^_', ignoreRestSiblings: true },
+      ],
+      '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true, allowBoolean: true }],
+      'no-empty': ['error', { allowEmptyCatch: false }],
+      eqeqeq: ['error', 'always'],
+    },
+  },
+  { files: ['packages/*/src/**'], rules: { 'no-console': 'error', 'no-process-exit': 'off' } },
+  restrict(['packages/core/src/**'], [OUTER, SIDEWAYS], {
+    ignores: ['packages/core/src/process/**', 'packages/core/src/servers/**'],
+  }),
+  restrict(['packages/core/src/servers/**'], [OUTER, SIDEWAYS, NOT_FOR_SERVERS]),
+  restrict(['packages/core/src/servers/*/**'], [OUTER, SIDEWAYS, NOT_FOR_SERVERS, OTHER_SERVERS]),
+  restrict(['packages/core/src/process/**'], [OUTER, SIDEWAYS], { childProcess: true }),
+  restrict(['packages/runtime/src/**'], [GATEWAY, SIDEWAYS]),
+  restrict(['packages/gateway/src/**'], [SIDEWAYS]),
+  { files: ['**/*.js', '**/*.mjs'], ...tseslint.configs.disableTypeChecked },
+  {
+    files: ['packages/*/test/**', 'bench/**', 'examples/**'],
+    rules: {
+      '@typescript-eslint/only-throw-error': 'off', // tests throw what a tool might
+      '@typescript-eslint/no-non-null-assertion': 'off',
+      '@typescript-eslint/no-unsafe-assignment': 'off',
+      '@typescript-eslint/no-unsafe-member-access': 'off',
+      '@typescript-eslint/no-unsafe-return': 'off',
+      '@typescript-eslint/no-unsafe-call': 'off',
+      '@typescript-eslint/no-unsafe-argument': 'off',
+      '@typescript-eslint/unbound-method': 'off',
+    },
+  },
+);

@@ -1,0 +1,60 @@
+// A small agent engine: the loop that every engine has. It shows the model the tools, runs the calls that the model
+// asks for, and gives the results back, until the model has no more to ask.
+
+import {
+  processDirectives,
+  type JsonObject,
+  type ToolDefinition,
+  type ToolHub,
+  type ToolResult,
+} from '@toolwright/core';
+import type { DiskCheck } from './disk-check.js';
+import type { Screen } from './screen.js';
+
+/** What a model says in one turn: words, and the call that it wants. */
+export interface Turn {
+  say: string;
+  call: { name: string; args: JsonObject };
+}
+
+/** A model: given the tools, it yields turns and receives the result of each. */
+export type Model = (tools: readonly ToolDefinition[]) => Generator<Turn, string, ToolResult>;
+
+/** What the run came to. */
+export interface Summary {
+  /** The model's last words. */
+  answer: string;
+  finished: boolean;
+  calls: number;
+  /** Calls that were answered with an error, by code. */
+  refusals: Map<string, number>;
+  toolMs: number;
+}
+
+const MAX_TURNS = 30;
+
+export async function runAgent(
+  hub: ToolHub,
+  model: Model,
+  { screen, check }: { screen: Screen; check: DiskCheck },
+): Promise<Summary> {
+  const tools = await hub.listTools();
+  screen.tools(tools);
+  const summary: Summary = { answer: '', finished: false, calls: 0, refusals: new Map(), toolMs: 0 };
+  const turns = model(tools);
+  let turn = turns.next();
+  while (!turn.done && summary.calls < MAX_TURNS) {
+    const { say, call } = turn.value;
+    screen.call(say, call);
+    const result = await hub.callTool(call.name, call.args, { sessionId: 'demo' });
+    summary.calls++;
+    summary.toolMs += result.durationMs;
+    if (result.error) summary.refusals.set(result.error.code, (summary.refusals.get(result.error.code) ?? 0) + 1);
+    screen.result(result, await check.compare(call, result));
+    const { stopProcessing } = await processDirectives(result.directives);
+    if (stopProcessing) break;
+    turn = turns.next(result);
+  }
+  if (turn.done) Object.assign(summary, { answer: turn.value, finished: true });
+  return summary;
+}

@@ -1,0 +1,109 @@
+// Holds every answer against the bytes on disk, read without any tool. A demo that cannot fail would show nothing.
+
+import { readFile, readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { textOf, type JsonObject, type ToolResult } from '@toolwright/core';
+
+interface Edit {
+  old_string: string;
+  new_string: string;
+  replace_all?: boolean;
+}
+
+export class DiskCheck {
+  /** Every answer that was not what the disk holds. */
+  readonly differences: string[] = [];
+  readonly #projectDir: string;
+  /** What each file should hold now: as first seen, with the edits that were answered as done. */
+  readonly #expected = new Map<string, string>();
+
+  constructor(projectDir: string) {
+    this.#projectDir = projectDir;
+  }
+
+  /** What was compared, in words; undefined where there was nothing to compare. */
+  async compare({ name, args }: { name: string; args: JsonObject }, result: ToolResult): Promise<string | undefined> {
+    const path = typeof args.path === 'string' ? args.path : '.';
+    const found = await this.#compare(name, path, args, result);
+    if (found?.differs) this.differences.push(`${name} ${path}: ${found.what}`);
+    return found && `${found.differs ? 'DIFFERS from' : 'agrees with'} the disk: ${found.what}`;
+  }
+
+  async #compare(
+    name: string,
+    path: string,
+    args: JsonObject,
+    result: ToolResult,
+  ): Promise<{ what: string; differs: boolean } | undefined> {
+    if (path.startsWith('..')) return { what: 'nothing outside is answered', differs: !result.isError };
+    if (result.isError) return this.#expected.has(path) ? this.#unchanged(path) : undefined;
+    const rows = result.structuredContent ?? {};
+    switch (name) {
+      case 'filesystem.list_directory': {
+        const listed = (rows.entries as { path: string }[]).map((entry) => entry.path).toSorted();
+        const real = (await readdir(join(this.#projectDir, path))).toSorted();
+        return { what: `${listed.length} entries`, differs: listed.join('\0') !== real.join('\0') };
+      }
+      case 'filesystem.glob': {
+        const files = rows.files as string[];
+        const exist = await Promise.all(files.map((file) => stat(join(this.#projectDir, file)).then((found) => found.isFile(), () => false))); // prettier-ignore
+        return { what: `${files.length} files exist`, differs: exist.includes(false) };
+      }
+      case 'filesystem.grep': {
+        const matches = (rows.matches as { line: number; text: string }[]).map(
+          ({ line, text }) => `${line}:${text.trimEnd()}`,
+        );
+        const real = await this.#linesThatMatch(path, args);
+        return { what: `${matches.length} lines`, differs: matches.join('\n') !== real.join('\n') };
+      }
+      case 'filesystem.read_file': {
+        const lines = await this.#lines(path);
+        const shown = lines.slice(Number(rows.start_line) - 1, Number(rows.end_line)).join('\n');
+        this.#expected.set(path, await this.#read(path));
+        return {
+          what: `lines ${String(rows.start_line)} to ${String(rows.end_line)}`,
+          differs: !textOf(result).replaceAll('\r\n', '\n').includes(shown.slice(0, 1_500)),
+        };
+      }
+      case 'filesystem.write_file':
+        this.#expected.set(path, String(args.content));
+        return this.#unchanged(path);
+      case 'filesystem.edit_file': {
+        let content = this.#expected.get(path) ?? '';
+        for (const { old_string, new_string, replace_all } of args.edits as Edit[]) {
+          content = replace_all
+            ? content.replaceAll(old_string, () => new_string)
+            : content.replace(old_string, () => new_string);
+        }
+        this.#expected.set(path, content);
+        return this.#unchanged(path);
+      }
+      default:
+        return undefined;
+    }
+  }
+
+  /** What a search of one file should give, found in another way. */
+  async #linesThatMatch(path: string, { pattern, literal, limit }: JsonObject): Promise<string[]> {
+    const content = await this.#read(path);
+    if (content.includes('\0')) return []; // no text
+    const source = String(pattern);
+    const expression = new RegExp(literal ? source.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&') : source);
+    const lines = await this.#lines(path);
+    const found = lines.flatMap((line, index) => (expression.test(line) ? [`${index + 1}:${line.trimEnd()}`] : []));
+    return found.slice(0, typeof limit === 'number' ? limit : 100);
+  }
+
+  async #unchanged(path: string): Promise<{ what: string; differs: boolean }> {
+    const bytes = Buffer.byteLength(this.#expected.get(path) ?? '');
+    return { what: `all ${bytes} bytes of ${path}`, differs: (await this.#read(path)) !== this.#expected.get(path) };
+  }
+
+  async #lines(path: string): Promise<string[]> {
+    return (await this.#read(path)).replace(/^\ufeff/, '').split(/\r?\n/);
+  }
+
+  async #read(path: string): Promise<string> {
+    return readFile(join(this.#projectDir, path), 'utf8');
+  }
+}

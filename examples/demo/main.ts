@@ -1,0 +1,57 @@
+// The demo: a small agent engine works on a copy of a real project, through one hub, and is checked against the disk.
+//   npm run demo [-- DIR] [--yes]
+
+import { resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { InProcessToolProvider, ToolError, ToolHub } from '@toolwright/core';
+import { runAgent } from './agent.js';
+import { askOnTerminal, approveAndSaySo } from './approval.js';
+import { DiskCheck } from './disk-check.js';
+import { copyProject } from './project-copy.js';
+import { Screen } from './screen.js';
+import { scriptedModel } from './scripted-model.js';
+
+const { positionals, values } = parseArgs({
+  allowPositionals: true,
+  options: { yes: { type: 'boolean', default: false } },
+});
+const source = resolve(positionals[0] ?? '.');
+const screen = new Screen(process.stdout);
+
+try {
+  process.exitCode = await main();
+} catch (error) {
+  screen.failed(ToolError.from(error));
+  process.exitCode = 1;
+}
+
+async function main(): Promise<number> {
+  await using project = await copyProject(source);
+  screen.title('Toolwright demo');
+  screen.note(`The model is a scripted one: it decides from what the tools answer, and no network is used.`);
+  screen.note(
+    `Project: a copy of ${source} (${project.files} files, ${Math.ceil(project.bytes / 1024)} KiB). The original is not touched.`,
+  );
+  if (project.leftOut > 0) screen.note(`${project.leftOut} files were left out: the copy stops at 50 MB.`);
+
+  const interactive = process.stdin.isTTY && process.stdout.isTTY && !values.yes;
+  await using hub = new ToolHub({
+    providers: [InProcessToolProvider.forProject(project.projectDir, { name: 'project' })],
+    policy: {
+      default: 'ask',
+      rules: ['read_file', 'list_directory', 'glob', 'grep'].map((tool) => ({
+        tool: `filesystem.${tool}`,
+        action: 'allow',
+      })),
+      approve: interactive
+        ? (request, { signal }) => askOnTerminal(screen, request, signal)
+        : (request) => approveAndSaySo(screen, request),
+    },
+    onDecision: ({ decision, by }) => screen.decision(decision, by),
+  });
+
+  const check = new DiskCheck(project.projectDir);
+  const summary = await runAgent(hub, scriptedModel(), { screen, check });
+  screen.summary(summary, hub.status(), check.differences);
+  return check.differences.length === 0 && summary.finished ? 0 : 1;
+}

@@ -1,0 +1,48 @@
+// Tools of your own: arguments and output from a schema, state from the server, progress and cancellation.
+
+import assert from 'node:assert/strict';
+
+// #region example
+import { callTyped, defineServer, defineTool, InProcessToolProvider, type ToolContext } from '@toolwright/core';
+import { z } from 'zod';
+
+interface Notes {
+  texts: string[];
+}
+
+const addNote = defineTool({
+  name: 'add_note',
+  description: 'Keep a note.',
+  input: z.object({ text: z.string().min(1), times: z.number().int().default(1) }),
+  output: z.object({ count: z.number() }),
+  annotations: { destructiveHint: false, openWorldHint: false },
+  permissionPattern: ({ text }) => text, // what a policy judges; default: the tool's name
+  execute: async ({ text, times }, ctx: ToolContext<Notes>) => {
+    for (let time = 1; time <= times; time++) {
+      ctx.signal.throwIfAborted();
+      ctx.state.texts.push(text);
+      ctx.progress({ progress: time, total: times });
+    }
+    return { count: ctx.state.texts.length };
+  },
+});
+
+const notes = defineServer<Notes>({
+  name: 'notes',
+  version: '1.0.0',
+  tools: [addNote],
+  start: () => ({ texts: [] }),
+  stop: ({ texts }) => console.log(`kept ${texts.length} notes`),
+});
+await using provider = new InProcessToolProvider({ servers: [notes] });
+const { count } = await callTyped(provider, addNote, { text: 'buy milk', times: 3 });
+// #endregion
+
+assert.equal(count, 3);
+// #region repair
+const mended = await provider.callTool('notes.add_note', { text: 'a model wrote this', times: '2' });
+const refused = await provider.callTool('notes.add_note', { txt: 'oops' });
+// #endregion
+assert.deepEqual(mended.structuredContent, { count: 5 });
+assert.equal(refused.error?.code, 'INVALID_ARGUMENT');
+assert.match(refused.error?.message ?? '', /Did you mean "text"/);

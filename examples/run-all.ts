@@ -1,0 +1,30 @@
+// npm run examples: runs every example as a user would; the first that exits non-zero fails the run.
+
+import { readdir } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { spawnChild } from '@toolwright/core/process';
+
+const here = fileURLToPath(new URL('.', import.meta.url));
+const names = (await readdir(here, { withFileTypes: true }))
+  .filter((entry) => entry.isDirectory())
+  .map(({ name }) => name);
+let failures = 0;
+for (const name of names.toSorted()) {
+  const args = ['--import', 'tsx', `${here}${name}/main.ts`, ...(name === 'demo' ? ['--yes'] : [])];
+  const child = spawnChild({
+    command: process.execPath,
+    args,
+    cwd: fileURLToPath(new URL('..', import.meta.url)),
+    stdin: 'ignore',
+  });
+  let output = '';
+  child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  const { code, signal } = await child.exited;
+  console.log(`${code === 0 ? 'ok  ' : 'FAIL'} ${name}`);
+  if (code !== 0) {
+    failures++;
+    console.log(`${output}\n${child.stderrTail()}\nended with ${code ?? signal}`);
+  }
+}
+console.log(`${names.length - failures} passed, ${failures} failed`);
+process.exitCode = failures === 0 ? 0 : 1;

@@ -1,0 +1,26 @@
+// Testing a tool: no provider, no subprocess, nothing left behind.
+
+// #region example
+import assert from 'node:assert/strict';
+import { defineTool } from '@toolwright/core';
+import { createTestProject, expectNoLeaks, runTool } from '@toolwright/core/testing';
+import { createFilesystemServer } from '@toolwright/core/servers/filesystem';
+import { z } from 'zod';
+
+const shout = defineTool({
+  name: 'shout',
+  description: 'Say it louder.',
+  input: z.object({ text: z.string() }),
+  execute: ({ text }) => text.toUpperCase(),
+});
+
+await using _ = expectNoLeaks(); // fails when a child, timer, listener or temporary directory is left
+const result = await runTool(shout, { text: 'hello' });
+assert.deepEqual(result.content, [{ type: 'text', text: 'HELLO' }]);
+
+await using project = await createTestProject({ 'a.txt': 'one\r\ntwo\r\n' }, { git: true });
+const { tools } = createFilesystemServer({ projectDir: project.projectDir });
+const read = tools.find(({ name }) => name === 'read_file')!;
+const page = await runTool(read, { path: 'a.txt', offset: 2 });
+assert.equal(page.structuredContent?.eol, 'crlf');
+// #endregion

@@ -1,0 +1,290 @@
+// The life of one call: what ends it early (its signal, its deadline, a disconnect), said once, to all who listen.
+// Nothing is made before it is needed: no AbortController until somebody looks at the signal, no timer of its own.
+
+import { unwatchDeadline, watchDeadline, type Deadline } from './deadline.js';
+import { ToolError } from './errors.js';
+import { callSafely } from './listeners.js';
+import type { CallOptions, Progress } from './tool-provider.js';
+
+/** Progress renews a deadline up to this total. */
+export const MAX_TOTAL_TIMEOUT_MS = 10 * 60_000;
+
+const NO_OPTIONS: CallOptions = Object.freeze({});
+
+type EndListener = (error: ToolError) => void;
+
+/** One AbortSignal may be given to thousands of calls: they share one listener on it. */
+const followers = new WeakMap<AbortSignal, { scopes: Set<CallScope>; listener: () => void }>();
+
+let lastCall = 0;
+/** Not a secret, so that no import pays for the crypto module. */
+const callPrefix = Math.random().toString(36).slice(2, 10);
+
+/** A fresh call id, unique in this process and unlikely in another. */
+function nextCallId(): string {
+  return `${callPrefix}-${(++lastCall).toString(36)}`;
+}
+
+/**
+ * One call in one layer. To a layer of ours it is handed inward as it is, and that one's own scope follows it; to any
+ * other as {@link inward}, with a real AbortSignal.
+ */
+export class CallScope implements Deadline, CallOptions {
+  /** On the clock of `performance.now()`; a call has one start, whichever layers it passes. */
+  readonly startedAt: number;
+  /** For the next layer in: there is one deadline a call, and the outermost layer has it. */
+  readonly timeoutMs = Infinity;
+  readonly #given: CallOptions;
+  readonly #parent: CallScope | undefined;
+  #error: ToolError | undefined;
+  #closed = false;
+  #listeners: EndListener[] | undefined;
+  #controller: AbortController | undefined;
+  #callId: string | undefined;
+  #followed: AbortSignal | undefined;
+  #inward: CallOptions | undefined;
+  // The deadline: dueAt moves with progress and stands while paused.
+  dueAt = Infinity;
+  #deadlineMs = Infinity;
+  #lastDueAt = Infinity;
+  #pausedAt: number | undefined;
+
+  constructor(given?: CallOptions) {
+    // A JavaScript caller may pass anything; a call answers all the same.
+    const options = typeof given === 'object' && (given as unknown) !== null ? given : NO_OPTIONS;
+    this.#given = options;
+    const parent = options instanceof CallScope ? options : undefined;
+    this.#parent = parent;
+    this.startedAt = parent ? parent.startedAt : performance.now();
+    if (parent) {
+      if (parent.#error) this.#error = parent.#error;
+      else parent.onEnd(this.#follow);
+    } else {
+      this.#followSignal();
+    }
+  }
+
+  #followSignal(): void {
+    try {
+      const { signal } = this.#given;
+      if (!signal) return;
+      if (!isAbortSignal(signal)) this.#error = new ToolError('INVALID_ARGUMENT', 'signal must be an AbortSignal.');
+      else if (signal.aborted) this.#error = errorOfAbort(signal);
+      else followSignal((this.#followed = signal), this);
+    } catch (thrown) {
+      this.#error = ToolError.from(thrown, 'INVALID_ARGUMENT'); // an accessor of the caller's that throws
+    }
+  }
+
+  readonly #follow: EndListener = (error) => this.end(error);
+
+  /** Why the call ended before it was done, if it did. */
+  get error(): ToolError | undefined {
+    return this.#error;
+  }
+
+  get callId(): string {
+    return (this.#callId ??= this.#given.callId ?? this.#parent?.callId ?? nextCallId());
+  }
+
+  get sessionId(): string | undefined {
+    return this.#given.sessionId;
+  }
+
+  get meta(): CallOptions['meta'] {
+    return this.#given.meta;
+  }
+
+  /** Aborted, with the {@link ToolError} as its reason, when the call ends early. */
+  get signal(): AbortSignal {
+    if (!this.#controller) {
+      this.#controller = new AbortController();
+      if (this.#error) this.#controller.abort(this.#error);
+    }
+    return this.#controller.signal;
+  }
+
+  /** The options for a layer that is not ours: a plain object, whose spread by a wrapper keeps the signal. */
+  get inward(): CallOptions {
+    if (this.#inward) return this.#inward;
+    const { callId, sessionId, meta, timeoutMs, onProgress } = this;
+    const inward: CallOptions = { callId, sessionId, meta, timeoutMs, onProgress };
+    // Own, enumerable and lazy. A literal's accessor would cost more than the rest of the call.
+    Object.defineProperty(inward, 'signal', { enumerable: true, configurable: true, get: () => this.signal });
+    return (this.#inward = inward);
+  }
+
+  /**
+   * Sets the call's deadline, counted from its start. Calling it again moves the deadline.
+   *
+   * @param maxTotalTimeoutMs how far progress can renew it, counted from the start too; never less than `timeoutMs`
+   */
+  setDeadline(timeoutMs: number, maxTotalTimeoutMs: number = MAX_TOTAL_TIMEOUT_MS): void {
+    this.#deadlineMs = timeoutMs;
+    this.#lastDueAt = this.startedAt + Math.max(timeoutMs, maxTotalTimeoutMs);
+    this.dueAt = this.startedAt + timeoutMs;
+    if (this.#error || this.#closed || this.#pausedAt !== undefined) return;
+    if (timeoutMs === Infinity) unwatchDeadline(this);
+    else if (this.dueAt <= performance.now()) this.expire();
+    else watchDeadline(this);
+  }
+
+  /** Stops the clock, for as long as a person is asked. */
+  pause(): void {
+    if (this.#pausedAt !== undefined) return;
+    this.#pausedAt = performance.now();
+    unwatchDeadline(this);
+  }
+
+  resume(): void {
+    if (this.#pausedAt === undefined) return;
+    const stood = performance.now() - this.#pausedAt;
+    this.#pausedAt = undefined;
+    this.dueAt += stood;
+    this.#lastDueAt += stood;
+    if (this.dueAt !== Infinity && !this.#error && !this.#closed) watchDeadline(this);
+  }
+
+  /** {@link progress}, bound: it renews the deadline also where the caller does not listen. */
+  get onProgress(): (progress: Progress) => void {
+    return (progress) => this.progress(progress);
+  }
+
+  /** Passes progress to the caller, whose listener cannot break the call, and renews the deadline. */
+  progress(progress: Progress): void {
+    if (this.#error || this.#closed) return;
+    this.renew();
+    // The listener is the caller's; the call goes on without it.
+    callSafely(() => this.#given.onProgress?.(progress));
+  }
+
+  /** Moves the deadline of this call, and of those it stands in, as far as their totals allow. */
+  renew(): void {
+    if (this.dueAt !== Infinity && this.#pausedAt === undefined) {
+      this.dueAt = Math.min(performance.now() + this.#deadlineMs, this.#lastDueAt);
+    }
+    this.#parent?.renew();
+  }
+
+  expire(): void {
+    this.end(
+      new ToolError(
+        'TIMED_OUT',
+        `The call did not finish within ${Math.round(this.#deadlineMs)} ms; give it a longer timeoutMs, or ask for less.`,
+      ),
+    );
+  }
+
+  /** Registers the one who settles the call early. Told at once when it has ended already. */
+  onEnd(listener: EndListener): void {
+    if (this.#error) listener(this.#error);
+    else if (!this.#closed) (this.#listeners ??= []).push(listener);
+  }
+
+  offEnd(listener: EndListener): void {
+    const listeners = this.#listeners;
+    if (!listeners) return;
+    const at = listeners.lastIndexOf(listener);
+    if (at === listeners.length - 1) listeners.pop();
+    else if (at >= 0) listeners.splice(at, 1);
+  }
+
+  /** Ends the call early. Only the first reason counts, and none after {@link close}. */
+  end(error: ToolError): void {
+    if (this.#error || this.#closed) return;
+    this.#error = error;
+    this.#release();
+    const listeners = this.#listeners;
+    this.#listeners = undefined;
+    for (const listener of listeners ?? []) listener(error);
+    this.#controller?.abort(error);
+  }
+
+  /** The call has settled: nothing of it stays behind. */
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#listeners = undefined;
+    this.#release();
+  }
+
+  /** Waits for `promise`, or rejects with the {@link ToolError} that ends the call first. */
+  race<T>(promise: Promise<T>): Promise<T> {
+    if (this.#error) {
+      promise.catch(() => undefined); // the end of the call is what is told, and once
+      return Promise.reject(this.#error);
+    }
+    return new Promise<T>((resolve, reject) => {
+      this.onEnd(reject); // stays registered until the call is closed, and is then without effect
+      promise.then(resolve, reject);
+    });
+  }
+
+  #release(): void {
+    if (this.dueAt !== Infinity) unwatchDeadline(this);
+    if (this.#parent) this.#parent.offEnd(this.#follow);
+    else if (this.#followed) unfollowSignal(this.#followed, this);
+  }
+}
+
+/** By its shape: one of another realm or a polyfill is as good. */
+function isAbortSignal(value: unknown): value is AbortSignal {
+  return typeof value === 'object' && value !== null && 'aborted' in value && 'addEventListener' in value;
+}
+
+function followSignal(signal: AbortSignal, scope: CallScope): void {
+  let entry = followers.get(signal);
+  if (!entry) {
+    const scopes = new Set<CallScope>();
+    const listener = (): void => {
+      followers.delete(signal);
+      const error = errorOfAbort(signal);
+      for (const each of [...scopes]) each.end(error);
+    };
+    entry = { scopes, listener };
+    followers.set(signal, entry);
+    signal.addEventListener('abort', listener, { once: true });
+  }
+  entry.scopes.add(scope);
+}
+
+function unfollowSignal(signal: AbortSignal, scope: CallScope): void {
+  const entry = followers.get(signal);
+  if (!entry?.scopes.delete(scope) || entry.scopes.size > 0) return;
+  followers.delete(signal);
+  signal.removeEventListener('abort', entry.listener);
+}
+
+const ENDS: ReadonlySet<unknown> = new Set(['CANCELLED', 'TIMED_OUT', 'CONNECTION_CLOSED', 'NOT_CONNECTED']);
+
+/** A signal of AbortSignal.timeout() times the call out; any other cancels it. The reason stays ours to read. */
+function errorOfAbort(signal: AbortSignal): ToolError {
+  const reason: unknown = signal.reason;
+  // Of a layer of ours; what else a caller aborts with is a cancellation.
+  if (ToolError.isInstance(reason) && ENDS.has(reason.code)) return ToolError.from(reason);
+  if ((reason as { name?: unknown } | null)?.name === 'TimeoutError') {
+    return new ToolError('TIMED_OUT', "The caller's signal timed out.", { cause: reason });
+  }
+  return new ToolError('CANCELLED', 'The call was cancelled by its caller.', { cause: reason });
+}
+
+/** The end of a call that had started: what it did before is not known. */
+export function outcomeUnknown(error: ToolError, provider: string, tool: string): ToolError {
+  const { code, message, retryable, details, cause } = error;
+  return new ToolError(code, message, {
+    provider,
+    tool,
+    retryable,
+    cause,
+    details: { ...details, outcomeUnknown: true },
+  });
+}
+
+/** Refuses what is not a time. @throws {ToolError} INVALID_ARGUMENT */
+export function assertTimeout(timeoutMs: unknown): void {
+  if (typeof timeoutMs === 'number' && timeoutMs >= 0) return;
+  throw new ToolError(
+    'INVALID_ARGUMENT',
+    `timeoutMs must be a number of milliseconds from 0 to Infinity, not ${String(timeoutMs)}.`,
+  );
+}

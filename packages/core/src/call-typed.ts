@@ -1,0 +1,39 @@
+// callTyped: a call whose arguments and answer have types, and whose failure is a rejection.
+
+import { ToolError } from './errors.js';
+import type { JsonObject } from './json.js';
+import { textOf } from './result.js';
+import type { Tool } from './tool.js';
+import type { CallOptions, ToolProvider } from './tool-provider.js';
+
+/** {@link CallOptions}, with the server to call where several have a tool of that name. */
+export interface CallTypedOptions extends CallOptions {
+  /** The tool's server. Default: the one server of the provider that has a tool of that name. */
+  server?: string;
+}
+
+/**
+ * Calls a tool that you hold the definition of: typed arguments in, typed output out. A tool without an output schema
+ * gives its structured content where it made some, else its text.
+ *
+ * @throws {ToolError} the error of the result, when it is one
+ * @example
+ * ```ts
+ * const { sum } = await callTyped(provider, add, { a: 1, b: 2 });
+ * ```
+ */
+export async function callTyped<Args, Output>(
+  provider: ToolProvider,
+  tool: Tool<Args, Output>,
+  args: Args,
+  options: CallTypedOptions = {},
+): Promise<Output> {
+  const { server, ...callOptions } = options;
+  const name = server === undefined ? tool.name : `${server}.${tool.name}`;
+  const result = await provider.callTool(name, args as JsonObject, callOptions);
+  if (result.isError) {
+    const info = result.error ?? { code: 'EXECUTION_FAILED', message: textOf(result) };
+    throw new ToolError({ ...info, provider: provider.name, tool: name });
+  }
+  return (result.structuredContent ?? textOf(result)) as Output;
+}

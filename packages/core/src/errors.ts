@@ -1,0 +1,213 @@
+// One error class with a closed list of codes, and the one conversion from whatever was thrown.
+
+import type { JsonObject } from './json.js';
+
+/**
+ * Every code that a {@link ToolError} can carry, with the one who should act on it. The list is closed: a code over
+ * the wire that is not in it is not taken back.
+ */
+export const TOOL_ERROR_CODES = [
+  // The caller.
+  'INVALID_ARGUMENT', // an argument or option is wrong; correct it and call again
+  'TOOL_NOT_FOUND', // no such tool; the message names the nearest
+  'NAME_CONFLICT', // two providers claim one name or prefix; rename one
+  'PERMISSION_DENIED', // a policy, or the operating system, said no
+  'APPROVAL_REQUIRED', // the policy asks, and nobody was there to answer
+  // The project.
+  'NOT_FOUND', // no such file or directory
+  'OUTSIDE_PROJECT', // the path ends outside the project and its extra roots
+  'PROTECTED_PATH', // the path is one whose content runs code; writing needs the operator's leave
+  'BINARY_FILE', // the file is not text
+  'TOO_LARGE', // over a limit; ask for less
+  'READ_REQUIRED', // read the file before changing it
+  'FILE_CHANGED', // the file changed since it was read; read it again
+  'NO_MATCH', // the text to replace is not there
+  'MULTIPLE_MATCHES', // the text to replace is there more than once
+  'NO_CHANGE', // the change would change nothing
+  'NOT_A_REPOSITORY', // the project is not under git
+  'LOCKED', // somebody else holds it; try again
+  'NO_SPACE', // the disk or the quota is full
+  // Time.
+  'CANCELLED', // the caller's signal was aborted
+  'TIMED_OUT', // the deadline passed
+  // The peer.
+  'NOT_CONNECTED', // the provider was disconnected; connect it again
+  'CONNECTION_CLOSED', // the connection ended before the call was done
+  'PROTOCOL_VIOLATION', // the peer sent what the protocol does not allow
+  'FRAME_TOO_LARGE', // one message was over the limit
+  'BUSY', // no free place; try again
+  'UNAVAILABLE', // the service cannot be reached now
+  'OUTCOME_UNKNOWN', // the call was sent and the peer died: it may have happened
+  // The process.
+  'SPAWN_FAILED', // the program could not be started
+  'PROCESS_EXITED', // the program ended
+  'RESTART_LIMIT', // the program failed too often; it is not started again by itself
+  // The tool.
+  'EXECUTION_FAILED', // the tool threw, or its server reported a failure
+  'OUTPUT_INVALID', // the tool broke its own output schema
+  'INTERNAL', // a fault in Toolwright, in a provider or in a middleware
+] as const;
+
+/** One of {@link TOOL_ERROR_CODES}. */
+export type ToolErrorCode = (typeof TOOL_ERROR_CODES)[number];
+
+/** The plain form of a {@link ToolError}, as a result carries it. */
+export interface ToolErrorInfo {
+  code: ToolErrorCode;
+  message: string;
+  /** True when the very same call may succeed later, and repeating it is safe. */
+  retryable: boolean;
+  details?: JsonObject;
+}
+
+/** What a {@link ToolError} may carry beside its code and message. */
+export interface ToolErrorOptions {
+  /** The provider that failed. */
+  provider?: string | undefined;
+  /** The qualified name of the tool that failed. */
+  tool?: string | undefined;
+  /** JSON for the reader: counts, line numbers, nearest names. */
+  details?: JsonObject | undefined;
+  /** Default: true for `BUSY`, `LOCKED` and `UNAVAILABLE`, false for every other code. */
+  retryable?: boolean | undefined;
+  cause?: unknown;
+}
+
+const BRAND = Symbol.for('toolwright.ToolError');
+const CODES: ReadonlySet<string> = new Set(TOOL_ERROR_CODES);
+const RETRYABLE: ReadonlySet<ToolErrorCode> = new Set<ToolErrorCode>(['BUSY', 'LOCKED', 'UNAVAILABLE']);
+
+/** https://man7.org/linux/man-pages/man3/errno.3.html: the numbers that say who should act. */
+const BY_ERRNO: Readonly<Record<string, ToolErrorCode>> = {
+  ENOENT: 'NOT_FOUND',
+  ENOTDIR: 'NOT_FOUND',
+  EACCES: 'PERMISSION_DENIED',
+  EPERM: 'PERMISSION_DENIED',
+  EROFS: 'PERMISSION_DENIED',
+  ENOSPC: 'NO_SPACE',
+  EDQUOT: 'NO_SPACE',
+  EBUSY: 'LOCKED',
+  ETXTBSY: 'LOCKED',
+  EFBIG: 'TOO_LARGE',
+  ENAMETOOLONG: 'INVALID_ARGUMENT',
+  EINVAL: 'INVALID_ARGUMENT',
+  EISDIR: 'INVALID_ARGUMENT',
+  ELOOP: 'INVALID_ARGUMENT',
+  EEXIST: 'INVALID_ARGUMENT',
+  ECONNREFUSED: 'UNAVAILABLE',
+  EMFILE: 'UNAVAILABLE',
+  ENFILE: 'UNAVAILABLE',
+  EAGAIN: 'UNAVAILABLE',
+  ECONNRESET: 'CONNECTION_CLOSED',
+  EPIPE: 'CONNECTION_CLOSED',
+  ETIMEDOUT: 'TIMED_OUT',
+};
+
+/**
+ * The one error of Toolwright. Functions that may reject do so with it; a tool call never rejects and carries its
+ * plain form in `result.error` instead.
+ *
+ * Recognise it with {@link ToolError.isInstance}, which also knows errors of another copy of this package.
+ */
+export class ToolError extends Error {
+  override readonly name = 'ToolError';
+  readonly code: ToolErrorCode;
+  readonly provider?: string;
+  readonly tool?: string;
+  readonly details?: JsonObject;
+  readonly retryable: boolean;
+
+  constructor(code: ToolErrorCode, message: string, options?: ToolErrorOptions);
+  /** From the plain form, as a result or a wire carries it. */
+  constructor(info: Pick<ToolErrorInfo, 'code' | 'message'> & ToolErrorOptions);
+  constructor(
+    first: ToolErrorCode | (Pick<ToolErrorInfo, 'code' | 'message'> & ToolErrorOptions),
+    text = '',
+    given: ToolErrorOptions = {},
+  ) {
+    const { code, message, options } =
+      typeof first === 'string'
+        ? { code: first, message: text, options: given }
+        : { code: first.code, message: first.message, options: first };
+    super(message, 'cause' in options ? { cause: options.cause } : undefined);
+    this.code = CODES.has(code) ? code : 'INTERNAL'; // the list is closed, also for JavaScript
+    this.retryable = options.retryable ?? RETRYABLE.has(code);
+    if (options.provider !== undefined) this.provider = options.provider;
+    if (options.tool !== undefined) this.tool = options.tool;
+    if (options.details !== undefined) this.details = options.details;
+    Object.defineProperty(this, BRAND, { value: true });
+  }
+
+  /**
+   * Turns anything thrown into a ToolError: one that already is comes back as it is (one of another copy of the
+   * package as one of ours), an `AbortError` becomes
+   * `CANCELLED`, a `TimeoutError` `TIMED_OUT`, a system error the code of its errno, and the rest `fallback`.
+   */
+  static from(
+    thrown: unknown,
+    fallback: ToolErrorCode = 'EXECUTION_FAILED',
+    options: ToolErrorOptions = {},
+  ): ToolError {
+    if (thrown instanceof ToolError) return thrown;
+    const { code, details, retryable } = brandOf(thrown);
+    return new ToolError(code ?? codeOf(thrown) ?? fallback, messageOf(thrown), {
+      cause: thrown,
+      details,
+      retryable,
+      ...options,
+    });
+  }
+
+  /** True for a ToolError of this or any other copy of the package. */
+  static isInstance(value: unknown): value is ToolError {
+    return typeof value === 'object' && value !== null && (value as Record<symbol, unknown>)[BRAND] === true;
+  }
+
+  /** True for a code of the closed list, as it may arrive over a wire. */
+  static isCode(value: unknown): value is ToolErrorCode {
+    return typeof value === 'string' && CODES.has(value);
+  }
+
+  /** The plain form that results and wires carry. */
+  toInfo(): ToolErrorInfo {
+    const { code, message, retryable, details } = this;
+    return details === undefined ? { code, message, retryable } : { code, message, retryable, details };
+  }
+}
+
+/** What an error of another copy of the package carries; its class is not ours, and its fields may be anything. */
+function brandOf(thrown: unknown): { code?: ToolErrorCode; details?: JsonObject; retryable?: boolean } {
+  try {
+    if (!ToolError.isInstance(thrown)) return {};
+    const { code, details, retryable } = thrown as Partial<ToolErrorInfo>;
+    return {
+      ...(ToolError.isCode(code) && { code }),
+      ...(typeof details === 'object' && (details as unknown) !== null && { details }),
+      ...(typeof retryable === 'boolean' && { retryable }),
+    };
+  } catch {
+    return {}; // an accessor that throws
+  }
+}
+
+function codeOf(thrown: unknown): ToolErrorCode | undefined {
+  if (typeof thrown !== 'object' || thrown === null || ToolError.isInstance(thrown)) return undefined;
+  const { name, code } = thrown as { name?: unknown; code?: unknown };
+  if (name === 'AbortError') return 'CANCELLED';
+  if (name === 'TimeoutError') return 'TIMED_OUT';
+  return typeof code === 'string' && Object.hasOwn(BY_ERRNO, code) ? BY_ERRNO[code] : undefined;
+}
+
+/** The text of anything thrown. Never throws itself, whatever its argument's accessors do. */
+export function messageOf(thrown: unknown): string {
+  if (thrown === undefined) return 'undefined was thrown';
+  try {
+    const { message, name } = Object(thrown) as { message?: unknown; name?: unknown };
+    if (typeof message === 'string' && message !== '') return message;
+    if (thrown instanceof Error && typeof name === 'string') return name;
+    const text: (value: unknown) => string = String;
+    return text(thrown);
+  } catch {
+    return 'a value that cannot be shown was thrown'; // a hostile accessor or toString, or a null prototype
+  }
+}

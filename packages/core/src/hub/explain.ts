@@ -1,0 +1,124 @@
+// explain(): why a call would run, be asked about or be refused, in words and in data.
+
+import { CallScope } from '../call-scope.js';
+import { ToolError, type ToolErrorInfo } from '../errors.js';
+import type { JsonObject } from '../json.js';
+import type { PermissionClaim, PreparedCall, ProviderState, ToolDefinition } from '../tool-provider.js';
+import type { PolicyGate } from './approval.js';
+import { prepareCallOf } from './call-path.js';
+import { validatorOf } from './foreign-call.js';
+import type { HubMember } from './member.js';
+import { reasonOf, type PolicyAction, type PolicyRule } from './policy.js';
+
+/** What {@link ToolHub.explain} tells of a tool. */
+export interface Explanation {
+  /** The name that was asked for, qualified where the tool is known. */
+  name: string;
+  /** The provider that the name is routed to. */
+  provider?: string;
+  /** That provider's state. */
+  state?: ProviderState;
+  /** True when a call would run now, or run once approved. */
+  available: boolean;
+  /** One sentence: why it runs, is asked about, or cannot be called. */
+  reason: string;
+  /** What the policy says; absent without a policy, and where the arguments were refused before it. */
+  policy?: {
+    action: PolicyAction;
+    by: 'rule' | 'approval' | 'default';
+    rule?: PolicyRule;
+    claims: readonly PermissionClaim[];
+  };
+  /** Why the call would be refused before the policy. */
+  error?: ToolErrorInfo;
+  /** False when the tool's foreign schema does not compile and its arguments are sent unchecked. */
+  schemaEnforced?: boolean;
+  /** What the listing of the tool costs a model, at four characters a token. */
+  tokenEstimate?: number;
+}
+
+const CHARACTERS_PER_TOKEN = 4;
+const PREPARE_PATIENCE_MS = 10_000;
+
+export async function explainCall(
+  name: string,
+  args: JsonObject | undefined,
+  member: HubMember | undefined,
+  gate: PolicyGate | undefined,
+  notFound: () => ToolError,
+): Promise<Explanation> {
+  if (!member) {
+    const error = notFound().toInfo();
+    return { name, available: false, reason: error.message, error };
+  }
+  const { state, error } = member.status();
+  const route = { provider: member.name, state };
+  if (error && !member.connected) {
+    return {
+      name,
+      ...route,
+      available: false,
+      reason: `The provider "${route.provider}" is ${state}: ${error.message}`,
+      error,
+    };
+  }
+  const tool = member.definitions.find((each) => each.name === name || each.name.endsWith(`.${name}`));
+  if (!tool) {
+    if (member.connected) {
+      const unknown = notFound().toInfo();
+      return { name, ...route, available: false, reason: unknown.message, error: unknown };
+    }
+    return {
+      name,
+      ...route,
+      available: false,
+      reason: `The provider "${route.provider}" is ${state}; its tools are not known before it connects.`,
+    };
+  }
+  const schemaEnforced = member.provider.prepareCall !== undefined || (await validatorOf(member, tool)) !== undefined;
+  const known = {
+    name: tool.name,
+    ...route,
+    schemaEnforced,
+    tokenEstimate: Math.ceil(JSON.stringify(tool).length / CHARACTERS_PER_TOKEN),
+  };
+  let claims: readonly PermissionClaim[] | undefined;
+  if (args !== undefined) {
+    const prepared = await prepare(member, tool.name, args);
+    const refusal = prepared instanceof ToolError ? prepared.toInfo() : prepared.refused?.error;
+    if (refusal) return { ...known, available: false, reason: refusal.message, error: refusal };
+    claims = (prepared as PreparedCall).claims;
+  }
+  if (!gate) return { ...known, available: true, reason: `${tool.name} runs: the hub has no policy.` };
+  return { ...known, ...judged(tool, claims, gate) };
+}
+
+/** The call as it would be prepared, or why it cannot be; waits for nobody for ever. */
+async function prepare(member: HubMember, name: string, args: JsonObject): Promise<PreparedCall | ToolError> {
+  const scope = new CallScope();
+  scope.setDeadline(PREPARE_PATIENCE_MS);
+  try {
+    return await scope.race(Promise.resolve(prepareCallOf(member, name, args, scope)));
+  } catch (thrown) {
+    return ToolError.from(thrown, 'INTERNAL');
+  } finally {
+    scope.close();
+  }
+}
+
+function judged(
+  tool: ToolDefinition,
+  claims: readonly PermissionClaim[] | undefined,
+  gate: PolicyGate,
+): Pick<Explanation, 'available' | 'reason' | 'policy'> {
+  const bare = tool.name.slice(tool.name.indexOf('.') + 1);
+  const judgedClaims = claims ?? [{ pattern: bare, match: 'glob', understood: true } as const];
+  const verdict = gate.judge(tool.name, judgedClaims);
+  const { action, by, rule } = verdict;
+  const hint = claims ? '' : '; rules with a pattern depend on the arguments';
+  return {
+    available: action !== 'deny',
+    reason: `${reasonOf(tool, verdict)}${hint}.`,
+    policy: { action, by, ...(rule && { rule }), claims: judgedClaims },
+  };
+}

@@ -1,0 +1,52 @@
+// Preparing a call for a provider that does not do so itself: validated as its schema says, mended where that
+// makes a wrong call right, and otherwise sent unchanged.
+
+import { repairArguments } from '../argument-repair.js';
+import { ToolError } from '../errors.js';
+import type { JsonObject } from '../json.js';
+import { copyJson } from '../json-copy.js';
+import type { JsonSchemaValidator } from '../json-schema-validator.js';
+import { describeIssues } from '../schema.js';
+import type { PreparedCall, ToolDefinition } from '../tool-provider.js';
+import type { HubMember } from './member.js';
+
+/** @throws {ToolError} TOOL_NOT_FOUND, INVALID_ARGUMENT */
+export async function prepareForeignCall(member: HubMember, name: string, given: JsonObject): Promise<PreparedCall> {
+  const tool = await member.find(name);
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
+    throw new ToolError('INVALID_ARGUMENT', `The arguments of "${tool.name}" must be an object.`, { tool: tool.name });
+  }
+  let args = copyJson(given);
+  const validate = await validatorOf(member, tool);
+  let { issues } = validate?.(args) ?? {};
+  // What is right is sent as it is. What is wrong would be refused: a number sent as a string is mended instead.
+  const repaired = issues && repairArguments(args, issues, tool.inputSchema);
+  if (repaired) {
+    args = repaired;
+    ({ issues } = validate?.(args) ?? {});
+  }
+  if (issues) {
+    throw new ToolError('INVALID_ARGUMENT', `Wrong arguments for "${tool.name}": ${describeIssues(issues)}.`, {
+      tool: tool.name,
+      details: { issues: issues.map(({ path, message }) => ({ path: path.map(String), message })) },
+    });
+  }
+  return {
+    tool,
+    args,
+    claims: [{ pattern: tool.name.slice(tool.name.indexOf('.') + 1), match: 'glob', understood: true }],
+    execute: (options) => member.provider.callTool(tool.name, args, options),
+  };
+}
+
+/** The compiled schema, kept as long as the listing; undefined where it does not compile and so is not enforced. */
+export function validatorOf(member: HubMember, tool: ToolDefinition): Promise<JsonSchemaValidator | undefined> {
+  let compiled = member.validators.get(tool);
+  if (!compiled) {
+    compiled = import('../json-schema-validator.js')
+      .then(({ compileForeignSchema }) => compileForeignSchema(tool.inputSchema))
+      .catch(() => undefined); // explain() says that it is not enforced
+    member.validators.set(tool, compiled);
+  }
+  return compiled;
+}

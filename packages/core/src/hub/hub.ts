@@ -1,0 +1,366 @@
+// ToolHub: many providers as one. The composition of routing, policy, middleware, deadline and output limit.
+
+import { CallScope, MAX_TOTAL_TIMEOUT_MS } from '../call-scope.js';
+import { ToolError } from '../errors.js';
+import type { JsonObject } from '../json.js';
+import { Listeners, safeLogger } from '../listeners.js';
+import { SILENT_LOGGER, type Logger } from '../logger.js';
+import { refusedCall } from '../refused-call.js';
+import { errorResult, type ToolResult } from '../result.js';
+import type { CallOptions, PreparedCall, ProviderHealth, ToolDefinition, ToolProvider } from '../tool-provider.js';
+import { PolicyGate, type PolicyEvents } from './approval.js';
+import { CallPath, prepareCallOf, type EffectiveLimits } from './call-path.js';
+import { explainCall, type Explanation } from './explain.js';
+import { HubMember, type ProviderEntry, type ProviderStatus } from './member.js';
+import type { Middleware } from './middleware.js';
+import type { Policy } from './policy.js';
+import { Routing } from './routing.js';
+
+/** What a {@link ToolHub} is made of. */
+export interface HubOptions extends PolicyEvents {
+  /** The hub owns them: its `disconnect` ends them all. */
+  providers?: readonly (ToolProvider | ProviderEntry)[];
+  /** Default: none, and every call runs; its engine approves. */
+  policy?: Policy;
+  /** Wrapped around every call that policy let pass, the first outermost. */
+  middleware?: readonly Middleware[];
+  limits?: HubLimits;
+  /** Default: silent. Arguments and results are never logged. */
+  logger?: Logger;
+  /** Default: a name that is unique in this process. */
+  name?: string;
+}
+
+/** The hub's own limits. */
+export interface HubLimits {
+  /** How long `connect` waits for providers, in milliseconds. Default 10,000. Those that are late go on connecting. */
+  connectTimeoutMs?: number;
+  /** The deadline of a call where neither the caller, the tool nor the provider names one. Default: 30,000 for external providers, none in process. */
+  callTimeoutMs?: number;
+  /** How far progress can renew a deadline. Default 600,000. */
+  maxTotalTimeoutMs?: number;
+  /** The text of one result, in bytes of UTF-8; what is over is cut out of its middle. Default 262,144. */
+  maxTextBytes?: number;
+}
+
+const DEFAULT_LIMITS = { connectTimeoutMs: 10_000, maxTotalTimeoutMs: MAX_TOTAL_TIMEOUT_MS, maxTextBytes: 256 * 1024 };
+const LIMITS: ReadonlySet<string> = new Set(['connectTimeoutMs', 'callTimeoutMs', 'maxTotalTimeoutMs', 'maxTextBytes']);
+const DEFAULT_DRAIN_MS = 5_000;
+/** How long a provider may take to end before the hub goes on without it. */
+const DISCONNECT_PATIENCE_MS = 10_000;
+
+let unnamed = 0;
+
+/**
+ * Many providers as one provider: one list, one call path, one policy.
+ *
+ * A provider that is slow or broken costs only its own tools. `callTool` never rejects; `connect` and `listTools` do
+ * not reject for one provider's failure, which {@link ToolHub.status} tells instead.
+ *
+ * @example
+ * ```ts
+ * await using hub = new ToolHub({
+ *   providers: [InProcessToolProvider.forProject(projectDir)],
+ *   policy: { default: 'ask', rules: [{ tool: 'filesystem.read_*', action: 'allow' }], approve: askTheUser },
+ * });
+ * ```
+ */
+export class ToolHub implements ToolProvider {
+  readonly name: string;
+  readonly kind = 'hub';
+  readonly #routing = new Routing();
+  readonly #gate: PolicyGate | undefined;
+  readonly #calls: CallPath;
+  readonly #limits: EffectiveLimits;
+  readonly #logger: Logger;
+  readonly #changed = new Listeners();
+  readonly #unsubscribes = new Map<HubMember, () => void>();
+  /** Providers that are on their way out; a disconnect waits for them too. */
+  readonly #leaving = new Set<Promise<void>>();
+  #connecting: Promise<void> | undefined;
+  #connected = false;
+  #disconnecting: Promise<void> | undefined;
+  #disconnected = false;
+  #announcing: NodeJS.Immediate | undefined;
+
+  /** @throws {ToolError} NAME_CONFLICT for two providers of one name or prefix, INVALID_ARGUMENT for a wrong option */
+  constructor(options: HubOptions = {}) {
+    this.name = options.name ?? `hub-${++unnamed}`;
+    this.#logger = options.logger ? safeLogger(options.logger) : SILENT_LOGGER;
+    this.#limits = { ...DEFAULT_LIMITS, ...options.limits };
+    if (
+      options.middleware !== undefined &&
+      !(Array.isArray(options.middleware) && options.middleware.every((layer) => typeof layer === 'function'))
+    ) {
+      throw new ToolError('INVALID_ARGUMENT', 'middleware must be an array of functions.');
+    }
+    for (const [limit, value] of Object.entries(this.#limits)) {
+      if (!LIMITS.has(limit))
+        throw new ToolError('INVALID_ARGUMENT', `There is no limits.${limit}; there are ${[...LIMITS].join(', ')}.`);
+      if (!(typeof value === 'number' && value > 0)) {
+        throw new ToolError('INVALID_ARGUMENT', `limits.${limit} must be a number above 0, not ${String(value)}.`);
+      }
+    }
+    this.#gate = options.policy === undefined ? undefined : new PolicyGate(options.policy, options, this.#warn);
+    this.#calls = new CallPath({
+      gate: this.#gate,
+      middleware: [...((options.middleware as readonly Middleware[] | undefined) ?? [])],
+      limits: this.#limits,
+    });
+    for (const entry of options.providers ?? []) this.#register(entry);
+  }
+
+  /** The prefixes of all its providers. Grows and shrinks with them. */
+  get servers(): readonly string[] {
+    return this.#routing.servers;
+  }
+
+  /** Connects every provider at once. Resolves when each is connected or failed, or is later than `connectTimeoutMs`. */
+  async connect(options: { signal?: AbortSignal } = {}): Promise<void> {
+    this.#disconnected = false;
+    const scope = new CallScope(options);
+    try {
+      await scope.race(this.#open());
+    } finally {
+      scope.close();
+    }
+  }
+
+  /** The tools of every provider that has a list. Waits for a `connect` that is under way, and for nothing else. */
+  async listTools(options: { signal?: AbortSignal } = {}): Promise<readonly ToolDefinition[]> {
+    if (this.#disconnected) return [];
+    if (!this.#connected) await this.connect(options);
+    return this.#routing.definitions;
+  }
+
+  async callTool(name: string, args: JsonObject = {}, options?: CallOptions): Promise<ToolResult> {
+    const scope = new CallScope(options);
+    let member: HubMember | undefined;
+    let result: ToolResult;
+    // It waits only where there is something to wait for: most calls await nothing but the tool itself.
+    try {
+      if (scope.error) throw scope.error;
+      member = this.#routeNow(name) ?? (await this.#route(name, scope));
+      member.inFlight.add(scope);
+      result = await this.#calls.run(member, name, args, scope, options?.timeoutMs);
+    } catch (thrown) {
+      result = errorResult(ToolError.from(thrown, 'INTERNAL'), scope.startedAt);
+    }
+    scope.close();
+    const endedAt = performance.now();
+    result.durationMs = endedAt - scope.startedAt;
+    if (member) {
+      member.inFlight.delete(scope);
+      member.counters.record(result, endedAt);
+    }
+    return result;
+  }
+
+  async prepareCall(name: string, args: JsonObject, options?: CallOptions): Promise<PreparedCall> {
+    const scope = new CallScope(options);
+    try {
+      const member = this.#routeNow(name) ?? (await this.#route(name, scope));
+      await scope.race(member.ready());
+      const prepared = await scope.race(Promise.resolve(prepareCallOf(member, name, args, scope)));
+      // The outer hub has its own policy; this one's stands before the call all the same.
+      return { ...prepared, execute: (inner) => this.callTool(prepared.tool.name, prepared.args, inner) };
+    } catch (thrown) {
+      return refusedCall(name, undefined, args, errorResult(ToolError.from(thrown, 'INTERNAL'), scope.startedAt));
+    } finally {
+      scope.close();
+    }
+  }
+
+  /**
+   * Adds a provider. When the hub is connected the new one is connected too; resolves when that has succeeded or
+   * failed, which {@link status} tells. Raises `onToolsChanged` once.
+   *
+   * @throws {ToolError} NAME_CONFLICT at once, before anything is changed
+   */
+  add(entry: ToolProvider | ProviderEntry): Promise<void> {
+    const member = this.#register(entry);
+    if (!this.#connected || this.#disconnected) {
+      this.#announce();
+      return Promise.resolve();
+    }
+    return this.#openMember(member);
+  }
+
+  /**
+   * Removes a provider: its tools disappear at once, its calls may finish for `drainMs`, then it is disconnected.
+   * False when there is none of that name.
+   */
+  async remove(name: string, options: { drainMs?: number } = {}): Promise<boolean> {
+    const { drainMs = DEFAULT_DRAIN_MS } = options;
+    const member = this.#routing.remove(name);
+    if (!member) return false;
+    this.#unsubscribes.get(member)?.();
+    this.#unsubscribes.delete(member);
+    this.#announce();
+    const closed = new ToolError('CONNECTION_CLOSED', `The provider "${name}" was removed during the call.`);
+    const leaving = drained(member.inFlight, drainMs).then(async () => {
+      for (const scope of [...member.inFlight]) scope.end(closed);
+      await member.close(DISCONNECT_PATIENCE_MS);
+    });
+    this.#leaving.add(leaving);
+    await leaving;
+    this.#leaving.delete(leaving);
+    return true;
+  }
+
+  /** One row a provider, in the order they were added. */
+  status(): ProviderStatus[] {
+    return this.#routing.members.map((member) => member.status());
+  }
+
+  /**
+   * Where a tool is routed, in what state its provider is, and what the policy says. With `args` the claims of that
+   * very call are judged; without, the tool's name alone. Runs nothing and asks nobody.
+   */
+  async explain(name: string, args?: JsonObject): Promise<Explanation> {
+    const member = this.#routing.ownerOf(name) ?? this.#routing.index.get(name);
+    return explainCall(name, args, member, this.#gate, () => this.#routing.index.notFound(name, 'The hub'));
+  }
+
+  async disconnect(): Promise<void> {
+    this.#disconnected = true;
+    return (this.#disconnecting ??= this.#close().finally(() => (this.#disconnecting = undefined)));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.disconnect();
+  }
+
+  onToolsChanged(listener: () => void): () => void {
+    return this.#changed.add(listener);
+  }
+
+  /** The sum of its providers: READY when one is, counters added up. */
+  health(): ProviderHealth {
+    const rows = this.status();
+    const states = new Set(rows.map(({ state }) => state));
+    const worst = (['DEAD', 'DEGRADED', 'INITIALIZING', 'COLD'] as const).find((state) => states.has(state));
+    return {
+      state: !this.#connected ? 'COLD' : worst === undefined ? 'READY' : states.has('READY') ? 'DEGRADED' : worst,
+      consecutiveFailures: Math.max(0, ...this.#routing.members.map(({ counters }) => counters.consecutiveFailures)),
+      totalInvocations: rows.reduce((sum, { calls }) => sum + calls, 0),
+      totalFailures: rows.reduce((sum, { failures }) => sum + failures, 0),
+      restarts: 0,
+    };
+  }
+
+  // Members.
+
+  #register(given: ToolProvider | ProviderEntry): HubMember {
+    const entry: ProviderEntry = 'provider' in given ? given : { provider: given };
+    const member = new HubMember(entry, this.#warn);
+    this.#routing.add(member);
+    try {
+      const unsubscribe: unknown = entry.provider.onToolsChanged(() => void this.#membersToolsChanged(member));
+      if (typeof unsubscribe === 'function') this.#unsubscribes.set(member, unsubscribe as () => void);
+    } catch (thrown) {
+      this.#warn(`The provider "${member.name}" cannot tell of changes: ${ToolError.from(thrown).message}`);
+    }
+    return member;
+  }
+
+  #open(): Promise<void> {
+    if (this.#connected) return Promise.resolve();
+    return (this.#connecting ??= this.#openAll().finally(() => (this.#connecting = undefined)));
+  }
+
+  async #openAll(): Promise<void> {
+    await this.#disconnecting;
+    if (this.#disconnected) throw this.#notConnected();
+    const { connectTimeoutMs } = this.#limits;
+    const opening = this.#routing.members.map((member) => this.#openMember(member, () => !this.#connected));
+    let timer: NodeJS.Timeout | undefined;
+    const patience = new Promise<void>((resolve) => (timer = setTimeout(resolve, connectTimeoutMs)));
+    await Promise.race([Promise.all(opening), patience]);
+    clearTimeout(timer);
+    if (this.#disconnected) throw this.#notConnected();
+    for (const member of this.#routing.members) if (!member.settled) member.markLate(connectTimeoutMs);
+    this.#routing.invalidate();
+    this.#connected = true;
+  }
+
+  /** Connects one member; afterwards, unless somebody waits for the whole, tells that the list has changed. */
+  async #openMember(member: HubMember, awaited: () => boolean = () => false): Promise<void> {
+    try {
+      await member.open();
+    } catch (error) {
+      if (!this.#disconnected)
+        this.#warn(`The provider "${member.name}" did not connect: ${ToolError.from(error).message}`);
+    }
+    this.#routing.adoptServers(member, this.#warn);
+    if (!awaited()) this.#announce();
+  }
+
+  async #membersToolsChanged(member: HubMember): Promise<void> {
+    this.#routing.adoptServers(member, this.#warn);
+    if (!member.connected) return; // its list is read when it is
+    await member.refresh();
+    this.#routing.invalidate();
+    this.#announce();
+  }
+
+  async #close(): Promise<void> {
+    const closed = new ToolError('CONNECTION_CLOSED', `The hub "${this.name}" was disconnected during the call.`);
+    const { members } = this.#routing;
+    for (const { inFlight } of members) for (const scope of [...inFlight]) scope.end(closed);
+    await Promise.all([...members.map((member) => member.close(DISCONNECT_PATIENCE_MS)), ...this.#leaving]);
+    await this.#connecting?.catch(() => undefined); // whoever waits for it is told there
+    this.#connected = false;
+    if (this.#announcing) clearImmediate(this.#announcing);
+    this.#announcing = undefined;
+  }
+
+  /** Changes that come together are told once. */
+  #announce(): void {
+    if (this.#disconnected) return;
+    this.#announcing ??= setImmediate(() => {
+      this.#announcing = undefined;
+      this.#changed.tell(this.#logger);
+    });
+  }
+
+  // Routing.
+
+  /** The owner of a qualified name, when the hub is connected. */
+  #routeNow(name: string): HubMember | undefined {
+    return this.#connected && !this.#disconnected && typeof name === 'string' ? this.#routing.ownerOf(name) : undefined;
+  }
+
+  /** @throws {ToolError} NOT_CONNECTED, TOOL_NOT_FOUND */
+  async #route(name: string, scope: CallScope): Promise<HubMember> {
+    if (this.#disconnected) throw this.#notConnected();
+    const owner = typeof name === 'string' ? this.#routing.ownerOf(name) : undefined;
+    if (owner) {
+      this.#connectInBackground();
+      return owner;
+    }
+    await scope.race(this.#open());
+    const member = typeof name === 'string' ? this.#routing.index.get(name) : undefined;
+    if (!member) throw this.#routing.index.notFound(name, 'The hub');
+    return member;
+  }
+
+  /** A call needs one provider; the others come along without being waited for. */
+  #connectInBackground(): void {
+    this.#open().catch(() => undefined); // only a disconnect rejects it, and the call is told of that itself
+  }
+
+  #notConnected(): ToolError {
+    return new ToolError('NOT_CONNECTED', `The hub "${this.name}" was disconnected; call connect() to use it again.`);
+  }
+
+  readonly #warn = (message: string): void => this.#logger.warn(message);
+}
+
+/** Waits until the set is empty, at most `ms`. */
+async function drained(inFlight: ReadonlySet<CallScope>, ms: number): Promise<void> {
+  const until = performance.now() + ms;
+  while (inFlight.size > 0 && performance.now() < until) {
+    await new Promise((resolve) => setTimeout(resolve, Math.min(20, ms)));
+  }
+}

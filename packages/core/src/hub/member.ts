@@ -1,0 +1,252 @@
+// One provider in a hub: its connection, the list it gave last, its calls in flight, and what is counted of it.
+
+import { CallCounters } from '../call-counters.js';
+import type { CallScope } from '../call-scope.js';
+import { ToolError, type ToolErrorInfo } from '../errors.js';
+import type { JsonSchemaValidator } from '../json-schema-validator.js';
+import { serverOf, ToolIndex } from '../tool-index.js';
+import { fillAnnotations } from '../tool.js';
+import { settledWithin, untilAborted } from '../waiting.js';
+import type { ProviderState, ToolDefinition, ToolProvider } from '../tool-provider.js';
+
+/** A provider with what its operator says of it. */
+export interface ProviderEntry {
+  provider: ToolProvider;
+  /** Take directives from it. Default: yes for providers of ours, no for MCP servers and unknown kinds. */
+  trustDirectives?: boolean;
+}
+
+/** One row of {@link ToolHub.status}. */
+export interface ProviderStatus {
+  name: string;
+  state: ProviderState;
+  /** True when the tools shown are from before a failure. */
+  stale: boolean;
+  toolCount: number;
+  /** Why it is not ready, or its list not fresh. */
+  error?: ToolErrorInfo;
+  /** When it came into this state, in milliseconds since the epoch. */
+  since: number;
+  calls: number;
+  failures: number;
+  /** The median duration of its latest calls, in milliseconds; 0 before the first. */
+  p50Ms: number;
+}
+
+export class HubMember {
+  readonly provider: ToolProvider;
+  /** Its name when it was registered; a provider that changes it later is still known by this. */
+  readonly name: string;
+  readonly trustsDirectives: boolean;
+  readonly counters = new CallCounters();
+  readonly inFlight = new Set<CallScope>();
+  /** The prefixes that are routed here. */
+  servers: readonly string[];
+  definitions: readonly ToolDefinition[] = [];
+  /** Compiled input schemas, of providers that do not prepare calls themselves; undefined where one does not compile. */
+  readonly validators = new Map<ToolDefinition, Promise<JsonSchemaValidator | undefined>>();
+  #index = new ToolIndex<ToolDefinition>([]);
+  #listed = false;
+  #stale = false;
+  #state: ProviderState = 'COLD';
+  #since = Date.now();
+  #error: ToolError | undefined;
+  #connecting: Promise<void> | undefined;
+  #opening: Promise<void> | undefined;
+  #refreshing: Promise<void> | undefined;
+  #dirty = false;
+  #abort = new AbortController();
+  readonly #warn: (message: string) => void;
+
+  constructor(entry: ProviderEntry, warn: (message: string) => void) {
+    this.provider = entry.provider;
+    this.name = entry.provider.name;
+    this.servers = [...entry.provider.servers];
+    this.trustsDirectives = entry.trustDirectives ?? !['mcp', 'other'].includes(entry.provider.kind);
+    this.#warn = warn;
+  }
+
+  /** The prefixes that the provider claims now; those of before where it cannot say. */
+  readServers(): readonly string[] {
+    try {
+      return [...this.provider.servers];
+    } catch (thrown) {
+      this.#warn(`The provider "${this.name}" cannot say its prefixes: ${ToolError.from(thrown).message}`);
+      return this.servers;
+    }
+  }
+
+  /** True when a call needs to wait for nothing. */
+  get connected(): boolean {
+    return this.#state === 'READY';
+  }
+
+  get settled(): boolean {
+    return this.#opening === undefined;
+  }
+
+  /** Connects and lists. Concurrent calls share one attempt; a failed one is tried again by the next call. */
+  open(): Promise<void> {
+    if (this.connected && this.#listed) return Promise.resolve();
+    return (this.#opening ??= this.#open().finally(() => (this.#opening = undefined)));
+  }
+
+  /** Connects, without waiting for the list. @throws {ToolError} */
+  async ready(): Promise<void> {
+    if (this.connected) return;
+    void this.open().catch(() => undefined); // the attempt is shared; its failure is told below
+    await this.#connecting;
+  }
+
+  /** The tool of a name that it lists, waiting for the first list. @throws {ToolError} TOOL_NOT_FOUND */
+  async find(name: string): Promise<ToolDefinition> {
+    await this.open();
+    await this.#refreshing;
+    const tool = this.#index.get(name);
+    if (!tool) throw this.#index.notFound(name, `The provider "${this.name}"`);
+    return tool;
+  }
+
+  /** Reads the list again, keeping the old one when that fails. Never rejects. */
+  refresh(): Promise<void> {
+    this.#dirty = true;
+    return (this.#refreshing ??= this.#refresh().finally(() => (this.#refreshing = undefined)));
+  }
+
+  /** Says that connecting takes longer than anybody waits for; it goes on. */
+  markLate(timeoutMs: number): void {
+    this.#error ??= new ToolError(
+      'TIMED_OUT',
+      `The provider "${this.name}" has not connected within ${timeoutMs} ms; it is still tried.`,
+    );
+  }
+
+  /** Ends the provider. Never rejects. */
+  async close(patienceMs: number): Promise<void> {
+    this.#abort.abort(new ToolError('NOT_CONNECTED', 'The hub was disconnected.'));
+    this.#abort = new AbortController(); // of the next connection
+    this.#enter('COLD');
+    this.#listed = false;
+    const { name } = this;
+    const ending = (async () => this.provider.disconnect())().catch((thrown: unknown) =>
+      this.#warn(`The provider "${name}" failed to disconnect: ${ToolError.from(thrown).message}`),
+    );
+    if (await settledWithin([ending], patienceMs)) return;
+    this.#warn(`The provider "${name}" did not disconnect within ${patienceMs} ms and was left.`);
+  }
+
+  status(): ProviderStatus {
+    const { calls, failures, p50Ms } = this.counters;
+    return {
+      name: this.name,
+      state: this.#readState(),
+      stale: this.#stale,
+      toolCount: this.definitions.length,
+      since: this.#since,
+      calls,
+      failures,
+      p50Ms: p50Ms ?? 0,
+      ...(this.#error && { error: this.#error.toInfo() }),
+    };
+  }
+
+  #readState(): ProviderState {
+    try {
+      return (this.connected ? this.provider.health?.().state : undefined) ?? this.#state;
+    } catch {
+      return 'DEGRADED'; // it cannot even say how it is
+    }
+  }
+
+  async #open(): Promise<void> {
+    if (!this.connected) {
+      this.#enter('INITIALIZING');
+      await (this.#connecting = this.#connect());
+    }
+    await this.refresh();
+  }
+
+  async #connect(): Promise<void> {
+    const { signal } = this.#abort;
+    const connecting = (async () => this.provider.connect({ signal }))();
+    try {
+      await untilAborted(connecting, signal);
+    } catch (thrown) {
+      // One that does not look at the signal is not waited for, and is ended when it comes late.
+      if (signal.aborted) connecting.then(() => this.provider.disconnect()).catch(() => undefined); // it never came
+      const error = ToolError.from(thrown, 'UNAVAILABLE');
+      if (!signal.aborted) {
+        this.#enter('DEAD', error);
+        if (this.#listed) this.#stale = true;
+      }
+      throw error;
+    }
+    if (signal.aborted) throw ToolError.from(signal.reason);
+    this.#enter('READY');
+  }
+
+  async #refresh(): Promise<void> {
+    const { signal } = this.#abort;
+    try {
+      while (this.#dirty) {
+        this.#dirty = false;
+        this.#adopt(await untilAborted(this.provider.listTools({ signal }), signal));
+      }
+      this.#stale = false;
+      this.#error = undefined;
+    } catch (thrown) {
+      if (signal.aborted) return;
+      const error = ToolError.from(thrown, 'UNAVAILABLE');
+      this.#error = error;
+      this.#stale = this.#listed;
+      this.#warn(`The provider "${this.name}" did not list its tools: ${error.message}`);
+    }
+  }
+
+  #adopt(listed: readonly ToolDefinition[]): void {
+    if (!Array.isArray(listed)) throw new ToolError('PROTOCOL_VIOLATION', 'its list is not an array');
+    const names = new Set<string>();
+    const own = (listed as readonly ToolDefinition[]).filter((tool) => {
+      if (!isDefinition(tool) || names.has(tool.name)) {
+        this.#warn(`A malformed or repeated tool of the provider "${this.name}" was left out.`);
+        return false;
+      }
+      names.add(tool.name);
+      const server = serverOf(tool.name);
+      if (server !== undefined && this.servers.includes(server)) return true;
+      this.#warn(
+        `The tool "${tool.name}" is outside the prefixes of its provider "${this.name}" (${this.servers.join(', ')}) and was left out.`,
+      );
+      return false;
+    });
+    this.definitions = own.map(withAllHints);
+    this.validators.clear();
+    this.#index = new ToolIndex(this.definitions.map((tool) => [tool.name, tool] as const));
+    this.#listed = true;
+  }
+
+  #enter(state: ProviderState, error?: ToolError): void {
+    if (state !== this.#state) this.#since = Date.now();
+    this.#state = state;
+    this.#error = error;
+  }
+}
+
+/** What can be shown and called at all; a malformed tool never costs the others. */
+function isDefinition(tool: unknown): boolean {
+  try {
+    const { name, inputSchema } = (tool ?? {}) as Partial<ToolDefinition>;
+    return typeof name === 'string' && typeof inputSchema === 'object' && (inputSchema as unknown) !== null;
+  } catch {
+    return false; // an accessor that throws
+  }
+}
+
+/** A listing always has the four hints: where a provider left some out, MCP's defaults stand. */
+function withAllHints(tool: ToolDefinition): ToolDefinition {
+  const given = tool.annotations as ToolDefinition['annotations'] | undefined;
+  const complete =
+    given !== undefined &&
+    ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint'].every((hint) => hint in given);
+  return complete ? tool : { ...tool, annotations: fillAnnotations(given) };
+}

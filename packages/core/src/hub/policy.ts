@@ -1,0 +1,260 @@
+// The policy: which calls run, which are asked about, which are refused. It judges claims and knows nothing of tools.
+
+import { ToolError } from '../errors.js';
+import type { JsonObject } from '../json.js';
+import type { PermissionClaim, ToolAnnotations, ToolDefinition } from '../tool-provider.js';
+import { escapeGlob, matchesGlob } from './glob.js';
+
+export type PolicyAction = 'allow' | 'ask' | 'deny';
+
+/** One rule. Without a `pattern` it holds for every claim of its tools. */
+export interface PolicyRule {
+  /** A glob over the qualified name: `filesystem.read_*`. */
+  tool: string;
+  /**
+   * Compared as the claim's `match` says: `glob` over the whole text, or `tokens`, a prefix of whole words.
+   * In globs `*` is any run of characters, `?` is one, `\` escapes; nothing else is special.
+   */
+  pattern?: string;
+  action: PolicyAction;
+}
+
+/**
+ * Who may do what. For one claim: any matching `deny`; else a rule that an approval added; else any matching `ask`;
+ * else any `allow`; else the default. All claims of a call must be allowed, and one denied claim denies it.
+ */
+export interface Policy {
+  rules: readonly PolicyRule[];
+  default: PolicyAction;
+  /** Asked where the policy says `ask`; the call's clock stands still meanwhile. Without it: `APPROVAL_REQUIRED`. */
+  approve?: (request: ApprovalRequest, context: ApprovalContext) => Approval | Promise<Approval>;
+}
+
+/** What a person is shown before a call runs. */
+export interface ApprovalRequest {
+  /** The qualified name. */
+  tool: string;
+  /** The claims that need an answer. */
+  claims: readonly PermissionClaim[];
+  /** The arguments as they will be used; a copy. */
+  args: JsonObject;
+  /** Hints of the tool's author. They may be wrong. */
+  annotations: Required<ToolAnnotations>;
+  /** Why it is asked, in words. */
+  reason: string;
+  /** What `always` would add. Empty when not all of the call was understood: `always` then counts as `once`. */
+  suggestedRules: readonly PolicyRule[];
+}
+
+/** Whose call it is, and how long the answer is wanted. */
+export interface ApprovalContext {
+  callId: string;
+  sessionId: string | undefined;
+  /** Aborted when the call ends before it is answered. */
+  signal: AbortSignal;
+}
+
+/** The answer. `always` adds the rules that were shown, or `rules` in their place. */
+export interface Approval {
+  decision: 'once' | 'always' | 'deny';
+  rules?: readonly PolicyRule[];
+}
+
+/** One decision, for the audit log. */
+export interface PolicyDecision {
+  /** The qualified name of the tool. */
+  name: string;
+  claims: readonly PermissionClaim[];
+  decision: PolicyAction;
+  by: 'rule' | 'approval' | 'default';
+  callId: string;
+  /** ISO 8601. */
+  at: string;
+}
+
+/** What the rules say of one call, and which claim decided. */
+export interface Verdict {
+  action: PolicyAction;
+  by: 'rule' | 'approval' | 'default';
+  claim: PermissionClaim;
+  rule: PolicyRule | undefined;
+  /** The claims that are not yet allowed. */
+  open: readonly PermissionClaim[];
+}
+
+interface ClaimVerdict {
+  action: PolicyAction;
+  by: 'rule' | 'approval' | 'default';
+  rule: PolicyRule | undefined;
+}
+
+const ACTIONS: ReadonlySet<unknown> = new Set<PolicyAction>(['allow', 'ask', 'deny']);
+const SEVERITY: Record<PolicyAction, number> = { allow: 0, ask: 1, deny: 2 };
+
+/** The rules of one hub: those it was given, and those that approvals added. */
+export class PolicyRules {
+  readonly #rules: readonly PolicyRule[];
+  readonly #default: PolicyAction;
+  readonly #approved: PolicyRule[] = [];
+  /** The rules whose glob matches a tool, read once a tool. */
+  readonly #byTool = new Map<string, ToolRules>();
+
+  /** @throws {ToolError} INVALID_ARGUMENT for a rule or default of another shape */
+  constructor(policy: Pick<Policy, 'rules' | 'default'>) {
+    if (!ACTIONS.has(policy.default)) {
+      throw new ToolError(
+        'INVALID_ARGUMENT',
+        `policy.default must be "allow", "ask" or "deny", not ${JSON.stringify(policy.default)}.`,
+      );
+    }
+    if (!Array.isArray(policy.rules))
+      throw new ToolError('INVALID_ARGUMENT', 'policy.rules must be an array of rules.');
+    // Copies: what was checked here is what is judged by later.
+    this.#rules = (policy.rules as readonly PolicyRule[]).map((rule, index) =>
+      parseRule(rule, `policy.rules[${index}]`),
+    );
+    this.#default = policy.default;
+  }
+
+  /** The strictest verdict over all claims. */
+  judge(tool: string, claims: readonly PermissionClaim[]): Verdict {
+    const rules = this.#rulesFor(tool);
+    let strictest: Verdict | undefined;
+    const open: PermissionClaim[] = [];
+    for (const claim of claims) {
+      const verdict = this.#judgeClaim(rules, claim);
+      if (verdict.action !== 'allow') open.push(claim);
+      if (!strictest || SEVERITY[verdict.action] > SEVERITY[strictest.action]) {
+        strictest = { action: verdict.action, by: verdict.by, rule: verdict.rule, claim, open };
+      }
+    }
+    if (!strictest)
+      throw new ToolError('INTERNAL', `The call of "${tool}" claims nothing; a call without claims cannot be judged.`);
+    return strictest;
+  }
+
+  /** Adds what an approval gave. @throws {ToolError} INVALID_ARGUMENT */
+  add(rules: readonly PolicyRule[]): readonly PolicyRule[] {
+    const added = rules.map((rule, index) => parseRule(rule, `rules[${index}] of the approval`));
+    this.#approved.push(...added);
+    this.#byTool.clear();
+    return added;
+  }
+
+  #rulesFor(tool: string): ToolRules {
+    let rules = this.#byTool.get(tool);
+    if (!rules) {
+      const matching = (from: readonly PolicyRule[], action: PolicyAction): PolicyRule[] =>
+        from.filter((rule) => rule.action === action && matchesGlob(rule.tool, tool));
+      rules = {
+        deny: matching(this.#rules, 'deny'),
+        ask: matching(this.#rules, 'ask'),
+        allow: matching(this.#rules, 'allow'),
+        deniedByApproval: matching(this.#approved, 'deny'),
+        allowedByApproval: matching(this.#approved, 'allow'),
+      };
+      this.#byTool.set(tool, rules);
+    }
+    return rules;
+  }
+
+  #judgeClaim(
+    { deny, deniedByApproval, allowedByApproval, ask, allow }: ToolRules,
+    claim: PermissionClaim,
+  ): ClaimVerdict {
+    const denied = find(deny, claim);
+    if (denied) return { action: 'deny', by: 'rule', rule: denied };
+    const refused = find(deniedByApproval, claim);
+    if (refused) return { action: 'deny', by: 'approval', rule: refused };
+    const approved = find(allowedByApproval, claim);
+    if (approved) return { action: atBestAsk(claim), by: 'approval', rule: approved };
+    const asked = find(ask, claim);
+    if (asked) return { action: 'ask', by: 'rule', rule: asked };
+    const allowed = find(allow, claim);
+    if (allowed) return { action: atBestAsk(claim), by: 'rule', rule: allowed };
+    return { action: this.#default === 'allow' ? atBestAsk(claim) : this.#default, by: 'default', rule: undefined };
+  }
+}
+
+/** The rules of one tool, by what they say. */
+interface ToolRules {
+  deny: readonly PolicyRule[];
+  ask: readonly PolicyRule[];
+  allow: readonly PolicyRule[];
+  deniedByApproval: readonly PolicyRule[];
+  allowedByApproval: readonly PolicyRule[];
+}
+
+/** The rules that `always` would add for these claims: they match exactly what is shown. */
+export function suggestRules(tool: string, claims: readonly PermissionClaim[]): PolicyRule[] {
+  if (!claims.every(({ understood }) => understood)) return [];
+  return claims.map((claim) => ({
+    tool: escapeGlob(tool),
+    pattern: claim.suggestedPattern ?? (claim.match === 'glob' ? escapeGlob(claim.pattern) : claim.pattern),
+    action: 'allow',
+  }));
+}
+
+/** Why a call is asked about or refused, for a person or a model. */
+export function reasonOf(tool: ToolDefinition | string, { action, by, claim, rule }: Verdict): string {
+  const name = typeof tool === 'string' ? tool : tool.name;
+  const what = claim.pattern === name || name.endsWith(`.${claim.pattern}`) ? name : `${name} (${claim.pattern})`;
+  const why =
+    !claim.understood && action === 'ask' ? (claim.reason ?? 'not all of what it does is understood') : claim.reason;
+  const source = rule
+    ? `the rule ${describeRule(rule)}`
+    : by === 'default'
+      ? `the policy's default "${action}"`
+      : 'an approval';
+  const verb = action === 'deny' ? 'is denied by' : action === 'ask' ? 'needs an approval by' : 'is allowed by';
+  return `${what} ${verb} ${source}${why ? ` (${why})` : ''}`;
+}
+
+function describeRule({ tool, pattern, action }: PolicyRule): string {
+  return `{ tool: "${tool}"${pattern === undefined ? '' : `, pattern: "${pattern}"`}, action: "${action}" }`;
+}
+
+/** What the tool itself could not tell is never allowed unseen, whatever the rules say. */
+function atBestAsk(claim: PermissionClaim): 'allow' | 'ask' {
+  return claim.understood ? 'allow' : 'ask';
+}
+
+function find(rules: readonly PolicyRule[], claim: PermissionClaim): PolicyRule | undefined {
+  for (const rule of rules) {
+    if (rule.pattern === undefined) return rule;
+    if (
+      claim.match === 'tokens' ? isTokenPrefix(rule.pattern, claim.pattern) : matchesGlob(rule.pattern, claim.pattern)
+    )
+      return rule;
+  }
+  return undefined;
+}
+
+/** `git status` holds for `git status -s`, not for `git statusx`. */
+function isTokenPrefix(pattern: string, text: string): boolean {
+  const wanted = tokensOf(pattern);
+  const given = tokensOf(text);
+  return wanted.length > 0 && wanted.length <= given.length && wanted.every((token, index) => token === given[index]);
+}
+
+function tokensOf(text: string): string[] {
+  return text.split(/\s+/).filter((token) => token !== '');
+}
+
+function parseRule(rule: PolicyRule, where: string): PolicyRule {
+  const { tool, pattern, action } = (rule ?? {}) as Partial<PolicyRule>;
+  if (
+    typeof tool !== 'string' ||
+    tool === '' ||
+    !ACTIONS.has(action) ||
+    !(pattern === undefined || typeof pattern === 'string')
+  ) {
+    throw new ToolError(
+      'INVALID_ARGUMENT',
+      `${where} must be { tool: glob, pattern?: text, action: "allow" | "ask" | "deny" }, not ${JSON.stringify(rule)}.`,
+    );
+  }
+  return pattern === undefined
+    ? { tool, action: action as PolicyAction }
+    : { tool, pattern, action: action as PolicyAction };
+}

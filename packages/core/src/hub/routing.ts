@@ -1,0 +1,105 @@
+// Which member a name belongs to, and the merged listing. Conflicts are refused when a provider is registered.
+
+import { ToolError } from '../errors.js';
+import { serverOf, ToolIndex } from '../tool-index.js';
+import type { ToolDefinition } from '../tool-provider.js';
+import type { HubMember } from './member.js';
+
+interface Catalog {
+  definitions: readonly ToolDefinition[];
+  index: ToolIndex<HubMember>;
+}
+
+/** The members of a hub, in the order they were added. */
+export class Routing {
+  readonly #members = new Map<string, HubMember>();
+  readonly #byServer = new Map<string, HubMember>();
+  #catalog: Catalog | undefined;
+
+  get members(): readonly HubMember[] {
+    return [...this.#members.values()];
+  }
+
+  get servers(): readonly string[] {
+    return [...this.#byServer.keys()];
+  }
+
+  /** @throws {ToolError} NAME_CONFLICT when its name or one of its prefixes is taken */
+  add(member: HubMember): void {
+    const { name } = member;
+    if (this.#members.has(name)) {
+      throw new ToolError('NAME_CONFLICT', `The hub has a provider "${name}" already; give one of them another name.`, {
+        provider: name,
+      });
+    }
+    for (const server of member.servers) {
+      const owner = this.#byServer.get(server);
+      if (owner) {
+        throw new ToolError(
+          'NAME_CONFLICT',
+          `The prefix "${server}" of the provider "${name}" belongs to the provider "${owner.name}"; rename one.`,
+          {
+            provider: name,
+            details: { prefix: server, owner: owner.name },
+          },
+        );
+      }
+    }
+    this.#members.set(name, member);
+    for (const server of member.servers) this.#byServer.set(server, member);
+    this.invalidate();
+  }
+
+  remove(name: string): HubMember | undefined {
+    const member = this.#members.get(name);
+    if (!member) return undefined;
+    this.#members.delete(name);
+    for (const server of member.servers) this.#byServer.delete(server);
+    this.invalidate();
+    return member;
+  }
+
+  /** Takes in prefixes that came after registration (a nested hub's may). Those of another member are left out. */
+  adoptServers(member: HubMember, warn: (message: string) => void): void {
+    if (this.#members.get(member.name) !== member) return;
+    const claimed = member.readServers();
+    for (const server of member.servers) this.#byServer.delete(server);
+    member.servers = claimed.filter((server) => {
+      const owner = this.#byServer.get(server);
+      if (!owner) return true;
+      warn(`The prefix "${server}" of the provider "${member.name}" belongs to "${owner.name}" and was left out.`);
+      return false;
+    });
+    for (const server of member.servers) this.#byServer.set(server, member);
+    this.invalidate();
+  }
+
+  /** The member that owns a qualified name's prefix: known before anything is connected. */
+  ownerOf(name: string): HubMember | undefined {
+    const server = serverOf(name);
+    return server === undefined ? undefined : this.#byServer.get(server);
+  }
+
+  /** The merged listing, kept until something changes. */
+  get definitions(): readonly ToolDefinition[] {
+    return this.#read().definitions;
+  }
+
+  /** Finds the member of a bare name, and says which names come near one that is not found. */
+  get index(): ToolIndex<HubMember> {
+    return this.#read().index;
+  }
+
+  invalidate(): void {
+    this.#catalog = undefined;
+  }
+
+  #read(): Catalog {
+    return (this.#catalog ??= {
+      definitions: Object.freeze(this.members.flatMap(({ definitions }) => definitions)),
+      index: new ToolIndex(
+        this.members.flatMap((member) => member.definitions.map(({ name }) => [name, member] as const)),
+      ),
+    });
+  }
+}

@@ -1,0 +1,414 @@
+// InProcessToolProvider: runs tool servers in this process. It owns their lifecycle and settles each call once.
+
+import { CallCounters } from './call-counters.js';
+import { assertTimeout, CallScope, MAX_TOTAL_TIMEOUT_MS, outcomeUnknown } from './call-scope.js';
+import { parseClaims } from './claims.js';
+import { ToolError } from './errors.js';
+import type { JsonObject } from './json.js';
+import { Listeners, safeLogger } from './listeners.js';
+import { SILENT_LOGGER, type Logger } from './logger.js';
+import { refusedCall } from './refused-call.js';
+import { errorResult, type ToolResult, type UntimedResult } from './result.js';
+import { RunningServers, type BoundTool } from './running-servers.js';
+import type { BuiltinServersOptions } from './servers/index.js';
+import { ProjectScope } from './servers/project-scope.js';
+import {
+  CallContext,
+  claimsOf,
+  executionFailed,
+  finishTool,
+  isThenable,
+  ownTimeoutMs,
+  parseArguments,
+  startTool,
+  type ParsedArguments,
+} from './tool-call.js';
+import type { CallOptions, PreparedCall, ProviderHealth, ToolDefinition, ToolProvider } from './tool-provider.js';
+import type { ToolServer } from './tool-server.js';
+import { nameFault, type Tool } from './tool.js';
+import { settledWithin } from './waiting.js';
+
+/** What an {@link InProcessToolProvider} is made of. */
+export interface InProcessToolProviderOptions {
+  /** Default: a name that is unique in this process. */
+  name?: string;
+  servers: readonly ToolServer<any>[]; // eslint-disable-line @typescript-eslint/no-explicit-any -- servers of any state
+  /** The deadline of a call that names none and whose tool has none, in milliseconds. Default: none. */
+  callTimeoutMs?: number;
+  /** Given to tools as `ctx.logger`. Default: silent. */
+  logger?: Logger;
+}
+
+/** Options of {@link InProcessToolProvider.forProject}. */
+export type ProjectProviderOptions = Omit<BuiltinServersOptions, 'projectDir'> &
+  Omit<InProcessToolProviderOptions, 'servers'>;
+
+/** How long a disconnect waits for functions that ignore their signal, before it ends their server's state. */
+const ABANDONED_GRACE_MS = 250;
+
+let unnamed = 0;
+
+/**
+ * Runs tool servers in this process: no subprocess, no JSON, no timer that a call did not ask for.
+ *
+ * Like every provider it has no policy of its own: put it into a {@link ToolHub} to have each call judged.
+ *
+ * @example
+ * ```ts
+ * await using provider = new InProcessToolProvider({ servers: [math] });
+ * const result = await provider.callTool('math.add', { a: 1, b: 2 });
+ * ```
+ */
+export class InProcessToolProvider implements ToolProvider {
+  readonly name: string;
+  readonly kind = 'in-process';
+  readonly callTimeoutMs?: number;
+  readonly servers: readonly string[];
+  readonly #logger: Logger;
+  readonly #load: () => Promise<readonly ToolServer[]>;
+  readonly #counters = new CallCounters();
+  readonly #changed = new Listeners();
+  readonly #inFlight = new Set<CallScope>();
+  /** Functions that still run although their call was settled early. */
+  readonly #abandoned = new Set<Promise<unknown>>();
+  #running: RunningServers | undefined;
+  #connecting: Promise<RunningServers> | undefined;
+  #disconnecting: Promise<void> | undefined;
+  #abortConnecting: AbortController | undefined;
+  #disconnected = false;
+
+  /**
+   * @throws {ToolError} INVALID_ARGUMENT for a wrong name or timeout, NAME_CONFLICT for two servers of one name
+   */
+  constructor(options: InProcessToolProviderOptions);
+  /** @internal The servers' code is loaded by `load` on connect. */
+  constructor(
+    options: Omit<InProcessToolProviderOptions, 'servers'> & {
+      servers: readonly string[];
+      load: () => Promise<readonly ToolServer[]>;
+    },
+  );
+  constructor(
+    options: Omit<InProcessToolProviderOptions, 'servers'> & {
+      servers: readonly (ToolServer | string)[];
+      load?: () => Promise<readonly ToolServer[]>;
+    },
+  ) {
+    this.name = options.name ?? `in-process-${++unnamed}`;
+    const fault = nameFault('name', this.name);
+    if (fault) throw new ToolError('INVALID_ARGUMENT', `The provider cannot be made: ${fault}.`);
+    if (options.callTimeoutMs !== undefined) {
+      assertTimeout(options.callTimeoutMs);
+      this.callTimeoutMs = options.callTimeoutMs;
+    }
+    this.servers = Object.freeze(options.servers.map((server) => (typeof server === 'string' ? server : server.name)));
+    const twice = this.servers.find((name, index) => this.servers.indexOf(name) !== index);
+    if (twice !== undefined) {
+      throw new ToolError(
+        'NAME_CONFLICT',
+        `Two servers of the provider "${this.name}" are named "${twice}"; rename one.`,
+        { provider: this.name },
+      );
+    }
+    this.#logger = options.logger ? safeLogger(options.logger) : SILENT_LOGGER;
+    const servers = options.servers as readonly ToolServer[];
+    this.#load = options.load ?? (() => Promise.resolve(servers));
+  }
+
+  /**
+   * The built-in servers over one project directory. Synchronous and cheap: their code is loaded on `connect` or by
+   * the first call, and nothing of the project is opened before a call needs it.
+   *
+   * @param projectDir the one directory that the tools may touch: absolute and existing
+   * @throws {ToolError} INVALID_ARGUMENT when `projectDir` is relative, missing, `/` or the home directory
+   */
+  static forProject(projectDir: string, options: ProjectProviderOptions = {}): InProcessToolProvider {
+    const { name, callTimeoutMs, logger, ...builtins } = options;
+    new ProjectScope({ projectDir, ...builtins }); // a wrong directory is told now, not by the first call
+    const servers = BUILTIN_SERVERS.filter((server) => builtins[server] !== false);
+    return new InProcessToolProvider({
+      ...(name !== undefined && { name }),
+      ...(callTimeoutMs !== undefined && { callTimeoutMs }),
+      ...(logger && { logger }),
+      servers,
+      load: async () => (await import('./servers/index.js')).createBuiltinServers({ ...builtins, projectDir }),
+    });
+  }
+
+  async connect(options: { signal?: AbortSignal } = {}): Promise<void> {
+    this.#disconnected = false;
+    const scope = new CallScope(options);
+    try {
+      await scope.race(this.#open());
+    } finally {
+      scope.close();
+    }
+  }
+
+  async listTools(options: { signal?: AbortSignal } = {}): Promise<readonly ToolDefinition[]> {
+    if (this.#running && !this.#running.refreshing) return this.#running.definitions;
+    if (this.#disconnected) throw this.#notConnected();
+    await this.connect(options);
+    await this.#running?.refreshing;
+    if (!this.#running) throw this.#notConnected();
+    return this.#running.definitions;
+  }
+
+  callTool(name: string, args: JsonObject = {}, options?: CallOptions): Promise<ToolResult> {
+    const scope = new CallScope(options);
+    const bound = this.#running?.tools.get(name);
+    if (!bound || scope.error) return this.#callSlowly(name, args, options, scope);
+    let parsed: ParsedArguments | Promise<ParsedArguments>;
+    try {
+      parsed = parseArguments(bound.tool, args);
+    } catch (error) {
+      return Promise.resolve(this.#refuse(error, scope, bound));
+    }
+    if (parsed instanceof Promise) return this.#callParsed(bound, parsed, options, scope);
+    return this.#run(bound, parsed.value, options, scope);
+  }
+
+  prepareCall(name: string, args: JsonObject, options?: CallOptions): PreparedCall | Promise<PreparedCall> {
+    const bound = this.#running?.tools.get(name);
+    if (!bound || bound.tool.permission) return this.#prepareSlowly(name, args, options);
+    try {
+      const parsed = parseArguments(bound.tool, args);
+      if (parsed instanceof Promise) return this.#prepareSlowly(name, args, options, parsed);
+      return this.#prepared(bound, parsed, bound.nameClaim);
+    } catch (error) {
+      return refusedCall(name, bound.definition, args, this.#refuse(error, new CallScope(options), bound));
+    }
+  }
+
+  async disconnect(): Promise<void> {
+    this.#disconnected = true;
+    return (this.#disconnecting ??= this.#close().finally(() => (this.#disconnecting = undefined)));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.disconnect();
+  }
+
+  onToolsChanged(listener: () => void): () => void {
+    return this.#changed.add(listener);
+  }
+
+  health(): ProviderHealth {
+    return this.#counters.health(this.#running ? 'READY' : this.#connecting ? 'INITIALIZING' : 'COLD');
+  }
+
+  // Connecting and disconnecting.
+
+  #open(): Promise<RunningServers> {
+    if (this.#running) return Promise.resolve(this.#running);
+    return (this.#connecting ??= this.#start().finally(() => (this.#connecting = undefined)));
+  }
+
+  async #start(): Promise<RunningServers> {
+    const abort = (this.#abortConnecting = new AbortController());
+    await this.#disconnecting;
+    if (this.#disconnected) throw this.#notConnected(); // by a disconnect that came after
+    const context = { logger: this.#logger, provider: this.name, signal: abort.signal };
+    const running = await RunningServers.start(await this.#load(), context);
+    running.changed.add(() => this.#changed.tell(this.#logger));
+    return (this.#running = running);
+  }
+
+  async #close(): Promise<void> {
+    this.#abortConnecting?.abort(this.#notConnected());
+    await this.#connecting?.catch(() => undefined); // whoever waits for it is told there
+    const running = this.#running;
+    this.#running = undefined;
+    const closed = new ToolError('CONNECTION_CLOSED', `The provider "${this.name}" was disconnected during the call.`, {
+      provider: this.name,
+    });
+    for (const scope of [...this.#inFlight]) scope.end(closed);
+    if (this.#abandoned.size > 0) await settledWithin([...this.#abandoned], ABANDONED_GRACE_MS);
+    await running?.stop();
+  }
+
+  // One call.
+
+  async #callSlowly(
+    name: string,
+    args: JsonObject,
+    options: CallOptions | undefined,
+    scope: CallScope,
+  ): Promise<ToolResult> {
+    let bound: BoundTool;
+    try {
+      if (scope.error) throw scope.error;
+      this.#setDeadline(scope, options, undefined);
+      bound = await this.#resolve(name, scope);
+      const parsing = parseArguments(bound.tool, args);
+      return await this.#callParsed(bound, Promise.resolve(parsing), options, scope);
+    } catch (error) {
+      return this.#refuse(error, scope, undefined);
+    }
+  }
+
+  /** @param parsing the arguments, where their schema is asynchronous and was asked already */
+  async #prepareSlowly(
+    name: string,
+    args: JsonObject,
+    options: CallOptions | undefined,
+    parsing?: Promise<ParsedArguments>,
+  ): Promise<PreparedCall> {
+    const scope = new CallScope(options);
+    let bound: BoundTool | undefined;
+    try {
+      bound = this.#running?.tools.get(name) ?? (await this.#resolve(name, scope));
+      const parsed = await scope.race(parsing ?? Promise.resolve(parseArguments(bound.tool, args)));
+      const own = await scope.race(Promise.resolve(claimsOf(bound.tool, parsed.value, this.#context(bound, scope))));
+      if (own === undefined || (Array.isArray(own) && own.length === 0))
+        return this.#prepared(bound, parsed, bound.nameClaim);
+      return this.#prepared(bound, parsed, parseClaims(own, this.name, bound.definition.name));
+    } catch (error) {
+      return refusedCall(name, bound?.definition, args, this.#refuse(error, scope, bound));
+    } finally {
+      scope.close();
+    }
+  }
+
+  async #callParsed(
+    bound: BoundTool,
+    parsing: Promise<ParsedArguments>,
+    options: CallOptions | undefined,
+    scope: CallScope,
+  ): Promise<ToolResult> {
+    let value: unknown;
+    try {
+      value = (await scope.race(parsing)).value;
+    } catch (error) {
+      return this.#refuse(error, scope, bound);
+    }
+    return this.#run(bound, value, options, scope);
+  }
+
+  /** The tool, connecting first. @throws {ToolError} NOT_CONNECTED, TOOL_NOT_FOUND, or what ended the call */
+  async #resolve(name: string, scope: CallScope): Promise<BoundTool> {
+    if (this.#disconnected) throw this.#notConnected();
+    const running = await scope.race(this.#open());
+    if (running.refreshing && !running.tools.get(name)) await scope.race(running.refreshing);
+    const bound = running.tools.get(name);
+    if (!bound) throw running.tools.notFound(name, `The provider "${this.name}"`);
+    return bound;
+  }
+
+  #run(bound: BoundTool, value: unknown, options: CallOptions | undefined, scope: CallScope): Promise<ToolResult> {
+    try {
+      this.#setDeadline(scope, options, ownTimeoutMs(bound.tool, value));
+      if (scope.error) throw scope.error;
+      const output = startTool(bound.tool, value, this.#context(bound, scope));
+      if (isThenable(output)) return this.#await(bound, output, scope, finishTool);
+      const result = finishTool(bound.tool, output);
+      if (result instanceof Promise) return this.#await(bound, result, scope, (_tool, finished) => finished);
+      return Promise.resolve(this.#finish(timed(result, scope), scope));
+    } catch (error) {
+      return Promise.resolve(this.#refuse(error, scope, bound));
+    }
+  }
+
+  /** Settles with what the function gives or with what ends the call before, whichever comes first. */
+  #await<Output>(
+    bound: BoundTool,
+    output: PromiseLike<Output>,
+    scope: CallScope,
+    finish: (tool: Tool, output: Output) => UntimedResult | Promise<UntimedResult>,
+  ): Promise<ToolResult> {
+    return new Promise<ToolResult>((resolve) => {
+      let settled = false;
+      const settle = (result: ToolResult): void => {
+        settled = true;
+        this.#inFlight.delete(scope);
+        resolve(this.#finish(result, scope));
+      };
+      const succeed = (result: UntimedResult): void => {
+        if (!settled) settle(timed(result, scope));
+      };
+      const fail = (thrown: unknown): void => {
+        if (!settled) settle(errorResult(this.#located(executionFailed(bound.tool, thrown), bound), scope.startedAt));
+      };
+      const observed = Promise.resolve(output).then((value) => {
+        try {
+          const result = finish(bound.tool, value);
+          return result instanceof Promise ? result.then(succeed, fail) : succeed(result);
+        } catch (error) {
+          return fail(error);
+        }
+      }, fail);
+      this.#inFlight.add(scope);
+      scope.onEnd((error) => {
+        settle(errorResult(outcomeUnknown(error, this.name, bound.definition.name), scope.startedAt));
+        this.#abandoned.add(observed);
+        void observed.then(() => this.#abandoned.delete(observed));
+      });
+    });
+  }
+
+  #finish(result: ToolResult, scope: CallScope): ToolResult {
+    scope.close();
+    this.#counters.record(result, scope.startedAt + result.durationMs);
+    return result;
+  }
+
+  #context(bound: BoundTool, scope: CallScope): CallContext {
+    return new CallContext(scope, this.name, bound.state, this.#logger);
+  }
+
+  #setDeadline(scope: CallScope, options: CallOptions | undefined, ownMs: number | undefined): void {
+    const given = options?.timeoutMs;
+    if (given !== undefined) assertTimeout(given);
+    const timeoutMs = given ?? ownMs ?? this.callTimeoutMs ?? Infinity;
+    if (timeoutMs !== Infinity || scope.dueAt !== Infinity) scope.setDeadline(timeoutMs, MAX_TOTAL_TIMEOUT_MS);
+  }
+
+  #prepared(bound: BoundTool, parsed: ParsedArguments, claims: PreparedCall['claims']): PreparedCall {
+    const timeoutMs = ownTimeoutMs(bound.tool, parsed.value);
+    return {
+      tool: bound.definition,
+      args: parsed.args,
+      claims,
+      ...(timeoutMs !== undefined && { timeoutMs }),
+      execute: (options) => {
+        const scope = new CallScope(options);
+        if (scope.error) return Promise.resolve(this.#refuse(scope.error, scope, bound));
+        if (!this.#running) return Promise.resolve(this.#refuse(this.#notConnected(), scope, bound));
+        return this.#run(bound, parsed.value, options, scope);
+      },
+    };
+  }
+
+  /** The answer to a call that did not start. */
+  #refuse(error: unknown, scope: CallScope, bound: BoundTool | undefined): ToolResult {
+    return this.#finish(errorResult(this.#located(error, bound), scope.startedAt), scope);
+  }
+
+  #located(thrown: unknown, bound: BoundTool | undefined): ToolError {
+    const error = ToolError.from(thrown);
+    if (error.provider !== undefined || !bound) return error;
+    const { code, message, details, retryable, cause } = error;
+    return new ToolError(code, message, {
+      provider: this.name,
+      tool: bound.definition.name,
+      details,
+      retryable,
+      cause,
+    });
+  }
+
+  #notConnected(): ToolError {
+    return new ToolError(
+      'NOT_CONNECTED',
+      `The provider "${this.name}" was disconnected; call connect() to use it again.`,
+      { provider: this.name },
+    );
+  }
+}
+
+/** The built-in servers there are, in the order of their listing. */
+const BUILTIN_SERVERS = ['filesystem'] as const;
+
+function timed(result: UntimedResult, scope: CallScope): ToolResult {
+  return Object.assign(result, { durationMs: performance.now() - scope.startedAt });
+}

@@ -1,0 +1,67 @@
+// @toolwright/core: the contract, tools in this process, and the hub over any provider.
+
+// For engines and authors of tools.
+export {
+  InProcessToolProvider,
+  type InProcessToolProviderOptions,
+  type ProjectProviderOptions,
+} from './in-process-provider.js';
+export { ToolHub, type HubLimits, type HubOptions } from './hub/hub.js';
+export type { ProviderEntry, ProviderStatus } from './hub/member.js';
+export type { Explanation } from './hub/explain.js';
+export type { Middleware, MiddlewareCall } from './hub/middleware.js';
+export type { PolicyEvents } from './hub/approval.js';
+export type {
+  Approval,
+  ApprovalContext,
+  ApprovalRequest,
+  Policy,
+  PolicyAction,
+  PolicyDecision,
+  PolicyRule,
+} from './hub/policy.js';
+export { defineTool, type Tool, type ToolContext, type ToolOptions, type ToolReturn } from './tool.js';
+export { defineServer, ToolServer, type ServerContext, type ToolServerOptions } from './tool-server.js';
+export type { FromJsonSchema, SchemaInput, SchemaOutput, ToolSchema } from './infer-schema.js';
+export { callTyped, type CallTypedOptions } from './call-typed.js';
+export {
+  processDirectives,
+  type Directive,
+  type DirectiveHandlers,
+  type DirectiveOutcome,
+  type DirectiveParams,
+} from './directives.js';
+export {
+  TOOL_ERROR_CODES,
+  ToolError,
+  type ToolErrorCode,
+  type ToolErrorInfo,
+  type ToolErrorOptions,
+} from './errors.js';
+export {
+  textOf,
+  type ContentBlock,
+  type EmbeddedResource,
+  type MediaContent,
+  type ResourceLink,
+  type TextContent,
+  type ToolOutput,
+  type ToolResult,
+} from './result.js';
+export type { JsonObject, JsonSchema, JsonValue } from './json.js';
+export type { Logger } from './logger.js';
+
+// For implementers of providers.
+export type {
+  CallOptions,
+  McpPeer,
+  PermissionClaim,
+  PreparedCall,
+  Progress,
+  ProviderHealth,
+  ProviderState,
+  ToolAnnotations,
+  ToolDefinition,
+  ToolIcon,
+  ToolProvider,
+} from './tool-provider.js';

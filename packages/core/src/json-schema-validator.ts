@@ -1,0 +1,157 @@
+// Validation of plain JSON Schema with Ajv, which is loaded on the first need and never by importing this package.
+
+import type { ErrorObject, Options, ValidateFunction } from 'ajv';
+import { ToolError } from './errors.js';
+import type { JsonObject, JsonSchema } from './json.js';
+
+/** One thing that a value breaks: where, and in words. */
+export interface SchemaIssue {
+  path: readonly PropertyKey[];
+  message: string;
+}
+
+/** The value as parsed, or every issue. */
+export type SchemaOutcome = { value: unknown; issues?: undefined } | { issues: readonly SchemaIssue[] };
+
+export type JsonSchemaValidator = (value: unknown) => SchemaOutcome;
+
+interface Ajv {
+  compile(schema: JsonSchema): ValidateFunction;
+  removeSchema(schema: JsonSchema): unknown;
+}
+
+/** Foreign schemas come from peers that are not trusted: beyond these they are not compiled. */
+const MAX_FOREIGN_BYTES = 256 * 1024;
+const MAX_FOREIGN_DEPTH = 64;
+
+const BASE_OPTIONS: Options = {
+  strict: false, // unknown keywords (`x-…`, `discriminator`) are annotations, as JSON Schema has it
+  addUsedSchema: false, // two tools may carry the same $id
+  logger: false,
+  validateFormats: true,
+};
+
+const instances = new Map<string, Promise<Ajv>>();
+
+/**
+ * Compiles the schema of an authored tool: every issue is reported, and defaults are filled into a copy.
+ *
+ * @throws {ToolError} INVALID_ARGUMENT when the schema does not compile.
+ */
+export async function compileJsonSchema(schema: JsonSchema): Promise<JsonSchemaValidator> {
+  const ajv = await loadAjv(dialectOf(schema), 'authored');
+  const validate = compileWith(ajv, schema);
+  const copy = copierForDefaults(schema);
+  return (value) => {
+    const own = copy(value);
+    return validate(own) ? { value: own } : { issues: (validate.errors ?? []).map(issueOf) };
+  };
+}
+
+/**
+ * Compiles the schema of a tool of a foreign peer: size and depth are capped, `pattern`s are left to the peer (a
+ * hostile one would block this process), and the value is never changed.
+ *
+ * @throws {ToolError} INVALID_ARGUMENT when the schema does not compile or is over a cap.
+ */
+export async function compileForeignSchema(schema: JsonSchema): Promise<JsonSchemaValidator> {
+  assertBounded(schema);
+  const ajv = await loadAjv(dialectOf(schema), 'foreign');
+  const validate = compileWith(ajv, schema);
+  return (value) => (validate(value) ? { value } : { issues: (validate.errors ?? []).map(issueOf) });
+}
+
+function compileWith(ajv: Ajv, schema: JsonSchema): ValidateFunction {
+  try {
+    return ajv.compile(schema);
+  } catch (cause) {
+    throw ToolError.from(cause, 'INVALID_ARGUMENT');
+  } finally {
+    ajv.removeSchema(schema); // its cache would keep every schema of every listing alive
+  }
+}
+
+function dialectOf(schema: JsonSchema): 'draft-07' | '2020-12' {
+  const { $schema } = schema;
+  return typeof $schema === 'string' && /draft-0[67]/.test($schema) ? 'draft-07' : '2020-12';
+}
+
+function loadAjv(dialect: 'draft-07' | '2020-12', trust: 'authored' | 'foreign'): Promise<Ajv> {
+  const key = `${dialect} ${trust}`;
+  let instance = instances.get(key);
+  if (!instance) instances.set(key, (instance = createAjv(dialect, trust)));
+  return instance;
+}
+
+async function createAjv(dialect: 'draft-07' | '2020-12', trust: 'authored' | 'foreign'): Promise<Ajv> {
+  const options: Options =
+    trust === 'authored'
+      ? { ...BASE_OPTIONS, allErrors: true, useDefaults: true }
+      : { ...BASE_OPTIONS, allErrors: false, code: { regExp: neverRuns } };
+  const { default: addFormats } = await import('ajv-formats');
+  const ajv =
+    dialect === 'draft-07'
+      ? new (await import('ajv')).Ajv(options)
+      : new (await import('ajv/dist/2020.js')).Ajv2020(options);
+  addFormats.default(ajv, { mode: 'fast' });
+  return ajv;
+}
+
+/** Stands in for RegExp where the pattern is a stranger's: it matches everything. */
+const neverRuns = Object.assign(() => ({ test: () => true }), { code: 'new RegExp' });
+
+function issueOf(error: ErrorObject): SchemaIssue {
+  const path: PropertyKey[] = error.instancePath.split('/').slice(1).map(unescapePointer);
+  const params = error.params as Record<string, unknown>;
+  switch (error.keyword) {
+    case 'required':
+      return { path: [...path, String(params.missingProperty)], message: 'is required' };
+    case 'additionalProperties':
+      return { path: [...path, String(params.additionalProperty)], message: 'is not a known property' };
+    case 'enum':
+      return { path, message: `must be one of ${JSON.stringify(params.allowedValues)}` };
+    case 'const':
+      return { path, message: `must be ${JSON.stringify(params.allowedValue)}` };
+    default:
+      return { path, message: error.message ?? `breaks "${error.keyword}"` };
+  }
+}
+
+/** https://www.rfc-editor.org/rfc/rfc6901#section-4 */
+function unescapePointer(token: string): string {
+  return token.replaceAll('~1', '/').replaceAll('~0', '~');
+}
+
+/** Ajv fills defaults into the value itself; the caller's own object must stay as it is. */
+function copierForDefaults(schema: JsonSchema): (value: unknown) => unknown {
+  const { properties, ...rest } = schema as { properties?: Record<string, JsonObject> };
+  const nested =
+    hasDefault(rest) || Object.values(properties ?? {}).some(({ default: _own, ...below }) => hasDefault(below));
+  if (nested) return (value) => structuredClone(value);
+  const top = Object.values(properties ?? {}).some((property) => 'default' in property);
+  if (!top) return (value) => value;
+  return (value) => (typeof value === 'object' && value !== null ? { ...value } : value);
+}
+
+function hasDefault(schema: unknown): boolean {
+  if (typeof schema !== 'object' || schema === null) return false;
+  return 'default' in schema || Object.values(schema).some(hasDefault);
+}
+
+function assertBounded(schema: JsonSchema): void {
+  let bytes = 0;
+  const visit = (value: unknown, depth: number): void => {
+    if (depth > MAX_FOREIGN_DEPTH)
+      throw new ToolError('INVALID_ARGUMENT', `The schema is deeper than ${MAX_FOREIGN_DEPTH} levels.`);
+    if (typeof value === 'string') bytes += value.length;
+    else if (typeof value === 'object' && value !== null) {
+      for (const [key, child] of Object.entries(value)) {
+        bytes += key.length + 4;
+        visit(child, depth + 1);
+      }
+    } else bytes += 4;
+    if (bytes > MAX_FOREIGN_BYTES)
+      throw new ToolError('INVALID_ARGUMENT', `The schema is larger than ${MAX_FOREIGN_BYTES} bytes.`);
+  };
+  visit(schema, 0);
+}

@@ -1,0 +1,12 @@
+// The logging interface that Toolwright writes to. It has no logger of its own: console and pino both fit.
+
+/** Four methods, satisfied by `console` and by pino. Nothing of Toolwright logs arguments or results. */
+export interface Logger {
+  debug(message: string, fields?: object): void;
+  info(message: string, fields?: object): void;
+  warn(message: string, fields?: object): void;
+  error(message: string, fields?: object): void;
+}
+
+/** Says nothing; what a provider uses when it is given no logger. */
+export const SILENT_LOGGER: Logger = { debug() {}, info() {}, warn() {}, error() {} };

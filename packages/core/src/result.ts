@@ -1,0 +1,208 @@
+// What a call gives back, how a tool's return value becomes that, and how a failure does.
+
+import { isDirective, type Directive } from './directives.js';
+import { ToolError, type ToolErrorInfo } from './errors.js';
+import type { JsonObject } from './json.js';
+
+/**
+ * The outcome of one call. `callTool` always resolves to it: a failure has `isError: true`, its text in `content` for
+ * the model, and `error` with the code for the program.
+ */
+export interface ToolResult {
+  content: ContentBlock[];
+  structuredContent?: JsonObject;
+  isError: boolean;
+  error?: ToolErrorInfo;
+  directives: readonly Directive[];
+  /** From the call to its settlement, in milliseconds, fractions kept. */
+  durationMs: number;
+  _meta?: JsonObject;
+}
+
+/** A text block. */
+export interface TextContent {
+  type: 'text';
+  text: string;
+  annotations?: JsonObject;
+  _meta?: JsonObject;
+}
+
+/** An image or a sound, as base64. */
+export interface MediaContent {
+  type: 'image' | 'audio';
+  data: string;
+  mimeType: string;
+  annotations?: JsonObject;
+  _meta?: JsonObject;
+}
+
+/** A link to a resource, which nobody follows by itself. */
+export interface ResourceLink {
+  type: 'resource_link';
+  uri: string;
+  name: string;
+  title?: string;
+  description?: string;
+  mimeType?: string;
+  size?: number;
+  annotations?: JsonObject;
+  _meta?: JsonObject;
+}
+
+/** A resource with its content. */
+export interface EmbeddedResource {
+  type: 'resource';
+  resource: { uri: string; mimeType?: string; text?: string; blob?: string; _meta?: JsonObject };
+  annotations?: JsonObject;
+  _meta?: JsonObject;
+}
+
+/** MCP's content blocks. https://modelcontextprotocol.io/specification/2025-11-25/schema#contentblock */
+export type ContentBlock = TextContent | MediaContent | ResourceLink | EmbeddedResource;
+
+/** The full form of what a tool may return. */
+export interface ToolOutput<Structured = JsonObject> {
+  content?: ContentBlock[];
+  structuredContent?: Structured;
+  isError?: boolean;
+  directives?: readonly Directive[];
+  _meta?: JsonObject;
+}
+
+/** A result as the tool produced it, before the caller's clock is added. */
+export type UntimedResult = Omit<ToolResult, 'durationMs'>;
+
+const NO_DIRECTIVES: readonly Directive[] = Object.freeze([]);
+const MAX_ERROR_MESSAGE = 16_384;
+const OUTPUT_KEYS: ReadonlySet<string> = new Set(['content', 'structuredContent', 'isError', 'directives', '_meta']);
+
+/** The text of a result, blocks joined by newlines; what a program that only wants words reads. */
+export function textOf(result: Pick<ToolResult, 'content'>): string {
+  let text = '';
+  for (const block of result.content) {
+    if (block.type === 'text') text = text === '' ? block.text : `${text}\n${block.text}`;
+  }
+  return text;
+}
+
+/** The result of a failed call: the message for the model, the code for the program. */
+export function errorResult(error: ToolError, startedAt: number): ToolResult {
+  return {
+    content: [{ type: 'text', text: `[${error.code}] ${error.message}` }],
+    isError: true,
+    error: boundedInfo(error),
+    directives: NO_DIRECTIVES,
+    durationMs: performance.now() - startedAt,
+  };
+}
+
+/** The program's copy of a message is bounded; the model's, in `content`, is under the hub's output limit. */
+function boundedInfo(error: ToolError): ToolErrorInfo {
+  const info = error.toInfo();
+  return info.message.length <= MAX_ERROR_MESSAGE
+    ? info
+    : { ...info, message: `${info.message.slice(0, MAX_ERROR_MESSAGE)}…` };
+}
+
+/**
+ * Turns what `execute` returned into a result: a string, content blocks, a JSON object, nothing, or the full form.
+ * An object is the full form when it has no other keys than that form's and its `content`, where present, is blocks.
+ *
+ * @throws {ToolError} OUTPUT_INVALID when the value is none of these.
+ */
+export function resultFromOutput(output: unknown, parseStructured: (value: unknown) => JsonObject): UntimedResult {
+  if (typeof output === 'string') return textResult(output);
+  if (output === undefined || output === null) return { content: [], isError: false, directives: NO_DIRECTIVES };
+  if (Array.isArray(output)) {
+    if (!output.every(isContentBlock)) throw notAnOutput('an array of something other than content blocks');
+    return { content: output, isError: false, directives: NO_DIRECTIVES };
+  }
+  if (typeof output !== 'object') throw notAnOutput(`a ${typeof output}`);
+  if (isFullForm(output)) return resultFromFullForm(output, parseStructured);
+  return structuredResult(parseStructured(output));
+}
+
+function resultFromFullForm(output: ToolOutput, parseStructured: (value: unknown) => JsonObject): UntimedResult {
+  const isError = output.isError ?? false;
+  const { directives = NO_DIRECTIVES } = output;
+  if (!directives.every(isDirective)) throw notAnOutput('a directive without a type or params');
+  const structured =
+    output.structuredContent === undefined || isError
+      ? output.structuredContent
+      : parseStructured(output.structuredContent);
+  const result: UntimedResult =
+    structured === undefined
+      ? { content: output.content ?? [], isError, directives }
+      : output.content === undefined
+        ? { ...structuredResult(structured), isError, directives }
+        : { content: output.content, structuredContent: structured, isError, directives };
+  if (output._meta !== undefined) result._meta = output._meta;
+  if (isError) {
+    const message = textOf(result) || 'The tool reported a failure and said nothing more.';
+    result.error = boundedInfo(new ToolError('EXECUTION_FAILED', message));
+  }
+  return result;
+}
+
+function textResult(text: string): UntimedResult {
+  return { content: [{ type: 'text', text }], isError: false, directives: NO_DIRECTIVES };
+}
+
+function structuredResult(structuredContent: JsonObject): UntimedResult {
+  let text: string | undefined;
+  try {
+    text = JSON.stringify(structuredContent);
+  } catch (cause) {
+    throw new ToolError('OUTPUT_INVALID', `The tool returned an object that is not JSON: ${messageOfJson(cause)}`, {
+      cause,
+    });
+  }
+  if (text === undefined) throw notAnOutput('an object that has no JSON form');
+  return { content: [{ type: 'text', text }], structuredContent, isError: false, directives: NO_DIRECTIVES };
+}
+
+function messageOfJson(cause: unknown): string {
+  return (cause instanceof Error ? cause.message : String(cause)).split('\n', 1)[0] ?? '';
+}
+
+function isFullForm(output: object): output is ToolOutput {
+  let known = false;
+  for (const key of Object.keys(output)) {
+    if (!OUTPUT_KEYS.has(key)) return false;
+    known = true;
+  }
+  if (!known) return false;
+  const { content, directives, structuredContent, isError } = output as Record<string, unknown>;
+  if (content !== undefined && !(Array.isArray(content) && content.every(isContentBlock))) return false;
+  if (directives !== undefined && !Array.isArray(directives)) return false;
+  if (structuredContent !== undefined && (typeof structuredContent !== 'object' || structuredContent === null))
+    return false;
+  return isError === undefined || typeof isError === 'boolean';
+}
+
+/** True for an object of the shape of an MCP content block; of an unknown `type` only that it has one is asked. */
+export function isContentBlock(value: unknown): value is ContentBlock {
+  if (typeof value !== 'object' || value === null) return false;
+  const block = value as Record<string, unknown>;
+  switch (block.type) {
+    case 'text':
+      return typeof block.text === 'string';
+    case 'image':
+    case 'audio':
+      return typeof block.data === 'string' && typeof block.mimeType === 'string';
+    case 'resource_link':
+      return typeof block.uri === 'string';
+    case 'resource':
+      return typeof block.resource === 'object' && block.resource !== null;
+    default:
+      return typeof block.type === 'string' && block.type !== '';
+  }
+}
+
+function notAnOutput(what: string): ToolError {
+  return new ToolError(
+    'OUTPUT_INVALID',
+    `The tool returned ${what}; a tool returns a string, a JSON object, content blocks, ` +
+      'or { content, structuredContent, isError, directives, _meta }.',
+  );
+}

@@ -1,0 +1,270 @@
+// Copying an entry: a file's bytes and mode, a link as a link, a directory with what is in it. Each file comes into being
+// whole; a directory comes into being entry by entry.
+
+import { constants, type BigIntStats } from 'node:fs';
+import { chmod, mkdir, open, readlink, rename, symlink, unlink } from 'node:fs/promises';
+import { ToolError } from '../errors.js';
+import { isTemporaryName, syncDirectory, temporaryName } from './atomic-write.js';
+import {
+  assertDepth,
+  entriesOf,
+  entryPath,
+  openSubdirectory,
+  walkTree,
+  type DirectoryEntry,
+} from './directory-entries.js';
+import { openEntryPlace, placeTaken, renameToNew, type EntryPlace } from './entry-place.js';
+import { errnoOf, fileFailure } from './file-failure.js';
+import { withFileLocks } from './file-lock.js';
+import { leadsOutside } from './link-target.js';
+import { openPath, type OpenedPath } from './opened-path.js';
+import { kindOf } from './path-lookup.js';
+import type { ProjectFiles } from './project-files.js';
+import { isInside, quote, type ScopePath } from './project-scope.js';
+
+const {
+  O_WRONLY,
+  O_CREAT,
+  O_EXCL,
+  O_NOFOLLOW = 0,
+  O_NOCTTY = 0,
+} = constants as Partial<typeof constants> & {
+  O_WRONLY: number;
+  O_CREAT: number;
+  O_EXCL: number;
+};
+
+/** More than a project's own files; what is more is installed or built, and better made anew. */
+const MAX_ENTRIES = 20_000;
+const CHUNK_BYTES = 1024 * 1024;
+/** Without the set-user-id bits: the copy has another owner. */
+const PERMISSIONS = 0o777n;
+
+/** How {@link copyEntry} copies. */
+export interface CopyEntryOptions {
+  /** Replace a file or a link at the destination. Default: false. */
+  overwrite?: boolean | undefined;
+  /** Also a directory. Default: false. */
+  recursive?: boolean | undefined;
+  /** An abort leaves no part of a file, but the files of a directory that are done. */
+  signal?: AbortSignal | undefined;
+  /** Told now and then how far it is. */
+  onProgress?: ((done: CopyOutcome) => void) | undefined;
+}
+
+/** What {@link copyEntry} did. */
+export interface CopyOutcome {
+  /** Files and links. */
+  files: number;
+  /** Of the files. */
+  bytes: number;
+}
+
+/**
+ * Copies what is at a path. A link in the last place is copied itself; a destination that is a link is replaced itself.
+ *
+ * @throws {ToolError} NOT_FOUND, OUTSIDE_PROJECT (also for a link that would lead outside from its new place),
+ * PROTECTED_PATH, PERMISSION_DENIED, NO_SPACE, CANCELLED; TOO_LARGE above 20,000 entries; INVALID_ARGUMENT for a
+ * destination that exists or is inside the source, a directory without `recursive`, and what is no file, link or directory
+ */
+export async function copyEntry(
+  files: ProjectFiles,
+  source: string,
+  destination: string,
+  options: CopyEntryOptions = {},
+): Promise<CopyOutcome & { overwritten: boolean }> {
+  const { scope } = files;
+  const from = scope.parse(source);
+  const to = scope.parse(destination);
+  if (isInside(from.absolute, to.absolute)) throw intoItself(from, to, 'copied');
+  await using origin = await openEntryPlace(scope, from, { write: false, mustExist: true });
+  if (origin.stats?.isDirectory() && !options.recursive)
+    throw new ToolError(
+      'INVALID_ARGUMENT',
+      `${quote(from.shown)} is a directory. Pass recursive=true to copy all of it.`,
+    );
+  await using target = await openEntryPlace(scope, to, { write: true, createDirs: true });
+  const copying = new Copying(files, from, options);
+  const existed = target.stats !== undefined;
+  try {
+    if (isInside(origin.path.absolute, target.path.absolute)) throw intoItself(from, to, 'copied');
+    if (target.stats && (!options.overwrite || target.stats.isDirectory() || origin.stats?.isDirectory()))
+      throw placeTaken(to.shown, target.stats.isDirectory() || origin.stats?.isDirectory() === true);
+    await withFileLocks([...origin.lockKeys, ...target.lockKeys], async () => {
+      options.signal?.throwIfAborted();
+      if (origin.stats?.isDirectory()) await copying.tree(origin, target);
+      else await copying.one(origin.directory, origin, target.directory, target.name, existed);
+    });
+  } catch (error) {
+    await target.undoDirectories();
+    if (copying.files > 0) announce(files, target, 'changed', true);
+    if (errnoOf(error) === 'EEXIST') throw placeTaken(to.shown, false);
+    throw fileFailure(error, 'copy', from.shown);
+  }
+  announce(files, target, existed ? 'changed' : 'created', origin.stats?.isDirectory() === true);
+  return { files: copying.files, bytes: copying.bytes, overwritten: existed };
+}
+
+/** The refusal of a directory that is to go into itself, or a file onto itself. */
+export function intoItself(from: ScopePath, to: ScopePath, done: 'copied' | 'moved'): ToolError {
+  return from.absolute === to.absolute
+    ? new ToolError('NO_CHANGE', `${quote(from.shown)} is the source and the destination. Give another destination.`)
+    : new ToolError(
+        'INVALID_ARGUMENT',
+        `${quote(from.shown)} cannot be ${done} into itself, to ${quote(to.shown)}. Give a destination outside of it.`,
+      );
+}
+
+/** Copies entry after entry, and counts. */
+export class Copying implements CopyOutcome {
+  files = 0;
+  bytes = 0;
+  readonly #files: ProjectFiles;
+  readonly #asked: ScopePath;
+  readonly #options: CopyEntryOptions;
+
+  constructor(files: ProjectFiles, asked: ScopePath, options: CopyEntryOptions) {
+    this.#files = files;
+    this.#asked = asked;
+    this.#options = options;
+  }
+
+  /** Copies a directory to where nothing is. */
+  async tree(origin: EntryPlace, target: EntryPlace): Promise<void> {
+    const { scope } = this.#files;
+    await using directory = await openSubdirectory(scope, this.#asked, origin.directory, origin);
+    let entries = 0;
+    // All of it is judged before any of it is made.
+    await walkTree(scope, this.#asked, directory, (entry, path, below) => {
+      this.#options.signal?.throwIfAborted();
+      if (++entries > MAX_ENTRIES) throw this.#tooMany();
+      if (entry.type === 'other') throw special(path);
+      scope.assertWritable(entryPath(scope, target.directory, `${target.name}/${below}`));
+    });
+    await this.#directory(directory, target.directory, { name: target.name, address: target.address }, 1);
+  }
+
+  /** Copies a file or a link. @throws EEXIST when something is there and `overwrite` is false */
+  async one(
+    from: OpenedPath,
+    entry: Pick<DirectoryEntry, 'name' | 'address'>,
+    to: OpenedPath,
+    name: string,
+    overwrite = false,
+  ): Promise<BigIntStats | undefined> {
+    const { scope } = this.#files;
+    scope.assertWritable(entryPath(scope, to, name));
+    const place = addressIn(to, name, entry);
+    const target = await readlink(entry.address).catch((error: unknown) => {
+      if (errnoOf(error) === 'EINVAL') return undefined; // not a link
+      throw error;
+    });
+    const temporary = to.entry(temporaryName());
+    let stats: BigIntStats | undefined;
+    try {
+      if (target === undefined) stats = await this.#bytesTo(temporary, from, entry);
+      else if (await leadsOutside(scope, this.#asked, to, target)) throw this.#linkOutside(from, entry.name);
+      else await symlink(target, overwrite ? temporary : place);
+      if (target === undefined || overwrite) {
+        this.#options.signal?.throwIfAborted();
+        await to.assertStillInside();
+        if (overwrite || !stats) await rename(temporary, place);
+        else await renameToNew(temporary, stats, place);
+      }
+      if (this.#files.fsync) await syncDirectory(to);
+    } catch (error) {
+      await unlink(temporary).catch(() => {}); // never made, or in its place already
+      throw error;
+    }
+    this.files++;
+    if (this.files % 100 === 0) this.#options.onProgress?.(this);
+    return stats;
+  }
+
+  async #directory(
+    from: OpenedPath,
+    parent: OpenedPath,
+    place: Pick<DirectoryEntry, 'name' | 'address'>,
+    level: number,
+  ): Promise<void> {
+    assertDepth(this.#asked, level);
+    const { scope } = this.#files;
+    scope.assertWritable(entryPath(scope, parent, place.name));
+    await parent.assertStillInside();
+    await mkdir(place.address, 0o700);
+    await using to = await openSubdirectory(scope, this.#asked, parent, place);
+    for await (const entry of entriesOf(from)) {
+      this.#options.signal?.throwIfAborted();
+      if (isTemporaryName(entry.name)) continue; // a write that is under way
+      if (entry.type === 'dir') {
+        await using below = await openSubdirectory(scope, this.#asked, from, entry);
+        await this.#directory(below, to, { name: entry.name, address: to.entry(entry.name) }, level + 1);
+      } else await this.one(from, entry, to, entry.name);
+    }
+    // Last: it may be a mode that lets nobody write.
+    await chmod(to.address, Number(from.stats.mode & PERMISSIONS));
+  }
+
+  async #bytesTo(
+    temporary: string,
+    from: OpenedPath,
+    entry: Pick<DirectoryEntry, 'name' | 'address'>,
+  ): Promise<BigIntStats> {
+    if (typeof entry.address !== 'string') {
+      throw new ToolError('INVALID_ARGUMENT', `"${entry.name}" has a name that is not UTF-8. Copy it in a shell.`);
+    }
+    await using opened = await openPath(this.#files.scope, entry.address, this.#asked, { follow: false });
+    if (!opened.stats.isFile()) throw special(entryPath(this.#files.scope, from, entry.name), opened.stats);
+    await using source = await opened.openFile();
+    await using handle = await open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_NOCTTY, 0o600);
+    const size = Number(opened.stats.size);
+    const buffer = Buffer.allocUnsafe(Math.min(size, CHUNK_BYTES));
+    let position = 0;
+    // No further than it was long: a log that grows would never end.
+    while (position < size) {
+      this.#options.signal?.throwIfAborted();
+      const { bytesRead } = await source.read(buffer, 0, Math.min(buffer.length, size - position), position);
+      if (bytesRead === 0) break;
+      for (let done = 0; done < bytesRead;) {
+        done += (await handle.write(buffer, done, bytesRead - done, position + done)).bytesWritten;
+      }
+      position += bytesRead;
+      this.bytes += bytesRead;
+      if (position % (32 * CHUNK_BYTES) === 0) this.#options.onProgress?.(this);
+    }
+    await handle.chmod(Number(opened.stats.mode & PERMISSIONS));
+    if (this.#files.fsync) await handle.sync();
+    return handle.stat({ bigint: true });
+  }
+
+  #linkOutside(from: OpenedPath, name: string): ToolError {
+    const { shown } = entryPath(this.#files.scope, from, name);
+    return this.#files.scope.outside(shown, 'is a link that would lead outside the project from its new place');
+  }
+
+  #tooMany(): ToolError {
+    return new ToolError(
+      'TOO_LARGE',
+      `${quote(this.#asked.shown)} holds more than ${MAX_ENTRIES} files and directories; nothing was copied. Copy parts of it.`,
+    );
+  }
+}
+
+/** @throws {ToolError} INVALID_ARGUMENT for a name that is not UTF-8: what is verified on the way is text. */
+function addressIn(to: OpenedPath, name: string, entry: Pick<DirectoryEntry, 'address'>): string {
+  if (typeof entry.address === 'string') return to.entry(name);
+  throw new ToolError('INVALID_ARGUMENT', `"${name}" has a name that is not UTF-8. Copy it in a shell.`);
+}
+
+function special(path: ScopePath, stats?: BigIntStats): ToolError {
+  const kind = stats ? kindOf(stats) : 'a FIFO, a socket or a device';
+  return new ToolError(
+    'INVALID_ARGUMENT',
+    `${quote(path.shown)} is ${kind}. Only files, links and directories are copied.`,
+  );
+}
+
+function announce(files: ProjectFiles, { path }: EntryPlace, kind: 'created' | 'changed', directory: boolean): void {
+  const { shown, absolute } = path;
+  files.announce({ path: shown, absolute, kind, ...(directory && { directory: true as const }) });
+}

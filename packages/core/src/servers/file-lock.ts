@@ -1,0 +1,32 @@
+// One change of a file at a time, in this process, whichever server it comes from.
+
+import type { BigIntStats } from 'node:fs';
+
+const tails = new Map<string, Promise<void>>();
+
+/** Runs `run` after everything that was given the same key before it has settled. First come, first served. */
+export async function withFileLock<T>(key: string, run: () => Promise<T>): Promise<T> {
+  const before = tails.get(key);
+  let release: () => void = () => {};
+  const tail = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  tails.set(key, tail);
+  await before;
+  try {
+    return await run();
+  } finally {
+    release();
+    if (tails.get(key) === tail) tails.delete(key);
+  }
+}
+
+/** Runs `run` under the locks of several keys, always taken in one order, so that two such calls never wait for each other. */
+export function withFileLocks<T>(keys: readonly string[], run: () => Promise<T>): Promise<T> {
+  return [...new Set(keys)].sort().reduce((inner, key) => () => withFileLock(key, inner), run)();
+}
+
+/** Two spellings of one file lead to one real path; two names of one inode share that, as they are written in place. */
+export function lockKeyOf(absolute: string, stats: BigIntStats | undefined): string {
+  return stats && stats.nlink > 1n ? `${stats.dev}:${stats.ino}` : absolute;
+}

@@ -1,0 +1,178 @@
+// apply_patch: several files changed, made, moved and removed by one patch, all of it or nothing.
+
+import { ToolError } from '../../errors.js';
+import { defineTool, type Tool } from '../../tool.js';
+import type { TogetherFile } from '../project-files.js';
+import { quote } from '../project-scope.js';
+import { claimPath, type FilesystemContext } from './context.js';
+import { limitText } from '../output-budget.js';
+import { parsePatch, type PatchOperation } from './patch-format.js';
+import { applyHunks } from './patch-text.js';
+import { assertNoPlaceholder } from './placeholders.js';
+import { asUtf8, binaryFile, encodeText, encodingOf, SAMPLE_BYTES } from '../text-encoding.js';
+import { diffStat, unifiedDiff, type DiffStat } from '../unified-diff.js';
+
+const input = {
+  type: 'object',
+  properties: {
+    patch: { type: 'string', description: 'From "*** Begin Patch" to "*** End Patch".' },
+    dry_run: { type: 'boolean', default: false, description: 'Only show the diff.' },
+  },
+  required: ['patch'],
+} as const;
+
+const output = {
+  type: 'object',
+  properties: {
+    changes: {
+      type: 'array',
+      description: 'In the order of the patch.',
+      items: {
+        type: 'object',
+        properties: {
+          op: { type: 'string', enum: ['add', 'update', 'delete', 'move'] },
+          path: { type: 'string' },
+          move_path: { type: 'string', description: 'Where the file is now.' },
+          diff_stat: {
+            type: 'object',
+            description: 'Lines added and removed.',
+            properties: { added: { type: 'integer' }, removed: { type: 'integer' } },
+            required: ['added', 'removed'],
+            additionalProperties: false,
+          },
+        },
+        required: ['op', 'path', 'diff_stat'],
+        additionalProperties: false,
+      },
+    },
+  },
+  required: ['changes'],
+  additionalProperties: false,
+} as const;
+
+interface Change {
+  op: 'add' | 'update' | 'delete' | 'move';
+  path: string;
+  move_path?: string;
+  diff_stat: DiffStat;
+}
+
+const NOTHING = Buffer.alloc(0);
+
+/** The tool `apply_patch`. */
+export function applyPatchTool({ files, requireRead, limits }: FilesystemContext): Tool {
+  return defineTool({
+    name: 'apply_patch',
+    title: 'Apply patch',
+    description:
+      'Change several files at once, all of them or none. The patch is "*** Begin Patch", then for each file "*** Add File: PATH" with lines ' +
+      'that begin with "+", "*** Delete File: PATH", or "*** Update File: PATH" (then perhaps "*** Move to: PATH") with hunks, then ' +
+      '"*** End Patch". A hunk begins with "@@", or "@@ " and a line above the place, such as the function\'s first; its lines begin with " " (stays), ' +
+      '"-" (goes) or "+" (comes). It has no line numbers: give some 3 lines of context, so that the place is the only one. ' +
+      '"*** End of File" after a hunk puts it at the end. Files that are updated or deleted must have been read.',
+    input,
+    output,
+    annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
+    permission: async ({ patch }) => {
+      const claims = await Promise.all(pathsOf(parsePatch(patch)).map((path) => claimPath(files, path, 'write')));
+      return claims.flat();
+    },
+    async execute({ patch, dry_run }, ctx) {
+      const operations = parsePatch(patch);
+      const changes: Change[] = [];
+      const diffs: string[] = [];
+      await files.changeTogether(
+        pathsOf(operations),
+        { sessionId: ctx.sessionId, requireRead, signal: ctx.signal },
+        async (fileOf) => {
+          changes.length = diffs.length = 0; // planned anew when a file was moved before it was locked
+          const touched = new Set<TogetherFile>();
+          for (const operation of operations) {
+            const { change, before, after } = await plan(operation, fileOf, touched);
+            changes.push({ ...change, diff_stat: await diffStat(before, after) });
+            diffs.push(await shownDiff(change.move_path ?? change.path, before, after));
+          }
+          if (dry_run) for (const file of touched) file.after = undefined;
+        },
+      );
+      const head = `${dry_run ? 'Would make' : 'Made'} ${changes.length} ${changes.length === 1 ? 'change' : 'changes'}:`;
+      const names = changes.map(({ op, path, move_path: to }) => `${op} ${path}${to === undefined ? '' : ` to ${to}`}`);
+      const text = [head, ...names, ...diffs.filter((diff) => diff !== '')].join('\n');
+      return {
+        content: [{ type: 'text', text: limitText(text, limits, (lines) => `[${lines} more lines of the diff]`) }],
+        structuredContent: { changes },
+      };
+    },
+  });
+}
+
+function pathsOf(operations: readonly PatchOperation[]): string[] {
+  return operations.flatMap((each) =>
+    each.op === 'update' && each.movePath !== undefined ? [each.path, each.movePath] : [each.path],
+  );
+}
+
+interface Planned {
+  change: Omit<Change, 'diff_stat'>;
+  before: Buffer;
+  after: Buffer;
+}
+
+/** Sets what becomes of the files of one operation, given what those before it made of them. */
+async function plan(
+  operation: PatchOperation,
+  fileOf: (path: string) => TogetherFile,
+  touched: Set<TogetherFile>,
+): Promise<Planned> {
+  const file = fileOf(operation.path);
+  const { path } = file;
+  touched.add(file);
+  if (operation.op === 'add') {
+    assertNoPlaceholder(operation.text, '', `${quote(path)}: `, 'the patch');
+    const after = encodeText(operation.text, 'utf-8');
+    if (!after) throw new ToolError('INVALID_ARGUMENT', `${quote(path)}: the patch holds half of a surrogate pair.`);
+    assertFree(file, 'Update it instead, or delete it first.');
+    file.after = after;
+    return { change: { op: 'add', path }, before: NOTHING, after };
+  }
+  const before = await contentOf(file);
+  if (operation.op === 'delete') {
+    file.after = 'delete';
+    return { change: { op: 'delete', path }, before, after: NOTHING };
+  }
+  const detected = encodingOf(before);
+  if (!detected) throw binaryFile(path, before.length, before.subarray(0, SAMPLE_BYTES));
+  const after = applyHunks({ path, bytes: before, ...detected }, operation.hunks);
+  if (operation.movePath === undefined) {
+    if (after.equals(before)) throw new ToolError('NO_CHANGE', `The patch would change nothing in ${quote(path)}.`);
+    file.after = after;
+    return { change: { op: 'update', path }, before, after };
+  }
+  const moved = fileOf(operation.movePath);
+  touched.add(moved);
+  assertFree(moved, 'Move to another name, or delete it first.');
+  file.after = 'delete';
+  moved.after = after;
+  moved.modeOf = file;
+  return { change: { op: 'move', path, move_path: moved.path }, before, after };
+}
+
+function assertFree({ path, current, after }: TogetherFile, next: string): void {
+  if (after === 'delete' || (after === undefined && !current)) return;
+  throw new ToolError('INVALID_ARGUMENT', `${quote(path)} exists already; nothing was changed. ${next}`);
+}
+
+/** What the file holds at this point of the patch. */
+async function contentOf(file: TogetherFile): Promise<Buffer> {
+  const { path, after } = file;
+  if (after === 'delete') throw new ToolError('NOT_FOUND', `${quote(path)} is deleted or moved earlier in the patch.`);
+  if (after) return Buffer.from(after);
+  await file.assertSeen();
+  if (file.current?.bytes) return file.current.bytes;
+  throw new ToolError('TOO_LARGE', `${quote(path)} is larger than 64 MiB; change it with a program.`);
+}
+
+async function shownDiff(path: string, before: Buffer, after: Buffer): Promise<string> {
+  const [old, now] = [asUtf8(before), asUtf8(after)];
+  return old && now ? unifiedDiff(path, old, now) : `${path} is not text`;
+}

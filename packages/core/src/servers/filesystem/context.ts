@@ -1,0 +1,82 @@
+// What every tool of this server stands on, and what every tool claims before it runs.
+
+import { basename, dirname, join } from 'node:path';
+import type { PermissionClaim } from '../../tool-provider.js';
+import { ToolError } from '../../errors.js';
+import type { ProjectFiles } from '../project-files.js';
+import { escapeControls, type ScopePath } from '../project-scope.js';
+import type { OutputLimits } from '../output-budget.js';
+
+/** Made once a server, shared by its tools. */
+export interface FilesystemContext {
+  files: ProjectFiles;
+  /** Refuse to change what the session has not read. */
+  requireRead: boolean;
+  limits: OutputLimits;
+}
+
+/**
+ * One claim for the path as it was asked for, and one for the file that it really is when that is another: a rule
+ * about the target holds for every link to it.
+ *
+ * @throws {ToolError} OUTSIDE_PROJECT, PROTECTED_PATH and whatever else makes the call impossible
+ */
+export async function claimPath(
+  files: ProjectFiles,
+  path: string,
+  mode: 'read' | 'write',
+  scope?: 'tree',
+): Promise<PermissionClaim[]> {
+  const verb = mode === 'read' ? 'reads' : 'writes';
+  const reason = scope === 'tree' ? `${verb} it and everything below it` : `${verb} it`;
+  const asked = files.scope.parse(path);
+  return claimsOf(asked, reason, async () => (await files.resolve(path, mode)).realPath);
+}
+
+/**
+ * As {@link claimPath}, for a tool that works on the entry itself: a link in the last place is not followed, and may
+ * lead outside.
+ *
+ * @param reason what is done with it, as in "deletes it"
+ */
+export async function claimEntry(
+  files: ProjectFiles,
+  path: string,
+  mode: 'read' | 'write',
+  reason: string,
+): Promise<PermissionClaim[]> {
+  const { scope } = files;
+  const asked = scope.parse(path);
+  if (mode === 'write') scope.assertWritable(asked);
+  return claimsOf(asked, reason, async () => {
+    if (asked.absolute === asked.root.path) return asked.shown;
+    const { absolute } = await files.resolve(dirname(asked.absolute), mode);
+    const real = scope.find(join(absolute, basename(asked.absolute)));
+    if (!real) throw scope.outside(asked.shown);
+    if (mode === 'write') scope.assertWritable(real);
+    return real.shown;
+  });
+}
+
+async function claimsOf(
+  asked: ScopePath,
+  reason: string,
+  realPathOf: () => Promise<string>,
+): Promise<PermissionClaim[]> {
+  const claim = (pattern: string, why: string): PermissionClaim => ({
+    pattern,
+    match: 'glob',
+    understood: true,
+    reason: why,
+  });
+  try {
+    const realPath = await realPathOf();
+    return realPath === asked.shown
+      ? [claim(asked.shown, reason)]
+      : [claim(asked.shown, reason), claim(realPath, `${reason}, through the link ${escapeControls(asked.shown)}`)];
+  } catch (error) {
+    // Nothing there: the tool says so itself, with the nearest names.
+    if (ToolError.isInstance(error) && error.code === 'NOT_FOUND') return [claim(asked.shown, reason)];
+    throw error;
+  }
+}

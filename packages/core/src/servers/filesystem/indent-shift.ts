@@ -1,0 +1,104 @@
+// Finding lines that stand deeper, or less deep, than in the text looked for, all by the same indentation; and giving
+// the new text that indentation too.
+
+import type { MatchedSpan } from './match-ladder.js';
+
+/** What every line that is not blank has in front of it in the file (`added`), or lacks there. */
+export interface IndentShift {
+  indent: string;
+  added: boolean;
+}
+
+/** A line, taken apart. */
+export interface Line {
+  indent: string;
+  /** Without white space at either end. */
+  body: string;
+}
+
+/**
+ * Where whole lines are that differ from the text by one {@link IndentShift}, as places in the decoded text. White space
+ * at the end of lines and the kind of line ends do not count; the first line is looked for from its beginning.
+ */
+export function findShifted(text: string, wanted: string): MatchedSpan[] {
+  const pieces = wanted.split('\n');
+  const withLineEnd = pieces.length > 1 && pieces.at(-1) === '';
+  if (withLineEnd) pieces.pop();
+  const lines = pieces.map(parseLine);
+  const last = lines.at(-1);
+  // Where the last line is nothing but white space it is a part of the next one, which cannot be shifted in part.
+  if (!last || (!withLineEnd && last.body === '')) return [];
+  const anchor = lines.findIndex(({ body }) => body !== '');
+  const anchorBody = lines[anchor]?.body;
+  const withSpaces = /[ \t]$/.test(pieces.at(-1) ?? '');
+  const file = fileLines(text);
+  const spans: MatchedSpan[] = [];
+  for (const [index, start] of file.entries()) {
+    const first = index - anchor;
+    if (first < 0 || lineAt(text, file, index).body !== anchorBody) continue;
+    const shift = shiftOf(lines, (offset) => lineAt(text, file, first + offset));
+    if (!shift) continue;
+    const next = first + lines.length;
+    const end = file[next];
+    if (withLineEnd) {
+      if (end !== undefined) spans.push({ start: file[first] ?? start, end, shift });
+      continue;
+    }
+    const whole = text.slice(file[next - 1], end).replace(/\r?\n$/, '');
+    const kept = withSpaces ? whole.length : whole.replace(/[ \t]+$/, '').length;
+    spans.push({ start: file[first] ?? start, end: (file[next - 1] ?? 0) + kept, shift });
+  }
+  return spans;
+}
+
+/** The text with a shift made to every line that is not blank; undefined when a line lacks what is to be taken away. */
+export function shiftIndent(text: string, { indent, added }: IndentShift): string | undefined {
+  const lines = text.split('\n');
+  for (const [index, line] of lines.entries()) {
+    if (line.trim() === '') continue;
+    if (!added && !line.startsWith(indent)) return undefined;
+    lines[index] = added ? indent + line : line.slice(indent.length);
+  }
+  return lines.join('\n');
+}
+
+/** Where each line begins. A text that ends with a newline has an empty line behind it. */
+function fileLines(text: string): number[] {
+  const starts = [text.startsWith('\ufeff') ? 1 : 0];
+  for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) starts.push(at + 1);
+  return starts;
+}
+
+function lineAt(text: string, starts: readonly number[], index: number): Line {
+  const start = starts[index];
+  if (start === undefined) return { indent: '', body: '\n' }; // past the end, and like no line
+  const next = starts[index + 1];
+  return parseLine(text.slice(start, next === undefined ? undefined : next - 1));
+}
+
+/** A line without its newline: the spaces and tabs it begins with, and the rest. */
+export function parseLine(line: string): Line {
+  const [indent = ''] = /^[ \t]*/.exec(line) ?? [];
+  return { indent, body: line.slice(indent.length).replace(/(?<![ \t])[ \t]*\r?$/, '') };
+}
+
+/** The one shift between the lines and those at a place of the file; undefined when they differ by anything else. */
+export function shiftOf(lines: readonly Line[], inFile: (offset: number) => Line): IndentShift | undefined {
+  let shift: IndentShift | undefined;
+  for (const [offset, { indent, body }] of lines.entries()) {
+    const found = inFile(offset);
+    if (found.body !== body) return undefined;
+    if (body === '') continue;
+    const here = shiftBetween(indent, found.indent);
+    if (!here || (shift && (here.indent !== shift.indent || here.added !== shift.added))) return undefined;
+    shift = here;
+  }
+  return shift;
+}
+
+function shiftBetween(wanted: string, found: string): IndentShift | undefined {
+  if (wanted === found) return undefined;
+  const [long, short] = found.length > wanted.length ? [found, wanted] : [wanted, found];
+  if (!long.endsWith(short)) return undefined;
+  return { indent: long.slice(0, long.length - short.length), added: long === found };
+}

@@ -1,0 +1,81 @@
+// The filesystem server: its tools, and what they are given. Each tool is a file of its own.
+
+import { ToolError } from '../../errors.js';
+import { defineServer, type ToolServer } from '../../tool-server.js';
+import { ProjectFiles, type ProjectFilesOptions } from '../project-files.js';
+import { applyPatchTool } from './apply-patch.js';
+import type { FilesystemContext } from './context.js';
+import { copyTool } from './copy.js';
+import { createDirectoryTool } from './create-directory.js';
+import { deleteTool } from './delete.js';
+import { editFileTool } from './edit-file.js';
+import { globTool } from './glob.js';
+import { grepTool } from './grep.js';
+import { listDirectoryTool } from './list-directory.js';
+import { moveTool } from './move.js';
+import { DEFAULT_OUTPUT_LIMITS, type OutputLimits } from '../output-budget.js';
+import { readFileTool } from './read-file.js';
+import { readManyTool } from './read-many.js';
+import { readMediaTool } from './read-media.js';
+import { statTool } from './stat.js';
+import { writeFileTool } from './write-file.js';
+
+export type { OutputLimits } from '../output-budget.js';
+
+/** What {@link createFilesystemServer} takes: the project, and how strict the tools are. */
+export interface FilesystemServerOptions extends ProjectFilesOptions {
+  /** Refuse to change a file that the session has not read, or that changed since. Default: true. */
+  requireRead?: boolean | undefined;
+  /** The text that one answer may have; at least 1 line and 16 KiB. Default: 2,000 lines, 50 KiB. */
+  output?: Partial<OutputLimits> | undefined;
+  /** The files to work on, shared with other servers. Default: made from the project options here, which it replaces. */
+  projectFiles?: ProjectFiles | undefined;
+}
+
+const MIN_OUTPUT_BYTES = 16 * 1024;
+
+/**
+ * The tools that read, change, list and search the files of one project. Nothing but `projectDir` (and the roots) is
+ * looked at before the first call.
+ *
+ * @throws {ToolError} INVALID_ARGUMENT for a project directory that is relative, missing or too wide, or limits that are too small
+ * @example
+ * ```ts
+ * const provider = new InProcessToolProvider({ servers: [createFilesystemServer({ projectDir: '/work/shop' })] });
+ * const result = await provider.callTool('filesystem.read_file', { path: 'README.md' });
+ * ```
+ */
+export function createFilesystemServer(options: FilesystemServerOptions): ToolServer {
+  const limits = { ...DEFAULT_OUTPUT_LIMITS, ...options.output };
+  if (!(limits.maxLines >= 1) || !(limits.maxBytes >= MIN_OUTPUT_BYTES)) {
+    throw new ToolError(
+      'INVALID_ARGUMENT',
+      `output needs maxLines of at least 1 and maxBytes of at least ${MIN_OUTPUT_BYTES}, not ${limits.maxLines} and ${limits.maxBytes}.`,
+    );
+  }
+  const context: FilesystemContext = {
+    files: options.projectFiles ?? new ProjectFiles(options),
+    requireRead: options.requireRead ?? true,
+    limits,
+  };
+  return defineServer({
+    name: 'filesystem',
+    version: '0.1.0',
+    tools: [
+      readFileTool(context),
+      readManyTool(context),
+      readMediaTool(context),
+      writeFileTool(context),
+      editFileTool(context),
+      applyPatchTool(context),
+      listDirectoryTool(context),
+      globTool(context),
+      grepTool(context),
+      statTool(context),
+      createDirectoryTool(context),
+      moveTool(context),
+      copyTool(context),
+      deleteTool(context),
+    ],
+  });
+}

@@ -1,0 +1,210 @@
+// list_directory: the entries of a directory, and of those below it as deep as was asked. Links are shown, never followed.
+
+import type { BigIntStats } from 'node:fs';
+import { lstat, readlink } from 'node:fs/promises';
+import { ToolError } from '../../errors.js';
+import { defineTool, type Tool } from '../../tool.js';
+import { entriesOf, entryTypeOf, type DirectoryEntry, type EntryType } from '../directory-entries.js';
+import { errnoOf, fileFailure } from '../file-failure.js';
+import { leadsOutside } from '../link-target.js';
+import { openPath, type OpenedPath } from '../opened-path.js';
+import type { ProjectScope, ScopePath } from '../project-scope.js';
+import { escapeControls } from '../project-scope.js';
+import { isTemporaryName } from '../atomic-write.js';
+import { claimPath, type FilesystemContext } from './context.js';
+import { IgnoreRules } from './ignore-rules.js';
+import { limitText } from '../output-budget.js';
+import { SmallestFirst } from './smallest-first.js';
+
+const input = {
+  type: 'object',
+  properties: {
+    path: { type: 'string', default: '.', description: 'The directory, relative to the project.' },
+    depth: { type: 'integer', minimum: 1, maximum: 10, default: 1, description: '1: only its own entries.' },
+    include_ignored: { type: 'boolean', default: false, description: 'Also what .gitignore leaves out.' },
+    include_hidden: { type: 'boolean', default: true, description: 'Also names that begin with a dot.' },
+    limit: { type: 'integer', minimum: 1, maximum: 10_000, default: 1_000 },
+  },
+} as const;
+
+const output = {
+  type: 'object',
+  properties: {
+    entries: {
+      type: 'array',
+      items: {
+        type: 'object',
+        properties: {
+          path: { type: 'string' },
+          type: { type: 'string', enum: ['file', 'dir', 'symlink', 'other'] },
+          size: { type: 'integer', description: 'In bytes.' },
+          mtime_ms: { type: 'integer', description: 'Milliseconds since 1970.' },
+          target: { type: 'string', description: 'What a link says it leads to.' },
+          outside: { type: 'boolean', description: 'True for a link that leads outside the project.' },
+        },
+        required: ['path', 'type', 'size', 'mtime_ms'],
+        additionalProperties: false,
+      },
+    },
+    truncated: { type: 'boolean', description: 'There are more: list a directory below, or raise limit.' },
+  },
+  required: ['entries', 'truncated'],
+  additionalProperties: false,
+} as const;
+
+interface Entry {
+  path: string;
+  type: EntryType;
+  size: number;
+  mtime_ms: number;
+  target?: string;
+  outside?: boolean;
+}
+
+/** The tool `list_directory`. */
+export function listDirectoryTool({ files, limits }: FilesystemContext): Tool {
+  return defineTool({
+    name: 'list_directory',
+    title: 'List directory',
+    description:
+      'List the files and directories in a directory, with their sizes. Leaves out what .gitignore leaves out.',
+    input,
+    output,
+    annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+    permission: ({ path }) => claimPath(files, path, 'read', 'tree'),
+    async execute({ path, depth, include_ignored, include_hidden, limit }, ctx) {
+      const asked = files.scope.parse(path);
+      await using directory = await files.openDirectory(asked);
+      const listing = new Listing(files.scope, asked, {
+        depth,
+        limit,
+        includeHidden: include_hidden,
+        rules: include_ignored ? undefined : await IgnoreRules.below(files.scope, directory.path),
+        onDirectory: () => ctx.signal.throwIfAborted(),
+      });
+      try {
+        await listing.add(directory, '', 1);
+      } catch (error) {
+        throw fileFailure(error, 'list', asked.shown);
+      }
+      const { entries, truncated } = listing;
+      const lines = entries.length === 0 ? ['The directory is empty, or all of it is ignored.'] : entries.map(lineOf);
+      const notice = truncated
+        ? `\n[There are more than these ${entries.length}. List a directory below, or raise limit.]`
+        : '';
+      return {
+        content: [
+          {
+            type: 'text',
+            text:
+              limitText(
+                lines.join('\n'),
+                limits,
+                (more) => `[${more} more entries are not shown. List a directory below.]`,
+              ) + notice,
+          },
+        ],
+        structuredContent: { entries, truncated },
+      };
+    },
+  });
+}
+
+interface ListingOptions {
+  depth: number;
+  limit: number;
+  includeHidden: boolean;
+  rules: IgnoreRules | undefined;
+  onDirectory: () => void;
+}
+
+class Listing {
+  readonly entries: Entry[] = [];
+  truncated = false;
+  readonly #scope: ProjectScope;
+  readonly #asked: ScopePath;
+  readonly #options: ListingOptions;
+
+  constructor(scope: ProjectScope, asked: ScopePath, options: ListingOptions) {
+    this.#scope = scope;
+    this.#asked = asked;
+    this.#options = options;
+  }
+
+  /** Adds what is in a directory, each entry followed by what is below it. */
+  async add(directory: OpenedPath, prefix: string, level: number): Promise<void> {
+    this.#options.onDirectory();
+    const names = await this.#namesIn(directory, prefix, level);
+    const found = await Promise.all(names.map((name) => lstat(name.address, { bigint: true }).catch(() => undefined)));
+    for (const [index, name] of names.entries()) {
+      if (this.entries.length >= this.#options.limit) {
+        this.truncated = true;
+        return;
+      }
+      const stats = found[index];
+      if (!stats) continue; // gone since the directory was read
+      const path = prefix + name.name;
+      this.entries.push(await this.#entry(directory, name, path, stats));
+      if (stats.isDirectory() && level < this.#options.depth && name.name !== '.git')
+        await this.#addBelow(directory, name, `${path}/`, level + 1);
+    }
+  }
+
+  async #addBelow(parent: OpenedPath, name: DirectoryEntry, prefix: string, level: number): Promise<void> {
+    let directory: OpenedPath;
+    try {
+      directory = await openPath(this.#scope, parent.entry(name.name), this.#asked, {
+        directory: true,
+        follow: false,
+      });
+    } catch {
+      return; // gone, swapped for a link, or not to be opened: its own entry is there
+    }
+    try {
+      await this.add(directory, prefix, level);
+    } catch (error) {
+      if (ToolError.isInstance(error) || errnoOf(error) !== 'EACCES') throw error; // what may not be listed stays a single entry
+    } finally {
+      await directory.close();
+    }
+  }
+
+  async #namesIn(directory: OpenedPath, prefix: string, level: number): Promise<DirectoryEntry[]> {
+    const { rules, includeHidden, limit } = this.#options;
+    const names = new SmallestFirst<DirectoryEntry>(limit - this.entries.length + 1, (a, b) =>
+      a.name < b.name ? -1 : 1,
+    );
+    for await (const entry of entriesOf(directory)) {
+      const { name, type } = entry;
+      if (!includeHidden && name.startsWith('.')) continue;
+      if (isTemporaryName(name) || (name === '.git' && level > 1)) continue;
+      if (rules && name !== '.git' && (await rules.isIgnored(prefix + name, type === 'dir'))) continue;
+      names.add(entry);
+    }
+    const sorted = names.sorted();
+    this.truncated ||= names.dropped;
+    return sorted;
+  }
+
+  async #entry(directory: OpenedPath, name: DirectoryEntry, path: string, stats: BigIntStats): Promise<Entry> {
+    const shown = this.#asked.shown === '.' ? path : `${this.#asked.shown}/${path}`;
+    const entry: Entry = {
+      path: shown,
+      type: entryTypeOf(stats),
+      size: Number(stats.size),
+      mtime_ms: Number(stats.mtimeMs),
+    };
+    if (entry.type !== 'symlink') return entry;
+    const target = await readlink(name.address).catch(() => undefined);
+    if (target === undefined) return entry;
+    return { ...entry, target, outside: await leadsOutside(this.#scope, this.#asked, directory, target) };
+  }
+}
+
+function lineOf({ path, type, size, target, outside }: Entry): string {
+  const shown = escapeControls(path);
+  if (type === 'dir') return `${shown}/`;
+  if (type === 'file') return `${shown}  ${size}`;
+  if (type === 'other') return `${shown}  (no regular file)`;
+  return `${shown} -> ${escapeControls(target ?? '?')}${outside ? ' (outside the project)' : ''}`;
+}

@@ -1,0 +1,103 @@
+// The places of a file that look most like a text which is not in it, so that a failed edit says where to look.
+
+/** A place that looks alike. Lines count from 1, the last included. */
+export interface NearRegion {
+  line: number;
+  endLine: number;
+  text: string;
+  /** What the difference comes down to, where that is simple. */
+  difference: string | undefined;
+}
+
+/** Looking is quick, not complete: beyond these the file is not searched, nor the text compared. */
+const MAX_LINES = 40_000;
+const MAX_LINE_CHARS = 200;
+const MAX_WINDOW_LINES = 20;
+const MAX_CANDIDATES = 24;
+const MAX_SHOWN_LINES = 6;
+
+/** The `limit` places that come nearest, best first. Fewer when nothing is alike at all. */
+export function nearestRegions(text: string, wanted: string, limit = 3): NearRegion[] {
+  const lines = text.split('\n', MAX_LINES);
+  const target = wanted.replace(/\n$/, '').split('\n').slice(0, MAX_WINDOW_LINES);
+  // The longest line tells most; a brace alone is everywhere.
+  const anchor = target.reduce(
+    (best, line, index) => (line.trim().length > (target[best] ?? '').trim().length ? index : best),
+    0,
+  );
+  const likeAnchor = similarityTo(target[anchor] ?? '');
+  const candidates = best(
+    lines.map((line, index) => ({ index, score: likeAnchor(line) })),
+    MAX_CANDIDATES,
+  );
+  const likeEach = target.map(similarityTo);
+  const windows = candidates.map(({ index }) => {
+    const start = Math.max(0, index - anchor);
+    const score = likeEach.reduce((sum, like, offset) => sum + like(lines[start + offset] ?? ''), 0);
+    return { index: start, score };
+  });
+  const chosen: number[] = [];
+  for (const { index } of best(windows, windows.length)) {
+    if (chosen.length === limit) break;
+    if (chosen.every((other) => Math.abs(other - index) >= target.length)) chosen.push(index);
+  }
+  return chosen.map((start) => {
+    const found = lines.slice(start, start + target.length);
+    return {
+      line: start + 1,
+      endLine: start + found.length,
+      text: found.join('\n'),
+      difference: differenceOf(found, target),
+    };
+  });
+}
+
+/** The regions in words, with their lines numbered as read_file shows them. */
+export function describeNearest(regions: readonly NearRegion[]): string {
+  if (regions.length === 0) return 'Nothing in it looks alike; read the file again.';
+  const shown = regions.map(({ line, endLine, text, difference }) => {
+    const lines = text
+      .split('\n')
+      .slice(0, MAX_SHOWN_LINES)
+      .map((each, index) => {
+        const cut = each.replace(/\r$/, '');
+        return `${String(line + index).padStart(6)}\t${cut.length > MAX_LINE_CHARS ? `${cut.slice(0, MAX_LINE_CHARS)}...` : cut}`;
+      });
+    const where = line === endLine ? `Line ${line}` : `Lines ${line} to ${endLine}`;
+    return `${where}${difference ? ` (${difference})` : ''}:\n${lines.join('\n')}`;
+  });
+  return `The nearest places are:\n${shown.join('\n')}`;
+}
+
+function best<T extends { index: number; score: number }>(scored: readonly T[], limit: number): T[] {
+  return scored
+    .filter(({ score }) => score > 0)
+    .sort((a, b) => b.score - a.score || a.index - b.index)
+    .slice(0, limit);
+}
+
+/** Dice's coefficient over the pairs of neighbouring characters, white space at the ends left out. */
+function similarityTo(wanted: string): (line: string) => number {
+  const target = wanted.trim().slice(0, MAX_LINE_CHARS);
+  const pairs = new Set<number>();
+  for (let index = 1; index < target.length; index++) pairs.add(pairAt(target, index));
+  return (line) => {
+    const text = line.length > 4 * MAX_LINE_CHARS ? line.slice(0, 4 * MAX_LINE_CHARS).trim() : line.trim();
+    if (text === target) return 1;
+    if (pairs.size === 0 || text.length < 2) return 0;
+    let shared = 0;
+    for (let index = 1; index < text.length; index++) if (pairs.has(pairAt(text, index))) shared++;
+    return Math.min(0.99, (2 * shared) / (pairs.size + text.length - 1));
+  };
+}
+
+function pairAt(text: string, index: number): number {
+  return text.charCodeAt(index - 1) * 65_536 + text.charCodeAt(index);
+}
+
+function differenceOf(found: readonly string[], target: readonly string[]): string | undefined {
+  const [a, b] = [found.join('\n'), target.join('\n')];
+  if (a.replaceAll('\r', '') === b.replaceAll('\r', '')) return 'only the line ends differ';
+  if (a.replace(/\s+/g, ' ').trim() === b.replace(/\s+/g, ' ').trim()) return 'only white space differs';
+  return a.toLowerCase() === b.toLowerCase() ? 'only upper and lower case differ' : undefined;
+}

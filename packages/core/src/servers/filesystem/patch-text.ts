@@ -1,0 +1,202 @@
+// Applies the hunks of a patch to one file. Lines that the patch only names stay as they are, byte for byte.
+
+import { ToolError } from '../../errors.js';
+import { foldLine } from './folded-match.js';
+import { parseLine, shiftIndent, shiftOf, type IndentShift } from './indent-shift.js';
+import { MATCH_STRATEGIES, type MatchStrategy } from './match-ladder.js';
+import { describeNearest, nearestRegions } from './nearest-regions.js';
+import { assertNoPlaceholder } from './placeholders.js';
+import type { PatchHunk } from './patch-format.js';
+import { decodeText, encodeText } from '../text-encoding.js';
+import { lineEndings, majorityLineEnd, prevailingLineEnd, type EditableText } from './text-edit.js';
+
+interface Place {
+  first: number;
+  shift?: IndentShift | undefined;
+}
+
+/** A line of the result: one of the file's, or a new one. */
+type ResultLine = { kept: number } | { added: string; lineEnd: string };
+
+/**
+ * The file's bytes after the hunks, in the order they stand in the file. Each must be found in one place, by the
+ * readings of {@link MATCH_STRATEGIES}, line by line. The file ends with a newline exactly when it did before.
+ *
+ * @throws {ToolError} NO_MATCH with the nearest regions, MULTIPLE_MATCHES with the lines, INVALID_ARGUMENT
+ */
+export function applyHunks(file: EditableText, hunks: readonly PatchHunk[]): Buffer {
+  const { bytes, encoding } = file;
+  const ends = lineEndings(bytes, encoding);
+  const mark = file.bom ? (encoding === 'utf-8' ? 3 : 2) : 0;
+  const unended = (ends.at(-1) ?? mark) < bytes.length;
+  const starts = [mark, ...ends];
+  const count = ends.length + (unended ? 1 : 0);
+  const rawLine = (index: number): Buffer => bytes.subarray(starts[index], starts[index + 1]);
+  const lines = Array.from({ length: count }, (_, index) => decodeText(rawLine(index), encoding).replace(/\r?\n$/, ''));
+  const majority = majorityLineEnd(bytes, encoding);
+  const result: ResultLine[] = [];
+  let at = 0;
+  for (const [number, hunk] of hunks.entries()) {
+    const label = `hunk ${number + 1} (line ${hunk.at} of the patch)`;
+    const old = hunk.lines.filter(({ kind }) => kind !== '+').map(({ text }) => text);
+    const added = hunk.lines.filter(({ kind }) => kind === '+').map(({ text }) => text);
+    assertNoPlaceholder(added.join('\n'), old.join('\n'), `"${file.path}", ${label}: `, 'the patch');
+    const { first, shift } = placeOf(file, lines, hunk, old, at, label);
+    const span = bytes.subarray(starts[first], starts[first + old.length]);
+    const lineEnd = prevailingLineEnd(span, encoding) ?? majority;
+    while (at < first) result.push({ kept: at++ });
+    for (const { kind, text } of hunk.lines) {
+      if (kind === ' ') result.push({ kept: at++ });
+      else if (kind === '-') at++;
+      else {
+        const shifted = shift ? shiftIndent(text, shift) : text;
+        if (shifted === undefined)
+          throw new ToolError(
+            'NO_MATCH',
+            `"${file.path}", ${label}: the file has less indentation than the hunk, and an added line cannot be moved as far to the left. Give the hunk with the file's indentation.`,
+          );
+        result.push({ added: shifted, lineEnd });
+      }
+    }
+  }
+  while (at < count) result.push({ kept: at++ });
+  const pieces = result.map((line, index) => {
+    const isLast = unended && index === result.length - 1;
+    if ('added' in line) return encode(file, isLast ? line.added : line.added + line.lineEnd);
+    const raw = rawLine(line.kept);
+    if (isLast) return encode(file, lines[line.kept] ?? '', raw);
+    return unended && line.kept === count - 1 ? Buffer.concat([raw, encode(file, majority)]) : raw;
+  });
+  return Buffer.concat([bytes.subarray(0, mark), ...pieces]);
+}
+
+/** @param raw the bytes of the line that the text is the beginning of */
+function encode({ path, encoding }: EditableText, text: string, raw?: Buffer): Buffer {
+  const bytes = encodeText(text, encoding);
+  if (raw) return raw.subarray(0, bytes?.length);
+  if (bytes) return bytes;
+  throw new ToolError(
+    'INVALID_ARGUMENT',
+    `The patch of "${path}" has a character that the file's encoding (${encoding}) does not have. Use others, or write the whole file anew.`,
+  );
+}
+
+function placeOf(
+  file: EditableText,
+  lines: readonly string[],
+  hunk: PatchHunk,
+  old: readonly string[],
+  from: number,
+  label: string,
+): Place {
+  const regions = regionsOf(file, lines, hunk.headers, from, label);
+  if (old.length === 0) return insertionPlace(file, lines, hunk, regions, label);
+  for (const strategy of MATCH_STRATEGIES) {
+    if (strategy === 'eol') continue; // lines have no ends here
+    const all = placesBy(strategy, lines, old, from).filter(
+      ({ first }) => !hunk.endOfFile || first + old.length === lines.length,
+    );
+    const within = all.filter(({ first }) => regions.some(({ start, end }) => first >= start && first < end));
+    const beginning = regions[0]?.start ?? from;
+    const places = within.length > 0 ? within : all.filter(({ first }) => first >= beginning);
+    if (places.length > 1) throw ambiguous(file, places, strategy, label);
+    if (places[0]) return places[0];
+  }
+  const nearest = nearestRegions(lines.join('\n'), old.join('\n'));
+  const why = from > 0 ? ` after line ${from}, where the hunk before it ends` : '';
+  throw new ToolError(
+    'NO_MATCH',
+    `"${file.path}", ${label}: its lines are not in the file${why}. ${describeNearest(nearest)}`,
+    { details: { path: file.path, nearest: nearest.map(({ line, endLine }) => ({ line, end_line: endLine })) } },
+  );
+}
+
+function insertionPlace(
+  file: EditableText,
+  lines: readonly string[],
+  hunk: PatchHunk,
+  regions: readonly Region[],
+  label: string,
+): Place {
+  if (hunk.endOfFile || lines.length === 0) return { first: lines.length };
+  const [region] = regions;
+  if (hunk.headers.length > 0 && region && regions.length === 1) return { first: region.start + 1 };
+  throw new ToolError(
+    'INVALID_ARGUMENT',
+    `"${file.path}", ${label}: it has no line of the file. Add a line above or below, or "*** End of File" to append.`,
+  );
+}
+
+function placesBy(strategy: MatchStrategy, lines: readonly string[], old: readonly string[], from: number): Place[] {
+  const places: Place[] = [];
+  const fold = (line: string): string =>
+    strategy === 'exact' ? line : strategy === 'indent' ? parseLine(line).body : foldLine(line, strategy);
+  const wanted = old.map(fold);
+  // The longest line is the rarest.
+  const anchor = wanted.reduce((best, line, index) => (line.length > (wanted[best] ?? '').length ? index : best), 0);
+  const shifted = old.map(parseLine);
+  for (let first = from; first + old.length <= lines.length; first++) {
+    if (fold(lines[first + anchor] ?? '') !== wanted[anchor]) continue;
+    if (strategy === 'indent') {
+      const shift = shiftOf(shifted, (offset) => parseLine(lines[first + offset] ?? ''));
+      if (shift) places.push({ first, shift });
+    } else if (wanted.every((line, offset) => fold(lines[first + offset] ?? '') === line)) places.push({ first });
+  }
+  return places;
+}
+
+/** Lines, from `start` to before `end`. */
+interface Region {
+  start: number;
+  end: number;
+}
+
+/** Where the headers say the hunk is: the line of the last one, and the deeper lines after it. */
+function regionsOf(
+  file: EditableText,
+  lines: readonly string[],
+  headers: readonly string[],
+  from: number,
+  label: string,
+): Region[] {
+  let regions: Region[] = [{ start: from, end: lines.length }];
+  for (const header of headers) {
+    const inside = (index: number): boolean => regions.some(({ start, end }) => index >= start && index < end);
+    const wanted = foldLine(header, 'unicode').trim();
+    const folded = lines.map((line, index) => (inside(index) ? foldLine(line, 'unicode').trim() : ''));
+    const equal = folded.flatMap((line, index) => (line === wanted ? [index] : []));
+    const found = equal.length > 0 ? equal : folded.flatMap((line, index) => (line.startsWith(wanted) ? [index] : []));
+    if (found.length === 0) {
+      const nearest = nearestRegions(lines.join('\n'), header);
+      throw new ToolError(
+        'NO_MATCH',
+        `"${file.path}", ${label}: there is no line "${header}". ${describeNearest(nearest)}`,
+        {
+          details: { path: file.path, nearest: nearest.map(({ line, endLine }) => ({ line, end_line: endLine })) },
+        },
+      );
+    }
+    regions = found.map((start) => ({ start, end: sectionEnd(lines, start) }));
+  }
+  return regions;
+}
+
+/** Before the next line that stands as far to the left and begins with a word: brackets belong to what they close. */
+function sectionEnd(lines: readonly string[], start: number): number {
+  const depth = parseLine(lines[start] ?? '').indent.length;
+  for (let index = start + 1; index < lines.length; index++) {
+    const { indent, body } = parseLine(lines[index] ?? '');
+    if (indent.length <= depth && /^[\p{L}\p{N}_@#$]/u.test(body)) return index;
+  }
+  return lines.length;
+}
+
+function ambiguous(file: EditableText, places: readonly Place[], strategy: MatchStrategy, label: string): ToolError {
+  const named = places.slice(0, 10).map(({ first }) => first + 1);
+  return new ToolError(
+    'MULTIPLE_MATCHES',
+    `"${file.path}", ${label}: its lines are in ${places.length} places (${strategy}; lines ${named.join(', ')}${places.length > 10 ? ', ...' : ''}). ` +
+      'Add context lines, or an @@ line that names what is above.',
+    { details: { path: file.path, count: places.length, lines: named, strategy } },
+  );
+}

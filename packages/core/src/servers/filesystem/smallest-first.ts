@@ -1,0 +1,33 @@
+// The first so many of any number of items, in order, without holding them all.
+
+/** Keeps the `limit` smallest items that were added. */
+export class SmallestFirst<T> {
+  readonly #limit: number;
+  readonly #compare: (a: T, b: T) => number;
+  #items: T[] = [];
+  /** True when there were more. */
+  dropped = false;
+
+  constructor(limit: number, compare: (a: T, b: T) => number) {
+    this.#limit = limit;
+    this.#compare = compare;
+  }
+
+  add(item: T): void {
+    this.#items.push(item);
+    // Sorted only when as many again have come, so that each item costs the logarithm of the limit.
+    if (this.#items.length >= 2 * this.#limit + 256) this.#trim();
+  }
+
+  sorted(): T[] {
+    this.#trim();
+    return this.#items;
+  }
+
+  #trim(): void {
+    this.#items.sort(this.#compare);
+    if (this.#items.length <= this.#limit) return;
+    this.#items.length = this.#limit;
+    this.dropped = true;
+  }
+}

@@ -1,0 +1,70 @@
+// @toolwright/core/servers: the built-in tool servers of one project, made together so that they share its files.
+
+import { ToolError } from '../errors.js';
+import { likelyName } from '../nearest-names.js';
+import type { ToolServer } from '../tool-server.js';
+import { createFilesystemServer, type FilesystemServerOptions } from './filesystem/index.js';
+import { ProjectFiles, type ProjectFilesOptions } from './project-files.js';
+
+export { createFilesystemServer, type FilesystemServerOptions, type OutputLimits } from './filesystem/index.js';
+export {
+  MAX_WHOLE_FILE_BYTES,
+  ProjectFiles,
+  type FileChange,
+  type FileContent,
+  type ProjectFilesOptions,
+  type ResolvedPath,
+} from './project-files.js';
+export {
+  ProjectScope,
+  type ExtraRoot,
+  type ProjectScopeOptions,
+  type ScopePath,
+  type ScopeRoot,
+} from './project-scope.js';
+
+/** What {@link createBuiltinServers} takes. The options of a server, or `false` to leave it out. */
+export interface BuiltinServersOptions extends ProjectFilesOptions {
+  /** Reading, changing, listing and searching files. On by default. */
+  filesystem?: Omit<FilesystemServerOptions, keyof ProjectFilesOptions | 'projectFiles'> | false | undefined;
+}
+
+/**
+ * The standard servers of one project. Nothing is opened or created before the first call that needs it.
+ *
+ * @throws {ToolError} INVALID_ARGUMENT for a project directory that is relative, missing or too wide
+ * @example
+ * ```ts
+ * const hub = new ToolHub({ providers: [new InProcessToolProvider({ servers: createBuiltinServers({ projectDir }) })] });
+ * ```
+ */
+export function createBuiltinServers(options: BuiltinServersOptions): ToolServer[] {
+  refuseUnknownOptions(options);
+  const { filesystem = {}, ...project } = options;
+  const projectFiles = new ProjectFiles(project);
+  const servers: ToolServer[] = [];
+  if (filesystem !== false) servers.push(createFilesystemServer({ ...project, ...filesystem, projectFiles }));
+  return servers;
+}
+
+const KNOWN_OPTIONS = ['projectDir', 'extraRoots', 'allowProtected', 'verification', 'fsync', 'filesystem'];
+
+/** A misspelt `filesystem: false` would leave the server on: what is not known is refused. */
+function refuseUnknownOptions(options: BuiltinServersOptions): void {
+  const { filesystem } = options;
+  if (
+    filesystem !== undefined &&
+    filesystem !== false &&
+    (typeof filesystem !== 'object' || (filesystem as unknown) === null)
+  ) {
+    throw new ToolError('INVALID_ARGUMENT', 'filesystem must be its options, or false to leave it out.');
+  }
+  for (const key of Object.keys(options)) {
+    if (KNOWN_OPTIONS.includes(key)) continue;
+    const likely = likelyName(key, KNOWN_OPTIONS);
+    throw new ToolError(
+      'INVALID_ARGUMENT',
+      `createBuiltinServers() has no option "${key}".${likely ? ` Did you mean "${likely}"?` : ''}`,
+    );
+  }
+}

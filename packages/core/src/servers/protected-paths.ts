@@ -1,0 +1,63 @@
+// Which names are protected: files and directories whose content some program runs or trusts by itself. A name is
+// judged by what any common file system could take it for, so the rule is the same on all of them and fails closed.
+
+/**
+ * Protected with everything below them, at any depth: a nested repository or project is opened like the outer one.
+ * `.git` is also the file that worktrees and submodules have.
+ */
+const PROTECTED_NAMES: readonly string[] = [
+  ...['.git', '.gitmodules', '.mcp.json', '.vscode', '.idea', '.claude', '.envrc'],
+  ...['.bashrc', '.bash_profile', '.bash_login', '.bash_logout', '.bash_aliases', '.profile'],
+  ...[
+    '.zshrc',
+    '.zshenv',
+    '.zprofile',
+    '.zlogin',
+    '.zlogout',
+    '.kshrc',
+    '.mkshrc',
+    '.cshrc',
+    '.tcshrc',
+    '.login',
+    '.logout',
+  ],
+];
+
+const FOLDED_NAMES: ReadonlySet<string> = new Set(PROTECTED_NAMES);
+
+/** The stems of NTFS short names: `.vscode` is also `VSCODE~1`, `.gitmodules` `GITMOD~1` or, by hash, `GI7EBA~1`. */
+const SHORT_STEMS: ReadonlySet<string> = new Set([
+  ...PROTECTED_NAMES.map((name) => name.slice(1).replace(/\..*$/, '').slice(0, 6)),
+  'gi7eba',
+]);
+
+/**
+ * The index of the first protected name among the components of a relative path, or -1. With `opened`, paths whose
+ * protection the operator has lifted, what lies at or below one of them is judged from there on.
+ */
+export function protectedIndex(components: readonly string[], opened: readonly (readonly string[])[]): number {
+  const folded = components.map(foldName);
+  const lifted = opened.reduce((most, prefix) => {
+    const covers = prefix.length <= folded.length && prefix.every((name, index) => name === folded[index]);
+    return covers ? Math.max(most, prefix.length) : most;
+  }, 0);
+  return folded.findIndex((name, index) => index >= lifted && isProtectedName(name));
+}
+
+/**
+ * The one spelling that stands for a name on every file system: HFS+ ignores invisible code points, NTFS trailing dots
+ * and spaces and what follows a colon, and most fold case in some way.
+ */
+export function foldName(name: string): string {
+  const visible = name.normalize('NFKC').replace(/[\p{Default_Ignorable_Code_Point}\p{Cf}\p{Cc}]/gu, '');
+  // Upper case first: ſ and ı have an ASCII upper case.
+  const folded = visible.toUpperCase().toLowerCase();
+  const stream = folded.indexOf(':');
+  return (stream < 0 ? folded : folded.slice(0, stream)).replace(/[. ]+$/, '');
+}
+
+function isProtectedName(folded: string): boolean {
+  if (FOLDED_NAMES.has(folded)) return true;
+  const short = /^([^~.]{1,6})~\d+(\.[^.]{0,3})?$/.exec(folded);
+  return short !== null && SHORT_STEMS.has(short[1] ?? '');
+}

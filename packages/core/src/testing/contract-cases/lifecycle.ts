@@ -1,0 +1,131 @@
+// Contract: connecting, disconnecting, and what becomes of calls meanwhile.
+
+import assert from 'node:assert/strict';
+import { ToolError, type ToolErrorCode } from '../../errors.js';
+import type { ContractCase } from '../contract.js';
+import { assertFailed, echo } from './calls.js';
+
+async function rejection(promise: Promise<unknown>): Promise<unknown> {
+  return promise.then(
+    () => assert.fail('it did not reject'),
+    (error: unknown) => error,
+  );
+}
+
+function assertCode(error: unknown, code: ToolErrorCode): void {
+  assert.ok(ToolError.isInstance(error), `not a ToolError: ${String(error)}`);
+  assert.equal(error.code, code);
+}
+
+export const lifecycleCases: ContractCase[] = [
+  {
+    title: 'connect() does nothing the second time',
+    run: async (provider) => {
+      await provider.connect();
+      await provider.callTool('contract.count');
+      await provider.connect();
+      assert.equal((await provider.callTool('contract.count')).structuredContent?.executions, 2);
+    },
+  },
+  {
+    title: 'connect() shares one attempt among concurrent calls',
+    run: async (provider) => {
+      await Promise.all(Array.from({ length: 10 }, () => provider.connect()));
+      const counts = await Promise.all([provider.callTool('contract.count'), provider.callTool('contract.count')]);
+      assert.deepEqual(counts.map(({ structuredContent }) => structuredContent?.executions).toSorted(), [1, 2]);
+    },
+  },
+  {
+    title: 'connect() rejects with CANCELLED when its signal is aborted before',
+    run: async (provider) =>
+      assertCode(await rejection(provider.connect({ signal: AbortSignal.abort() })), 'CANCELLED'),
+  },
+  {
+    title: 'disconnect() resolves when the provider was never connected',
+    run: async (provider) => provider.disconnect(),
+  },
+  {
+    title: 'disconnect() resolves when it is called twice, at once and again',
+    run: async (provider) => {
+      await provider.connect();
+      await Promise.all([provider.disconnect(), provider.disconnect()]);
+      await provider.disconnect();
+    },
+  },
+  {
+    title: 'callTool() answers NOT_CONNECTED after disconnect()',
+    run: async (provider) => {
+      await provider.connect();
+      await provider.disconnect();
+      assertFailed(await echo(provider, 'x'), 'NOT_CONNECTED');
+    },
+  },
+  {
+    title: 'listTools() rejects with NOT_CONNECTED after disconnect(); a hub lists nothing',
+    run: async (provider) => {
+      await provider.connect();
+      await provider.disconnect();
+      if (provider.kind === 'hub') assert.deepEqual(await provider.listTools(), []);
+      else assertCode(await rejection(provider.listTools()), 'NOT_CONNECTED');
+    },
+  },
+  {
+    title: 'connect() opens the provider again after disconnect()',
+    run: async (provider) => {
+      await provider.connect();
+      await provider.disconnect();
+      await provider.connect();
+      assert.deepEqual((await echo(provider, 'again')).structuredContent, { text: 'again' });
+      assert.ok((await provider.listTools()).length > 0);
+    },
+  },
+  {
+    title: 'disconnect() settles every call in flight first, as CONNECTION_CLOSED',
+    run: async (provider) => {
+      await provider.connect();
+      let running = 0;
+      let settled = 0;
+      const started = withResolvers();
+      const calls = Array.from({ length: 10 }, () => {
+        let seen = false;
+        const onProgress = (): void => {
+          if (!seen && ++running === 10) started.resolve();
+          seen = true;
+        };
+        return provider.callTool('contract.wait', { ms: 2_000 }, { onProgress }).finally(() => settled++);
+      });
+      await started.promise;
+      await provider.disconnect();
+      assert.equal(settled, 10);
+      for (const result of await Promise.all(calls)) assertFailed(result, 'CONNECTION_CLOSED');
+    },
+  },
+  {
+    title: '[Symbol.asyncDispose]() disconnects',
+    run: async (provider) => {
+      await provider.connect();
+      await provider[Symbol.asyncDispose]();
+      assertFailed(await echo(provider, 'x'), 'NOT_CONNECTED');
+    },
+  },
+  {
+    title: 'health() counts calls and failures, where the provider has it',
+    run: async (provider) => {
+      if (!provider.health) return;
+      await provider.connect();
+      const before = provider.health();
+      await echo(provider, 'x');
+      await provider.callTool('contract.fail', { kind: 'error' });
+      const after = provider.health();
+      assert.equal(after.state, 'READY');
+      assert.equal(after.totalInvocations - before.totalInvocations, 2);
+      assert.equal(after.totalFailures - before.totalFailures, 1);
+    },
+  },
+];
+
+function withResolvers(): { promise: Promise<void>; resolve: () => void } {
+  let resolve = (): void => undefined;
+  const promise = new Promise<void>((settle) => (resolve = settle));
+  return { promise, resolve };
+}

@@ -1,0 +1,141 @@
+// Contract: what a provider lists, and what it says of itself.
+
+import assert from 'node:assert/strict';
+import type { ContractCase } from '../contract.js';
+
+const TOOLS = ['echo', 'add', 'fail', 'wait', 'big', 'bad_output', 'directive', 'count', 'grow'];
+const HINTS = ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint'] as const;
+
+export const listingCases: ContractCase[] = [
+  {
+    title: 'name and kind say what the provider is before it connects',
+    run: async ({ name, kind }) => {
+      assert.match(name, /^[A-Za-z0-9_-]{1,64}$/);
+      assert.ok(['in-process', 'process', 'mcp', 'hub', 'other'].includes(kind), `kind is ${kind}`);
+    },
+  },
+  {
+    title: 'servers holds the prefix of its tools before it connects',
+    run: async ({ servers }) => assert.ok(servers.includes('contract'), `servers is ${JSON.stringify(servers)}`),
+  },
+  {
+    title: 'listTools() connects first when the provider is not connected',
+    run: async (provider) => assert.ok((await provider.listTools()).length > 0),
+  },
+  {
+    title: 'listTools() lists every tool under its qualified name',
+    run: async (provider) => {
+      const names = (await provider.listTools()).map(({ name }) => name);
+      for (const tool of TOOLS)
+        assert.ok(names.includes(`contract.${tool}`), `contract.${tool} is missing in ${names.join(', ')}`);
+    },
+  },
+  {
+    title: 'listTools() lists no name twice',
+    run: async (provider) => {
+      const names = (await provider.listTools()).map(({ name }) => name);
+      assert.equal(new Set(names).size, names.length);
+    },
+  },
+  {
+    title: 'listTools() lists only names under its own prefixes',
+    run: async (provider) => {
+      for (const { name } of await provider.listTools()) {
+        assert.ok(
+          provider.servers.includes(name.slice(0, name.indexOf('.'))),
+          `${name} is outside ${provider.servers.join(', ')}`,
+        );
+      }
+    },
+  },
+  {
+    title: 'listTools() keeps its order',
+    run: async (provider) => {
+      const first = (await provider.listTools()).map(({ name }) => name);
+      assert.deepEqual(
+        (await provider.listTools()).map(({ name }) => name),
+        first,
+      );
+    },
+  },
+  {
+    title: 'listTools() gives each tool a description',
+    run: async (provider) => {
+      for (const { name, description } of await provider.listTools())
+        assert.ok(description.length > 0, `${name} has none`);
+    },
+  },
+  {
+    title: 'listTools() gives all four hints of each tool',
+    run: async (provider) => {
+      for (const { name, annotations } of await provider.listTools()) {
+        for (const hint of HINTS) assert.equal(typeof annotations[hint], 'boolean', `${name} has no ${hint}`);
+      }
+    },
+  },
+  {
+    title: "listTools() gives the author's hints",
+    run: async (provider) => {
+      const tools = await provider.listTools();
+      assert.equal(tools.find(({ name }) => name === 'contract.echo')?.annotations.readOnlyHint, true);
+      assert.equal(tools.find(({ name }) => name === 'contract.count')?.annotations.readOnlyHint, false);
+    },
+  },
+  {
+    title: 'listTools() gives an input schema with an object root',
+    run: async (provider) => {
+      for (const { name, inputSchema } of await provider.listTools()) assert.equal(inputSchema.type, 'object', name);
+      const add = (await provider.listTools()).find(({ name }) => name === 'contract.add');
+      assert.deepEqual(Object.keys(add?.inputSchema.properties as object), ['a', 'b']);
+    },
+  },
+  {
+    title: 'listTools() gives the output schema of a tool that has one',
+    run: async (provider) => {
+      const add = (await provider.listTools()).find(({ name }) => name === 'contract.add');
+      assert.deepEqual(add?.outputSchema?.required, ['sum']);
+    },
+  },
+  {
+    title: 'listTools() lists a tool that was added, after onToolsChanged() told of it',
+    run: async (provider) => {
+      await provider.connect();
+      const told = changed(provider);
+      const grown = await provider.callTool('contract.grow');
+      const name = `contract.${String(grown.structuredContent?.name)}`;
+      await told;
+      const names = (await provider.listTools()).map((tool) => tool.name);
+      assert.ok(names.includes(name), `${name} is missing in ${names.join(', ')}`);
+      assert.equal((await provider.callTool(name)).isError, false);
+    },
+  },
+  {
+    title: 'onToolsChanged() tells nothing more after its unsubscribe',
+    run: async (provider) => {
+      await provider.connect();
+      let tellings = 0;
+      provider.onToolsChanged(() => tellings++)();
+      const told = changed(provider);
+      await provider.callTool('contract.grow');
+      await told;
+      assert.equal(tellings, 0);
+    },
+  },
+];
+
+const PATIENCE_MS = 10_000;
+
+/** Resolves with the next change of the tool list. */
+async function changed(provider: { onToolsChanged(listener: () => void): () => void }): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  let unsubscribe: (() => void) | undefined;
+  try {
+    await new Promise<void>((resolve, reject) => {
+      unsubscribe = provider.onToolsChanged(resolve);
+      timer = setTimeout(reject, PATIENCE_MS, new Error(`onToolsChanged() told nothing within ${PATIENCE_MS} ms`));
+    });
+  } finally {
+    clearTimeout(timer);
+    unsubscribe?.();
+  }
+}

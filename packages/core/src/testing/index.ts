@@ -1,0 +1,15 @@
+// @toolwright/core/testing: for those who test tools and providers. Needs no test runner of its own.
+
+export {
+  contractCases,
+  runContractCase,
+  toolProviderContract,
+  type ContractCase,
+  type ContractFactory,
+  type ContractFixture,
+  type ContractRunner,
+} from './contract.js';
+export { contractServer, type ContractState } from './contract-server.js';
+export { expectNoLeaks, type LeakOptions } from './leaks.js';
+export { createTestProject, type TestFile, type TestProject, type TestProjectOptions } from './project.js';
+export { runTool, type RunToolOptions } from './run-tool.js';

@@ -1,0 +1,96 @@
+// createTestProject: a project directory that exists for one test.
+
+import { chmod, mkdir, mkdtemp, readFile, realpath, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { ToolError } from '../errors.js';
+import { spawnChild } from '../process/index.js';
+
+/** A file: its content, with a mode where that matters; or a link. */
+export type TestFile = string | Uint8Array | { content: string | Uint8Array; mode?: number } | { link: string };
+
+/** A directory of a test's own. Hold it with `await using`. */
+export interface TestProject extends AsyncDisposable {
+  /** Absolute and free of links. */
+  readonly projectDir: string;
+  /** The absolute path of a name in the project. */
+  resolve(name: string): string;
+  read(name: string): Promise<string>;
+  readBytes(name: string): Promise<Buffer>;
+  /** Writes a file, making its directories. */
+  write(name: string, file: TestFile): Promise<void>;
+}
+
+/** Options of {@link createTestProject}. */
+export interface TestProjectOptions {
+  /** Makes it a git repository with everything in one commit. Default false. */
+  git?: boolean;
+}
+
+const GIT_IDENTITY = [
+  '-c',
+  'user.name=Test',
+  '-c',
+  'user.email=test@example.com',
+  '-c',
+  'commit.gpgsign=false',
+  '-c',
+  'core.hooksPath=/dev/null',
+];
+
+/**
+ * Makes a project directory under the system's temporary one, private to this user.
+ *
+ * @example
+ * ```ts
+ * await using project = await createTestProject({ 'src/a.ts': 'export {};\n' }, { git: true });
+ * ```
+ */
+export async function createTestProject(
+  files: Record<string, TestFile> = {},
+  options: TestProjectOptions = {},
+): Promise<TestProject> {
+  const projectDir = await realpath(await mkdtemp(join(tmpdir(), `toolwright-${process.pid}-project-`)));
+  const project: TestProject = {
+    projectDir,
+    resolve: (name) => join(projectDir, name),
+    read: (name) => readFile(join(projectDir, name), 'utf8'),
+    readBytes: (name) => readFile(join(projectDir, name)),
+    write: (name, file) => writeTestFile(join(projectDir, name), file),
+    [Symbol.asyncDispose]: () => rm(projectDir, { recursive: true, force: true, maxRetries: 3 }),
+  };
+  try {
+    for (const [name, file] of Object.entries(files)) await project.write(name, file);
+    if (options.git) {
+      await git(projectDir, 'init', '-q', '-b', 'main');
+      await git(projectDir, 'add', '--all', '--force');
+      await git(projectDir, ...GIT_IDENTITY, 'commit', '-q', '--allow-empty', '-m', 'Begin');
+    }
+  } catch (error) {
+    await project[Symbol.asyncDispose]();
+    throw error;
+  }
+  return project;
+}
+
+async function writeTestFile(path: string, file: TestFile): Promise<void> {
+  await mkdir(dirname(path), { recursive: true });
+  if (typeof file === 'object' && 'link' in file) return symlink(file.link, path);
+  const { content, mode } = typeof file === 'object' && 'content' in file ? file : { content: file, mode: undefined };
+  await writeFile(path, content);
+  if (mode !== undefined) await chmod(path, mode);
+}
+
+async function git(cwd: string, ...args: string[]): Promise<void> {
+  const child = spawnChild({
+    command: 'git',
+    args,
+    cwd,
+    stdin: 'ignore',
+    extraEnv: { GIT_CONFIG_NOSYSTEM: '1', GIT_CONFIG_GLOBAL: '/dev/null' },
+  });
+  child.stdout.resume();
+  const { code } = await child.exited;
+  if (code !== 0)
+    throw new ToolError('PROCESS_EXITED', `git ${args.join(' ')} ended with ${code}: ${child.stderrTail()}`);
+}

@@ -1,0 +1,53 @@
+// runTool: one tool, its arguments, its result; no provider, no server, no process.
+
+import { CallScope, MAX_TOTAL_TIMEOUT_MS } from '../call-scope.js';
+import { ToolError } from '../errors.js';
+import { SILENT_LOGGER, type Logger } from '../logger.js';
+import { errorResult, type ToolResult } from '../result.js';
+import { CallContext, executeTool, ownTimeoutMs, parseArguments } from '../tool-call.js';
+import { prepareTool, type Tool } from '../tool.js';
+import type { CallOptions } from '../tool-provider.js';
+
+/** {@link CallOptions}, and what a server would have given the tool. */
+export interface RunToolOptions<State> extends CallOptions {
+  /** `ctx.state`. */
+  state?: State;
+  /** `ctx.logger`. Default: silent. */
+  logger?: Logger;
+  /** `ctx.provider`. Default: `'test'`. */
+  provider?: string;
+}
+
+/**
+ * Runs a tool as a provider would: arguments validated and mended, exceptions turned into results, output checked
+ * against its schema. Never rejects.
+ *
+ * @example
+ * ```ts
+ * const result = await runTool(add, { a: 1, b: 2 });
+ * assert.deepEqual(result.structuredContent, { sum: 3 });
+ * ```
+ */
+export async function runTool<Args, State = unknown>(
+  tool: Tool<Args, unknown, State>,
+  args: Args,
+  options: RunToolOptions<State> = {},
+): Promise<ToolResult> {
+  const { state, logger = SILENT_LOGGER, provider = 'test', ...call } = options;
+  const scope = new CallScope(call);
+  try {
+    await prepareTool(tool);
+    const { value } = await parseArguments(tool, args);
+    const timeoutMs = call.timeoutMs ?? ownTimeoutMs(tool, value) ?? Infinity;
+    if (timeoutMs !== Infinity) scope.setDeadline(timeoutMs, MAX_TOTAL_TIMEOUT_MS);
+    if (scope.error) throw scope.error;
+    const result = await scope.race(
+      Promise.resolve(executeTool(tool, value, new CallContext(scope, provider, state, logger))),
+    );
+    return { ...result, durationMs: performance.now() - scope.startedAt };
+  } catch (thrown) {
+    return errorResult(ToolError.from(thrown), scope.startedAt);
+  } finally {
+    scope.close();
+  }
+}

@@ -1,0 +1,155 @@
+// The contract: what every provider of tools promises. Types only; result.ts and errors.ts hold what calls give back.
+
+import type { JsonObject, JsonSchema } from './json.js';
+import type { ToolResult } from './result.js';
+
+/**
+ * Anything that lists and calls tools: functions of this process, a supervised process, an MCP server, or a hub of
+ * all of these.
+ *
+ * Names are *qualified*, `server.tool`, split at the first dot; a bare tool name works where it is unique.
+ * {@link callTool} and {@link listTools} connect by themselves. Hold a provider with `await using`, or call
+ * {@link disconnect} in a `finally`.
+ */
+export interface ToolProvider extends AsyncDisposable {
+  readonly name: string;
+  /** Everything but `'in-process'` is external: foreign names, default deadlines, untrusted directives. */
+  readonly kind: 'in-process' | 'process' | 'mcp' | 'hub' | 'other';
+  /** The deadline of a call that names none, in milliseconds. */
+  readonly callTimeoutMs?: number;
+  /** The name prefixes it owns, known before it connects. A hub's is the union and may grow (with onToolsChanged). */
+  readonly servers: readonly string[];
+  /** Opens the provider. Idempotent; concurrent calls share one attempt. Rejects with {@link ToolError}. */
+  connect(options?: { signal?: AbortSignal }): Promise<void>;
+  /** Every tool, under its qualified name. Rejects with {@link ToolError}, `NOT_CONNECTED` after a disconnect. */
+  listTools(options?: { signal?: AbortSignal }): Promise<readonly ToolDefinition[]>;
+  /** Runs one tool. Never rejects and never throws: every failure is a result with `isError` and a code. */
+  callTool(name: string, args?: JsonObject, options?: CallOptions): Promise<ToolResult>;
+  /**
+   * Resolves the name, validates (and repairs) the arguments and says what the call would do. Runs nothing, never
+   * throws. Where it is absent, a hub validates by `inputSchema` and claims the tool's name. Wrappers pass it on.
+   */
+  prepareCall?(name: string, args: JsonObject, options?: CallOptions): PreparedCall | Promise<PreparedCall>;
+  /** Ends the provider. Idempotent, never rejects; every call in flight settles first (as `CONNECTION_CLOSED`). */
+  disconnect(): Promise<void>;
+  /** Tells of a changed tool list. Returns the unsubscribe. */
+  onToolsChanged(listener: () => void): () => void;
+  /** Counters and the lifecycle state, read at once and without I/O. */
+  health?(): ProviderHealth;
+  /** What an MCP provider has beyond tools, in plain types; wrappers pass it on. */
+  readonly mcp?: McpPeer;
+}
+
+/** What one call may be given. All of it is optional. */
+export interface CallOptions {
+  /** Cancels the call: it answers `CANCELLED` at once and the tool's own signal is aborted. */
+  signal?: AbortSignal | undefined;
+  /** The deadline, in milliseconds from now; `Infinity` for none. Progress renews it. */
+  timeoutMs?: number | undefined;
+  /** Told of the tool's progress, never after the call has settled. */
+  onProgress?: ((progress: Progress) => void) | undefined;
+  /** Names the call in logs and events. Default: a fresh one. */
+  callId?: string | undefined;
+  /** Groups calls of one conversation: background jobs and read tracking are kept by it. */
+  sessionId?: string | undefined;
+  /** Passed to the tool as `ctx.meta`, and to an MCP server as `_meta`. */
+  meta?: JsonObject | undefined;
+}
+
+/** How far a call has come: `progress` grows, and is complete at `total` where that is known. */
+export interface Progress {
+  progress: number;
+  total?: number;
+  message?: string;
+}
+
+/** One tool as it is listed. The shapes are MCP's, so nothing is converted on the way to a gateway. */
+export interface ToolDefinition {
+  /** The qualified name, `server.tool`. */
+  readonly name: string;
+  readonly title?: string;
+  readonly description: string;
+  readonly inputSchema: JsonSchema;
+  readonly outputSchema?: JsonSchema;
+  readonly annotations: Required<ToolAnnotations>;
+  readonly icons?: readonly ToolIcon[];
+  readonly _meta?: JsonObject;
+}
+
+/**
+ * MCP's hints, with MCP's pessimistic defaults where an author gives none. They never loosen a policy.
+ * https://modelcontextprotocol.io/specification/2025-11-25/schema#toolannotations
+ */
+export interface ToolAnnotations {
+  /** The tool changes nothing. Default false. */
+  readOnlyHint?: boolean;
+  /** The tool may destroy or overwrite. Default true. */
+  destructiveHint?: boolean;
+  /** Calling it twice does no more than calling it once. Default false. */
+  idempotentHint?: boolean;
+  /** The tool reaches beyond a closed domain, for example the network. Default true. */
+  openWorldHint?: boolean;
+}
+
+/** An icon of a tool. https://modelcontextprotocol.io/specification/2025-11-25/schema#icon */
+export interface ToolIcon {
+  readonly src: string;
+  readonly mimeType?: string;
+  readonly sizes?: readonly string[];
+}
+
+/** A call that was resolved and validated and has not run. */
+export interface PreparedCall {
+  readonly tool: ToolDefinition;
+  /** The arguments as they will be sent, after repair. */
+  readonly args: JsonObject;
+  /** The tool's own deadline for this call. */
+  readonly timeoutMs?: number;
+  /** Everything that the call would do, for a policy to judge. */
+  readonly claims: readonly PermissionClaim[];
+  /** Set when the call cannot run (unknown tool, wrong arguments): the answer, ready to be given. */
+  readonly refused?: ToolResult;
+  /** Runs the call. Never rejects. A refused call gives its refusal. */
+  execute(options?: CallOptions): Promise<ToolResult>;
+}
+
+/** One thing that a call would do, as a policy sees it. */
+export interface PermissionClaim {
+  /** The text that rules are compared with: a tool name, a path, a command. */
+  readonly pattern: string;
+  /** `glob`: a rule's pattern must match the whole; `tokens`: it must be a prefix of whole words. */
+  readonly match: 'glob' | 'tokens';
+  /** False when the tool could not tell all that would happen: such a claim is at best asked about. */
+  readonly understood: boolean;
+  /** Why it is claimed, or why it was not understood, in words for the one who approves. */
+  readonly reason?: string;
+  /** The rule's pattern that "always" would save. Default: this very claim. */
+  readonly suggestedPattern?: string;
+}
+
+/** The state of a provider, of whatever kind. */
+export type ProviderState = 'COLD' | 'INITIALIZING' | 'READY' | 'DEGRADED' | 'DEAD';
+
+/** What a provider knows of itself. Times are milliseconds since the epoch. */
+export interface ProviderHealth {
+  state: ProviderState;
+  consecutiveFailures: number;
+  lastSuccessAt?: number;
+  totalInvocations: number;
+  totalFailures: number;
+  restarts: number;
+  retryAt?: number;
+  lastError?: string;
+}
+
+/** An MCP peer beyond its tools: resources, prompts, completion, and requests of its own. */
+export interface McpPeer {
+  readonly capabilities: JsonObject;
+  request(
+    method: string,
+    params?: JsonObject,
+    options?: { signal?: AbortSignal; timeoutMs?: number },
+  ): Promise<JsonObject>;
+  onNotification(listener: (method: string, params: JsonObject) => void): () => void;
+  setRequestHandler(handler: ((method: string, params: JsonObject) => Promise<JsonObject>) | undefined): void;
+}

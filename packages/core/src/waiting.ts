@@ -1,0 +1,25 @@
+// Waiting that ends: with a signal, or after a time, whatever is waited for.
+
+import { ToolError } from './errors.js';
+
+/** What the promise gives, or a rejection with the signal's reason as soon as it is aborted. */
+export function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  if (signal.aborted) {
+    promise.catch(() => undefined); // the abort is what is told
+    return Promise.reject(ToolError.from(signal.reason));
+  }
+  return new Promise<T>((resolve, reject) => {
+    const abort = (): void => reject(ToolError.from(signal.reason));
+    signal.addEventListener('abort', abort, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+  });
+}
+
+/** Waits until all have settled, at most `ms`; false when some had not. */
+export async function settledWithin(promises: readonly Promise<unknown>[], ms: number): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const patience = new Promise<false>((resolve) => (timer = setTimeout(resolve, ms, false)));
+  const settled = await Promise.race([Promise.allSettled(promises).then(() => true), patience]);
+  clearTimeout(timer);
+  return settled;
+}

@@ -1,0 +1,70 @@
+// The published declarations: they compile for a user, and say nothing of the packages they are made with.
+
+import { readdir, readFile, writeFile, mkdtemp, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { spawnChild } from '@toolwright/core/process';
+import { expect, it } from 'vitest';
+
+const PACKAGE_DIR = fileURLToPath(new URL('../../', import.meta.url));
+const TSC = fileURLToPath(new URL('../../../../node_modules/typescript/bin/tsc', import.meta.url));
+
+const USER = `
+import { defineTool, ToolHub, type DirectiveParams, type ToolProvider } from '@toolwright/core';
+import { createBuiltinServers } from '@toolwright/core/servers';
+import { toolProviderContract } from '@toolwright/core/testing';
+import { spawnChild } from '@toolwright/core/process';
+
+declare module '@toolwright/core' {
+  interface DirectiveParams { play_sound: { file: string } }
+}
+export const params: DirectiveParams['play_sound'] = { file: 'x' };
+export const provider: ToolProvider = new ToolHub({ providers: [] });
+export const tool = defineTool({ name: 'a', description: 'A.', input: { type: 'object', properties: { n: { type: 'number' } }, required: ['n'] }, execute: ({ n }) => n.toFixed(2) });
+export { createBuiltinServers, toolProviderContract, spawnChild };
+`;
+
+it('the declarations compile in strict mode, and DirectiveParams can be extended', async () => {
+  const directory = await mkdtemp(join(PACKAGE_DIR, 'node_modules-types-'));
+  try {
+    await writeFile(join(directory, 'package.json'), '{ "type": "module" }');
+    await writeFile(join(directory, 'user.ts'), USER);
+    const options = [
+      '--strict',
+      '--noEmit',
+      '--module',
+      'nodenext',
+      '--target',
+      'es2022',
+      '--lib',
+      'es2023,esnext.disposable',
+      '--types',
+      'node',
+      '--skipLibCheck',
+      'false',
+    ];
+    const child = spawnChild({
+      command: process.execPath,
+      args: [TSC, ...options, 'user.ts'],
+      cwd: directory,
+      stdin: 'ignore',
+    });
+    let output = '';
+    child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
+    const { code } = await child.exited;
+    const ours = output.split('\n').filter((line) => !line.includes('node_modules/'));
+    expect(ours.filter((line) => line.trim() !== '')).toEqual([]);
+    expect(output.includes('@toolwright') || code === 0 || ours.length > 0).toBe(true);
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+}, 60_000);
+
+it('the declarations name no SDK', async () => {
+  const files = (await readdir(join(PACKAGE_DIR, 'dist'), { recursive: true })).filter((file) =>
+    file.endsWith('.d.ts'),
+  );
+  expect(files.length).toBeGreaterThan(4);
+  for (const file of files)
+    expect(await readFile(join(PACKAGE_DIR, 'dist', file), 'utf8'), file).not.toContain('@modelcontextprotocol');
+});

@@ -1,0 +1,234 @@
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { finished } from 'node:stream/promises';
+import { text } from 'node:stream/consumers';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterEach, describe, expect, it } from 'vitest';
+import { type ToolError } from '../../src/errors.js';
+import { spawnChild, type Child, type SpawnOptions } from '../../src/process/index.js';
+
+const fixture = (name: string): string => join(import.meta.dirname, 'fixtures', name);
+const cwd = tmpdir();
+const open: Child[] = [];
+
+function start(options: Partial<SpawnOptions> & { args: readonly string[] }): Child {
+  const child = spawnChild({ command: process.execPath, cwd, ...options });
+  open.push(child);
+  return child;
+}
+
+const shell = (script: string, options: Partial<SpawnOptions> = {}): Child =>
+  start({ command: 'sh', args: ['-c', script], ...options });
+
+async function firstLine(child: Child): Promise<string> {
+  const [chunk] = (await once(child.stdout, 'data')) as [Buffer];
+  return chunk.toString().trim();
+}
+
+/** A zombie counts as ended: this machine's init may be slow to reap. */
+function isRunning(pid: number): boolean {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    return !/^[ZX]/.test(stat.slice(stat.lastIndexOf(')') + 2));
+  } catch {
+    return false;
+  }
+}
+
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((child) => child.end({ graceMs: 0 })));
+});
+
+describe('spawnChild()', () => {
+  it('spawnChild() gives the output and the exit code when the program ends by itself', async () => {
+    const child = shell('echo out; echo err >&2; exit 3');
+    expect(await text(child.stdout)).toBe('out\n');
+    expect(await child.exited).toEqual({ code: 3, signal: null });
+    await finished(child.stderr);
+    expect(child.stderrTail()).toBe('err\n');
+  });
+
+  it('spawnChild() passes arguments as they are when they look like shell syntax', async () => {
+    const child = start({ args: ['-p', 'process.argv[1]', '--', '$(id); `id` && "*"'] });
+    expect(await text(child.stdout)).toBe('$(id); `id` && "*"\n');
+  });
+
+  it('spawnChild() makes the child the leader of its own group when it starts it', async () => {
+    const child = shell('sleep 30');
+    const stat = readFileSync(`/proc/${child.pid}/stat`, 'latin1');
+    expect(Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[2])).toBe(child.pid);
+  });
+
+  it('spawnChild() gives an end of file on stdin when stdin is not asked for', async () => {
+    const child = shell('cat; echo done');
+    expect(child.stdin).toBeNull();
+    expect(await text(child.stdout)).toBe('done\n');
+  });
+
+  it('spawnChild() keeps secrets of the host away when no env is given', async () => {
+    process.env.GITHUB_TOKEN = 'canary-1';
+    process.env.LC_CANARY = 'kept';
+    process.env.NODE_OPTIONS_CANARY = 'canary-2';
+    try {
+      const child = start({ args: ['-p', 'JSON.stringify(process.env)'], extraEnv: { ADDED: 'yes' } });
+      const printed = await text(child.stdout);
+      expect(printed).not.toContain('canary');
+      const env = JSON.parse(printed) as Record<string, string>;
+      expect(env).toMatchObject({ ADDED: 'yes', LC_CANARY: 'kept', PATH: process.env.PATH });
+    } finally {
+      delete process.env.GITHUB_TOKEN;
+      delete process.env.LC_CANARY;
+      delete process.env.NODE_OPTIONS_CANARY;
+    }
+  });
+
+  it('spawnChild() takes env as the whole environment when it is given', async () => {
+    const child = start({ args: ['-p', 'JSON.stringify(process.env)'], env: { ONLY: '1' }, extraEnv: { AND: '2' } });
+    expect(JSON.parse(await text(child.stdout))).toEqual({ ONLY: '1', AND: '2' });
+  });
+
+  it('spawnChild() keeps the last 8 KiB of stderr when the program floods it', async () => {
+    const child = start({ args: ['-e', 'process.stderr.write("é".repeat(500_000) + "END")'] });
+    await finished(child.stderr);
+    const tail = child.stderrTail();
+    expect(tail).toMatch(/^é+END$/);
+    expect(Buffer.byteLength(tail)).toBeGreaterThan(8 * 1024 - 4);
+    expect(Buffer.byteLength(tail)).toBeLessThanOrEqual(8 * 1024);
+  });
+
+  it('spawnChild() does not crash the host when the child closed its stdin', async () => {
+    const child = start({ args: [fixture('deaf.mjs')], stdin: 'pipe' });
+    await firstLine(child);
+    const error = await new Promise((resolve) => child.stdin?.write('x'.repeat(1024), resolve));
+    expect((error as NodeJS.ErrnoException).code).toBe('EPIPE');
+  });
+
+  it('spawnChild() rejects exited with SPAWN_FAILED when there is no such program', async () => {
+    const child = start({ command: 'no-such-program-7d1f', args: [] });
+    const error = await child.exited.catch((reason: unknown) => reason);
+    expect(error).toMatchObject({
+      code: 'SPAWN_FAILED',
+      details: { command: 'no-such-program-7d1f', errno: 'ENOENT' },
+    });
+    expect((error as ToolError).message).toMatch(/"no-such-program-7d1f".*PATH.*install it/);
+    expect(child.pid).toBeUndefined();
+    expect(await text(child.stdout)).toBe('');
+    await child.end();
+  });
+
+  it('spawnChild() names the working directory when that is what is missing', async () => {
+    const child = start({ command: 'sh', args: [], cwd: '/no/such/directory' });
+    await expect(child.exited).rejects.toThrow(/working directory \/no\/such\/directory/);
+  });
+
+  it('spawnChild() raises no unhandled rejection when nobody looks at a failed start', async () => {
+    const unhandled: unknown[] = [];
+    const listener = (reason: unknown): void => void unhandled.push(reason);
+    process.on('unhandledRejection', listener);
+    start({ command: 'no-such-program-7d1f', args: [] });
+    start({ args: ['a\0b'] });
+    await delay(50);
+    process.off('unhandledRejection', listener);
+    expect(unhandled).toEqual([]);
+  });
+
+  it('spawnChild() rejects exited with INVALID_ARGUMENT when an argument holds a NUL', async () => {
+    await expect(start({ args: ['a\0b'] }).exited).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+  });
+
+  it('spawnChild() starts nothing when its signal was aborted before', async () => {
+    const child = start({ args: [], signal: AbortSignal.abort() });
+    await expect(child.exited).rejects.toMatchObject({ code: 'CANCELLED' });
+    expect(child.pid).toBeUndefined();
+  });
+
+  it('spawnChild() ends the child by the ladder when its signal is aborted', async () => {
+    const controller = new AbortController();
+    const child = start({ args: [fixture('graceful.mjs')], signal: controller.signal });
+    await firstLine(child);
+    controller.abort();
+    expect(await child.exited).toEqual({ code: 7, signal: null });
+  });
+
+  it('spawnChild() leaves no listener on its signal when the child has exited', async () => {
+    const { signal } = new AbortController();
+    let listeners = 0;
+    const counted = Object.assign(Object.create(signal) as AbortSignal, {
+      addEventListener: () => listeners++,
+      removeEventListener: () => listeners--,
+    });
+    Object.defineProperty(counted, 'aborted', { value: false });
+    await shell('exit 0', { signal: counted }).exited;
+    expect(listeners).toBe(0);
+  });
+});
+
+describe('Child.end()', () => {
+  it('end() lets the child exit by itself when it listens to SIGTERM', async () => {
+    const child = start({ args: [fixture('graceful.mjs')], stdin: 'pipe' });
+    await firstLine(child);
+    await child.end({ graceMs: 10_000 });
+    expect(await child.exited).toEqual({ code: 7, signal: null });
+  });
+
+  it('end() kills child and grandchild when both ignore SIGTERM', async () => {
+    const child = start({ args: [fixture('stubborn.mjs')] });
+    const grandchild = Number(await firstLine(child));
+    expect(isRunning(grandchild)).toBe(true);
+    const startedAt = performance.now();
+    await child.end({ graceMs: 200 });
+    expect(performance.now() - startedAt).toBeGreaterThanOrEqual(199);
+    expect(await child.exited).toEqual({ code: null, signal: 'SIGKILL' });
+    expect(isRunning(grandchild)).toBe(false);
+  });
+
+  it('end() ends what is left of the group when the child itself has exited', async () => {
+    const child = start({ args: [fixture('orphaning.mjs')] });
+    const grandchild = Number(await firstLine(child));
+    await child.exited;
+    expect(isRunning(grandchild)).toBe(true);
+    await child.end({ graceMs: 5_000 });
+    expect(isRunning(grandchild)).toBe(false);
+  });
+
+  it('end() resolves at once when the child has exited and left nothing', async () => {
+    const child = shell('exit 0');
+    await child.exited;
+    const startedAt = performance.now();
+    await child.end({ graceMs: 10_000 });
+    expect(performance.now() - startedAt).toBeLessThan(1_000);
+  });
+
+  it('end() climbs one ladder when it is called twice at once', async () => {
+    const child = start({ args: [fixture('stubborn.mjs')] });
+    await firstLine(child);
+    const first = child.end({ graceMs: 50 });
+    const second = child.end({ graceMs: 60_000 });
+    expect(second).toBe(first);
+    await second;
+    expect(await child.exited).toMatchObject({ signal: 'SIGKILL' });
+  });
+
+  it('end() kills a child that stands still when it was stopped', async () => {
+    const child = shell('kill -STOP $$; sleep 30');
+    while (!/^T/.test(stateOf(child.pid))) await delay(5);
+    await child.end({ graceMs: 50 });
+    expect(await child.exited).toMatchObject({ signal: 'SIGKILL' });
+  });
+
+  it('end() closes the pipes when a process that left the group still holds them', async () => {
+    const child = shell('setsid sleep 30 & echo $!; wait');
+    child.stdout.resume();
+    const escaped = Number(await firstLine(child));
+    await child.end({ graceMs: 1_000 });
+    expect(child.stdout.destroyed).toBe(true);
+    if (isRunning(escaped)) process.kill(escaped, 'SIGKILL');
+  });
+});
+
+function stateOf(pid: number | undefined): string {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+  return stat.slice(stat.lastIndexOf(')') + 2);
+}

@@ -1,0 +1,55 @@
+// The demo fails when an answer differs from the disk: a check that cannot fail would show nothing.
+
+import { createTestProject } from '@toolwright/core/testing';
+import { InProcessToolProvider, type JsonObject, type ToolResult } from '@toolwright/core';
+import { expect, it } from 'vitest';
+import { DiskCheck } from '../../../../examples/demo/disk-check.js';
+
+const FILES = { 'a.txt': 'first line\nsecond line\n', 'b.bin': new Uint8Array([0, 1, 2]) };
+
+/** A true answer, and one that was changed on the way. */
+const CASES: [name: string, args: JsonObject, forge: (result: ToolResult) => void][] = [
+  [
+    'filesystem.list_directory',
+    { path: '.' },
+    ({ structuredContent }) => (structuredContent!.entries as unknown[]).pop(),
+  ],
+  [
+    'filesystem.glob',
+    { pattern: '*' },
+    ({ structuredContent }) => (structuredContent!.files as string[]).push('gone.txt'),
+  ],
+  [
+    'filesystem.grep',
+    { pattern: 'line', path: 'a.txt' },
+    ({ structuredContent }) => (structuredContent!.matches as unknown[]).pop(),
+  ],
+  ['filesystem.read_file', { path: 'a.txt' }, ({ content }) => Object.assign(content[0]!, { text: 'first lime\n' })],
+];
+
+it.each(CASES)(
+  'DiskCheck.compare() agrees with a true answer of %s and sees a forged one',
+  async (name, args, forge) => {
+    await using project = await createTestProject(FILES);
+    await using provider = InProcessToolProvider.forProject(project.projectDir);
+    const check = new DiskCheck(project.projectDir);
+    const result = structuredClone(
+      await provider.callTool(name, { ...args, ...(name.endsWith('read_file') && { line_numbers: false }) }),
+    );
+    await check.compare({ name, args }, result);
+    expect(check.differences).toEqual([]);
+    forge(result);
+    await check.compare({ name, args }, result);
+    expect(check.differences).toHaveLength(1);
+  },
+);
+
+it('DiskCheck.compare() sees an edit that was answered and not made, and a way out that was open', async () => {
+  await using project = await createTestProject(FILES);
+  const check = new DiskCheck(project.projectDir);
+  const done: ToolResult = { content: [], isError: false, directives: [], durationMs: 0, structuredContent: {} };
+  const args = { path: 'a.txt', edits: [{ old_string: 'first', new_string: 'FIRST' }] };
+  await check.compare({ name: 'filesystem.edit_file', args }, done);
+  await check.compare({ name: 'filesystem.read_file', args: { path: '../outside' } }, done);
+  expect(check.differences).toHaveLength(2);
+});

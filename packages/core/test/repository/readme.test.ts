@@ -1,0 +1,81 @@
+// The README and the guides are true: paths exist, code is what the examples run, links lead somewhere.
+
+import { access, readdir, readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+
+const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
+const read = (path: string): Promise<string> => readFile(join(ROOT, path), 'utf8');
+const GUIDES = [
+  'README.md',
+  'CONTRIBUTING.md',
+  'SECURITY.md',
+  ...(await readdir(join(ROOT, 'docs'))).filter((file) => file.endsWith('.md')).map((file) => `docs/${file}`),
+];
+
+describe('README.md', () => {
+  it('shows code by line 15', async () => {
+    const lines = (await read('README.md')).split('\n');
+    expect(lines.slice(0, 15).some((line) => line.startsWith('```ts'))).toBe(true);
+  });
+
+  it('names the two commands of a newcomer, which exist', async () => {
+    const readme = await read('README.md');
+    const { scripts } = JSON.parse(await read('package.json')) as { scripts: Record<string, string> };
+    for (const script of ['demo', 'test']) expect(scripts[script]).toBeDefined();
+    expect(readme).toContain('npm install && npm run demo');
+    expect(readme).toContain('npm install && npm test');
+  });
+
+  it('has a map whose every path exists', async () => {
+    const map = /## Where things live\n([\s\S]*?)\n## /.exec(await read('README.md'))?.[1] ?? '';
+    const paths = [...map.matchAll(/`([^`]+\/[^`]*)`/g)].map(([, path]) => path!);
+    expect(paths.length).toBeGreaterThan(15);
+    for (const path of paths) await expect(access(join(ROOT, path)), path).resolves.toBeUndefined();
+  });
+
+  it('names every source file of core in its map, by file or by folder', async () => {
+    const readme = await read('README.md');
+    const sources = (await readdir(join(ROOT, 'packages/core/src'), { recursive: true })).filter((file) =>
+      file.endsWith('.ts'),
+    );
+    const named = [...readme.matchAll(/`(packages\/core\/src\/[^`]+)`/g)].map(([, path]) =>
+      path!.replace('packages/core/src/', ''),
+    );
+    const missing = sources.filter(
+      (file) => !named.some((path) => path === file || (path.endsWith('/') && file.startsWith(path))),
+    );
+    expect(missing).toEqual([]);
+  });
+});
+
+describe.each(GUIDES)('%s', (guide) => {
+  it('shows only TypeScript that an example runs', async () => {
+    const examples = await Promise.all(
+      (await readdir(join(ROOT, 'examples'), { recursive: true }))
+        .filter((file) => file.endsWith('.ts'))
+        .map((file) => read(`examples/${file}`)),
+    );
+    const flat = examples.map(withoutIndent);
+    for (const [, code] of (await read(guide)).matchAll(/^```ts\n([\s\S]*?)^```/gm)) {
+      expect(
+        flat.some((example) => example.includes(withoutIndent(code!).trim())),
+        code,
+      ).toBe(true);
+    }
+  });
+
+  it('links to files that exist', async () => {
+    for (const [, target] of (await read(guide)).matchAll(/\]\((?!https?:|#|mailto:)([^)#]+)[^)]*\)/g)) {
+      await expect(access(join(ROOT, dirname(guide), target!)), target).resolves.toBeUndefined();
+    }
+  });
+});
+
+function withoutIndent(code: string): string {
+  return code
+    .split('\n')
+    .map((line) => line.trim())
+    .join('\n');
+}

@@ -1,0 +1,82 @@
+import { defineTool, textOf } from '@toolwright/core';
+import { runTool } from '@toolwright/core/testing';
+import { describe, expect, it } from 'vitest';
+
+const returning = (output: unknown) =>
+  runTool(defineTool({ name: 't', description: 'T.', execute: () => output as never }), {});
+
+describe('what execute returns', () => {
+  it('a string becomes text', async () =>
+    expect((await returning('hi')).content).toEqual([{ type: 'text', text: 'hi' }]));
+
+  it('a JSON object becomes structuredContent and its text', async () => {
+    const output = { a: [1, { b: null }] };
+    const result = await returning(output);
+    expect(result.structuredContent).toBe(output);
+    expect(textOf(result)).toBe('{"a":[1,{"b":null}]}');
+  });
+
+  it('content blocks stay as they are', async () => {
+    const blocks = [
+      { type: 'text', text: 'a' },
+      { type: 'image', data: 'AA==', mimeType: 'image/png' },
+    ];
+    expect((await returning(blocks)).content).toBe(blocks);
+  });
+
+  it.each([undefined, null])('%s becomes no content', async (output) => {
+    const result = await returning(output);
+    expect(result).toMatchObject({ content: [], isError: false });
+  });
+
+  it('the full form is taken over, with text made from structuredContent', async () => {
+    const result = await returning({ structuredContent: { n: 1 }, _meta: { x: 1 } });
+    expect(result).toMatchObject({
+      content: [{ type: 'text', text: '{"n":1}' }],
+      structuredContent: { n: 1 },
+      _meta: { x: 1 },
+    });
+  });
+
+  it('isError in the full form is a failure with code and message', async () => {
+    const result = await returning({ content: [{ type: 'text', text: 'no luck' }], isError: true });
+    expect(result).toMatchObject({ isError: true, error: { code: 'EXECUTION_FAILED', message: 'no luck' } });
+  });
+
+  it('an object that only looks like the full form is JSON', async () => {
+    expect((await returning({ content: 'a text' })).structuredContent).toEqual({ content: 'a text' });
+    expect((await returning({ content: [], more: 1 })).structuredContent).toEqual({ content: [], more: 1 });
+    expect((await returning({ content: [1, 2] })).structuredContent).toEqual({ content: [1, 2] });
+    expect((await returning({})).structuredContent).toEqual({});
+  });
+
+  const circular: Record<string, unknown> = {};
+  circular.self = circular;
+  it.each([
+    ['a number', 7],
+    ['a boolean', true],
+    ['a bigint', 7n],
+    ['a function', () => 1],
+    ['a symbol', Symbol('s')],
+    ['an array of numbers', [1, 2]],
+    ['a half block', [{ type: 'text' }]],
+    ['a circle', circular],
+    ['a bigint inside', { n: 1n }],
+    ['a toJSON that throws', { toJSON: () => { throw new Error('no'); } }], // prettier-ignore
+    ['a toJSON of undefined', { toJSON: () => undefined }],
+    ['a directive without params', { content: [], directives: [{ type: 'x' }] }],
+  ])('%s is OUTPUT_INVALID', async (_what, output) => {
+    expect((await returning(output)).error?.code).toBe('OUTPUT_INVALID');
+  });
+
+  it('a promise of any of them is awaited, also a foreign thenable', async () => {
+    expect(textOf(await returning(Promise.resolve('later')))).toBe('later');
+    expect(textOf(await returning({ then: (resolve: (value: string) => void) => resolve('thenable') }))).toBe(
+      'thenable',
+    );
+  });
+
+  it('100 MB of text come through', async () => {
+    expect(textOf(await returning('x'.repeat(100 * 1024 * 1024))).length).toBe(104_857_600);
+  });
+});

@@ -1,0 +1,4 @@
+// @toolwright/runtime: provider processes, supervision and hot reload. This release holds the package's name only.
+
+/** The version that the three packages share. */
+export const VERSION = '0.1.0';

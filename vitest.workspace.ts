@@ -1,0 +1,35 @@
+// One test recipe, passed by name: `vitest run --config vitest.workspace.ts`.
+import { fileURLToPath } from 'node:url';
+import { defineConfig } from 'vitest/config';
+
+const source = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
+
+/** Tests import the packages by name and run their sources; what is built is tested by test/built. */
+const alias = [
+  { find: /^@toolwright\/(core|runtime|gateway)$/, replacement: source('./packages/$1/src/index.ts') },
+  { find: /^@toolwright\/(core|runtime|gateway)\/(.+)$/, replacement: source('./packages/$1/src/$2/index.ts') },
+];
+
+/** One project a package, and one for the tests of what is built; `test:fast` leaves that out. */
+const project = (name: string, directory: string, include: string, exclude: string[] = []) => ({
+  resolve: { alias },
+  test: {
+    name,
+    root: source(directory),
+    include: [include],
+    exclude: ['**/node_modules/**', ...exclude],
+    testTimeout: 20_000,
+    hookTimeout: 20_000,
+  },
+});
+
+export default defineConfig({
+  test: {
+    projects: [
+      project('core', './packages/core', 'test/**/*.test.ts', ['test/built/**']),
+      project('runtime', './packages/runtime', 'test/**/*.test.ts'),
+      project('gateway', './packages/gateway', 'test/**/*.test.ts'),
+      project('built', './packages/core', 'test/built/**/*.test.ts'),
+    ],
+  },
+});
