@@ -43,6 +43,7 @@ export class CallScope implements Deadline, CallOptions {
   #callId: string | undefined;
   #followed: AbortSignal | undefined;
   #inward: CallOptions | undefined;
+  #permits: CallOptions['permits'];
   // The deadline: dueAt moves with progress and stands while paused.
   dueAt = Infinity;
   #deadlineMs = Infinity;
@@ -60,13 +61,17 @@ export class CallScope implements Deadline, CallOptions {
       if (parent.#error) this.#error = parent.#error;
       else parent.onEnd(this.#follow);
     } else {
-      this.#followSignal();
+      this.#readGiven();
     }
   }
 
-  #followSignal(): void {
+  #readGiven(): void {
     try {
-      const { signal } = this.#given;
+      const { signal, permits } = this.#given;
+      if (permits !== undefined) {
+        if (typeof permits === 'function') this.#permits = permits;
+        else this.#error = new ToolError('INVALID_ARGUMENT', 'permits must be a function of a pattern.');
+      }
       if (!signal) return;
       if (!isAbortSignal(signal)) this.#error = new ToolError('INVALID_ARGUMENT', 'signal must be an AbortSignal.');
       else if (signal.aborted) this.#error = errorOfAbort(signal);
@@ -95,6 +100,18 @@ export class CallScope implements Deadline, CallOptions {
     return this.#given.meta;
   }
 
+  /** What the policies of all layers permit; undefined when none narrows the call. */
+  get permits(): CallOptions['permits'] {
+    return this.#permits ?? this.#parent?.permits;
+  }
+
+  /** Lets the call touch only what `permits` permits too. */
+  narrow(permits: (pattern: string) => boolean): void {
+    const outer = this.permits;
+    this.#permits = outer ? (pattern) => outer(pattern) && permits(pattern) : permits;
+    this.#inward = undefined; // it was made for preparing, and is made anew for the call itself
+  }
+
   /** Aborted, with the {@link ToolError} as its reason, when the call ends early. */
   get signal(): AbortSignal {
     if (!this.#controller) {
@@ -107,8 +124,8 @@ export class CallScope implements Deadline, CallOptions {
   /** The options for a layer that is not ours: a plain object, whose spread by a wrapper keeps the signal. */
   get inward(): CallOptions {
     if (this.#inward) return this.#inward;
-    const { callId, sessionId, meta, timeoutMs, onProgress } = this;
-    const inward: CallOptions = { callId, sessionId, meta, timeoutMs, onProgress };
+    const { callId, sessionId, meta, timeoutMs, onProgress, permits } = this;
+    const inward: CallOptions = { callId, sessionId, meta, timeoutMs, onProgress, permits };
     // Own, enumerable and lazy. A literal's accessor would cost more than the rest of the call.
     Object.defineProperty(inward, 'signal', { enumerable: true, configurable: true, get: () => this.signal });
     return (this.#inward = inward);

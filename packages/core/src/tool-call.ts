@@ -175,6 +175,9 @@ function asIs(value: unknown): JsonObject {
   return value as JsonObject;
 }
 
+/** The answer of `ctx.permits` where no policy narrows the call: a walker that finds this one need not ask it. */
+export const permitsAll = (): boolean => true;
+
 /** What a tool's function sees of its call. Accessors defer to the scope, so that nothing is made unasked. */
 export class CallContext implements ToolContext {
   readonly logger: Logger;
@@ -193,6 +196,10 @@ export class CallContext implements ToolContext {
   get progress(): (progress: Progress) => void {
     const scope = this.#scope;
     return (progress) => scope.progress(progress);
+  }
+
+  get permits(): (pattern: string) => boolean {
+    return this.#scope.permits ?? permitsAll;
   }
 
   get signal(): AbortSignal {

@@ -54,6 +54,11 @@ export interface CallOptions {
   sessionId?: string | undefined;
   /** Passed to the tool as `ctx.meta`, and to an MCP server as `_meta`. */
   meta?: JsonObject | undefined;
+  /**
+   * Narrows what a call may touch of that which its claims cover without naming it, such as one file below a claimed
+   * directory: the tool leaves out, or refuses, what this denies. Set by a hub from its policy; heeded in process only.
+   */
+  permits?: ((pattern: string) => boolean) | undefined;
 }
 
 /** How far a call has come: `progress` grows, and is complete at `total` where that is known. */

@@ -21,6 +21,11 @@ export interface ToolContext<State = unknown> {
   readonly provider: string;
   /** What the caller passed as `meta`. */
   readonly meta: JsonObject | undefined;
+  /**
+   * Whether the policy lets the call touch what its claims cover without naming it, such as one file below a claimed
+   * directory. A tool that walks asks this for each entry, and leaves out or refuses what is denied. True without a policy.
+   */
+  permits(pattern: string): boolean;
   /** The very object that the server's `start` returned. */
   readonly state: State;
 }

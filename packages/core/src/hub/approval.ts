@@ -53,6 +53,8 @@ export class PolicyGate {
    */
   pass(call: PreparedCall, scope: CallScope): void | Promise<void> {
     const verdict = this.#rules.judge(call.tool.name, call.claims);
+    const permits = this.#rules.permitsBelow(call.tool.name, call.claims);
+    if (permits) scope.narrow(permits);
     if (verdict.action === 'ask' && this.#approve) return this.#ask(call, verdict, this.#approve, scope);
     this.#decided(call, verdict.action, verdict.by, scope);
     if (verdict.action === 'allow') return;

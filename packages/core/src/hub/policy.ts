@@ -133,6 +133,22 @@ export class PolicyRules {
     return strictest;
   }
 
+  /**
+   * What a call with these claims may touch below them: all but what a rule with a pattern denies, or asks about and
+   * was not asked for these claims. Undefined when no rule narrows it. The default does not count: the claims stand
+   * for all that is below them.
+   */
+  permitsBelow(tool: string, claims: readonly PermissionClaim[]): ((pattern: string) => boolean) | undefined {
+    const { deniedInPart, askedInPart, allowedByApproval } = this.#rulesFor(tool);
+    if (deniedInPart.length === 0 && askedInPart.length === 0) return undefined;
+    const asked = askedInPart.filter((rule) => !claims.some((claim) => find([rule], claim)));
+    return (pattern) => {
+      const claim: PermissionClaim = { pattern, match: 'glob', understood: true };
+      if (find(deniedInPart, claim)) return false;
+      return !find(asked, claim) || find(allowedByApproval, claim) !== undefined;
+    };
+  }
+
   /** Adds what an approval gave. @throws {ToolError} INVALID_ARGUMENT */
   add(rules: readonly PolicyRule[]): readonly PolicyRule[] {
     const added = rules.map((rule, index) => parseRule(rule, `rules[${index}] of the approval`));
@@ -146,12 +162,17 @@ export class PolicyRules {
     if (!rules) {
       const matching = (from: readonly PolicyRule[], action: PolicyAction): PolicyRule[] =>
         from.filter((rule) => rule.action === action && matchesGlob(rule.tool, tool));
+      const deny = matching(this.#rules, 'deny');
+      const ask = matching(this.#rules, 'ask');
+      const deniedByApproval = matching(this.#approved, 'deny');
       rules = {
-        deny: matching(this.#rules, 'deny'),
-        ask: matching(this.#rules, 'ask'),
+        deny,
+        ask,
         allow: matching(this.#rules, 'allow'),
-        deniedByApproval: matching(this.#approved, 'deny'),
+        deniedByApproval,
         allowedByApproval: matching(this.#approved, 'allow'),
+        deniedInPart: [...deny, ...deniedByApproval].filter(hasPattern),
+        askedInPart: ask.filter(hasPattern),
       };
       this.#byTool.set(tool, rules);
     }
@@ -183,6 +204,9 @@ interface ToolRules {
   allow: readonly PolicyRule[];
   deniedByApproval: readonly PolicyRule[];
   allowedByApproval: readonly PolicyRule[];
+  /** Those with a pattern, which may hold for a part of what a call touches. */
+  deniedInPart: readonly PolicyRule[];
+  askedInPart: readonly PolicyRule[];
 }
 
 /** The rules that `always` would add for these claims: they match exactly what is shown. */
@@ -228,6 +252,10 @@ function find(rules: readonly PolicyRule[], claim: PermissionClaim): PolicyRule 
       return rule;
   }
   return undefined;
+}
+
+function hasPattern({ pattern }: PolicyRule): boolean {
+  return pattern !== undefined;
 }
 
 /** `git status` holds for `git status -s`, not for `git statusx`. */
