@@ -100,9 +100,9 @@ function jpegSize(bytes: Buffer): Size {
 /** https://developers.google.com/speed/webp/docs/riff_container */
 function webpSize(bytes: Buffer): Size {
   const format = bytes.toString('latin1', 12, 16);
-  if (format === 'VP8 ')
+  if (format === 'VP8 ' && starts(bytes, '\x9d\x01\x2a', 23))
     return sizeAt(bytes, 30, () => [bytes.readUInt16LE(26) & 0x3fff, bytes.readUInt16LE(28) & 0x3fff]);
-  if (format === 'VP8L')
+  if (format === 'VP8L' && bytes[20] === 0x2f)
     return sizeAt(bytes, 25, () => {
       const bits = bytes.readUInt32LE(21);
       return [(bits & 0x3fff) + 1, ((bits >>> 14) & 0x3fff) + 1];
