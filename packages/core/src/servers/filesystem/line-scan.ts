@@ -192,7 +192,6 @@ export class LineScan {
     this.#begun = this.#afterReturn = false;
     this.#bytes = this.#keptBytes = this.#units = this.#passedUnits = 0;
     this.#pieces = [];
-    this.#skip = 0;
     if (this.#isTail) this.#dropEarliest();
     else if (this.#room <= 0) this.#last = this.#linesSeen;
   }

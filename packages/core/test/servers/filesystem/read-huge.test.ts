@@ -2,14 +2,17 @@
 
 import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
-import { open, truncate, type FileHandle } from 'node:fs/promises';
+import { link, open, truncate, type FileHandle } from 'node:fs/promises';
 import { text as textOfStream } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../src/json.js';
 import { spawnChild } from '../../../src/process/index.js';
 import { readPage, type FilePage } from '../../../src/servers/filesystem/file-pages.js';
-import { LinePlaces } from '../../../src/servers/filesystem/line-places.js';
+import { FilePlaces, LinePlaces } from '../../../src/servers/filesystem/line-places.js';
+import { readPageOf } from '../../../src/servers/filesystem/page-answer.js';
+import { ProjectFiles } from '../../../src/servers/project-files.js';
+import type { ToolContext } from '../../../src/tool.js';
 import { openTools } from './tools.js';
 
 const MIB = 1024 * 1024;
@@ -124,21 +127,45 @@ describe('P8', () => {
   });
 
   it.each([{ offset: 9_999_999 }, { column: 99_999_999 }])(
-    'read_file() stops when it is cancelled on the way (%j)',
-    async (args) => {
+    'readPageOf() stops reading when its signal is aborted on the way (%j)',
+    async (asked) => {
       await using tools = await openTools();
       await writeRepeated(tools.path('a.txt'), 'x'.repeat(MIB), 80);
+      const files = new ProjectFiles({ projectDir: tools.projectDir });
       const controller = new AbortController();
-      let progress = 0;
-      const onProgress = (): void => {
-        progress++;
+      const seen: number[] = [];
+      const progress = (each: { progress: number }): void => {
+        seen.push(each.progress);
         controller.abort();
       };
-      const call = tools.call('read_file', { path: 'a.txt', ...args }, { signal: controller.signal, onProgress });
-      expect((await call).code).toBe('CANCELLED');
-      expect(progress).toBe(1);
+      const context = {
+        signal: controller.signal,
+        progress,
+        sessionId: undefined,
+      } as Partial<ToolContext> as ToolContext;
+      const limits = { maxLines: 10, maxBytes: 16 * 1024 };
+      const reading = readPageOf(files, files.scope.parse('a.txt'), { ...asked, limit: 1 }, limits, context);
+      await expect(reading).rejects.toMatchObject({ code: 'CANCELLED' });
+      expect(seen).toEqual([32 * MIB]);
+      // The same through the tool.
+      const { signal } = controller;
+      expect((await tools.call('read_file', { path: 'a.txt', ...asked }, { signal })).code).toBe('CANCELLED');
     },
   );
+
+  it('read_many() reads 50 files of 8 MB in bounded memory', async () => {
+    await using tools = await openTools({ 'small.txt': 'one\n' });
+    await writeRepeated(tools.path('0.txt'), `${'long '.repeat(2_000)}\n`, 800);
+    const paths = Array.from({ length: 50 }, (_, index) => `${index}.txt`);
+    // Names of one file are files to the tool, and cost no disk.
+    for (const path of paths.slice(1)) await link(tools.path('0.txt'), tools.path(path));
+    const { answers, moreBytes, longestMs } = await measured(tools.projectDir, [['read_many', { paths }]]);
+    expect((answers[0]!.data.files as JsonObject[]).map(({ total_lines }) => total_lines)).toEqual(
+      paths.map(() => 800),
+    );
+    expect(moreBytes).toBeLessThan(64 * MIB);
+    expect(longestMs).toBeLessThan(500);
+  }, 60_000);
 });
 
 describe('LinePlaces', () => {
@@ -163,7 +190,8 @@ describe('LinePlaces', () => {
 
   it('readPage() gives the same page with places as without, and reads little for it', async () => {
     await using tools = await openTools();
-    const long = `${'é'.repeat(4 * MIB)}\r\n`;
+    // Of an odd length before the é, so that chunks end within one.
+    const long = `x${'é'.repeat(4 * MIB)}\r\n`;
     await writeRepeated(tools.path('a.txt'), `${'line\r\nline\n'.repeat(100_000)}${long}`, 9);
     const handle = await open(tools.path('a.txt'));
     try {
@@ -192,6 +220,20 @@ describe('LinePlaces', () => {
       await handle.close();
     }
   }, 60_000);
+
+  it('FilePlaces gives the last place that is not behind a column', () => {
+    const places = new FilePlaces(1024 * MIB);
+    const state = { lf: 0, crlf: 0, begun: true, afterReturn: false };
+    places.note(10 * MIB, { ...state, linesSeen: 2, units: undefined });
+    places.note(20 * MIB, { ...state, linesSeen: 3, units: 10 });
+    places.note(20 * MIB + 1, { ...state, linesSeen: 3, units: 11 });
+    const byteBefore = (line: number, column: number): number | undefined => places.before(line, column)?.byte;
+    expect([byteBefore(3, 1_000), byteBefore(4, 10), byteBefore(4, 11), byteBefore(5, 1)]).toEqual(
+      [undefined, 10, 20, 20].map((mib) => mib && mib * MIB),
+    );
+    places.note(10 * MIB + 1, { ...state, linesSeen: 2, units: 7 });
+    expect(byteBefore(3, 8)).toBe(10 * MIB + 1);
+  });
 
   it('LinePlaces remembers nothing of a file that has just changed, and forgets its older version', async () => {
     await using tools = await openTools({ 'a.txt': 'one\n' });
