@@ -67,6 +67,7 @@ describe('Utf8Stream', () => {
         expect(held).toBeLessThan(4);
         expect(stream.isValid).toBe(!whole.includes('\ufffd'));
       }),
+      { numRuns: 2_000 },
     );
   });
 

@@ -184,14 +184,15 @@ describe('LinePlaces', () => {
         places,
         onChunk: (read) => void (bytes = read),
       });
-      return { page: page!, bytes };
+      // How far it was read beyond the page depends on where the chunks begin.
+      return { page: { ...page!, linesSeen: page!.complete ? page!.linesSeen : 0 }, bytes };
     };
   }
 
   it('readPage() gives the same page with places as without, and reads little for it', async () => {
     await using tools = await openTools();
-    // Of an odd length before the é, so that chunks end within one.
-    const long = `x${'é'.repeat(4 * MIB)}\r\n`;
+    // One byte before them, so that chunks end within a character.
+    const long = `x${'😀'.repeat(2 * MIB)}\r\n`;
     await writeRepeated(tools.path('a.txt'), `${'line\r\nline\n'.repeat(100_000)}${long}`, 9);
     const handle = await open(tools.path('a.txt'));
     try {
@@ -200,10 +201,10 @@ describe('LinePlaces', () => {
       for (const [offset, column] of [
         [1_000_000, 1],
         [1_000_002, 1],
-        [800_004, 4_000_000],
-        [800_004, 4_000_100],
-        [800_004, 3_999_900],
-        [800_005, 1],
+        [600_003, 4_000_000],
+        [600_003, 4_000_100],
+        [600_003, 3_999_900],
+        [600_004, 1],
         [200_001, 1],
         [400_002, 4 * MIB - 1],
         [400_003, 1],
