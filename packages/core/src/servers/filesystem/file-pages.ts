@@ -1,53 +1,69 @@
 // One page of a text file, streamed: memory does not depend on the size of the file or of its lines.
 
-import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import type { BigIntStats } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
+import { ToolError } from '../../errors.js';
 import { etagOfStats, MAX_WHOLE_FILE_BYTES } from '../project-files.js';
 import { MAX_KEPT_FILE_BYTES } from '../read-tracker.js';
-import {
-  detectEncoding,
-  lineEndsOf,
-  SAMPLE_BYTES,
-  wholeCharacters,
-  type LineEnds,
-  type TextEncoding,
-} from '../text-encoding.js';
+import { detectEncoding, lineEndsOf, SAMPLE_BYTES, wholeCharacters, type LineEnds } from '../text-encoding.js';
+import { readAt } from './byte-range.js';
+import { startOfLastLines } from './last-lines.js';
+import type { LinePlaces } from './line-places.js';
+import { LineScan, type ScannedLine } from './line-scan.js';
+import { markLength, Utf8Stream, type ReadEncoding } from './text-stream.js';
 
 const CHUNK_BYTES = 256 * 1024;
-const NEWLINE = 0x0a;
-const RETURN = 0x0d;
+/** A line that goes on for so long in a huge file ends the page: what comes after it is not looked for. */
+const MAX_PASSED_BYTES = 8 * 1024 * 1024;
 
-/** Which lines are wanted, and how much of them. */
+/** Which part of a file is wanted. */
 export interface PageRequest {
-  /** The first line, from 1. */
-  offset: number;
+  /** The first line, from 1; or how many of the last lines. */
+  from: { offset: number; column: number } | { tail: number };
   /** How many lines at most. */
   limit: number;
   /** Longer lines are cut there, in UTF-16 units. */
-  maxLineChars: number;
-  /** Told now and then how much was read; may throw to stop. */
-  onProgress: (bytesRead: number) => void;
+  maxLineUnits: number;
+  /** A page needs no more text than this, in UTF-8 bytes. */
+  maxBytes: number;
+  /** As named by the caller. `'auto'`: as the content says. */
+  encoding: ReadEncoding | 'auto';
+  /** Told after each chunk how much was read; may throw to stop. */
+  onChunk: (bytesRead: number) => void;
+  /** Where lines of a huge file are, as far as earlier pages found out. */
+  places?: LinePlaces | undefined;
 }
 
 /** One line of a page, without its end. */
 export interface PageLine {
   text: string;
-  /** How many bytes of it are not shown. */
-  cutBytes: number;
+  /** The column of its first character, from 1 in UTF-16 units. */
+  from: number;
+  /** UTF-16 units that follow what is shown; at least so many when the reading stopped before its end. */
+  cutUnits: number;
+  /** The reading stopped before its end. */
+  open: boolean;
 }
 
 /** What a page is made from. */
 export interface FilePage {
   lines: PageLine[];
+  /** The number of the first line; undefined for the last lines of a file that was not read from its beginning. */
+  firstLine: number | undefined;
   /** The number of lines that were passed before the reading stopped; all of them when {@link complete}. */
   linesSeen: number;
-  /** True when the file was read to its end. */
+  /** True when the reading came to the end, and has counted all lines. */
   complete: boolean;
-  encoding: TextEncoding;
+  /** The first line has a beginning that is not shown; only of a file whose end was read alone. */
+  beginsEarlier: boolean;
+  encoding: ReadEncoding;
+  /** What the content is taken for without a named encoding, where that is another. */
+  elsewhere?: string;
   bom: boolean;
   eol: LineEnds;
+  /** Some bytes on the page are not of the encoding: U+FFFD stands for them. */
+  replaced: boolean;
   etag: string;
   /** All of a small file's bytes, for what is compared with them later. */
   content: Buffer | undefined;
@@ -55,190 +71,110 @@ export interface FilePage {
 
 /**
  * Reads the lines of a page. A file up to {@link MAX_WHOLE_FILE_BYTES} is read to its end, so that its lines are
- * counted, its encoding is certain and its etag is that of its content; a larger one only as far as the page needs.
- * Undefined for what is not text.
+ * counted, its encoding is certain and its etag is that of its content; a larger one only as far as the page needs,
+ * and its beginning says what its encoding is. Undefined for what is not text, unless an encoding was named.
+ *
+ * @throws {ToolError} FILE_CHANGED when it becomes shorter while its last lines are read
  */
 export async function readPage(
   handle: FileHandle,
   stats: BigIntStats,
   request: PageRequest,
 ): Promise<FilePage | undefined> {
-  const whole = stats.size <= MAX_WHOLE_FILE_BYTES;
+  const sample = await readAt(handle, Buffer.allocUnsafe(SAMPLE_BYTES), 0);
+  const detected = detectEncoding(sample)?.encoding;
+  const encoding = request.encoding === 'auto' ? detected : request.encoding;
+  if (!encoding) return undefined;
+  const reading = { handle, stats, sample, ...request, encoding };
+  const { page, isUtf8 } = await readAs(reading, request.encoding === 'auto');
+  const certain = detected === 'utf-8' && !isUtf8 && stats.size <= MAX_WHOLE_FILE_BYTES ? 'latin1' : detected;
+  if (request.encoding !== 'auto')
+    return certain === encoding ? page : { ...page, elsewhere: certain ?? 'not taken for text' };
+  return certain === encoding ? page : (await readAs({ ...reading, encoding: 'latin1' }, false)).page;
+}
+
+interface Reading extends PageRequest {
+  handle: FileHandle;
+  stats: BigIntStats;
+  /** The beginning of the file. */
+  sample: Buffer;
+  encoding: ReadEncoding;
+}
+
+/** @param onlyValid stop at bytes that are not of the encoding: the page is not used then */
+async function readAs(reading: Reading, onlyValid: boolean): Promise<{ page: FilePage; isUtf8: boolean }> {
+  const { handle, stats, sample, from, encoding, onChunk } = reading;
+  let whole = stats.size <= MAX_WHOLE_FILE_BYTES;
+  const places = whole ? undefined : reading.places?.of(stats, encoding);
+  const tail = 'tail' in from ? await startOfLastLines(reading, from.tail, whole) : undefined;
+  const place = 'tail' in from ? undefined : places?.before(from.offset, from.column);
+  const scan = new LineScan(
+    'tail' in from
+      ? { ...reading, first: undefined, limit: from.tail, column: 1 }
+      : { ...reading, first: from.offset, column: from.column },
+    place?.state,
+  );
+  const firstByte = place?.byte ?? (whole ? 0 : (tail?.byte ?? 0));
   // One byte more than the file has, so that its end is seen with its last chunk.
   const buffer = Buffer.allocUnsafe(Math.min(CHUNK_BYTES, Math.max(SAMPLE_BYTES, Number(stats.size) + 1)));
-  let chunk = await readAt(handle, buffer, 0);
-  const detected = detectEncoding(chunk.subarray(0, SAMPLE_BYTES));
-  if (!detected) return undefined;
-  const { bom } = detected;
-  const hash = whole ? createHash('sha256') : undefined;
-  const validity = detected.encoding === 'utf-8' ? new Utf8Check() : undefined;
-  const scan = new LineScan(request);
-  const decode = streamDecoder(detected.encoding);
+  const mark = markLength(sample, encoding);
+  const text = new Utf8Stream(encoding);
+  const utf8 = encoding === 'utf-8' ? text : new Utf8Stream('utf-8');
+  const hash = createHash('sha256');
   let kept: Buffer[] | undefined = stats.size <= MAX_KEPT_FILE_BYTES ? [] : undefined;
-  let complete = false;
-  for (let position = 0; ;) {
-    hash?.update(chunk);
-    validity?.push(chunk);
-    scan.push(decode(position === 0 && bom ? chunk.subarray(detected.encoding === 'utf-8' ? 3 : 2) : chunk));
+  let ended = false;
+  let isTail = false;
+  for (let position = firstByte; ;) {
+    if (position === tail?.byte) scan.openTail();
+    isTail ||= position === tail?.byte;
+    // So that the last lines begin with a chunk.
+    const most = tail && position < tail.byte ? Math.min(buffer.length, tail.byte - position) : buffer.length;
+    const chunk = await readAt(handle, buffer.subarray(0, most), position);
+    if (whole) hash.update(chunk);
+    if (whole && utf8 !== text && utf8.isValid) utf8.push(chunk);
+    scan.push(text.push(position === 0 ? chunk.subarray(mark) : chunk));
     position += chunk.length;
     if (position > MAX_KEPT_FILE_BYTES) kept = undefined;
+    if (position > MAX_WHOLE_FILE_BYTES) whole = false; // it has grown
     kept?.push(Buffer.from(chunk)); // the buffer is used again
-    complete = chunk.length < buffer.length;
-    if (complete || (!whole && scan.isFull)) break;
-    request.onProgress(position);
-    chunk = await readAt(handle, buffer, position);
+    ended = chunk.length < most;
+    if (ended || (!whole && hasEnough(scan, reading)) || (onlyValid && whole && !text.isValid)) break;
+    places?.note(position - text.heldBytes, scan.state);
+    onChunk(position - firstByte);
   }
-  scan.end(complete);
-  const encoding = validity?.isValid(complete) === false ? 'latin1' : detected.encoding;
-  return {
-    lines: scan.lines(encoding === 'latin1' ? 'latin1' : 'utf8', bom && encoding === 'latin1'),
+  if (tail && !isTail) throw becameShorter();
+  if (ended) scan.push(text.end());
+  if (ended && utf8 !== text) utf8.end();
+  scan.end(ended);
+  const lines = scan.lines.map((line) => pageLine(line, reading.maxLineUnits));
+  const isNumbered = !tail || firstByte === 0;
+  const page = {
+    lines,
+    firstLine: isNumbered ? scan.firstLine : undefined,
     linesSeen: scan.linesSeen,
-    complete,
+    complete: ended && isNumbered,
+    beginsEarlier: tail?.isLineStart === false,
     encoding,
-    bom: bom && encoding !== 'latin1',
+    bom: mark > 0,
     eol: lineEndsOf(scan.lf, scan.crlf),
-    etag: hash ? hash.digest('hex').slice(0, 16) : etagOfStats(stats),
+    replaced: !text.isValid && lines.some((line) => line.text.includes('\ufffd')),
+    etag: whole ? hash.digest('hex').slice(0, 16) : etagOfStats(stats),
     content: kept && Buffer.concat(kept),
   };
+  return { page, isUtf8: utf8.isValid };
 }
 
-/** Fills the buffer; less only at the end of the file. */
-async function readAt(handle: FileHandle, buffer: Buffer, position: number): Promise<Buffer> {
-  let length = 0;
-  while (length < buffer.length) {
-    const { bytesRead } = await handle.read(buffer, length, buffer.length - length, position + length);
-    if (bytesRead === 0) break;
-    length += bytesRead;
-  }
-  return buffer.subarray(0, length);
+/** Of a huge file no more is read than the page needs. */
+function hasEnough(scan: LineScan, { maxLineUnits }: Reading): boolean {
+  return scan.isFull || scan.passedBytes > (maxLineUnits === Infinity ? 0 : MAX_PASSED_BYTES);
 }
 
-/** UTF-16 is turned into UTF-8 on the way, so that one scan finds the lines of all encodings. */
-function streamDecoder(encoding: TextEncoding): (chunk: Buffer) => Buffer {
-  if (encoding !== 'utf-16le' && encoding !== 'utf-16be') return (chunk) => chunk;
-  const decoder = new TextDecoder(encoding, { ignoreBOM: true });
-  return (chunk) => Buffer.from(decoder.decode(chunk, { stream: true }));
+function pageLine({ bytes, from, units, open }: ScannedLine, maxUnits: number): PageLine {
+  const text = wholeCharacters(bytes).toString();
+  const shown = text.length > maxUnits ? text.slice(0, maxUnits).replace(/[\ud800-\udbff]$/, '') : text;
+  return { text: shown, from, cutUnits: units - (from - 1) - shown.length, open };
 }
 
-/** Whether a stream of bytes is UTF-8, characters that lie across two chunks included. */
-class Utf8Check {
-  #rest: Buffer = Buffer.alloc(0);
-  #valid = true;
-
-  push(chunk: Buffer): void {
-    if (!this.#valid) return;
-    const bytes = this.#rest.length > 0 ? Buffer.concat([this.#rest, chunk]) : chunk;
-    const whole = wholeCharacters(bytes);
-    this.#valid = isUtf8(whole);
-    this.#rest = Buffer.from(bytes.subarray(whole.length));
-  }
-
-  isValid(atEnd: boolean): boolean {
-    return this.#valid && !(atEnd && this.#rest.length > 0);
-  }
-}
-
-interface RawLine {
-  /** The beginning, at least as much as is shown. */
-  bytes: Buffer;
-  /** Of the whole line, without its end. */
-  length: number;
-}
-
-/** The most bytes that a UTF-16 unit stands for: one character of four bytes is two units, one of three is one. */
-const MAX_BYTES_A_CHAR = 3;
-
-/** Finds the lines of a page in chunks, keeping of each no more than is shown. */
-class LineScan {
-  readonly #first: number;
-  readonly #last: number;
-  readonly #maxLineChars: number;
-  readonly #lines: RawLine[] = [];
-  #pieces: Buffer[] = [];
-  #kept = 0;
-  #length = 0;
-  #lastByte = 0;
-  linesSeen = 0;
-  lf = 0;
-  crlf = 0;
-
-  constructor({ offset, limit, maxLineChars }: PageRequest) {
-    this.#first = offset;
-    this.#last = offset + limit - 1;
-    this.#maxLineChars = maxLineChars;
-  }
-
-  /** True when the page has all its lines and something comes after them. */
-  get isFull(): boolean {
-    return this.linesSeen > this.#last || (this.linesSeen === this.#last && this.#length > 0);
-  }
-
-  push(chunk: Buffer): void {
-    let start = 0;
-    for (;;) {
-      const end = chunk.indexOf(NEWLINE, start);
-      if (end < 0) break;
-      if (this.linesSeen + 1 >= this.#first && this.linesSeen < this.#last) {
-        this.#add(chunk, start, end);
-        const isCrlf = this.#length > 0 && this.#lastByte === RETURN;
-        this.#count(isCrlf);
-        this.#endLine(isCrlf ? 1 : 0);
-      } else {
-        // Most lines of a long file are only passed.
-        this.#count(end > start ? chunk[end - 1] === RETURN : this.#length > 0 && this.#lastByte === RETURN);
-        this.linesSeen++;
-        this.#length = 0;
-      }
-      start = end + 1;
-    }
-    if (start < chunk.length) this.#add(chunk, start, chunk.length);
-  }
-
-  #count(isCrlf: boolean): void {
-    if (isCrlf) this.crlf++;
-    else this.lf++;
-  }
-
-  /** @param atEnd the end of the file: what was not ended by a newline is a line */
-  end(atEnd: boolean): void {
-    if (atEnd && this.#length > 0) this.#endLine(0);
-  }
-
-  lines(encoding: 'utf8' | 'latin1', bomIsText: boolean): PageLine[] {
-    return this.#lines.map(({ bytes, length }, index) => {
-      const mark = bomIsText && this.#first === 1 && index === 0 ? '\xef\xbb\xbf' : '';
-      const text =
-        mark + (bytes.length < length && encoding === 'utf8' ? wholeCharacters(bytes) : bytes).toString(encoding);
-      if (text.length <= this.#maxLineChars && bytes.length === length) return { text, cutBytes: 0 };
-      const shown = text.slice(0, this.#maxLineChars).replace(/[\ud800-\udbff]$/, '');
-      return { text: shown, cutBytes: mark.length + length - Buffer.byteLength(shown, encoding) };
-    });
-  }
-
-  #add(chunk: Buffer, start: number, end: number): void {
-    const line = this.linesSeen + 1;
-    if (line >= this.#first && line <= this.#last) {
-      const room = MAX_BYTES_A_CHAR * this.#maxLineChars + 1 - this.#kept;
-      if (room > 0 && end > start) {
-        const piece = Buffer.from(chunk.subarray(start, Math.min(end, start + room))); // the chunk's memory is used again
-        this.#pieces.push(piece);
-        this.#kept += piece.length;
-      }
-    }
-    this.#length += end - start;
-    if (end > start) this.#lastByte = chunk[end - 1] ?? 0;
-  }
-
-  #endLine(endBytes: number): void {
-    this.linesSeen++;
-    const length = this.#length - endBytes;
-    if (this.linesSeen >= this.#first && this.linesSeen <= this.#last) {
-      const [only] = this.#pieces;
-      const bytes = this.#pieces.length === 1 && only ? only : Buffer.concat(this.#pieces);
-      this.#lines.push({ bytes: bytes.subarray(0, length), length });
-    }
-    this.#pieces = [];
-    this.#kept = 0;
-    this.#length = 0;
-  }
+function becameShorter(): ToolError {
+  return new ToolError('FILE_CHANGED', 'The file became shorter while it was read. Read it again.');
 }

@@ -1,5 +1,8 @@
 // What kind of picture or sound a file is, told by its first bytes and never by its name; and how large a picture is.
 
+import { ToolError } from '../../errors.js';
+import { quote } from '../project-scope.js';
+
 /** A kind that models are shown. */
 export interface MediaType {
   kind: 'image' | 'audio';
@@ -33,6 +36,33 @@ export function otherTypeOf(bytes: Buffer): string {
   if (/^(?:II\*\0|MM\0\*)/.test(start)) return 'a TIFF picture, which is not shown';
   if (bytes.length === 0) return 'empty';
   return start.includes('\0') ? 'of a format that is not known' : 'no picture or sound; if it is text, use read_file';
+}
+
+/** The refusal of a file that is not text, with what it is, and the tool or the argument that shows it. */
+export function binaryFileOf(shown: string, size: number, start: Buffer): ToolError {
+  const media = mediaTypeOf(start);
+  const utf16 = utf16Of(start);
+  const hex = start.toString('hex', 0, 32).replace(/(..)(?=.)/g, '$1 ');
+  const [what, next] = media
+    ? [`${media.kind === 'image' ? 'a picture' : 'a sound'} (${media.mimeType})`, 'Use read_media']
+    : utf16
+      ? ['like UTF-16 without a byte order mark', `Read it with encoding="${utf16}"`]
+      : [otherTypeOf(start), 'Use a program that knows its format; if it is text all the same, name its encoding'];
+  return new ToolError(
+    'BINARY_FILE',
+    `${quote(shown)} is not text but ${what}: ${size} bytes that begin ${hex}. ${next}.`,
+    { details: { size, ...(media && { mime_type: media.mimeType }) } },
+  );
+}
+
+/** What is mostly ASCII in UTF-16 has a zero in every other byte. */
+function utf16Of(bytes: Buffer): 'utf-16le' | 'utf-16be' | undefined {
+  const zeros = [0, 0];
+  for (let at = 0; at < bytes.length; at++) if (bytes[at] === 0) zeros[at % 2]!++;
+  const [even = 0, odd = 0] = zeros;
+  const most = 0.35 * bytes.length;
+  if (odd > most && even * 20 < odd) return 'utf-16le';
+  return even > most && odd * 20 < even ? 'utf-16be' : undefined;
 }
 
 type Size = { width: number; height: number } | undefined;
@@ -70,9 +100,9 @@ function jpegSize(bytes: Buffer): Size {
 /** https://developers.google.com/speed/webp/docs/riff_container */
 function webpSize(bytes: Buffer): Size {
   const format = bytes.toString('latin1', 12, 16);
-  if (format === 'VP8 ')
+  if (format === 'VP8 ' && starts(bytes, '\x9d\x01\x2a', 23))
     return sizeAt(bytes, 30, () => [bytes.readUInt16LE(26) & 0x3fff, bytes.readUInt16LE(28) & 0x3fff]);
-  if (format === 'VP8L')
+  if (format === 'VP8L' && bytes[20] === 0x2f)
     return sizeAt(bytes, 25, () => {
       const bits = bytes.readUInt32LE(21);
       return [(bits & 0x3fff) + 1, ((bits >>> 14) & 0x3fff) + 1];

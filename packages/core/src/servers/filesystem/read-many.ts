@@ -2,12 +2,12 @@
 
 import { ToolError } from '../../errors.js';
 import type { PermissionClaim } from '../../tool-provider.js';
-import { defineTool, type Tool } from '../../tool.js';
+import { defineTool, type Tool, type ToolContext } from '../../tool.js';
 import type { ProjectFiles } from '../project-files.js';
 import { escapeControls } from '../project-scope.js';
 import { claimPath, type FilesystemContext } from './context.js';
 import { cutText } from '../output-budget.js';
-import { PAGE_PROPERTIES, pageAnswer, readPageOf, shownLines, type ReadPage } from './page-answer.js';
+import { PAGE_PROPERTIES, pageAnswer, readPageOf, sizeOfPage, type ReadPage } from './page-answer.js';
 
 const MAX_PATHS = 50;
 /** Of one failure, which may name what is near. */
@@ -56,7 +56,7 @@ const output = {
   additionalProperties: false,
 } as const;
 
-type Outcome = { path: string; error: ToolError } | { path: string; read: ReadPage; lines: string[]; header: string };
+type Outcome = { path: string; error: ToolError } | { path: string; read: ReadPage };
 
 /** The tool `read_many`. */
 export function readManyTool({ files, limits }: FilesystemContext): Tool {
@@ -71,44 +71,48 @@ export function readManyTool({ files, limits }: FilesystemContext): Tool {
     annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
     permission: ({ paths }) => claimsOf(files, paths),
     async execute({ paths, limit }, ctx) {
-      const outcomes: Outcome[] = [];
-      // One after the other: of each only as much is kept as could be shown.
+      // One after the other, each once: of each only as much is kept as could be shown.
+      const outcomes = new Map<string, Outcome>();
       for (const path of paths) {
-        ctx.signal.throwIfAborted();
-        try {
-          const request = { offset: 1, limit: Math.min(limit, limits.maxLines) };
-          const read = await readPageOf(files, files.scope.parse(path), request, ctx);
-          outcomes.push({ path, ...shortened(read, limits.maxBytes), header: headerOf(path) });
-        } catch (error) {
-          ctx.signal.throwIfAborted();
-          outcomes.push({ path, error: ToolError.from(error) });
-        }
+        if (!outcomes.has(path)) outcomes.set(path, await outcomeOf(path, limit, ctx));
       }
-      const failures = outcomes.map((outcome) => ('error' in outcome ? failureText(outcome) : ''));
+      const asked = paths.flatMap((path) => outcomes.get(path) ?? []);
+      const failures = asked.map((outcome) => ('error' in outcome ? failureText(outcome) : ''));
       const taken = failures.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+      const sizes = asked.map((outcome) => ('read' in outcome ? sizeOfPage(outcome.read, true) : undefined));
       const bytes = shares(
-        outcomes.map((outcome) => ('read' in outcome ? sizeOf(outcome.lines) : 0)),
+        sizes.map((size) => size?.bytes ?? 0),
         limits.maxBytes - Math.min(taken, limits.maxBytes / 2),
       );
       const lines = shares(
-        outcomes.map((outcome) => ('read' in outcome ? outcome.lines.length : 0)),
+        sizes.map((size) => size?.lines ?? 0),
         limits.maxLines,
       );
       const texts: string[] = [];
-      const answers = outcomes.map((outcome, index) => {
+      const answers = asked.map((outcome, index) => {
         if ('error' in outcome) {
           texts.push(failures[index] ?? '');
           const { code, message } = outcome.error;
           return { path: outcome.path, ok: false, error: { code, message } };
         }
         const share = { maxBytes: Math.max(1, bytes[index] ?? 0), maxLines: Math.max(1, lines[index] ?? 0) };
-        const { text, notice, facts } = pageAnswer(outcome.read, outcome.lines, share);
-        texts.push([outcome.header, text, notice].filter((part) => part !== '').join('\n'));
+        const { text, notice, facts } = pageAnswer(outcome.read, true, share);
+        texts.push([headerOf(outcome.path), text, notice].filter((part) => part !== '').join('\n'));
         return { ...facts, ok: true };
       });
       return { content: [{ type: 'text', text: texts.join('\n\n') }], structuredContent: { files: answers } };
     },
   });
+
+  async function outcomeOf(path: string, limit: number, ctx: ToolContext): Promise<Outcome> {
+    ctx.signal.throwIfAborted();
+    try {
+      return { path, read: await readPageOf(files, files.scope.parse(path), { limit }, limits, ctx) };
+    } catch (error) {
+      ctx.signal.throwIfAborted();
+      return { path, error: ToolError.from(error) };
+    }
+  }
 }
 
 /** A path that cannot be read refuses nothing but itself: it is claimed as it is written, and fails when it is read. */
@@ -132,18 +136,6 @@ async function claimsOf(files: ProjectFiles, paths: readonly string[]): Promise<
   return claims;
 }
 
-function shortened(read: ReadPage, maxBytes: number): { read: ReadPage; lines: string[] } {
-  const lines = shownLines(read, true);
-  let room = maxBytes;
-  const end = lines.findIndex((line) => (room -= Buffer.byteLength(line) + 1) < 0);
-  if (end < 0) return { read, lines };
-  const kept = end + 1;
-  return {
-    read: { ...read, page: { ...read.page, lines: read.page.lines.slice(0, kept) } },
-    lines: lines.slice(0, kept),
-  };
-}
-
 /** Shares a total so that nobody gets more than they want, and what one leaves goes to the others in equal parts. */
 function shares(wants: readonly number[], total: number): number[] {
   const given = wants.map(() => 0);
@@ -155,10 +147,6 @@ function shares(wants: readonly number[], total: number): number[] {
     left -= share;
   }
   return given;
-}
-
-function sizeOf(lines: readonly string[]): number {
-  return lines.reduce((sum, line) => sum + Buffer.byteLength(line) + 1, 0);
 }
 
 function headerOf(path: string): string {

@@ -4,6 +4,7 @@ import { ToolError } from '../../errors.js';
 import { defineTool, type Tool } from '../../tool.js';
 import { fileFailure } from '../file-failure.js';
 import { quote } from '../project-scope.js';
+import { readAt } from './byte-range.js';
 import { claimPath, type FilesystemContext } from './context.js';
 import { mediaTypeOf, otherTypeOf } from './media-type.js';
 
@@ -53,17 +54,17 @@ export function readMediaTool({ files }: FilesystemContext): Tool {
       const { handle, stats } = await files.openFile(asked);
       try {
         const size = Number(stats.size);
-        const head = Buffer.alloc(Math.min(size, 1024));
-        const { bytesRead } = await handle.read(head, 0, head.length, 0);
-        const start = head.subarray(0, bytesRead);
+        const start = await readAt(handle, Buffer.alloc(1024), 0);
         if (!mediaTypeOf(start))
           throw new ToolError('INVALID_ARGUMENT', `${quote(asked.shown)} is ${otherTypeOf(start)}.`);
         if (size > max_bytes) throw tooLarge(asked.shown, size, max_bytes);
         ctx.signal.throwIfAborted();
-        const bytes = await handle.readFile({ signal: ctx.signal });
-        if (bytes.length > max_bytes) throw tooLarge(asked.shown, bytes.length, max_bytes); // it has grown
+        // One byte more than it has, to see that it has not grown.
+        const bytes = await readAt(handle, Buffer.alloc(size + 1), 0);
+        if (bytes.length > size) throw changed(asked.shown);
+        ctx.signal.throwIfAborted();
         const media = mediaTypeOf(bytes);
-        if (!media) throw new ToolError('FILE_CHANGED', `${quote(asked.shown)} changed while it was read. Try again.`);
+        if (!media) throw changed(asked.shown);
         const { kind, mimeType, ...dimensions } = media;
         return {
           content: [{ type: kind, data: bytes.toString('base64'), mimeType }],
@@ -76,6 +77,10 @@ export function readMediaTool({ files }: FilesystemContext): Tool {
       }
     },
   });
+}
+
+function changed(shown: string): ToolError {
+  return new ToolError('FILE_CHANGED', `${quote(shown)} changed while it was read. Try again.`);
 }
 
 function tooLarge(shown: string, size: number, limit: number): ToolError {

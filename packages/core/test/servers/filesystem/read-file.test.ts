@@ -76,11 +76,12 @@ describe('read_file()', () => {
       'b.txt': `${'a'.repeat(1_999)}😀b\r\n`,
     });
     const { body, text, data } = await tools.call('read_file', { path: 'a.txt' });
-    expect(body).toBe(`     1\t${'😀'.repeat(1_000)}... [8000 more bytes of this line]\n     2\tend`);
+    expect(body).toBe(`     1\t${'😀'.repeat(1_000)}... [4000 more characters: offset=1 column=2001]\n     2\tend`);
     expect(text).toContain('line 1');
-    expect(data).toMatchObject({ truncated: true, end_line: 2 });
+    expect(data).toMatchObject({ truncated: true, end_line: 2, cut_lines: [{ line: 1, column: 2_001 }] });
+    expect(data).not.toHaveProperty('next_offset');
     expect((await tools.call('read_file', { path: 'b.txt' })).body).toBe(
-      `     1\t${'a'.repeat(1_999)}... [5 more bytes of this line]`,
+      `     1\t${'a'.repeat(1_999)}... [3 more characters: offset=1 column=2000]`,
     );
   });
 

@@ -62,4 +62,45 @@ describe('read_many()', () => {
       expect((await tools.call('read_many', { paths })).code).toBe('INVALID_ARGUMENT');
     expect((await tools.call('read_many', { paths: Array.from({ length: 50 }, () => 'a') })).code).toBeUndefined();
   });
+
+  it('read_many() gives a file twice when it is asked for twice, and tells of a failure each time', async () => {
+    await using tools = await openTools({ 'a.txt': 'one\n', 'b.txt': 'two\n' });
+    const { data, text } = await tools.call('read_many', { paths: ['a.txt', 'none', 'b.txt', 'a.txt', 'none'] });
+    const files = data.files as Files;
+    expect(files.map(({ path, ok }) => [path, ok])).toEqual([
+      ['a.txt', true],
+      ['none', false],
+      ['b.txt', true],
+      ['a.txt', true],
+      ['none', false],
+    ]);
+    expect(files[3]).toEqual(files[0]);
+    expect(text.match(/ {5}1\tone/g)).toHaveLength(2);
+  });
+
+  it('read_many() keeps to the room of an answer when 50 files have long lines', async () => {
+    const paths = Array.from({ length: 50 }, (_, index) => `${index}.txt`);
+    await using tools = await openTools(
+      Object.fromEntries(paths.map((path) => [path, `${'é'.repeat(300_000)}\n`.repeat(2)])),
+    );
+    const { data, text } = await tools.call('read_many', { paths });
+    expect((data.files as Files).map(({ path, ok }) => ok && path)).toEqual(paths);
+    // Beside the text there are a header and a notice of each file.
+    expect(Buffer.byteLength(text)).toBeLessThan(50 * 1024 + 50 * 300);
+    for (const file of data.files as Files) expect(file).toMatchObject({ truncated: true, total_lines: 2 });
+  });
+
+  it('read_many() stops between files, and within one, when it is cancelled', async () => {
+    await using tools = await openTools({ 'a.txt': 'one\n', 'big.txt': 'x'.repeat(40 * 1024 * 1024) });
+    const controller = new AbortController();
+    let progress = 0;
+    const onProgress = (): void => {
+      progress++;
+      controller.abort();
+    };
+    const paths = ['a.txt', 'big.txt', 'none', 'big.txt'];
+    const { code } = await tools.call('read_many', { paths }, { signal: controller.signal, onProgress });
+    expect(code).toBe('CANCELLED');
+    expect(progress).toBe(1);
+  });
 });

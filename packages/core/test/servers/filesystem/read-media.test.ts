@@ -1,4 +1,7 @@
+import fc from 'fast-check';
+import { deflateSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
+import { mediaTypeOf } from '../../../src/servers/filesystem/media-type.js';
 import { openTools } from './tools.js';
 
 const hex = (text: string): Buffer => Buffer.from(text.replace(/\s/g, ''), 'hex');
@@ -13,7 +16,101 @@ const BMP = text('BM', '00000000 00000000 36000000 28000000 2c010000 38ffffff 01
 const WEBP = (format: string, rest: string): Buffer =>
   Buffer.concat([text('RIFF', '20000000'), text(`WEBP${format}`, `20000000 ${rest}`)]);
 
+/** A PNG of 5 x 3 red pixels, whole: the checksum is that of https://www.w3.org/TR/png-3/#D-CRCAppendix. */
+function png(width: number, height: number): Buffer {
+  const chunk = (type: string, data: Buffer): Buffer => {
+    const body = Buffer.concat([Buffer.from(type), data]);
+    let crc = 0xffffffff;
+    for (const byte of body) {
+      crc ^= byte;
+      for (let bit = 0; bit < 8; bit++) crc = (crc >>> 1) ^ (crc & 1 ? 0xedb88320 : 0);
+    }
+    const frame = Buffer.alloc(8);
+    frame.writeUInt32BE(data.length);
+    frame.writeUInt32BE(~crc >>> 0, 4);
+    return Buffer.concat([frame.subarray(0, 4), body, frame.subarray(4)]);
+  };
+  const header = Buffer.alloc(13);
+  header.writeUInt32BE(width);
+  header.writeUInt32BE(height, 4);
+  header.set([8, 2], 8);
+  const row = Buffer.concat([Buffer.alloc(1), Buffer.alloc(3 * width, hex('ff0000'))]);
+  const pixels = deflateSync(Buffer.concat(Array.from({ length: height }, () => row)));
+  return Buffer.concat([
+    text('\x89PNG\r\n\x1a\n'),
+    chunk('IHDR', header),
+    chunk('IDAT', pixels),
+    chunk('IEND', hex('')),
+  ]);
+}
+
+const base64 = (data: string): Buffer => Buffer.from(data, 'base64');
+/** Whole files, each of one pixel but the first. */
+const WHOLE: [name: string, bytes: Buffer, mimeType: string, width: number, height: number][] = [
+  ['png', png(5, 3), 'image/png', 5, 3],
+  [
+    'jpeg',
+    base64(
+      '/9j/4AAQSkZJRgABAQEASABIAAD/2wBDAP//////////////////////////////////////////////////////////////////////////////' +
+        '////////wgALCAABAAEBAREA/8QAFBABAAAAAAAAAAAAAAAAAAAAAP/aAAgBAQABPxA=',
+    ),
+    'image/jpeg',
+    1,
+    1,
+  ],
+  ['gif', base64('R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7'), 'image/gif', 1, 1],
+  ['webp lossy', base64('UklGRiIAAABXRUJQVlA4IBYAAAAwAQCdASoBAAEADsD+JaQAA3AAAAAA'), 'image/webp', 1, 1],
+  ['webp lossless', base64('UklGRhoAAABXRUJQVlA4TA0AAAAvAAAAEAcQERGIiP4HAA=='), 'image/webp', 1, 1],
+  [
+    'webp extended',
+    base64(
+      'UklGRkoAAABXRUJQVlA4WAoAAAAQAAAAAAAAAAAAQUxQSAwAAAARBxAR/Q9ERP8DAABWUDggGAAAABQBAJ0BKgEAAQAAAP4AAA3AAP7mtQAAAA==',
+    ),
+    'image/webp',
+    1,
+    1,
+  ],
+  [
+    'bmp',
+    text('BM', '3a000000 00000000 36000000 28000000 01000000 01000000 0100 1800' + '00'.repeat(24) + '0000ff00'),
+    'image/bmp',
+    1,
+    1,
+  ],
+];
+
 describe('read_media()', () => {
+  it.each(WHOLE)('read_media() shows a whole %s', async (_name, bytes, mime_type, width, height) => {
+    await using tools = await openTools({ 'file.txt': bytes });
+    const { data } = await tools.call('read_media', { path: 'file.txt' });
+    expect(data).toEqual({ path: 'file.txt', mime_type, size: bytes.length, width, height });
+  });
+
+  it.each(WHOLE)(
+    'mediaTypeOf() gives the size of a %s or none wherever it is cut off',
+    (_name, bytes, mimeType, width, height) => {
+      const kinds = new Set<string>();
+      for (let length = 0; length < bytes.length; length++) {
+        const media = mediaTypeOf(bytes.subarray(0, length));
+        kinds.add(media?.mimeType ?? 'none');
+        if (media?.width !== undefined || media?.height !== undefined)
+          expect(media).toEqual({ kind: 'image', mimeType, width, height });
+      }
+      expect([...kinds]).toEqual(['none', mimeType]);
+    },
+  );
+
+  it('mediaTypeOf() never throws, and gives no size that is not positive, whatever follows the first bytes', () => {
+    const starts = WHOLE.map(([, bytes]) => bytes);
+    fc.assert(
+      fc.property(fc.constantFrom(...starts), fc.nat(30), fc.uint8Array({ maxLength: 60 }), (bytes, kept, rest) => {
+        const media = mediaTypeOf(Buffer.concat([bytes.subarray(0, kept), rest]));
+        if (media?.width !== undefined) expect(Math.min(media.width, media.height!)).toBeGreaterThan(0);
+      }),
+      { numRuns: 5_000 },
+    );
+  });
+
   it.each([
     ['png', PNG, 'image/png'],
     ['jpeg', Buffer.concat([JFIF, SOF('c0')]), 'image/jpeg'],
@@ -75,7 +172,9 @@ describe('read_media()', () => {
 
   it('read_media() answers TOO_LARGE when the file is larger than max_bytes', async () => {
     await using tools = await openTools({ 'a.png': Buffer.concat([PNG, Buffer.alloc(1_000)]) });
-    expect((await tools.call('read_media', { path: 'a.png', max_bytes: 1_000 })).code).toBe('TOO_LARGE');
+    const { code, text: message } = await tools.call('read_media', { path: 'a.png', max_bytes: 1_000 });
+    expect(code).toBe('TOO_LARGE');
+    expect(message).toContain(`${PNG.length + 1_000} bytes, more than 1000`);
     expect((await tools.call('read_media', { path: 'a.png' })).code).toBeUndefined();
   });
 
