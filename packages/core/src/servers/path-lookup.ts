@@ -14,7 +14,7 @@ import { quote, type ProjectScope, type ScopePath } from './project-scope.js';
 /** Links behind links, as many as Linux follows. */
 const MAX_LINKS = 40;
 /** So often a file may be replaced by another while it is opened. */
-const MAX_REPLACED = 20;
+const MAX_REPLACED = 5;
 /** Of a huge directory only so many names are compared for "did you mean". */
 const MAX_NAMES_COMPARED = 2_000;
 
@@ -67,9 +67,10 @@ async function openEntry(
       if (errnoOf(error) !== 'ENOENT') throw error;
       const there = await lstatIfThere(directory.entry(name));
       if (!there) return undefined;
-      if (there.isSymbolicLink()) throw scope.outside(asked.shown, 'is, or goes through, a link that leads nowhere');
       // Another file took its place while it was opened, as when somebody writes it atomically: look again.
-      if (tries === MAX_REPLACED) throw error;
+      if (tries < MAX_REPLACED) continue;
+      if (there.isSymbolicLink()) throw scope.outside(asked.shown, 'is, or goes through, a link that leads nowhere');
+      throw error;
     }
   }
 }
