@@ -9,7 +9,7 @@ import { describeNearest, nearestRegions } from './nearest-regions.js';
 import { assertNoPlaceholder } from './placeholders.js';
 import type { PatchHunk } from './patch-format.js';
 import { decodeText, encodeText } from '../text-encoding.js';
-import { lineEndings, LOOSE_NOT_TRIED, majorityLineEnd, prevailingLineEnd, type EditableText } from './text-edit.js';
+import { lineEndings, majorityLineEnd, prevailingLineEnd, type EditableText } from './text-edit.js';
 
 /** A file is taken apart into its lines, each of which takes some hundred bytes of memory. */
 const MAX_LINES = 1_000_000;
@@ -19,15 +19,15 @@ interface Place {
   shift?: IndentShift | undefined;
 }
 
-/** A line of the result: one of the file's, or a new one. */
-type ResultLine = { kept: number } | { added: string; lineEnd: string };
+/** A part of the result: lines of the file, from one to before another, or a new line. */
+type ResultPart = { from: number; to: number } | { added: string; lineEnd: string };
 
 /**
  * The file's bytes after the hunks, in the order they stand in the file. Each must be found in one place, by the
  * readings of {@link MATCH_STRATEGIES}, line by line. The file ends with a newline exactly when it did before.
  *
  * @throws {ToolError} NO_MATCH with the nearest regions, MULTIPLE_MATCHES with the lines, INVALID_ARGUMENT; TOO_LARGE
- *   above a million lines
+ *   above 16 MiB or a million lines
  * @throws AbortError when `signal` is aborted
  */
 export async function applyHunks(
@@ -37,22 +37,28 @@ export async function applyHunks(
 ): Promise<Buffer> {
   const { bytes, encoding } = file;
   const ends: number[] = [];
-  for (const end of lineEndings(bytes, encoding)) {
+  for (const end of bytes.length > MAX_LOOSE_BYTES ? [] : lineEndings(bytes, encoding)) {
     ends.push(end);
-    if (ends.length > MAX_LINES)
-      throw new ToolError(
-        'TOO_LARGE',
-        `"${file.path}" has more than ${MAX_LINES} lines; nothing was changed. Use edit_file.`,
-      );
+    if (ends.length > MAX_LINES) break;
   }
+  if (bytes.length > MAX_LOOSE_BYTES || ends.length > MAX_LINES)
+    throw new ToolError(
+      'TOO_LARGE',
+      `"${file.path}" is larger than 16 MiB or has more than ${MAX_LINES} lines; nothing was changed. Use edit_file.`,
+    );
   const mark = file.bom ? (encoding === 'utf-8' ? 3 : 2) : 0;
   const unended = (ends.at(-1) ?? mark) < bytes.length;
   const starts = [mark, ...ends];
   const count = ends.length + (unended ? 1 : 0);
   const rawLine = (index: number): Buffer => bytes.subarray(starts[index], starts[index + 1]);
-  const lines = Array.from({ length: count }, (_, index) => decodeText(rawLine(index), encoding).replace(/\r?\n$/, ''));
+  const lines = linesOf(decodeText(bytes.subarray(mark), encoding), unended);
   const majority = majorityLineEnd(bytes, encoding);
-  const result: ResultLine[] = [];
+  const result: ResultPart[] = [];
+  const keep = (from: number, to: number): void => {
+    const last = result.at(-1);
+    if (last && 'to' in last && last.to === from) last.to = to;
+    else if (from < to) result.push({ from, to });
+  };
   let at = 0;
   for (const [number, hunk] of hunks.entries()) {
     const label = `hunk ${number + 1} (line ${hunk.at} of the patch)`;
@@ -63,9 +69,10 @@ export async function applyHunks(
     const { first, shift } = await placeOf({ file, lines, hunk, from: at, label, signal }, old);
     const span = bytes.subarray(starts[first], starts[first + old.length]);
     const lineEnd = prevailingLineEnd(span, encoding) ?? majority;
-    while (at < first) result.push({ kept: at++ });
+    keep(at, first);
+    at = first;
     for (const { kind, text } of hunk.lines) {
-      if (kind === ' ') result.push({ kept: at++ });
+      if (kind === ' ') keep(at, ++at);
       else if (kind === '-') at++;
       else {
         const shifted = shift ? shiftIndent(text, shift) : text;
@@ -78,15 +85,25 @@ export async function applyHunks(
       }
     }
   }
-  while (at < count) result.push({ kept: at++ });
-  const pieces = result.map((line, index) => {
+  keep(at, count);
+  const pieces = result.map((part, index) => {
     const isLast = unended && index === result.length - 1;
-    if ('added' in line) return encode(file, isLast ? line.added : line.added + line.lineEnd);
-    const raw = rawLine(line.kept);
-    if (isLast) return encode(file, lines[line.kept] ?? '', raw);
-    return unended && line.kept === count - 1 ? Buffer.concat([raw, encode(file, majority)]) : raw;
+    if ('added' in part) return encode(file, isLast ? part.added : part.added + part.lineEnd);
+    const raw = bytes.subarray(starts[part.from], starts[part.to]);
+    if (!isLast) return unended && part.to === count ? Buffer.concat([raw, encode(file, majority)]) : raw;
+    const last = rawLine(part.to - 1);
+    const ended = last.length - encode(file, lines[part.to - 1] ?? '', last).length;
+    return raw.subarray(0, raw.length - ended);
   });
   return Buffer.concat([bytes.subarray(0, mark), ...pieces]);
+}
+
+function linesOf(text: string, unended: boolean): string[] {
+  const lines = text.split('\n');
+  const last = lines.pop() ?? '';
+  const ended = lines.map((line) => (line.endsWith('\r') ? line.slice(0, -1) : line));
+  if (unended) ended.push(last);
+  return ended;
 }
 
 /** @param raw the bytes of the line that the text is the beginning of */
@@ -140,8 +157,7 @@ async function placeOf(search: Search, old: readonly string[]): Promise<Place> {
 async function noMatch({ file, label, signal }: Search, wanted: string, what: string): Promise<ToolError> {
   const { path, bytes, encoding } = file;
   const nearest = await nearestRegions(bytes, encoding, wanted, signal);
-  const loose = bytes.length > MAX_LOOSE_BYTES ? ` ${LOOSE_NOT_TRIED}` : '';
-  return new ToolError('NO_MATCH', `"${path}", ${label}: ${what}${loose} ${describeNearest(nearest)}`, {
+  return new ToolError('NO_MATCH', `"${path}", ${label}: ${what} ${describeNearest(nearest)}`, {
     details: { path, nearest: nearest.regions.map(({ line, endLine }) => ({ line, end_line: endLine })) },
   });
 }

@@ -270,7 +270,7 @@ async function noMatch(
 }
 
 /** What a NO_MATCH says of a large file. */
-export const LOOSE_NOT_TRIED =
+const LOOSE_NOT_TRIED =
   'The file is larger than 16 MiB, so only the exact text was looked for: give it with its line ends and white space.';
 
 const READINGS: Readonly<Record<MatchStrategy, string>> = {

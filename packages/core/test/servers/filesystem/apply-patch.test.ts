@@ -289,6 +289,13 @@ describe('apply_patch()', () => {
     await truncate(tools.path('huge'), 65 * 1024 * 1024);
     const apply = (...lines: string[]) => tools.call('apply_patch', { patch: patch(...lines) });
     expect((await apply(...update('a.bin', '-x', '+y'))).code).toBe('BINARY_FILE');
+    await tools.write('long', Buffer.alloc(17 * 1024 * 1024, 'a line\n'));
+    await tools.write('lines', Buffer.alloc(1_000_002, '\n'));
+    for (const path of ['long', 'lines'])
+      expect(await apply(...update(path, '@@', '-x', '+y'))).toMatchObject({
+        code: 'TOO_LARGE',
+        text: expect.stringContaining('Use edit_file') as string,
+      });
     expect(await apply(...update('huge', '*** Move to: big'))).toMatchObject({
       code: 'TOO_LARGE',
       text: expect.stringContaining('Rename it with move') as string,
