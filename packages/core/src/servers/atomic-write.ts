@@ -1,13 +1,15 @@
-// Putting bytes into a file so that it has either its old content or its new one, whatever happens in between.
+// Putting bytes into a file so that it has either its old content or its new one, whatever happens in between: all that
+// takes time or may fail is done to a file beside it, which then takes its name.
 
-import { randomBytes } from 'node:crypto';
 import { constants, type BigIntStats } from 'node:fs';
-import { link, lstat, open, opendir, rename, unlink, type FileHandle } from 'node:fs/promises';
-import { ToolError } from '../errors.js';
+import { link, lstat, open, rename, unlink, type FileHandle } from 'node:fs/promises';
 import { errnoOf } from './file-failure.js';
 import type { OpenedPath } from './opened-path.js';
-import type { WriteTarget } from './path-lookup.js';
-import { quote } from './project-scope.js';
+import { lstatIfThere, type WriteTarget } from './path-lookup.js';
+import { temporaryName } from './temporary-files.js';
+import { assertUnchanged, writeInPlace } from './write-in-place.js';
+
+export { isTemporaryName, TEMPORARY_GLOB, temporaryName } from './temporary-files.js';
 
 const {
   O_RDONLY,
@@ -16,28 +18,10 @@ const {
   O_EXCL,
   O_NOFOLLOW = 0,
   O_DIRECTORY = 0,
-  O_NONBLOCK = 0,
   O_NOCTTY = 0,
 } = constants as Partial<typeof constants> & { O_RDONLY: number; O_WRONLY: number; O_CREAT: number; O_EXCL: number };
 
 const PERMISSIONS = 0o7777n;
-const TEMPORARY_NAME = /^\.toolwright-[0-9a-f]{16}\.tmp$/;
-/** What a crash left is removed when it is this old; younger files may be another process's, at work. */
-const ABANDONED_AFTER_MS = 10 * 60_000;
-const MAX_SWEPT_DIRECTORIES = 10_000;
-
-/** For ripgrep and listings: the glob of the files that exist while a write is under way. */
-export const TEMPORARY_GLOB = '.toolwright-*.tmp';
-
-/** A name for such a file. */
-export function temporaryName(): string {
-  return `.toolwright-${randomBytes(8).toString('hex')}.tmp`;
-}
-
-/** True for the name of such a file. */
-export function isTemporaryName(name: string): boolean {
-  return TEMPORARY_NAME.test(name);
-}
 
 /** How {@link writeAtomically} writes. */
 export interface AtomicWriteOptions {
@@ -45,6 +29,18 @@ export interface AtomicWriteOptions {
   fsync: boolean;
   /** Until the file is put in its place an abort leaves the old one; after that it is too late. */
   signal?: AbortSignal | undefined;
+  /** The permissions of a new file. Default: what the umask says. */
+  mode?: bigint | undefined;
+}
+
+/** A file's new content, ready beside it. {@link commit} or {@link discard} it. */
+export interface StagedWrite {
+  /** True when there is nothing beside it, as the file cannot be replaced: it is written when it is committed. */
+  readonly inPlace: boolean;
+  /** Puts it in its place and gives its stats; when that fails the old content stays, and nothing is beside it any more. */
+  commit(): Promise<BigIntStats>;
+  /** Removes what is beside the file. */
+  discard(): Promise<void>;
 }
 
 /**
@@ -61,27 +57,61 @@ export async function writeAtomically(
   bytes: Uint8Array,
   options: AtomicWriteOptions,
 ): Promise<BigIntStats> {
-  if (target.stats && target.stats.nlink > 1n) return writeInPlace(target, bytes, options);
-  await removeAbandoned(target.directory);
+  const staged = await stageWrite(target, bytes, options);
+  const stats = await staged.commit();
+  if (options.fsync && !staged.inPlace) await syncDirectory(target.directory);
+  return stats;
+}
+
+/**
+ * The first half of {@link writeAtomically}: everything that can be done while the old content stays.
+ *
+ * @throws {ToolError} CANCELLED; or what the system says. Nothing is left beside the file then.
+ */
+export async function stageWrite(
+  target: WriteTarget,
+  bytes: Uint8Array,
+  { fsync, signal, mode }: AtomicWriteOptions,
+): Promise<StagedWrite> {
+  const inPlace: StagedWrite = {
+    inPlace: true,
+    commit: () => writeInPlace(target, bytes, fsync),
+    discard: async () => {},
+  };
+  signal?.throwIfAborted();
+  if (target.stats && target.stats.nlink > 1n) return inPlace;
   const temporary = target.directory.entry(temporaryName());
+  // Gone already, or left to whoever writes here when this process has ended.
+  const discard = (): Promise<void> => unlink(temporary).catch(() => {});
   let handle: FileHandle | undefined;
+  let stats: BigIntStats;
   try {
     handle = await open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_NOCTTY, target.stats ? 0o600 : 0o666);
-    await handle.writeFile(bytes, options.signal ? { signal: options.signal } : {});
+    await handle.writeFile(bytes, signal ? { signal } : {});
     if (target.stats) await takeOver(handle, target.stats);
-    if (options.fsync) await handle.sync();
-    options.signal?.throwIfAborted();
-    await target.directory.assertStillInside();
-    await putInPlace(target, temporary);
-    if (options.fsync) await syncDirectory(target.directory);
-    return await handle.stat({ bigint: true });
+    else if (mode !== undefined) await handle.chmod(Number(mode & PERMISSIONS));
+    if (fsync) await handle.sync();
+    stats = await handle.stat({ bigint: true });
+    signal?.throwIfAborted();
   } catch (error) {
-    await unlink(temporary).catch(() => {}); // never made, or renamed already
-    if (target.stats && mustWriteInPlace(error)) return await writeInPlace(target, bytes, options);
+    await discard();
+    if (target.stats && mustWriteInPlace(error)) return inPlace;
     throw error;
   } finally {
     await handle?.close();
   }
+  const commit = async (): Promise<BigIntStats> => {
+    try {
+      await target.directory.assertStillInside();
+      await putInPlace(target, temporary);
+      return stats;
+    } catch (error) {
+      await discard();
+      if (target.stats && mustWriteInPlace(error)) return await inPlace.commit();
+      throw error;
+    }
+  };
+  return { inPlace: false, commit, discard };
 }
 
 /** Thrown inside only: the file's owner cannot be given to a new file. */
@@ -103,70 +133,20 @@ async function takeOver(handle: FileHandle, original: BigIntStats): Promise<void
 async function putInPlace(target: WriteTarget, temporary: string): Promise<void> {
   const place = target.directory.entry(target.name);
   if (target.stats) {
-    assertUnchanged(target, await lstat(place, { bigint: true }).catch(() => undefined));
+    assertUnchanged(target, await lstatIfThere(place));
     await rename(temporary, place);
     return;
   }
   try {
     await link(temporary, place); // unlike rename it never replaces a file that came into being meanwhile
   } catch (error) {
-    if (errnoOf(error) === 'EEXIST') throw changed(target);
-    if (await lstat(place).catch(() => undefined)) throw changed(target);
+    // Whatever is there now, it is not what was seen: nothing.
+    assertUnchanged(target, await lstat(place, { bigint: true }).catch(() => undefined));
+    if (errnoOf(error) === 'ENOENT') throw error;
     await rename(temporary, place); // a file system without hard links
     return;
   }
-  await unlink(temporary);
-}
-
-async function writeInPlace(
-  target: WriteTarget,
-  bytes: Uint8Array,
-  { fsync, signal }: AtomicWriteOptions,
-): Promise<BigIntStats> {
-  signal?.throwIfAborted();
-  await using handle = await open(target.directory.entry(target.name), O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-  await target.directory.assertStillInside();
-  assertUnchanged(target, await handle.stat({ bigint: true }));
-  const oldSize = Number(target.stats?.size ?? 0n);
-  if (bytes.length > oldSize) {
-    // What may fail for want of space comes first, while the old content is still whole.
-    try {
-      await writeAll(handle, bytes.subarray(oldSize), oldSize);
-    } catch (error) {
-      await handle.truncate(oldSize);
-      throw error;
-    }
-  }
-  await writeAll(handle, bytes.subarray(0, oldSize), 0);
-  if (bytes.length < oldSize) await handle.truncate(bytes.length);
-  if (fsync) await handle.sync();
-  return await handle.stat({ bigint: true });
-}
-
-async function writeAll(handle: FileHandle, bytes: Uint8Array, position: number): Promise<void> {
-  for (let done = 0; done < bytes.length;) {
-    const { bytesWritten } = await handle.write(bytes, done, bytes.length - done, position + done);
-    done += bytesWritten;
-  }
-}
-
-function assertUnchanged(target: WriteTarget, now: BigIntStats | undefined): void {
-  const { stats } = target;
-  const same =
-    stats &&
-    now &&
-    now.dev === stats.dev &&
-    now.ino === stats.ino &&
-    now.size === stats.size &&
-    now.mtimeNs === stats.mtimeNs;
-  if (!same) throw changed(target);
-}
-
-function changed(target: WriteTarget): ToolError {
-  return new ToolError(
-    'FILE_CHANGED',
-    `${quote(target.path.shown)} was changed by somebody else while it was being written; nothing was written. Read it again.`,
-  );
+  await unlink(temporary).catch(() => {}); // the file is there; its second name goes when this process has ended
 }
 
 function mustWriteInPlace(error: unknown): boolean {
@@ -181,24 +161,5 @@ export async function syncDirectory(directory: OpenedPath): Promise<void> {
     await handle.sync();
   } catch {
     // Some systems cannot sync a directory, and there the rename is as durable as it gets.
-  }
-}
-
-const swept = new Set<string>();
-
-/** Removes what a crashed process left in a directory; once a directory, as it costs a listing. */
-async function removeAbandoned(directory: OpenedPath): Promise<void> {
-  const key = directory.path.absolute;
-  if (swept.has(key)) return;
-  if (swept.size >= MAX_SWEPT_DIRECTORIES) swept.clear();
-  swept.add(key);
-  try {
-    for await (const { name } of await opendir(directory.address)) {
-      if (!isTemporaryName(name)) continue;
-      const { mtimeMs } = await lstat(directory.entry(name));
-      if (Date.now() - mtimeMs > ABANDONED_AFTER_MS) await unlink(directory.entry(name));
-    }
-  } catch {
-    // Tidying up is a courtesy: the write itself says whether the directory can be used.
   }
 }

@@ -1,25 +1,24 @@
-// Several files changed together: all are locked, read and judged before the first is touched, and when one cannot be
-// written those before it get their old bytes back. A crash in between is the one thing that can leave some of each.
+// Several files changed together. All that takes time or may fail for want of space is done beside the files; then they
+// take their places, one rename after the other. When one cannot, those before it get their old bytes back. A crash
+// between the first rename and the last is the one thing that can leave some of each.
 
-import { randomBytes } from 'node:crypto';
-import { constants, type BigIntStats } from 'node:fs';
-import { lstat, open, rename, unlink } from 'node:fs/promises';
+import type { BigIntStats } from 'node:fs';
+import { lstat, rename, unlink } from 'node:fs/promises';
 import { ToolError } from '../errors.js';
-import { writeAtomically } from './atomic-write.js';
+import { stageWrite, syncDirectory, writeAtomically, type StagedWrite } from './atomic-write.js';
 import { errnoOf, fileFailure } from './file-failure.js';
 import { openPath } from './opened-path.js';
-import { openWriteTarget, type WriteTarget } from './path-lookup.js';
-import { quote, type ProjectScope, type ScopePath } from './project-scope.js';
-
-const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = constants as Partial<typeof constants> & { O_RDONLY: number };
-const PERMISSIONS = 0o7777n;
+import { lstatIfThere, openWriteTarget, type WriteTarget } from './path-lookup.js';
+import { isInside, quote, type ProjectScope, type ScopePath } from './project-scope.js';
+import { temporaryName } from './temporary-files.js';
+import { assertUnchanged, writeInPlace } from './write-in-place.js';
 
 /** What becomes of one file. */
-export interface StagedChange {
+export interface FileChangeRequest {
   asked: ScopePath;
   /** Undefined while a directory above it is missing. */
   target: WriteTarget | undefined;
-  /** What is there now. */
+  /** What is there now; undefined when nothing is. A file without known bytes can be removed, not replaced. */
   before: Buffer | undefined;
   /** The new content; undefined to remove the file. */
   after: Uint8Array | undefined;
@@ -29,111 +28,189 @@ export interface StagedChange {
 
 /** A file as it was left. */
 export interface CommittedChange {
-  change: StagedChange;
+  change: FileChangeRequest;
   target: WriteTarget;
   /** Undefined for a file that was removed. */
   stats: BigIntStats | undefined;
 }
 
-interface Undoable extends CommittedChange {
+/** A change that is ready: nothing but its last step is left. */
+interface StagedChange {
+  change: FileChangeRequest;
+  target: WriteTarget;
+  /** Undefined for a file that is removed. */
+  write: StagedWrite | undefined;
+}
+
+interface DoneChange extends CommittedChange {
   undo(): Promise<void>;
   /** Ends what was kept to undo it. */
   settle(): Promise<void>;
 }
 
+/** How {@link commitTogether} writes. */
+export interface TransactionOptions {
+  /** Wait until the disk has it: the new content before the first file is touched, the names at the end. */
+  fsync: boolean;
+  /** An abort before the first file is touched leaves them all as they are; after that it is too late. */
+  signal?: AbortSignal | undefined;
+}
+
 /**
- * Makes the changes one after the other, removals last. When one fails, those before it are undone, in reverse order,
- * and its error is thrown. The caller holds the locks, and closes the targets it gave.
+ * Makes the changes, or none: first all new contents are written beside their files, then all files are looked at once
+ * more, then they are put in place. What is written in place goes first, as it is likeliest to fail; removals go last. When one
+ * fails those before it are undone, in reverse order, and its error is thrown. The caller holds the locks, and closes
+ * the targets it gave.
  *
  * @throws {ToolError} what the failed change says; details name the files that could not be put back, if any
  */
 export async function commitTogether(
   scope: ProjectScope,
-  changes: readonly StagedChange[],
-  options: { fsync: boolean; signal?: AbortSignal | undefined },
+  changes: readonly FileChangeRequest[],
+  options: TransactionOptions,
 ): Promise<CommittedChange[]> {
-  const done: Undoable[] = [];
+  assertNoneInAnother(changes);
   const opened: WriteTarget[] = [];
+  const staged: StagedChange[] = [];
+  const done: DoneChange[] = [];
+  let at: FileChangeRequest | undefined;
   try {
-    for (const change of [...changes].sort((a, b) => Number(!a.after) - Number(!b.after))) {
-      try {
-        options.signal?.throwIfAborted();
-        let { target } = change;
-        if (!target) opened.push((target = await openWriteTarget(scope, change.asked, true)));
-        done.push(
-          await (change.after ? write(change, target, change.after, options.fsync) : remove(scope, change, target)),
-        );
-      } catch (error) {
-        throw await undone(fileFailure(error, change.after ? 'write' : 'delete', change.asked.shown), done, opened);
-      }
+    for (at of changes) staged.push(await stage(scope, at, opened, options));
+    staged.sort((a, b) => rank(a) - rank(b));
+    for (const { change, target } of staged) await assertReady(scope, (at = change), target);
+    options.signal?.throwIfAborted();
+    for (const each of staged) {
+      at = each.change;
+      done.push(await (each.write ? put(each, each.write, options) : remove(each)));
     }
-    // What is kept under a temporary name is removed later in any case.
-    for (const each of done) await each.settle().catch(() => {});
-    return done.map(({ change, target, stats }) => ({ change, target, stats }));
+  } catch (error) {
+    const failure = fileFailure(error, at?.after ? 'write' : 'delete', at?.asked.shown ?? '.');
+    // First, as it frees the space that putting back may need.
+    for (const { write } of staged) await write?.discard();
+    const left = await undo(done);
+    for (const target of opened.toReversed()) await target.undoDirectories();
+    throw nothingChanged(failure, left);
   } finally {
     for (const target of opened) await target.close();
   }
+  // What is kept under a temporary name is removed later in any case.
+  for (const each of done) await each.settle().catch(() => {});
+  if (options.fsync) {
+    const directories = new Map(done.map(({ target }) => [target.directory.path.absolute, target.directory]));
+    for (const directory of directories.values()) await syncDirectory(directory);
+  }
+  return done.map(({ change, target, stats }) => ({ change, target, stats }));
 }
 
-async function undone(error: ToolError, done: Undoable[], opened: WriteTarget[]): Promise<ToolError> {
-  const left: string[] = [];
-  for (const each of done.toReversed()) await each.undo().catch(() => left.push(each.change.asked.shown));
-  for (const target of opened.toReversed()) await target.undoDirectories();
-  if (left.length === 0)
-    return new ToolError(error.code, `${error.message} Nothing was changed.`, { ...error.toInfo(), cause: error });
-  return new ToolError(
-    error.code,
-    `${error.message} ${left.map(quote).join(', ')} could not be put back and must be looked at.`,
-    { details: { ...error.details, not_restored: left }, cause: error },
-  );
+/** A file that is written cannot be a directory to another. @throws {ToolError} INVALID_ARGUMENT */
+function assertNoneInAnother(changes: readonly FileChangeRequest[]): void {
+  const written = changes.filter(({ after }) => after).map(({ asked }) => asked);
+  // In the order of their names what is below a path follows it, with nothing else in between that is not.
+  const sorted = written.toSorted((a, b) => (`${a.absolute}/` < `${b.absolute}/` ? -1 : 1));
+  for (const [index, below] of sorted.entries()) {
+    const above = sorted[index - 1];
+    if (!above || !isInside(above.absolute, below.absolute)) continue;
+    throw new ToolError(
+      'INVALID_ARGUMENT',
+      `${quote(below.shown)} cannot be in ${quote(above.shown)}, which is to be a file. Nothing was changed. Give one of them another path.`,
+    );
+  }
 }
 
-async function write(change: StagedChange, target: WriteTarget, bytes: Uint8Array, fsync: boolean): Promise<Undoable> {
-  const stats = await writeAtomically(target, bytes, { fsync });
+async function stage(
+  scope: ProjectScope,
+  change: FileChangeRequest,
+  opened: WriteTarget[],
+  { fsync, signal }: TransactionOptions,
+): Promise<StagedChange> {
+  signal?.throwIfAborted();
+  let { target } = change;
+  if (!target) opened.push((target = await openWriteTarget(scope, change.asked, true)));
+  if (!change.after) return { change, target, write: undefined };
+  if (target.stats && !change.before)
+    throw new ToolError(
+      'TOO_LARGE',
+      `${quote(change.asked.shown)} is larger than 64 MiB: it can be deleted, not replaced. Delete it in a call of its own.`,
+    );
+  const { mode } = change;
+  return { change, target, write: await stageWrite(target, change.after, { fsync, signal, mode }) };
+}
+
+function rank({ write }: StagedChange): number {
+  return !write ? 2 : write.inPlace ? 0 : 1;
+}
+
+/** Whether all is still as it was when the new content was made. */
+async function assertReady(scope: ProjectScope, { asked, after }: FileChangeRequest, target: WriteTarget) {
+  if (!after) await assertNoLink(scope, asked);
+  await target.directory.assertStillInside();
+  assertUnchanged(target, await lstatIfThere(target.directory.entry(target.name)));
+}
+
+async function put({ change, target }: StagedChange, write: StagedWrite, options: TransactionOptions) {
+  const stats = await write.commit();
   const written = { ...target, stats };
-  const undo = async (): Promise<void> => {
-    if (change.before) {
-      await writeAtomically(written, change.before, { fsync });
-      return;
-    }
-    await assertSame(written);
-    await unlink(target.directory.entry(target.name));
+  const place = target.directory.entry(target.name);
+  const { before } = change;
+  return {
+    change,
+    target,
+    stats,
+    settle: async () => {},
+    async undo() {
+      if (before) return putBack(written, before, options.fsync);
+      assertUnchanged(written, await lstatIfThere(place));
+      await unlink(place);
+    },
   };
-  if (change.mode === undefined || change.before) return { change, target, stats, undo, settle: async () => {} };
+}
+
+async function putBack(written: WriteTarget, before: Buffer, fsync: boolean): Promise<void> {
   try {
-    await using handle = await open(target.directory.entry(target.name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
-    await handle.chmod(Number(change.mode & PERMISSIONS));
-    return { change, target, stats: await handle.stat({ bigint: true }), undo, settle: async () => {} };
+    await writeAtomically(written, before, { fsync });
   } catch (error) {
-    await undo();
-    throw error;
+    // A disk without room for a second file may have room in the first.
+    if (ToolError.isInstance(error)) throw error;
+    await writeInPlace(written, before, fsync);
   }
 }
 
 /** Renamed first, so that the very file can come back; unlinked when all else is done. */
-async function remove(scope: ProjectScope, change: StagedChange, target: WriteTarget): Promise<Undoable> {
-  await assertNoLink(scope, change.asked);
-  await target.directory.assertStillInside();
-  await assertSame(target);
+async function remove({ change, target }: StagedChange): Promise<DoneChange> {
   const place = target.directory.entry(target.name);
-  const aside = target.directory.entry(`.toolwright-${randomBytes(8).toString('hex')}.tmp`);
+  const aside = target.directory.entry(temporaryName());
+  await target.directory.assertStillInside();
+  assertUnchanged(target, await lstatIfThere(place));
   await rename(place, aside);
   return {
     change,
     target,
     stats: undefined,
-    undo: async () => {
+    settle: () => unlink(aside),
+    async undo() {
       if (await lstat(place).catch(() => undefined)) throw new ToolError('FILE_CHANGED', 'Something took its place.');
       await rename(aside, place);
     },
-    settle: () => unlink(aside),
   };
 }
 
-async function assertSame({ directory, name, path, stats }: WriteTarget): Promise<void> {
-  const now = await lstat(directory.entry(name), { bigint: true }).catch(() => undefined);
-  if (now && stats && now.dev === stats.dev && now.ino === stats.ino && now.mtimeNs === stats.mtimeNs) return;
-  throw new ToolError('FILE_CHANGED', `${quote(path.shown)} was changed by somebody else meanwhile. Read it again.`);
+/** The names of the files that could not be put back. */
+async function undo(done: readonly DoneChange[]): Promise<string[]> {
+  const left: string[] = [];
+  for (const each of done.toReversed()) await each.undo().catch(() => left.push(each.change.asked.shown));
+  return left;
+}
+
+function nothingChanged(error: ToolError, left: readonly string[]): ToolError {
+  const { code, message, details } = error;
+  if (left.length === 0) {
+    if (details?.['not_restored'] !== undefined || message.includes('Nothing was changed.')) return error;
+    return new ToolError(code, `${message} Nothing was changed.`, { ...error.toInfo(), cause: error });
+  }
+  return new ToolError(code, `${message} ${left.map(quote).join(', ')} could not be put back and must be looked at.`, {
+    details: { ...details, not_restored: [...left] },
+    cause: error,
+  });
 }
 
 /** To remove a link's target would leave a link that leads nowhere. @throws {ToolError} INVALID_ARGUMENT */

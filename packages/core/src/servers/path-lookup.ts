@@ -13,6 +13,8 @@ import { quote, type ProjectScope, type ScopePath } from './project-scope.js';
 
 /** Links behind links, as many as Linux follows. */
 const MAX_LINKS = 40;
+/** So often a file may be replaced by another while it is opened. */
+const MAX_REPLACED = 5;
 /** Of a huge directory only so many names are compared for "did you mean". */
 const MAX_NAMES_COMPARED = 2_000;
 
@@ -58,14 +60,18 @@ async function openEntry(
   directory: OpenedPath,
   name: string,
 ): Promise<OpenedPath | undefined> {
-  try {
-    return await openPath(scope, directory.entry(name), asked);
-  } catch (error) {
-    if (errnoOf(error) !== 'ENOENT') throw error;
-    if (await lstatIfThere(directory.entry(name))) {
-      throw scope.outside(asked.shown, 'is, or goes through, a link that leads nowhere');
+  for (let tries = 0; ; tries++) {
+    try {
+      return await openPath(scope, directory.entry(name), asked);
+    } catch (error) {
+      if (errnoOf(error) !== 'ENOENT') throw error;
+      const there = await lstatIfThere(directory.entry(name));
+      if (!there) return undefined;
+      // Another file took its place while it was opened, as when somebody writes it atomically: look again.
+      if (tries < MAX_REPLACED) continue;
+      if (there.isSymbolicLink()) throw scope.outside(asked.shown, 'is, or goes through, a link that leads nowhere');
+      throw error;
     }
-    return undefined;
   }
 }
 

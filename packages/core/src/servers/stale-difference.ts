@@ -21,8 +21,15 @@ export interface KnownVersion {
  * and text: at most 200 lines and 8 KiB of it.
  *
  * @param how what makes it stale, as in `"a.txt" was changed since it was read`
+ * @param takesEtag whether the caller can repeat the change with `if_match`
  */
-export async function staleFile(shown: string, how: string, seen: KnownVersion, now: KnownVersion): Promise<ToolError> {
+export async function staleFile(
+  shown: string,
+  how: string,
+  seen: KnownVersion,
+  now: KnownVersion,
+  takesEtag: boolean,
+): Promise<ToolError> {
   const details: JsonObject = { etag: now.etag, seen_etag: seen.etag };
   const stale = (text: string, difference: 'whole' | 'cut' | 'unknown'): ToolError =>
     new ToolError('FILE_CHANGED', `${quote(shown)} ${how}. ${text}`, { details: { ...details, difference } });
@@ -41,7 +48,7 @@ export async function staleFile(shown: string, how: string, seen: KnownVersion, 
   return cut
     ? stale(`The difference since then begins:\n${text}\n${again}`, 'cut')
     : stale(
-        `The difference since then:\n${text}\nIf the change still fits, repeat it with if_match "${now.etag}"; else read the file again.`,
+        `The difference since then:\n${text}\n${takesEtag ? `If the change still fits, repeat it with if_match "${now.etag}"; else read the file again.` : again}`,
         'whole',
       );
 }

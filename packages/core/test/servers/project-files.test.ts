@@ -464,24 +464,6 @@ describe('ProjectFiles', () => {
     ]);
   });
 
-  it('write() removes what a crash left long ago, and nothing else', async () => {
-    await mkdir(p('sub'));
-    for (const name of [
-      '.toolwright-0123456789abcdef.tmp',
-      '.toolwright-fedcba9876543210.tmp',
-      '.toolwright-notes.tmp',
-    ])
-      await writeFile(p(`sub/${name}`), 'x');
-    for (const name of ['.toolwright-0123456789abcdef.tmp', '.toolwright-notes.tmp'])
-      await utimes(p(`sub/${name}`), 1, 1);
-    await open().write('sub/a', bytes('x'));
-    expect((await readdir(p('sub'))).sort()).toEqual([
-      '.toolwright-fedcba9876543210.tmp',
-      '.toolwright-notes.tmp',
-      'a',
-    ]);
-  });
-
   it('read() throws TOO_LARGE when the file is above 64 MiB', async () => {
     await run('truncate', '-s', '65M', 'big');
     expect(await codeOf(open().read('big'))).toBe('TOO_LARGE');

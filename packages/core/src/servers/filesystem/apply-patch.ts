@@ -1,12 +1,13 @@
 // apply_patch: several files changed, made, moved and removed by one patch, all of it or nothing.
 
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ToolError } from '../../errors.js';
 import { defineTool, type Tool } from '../../tool.js';
 import type { TogetherFile } from '../project-files.js';
-import { quote } from '../project-scope.js';
+import { escapeControls, quote } from '../project-scope.js';
 import { claimPath, type FilesystemContext } from './context.js';
 import { limitText } from '../output-budget.js';
-import { parsePatch, type PatchOperation } from './patch-format.js';
+import { parsePatch, type PatchHunk, type PatchOperation } from './patch-format.js';
 import { applyHunks } from './patch-text.js';
 import { assertNoPlaceholder } from './placeholders.js';
 import { asUtf8, binaryFile, encodeText, encodingOf, SAMPLE_BYTES } from '../text-encoding.js';
@@ -35,13 +36,13 @@ const output = {
           move_path: { type: 'string', description: 'Where the file is now.' },
           diff_stat: {
             type: 'object',
-            description: 'Lines added and removed.',
+            description: 'Lines added and removed; absent where a file is not text, or above 64 MiB.',
             properties: { added: { type: 'integer' }, removed: { type: 'integer' } },
             required: ['added', 'removed'],
             additionalProperties: false,
           },
         },
-        required: ['op', 'path', 'diff_stat'],
+        required: ['op', 'path'],
         additionalProperties: false,
       },
     },
@@ -54,7 +55,7 @@ interface Change {
   op: 'add' | 'update' | 'delete' | 'move';
   path: string;
   move_path?: string;
-  diff_stat: DiffStat;
+  diff_stat?: DiffStat;
 }
 
 const NOTHING = Buffer.alloc(0);
@@ -69,7 +70,7 @@ export function applyPatchTool({ files, requireRead, limits }: FilesystemContext
       'that begin with "+", "*** Delete File: PATH", or "*** Update File: PATH" (then perhaps "*** Move to: PATH") with hunks, then ' +
       '"*** End Patch". A hunk begins with "@@", or "@@ " and a line above the place, such as the function\'s first; its lines begin with " " (stays), ' +
       '"-" (goes) or "+" (comes). It has no line numbers: give some 3 lines of context, so that the place is the only one. ' +
-      '"*** End of File" after a hunk puts it at the end. Files that are updated or deleted must have been read.',
+      '"*** End of File" after a hunk puts it at the end. Text files that are updated or deleted must have been read.',
     input,
     output,
     annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
@@ -88,15 +89,21 @@ export function applyPatchTool({ files, requireRead, limits }: FilesystemContext
           changes.length = diffs.length = 0; // planned anew when a file was moved before it was locked
           const touched = new Set<TogetherFile>();
           for (const operation of operations) {
-            const { change, before, after } = await plan(operation, fileOf, touched);
-            changes.push({ ...change, diff_stat: await diffStat(before, after) });
-            diffs.push(await shownDiff(change.move_path ?? change.path, before, after));
+            const { change, before, after } = await plan(operation, fileOf, touched, ctx.signal);
+            const [old, now] = [before && asUtf8(before), asUtf8(after)];
+            const isText = old !== undefined && now !== undefined;
+            changes.push({ ...change, ...(isText && { diff_stat: await diffStat(old, now) }) });
+            const shown = change.move_path ?? change.path;
+            diffs.push(isText ? await unifiedDiff(shown, old, now) : `${escapeControls(shown)} is not shown as text`);
+            await nextTurn(undefined, { signal: ctx.signal });
           }
           if (dry_run) for (const file of touched) file.after = undefined;
         },
       );
       const head = `${dry_run ? 'Would make' : 'Made'} ${changes.length} ${changes.length === 1 ? 'change' : 'changes'}:`;
-      const names = changes.map(({ op, path, move_path: to }) => `${op} ${path}${to === undefined ? '' : ` to ${to}`}`);
+      const names = changes.map(({ op, path, move_path: to }) =>
+        escapeControls(`${op} ${path}${to === undefined ? '' : ` to ${to}`}`),
+      );
       const text = [head, ...names, ...diffs.filter((diff) => diff !== '')].join('\n');
       return {
         content: [{ type: 'text', text: limitText(text, limits, (lines) => `[${lines} more lines of the diff]`) }],
@@ -114,7 +121,8 @@ function pathsOf(operations: readonly PatchOperation[]): string[] {
 
 interface Planned {
   change: Omit<Change, 'diff_stat'>;
-  before: Buffer;
+  /** Undefined above 64 MiB. */
+  before: Buffer | undefined;
   after: Buffer;
 }
 
@@ -123,6 +131,7 @@ async function plan(
   operation: PatchOperation,
   fileOf: (path: string) => TogetherFile,
   touched: Set<TogetherFile>,
+  signal: AbortSignal,
 ): Promise<Planned> {
   const file = fileOf(operation.path);
   const { path } = file;
@@ -135,14 +144,13 @@ async function plan(
     file.after = after;
     return { change: { op: 'add', path }, before: NOTHING, after };
   }
-  const before = await contentOf(file);
   if (operation.op === 'delete') {
+    const removed = await removedContent(file);
     file.after = 'delete';
-    return { change: { op: 'delete', path }, before, after: NOTHING };
+    return { change: { op: 'delete', path }, before: removed, after: NOTHING };
   }
-  const detected = encodingOf(before);
-  if (!detected) throw binaryFile(path, before.length, before.subarray(0, SAMPLE_BYTES));
-  const after = applyHunks({ path, bytes: before, ...detected }, operation.hunks);
+  const before = await contentOf(file, operation.movePath !== undefined);
+  const after = operation.hunks.length === 0 ? before : await patched(path, before, operation.hunks, signal);
   if (operation.movePath === undefined) {
     if (after.equals(before)) throw new ToolError('NO_CHANGE', `The patch would change nothing in ${quote(path)}.`);
     file.after = after;
@@ -162,17 +170,29 @@ function assertFree({ path, current, after }: TogetherFile, next: string): void 
   throw new ToolError('INVALID_ARGUMENT', `${quote(path)} exists already; nothing was changed. ${next}`);
 }
 
+async function patched(path: string, bytes: Buffer, hunks: readonly PatchHunk[], signal: AbortSignal): Promise<Buffer> {
+  const detected = encodingOf(bytes);
+  if (!detected) throw binaryFile(path, bytes.length, bytes.subarray(0, SAMPLE_BYTES));
+  return await applyHunks({ path, bytes, ...detected }, hunks, signal);
+}
+
 /** What the file holds at this point of the patch. */
-async function contentOf(file: TogetherFile): Promise<Buffer> {
+async function contentOf(file: TogetherFile, isMoved: boolean): Promise<Buffer> {
   const { path, after } = file;
   if (after === 'delete') throw new ToolError('NOT_FOUND', `${quote(path)} is deleted or moved earlier in the patch.`);
   if (after) return Buffer.from(after);
   await file.assertSeen();
   if (file.current?.bytes) return file.current.bytes;
-  throw new ToolError('TOO_LARGE', `${quote(path)} is larger than 64 MiB; change it with a program.`);
+  const next = isMoved ? 'Rename it with move' : 'Change it with a program';
+  throw new ToolError('TOO_LARGE', `${quote(path)} is larger than 64 MiB, which is too large for a patch. ${next}.`);
 }
 
-async function shownDiff(path: string, before: Buffer, after: Buffer): Promise<string> {
-  const [old, now] = [asUtf8(before), asUtf8(after)];
-  return old && now ? unifiedDiff(path, old, now) : `${path} is not text`;
+/** As {@link contentOf}, of a file that goes: what read_file does not show need not have been read. */
+async function removedContent(file: TogetherFile): Promise<Buffer | undefined> {
+  const { current } = file;
+  if (file.after !== undefined) return contentOf(file, false);
+  await file.assertExists();
+  if (!current?.bytes) return undefined;
+  if (encodingOf(current.bytes)) await file.assertSeen();
+  return current.bytes;
 }

@@ -6,7 +6,7 @@ import { claimPath, type FilesystemContext } from './context.js';
 import { MATCH_STRATEGIES } from './match-ladder.js';
 import { limitText } from '../output-budget.js';
 import { binaryFile, decodeText, encodingOf, SAMPLE_BYTES } from '../text-encoding.js';
-import { applyEdits, insertAfterLine, type AppliedEdit, type EditableText, type TextEdit } from './text-edit.js';
+import { applyEdits, insertAfterLine, type EditableText, type EditOutcome, type TextEdit } from './text-edit.js';
 import { unifiedDiff } from '../unified-diff.js';
 
 const edit = {
@@ -68,7 +68,7 @@ const output = {
   additionalProperties: false,
 } as const;
 
-type Change = (text: EditableText) => { bytes: Buffer; applied: AppliedEdit[] };
+type Change = (text: EditableText, signal: AbortSignal) => EditOutcome | Promise<EditOutcome>;
 
 /** The tool `edit_file`. */
 export function editFileTool({ files, requireRead, limits }: FilesystemContext): Tool {
@@ -88,17 +88,17 @@ export function editFileTool({ files, requireRead, limits }: FilesystemContext):
       const change = changeOf(args);
       const { shown } = files.scope.parse(args.path);
       let before: EditableText | undefined;
-      let after: ReturnType<Change> | undefined;
+      let after: EditOutcome | undefined;
       const { etag } = await files.change(
         args.path,
         { sessionId: ctx.sessionId, requireRead, ifMatch: args.if_match, mustExist: true, signal: ctx.signal },
-        (current) => {
+        async (current) => {
           if (!current?.bytes)
             throw new ToolError('TOO_LARGE', `"${shown}" is larger than 64 MiB; edit it with a program.`);
           const detected = encodingOf(current.bytes);
           if (!detected) throw binaryFile(shown, current.size, current.bytes.subarray(0, SAMPLE_BYTES));
           before = { path: shown, bytes: current.bytes, ...detected };
-          after = change(before);
+          after = await change(before, ctx.signal);
           return args.dry_run ? undefined : after.bytes;
         },
       );
@@ -140,8 +140,8 @@ function changeOf({
       'Give one of: old_string and new_string; edits; insert_line and new_string.',
     );
   }
-  if (edits) return (text) => applyEdits(text, edits);
+  if (edits) return (text, signal) => applyEdits(text, edits, signal);
   if (line !== undefined) return (text) => insertAfterLine(text, line, newText ?? '');
-  return (text) =>
-    applyEdits(text, [{ old_string: oldText ?? '', new_string: newText ?? '', replace_all, expected_count }]);
+  const flatEdit = { old_string: oldText ?? '', new_string: newText ?? '', replace_all, expected_count };
+  return (text, signal) => applyEdits(text, [flatEdit], signal);
 }

@@ -3,6 +3,9 @@
 
 import type { MatchedSpan } from './match-ladder.js';
 
+/** More places than this are not told apart, nor replaced in one call. */
+export const MAX_OCCURRENCES = 1_000_000;
+
 /**
  * The characters that models and word processors write for one another, and no others. All are one to one but the
  * ellipsis, which is three dots: a match never begins or ends within it.
@@ -16,6 +19,21 @@ const ASCII_FORMS: readonly (readonly [characters: string, ascii: string])[] = [
 ];
 const ASCII_OF = new Map(ASCII_FORMS.flatMap(([characters, ascii]) => [...characters].map((each) => [each, ascii])));
 const SPACES = [...ASCII_OF].flatMap(([character, ascii]) => (ascii === ' ' ? [character] : [])).join('');
+
+/** Everything that a fold may change, on either side. */
+const FOLDED = new RegExp(
+  `[\\s${[...ASCII_OF].flatMap(([character, ascii]) => [character, `\\${ascii[0] ?? ''}`]).join('')}]+`,
+);
+
+/** The longest part of a text that every file that has it, by whatever fold, has as it is. */
+export function longestUnfolded(text: string): string {
+  return longest(text.split(FOLDED));
+}
+
+/** The longest of some texts, the first of them; empty when there is none. */
+export function longest(texts: readonly string[]): string {
+  return texts.reduce((best, each) => (each.length > best.length ? each : best), '');
+}
 
 interface Fold {
   pattern: RegExp;
@@ -102,6 +120,7 @@ class FoldedText {
     const spans: MatchedSpan[] = [];
     for (let at = this.text.indexOf(needle); at >= 0;) {
       spans.push({ start: at, end: at + needle.length });
+      if (spans.length > MAX_OCCURRENCES) break;
       at = this.text.indexOf(needle, at + (separate ? needle.length : 1));
     }
     return spans;

@@ -1,7 +1,8 @@
 // Where a text is in a file: exactly, or else by one of four looser readings, each tried only when the stricter ones
 // find nothing. What counts as the same is fixed and small; nothing is guessed by likeness.
 
-import { findFolded } from './folded-match.js';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { findFolded, longest, longestUnfolded, MAX_OCCURRENCES } from './folded-match.js';
 import { findShifted, type IndentShift } from './indent-shift.js';
 import { decodeText, encodeText, type TextEncoding } from '../text-encoding.js';
 
@@ -32,22 +33,29 @@ export interface MatchedSpan {
 /** Every place that the first successful reading finds, as offsets in the file's bytes. */
 export interface LadderMatch {
   strategy: MatchStrategy;
+  /** At most {@link MAX_OCCURRENCES} and one. */
   spans: MatchedSpan[];
 }
+
+/** Only `exact` is tried on a larger file: the others go through the whole of it, a fraction of a second each. */
+export const MAX_LOOSE_BYTES = 16 * 1024 * 1024;
 
 /**
  * Finds a text by the strictest reading that finds it at all; undefined when none does.
  *
  * To replace one occurrence it must be the only one, overlapping ones counted: in `aaa` it is not clear which `aa` was
  * meant. With `many` they are separate, and only `exact` and `eol` are tried: whoever replaces many places does not
- * look at each.
+ * look at each. Between two readings others get their turn.
+ *
+ * @throws AbortError when `signal` is aborted
  */
-export function findByLadder(
+export async function findByLadder(
   bytes: Buffer,
   encoding: TextEncoding,
   wanted: string,
   many: boolean,
-): LadderMatch | undefined {
+  signal?: AbortSignal,
+): Promise<LadderMatch | undefined> {
   const needle = encodeText(wanted, encoding);
   if (needle) {
     const spans = findAll(bytes, needle, encoding, many).map((start) => ({ start, end: start + needle.length }));
@@ -55,10 +63,13 @@ export function findByLadder(
     const halves = /^\n|\r$/.test(wanted) && spans.some((span) => splitsLineEnd(bytes, encoding, span));
     if (spans.length > 0 && !halves) return { strategy: 'exact', spans };
   }
+  const readings = looseReadings(bytes, encoding, wanted).filter((strategy) => !many || strategy === 'eol');
+  if (readings.length === 0) return undefined;
+  await nextTurn(undefined, { signal });
   const text = decodeText(bytes, encoding);
   const toOffset = byteOffsets(text, encoding);
-  for (const strategy of ['eol', 'trim_end', 'indent', 'unicode'] as const) {
-    if (many && strategy !== 'eol') break;
+  for (const strategy of readings) {
+    await nextTurn(undefined, { signal });
     const found = strategy === 'indent' ? findShifted(text, wanted) : findFolded(text, wanted, strategy, many);
     if (found.length === 0) continue;
     const spans = found.map((span) => ({ ...span, start: toOffset(span.start), end: toOffset(span.end) }));
@@ -67,16 +78,49 @@ export function findByLadder(
   return undefined;
 }
 
-/** Where the needle is, whole characters only; with `separate`, each behind the end of the one before. */
+/** The readings but `exact` that may find a text: most texts that are not there are ruled out by one look for a part. */
+export function looseReadings(
+  bytes: Buffer,
+  encoding: TextEncoding,
+  wanted: string,
+): Exclude<MatchStrategy, 'exact'>[] {
+  if (bytes.length > MAX_LOOSE_BYTES) return [];
+  const has = (part: string): boolean => {
+    const encoded = encodeText(part, encoding);
+    return encoded !== undefined && bytes.includes(encoded);
+  };
+  // All but `unicode` want what stands between the white space around each line as it is.
+  const line = longest(wanted.split('\n').map((each) => each.trim()));
+  const byLine = has(line) ? (['eol', 'trim_end', 'indent'] as const) : [];
+  return has(longestUnfolded(wanted)) ? [...byLine, 'unicode'] : byLine.slice();
+}
+
+/**
+ * Where the needle is, whole characters only; with `separate`, each behind the end of the one before. It stops behind
+ * {@link MAX_OCCURRENCES}.
+ */
 export function findAll(bytes: Buffer, needle: Buffer, encoding: TextEncoding, separate: boolean): number[] {
-  const unit = unitOf(encoding);
   const offsets: number[] = [];
-  for (let at = bytes.indexOf(needle); at >= 0;) {
-    const aligned = at % unit === 0;
-    if (aligned) offsets.push(at);
-    at = bytes.indexOf(needle, aligned ? at + (separate ? needle.length : unit) : at + 1);
+  for (const at of occurrences(bytes, needle, encoding, separate)) {
+    offsets.push(at);
+    if (offsets.length > MAX_OCCURRENCES) break;
   }
   return offsets;
+}
+
+/** As {@link findAll}, one after the other and without end. */
+export function* occurrences(
+  bytes: Buffer,
+  needle: Buffer,
+  encoding: TextEncoding,
+  separate: boolean,
+): Generator<number, undefined> {
+  const unit = unitOf(encoding);
+  for (let at = bytes.indexOf(needle); at >= 0;) {
+    const aligned = at % unit === 0;
+    if (aligned) yield at;
+    at = bytes.indexOf(needle, aligned ? at + (separate ? needle.length : unit) : at + 1);
+  }
 }
 
 function splitsLineEnd(bytes: Buffer, encoding: TextEncoding, { start, end }: MatchedSpan): boolean {

@@ -1,5 +1,8 @@
 // The places of a file that look most like a text which is not in it, so that a failed edit says where to look.
 
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { decodeText, wholeCharacters, type TextEncoding } from '../text-encoding.js';
+
 /** A place that looks alike. Lines count from 1, the last included. */
 export interface NearRegion {
   line: number;
@@ -9,16 +12,36 @@ export interface NearRegion {
   difference: string | undefined;
 }
 
+/** What comes nearest, best first; fewer than asked for when nothing is alike at all. */
+export interface NearPlaces {
+  regions: NearRegion[];
+  /** How many lines were compared, when that is not all of them. */
+  comparedLines: number | undefined;
+}
+
 /** Looking is quick, not complete: beyond these the file is not searched, nor the text compared. */
 const MAX_LINES = 40_000;
+const MAX_BYTES = 4 * 1024 * 1024;
 const MAX_LINE_CHARS = 200;
 const MAX_WINDOW_LINES = 20;
 const MAX_CANDIDATES = 24;
 const MAX_SHOWN_LINES = 6;
+/** So much is compared before others get their turn. */
+const CHARS_A_TURN = 256 * 1024;
 
-/** The `limit` places that come nearest, best first. Fewer when nothing is alike at all. */
-export function nearestRegions(text: string, wanted: string, limit = 3): NearRegion[] {
+/** The `limit` places that come nearest to a text. @throws AbortError when `signal` is aborted */
+export async function nearestRegions(
+  bytes: Buffer,
+  encoding: TextEncoding,
+  wanted: string,
+  signal?: AbortSignal,
+  limit = 3,
+): Promise<NearPlaces> {
+  const beginning = bytes.length <= MAX_BYTES ? bytes : bytes.subarray(0, MAX_BYTES);
+  const text = decodeText(encoding === 'utf-8' ? wholeCharacters(beginning) : beginning, encoding);
   const lines = text.split('\n', MAX_LINES);
+  const isWhole =
+    beginning === bytes && (lines.length < MAX_LINES || text.split('\n', MAX_LINES + 1).length <= MAX_LINES);
   const target = wanted.replace(/\n$/, '').split('\n').slice(0, MAX_WINDOW_LINES);
   // The longest line tells most; a brace alone is everywhere.
   const anchor = target.reduce(
@@ -26,10 +49,16 @@ export function nearestRegions(text: string, wanted: string, limit = 3): NearReg
     0,
   );
   const likeAnchor = similarityTo(target[anchor] ?? '');
-  const candidates = best(
-    lines.map((line, index) => ({ index, score: likeAnchor(line) })),
-    MAX_CANDIDATES,
-  );
+  const scored: { index: number; score: number }[] = [];
+  let chars = 0;
+  for (const [index, line] of lines.entries()) {
+    scored.push({ index, score: likeAnchor(line) });
+    chars += line.length + 1;
+    if (chars < CHARS_A_TURN) continue;
+    chars = 0;
+    await nextTurn(undefined, { signal });
+  }
+  const candidates = best(scored, MAX_CANDIDATES);
   const likeEach = target.map(similarityTo);
   const windows = candidates.map(({ index }) => {
     const start = Math.max(0, index - anchor);
@@ -41,7 +70,7 @@ export function nearestRegions(text: string, wanted: string, limit = 3): NearReg
     if (chosen.length === limit) break;
     if (chosen.every((other) => Math.abs(other - index) >= target.length)) chosen.push(index);
   }
-  return chosen.map((start) => {
+  const regions = chosen.map((start) => {
     const found = lines.slice(start, start + target.length);
     return {
       line: start + 1,
@@ -50,11 +79,13 @@ export function nearestRegions(text: string, wanted: string, limit = 3): NearReg
       difference: differenceOf(found, target),
     };
   });
+  return { regions, comparedLines: isWhole ? undefined : lines.length };
 }
 
 /** The regions in words, with their lines numbered as read_file shows them. */
-export function describeNearest(regions: readonly NearRegion[]): string {
-  if (regions.length === 0) return 'Nothing in it looks alike; read the file again.';
+export function describeNearest({ regions, comparedLines }: NearPlaces): string {
+  const part = comparedLines === undefined ? '' : ` (only its first ${comparedLines} lines were compared)`;
+  if (regions.length === 0) return `Nothing in it looks alike${part}; read the file again.`;
   const shown = regions.map(({ line, endLine, text, difference }) => {
     const lines = text
       .split('\n')
@@ -66,7 +97,7 @@ export function describeNearest(regions: readonly NearRegion[]): string {
     const where = line === endLine ? `Line ${line}` : `Lines ${line} to ${endLine}`;
     return `${where}${difference ? ` (${difference})` : ''}:\n${lines.join('\n')}`;
   });
-  return `The nearest places are:\n${shown.join('\n')}`;
+  return `The nearest places${part} are:\n${shown.join('\n')}`;
 }
 
 function best<T extends { index: number; score: number }>(scored: readonly T[], limit: number): T[] {

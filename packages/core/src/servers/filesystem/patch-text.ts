@@ -1,52 +1,78 @@
 // Applies the hunks of a patch to one file. Lines that the patch only names stay as they are, byte for byte.
 
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ToolError } from '../../errors.js';
 import { foldLine } from './folded-match.js';
 import { parseLine, shiftIndent, shiftOf, type IndentShift } from './indent-shift.js';
-import { MATCH_STRATEGIES, type MatchStrategy } from './match-ladder.js';
+import { looseReadings, MATCH_STRATEGIES, MAX_LOOSE_BYTES, type MatchStrategy } from './match-ladder.js';
 import { describeNearest, nearestRegions } from './nearest-regions.js';
 import { assertNoPlaceholder } from './placeholders.js';
 import type { PatchHunk } from './patch-format.js';
 import { decodeText, encodeText } from '../text-encoding.js';
 import { lineEndings, majorityLineEnd, prevailingLineEnd, type EditableText } from './text-edit.js';
 
+/** A file is taken apart into its lines, each of which takes some hundred bytes of memory. */
+const MAX_LINES = 1_000_000;
+
 interface Place {
   first: number;
   shift?: IndentShift | undefined;
 }
 
-/** A line of the result: one of the file's, or a new one. */
-type ResultLine = { kept: number } | { added: string; lineEnd: string };
+/** A part of the result: lines of the file, from one to before another, or a new line. */
+type ResultPart = { from: number; to: number } | { added: string; lineEnd: string };
 
 /**
  * The file's bytes after the hunks, in the order they stand in the file. Each must be found in one place, by the
  * readings of {@link MATCH_STRATEGIES}, line by line. The file ends with a newline exactly when it did before.
  *
- * @throws {ToolError} NO_MATCH with the nearest regions, MULTIPLE_MATCHES with the lines, INVALID_ARGUMENT
+ * @throws {ToolError} NO_MATCH with the nearest regions, MULTIPLE_MATCHES with the lines, INVALID_ARGUMENT; TOO_LARGE
+ *   above 16 MiB or a million lines
+ * @throws AbortError when `signal` is aborted
  */
-export function applyHunks(file: EditableText, hunks: readonly PatchHunk[]): Buffer {
+export async function applyHunks(
+  file: EditableText,
+  hunks: readonly PatchHunk[],
+  signal?: AbortSignal,
+): Promise<Buffer> {
   const { bytes, encoding } = file;
-  const ends = lineEndings(bytes, encoding);
+  const ends: number[] = [];
+  for (const end of bytes.length > MAX_LOOSE_BYTES ? [] : lineEndings(bytes, encoding)) {
+    ends.push(end);
+    if (ends.length > MAX_LINES) break;
+  }
+  if (bytes.length > MAX_LOOSE_BYTES || ends.length > MAX_LINES)
+    throw new ToolError(
+      'TOO_LARGE',
+      `"${file.path}" is larger than 16 MiB or has more than ${MAX_LINES} lines; nothing was changed. Use edit_file.`,
+    );
   const mark = file.bom ? (encoding === 'utf-8' ? 3 : 2) : 0;
   const unended = (ends.at(-1) ?? mark) < bytes.length;
   const starts = [mark, ...ends];
   const count = ends.length + (unended ? 1 : 0);
   const rawLine = (index: number): Buffer => bytes.subarray(starts[index], starts[index + 1]);
-  const lines = Array.from({ length: count }, (_, index) => decodeText(rawLine(index), encoding).replace(/\r?\n$/, ''));
+  const lines = linesOf(decodeText(bytes.subarray(mark), encoding), unended);
   const majority = majorityLineEnd(bytes, encoding);
-  const result: ResultLine[] = [];
+  const result: ResultPart[] = [];
+  const keep = (from: number, to: number): void => {
+    const last = result.at(-1);
+    if (last && 'to' in last && last.to === from) last.to = to;
+    else if (from < to) result.push({ from, to });
+  };
   let at = 0;
   for (const [number, hunk] of hunks.entries()) {
     const label = `hunk ${number + 1} (line ${hunk.at} of the patch)`;
     const old = hunk.lines.filter(({ kind }) => kind !== '+').map(({ text }) => text);
     const added = hunk.lines.filter(({ kind }) => kind === '+').map(({ text }) => text);
     assertNoPlaceholder(added.join('\n'), old.join('\n'), `"${file.path}", ${label}: `, 'the patch');
-    const { first, shift } = placeOf(file, lines, hunk, old, at, label);
+    await nextTurn(undefined, { signal });
+    const { first, shift } = await placeOf({ file, lines, hunk, from: at, label, signal }, old);
     const span = bytes.subarray(starts[first], starts[first + old.length]);
     const lineEnd = prevailingLineEnd(span, encoding) ?? majority;
-    while (at < first) result.push({ kept: at++ });
+    keep(at, first);
+    at = first;
     for (const { kind, text } of hunk.lines) {
-      if (kind === ' ') result.push({ kept: at++ });
+      if (kind === ' ') keep(at, ++at);
       else if (kind === '-') at++;
       else {
         const shifted = shift ? shiftIndent(text, shift) : text;
@@ -59,15 +85,25 @@ export function applyHunks(file: EditableText, hunks: readonly PatchHunk[]): Buf
       }
     }
   }
-  while (at < count) result.push({ kept: at++ });
-  const pieces = result.map((line, index) => {
+  keep(at, count);
+  const pieces = result.map((part, index) => {
     const isLast = unended && index === result.length - 1;
-    if ('added' in line) return encode(file, isLast ? line.added : line.added + line.lineEnd);
-    const raw = rawLine(line.kept);
-    if (isLast) return encode(file, lines[line.kept] ?? '', raw);
-    return unended && line.kept === count - 1 ? Buffer.concat([raw, encode(file, majority)]) : raw;
+    if ('added' in part) return encode(file, isLast ? part.added : part.added + part.lineEnd);
+    const raw = bytes.subarray(starts[part.from], starts[part.to]);
+    if (!isLast) return unended && part.to === count ? Buffer.concat([raw, encode(file, majority)]) : raw;
+    const last = rawLine(part.to - 1);
+    const ended = last.length - encode(file, lines[part.to - 1] ?? '', last).length;
+    return raw.subarray(0, raw.length - ended);
   });
   return Buffer.concat([bytes.subarray(0, mark), ...pieces]);
+}
+
+function linesOf(text: string, unended: boolean): string[] {
+  const lines = text.split('\n');
+  const last = lines.pop() ?? '';
+  const ended = lines.map((line) => (line.endsWith('\r') ? line.slice(0, -1) : line));
+  if (unended) ended.push(last);
+  return ended;
 }
 
 /** @param raw the bytes of the line that the text is the beginning of */
@@ -81,18 +117,30 @@ function encode({ path, encoding }: EditableText, text: string, raw?: Buffer): B
   );
 }
 
-function placeOf(
-  file: EditableText,
-  lines: readonly string[],
-  hunk: PatchHunk,
-  old: readonly string[],
-  from: number,
-  label: string,
-): Place {
-  const regions = regionsOf(file, lines, hunk.headers, from, label);
-  if (old.length === 0) return insertionPlace(file, lines, hunk, regions, label);
+/** A hunk whose place is looked for. */
+interface Search {
+  file: EditableText;
+  lines: readonly string[];
+  hunk: PatchHunk;
+  /** Where the hunk before it ends. */
+  from: number;
+  /** For messages. */
+  label: string;
+  signal: AbortSignal | undefined;
+}
+
+async function placeOf(search: Search, old: readonly string[]): Promise<Place> {
+  const { file, lines, hunk, from, label, signal } = search;
+  const regions = await regionsOf(search);
+  if (old.length === 0) return insertionPlace(search, regions);
+  let loose: readonly MatchStrategy[] | undefined;
   for (const strategy of MATCH_STRATEGIES) {
     if (strategy === 'eol') continue; // lines have no ends here
+    if (strategy !== 'exact') {
+      loose ??= looseReadings(file.bytes, file.encoding, old.join('\n'));
+      if (!loose.includes(strategy)) continue;
+      await nextTurn(undefined, { signal });
+    }
     const all = placesBy(strategy, lines, old, from).filter(
       ({ first }) => !hunk.endOfFile || first + old.length === lines.length,
     );
@@ -102,22 +150,19 @@ function placeOf(
     if (places.length > 1) throw ambiguous(file, places, strategy, label);
     if (places[0]) return places[0];
   }
-  const nearest = nearestRegions(lines.join('\n'), old.join('\n'));
   const why = from > 0 ? ` after line ${from}, where the hunk before it ends` : '';
-  throw new ToolError(
-    'NO_MATCH',
-    `"${file.path}", ${label}: its lines are not in the file${why}. ${describeNearest(nearest)}`,
-    { details: { path: file.path, nearest: nearest.map(({ line, endLine }) => ({ line, end_line: endLine })) } },
-  );
+  throw await noMatch(search, old.join('\n'), `its lines are not in the file${why}.`);
 }
 
-function insertionPlace(
-  file: EditableText,
-  lines: readonly string[],
-  hunk: PatchHunk,
-  regions: readonly Region[],
-  label: string,
-): Place {
+async function noMatch({ file, label, signal }: Search, wanted: string, what: string): Promise<ToolError> {
+  const { path, bytes, encoding } = file;
+  const nearest = await nearestRegions(bytes, encoding, wanted, signal);
+  return new ToolError('NO_MATCH', `"${path}", ${label}: ${what} ${describeNearest(nearest)}`, {
+    details: { path, nearest: nearest.regions.map(({ line, endLine }) => ({ line, end_line: endLine })) },
+  });
+}
+
+function insertionPlace({ file, lines, hunk, label }: Search, regions: readonly Region[]): Place {
   if (hunk.endOfFile || lines.length === 0) return { first: lines.length };
   const [region] = regions;
   if (hunk.headers.length > 0 && region && regions.length === 1) return { first: region.start + 1 };
@@ -152,30 +197,17 @@ interface Region {
 }
 
 /** Where the headers say the hunk is: the line of the last one, and the deeper lines after it. */
-function regionsOf(
-  file: EditableText,
-  lines: readonly string[],
-  headers: readonly string[],
-  from: number,
-  label: string,
-): Region[] {
+async function regionsOf(search: Search): Promise<Region[]> {
+  const { lines, hunk, from, signal } = search;
   let regions: Region[] = [{ start: from, end: lines.length }];
-  for (const header of headers) {
+  for (const header of hunk.headers) {
+    await nextTurn(undefined, { signal });
     const inside = (index: number): boolean => regions.some(({ start, end }) => index >= start && index < end);
     const wanted = foldLine(header, 'unicode').trim();
     const folded = lines.map((line, index) => (inside(index) ? foldLine(line, 'unicode').trim() : ''));
     const equal = folded.flatMap((line, index) => (line === wanted ? [index] : []));
     const found = equal.length > 0 ? equal : folded.flatMap((line, index) => (line.startsWith(wanted) ? [index] : []));
-    if (found.length === 0) {
-      const nearest = nearestRegions(lines.join('\n'), header);
-      throw new ToolError(
-        'NO_MATCH',
-        `"${file.path}", ${label}: there is no line "${header}". ${describeNearest(nearest)}`,
-        {
-          details: { path: file.path, nearest: nearest.map(({ line, endLine }) => ({ line, end_line: endLine })) },
-        },
-      );
-    }
+    if (found.length === 0) throw await noMatch(search, header, `there is no line "${header}".`);
     regions = found.map((start) => ({ start, end: sectionEnd(lines, start) }));
   }
   return regions;

@@ -1,11 +1,21 @@
 // Replacing text in a file's bytes: every byte outside the replaced spans stays what it is, however the text was found.
 
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ToolError } from '../../errors.js';
+import { MAX_OCCURRENCES } from './folded-match.js';
 import { shiftIndent } from './indent-shift.js';
-import { findAll, findByLadder, type LadderMatch, type MatchedSpan, type MatchStrategy } from './match-ladder.js';
+import {
+  findByLadder,
+  MAX_LOOSE_BYTES,
+  occurrences,
+  type LadderMatch,
+  type MatchedSpan,
+  type MatchStrategy,
+} from './match-ladder.js';
 import { describeNearest, nearestRegions } from './nearest-regions.js';
 import { assertNoPlaceholder } from './placeholders.js';
-import { decodeText, encodeText, type TextEncoding } from '../text-encoding.js';
+import { MAX_WHOLE_FILE_BYTES } from '../file-content.js';
+import { encodeText, type TextEncoding } from '../text-encoding.js';
 
 /** One replacement, as the tool takes it. */
 export interface TextEdit {
@@ -36,17 +46,31 @@ export interface EditableText {
 
 const MAX_LINES_NAMED = 10;
 
+/** A file after its edits. */
+export interface EditOutcome {
+  bytes: Buffer;
+  applied: AppliedEdit[];
+}
+
 /**
- * Applies edits one after the other, each to what the former left. Either all apply or it throws.
+ * Applies edits one after the other, each to what the former left. Either all apply or it throws. Between two edits
+ * others get their turn.
  *
- * @throws {ToolError} NO_MATCH with the nearest regions, MULTIPLE_MATCHES with the lines, NO_CHANGE, INVALID_ARGUMENT
+ * @throws {ToolError} NO_MATCH with the nearest regions, MULTIPLE_MATCHES with the lines, NO_CHANGE, INVALID_ARGUMENT;
+ *   TOO_LARGE above 64 MiB or a million places
+ * @throws AbortError when `signal` is aborted
  */
-export function applyEdits(text: EditableText, edits: readonly TextEdit[]): { bytes: Buffer; applied: AppliedEdit[] } {
+export async function applyEdits(
+  text: EditableText,
+  edits: readonly TextEdit[],
+  signal?: AbortSignal,
+): Promise<EditOutcome> {
   const applied: AppliedEdit[] = [];
   let { bytes } = text;
   for (const [index, edit] of edits.entries()) {
     const label = edits.length > 1 ? `edits[${index}]: ` : '';
-    const outcome = applyEdit({ ...text, bytes }, edit, label);
+    if (index > 0) await nextTurn(undefined, { signal });
+    const outcome = await applyEdit({ ...text, bytes }, edit, label, signal);
     bytes = outcome.bytes;
     applied.push(outcome.applied);
   }
@@ -60,18 +84,17 @@ export function applyEdits(text: EditableText, edits: readonly TextEdit[]): { by
  *
  * @throws {ToolError} INVALID_ARGUMENT for a line that the file does not have
  */
-export function insertAfterLine(
-  text: EditableText,
-  line: number,
-  newText: string,
-): { bytes: Buffer; applied: AppliedEdit[] } {
+export function insertAfterLine(text: EditableText, line: number, newText: string): EditOutcome {
   if (newText === '') throw noChange('', 'new_string is empty');
   assertNoPlaceholder(newText, '', '');
   const { bytes, encoding, bom } = text;
-  const ends = lineEndings(bytes, encoding);
   const start = bom ? (encoding === 'utf-8' ? 3 : 2) : 0;
-  const last = ends.at(-1) ?? start;
-  const lines = ends.length + (last < bytes.length ? 1 : 0);
+  let [ended, last, at] = [0, start, line === 0 ? start : bytes.length];
+  for (const end of lineEndings(bytes, encoding)) {
+    last = end;
+    if (++ended === line) at = end;
+  }
+  const lines = ended + (last < bytes.length ? 1 : 0);
   if (line > lines) {
     throw new ToolError(
       'INVALID_ARGUMENT',
@@ -83,8 +106,7 @@ export function insertAfterLine(
   }
   const end = majorityLineEnd(bytes, encoding);
   const body = withLineEnd(newText, end);
-  const atUnendedLine = line === lines && lines > ends.length;
-  const at = line === 0 ? start : (ends[line - 1] ?? bytes.length);
+  const atUnendedLine = line === lines && lines > ended;
   const wanted = atUnendedLine
     ? `${end}${body.endsWith(end) ? body.slice(0, -end.length) : body}`
     : body.endsWith(end)
@@ -92,12 +114,17 @@ export function insertAfterLine(
       : body + end;
   const inserted = encode(wanted, encoding, 'new_string');
   return {
-    bytes: Buffer.concat([bytes.subarray(0, at), inserted, bytes.subarray(at)]),
+    bytes: joined(text, [bytes.subarray(0, at), inserted, bytes.subarray(at)], ''),
     applied: [{ line: line + 1, count: 1, strategy: 'exact' }],
   };
 }
 
-function applyEdit(text: EditableText, edit: TextEdit, label: string): { bytes: Buffer; applied: AppliedEdit } {
+async function applyEdit(
+  text: EditableText,
+  edit: TextEdit,
+  label: string,
+  signal: AbortSignal | undefined,
+): Promise<{ bytes: Buffer; applied: AppliedEdit }> {
   const { bytes, encoding } = text;
   const { old_string: oldText, new_string: newText, replace_all: replaceAll = false, expected_count: expected } = edit;
   if (oldText === '')
@@ -108,9 +135,14 @@ function applyEdit(text: EditableText, edit: TextEdit, label: string): { bytes: 
   if (oldText === newText) throw noChange(label, 'old_string and new_string are the same');
   assertNoPlaceholder(newText, oldText, label);
   const many = replaceAll || (expected ?? 1) > 1;
-  const match = findByLadder(bytes, encoding, oldText, many);
-  if (!match) throw noMatch(text, oldText, label, many);
+  const match = await findByLadder(bytes, encoding, oldText, many, signal);
+  if (!match) throw await noMatch(text, oldText, label, many, signal);
   const { strategy, spans } = match;
+  if (many && spans.length > MAX_OCCURRENCES)
+    throw new ToolError(
+      'TOO_LARGE',
+      `${label}old_string is more than ${MAX_OCCURRENCES} times in "${text.path}"; nothing was changed. Replace so many with a program.`,
+    );
   if (expected !== undefined ? spans.length !== expected : spans.length > 1 && !many) {
     throw wrongCount(text, match, expected, label);
   }
@@ -122,7 +154,7 @@ function applyEdit(text: EditableText, edit: TextEdit, label: string): { bytes: 
     copied = span.end;
   }
   pieces.push(bytes.subarray(copied));
-  const result = Buffer.concat(pieces);
+  const result = joined(text, pieces, label);
   if (result.equals(bytes)) throw noChange(label, 'as the file spells it, old_string and new_string are the same');
   return {
     bytes: result,
@@ -152,14 +184,25 @@ function replacements(
   };
 }
 
-/** The offsets behind each newline. */
-export function lineEndings(bytes: Buffer, encoding: TextEncoding): number[] {
+/** The new content. @throws {ToolError} TOO_LARGE: a short edit of many places can make more than memory holds */
+function joined({ path }: EditableText, pieces: readonly Buffer[], label: string): Buffer {
+  const size = pieces.reduce((sum, { length }) => sum + length, 0);
+  if (size <= MAX_WHOLE_FILE_BYTES) return Buffer.concat(pieces, size);
+  throw new ToolError(
+    'TOO_LARGE',
+    `${label}"${path}" would have ${size} bytes, and files are edited up to 64 MiB; nothing was changed. Use a program.`,
+    { details: { size } },
+  );
+}
+
+/** The offset behind each newline. */
+export function* lineEndings(bytes: Buffer, encoding: TextEncoding): Generator<number, undefined> {
   const newline = encodeText('\n', encoding) ?? Buffer.from('\n');
-  return findAll(bytes, newline, encoding, true).map((at) => at + newline.length);
+  for (const at of occurrences(bytes, newline, encoding, true)) yield at + newline.length;
 }
 
 function lineOf(bytes: Buffer, offset: number, encoding: TextEncoding): number {
-  return lineEndings(bytes.subarray(0, offset), encoding).length + 1;
+  return countOf(bytes.subarray(0, offset), '\n', encoding) + 1;
 }
 
 /** The line end that most lines have; LF when there is none. */
@@ -175,7 +218,9 @@ export function prevailingLineEnd(bytes: Buffer, encoding: TextEncoding): string
 }
 
 function countOf(bytes: Buffer, text: string, encoding: TextEncoding): number {
-  return findAll(bytes, encodeText(text, encoding) ?? Buffer.from(text), encoding, true).length;
+  let count = 0;
+  for (const _at of occurrences(bytes, encodeText(text, encoding) ?? Buffer.from(text), encoding, true)) count++;
+  return count;
 }
 
 function withLineEnd(text: string, lineEnd: string): string {
@@ -204,15 +249,29 @@ function cannotShift(path: string, line: number, label: string): ToolError {
   );
 }
 
-function noMatch({ path, bytes, encoding }: EditableText, oldText: string, label: string, many: boolean): ToolError {
-  const how = many ? ' To replace many, give it exactly; only line ends may differ.' : '';
-  const nearest = nearestRegions(decodeText(bytes, encoding), oldText);
+async function noMatch(
+  { path, bytes, encoding }: EditableText,
+  oldText: string,
+  label: string,
+  many: boolean,
+  signal: AbortSignal | undefined,
+): Promise<ToolError> {
+  const how = many
+    ? ' To replace many, give it exactly; only line ends may differ.'
+    : bytes.length > MAX_LOOSE_BYTES
+      ? ` ${LOOSE_NOT_TRIED}`
+      : '';
+  const nearest = await nearestRegions(bytes, encoding, oldText, signal);
   return new ToolError(
     'NO_MATCH',
     `${label}old_string is not in "${path}"; nothing was changed.${how} ${describeNearest(nearest)}`,
-    { details: { nearest: nearest.map(({ line, endLine }) => ({ line, end_line: endLine })) } },
+    { details: { nearest: nearest.regions.map(({ line, endLine }) => ({ line, end_line: endLine })) } },
   );
 }
+
+/** What a NO_MATCH says of a large file. */
+const LOOSE_NOT_TRIED =
+  'The file is larger than 16 MiB, so only the exact text was looked for: give it with its line ends and white space.';
 
 const READINGS: Readonly<Record<MatchStrategy, string>> = {
   exact: '',
@@ -231,7 +290,8 @@ function wrongCount(
   const lines = spans.slice(0, MAX_LINES_NAMED).map(({ start }) => lineOf(bytes, start, encoding));
   const named = `${lines.join(', ')}${spans.length > lines.length ? ', ...' : ''}`;
   const details = { count: spans.length, lines, strategy };
-  const times = `${spans.length} ${spans.length === 1 ? 'time' : 'times'}`;
+  const more = spans.length > MAX_OCCURRENCES ? 'at least ' : '';
+  const times = `${more}${spans.length} ${spans.length === 1 ? 'time' : 'times'}`;
   const found = `old_string is ${times} in "${path}"${READINGS[strategy]} (lines ${named})`;
   const all = strategy === 'exact' || strategy === 'eol' ? 'set replace_all' : 'give it exactly with replace_all';
   const next =

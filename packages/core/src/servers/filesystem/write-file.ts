@@ -3,14 +3,16 @@
 import { defineTool, type Tool } from '../../tool.js';
 import { ToolError } from '../../errors.js';
 import { claimPath, type FilesystemContext } from './context.js';
-import { encodeText } from '../text-encoding.js';
+import { MAX_WHOLE_FILE_BYTES } from '../project-files.js';
+import { escapeControls } from '../project-scope.js';
+import { asUtf8, encodeText, encodingOf, type TextEncoding } from '../text-encoding.js';
 import { diffStat, type DiffStat } from '../unified-diff.js';
 
 const input = {
   type: 'object',
   properties: {
     path: { type: 'string', description: 'The file, relative to the project.' },
-    content: { type: 'string', description: 'The whole content, written exactly as given, in UTF-8.' },
+    content: { type: 'string', description: 'The whole content, with its line ends as given.' },
     if_match: { type: 'string', description: 'Write only if the file still has this etag.' },
     create_only: { type: 'boolean', default: false, description: 'Refuse if the file exists.' },
     create_dirs: { type: 'boolean', default: true, description: 'Make missing directories above it.' },
@@ -25,9 +27,10 @@ const output = {
     created: { type: 'boolean' },
     bytes_written: { type: 'integer' },
     etag: { type: 'string' },
+    encoding: { type: 'string', description: 'Absent for UTF-8.' },
     diff_stat: {
       type: 'object',
-      description: 'Lines added and removed; absent where the old content was too large to compare (above 64 MiB).',
+      description: 'Lines added and removed; absent where the old content is not text, or above 64 MiB.',
       properties: { added: { type: 'integer' }, removed: { type: 'integer' } },
       required: ['added', 'removed'],
       additionalProperties: false,
@@ -43,20 +46,26 @@ export function writeFileTool({ files, requireRead }: FilesystemContext): Tool {
     name: 'write_file',
     title: 'Write file',
     description:
-      'Create a file, or replace the whole content of one that was read before. The content is written as given: line ends, byte order mark and ' +
-      'final newline of an old file are not carried over. To change a part of a file use edit_file.',
+      'Create a file, or replace the whole content of one that was read before. Line ends and final newline are written as given. A new file is ' +
+      'UTF-8; an old one keeps its encoding and byte order mark. To change a part of a file use edit_file.',
     input,
     output,
     annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
     permission: ({ path }) => claimPath(files, path, 'write'),
     async execute({ path, content, if_match, create_only, create_dirs }, ctx) {
-      const bytes = encodeText(content, 'utf-8');
-      if (!bytes)
+      const asUtf8Text = encodeText(content, 'utf-8');
+      if (!asUtf8Text)
         throw new ToolError(
           'INVALID_ARGUMENT',
-          'content holds half of a surrogate pair, which has no place in a UTF-8 file. Write the whole character.',
+          'content holds half of a surrogate pair, which has no place in a file. Write the whole character.',
+        );
+      if (asUtf8Text.length > MAX_WHOLE_FILE_BYTES)
+        throw new ToolError(
+          'TOO_LARGE',
+          `content has ${asUtf8Text.length} bytes, and files are written up to 64 MiB; nothing was written. Make the file with a program.`,
         );
       let stat: DiffStat | undefined;
+      let written: EncodedContent = { bytes: asUtf8Text, encoding: 'utf-8' };
       const { etag, created } = await files.change(
         path,
         {
@@ -69,24 +78,50 @@ export function writeFileTool({ files, requireRead }: FilesystemContext): Tool {
         },
         async (current) => {
           const before = current ? current.bytes : Buffer.alloc(0);
-          stat = before && (await diffStat(before, bytes));
-          return bytes;
+          written = encodedLike(before, content) ?? { bytes: asUtf8Text, encoding: 'utf-8' };
+          const [old, now] = [before && asUtf8(before), asUtf8(written.bytes)];
+          stat = old && now && (await diffStat(old, now));
+          return written.bytes;
         },
       );
       const { shown } = files.scope.parse(path);
+      const { bytes, encoding } = written;
       const lines = stat ? `, ${stat.added} lines added, ${stat.removed} removed` : '';
       return {
         content: [
-          { type: 'text', text: `${created ? 'Created' : 'Replaced'} ${shown} (${bytes.length} bytes${lines}).` },
+          {
+            type: 'text',
+            text: `${created ? 'Created' : 'Replaced'} ${escapeControls(shown)} (${bytes.length} bytes${encoding === 'utf-8' ? '' : ` in ${encoding}`}${lines}).`,
+          },
         ],
         structuredContent: {
           path: shown,
           created,
           bytes_written: bytes.length,
           etag,
+          ...(encoding !== 'utf-8' && { encoding }),
           ...(stat && { diff_stat: stat }),
         },
       };
     },
   });
+}
+
+interface EncodedContent {
+  bytes: Buffer;
+  encoding: TextEncoding;
+}
+
+/**
+ * The content in the encoding of the old file, with the byte order mark that it has. Undefined, for plain UTF-8, when the
+ * old file is not text, when it cannot have one of the characters, or when there is no character to tell it by.
+ */
+function encodedLike(old: Buffer | undefined, content: string): EncodedContent | undefined {
+  const detected = old && encodingOf(old);
+  if (!detected || content === '') return undefined;
+  const { encoding, bom } = detected;
+  const bytes = encodeText(bom && !content.startsWith('\ufeff') ? `\ufeff${content}` : content, encoding);
+  // Some latin1 would be read as UTF-8, and as other characters.
+  if (!bytes || (encoding === 'latin1' && encodingOf(bytes)?.encoding !== 'latin1')) return undefined;
+  return { bytes, encoding };
 }

@@ -1,4 +1,4 @@
-import { chmod, readdir, stat, symlink } from 'node:fs/promises';
+import { chmod, readdir, stat, symlink, truncate } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { spawnChild } from '../../../src/process/index.js';
 import { openTools, type Answer, type Tools } from './tools.js';
@@ -254,5 +254,84 @@ describe('apply_patch()', () => {
     const [a, b] = [(await tools.read('a.txt')).toString(), (await tools.read('b.txt')).toString()];
     expect(a).toBe(b);
     expect(a.split('\n')).toHaveLength(22);
+  });
+
+  it('apply_patch() does not offer if_match, which it does not take, when a file is stale', async () => {
+    await using tools = await openTools({ 'a.txt': 'one\n' });
+    await read(tools, 'a.txt');
+    await tools.write('a.txt', 'one\ntwo\n');
+    const { text } = await tools.call('apply_patch', { patch: patch(...update('a.txt', '-one', '+1')) });
+    expect(text).not.toContain('if_match');
+    expect(text).toContain('Read it again, then repeat the change.');
+  });
+
+  it('apply_patch() deletes what is not text, or above 64 MiB, unread', async () => {
+    await using tools = await openTools({ 'a.bin': Buffer.from([0, 1, 2, 3]), 'b.txt': 'b\n' });
+    await tools.write('huge', '');
+    await truncate(tools.path('huge'), 65 * 1024 * 1024);
+    await read(tools, 'b.txt');
+    const { code, data, text } = await tools.call('apply_patch', {
+      patch: patch('*** Delete File: a.bin', '*** Delete File: huge', '*** Delete File: b.txt'),
+    });
+    expect(code).toBeUndefined();
+    expect(data.changes).toEqual([
+      { op: 'delete', path: 'a.bin' },
+      { op: 'delete', path: 'huge' },
+      { op: 'delete', path: 'b.txt', diff_stat: { added: 0, removed: 1 } },
+    ]);
+    expect(text).toContain('a.bin is not shown as text');
+    expect(await readdir(tools.projectDir)).toEqual(['.keep']);
+  });
+
+  it('apply_patch() names what to do when it would change what is not text, or above 64 MiB', async () => {
+    await using tools = await openTools({ 'a.bin': Buffer.from([0, 1, 2, 3]) }, { requireRead: false });
+    await tools.write('huge', '');
+    await truncate(tools.path('huge'), 65 * 1024 * 1024);
+    const apply = (...lines: string[]) => tools.call('apply_patch', { patch: patch(...lines) });
+    expect((await apply(...update('a.bin', '-x', '+y'))).code).toBe('BINARY_FILE');
+    await tools.write('long', Buffer.alloc(17 * 1024 * 1024, 'a line\n'));
+    await tools.write('lines', Buffer.alloc(1_000_002, '\n'));
+    for (const path of ['long', 'lines'])
+      expect(await apply(...update(path, '@@', '-x', '+y'))).toMatchObject({
+        code: 'TOO_LARGE',
+        text: expect.stringContaining('Use edit_file') as string,
+      });
+    expect(await apply(...update('huge', '*** Move to: big'))).toMatchObject({
+      code: 'TOO_LARGE',
+      text: expect.stringContaining('Rename it with move') as string,
+    });
+    expect(await apply('*** Delete File: huge', '*** Add File: huge', '+x')).toMatchObject({
+      code: 'TOO_LARGE',
+      text: expect.stringContaining('Delete it in a call of its own') as string,
+    });
+    expect((await stat(tools.path('huge'))).size).toBe(65 * 1024 * 1024);
+    expect((await apply(...update('a.bin', '*** Move to: b.bin'))).code).toBeUndefined();
+    expect(await tools.read('b.bin')).toEqual(Buffer.from([0, 1, 2, 3]));
+  });
+
+  it('apply_patch() and move() of the same files do not wait for each other for ever', async () => {
+    await using tools = await openTools({ 'a.txt': '0\n' }, { requireRead: false });
+    const answers = await Promise.all(
+      Array.from({ length: 40 }, (_, index) => {
+        const [from, to] = index % 2 ? ['a.txt', 'b.txt'] : ['b.txt', 'a.txt'];
+        return index % 3
+          ? tools.call('move', { source: from, destination: to })
+          : tools.call('apply_patch', { patch: patch(...update(from ?? '', `*** Move to: ${to}`)) });
+      }),
+    );
+    expect(answers).toHaveLength(40);
+    expect((await readdir(tools.projectDir)).filter((name) => name !== '.keep')).toHaveLength(1);
+  });
+
+  it('apply_patch() answers INVALID_ARGUMENT when a file would be in another file of the patch', async () => {
+    await using tools = await openTools();
+    const answer = await tools.call('apply_patch', {
+      patch: patch('*** Add File: x/y', '+y', '*** Add File: x', '+x'),
+    });
+    expect(answer).toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      text: expect.stringContaining('"x/y" cannot be in "x"') as string,
+    });
+    expect(await readdir(tools.projectDir)).toEqual(['.keep']);
   });
 });

@@ -25,7 +25,12 @@ describe.each(['descriptor', 'inode'] as const)('copy() (by %s)', (verification)
 
   it('copy() copies a directory with recursive only', async () => {
     await using tools = await openTools(
-      { 'a/x.txt': 'xx', 'a/sub/y.txt': 'y', 'a/l': { link: 'sub/y.txt' }, 'a/.toolwright-0123456789abcdef.tmp': '' },
+      {
+        'a/x.txt': 'xx',
+        'a/sub/y.txt': 'y',
+        'a/l': { link: 'sub/y.txt' },
+        'a/.toolwright-0123abcd-1-2-0123456789ab.tmp': '',
+      },
       { verification },
     );
     await chmod(tools.path('a/sub'), 0o711);

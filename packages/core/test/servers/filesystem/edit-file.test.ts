@@ -1,4 +1,5 @@
-import { chmod, readlink, stat } from 'node:fs/promises';
+import { chmod, link, readlink, stat, utimes } from 'node:fs/promises';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../src/json.js';
@@ -254,6 +255,91 @@ describe('edit_file()', () => {
     );
     expect(answers.filter((answer) => answer.code !== undefined)).toEqual([]);
     expect((await tools.read('a.txt')).toString()).toBe(lines.map((_, index) => `done ${index}`).join('\n'));
+  });
+
+  it('edit_file() lands every one of 100 concurrent edits when they come by a link and by two names', async () => {
+    const lines = Array.from({ length: 100 }, (_, index) => `<${index}>`);
+    for (const kind of ['symbolic', 'hard'] as const) {
+      await using tools = await openTools({ 'a.txt': lines.join('\n') });
+      if (kind === 'hard') await link(tools.path('a.txt'), tools.path('b.txt'));
+      else await tools.write('b.txt', { link: 'a.txt' });
+      await tools.call('read_file', { path: 'a.txt' });
+      const answers = await Promise.all(
+        lines.map((line, index) =>
+          tools.call('edit_file', { path: index % 2 ? 'a.txt' : 'b.txt', ...replace(line, `done ${index}`) }),
+        ),
+      );
+      expect(answers.filter((answer) => answer.code !== undefined)).toEqual([]);
+      expect((await tools.read('b.txt')).toString()).toBe(lines.map((_, index) => `done ${index}`).join('\n'));
+    }
+  });
+
+  it.each([
+    ['NO_MATCH', replace('three', 'x')],
+    ['MULTIPLE_MATCHES', replace('one', 'x')],
+    ['MULTIPLE_MATCHES', replace('one', 'x', { expected_count: 3 })],
+    ['INVALID_ARGUMENT', replace('', 'x')],
+    ['NO_CHANGE', replace('two', 'two')],
+    ['INVALID_ARGUMENT', replace('two', '// ... rest of the code')],
+    ['INVALID_ARGUMENT', { insert_line: 9, new_string: 'x' }],
+    ['FILE_CHANGED', { ...replace('two', 'x'), if_match: '0123456789abcdef' }],
+    [undefined, { ...replace('two', 'x'), dry_run: true }],
+    [undefined, { insert_line: 1, new_string: 'x', dry_run: true }],
+  ])('edit_file() answers %s for %j and touches neither the bytes nor the time', async (code, args) => {
+    await using tools = await openTools({ 'a.txt': 'one\ntwo\none\n' });
+    await tools.call('read_file', { path: 'a.txt' });
+    await utimes(tools.path('a.txt'), 1_000, 1_000);
+    const before = await stat(tools.path('a.txt'), { bigint: true });
+    expect((await tools.call('edit_file', { path: 'a.txt', ...args })).code).toBe(code);
+    const after = await stat(tools.path('a.txt'), { bigint: true });
+    expect([after.mtimeNs, after.ctimeNs, after.ino]).toEqual([before.mtimeNs, before.ctimeNs, before.ino]);
+    expect((await tools.read('a.txt')).toString()).toBe('one\ntwo\none\n');
+  });
+
+  it('edit_file() answers TOO_LARGE when a short edit would make more than memory holds', async () => {
+    const { answer, bytes } = await edit(
+      'a'.repeat(100_000),
+      replace('a', 'x'.repeat(1_000_000), { replace_all: true }),
+    );
+    expect(answer.code).toBe('TOO_LARGE');
+    expect(bytes).toHaveLength(100_000);
+    await using tools = await openTools({ 'a.txt': Buffer.alloc(2_000_000, '\n') }, { requireRead: false });
+    const newlines = { path: 'a.txt', ...replace('\n', 'x', { replace_all: true }) };
+    expect((await tools.call('edit_file', newlines)).code).toBe('TOO_LARGE');
+    const one = await tools.call('edit_file', { path: 'a.txt', ...replace('\n', 'x') });
+    expect(one).toMatchObject({ code: 'MULTIPLE_MATCHES', text: expect.stringContaining('at least') as string });
+  });
+
+  it('edit_file() says that the looser readings were not tried when the file is above 16 MiB', async () => {
+    const content = Buffer.from('some line that is here\r\n'.repeat(720_000));
+    await using tools = await openTools({ 'a.txt': content }, { requireRead: false });
+    const answer = await tools.call('edit_file', {
+      path: 'a.txt',
+      ...replace('some line that is here\nsome line that is here\n', 'x'),
+    });
+    expect(answer).toMatchObject({
+      code: 'NO_MATCH',
+      text: expect.stringMatching(/larger than 16 MiB.*only its first 40000 lines were compared/s) as string,
+    });
+    expect(answer.details.nearest).toHaveLength(3);
+  });
+
+  it('edit_file() lets others have their turn while it looks through a file', async () => {
+    const lines = Array.from(
+      { length: 18_000 },
+      (_, index) => `  const value${index} = compute(${index}, "text – ${index % 17}");\r\n`,
+    );
+    await using tools = await openTools({ 'a.txt': lines.join('') }, { requireRead: false });
+    const loop = monitorEventLoopDelay({ resolution: 5 });
+    loop.enable();
+    const edits = [
+      ...Array.from({ length: 20 }, (_, index) => replace(`value${index} = `, `VALUE${index} = `)),
+      replace('const value400 = compute(400,\n other', 'x'),
+    ];
+    expect((await tools.call('edit_file', { path: 'a.txt', edits })).code).toBe('NO_MATCH');
+    loop.disable();
+    // Ten times the figure, 50 ms: a limit of patience.
+    expect(loop.max / 1e6).toBeLessThan(500);
   });
 
   it('edit_file() answers BINARY_FILE when the file is not text', async () => {

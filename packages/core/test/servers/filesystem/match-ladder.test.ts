@@ -9,23 +9,23 @@ interface Edited {
   applied: AppliedEdit | undefined;
 }
 
-function edit(
+async function edit(
   content: string,
   old_string: string,
   new_string: string,
   more: Partial<TextEdit> = {},
   encoding: TextEncoding = 'utf-8',
-): Edited {
+): Promise<Edited> {
   const bytes = encodeText(content, encoding) ?? Buffer.alloc(0);
-  const outcome = applyEdits({ path: 'a.txt', bytes, encoding, bom: content.startsWith('\ufeff') }, [
+  const outcome = await applyEdits({ path: 'a.txt', bytes, encoding, bom: content.startsWith('\ufeff') }, [
     { old_string, new_string, ...more },
   ]);
   return { text: decodeText(outcome.bytes, encoding), applied: outcome.applied[0] };
 }
 
-function failure(run: () => unknown): { code: string; message: string; details: unknown } {
+async function failure(run: () => Promise<unknown>): Promise<{ code: string; message: string; details: unknown }> {
   try {
-    run();
+    await run();
   } catch (error) {
     if (ToolError.isInstance(error)) return { code: error.code, message: error.message, details: error.details };
     throw error;
@@ -54,10 +54,10 @@ describe('applyEdits()', () => {
     ['unicode', 'a "b" - c...d\n', 'a “b” – c…', 'x', 'xd\n'],
     ['unicode', 'tail\u00a0\n“b”\n', 'tail\n"b"', 'x', 'x\n'],
     ['unicode, other characters kept', '“ﬁ” “é”\u2003z\n', '"é"', '“e”', '“ﬁ” “e”\u2003z\n'],
-  ])('applyEdits() finds the text by %s', (what, content, old, now, expected) => {
+  ])('applyEdits() finds the text by %s', async (what, content, old, now, expected) => {
     for (const encoding of ['utf-8', 'utf-16le', 'utf-16be'] as const) {
       for (const mark of ['', '\ufeff']) {
-        const { text, applied } = edit(mark + content, old, now, {}, encoding);
+        const { text, applied } = await edit(mark + content, old, now, {}, encoding);
         expect(text).toBe(mark + expected);
         expect(applied?.strategy).toBe(what.split(',')[0]);
       }
@@ -74,8 +74,8 @@ describe('applyEdits()', () => {
     ['white space within a line', 'a  b\n', 'a b\n'],
     ['compatibility characters', 'ﬁ\n', 'fi'],
     ['a missing final newline', 'a\nb', 'a \nb\n'],
-  ])('applyEdits() throws NO_MATCH for %s', (_what, content, old) => {
-    expect(failure(() => edit(content, old, 'x')).code).toBe('NO_MATCH');
+  ])('applyEdits() throws NO_MATCH for %s', async (_what, content, old) => {
+    expect((await failure(() => edit(content, old, 'x'))).code).toBe('NO_MATCH');
   });
 
   it.each([
@@ -83,48 +83,48 @@ describe('applyEdits()', () => {
     ['trim_end', 'a \nb\nx\na\nb\n', 'a  \nb\n', [1, 4]],
     ['indent', '  a\n  b\n    a\n    b\n', 'a\nb\n', [1, 3]],
     ['unicode', '“a” “a”\n', '"a"', [1, 1]],
-  ])('applyEdits() throws MULTIPLE_MATCHES naming %s when that finds two', (strategy, content, old, lines) => {
-    const { code, message, details } = failure(() => edit(content, old, 'x'));
+  ])('applyEdits() throws MULTIPLE_MATCHES naming %s when that finds two', async (strategy, content, old, lines) => {
+    const { code, message, details } = await failure(() => edit(content, old, 'x'));
     expect(code).toBe('MULTIPLE_MATCHES');
     expect(message).toContain(`(${strategy})`);
     expect(details).toEqual({ count: 2, lines, strategy });
   });
 
-  it('applyEdits() takes the strictest reading that finds the text, whatever a looser one would find', () => {
-    expect(edit('a\nb\na\r\nb\r\n', 'a\nb', 'x')).toMatchObject({
+  it('applyEdits() takes the strictest reading that finds the text, whatever a looser one would find', async () => {
+    expect(await edit('a\nb\na\r\nb\r\n', 'a\nb', 'x')).toMatchObject({
       text: 'x\na\r\nb\r\n',
       applied: { strategy: 'exact', count: 1 },
     });
   });
 
-  it('applyEdits() replaces many by exact and eol only', () => {
+  it('applyEdits() replaces many by exact and eol only', async () => {
     const many = { replace_all: true };
-    expect(edit('a\r\nb\r\na\r\nb\r\n', 'a\nb\n', 'x\n', many)).toMatchObject({
+    expect(await edit('a\r\nb\r\na\r\nb\r\n', 'a\nb\n', 'x\n', many)).toMatchObject({
       text: 'x\r\nx\r\n',
       applied: { strategy: 'eol', count: 2 },
     });
-    expect(edit('a\r\nb\r\na\r\nb\r\n', 'a\nb\n', '', { expected_count: 2 }).text).toBe('');
+    expect((await edit('a\r\nb\r\na\r\nb\r\n', 'a\nb\n', '', { expected_count: 2 })).text).toBe('');
     const loose: [string, string][] = [
       ['a \nb\n', 'a\nb\n'],
       ['  a\n  b\n', 'a\nb\n'],
       ['“a”', '"a"'],
     ];
     for (const [content, old] of loose) {
-      expect(failure(() => edit(content, old, 'x', many)).code).toBe('NO_MATCH');
-      expect(edit(content, old, 'x', { expected_count: 1 }).applied?.count).toBe(1);
+      expect((await failure(() => edit(content, old, 'x', many))).code).toBe('NO_MATCH');
+      expect((await edit(content, old, 'x', { expected_count: 1 })).applied?.count).toBe(1);
     }
   });
 
-  it('applyEdits() throws NO_MATCH naming the line when the new text cannot be moved as far to the left', () => {
-    const { code, message } = failure(() => edit('a\nb\n', '  a\n  b\n', '  a\nc\n'));
+  it('applyEdits() throws NO_MATCH naming the line when the new text cannot be moved as far to the left', async () => {
+    const { code, message } = await failure(() => edit('a\nb\n', '  a\n  b\n', '  a\nc\n'));
     expect(code).toBe('NO_MATCH');
     expect(message).toContain('line 1');
   });
 
-  it('applyEdits() is quick on a file of spaces and line ends', () => {
+  it('applyEdits() is quick on a file of spaces and line ends', async () => {
     const content = `${' '.repeat(2_000_000)}x${'\r\n'.repeat(500_000)}`;
     const startedAt = performance.now();
-    expect(failure(() => edit(content, 'not\n  there', 'x')).code).toBe('NO_MATCH');
+    expect((await failure(() => edit(content, 'not\n  there', 'x'))).code).toBe('NO_MATCH');
     expect(performance.now() - startedAt).toBeLessThan(3_000);
   });
 });
@@ -183,9 +183,9 @@ const PERTURBED: Readonly<Record<string, (lines: { text: string; end: string }[]
 describe('applyEdits() with random files', () => {
   it.each(Object.entries(PERTURBED))(
     'applyEdits() changes no byte outside the span when it is found by %s',
-    (strategy, perturb) => {
-      fc.assert(
-        fc.property(randomFile, fc.constantFrom(' ', '\t', '   '), (file, shift) => {
+    async (strategy, perturb) => {
+      await fc.assert(
+        fc.asyncProperty(randomFile, fc.constantFrom(' ', '\t', '   '), async (file, shift) => {
           const { encoding, span, ended, head, middle, tail, newLines } = file;
           const perturbed = perturb(span, shift);
           const old = perturbed
@@ -195,10 +195,10 @@ describe('applyEdits() with random files', () => {
           const now = newLines.map((each) => indent + each).join('\n') + (ended ? '\n' : '');
           const content = head + middle + tail;
           if (strategy === 'none') {
-            expect(failure(() => edit(content, old, now, {}, encoding)).code).toBe('NO_MATCH');
+            expect((await failure(() => edit(content, old, now, {}, encoding))).code).toBe('NO_MATCH');
             return;
           }
-          const { text, applied } = edit(content, old, now, {}, encoding);
+          const { text, applied } = await edit(content, old, now, {}, encoding);
           expect(applied).toEqual({ line: head.split('\n').length, count: 1, strategy });
           const ends = middle.split('\n').length - 1;
           const lineEnd = 2 * (middle.split('\r\n').length - 1) > ends ? '\r\n' : '\n';
@@ -210,17 +210,17 @@ describe('applyEdits() with random files', () => {
     },
   );
 
-  it('applyEdits() gives the lines the indentation of the file when they stand deeper there', () => {
-    fc.assert(
-      fc.property(
+  it('applyEdits() gives the lines the indentation of the file when they stand deeper there', async () => {
+    await fc.assert(
+      fc.asyncProperty(
         randomFile,
         fc.constantFrom(' ', '\t', '   '),
-        ({ encoding, ended, head, span, tail, newLines }, shift) => {
+        async ({ encoding, ended, head, span, tail, newLines }, shift) => {
           const lines = (part: { text: string; end: string }[]): string =>
             part.map(({ text, end }, index) => (ended || index < part.length - 1 ? text + end : text)).join('');
           const middle = lines(span.map(({ text, end }) => ({ text: shift + text, end })));
           const now = newLines.join('\n') + (ended ? '\n' : '');
-          const { text, applied } = edit(head + middle + tail, lines(span), now, {}, encoding);
+          const { text, applied } = await edit(head + middle + tail, lines(span), now, {}, encoding);
           expect(applied?.strategy).toBe('indent');
           expect(text.startsWith(head)).toBe(true);
           expect(text.endsWith(tail)).toBe(true);

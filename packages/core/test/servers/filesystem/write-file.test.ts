@@ -16,11 +16,38 @@ describe('write_file()', () => {
     expect((await tools.read('src/new/a.ts')).toString()).toBe('one\ntwo\n');
   });
 
-  it('write_file() writes the content as given when the old file had CRLF and a mark', async () => {
-    await using tools = await openTools({ 'a.txt': '\ufeffone\r\n' });
+  it.each<[string, Buffer, string, Buffer, string | undefined]>([
+    ['UTF-8 and its line ends go', Buffer.from('one\r\n'), 'é\n', Buffer.from('é\n'), undefined],
+    ['UTF-8 with a mark', Buffer.from('\ufeffone\n'), 'é\r\n', Buffer.from('\ufeffé\r\n'), undefined],
+    ['a mark that is given too', Buffer.from('\ufeffone\n'), '\ufeffé\n', Buffer.from('\ufeffé\n'), undefined],
+    ['UTF-16LE', Buffer.from('\ufeffone', 'utf16le'), '漢\r\n', Buffer.from('\ufeff漢\r\n', 'utf16le'), 'utf-16le'],
+    [
+      'UTF-16BE',
+      Buffer.from('\ufeffone', 'utf16le').swap16(),
+      '漢\n',
+      Buffer.from('\ufeff漢\n', 'utf16le').swap16(),
+      'utf-16be',
+    ],
+    ['latin1', Buffer.from('caf\xe9\n', 'latin1'), 'thé\n', Buffer.from('th\xe9\n', 'latin1'), 'latin1'],
+    ['latin1 without the character', Buffer.from('caf\xe9\n', 'latin1'), '€\n', Buffer.from('€\n'), undefined],
+    ['latin1 that would be read as UTF-8', Buffer.from('caf\xe9\n', 'latin1'), 'Ã©\n', Buffer.from('Ã©\n'), undefined],
+    ['UTF-16 and nothing is left', Buffer.from('\ufeffone', 'utf16le'), '', Buffer.alloc(0), undefined],
+  ])('write_file() keeps the encoding of the old file: %s', async (_what, before, content, after, encoding) => {
+    await using tools = await openTools({ 'a.txt': before });
     await tools.call('read_file', { path: 'a.txt' });
-    await tools.call('write_file', { path: 'a.txt', content: 'two\n' });
-    expect(await tools.read('a.txt')).toEqual(Buffer.from('two\n'));
+    const { code, data } = await tools.call('write_file', { path: 'a.txt', content });
+    expect(code).toBeUndefined();
+    expect(await tools.read('a.txt')).toEqual(after);
+    expect(data).toMatchObject({ bytes_written: after.length, diff_stat: { removed: 1 } });
+    expect(data.encoding).toBe(encoding);
+  });
+
+  it('write_file() answers TOO_LARGE and writes nothing when the content is above 64 MiB', async () => {
+    await using tools = await openTools();
+    expect((await tools.call('write_file', { path: 'a', content: 'é'.repeat(32 * 1024 * 1024 + 1) })).code).toBe(
+      'TOO_LARGE',
+    );
+    expect((await tools.call('stat', { path: 'a' })).code).toBe('NOT_FOUND');
   });
 
   it('write_file() counts the lines that differ when it replaces a file', async () => {
