@@ -14,7 +14,7 @@ import {
   type DirectoryEntry,
 } from './directory-entries.js';
 import { openEntryPlace, placeTaken, renameToNew, type EntryPlace } from './entry-place.js';
-import { errnoOf, fileFailure } from './file-failure.js';
+import { errnoOf, fileFailure, replacedMeanwhile, wasReplaced } from './file-failure.js';
 import { withFileLocks } from './file-lock.js';
 import { leadsOutside } from './link-target.js';
 import { openPath, type OpenedPath } from './opened-path.js';
@@ -99,6 +99,7 @@ export async function copyEntry(
     await target.undoDirectories();
     if (copying.files > 0) announce(files, target, 'changed', true);
     if (errnoOf(error) === 'EEXIST') throw placeTaken(to.shown, false);
+    if (wasReplaced(error)) throw replacedMeanwhile(from.shown, 'copied');
     throw fileFailure(error, 'copy', from.shown);
   }
   announce(files, target, existed ? 'changed' : 'created', origin.stats?.isDirectory() === true);
@@ -214,6 +215,8 @@ export class Copying implements CopyOutcome {
       throw new ToolError('INVALID_ARGUMENT', `"${entry.name}" has a name that is not UTF-8. Copy it in a shell.`);
     }
     await using opened = await openPath(this.#files.scope, entry.address, this.#asked, { follow: false });
+    // It was no directory when it was listed.
+    if (opened.stats.isDirectory()) throw Object.assign(new Error(), { code: 'EISDIR' });
     if (!opened.stats.isFile()) throw special(entryPath(this.#files.scope, from, entry.name), opened.stats);
     await using source = await opened.openFile();
     await using handle = await open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_NOCTTY, 0o600);
