@@ -212,7 +212,7 @@ export class Copying implements CopyOutcome {
     entry: Pick<DirectoryEntry, 'name' | 'address'>,
   ): Promise<BigIntStats> {
     if (typeof entry.address !== 'string') {
-      throw new ToolError('INVALID_ARGUMENT', `"${entry.name}" has a name that is not UTF-8. Copy it in a shell.`);
+      throw new ToolError('INVALID_ARGUMENT', `${quote(entry.name)} has a name that is not UTF-8. Copy it in a shell.`);
     }
     await using opened = await openPath(this.#files.scope, entry.address, this.#asked, { follow: false });
     // It was no directory when it was listed.
@@ -256,7 +256,7 @@ export class Copying implements CopyOutcome {
 /** @throws {ToolError} INVALID_ARGUMENT for a name that is not UTF-8: what is verified on the way is text. */
 function addressIn(to: OpenedPath, name: string, entry: Pick<DirectoryEntry, 'address'>): string {
   if (typeof entry.address === 'string') return to.entry(name);
-  throw new ToolError('INVALID_ARGUMENT', `"${name}" has a name that is not UTF-8. Copy it in a shell.`);
+  throw new ToolError('INVALID_ARGUMENT', `${quote(name)} has a name that is not UTF-8. Copy it in a shell.`);
 }
 
 function special(path: ScopePath, stats?: BigIntStats): ToolError {

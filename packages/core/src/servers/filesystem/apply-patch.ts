@@ -3,7 +3,7 @@
 import { ToolError } from '../../errors.js';
 import { defineTool, type Tool } from '../../tool.js';
 import type { TogetherFile } from '../project-files.js';
-import { quote } from '../project-scope.js';
+import { escapeControls, quote } from '../project-scope.js';
 import { claimPath, type FilesystemContext } from './context.js';
 import { limitText } from '../output-budget.js';
 import { parsePatch, type PatchOperation } from './patch-format.js';
@@ -96,7 +96,9 @@ export function applyPatchTool({ files, requireRead, limits }: FilesystemContext
         },
       );
       const head = `${dry_run ? 'Would make' : 'Made'} ${changes.length} ${changes.length === 1 ? 'change' : 'changes'}:`;
-      const names = changes.map(({ op, path, move_path: to }) => `${op} ${path}${to === undefined ? '' : ` to ${to}`}`);
+      const names = changes.map(({ op, path, move_path: to }) =>
+        escapeControls(`${op} ${path}${to === undefined ? '' : ` to ${to}`}`),
+      );
       const text = [head, ...names, ...diffs.filter((diff) => diff !== '')].join('\n');
       return {
         content: [{ type: 'text', text: limitText(text, limits, (lines) => `[${lines} more lines of the diff]`) }],
@@ -174,5 +176,5 @@ async function contentOf(file: TogetherFile): Promise<Buffer> {
 
 async function shownDiff(path: string, before: Buffer, after: Buffer): Promise<string> {
   const [old, now] = [asUtf8(before), asUtf8(after)];
-  return old && now ? unifiedDiff(path, old, now) : `${path} is not text`;
+  return old && now ? unifiedDiff(path, old, now) : `${escapeControls(path)} is not text`;
 }

@@ -8,6 +8,7 @@ import { limitText } from '../output-budget.js';
 import { binaryFile, decodeText, encodingOf, SAMPLE_BYTES } from '../text-encoding.js';
 import { applyEdits, insertAfterLine, type AppliedEdit, type EditableText, type TextEdit } from './text-edit.js';
 import { unifiedDiff } from '../unified-diff.js';
+import { escapeControls, quote } from '../project-scope.js';
 
 const edit = {
   old_string: {
@@ -94,7 +95,7 @@ export function editFileTool({ files, requireRead, limits }: FilesystemContext):
         { sessionId: ctx.sessionId, requireRead, ifMatch: args.if_match, mustExist: true, signal: ctx.signal },
         (current) => {
           if (!current?.bytes)
-            throw new ToolError('TOO_LARGE', `"${shown}" is larger than 64 MiB; edit it with a program.`);
+            throw new ToolError('TOO_LARGE', `${quote(shown)} is larger than 64 MiB; edit it with a program.`);
           const detected = encodingOf(current.bytes);
           if (!detected) throw binaryFile(shown, current.size, current.bytes.subarray(0, SAMPLE_BYTES));
           before = { path: shown, bytes: current.bytes, ...detected };
@@ -108,7 +109,7 @@ export function editFileTool({ files, requireRead, limits }: FilesystemContext):
         encoding === 'utf-8' ? bytes : Buffer.from(decodeText(bytes, encoding));
       const diff = await unifiedDiff(shown, asUtf8(before.bytes), asUtf8(after.bytes));
       const count = after.applied.reduce((sum, each) => sum + each.count, 0);
-      const head = `${args.dry_run ? 'Would change' : 'Changed'} ${shown} in ${count} ${count === 1 ? 'place' : 'places'}.`;
+      const head = `${args.dry_run ? 'Would change' : 'Changed'} ${escapeControls(shown)} in ${count} ${count === 1 ? 'place' : 'places'}.`;
       const shownDiff = limitText(diff, limits, (lines) => `[${lines} more lines of the diff]`);
       return {
         content: [{ type: 'text', text: `${head}\n${shownDiff}` }],

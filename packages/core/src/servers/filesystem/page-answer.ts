@@ -4,7 +4,7 @@ import { ToolError } from '../../errors.js';
 import type { ToolContext } from '../../tool.js';
 import { fileFailure } from '../file-failure.js';
 import type { ProjectFiles } from '../project-files.js';
-import type { ScopePath } from '../project-scope.js';
+import { escapeControls, quote, type ScopePath } from '../project-scope.js';
 import { readPage, type FilePage } from './file-pages.js';
 import { LineBudget, type OutputLimits } from '../output-budget.js';
 import { binaryFile } from '../text-encoding.js';
@@ -62,7 +62,7 @@ export async function readPageOf(
         if (bytes - reportedAt < PROGRESS_BYTES) return;
         reportedAt = bytes;
         ctx.signal.throwIfAborted();
-        ctx.progress({ progress: bytes, total: size, message: `Reading ${asked.shown}` });
+        ctx.progress({ progress: bytes, total: size, message: `Reading ${escapeControls(asked.shown)}` });
       },
     });
     if (!page)
@@ -130,7 +130,7 @@ export function pageAnswer(read: ReadPage, lines: readonly string[], limits: Out
 function pastTheEnd(path: string, offset: number, lines: number): ToolError {
   return new ToolError(
     'INVALID_ARGUMENT',
-    `offset ${offset} is past the end: "${path}" has ${lines} ${lines === 1 ? 'line' : 'lines'}.`,
+    `offset ${offset} is past the end: ${quote(path)} has ${lines} ${lines === 1 ? 'line' : 'lines'}.`,
     {
       details: { total_lines: lines },
     },

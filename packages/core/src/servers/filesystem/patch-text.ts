@@ -9,6 +9,7 @@ import { assertNoPlaceholder } from './placeholders.js';
 import type { PatchHunk } from './patch-format.js';
 import { decodeText, encodeText } from '../text-encoding.js';
 import { lineEndings, majorityLineEnd, prevailingLineEnd, type EditableText } from './text-edit.js';
+import { quote } from '../project-scope.js';
 
 interface Place {
   first: number;
@@ -40,7 +41,7 @@ export function applyHunks(file: EditableText, hunks: readonly PatchHunk[]): Buf
     const label = `hunk ${number + 1} (line ${hunk.at} of the patch)`;
     const old = hunk.lines.filter(({ kind }) => kind !== '+').map(({ text }) => text);
     const added = hunk.lines.filter(({ kind }) => kind === '+').map(({ text }) => text);
-    assertNoPlaceholder(added.join('\n'), old.join('\n'), `"${file.path}", ${label}: `, 'the patch');
+    assertNoPlaceholder(added.join('\n'), old.join('\n'), `${quote(file.path)}, ${label}: `, 'the patch');
     const { first, shift } = placeOf(file, lines, hunk, old, at, label);
     const span = bytes.subarray(starts[first], starts[first + old.length]);
     const lineEnd = prevailingLineEnd(span, encoding) ?? majority;
@@ -53,7 +54,7 @@ export function applyHunks(file: EditableText, hunks: readonly PatchHunk[]): Buf
         if (shifted === undefined)
           throw new ToolError(
             'NO_MATCH',
-            `"${file.path}", ${label}: the file has less indentation than the hunk, and an added line cannot be moved as far to the left. Give the hunk with the file's indentation.`,
+            `${quote(file.path)}, ${label}: the file has less indentation than the hunk, and an added line cannot be moved as far to the left. Give the hunk with the file's indentation.`,
           );
         result.push({ added: shifted, lineEnd });
       }
@@ -77,7 +78,7 @@ function encode({ path, encoding }: EditableText, text: string, raw?: Buffer): B
   if (bytes) return bytes;
   throw new ToolError(
     'INVALID_ARGUMENT',
-    `The patch of "${path}" has a character that the file's encoding (${encoding}) does not have. Use others, or write the whole file anew.`,
+    `The patch of ${quote(path)} has a character that the file's encoding (${encoding}) does not have. Use others, or write the whole file anew.`,
   );
 }
 
@@ -106,7 +107,7 @@ function placeOf(
   const why = from > 0 ? ` after line ${from}, where the hunk before it ends` : '';
   throw new ToolError(
     'NO_MATCH',
-    `"${file.path}", ${label}: its lines are not in the file${why}. ${describeNearest(nearest)}`,
+    `${quote(file.path)}, ${label}: its lines are not in the file${why}. ${describeNearest(nearest)}`,
     { details: { path: file.path, nearest: nearest.map(({ line, endLine }) => ({ line, end_line: endLine })) } },
   );
 }
@@ -123,7 +124,7 @@ function insertionPlace(
   if (hunk.headers.length > 0 && region && regions.length === 1) return { first: region.start + 1 };
   throw new ToolError(
     'INVALID_ARGUMENT',
-    `"${file.path}", ${label}: it has no line of the file. Add a line above or below, or "*** End of File" to append.`,
+    `${quote(file.path)}, ${label}: it has no line of the file. Add a line above or below, or "*** End of File" to append.`,
   );
 }
 
@@ -170,7 +171,7 @@ function regionsOf(
       const nearest = nearestRegions(lines.join('\n'), header);
       throw new ToolError(
         'NO_MATCH',
-        `"${file.path}", ${label}: there is no line "${header}". ${describeNearest(nearest)}`,
+        `${quote(file.path)}, ${label}: there is no line "${header}". ${describeNearest(nearest)}`,
         {
           details: { path: file.path, nearest: nearest.map(({ line, endLine }) => ({ line, end_line: endLine })) },
         },
@@ -195,7 +196,7 @@ function ambiguous(file: EditableText, places: readonly Place[], strategy: Match
   const named = places.slice(0, 10).map(({ first }) => first + 1);
   return new ToolError(
     'MULTIPLE_MATCHES',
-    `"${file.path}", ${label}: its lines are in ${places.length} places (${strategy}; lines ${named.join(', ')}${places.length > 10 ? ', ...' : ''}). ` +
+    `${quote(file.path)}, ${label}: its lines are in ${places.length} places (${strategy}; lines ${named.join(', ')}${places.length > 10 ? ', ...' : ''}). ` +
       'Add context lines, or an @@ line that names what is above.',
     { details: { path: file.path, count: places.length, lines: named, strategy } },
   );

@@ -6,6 +6,7 @@ import { findAll, findByLadder, type LadderMatch, type MatchedSpan, type MatchSt
 import { describeNearest, nearestRegions } from './nearest-regions.js';
 import { assertNoPlaceholder } from './placeholders.js';
 import { decodeText, encodeText, type TextEncoding } from '../text-encoding.js';
+import { quote } from '../project-scope.js';
 
 /** One replacement, as the tool takes it. */
 export interface TextEdit {
@@ -75,7 +76,7 @@ export function insertAfterLine(
   if (line > lines) {
     throw new ToolError(
       'INVALID_ARGUMENT',
-      `insert_line ${line} is past the end: "${text.path}" has ${lines} ${lines === 1 ? 'line' : 'lines'}.`,
+      `insert_line ${line} is past the end: ${quote(text.path)} has ${lines} ${lines === 1 ? 'line' : 'lines'}.`,
       {
         details: { total_lines: lines },
       },
@@ -198,7 +199,7 @@ function noChange(label: string, why: string): ToolError {
 function cannotShift(path: string, line: number, label: string): ToolError {
   return new ToolError(
     'NO_MATCH',
-    `${label}old_string is in "${path}" at line ${line} with less indentation, and new_string has lines that cannot be moved ` +
+    `${label}old_string is in ${quote(path)} at line ${line} with less indentation, and new_string has lines that cannot be moved ` +
       'as far to the left; nothing was changed. Give both with the indentation that the file has.',
     { details: { nearest: [{ line, end_line: line }] } },
   );
@@ -209,7 +210,7 @@ function noMatch({ path, bytes, encoding }: EditableText, oldText: string, label
   const nearest = nearestRegions(decodeText(bytes, encoding), oldText);
   return new ToolError(
     'NO_MATCH',
-    `${label}old_string is not in "${path}"; nothing was changed.${how} ${describeNearest(nearest)}`,
+    `${label}old_string is not in ${quote(path)}; nothing was changed.${how} ${describeNearest(nearest)}`,
     { details: { nearest: nearest.map(({ line, endLine }) => ({ line, end_line: endLine })) } },
   );
 }
@@ -232,7 +233,7 @@ function wrongCount(
   const named = `${lines.join(', ')}${spans.length > lines.length ? ', ...' : ''}`;
   const details = { count: spans.length, lines, strategy };
   const times = `${spans.length} ${spans.length === 1 ? 'time' : 'times'}`;
-  const found = `old_string is ${times} in "${path}"${READINGS[strategy]} (lines ${named})`;
+  const found = `old_string is ${times} in ${quote(path)}${READINGS[strategy]} (lines ${named})`;
   const all = strategy === 'exact' || strategy === 'eol' ? 'set replace_all' : 'give it exactly with replace_all';
   const next =
     expected !== undefined

@@ -5,6 +5,7 @@ import { ToolError } from '../../errors.js';
 import { claimPath, type FilesystemContext } from './context.js';
 import { encodeText } from '../text-encoding.js';
 import { diffStat, type DiffStat } from '../unified-diff.js';
+import { escapeControls } from '../project-scope.js';
 
 const input = {
   type: 'object',
@@ -77,7 +78,10 @@ export function writeFileTool({ files, requireRead }: FilesystemContext): Tool {
       const lines = stat ? `, ${stat.added} lines added, ${stat.removed} removed` : '';
       return {
         content: [
-          { type: 'text', text: `${created ? 'Created' : 'Replaced'} ${shown} (${bytes.length} bytes${lines}).` },
+          {
+            type: 'text',
+            text: `${created ? 'Created' : 'Replaced'} ${escapeControls(shown)} (${bytes.length} bytes${lines}).`,
+          },
         ],
         structuredContent: {
           path: shown,
