@@ -237,7 +237,7 @@ export class Copying implements CopyOutcome {
     }
     await handle.chmod(Number(opened.stats.mode & PERMISSIONS));
     if (this.#files.fsync) await handle.sync();
-    return handle.stat({ bigint: true });
+    return await handle.stat({ bigint: true });
   }
 
   #linkOutside(from: OpenedPath, name: string): ToolError {
