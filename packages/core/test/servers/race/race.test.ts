@@ -196,7 +196,7 @@ describe('P4 moving, copying, deleting', () => {
   it('P4 deleteEntry() deletes no file outside', PATIENCE, async () => {
     const names = numbered('f', tries(10_000));
     await arena.fill(names);
-    const figures = await race(names.length, (index) => deleteEntry(files, `dir/${names[index]}`));
+    const figures = await race(names.length, (index) => deleteEntry(files, `dir/${names[index % names.length]}`));
     expectRealRace('deleting', figures);
     expect(await arena.escapes()).toEqual([]);
   });
@@ -255,7 +255,8 @@ describe('P4 moving, copying, deleting', () => {
     await arena.fill(names);
     for (const name of names.slice(names.length / 2))
       await rename(arena.path(`dir/${name}`), arena.path(`safe/${name}`));
-    const figures = await race(names.length, (index) => {
+    const figures = await race(names.length, (each) => {
+      const index = each % names.length;
       const [from, to] = index < names.length / 2 ? ['dir', 'safe'] : ['safe', 'dir'];
       const options = { overwrite: index % 2 === 0 };
       return moveEntry(files, `${from}/${names[index]}`, `${to}/${names[index]}`, options);
