@@ -74,6 +74,7 @@ export default tseslint.config(
       '@typescript-eslint/no-floating-promises': 'error',
       '@typescript-eslint/no-misused-promises': ['error', { checksVoidReturn: { arguments: false } }],
       '@typescript-eslint/only-throw-error': 'error',
+      '@typescript-eslint/return-await': ['error', 'error-handling-correctness-only'], // also under `using`
       '@typescript-eslint/prefer-promise-reject-errors': 'off', // errors are rejected as they were caught, `unknown`
       '@typescript-eslint/require-await': 'off', // an async function may be async for its contract
       '@typescript-eslint/consistent-type-imports': ['error', { fixStyle: 'inline-type-imports' }],

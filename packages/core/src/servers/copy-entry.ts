@@ -14,7 +14,7 @@ import {
   type DirectoryEntry,
 } from './directory-entries.js';
 import { openEntryPlace, placeTaken, renameToNew, type EntryPlace } from './entry-place.js';
-import { errnoOf, fileFailure } from './file-failure.js';
+import { errnoOf, fileFailure, replacedMeanwhile, wasReplaced } from './file-failure.js';
 import { withFileLocks } from './file-lock.js';
 import { leadsOutside } from './link-target.js';
 import { openPath, type OpenedPath } from './opened-path.js';
@@ -99,6 +99,7 @@ export async function copyEntry(
     await target.undoDirectories();
     if (copying.files > 0) announce(files, target, 'changed', true);
     if (errnoOf(error) === 'EEXIST') throw placeTaken(to.shown, false);
+    if (wasReplaced(error)) throw replacedMeanwhile(from.shown, 'copied');
     throw fileFailure(error, 'copy', from.shown);
   }
   announce(files, target, existed ? 'changed' : 'created', origin.stats?.isDirectory() === true);
@@ -211,9 +212,11 @@ export class Copying implements CopyOutcome {
     entry: Pick<DirectoryEntry, 'name' | 'address'>,
   ): Promise<BigIntStats> {
     if (typeof entry.address !== 'string') {
-      throw new ToolError('INVALID_ARGUMENT', `"${entry.name}" has a name that is not UTF-8. Copy it in a shell.`);
+      throw new ToolError('INVALID_ARGUMENT', `${quote(entry.name)} has a name that is not UTF-8. Copy it in a shell.`);
     }
     await using opened = await openPath(this.#files.scope, entry.address, this.#asked, { follow: false });
+    // It was no directory when it was listed.
+    if (opened.stats.isDirectory()) throw Object.assign(new Error(), { code: 'EISDIR' });
     if (!opened.stats.isFile()) throw special(entryPath(this.#files.scope, from, entry.name), opened.stats);
     await using source = await opened.openFile();
     await using handle = await open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_NOCTTY, 0o600);
@@ -234,7 +237,7 @@ export class Copying implements CopyOutcome {
     }
     await handle.chmod(Number(opened.stats.mode & PERMISSIONS));
     if (this.#files.fsync) await handle.sync();
-    return handle.stat({ bigint: true });
+    return await handle.stat({ bigint: true });
   }
 
   #linkOutside(from: OpenedPath, name: string): ToolError {
@@ -253,7 +256,7 @@ export class Copying implements CopyOutcome {
 /** @throws {ToolError} INVALID_ARGUMENT for a name that is not UTF-8: what is verified on the way is text. */
 function addressIn(to: OpenedPath, name: string, entry: Pick<DirectoryEntry, 'address'>): string {
   if (typeof entry.address === 'string') return to.entry(name);
-  throw new ToolError('INVALID_ARGUMENT', `"${name}" has a name that is not UTF-8. Copy it in a shell.`);
+  throw new ToolError('INVALID_ARGUMENT', `${quote(name)} has a name that is not UTF-8. Copy it in a shell.`);
 }
 
 function special(path: ScopePath, stats?: BigIntStats): ToolError {

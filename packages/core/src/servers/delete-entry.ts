@@ -12,7 +12,7 @@ import {
   type DirectoryEntry,
 } from './directory-entries.js';
 import { openEntryPlace, type EntryPlace } from './entry-place.js';
-import { errnoOf, fileFailure } from './file-failure.js';
+import { errnoOf, fileFailure, replacedMeanwhile, wasReplaced } from './file-failure.js';
 import { withFileLocks } from './file-lock.js';
 import type { OpenedPath } from './opened-path.js';
 import type { ProjectFiles } from './project-files.js';
@@ -54,6 +54,7 @@ export async function deleteEntry(
       announce(files, place, 'deleted');
       return 1;
     } catch (error) {
+      if (wasReplaced(error)) throw replacedMeanwhile(asked.shown, 'deleted');
       throw fileFailure(error, 'delete', asked.shown);
     }
   });

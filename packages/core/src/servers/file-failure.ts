@@ -22,6 +22,7 @@ const REASONS: Readonly<Record<string, string>> = {
   EEXIST: 'something of that name came into being meanwhile; look at it first',
   ENOTDIR: 'a part of the path is not a directory',
   EISDIR: 'it is a directory',
+  ENXIO: 'it is a FIFO, a socket or a device; only regular files are read and written',
 };
 
 /**
@@ -38,6 +39,23 @@ export function fileFailure(error: unknown, action: string, shown: string): Tool
     cause: error,
     ...(errno && { details: { errno } }),
   });
+}
+
+/** True for what the system says of an entry that was a directory, or was none, when it was listed. */
+export function wasReplaced(error: unknown): boolean {
+  return ['ENOTDIR', 'EISDIR', 'ELOOP'].includes(errnoOf(error) ?? '');
+}
+
+/**
+ * The refusal of an entry that is not what was looked at.
+ *
+ * @param doing what was being done with it: `moved`
+ */
+export function replacedMeanwhile(shown: string, doing: 'moved' | 'copied' | 'deleted'): ToolError {
+  return new ToolError(
+    'FILE_CHANGED',
+    `${quote(shown)}, or something in it, was replaced by somebody else while it was being ${doing}; what is there now is left. Look at it again.`,
+  );
 }
 
 /** The errno of a system error, such as `'ENOENT'`. */

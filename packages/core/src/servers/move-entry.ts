@@ -5,7 +5,7 @@ import { ToolError } from '../errors.js';
 import { Copying, intoItself } from './copy-entry.js';
 import { entryPath, openSubdirectory, walkTree } from './directory-entries.js';
 import { openEntryPlace, placeTaken, renameToNew, type EntryPlace } from './entry-place.js';
-import { errnoOf, fileFailure } from './file-failure.js';
+import { errnoOf, fileFailure, replacedMeanwhile, wasReplaced } from './file-failure.js';
 import { withFileLocks } from './file-lock.js';
 import { leadsOutside } from './link-target.js';
 import { lstatIfThere } from './path-lookup.js';
@@ -56,7 +56,7 @@ export async function moveEntry(
       options.signal?.throwIfAborted();
       await origin.directory.assertStillInside();
       await target.directory.assertStillInside();
-      if (!(await origin.isUnchanged())) throw replaced(from);
+      if (!(await origin.isUnchanged())) throw replacedMeanwhile(from.shown, 'moved');
       if (respelled) await rename(origin.address, target.address);
       else await put(files, from, origin, target, options);
     });
@@ -64,7 +64,7 @@ export async function moveEntry(
     return { overwritten };
   } catch (error) {
     await target.undoDirectories();
-    if (errnoOf(error) === 'ESTALE') throw replaced(from);
+    if (errnoOf(error) === 'ESTALE' || wasReplaced(error)) throw replacedMeanwhile(from.shown, 'moved');
     if (['EEXIST', 'ENOTEMPTY'].includes(errnoOf(error) ?? '')) throw placeTaken(to.shown, false);
     throw fileFailure(error, 'move', from.shown);
   }
@@ -160,16 +160,9 @@ async function putElsewhere(
   }
   const copying = new Copying(files, asked, { signal: options.signal });
   const stats = await copying.one(origin.directory, origin, target.directory, target.name, options.overwrite);
-  if (!(await origin.isUnchanged())) throw replaced(asked);
+  if (!(await origin.isUnchanged())) throw replacedMeanwhile(asked.shown, 'moved');
   await unlink(origin.address);
   if (stats) files.tracker.moved(origin.stats, { path: target.path.absolute, dev: stats.dev, ino: stats.ino });
-}
-
-function replaced(asked: ScopePath): ToolError {
-  return new ToolError(
-    'FILE_CHANGED',
-    `${quote(asked.shown)} was replaced by somebody else while it was being moved; what is there now is left. Look at it again.`,
-  );
 }
 
 function announce(files: ProjectFiles, origin: EntryPlace, target: EntryPlace): void {

@@ -24,6 +24,12 @@ const {
   O_RDONLY: number;
 };
 
+/**
+ * Without descriptors a path is looked at so often after it was opened. Each look halves the chance of one who swaps it
+ * all the time; none takes it away.
+ */
+const LOOKS = 3;
+
 /** How a path is opened. */
 export interface OpenPathOptions {
   /** False: a link in the last place is an error. Links before it are always followed. Default: true. */
@@ -81,10 +87,7 @@ export class OpenedPath implements AsyncDisposable {
       if (!this.#scope.find(await readlink(descriptorPath(this.#handle)))) throw swapped(this.path.shown);
       return;
     }
-    const stats = await lstat(this.path.absolute, { bigint: true });
-    const real = await realpath(this.path.absolute);
-    if (real !== this.path.absolute || stats.dev !== this.stats.dev || stats.ino !== this.stats.ino)
-      throw swapped(this.path.shown);
+    if (!(await isStillAt(this.path.absolute, this.path.absolute, this.stats))) throw swapped(this.path.shown);
   }
 
   async close(): Promise<void> {
@@ -152,14 +155,22 @@ async function openByInode(
   const handle = stats.isFile() ? await open(path.absolute, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY) : undefined;
   try {
     const opened = (await handle?.stat({ bigint: true })) ?? stats;
-    const again = await lstat(path.absolute, { bigint: true });
-    const same = opened.dev === again.dev && opened.ino === again.ino && (await realpath(address)) === path.absolute;
-    if (!same) throw swapped(asked.shown);
+    const same = opened.dev === stats.dev && opened.ino === stats.ino;
+    if (!same || !(await isStillAt(address, path.absolute, opened))) throw swapped(asked.shown);
     return new OpenedPath(scope, path, opened, handle);
   } catch (error) {
     await handle?.close();
     throw error;
   }
+}
+
+/** Whether `address` leads to `absolute`, and that is what `stats` are of, each time of several. */
+async function isStillAt(address: string, absolute: string, { dev, ino }: BigIntStats): Promise<boolean> {
+  for (let look = 0; look < LOOKS; look++) {
+    const now = await lstat(absolute, { bigint: true });
+    if (now.dev !== dev || now.ino !== ino || (await realpath(address)) !== absolute) return false;
+  }
+  return true;
 }
 
 /** https://man7.org/linux/man-pages/man5/proc_pid_fd.5.html */

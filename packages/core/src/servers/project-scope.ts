@@ -101,7 +101,7 @@ export class ProjectScope {
     for (const name of absolute.split(sep)) {
       if (Buffer.byteLength(name) > MAX_NAME_BYTES) {
         throw wrong(
-          `A name in the path is longer than ${MAX_NAME_BYTES} bytes: "${name.slice(0, 40)}...". Use a shorter one.`,
+          `A name in the path is longer than ${MAX_NAME_BYTES} bytes: ${quote(`${name.slice(0, 40)}...`)}. Use a shorter one.`,
         );
       }
     }

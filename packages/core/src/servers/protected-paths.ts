@@ -6,7 +6,7 @@
  * `.git` is also the file that worktrees and submodules have.
  */
 const PROTECTED_NAMES: readonly string[] = [
-  ...['.git', '.gitmodules', '.mcp.json', '.vscode', '.idea', '.claude', '.envrc'],
+  ...['.git', '.gitmodules', '.mcp.json', '.vscode', '.idea', '.claude', '.codex', '.envrc'],
   ...['.bashrc', '.bash_profile', '.bash_login', '.bash_logout', '.bash_aliases', '.profile'],
   ...[
     '.zshrc',

@@ -92,21 +92,6 @@ export function encodeText(text: string, encoding: TextEncoding): Buffer | undef
   }
 }
 
-/** The refusal of a file that is not text, with what it is. */
-export function binaryFile(shown: string, size: number, sample: Buffer): ToolError {
-  const hex = sample
-    .subarray(0, 32)
-    .toString('hex')
-    .replace(/(..)(?=.)/g, '$1 ');
-  return new ToolError(
-    'BINARY_FILE',
-    `"${shown}" is not text: ${size} bytes that begin ${hex}. Use a program that knows its format.`,
-    {
-      details: { size },
-    },
-  );
-}
-
 /** From how many lines end in each way to what the file is said to be. */
 export function lineEndsOf(lf: number, crlf: number): LineEnds {
   if (lf === 0) return crlf === 0 ? 'none' : 'crlf';

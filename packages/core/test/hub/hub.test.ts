@@ -676,7 +676,7 @@ describe('ToolHub output limit', () => {
       providers: [foreign('a', { callTool: async () => succeed(result) })],
       limits: { maxTextBytes },
     });
-    return hub.callTool('a.run', { n: 1 });
+    return await hub.callTool('a.run', { n: 1 });
   };
 
   it('keeps head and tail of a text, cut between characters, and says what is missing', async () => {

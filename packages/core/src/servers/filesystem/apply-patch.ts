@@ -7,10 +7,11 @@ import type { TogetherFile } from '../project-files.js';
 import { escapeControls, quote } from '../project-scope.js';
 import { claimPath, type FilesystemContext } from './context.js';
 import { limitText } from '../output-budget.js';
+import { binaryFileOf } from './media-type.js';
 import { parsePatch, type PatchHunk, type PatchOperation } from './patch-format.js';
 import { applyHunks } from './patch-text.js';
 import { assertNoPlaceholder } from './placeholders.js';
-import { asUtf8, binaryFile, encodeText, encodingOf, SAMPLE_BYTES } from '../text-encoding.js';
+import { asUtf8, encodeText, encodingOf, SAMPLE_BYTES } from '../text-encoding.js';
 import { diffStat, unifiedDiff, type DiffStat } from '../unified-diff.js';
 
 const input = {
@@ -172,7 +173,7 @@ function assertFree({ path, current, after }: TogetherFile, next: string): void 
 
 async function patched(path: string, bytes: Buffer, hunks: readonly PatchHunk[], signal: AbortSignal): Promise<Buffer> {
   const detected = encodingOf(bytes);
-  if (!detected) throw binaryFile(path, bytes.length, bytes.subarray(0, SAMPLE_BYTES));
+  if (!detected) throw binaryFileOf(path, bytes.length, bytes.subarray(0, SAMPLE_BYTES), 'edit');
   return await applyHunks({ path, bytes, ...detected }, hunks, signal);
 }
 

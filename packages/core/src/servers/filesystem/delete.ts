@@ -41,7 +41,8 @@ export function deleteTool({ files }: FilesystemContext): Tool {
       const removed = await deleteEntry(files, path, {
         recursive,
         signal: ctx.signal,
-        onProgress: (count) => ctx.progress({ progress: count, message: `Deleted ${count} entries of ${shown}` }),
+        onProgress: (count) =>
+          ctx.progress({ progress: count, message: `Deleted ${count} entries of ${escapeControls(shown)}` }),
       });
       const count = removed === 1 ? '' : ` (${removed} entries)`;
       return {

@@ -4,10 +4,12 @@ import { defineTool, type Tool } from '../../tool.js';
 import { ToolError } from '../../errors.js';
 import { claimPath, type FilesystemContext } from './context.js';
 import { MATCH_STRATEGIES } from './match-ladder.js';
+import { binaryFileOf } from './media-type.js';
 import { limitText } from '../output-budget.js';
-import { binaryFile, decodeText, encodingOf, SAMPLE_BYTES } from '../text-encoding.js';
+import { decodeText, encodingOf, SAMPLE_BYTES } from '../text-encoding.js';
 import { applyEdits, insertAfterLine, type EditableText, type EditOutcome, type TextEdit } from './text-edit.js';
 import { unifiedDiff } from '../unified-diff.js';
+import { escapeControls, quote } from '../project-scope.js';
 
 const edit = {
   old_string: {
@@ -94,9 +96,9 @@ export function editFileTool({ files, requireRead, limits }: FilesystemContext):
         { sessionId: ctx.sessionId, requireRead, ifMatch: args.if_match, mustExist: true, signal: ctx.signal },
         async (current) => {
           if (!current?.bytes)
-            throw new ToolError('TOO_LARGE', `"${shown}" is larger than 64 MiB; edit it with a program.`);
+            throw new ToolError('TOO_LARGE', `${quote(shown)} is larger than 64 MiB; edit it with a program.`);
           const detected = encodingOf(current.bytes);
-          if (!detected) throw binaryFile(shown, current.size, current.bytes.subarray(0, SAMPLE_BYTES));
+          if (!detected) throw binaryFileOf(shown, current.size, current.bytes.subarray(0, SAMPLE_BYTES), 'edit');
           before = { path: shown, bytes: current.bytes, ...detected };
           after = await change(before, ctx.signal);
           return args.dry_run ? undefined : after.bytes;
@@ -108,7 +110,7 @@ export function editFileTool({ files, requireRead, limits }: FilesystemContext):
         encoding === 'utf-8' ? bytes : Buffer.from(decodeText(bytes, encoding));
       const diff = await unifiedDiff(shown, asUtf8(before.bytes), asUtf8(after.bytes));
       const count = after.applied.reduce((sum, each) => sum + each.count, 0);
-      const head = `${args.dry_run ? 'Would change' : 'Changed'} ${shown} in ${count} ${count === 1 ? 'place' : 'places'}.`;
+      const head = `${args.dry_run ? 'Would change' : 'Changed'} ${escapeControls(shown)} in ${count} ${count === 1 ? 'place' : 'places'}.`;
       const shownDiff = limitText(diff, limits, (lines) => `[${lines} more lines of the diff]`);
       return {
         content: [{ type: 'text', text: `${head}\n${shownDiff}` }],

@@ -4,7 +4,7 @@ import { isUtf8 } from 'node:buffer';
 import { defineTool, type Tool } from '../../tool.js';
 import { ToolError } from '../../errors.js';
 import { showName } from '../directory-entries.js';
-import { escapeControls } from '../project-scope.js';
+import { escapeControls, quote } from '../project-scope.js';
 import { claimPath, type FilesystemContext } from './context.js';
 import { compileGlob } from './glob-pattern.js';
 import { IgnoreRules } from './ignore-rules.js';
@@ -71,7 +71,7 @@ export function globTool({ files, limits }: FilesystemContext): Tool {
       });
       await using place = await openSearchPlace(files, path);
       if (place.file !== undefined)
-        throw new ToolError('INVALID_ARGUMENT', `"${path}" is a file; give the directory to look in.`);
+        throw new ToolError('INVALID_ARGUMENT', `${quote(path)} is a file; give the directory to look in.`);
       const command = await findRipgrep(files.scope);
       const atRoot = place.directory.path.absolute === place.directory.path.root.path;
       const rules = include_ignored || atRoot ? undefined : await IgnoreRules.below(files.scope, place.directory.path);

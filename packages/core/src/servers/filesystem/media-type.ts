@@ -38,8 +38,12 @@ export function otherTypeOf(bytes: Buffer): string {
   return start.includes('\0') ? 'of a format that is not known' : 'no picture or sound; if it is text, use read_file';
 }
 
-/** The refusal of a file that is not text, with what it is, and the tool or the argument that shows it. */
-export function binaryFileOf(shown: string, size: number, start: Buffer): ToolError {
+/**
+ * The refusal of a file that is not text, with what it is, and what shows or changes it.
+ *
+ * @param wanted what was to be done with it
+ */
+export function binaryFileOf(shown: string, size: number, start: Buffer, wanted: 'read' | 'edit' = 'read'): ToolError {
   const media = mediaTypeOf(start);
   const utf16 = utf16Of(start);
   const hex = start.toString('hex', 0, 32).replace(/(..)(?=.)/g, '$1 ');
@@ -50,7 +54,8 @@ export function binaryFileOf(shown: string, size: number, start: Buffer): ToolEr
       : [otherTypeOf(start), 'Use a program that knows its format; if it is text all the same, name its encoding'];
   return new ToolError(
     'BINARY_FILE',
-    `${quote(shown)} is not text but ${what}: ${size} bytes that begin ${hex}. ${next}.`,
+    `${quote(shown)} is not text but ${what}: ${size} bytes that begin ${hex}. ` +
+      (wanted === 'edit' ? 'Only text is edited here; change it with a program that knows its format.' : `${next}.`),
     { details: { size, ...(media && { mime_type: media.mimeType }) } },
   );
 }

@@ -5,7 +5,7 @@ import type { ToolContext } from '../../tool.js';
 import { fileFailure } from '../file-failure.js';
 import { cutText, LineBudget, type OutputLimits } from '../output-budget.js';
 import type { ProjectFiles } from '../project-files.js';
-import { quote, type ScopePath } from '../project-scope.js';
+import { escapeControls, quote, type ScopePath } from '../project-scope.js';
 import { readAt } from './byte-range.js';
 import { readPage, type FilePage, type PageLine } from './file-pages.js';
 import type { LinePlaces } from './line-places.js';
@@ -98,7 +98,7 @@ export async function readPageOf(
         ctx.signal.throwIfAborted();
         if (bytes - reportedAt < PROGRESS_BYTES) return;
         reportedAt = bytes;
-        ctx.progress({ progress: bytes, total: size, message: `Reading ${path.shown}` });
+        ctx.progress({ progress: bytes, total: size, message: `Reading ${escapeControls(path.shown)}` });
       },
     });
     if (!page) throw binaryFileOf(path.shown, size, await readAt(handle, Buffer.alloc(1024), 0));

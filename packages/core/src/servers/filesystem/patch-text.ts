@@ -10,6 +10,7 @@ import { assertNoPlaceholder } from './placeholders.js';
 import type { PatchHunk } from './patch-format.js';
 import { decodeText, encodeText } from '../text-encoding.js';
 import { lineEndings, majorityLineEnd, prevailingLineEnd, type EditableText } from './text-edit.js';
+import { quote } from '../project-scope.js';
 
 /** A file is taken apart into its lines, each of which takes some hundred bytes of memory. */
 const MAX_LINES = 1_000_000;
@@ -44,7 +45,7 @@ export async function applyHunks(
   if (bytes.length > MAX_LOOSE_BYTES || ends.length > MAX_LINES)
     throw new ToolError(
       'TOO_LARGE',
-      `"${file.path}" is larger than 16 MiB or has more than ${MAX_LINES} lines; nothing was changed. Use edit_file.`,
+      `${quote(file.path)} is larger than 16 MiB or has more than ${MAX_LINES} lines; nothing was changed. Use edit_file.`,
     );
   const mark = file.bom ? (encoding === 'utf-8' ? 3 : 2) : 0;
   const unended = (ends.at(-1) ?? mark) < bytes.length;
@@ -64,7 +65,7 @@ export async function applyHunks(
     const label = `hunk ${number + 1} (line ${hunk.at} of the patch)`;
     const old = hunk.lines.filter(({ kind }) => kind !== '+').map(({ text }) => text);
     const added = hunk.lines.filter(({ kind }) => kind === '+').map(({ text }) => text);
-    assertNoPlaceholder(added.join('\n'), old.join('\n'), `"${file.path}", ${label}: `, 'the patch');
+    assertNoPlaceholder(added.join('\n'), old.join('\n'), `${quote(file.path)}, ${label}: `, 'the patch');
     await nextTurn(undefined, { signal });
     const { first, shift } = await placeOf({ file, lines, hunk, from: at, label, signal }, old);
     const span = bytes.subarray(starts[first], starts[first + old.length]);
@@ -79,7 +80,7 @@ export async function applyHunks(
         if (shifted === undefined)
           throw new ToolError(
             'NO_MATCH',
-            `"${file.path}", ${label}: the file has less indentation than the hunk, and an added line cannot be moved as far to the left. Give the hunk with the file's indentation.`,
+            `${quote(file.path)}, ${label}: the file has less indentation than the hunk, and an added line cannot be moved as far to the left. Give the hunk with the file's indentation.`,
           );
         result.push({ added: shifted, lineEnd });
       }
@@ -113,7 +114,7 @@ function encode({ path, encoding }: EditableText, text: string, raw?: Buffer): B
   if (bytes) return bytes;
   throw new ToolError(
     'INVALID_ARGUMENT',
-    `The patch of "${path}" has a character that the file's encoding (${encoding}) does not have. Use others, or write the whole file anew.`,
+    `The patch of ${quote(path)} has a character that the file's encoding (${encoding}) does not have. Use others, or write the whole file anew.`,
   );
 }
 
@@ -157,7 +158,7 @@ async function placeOf(search: Search, old: readonly string[]): Promise<Place> {
 async function noMatch({ file, label, signal }: Search, wanted: string, what: string): Promise<ToolError> {
   const { path, bytes, encoding } = file;
   const nearest = await nearestRegions(bytes, encoding, wanted, signal);
-  return new ToolError('NO_MATCH', `"${path}", ${label}: ${what} ${describeNearest(nearest)}`, {
+  return new ToolError('NO_MATCH', `${quote(path)}, ${label}: ${what} ${describeNearest(nearest)}`, {
     details: { path, nearest: nearest.regions.map(({ line, endLine }) => ({ line, end_line: endLine })) },
   });
 }
@@ -168,7 +169,7 @@ function insertionPlace({ file, lines, hunk, label }: Search, regions: readonly 
   if (hunk.headers.length > 0 && region && regions.length === 1) return { first: region.start + 1 };
   throw new ToolError(
     'INVALID_ARGUMENT',
-    `"${file.path}", ${label}: it has no line of the file. Add a line above or below, or "*** End of File" to append.`,
+    `${quote(file.path)}, ${label}: it has no line of the file. Add a line above or below, or "*** End of File" to append.`,
   );
 }
 
@@ -227,7 +228,7 @@ function ambiguous(file: EditableText, places: readonly Place[], strategy: Match
   const named = places.slice(0, 10).map(({ first }) => first + 1);
   return new ToolError(
     'MULTIPLE_MATCHES',
-    `"${file.path}", ${label}: its lines are in ${places.length} places (${strategy}; lines ${named.join(', ')}${places.length > 10 ? ', ...' : ''}). ` +
+    `${quote(file.path)}, ${label}: its lines are in ${places.length} places (${strategy}; lines ${named.join(', ')}${places.length > 10 ? ', ...' : ''}). ` +
       'Add context lines, or an @@ line that names what is above.',
     { details: { path: file.path, count: places.length, lines: named, strategy } },
   );

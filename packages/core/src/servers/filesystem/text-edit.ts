@@ -15,6 +15,7 @@ import {
 import { describeNearest, nearestRegions } from './nearest-regions.js';
 import { assertNoPlaceholder } from './placeholders.js';
 import { MAX_WHOLE_FILE_BYTES } from '../file-content.js';
+import { quote } from '../project-scope.js';
 import { encodeText, type TextEncoding } from '../text-encoding.js';
 
 /** One replacement, as the tool takes it. */
@@ -98,7 +99,7 @@ export function insertAfterLine(text: EditableText, line: number, newText: strin
   if (line > lines) {
     throw new ToolError(
       'INVALID_ARGUMENT',
-      `insert_line ${line} is past the end: "${text.path}" has ${lines} ${lines === 1 ? 'line' : 'lines'}.`,
+      `insert_line ${line} is past the end: ${quote(text.path)} has ${lines} ${lines === 1 ? 'line' : 'lines'}.`,
       {
         details: { total_lines: lines },
       },
@@ -141,7 +142,7 @@ async function applyEdit(
   if (many && spans.length > MAX_OCCURRENCES)
     throw new ToolError(
       'TOO_LARGE',
-      `${label}old_string is more than ${MAX_OCCURRENCES} times in "${text.path}"; nothing was changed. Replace so many with a program.`,
+      `${label}old_string is more than ${MAX_OCCURRENCES} times in ${quote(text.path)}; nothing was changed. Replace so many with a program.`,
     );
   if (expected !== undefined ? spans.length !== expected : spans.length > 1 && !many) {
     throw wrongCount(text, match, expected, label);
@@ -190,7 +191,7 @@ function joined({ path }: EditableText, pieces: readonly Buffer[], label: string
   if (size <= MAX_WHOLE_FILE_BYTES) return Buffer.concat(pieces, size);
   throw new ToolError(
     'TOO_LARGE',
-    `${label}"${path}" would have ${size} bytes, and files are edited up to 64 MiB; nothing was changed. Use a program.`,
+    `${label}${quote(path)} would have ${size} bytes, and files are edited up to 64 MiB; nothing was changed. Use a program.`,
     { details: { size } },
   );
 }
@@ -243,7 +244,7 @@ function noChange(label: string, why: string): ToolError {
 function cannotShift(path: string, line: number, label: string): ToolError {
   return new ToolError(
     'NO_MATCH',
-    `${label}old_string is in "${path}" at line ${line} with less indentation, and new_string has lines that cannot be moved ` +
+    `${label}old_string is in ${quote(path)} at line ${line} with less indentation, and new_string has lines that cannot be moved ` +
       'as far to the left; nothing was changed. Give both with the indentation that the file has.',
     { details: { nearest: [{ line, end_line: line }] } },
   );
@@ -264,7 +265,7 @@ async function noMatch(
   const nearest = await nearestRegions(bytes, encoding, oldText, signal);
   return new ToolError(
     'NO_MATCH',
-    `${label}old_string is not in "${path}"; nothing was changed.${how} ${describeNearest(nearest)}`,
+    `${label}old_string is not in ${quote(path)}; nothing was changed.${how} ${describeNearest(nearest)}`,
     { details: { nearest: nearest.regions.map(({ line, endLine }) => ({ line, end_line: endLine })) } },
   );
 }
@@ -292,7 +293,7 @@ function wrongCount(
   const details = { count: spans.length, lines, strategy };
   const more = spans.length > MAX_OCCURRENCES ? 'at least ' : '';
   const times = `${more}${spans.length} ${spans.length === 1 ? 'time' : 'times'}`;
-  const found = `old_string is ${times} in "${path}"${READINGS[strategy]} (lines ${named})`;
+  const found = `old_string is ${times} in ${quote(path)}${READINGS[strategy]} (lines ${named})`;
   const all = strategy === 'exact' || strategy === 'eol' ? 'set replace_all' : 'give it exactly with replace_all';
   const next =
     expected !== undefined

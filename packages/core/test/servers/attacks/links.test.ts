@@ -1,0 +1,143 @@
+import { link, lstat, readdir, readlink } from 'node:fs/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { InProcessToolProvider } from '../../../src/in-process-provider.js';
+import { ToolHub } from '../../../src/hub/hub.js';
+import { createFilesystemServer } from '../../../src/servers/filesystem/index.js';
+import { openTools, type Tools } from '../filesystem/tools.js';
+import { attack, named, SLOTS } from './every-tool.js';
+
+/** The way of a link, and what makes it dangerous. */
+const LINKS = {
+  'to-file': { link: '../outside/secret.txt' },
+  'to-directory': { link: '../outside' },
+  'to-link': { link: 'to-file' },
+  'to-link-to-directory': { link: 'to-directory' },
+  absolute: { link: '/etc/passwd' },
+  'to-process': { link: '/proc/self/root' },
+  'to-cwd': { link: '/proc/self/cwd' },
+  'to-descriptors': { link: '/proc/self/fd' },
+  dangling: { link: '../outside/new.txt' },
+  'dangling-directory': { link: '../outside/new' },
+  loop: { link: 'pool' },
+  pool: { link: 'loop' },
+  self: { link: 'self' },
+  'up-again': { link: 'sub/../../outside' },
+};
+
+describe.each(SLOTS)('$name', (slot) => {
+  const open = (): Promise<Tools> => openTools({ 'sub/a.txt': 'inside\n', ...LINKS }, { requireRead: false });
+  const LAST = ['to-file', 'to-directory', 'to-link', 'absolute', 'to-process', 'dangling', 'dangling-directory'];
+
+  it('P3 answers OUTSIDE_PROJECT when the way leads out through a link', async () => {
+    await using tools = await open();
+    for (const path of [
+      ...['to-directory/secret.txt', 'to-link-to-directory/secret.txt', 'up-again/secret.txt', 'to-process/etc/passwd'],
+      ...['to-cwd/package.json', 'to-descriptors/0', 'dangling-directory/x.txt', 'to-directory/new/deep/x.txt'],
+    ])
+      expect(await attack(tools, slot, path), path).toBe('OUTSIDE_PROJECT');
+  });
+
+  it('P3 answers INVALID_ARGUMENT at once when links on the way lead in a circle', async () => {
+    await using tools = await open();
+    for (const path of ['loop/x', 'self/x']) expect(await attack(tools, slot, path), path).toBe('INVALID_ARGUMENT');
+  });
+
+  it.skipIf(slot.takesLinks)(
+    'P3 refuses, and makes nothing, when the path is a link that leads out or nowhere',
+    async () => {
+      await using tools = await open();
+      for (const path of LAST) {
+        expect(await attack(tools, slot, path), path).toBe('OUTSIDE_PROJECT');
+        expect(await readlink(tools.path(path))).toBe(LINKS[path as keyof typeof LINKS].link);
+      }
+      for (const path of ['loop', 'self']) expect(await attack(tools, slot, path), path).toBe('INVALID_ARGUMENT');
+    },
+  );
+
+  it.skipIf(!slot.takesLinks)(
+    'P3 takes a link in the last place for itself, and nothing of what it leads to',
+    async () => {
+      for (const path of [...LAST, 'loop', 'self']) {
+        await using tools = await open();
+        const expected = {
+          'stat of a link': undefined,
+          'move, source': undefined,
+          'move, destination': 'INVALID_ARGUMENT',
+          'copy, source': path === 'loop' || path === 'self' ? undefined : 'OUTSIDE_PROJECT',
+          'copy, destination': 'INVALID_ARGUMENT',
+          delete: undefined,
+        }[slot.name];
+        expect(await attack(tools, slot, path), path).toBe(expected);
+      }
+    },
+  );
+});
+
+describe('overwriting a link', () => {
+  it.each(['move', 'copy'])('P3 %s replaces the link itself when overwrite is set', async (tool) => {
+    await using tools = await openTools({ 'a.txt': 'inside\n', ...LINKS });
+    for (const destination of ['to-file', 'dangling', 'loop']) {
+      await tools.write('a.txt', 'inside\n');
+      expect((await tools.call(tool, { source: 'a.txt', destination, overwrite: true })).code).toBeUndefined();
+      expect((await lstat(tools.path(destination))).isFile()).toBe(true);
+    }
+    expect(await readdir(tools.world.resolve('outside'))).toEqual(['secret.txt']);
+    expect(await tools.world.read('outside/secret.txt')).toBe('secret needle\n');
+  });
+});
+
+describe('a policy that denies secrets*', () => {
+  let tools: Tools;
+  let hub: ToolHub;
+  beforeAll(async () => {
+    tools = await openTools({
+      'secrets/k': 'key needle\n',
+      'ok.txt': { link: 'secrets/k' },
+      ok: { link: 'secrets' },
+      'ok-twice': { link: 'ok' },
+    });
+    const server = createFilesystemServer({ projectDir: tools.projectDir, fsync: false, requireRead: false });
+    hub = new ToolHub({
+      providers: [new InProcessToolProvider({ servers: [server] })],
+      policy: { default: 'allow', rules: [{ tool: '*', pattern: 'secrets*', action: 'deny' }] },
+    });
+  });
+  afterAll(async () => {
+    await hub.disconnect();
+    await tools[Symbol.asyncDispose]();
+  });
+
+  it.each(SLOTS)('P5 holds for $name when a link leads there', async (slot) => {
+    const paths = ['secrets/k', 'ok/k', 'ok-twice/k', './sub/../secrets//k', tools.path('ok/k')];
+    if (!slot.takesLinks) paths.push('ok.txt');
+    for (const path of paths) {
+      const result = await hub.callTool(`filesystem.${slot.tool}`, slot.args(path));
+      expect(result.error?.code, path).toBe('PERMISSION_DENIED');
+      expect(JSON.stringify(result)).not.toContain('key needle');
+    }
+    expect((await tools.read('secrets/k')).toString()).toBe('key needle\n');
+  });
+});
+
+describe('hard links', () => {
+  it('P5 a second name of a file outside is that file, which no path can tell; SECURITY.md says so', async () => {
+    await using tools = await openTools();
+    await link(tools.world.resolve('outside/secret.txt'), tools.path('second-name'));
+    const { text } = await tools.call('read_file', { path: 'second-name' });
+    expect(text).toContain('secret needle');
+    expect((await tools.call('stat', { path: 'second-name' })).data).toMatchObject({ nlink: 2 });
+    // The name goes, and not the file; a copy is a file of its own.
+    expect((await tools.call('copy', { source: 'second-name', destination: 'own' })).code).toBeUndefined();
+    expect((await lstat(tools.path('own'))).nlink).toBe(1);
+    expect(await attack(tools, named('stat'), 'missing')).toBe('NOT_FOUND');
+    expect((await tools.call('delete', { path: 'second-name' })).code).toBeUndefined();
+    expect(await tools.world.read('outside/secret.txt')).toBe('secret needle\n');
+  });
+
+  it('P5 a name in another normal form is another name: neither is taken for the other', async () => {
+    await using tools = await openTools({ 'caf\u00e9.txt': 'composed\n' });
+    for (const name of ['read_file', 'stat', 'delete', 'move, source', 'copy, source'])
+      expect(await attack(tools, named(name), 'cafe\u0301.txt')).toBe('NOT_FOUND');
+    expect((await tools.read('caf\u00e9.txt')).toString()).toBe('composed\n');
+  });
+});
