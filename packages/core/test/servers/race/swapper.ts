@@ -49,7 +49,7 @@ export interface RaceFigures {
 
 /**
  * Makes `count` attempts, some at once, while `swapper` exchanges the two names. Where the machine is so busy that one
- * side hardly ran, it makes more, up to twenty times as many. A refusal is a ToolError; anything else that is thrown
+ * side hardly ran, it makes more, up to five times as many. A refusal is a ToolError; anything else that is thrown
  * fails the test.
  */
 export async function whileSwapping(
@@ -71,7 +71,7 @@ export async function whileSwapping(
   };
   let next = 0;
   const run = async (): Promise<void> => {
-    while (next < count || (next < 20 * count && !isRealYet())) {
+    while (next < count || (next < 5 * count && !isRealYet())) {
       try {
         await attempt(next++);
         figures.served++;
