@@ -170,12 +170,12 @@ class Listing {
   async add(directory: OpenedPath, at: Level): Promise<void> {
     this.#options.onDirectory();
     const { after, depth } = this.#options;
-    const names = await this.#namesIn(directory, at);
+    const { names, dropped } = await this.#namesIn(directory, at);
     const found = await Promise.all(
       names.map(({ entry }) => lstat(entry.address, { bigint: true }).catch(() => undefined)),
     );
     for (const [index, { entry, key }] of names.entries()) {
-      if (this.truncated && this.#budget.full) return;
+      if (this.truncated) return;
       const stats = found[index];
       if (!stats) continue; // gone since the directory was read
       const path = at.prefix + entry.name;
@@ -192,6 +192,7 @@ class Listing {
       if (stats.isDirectory() && at.level < depth && entry.name !== '.git')
         await this.#addBelow(directory, entry, { prefix: `${path}/`, key: `${key}/`, level: at.level + 1 });
     }
+    this.truncated ||= dropped; // entries have gone: the room was not needed
   }
 
   async #addBelow(parent: OpenedPath, entry: DirectoryEntry, at: Level): Promise<void> {
@@ -213,7 +214,7 @@ class Listing {
     }
   }
 
-  async #namesIn(directory: OpenedPath, at: Level): Promise<KeyedEntry[]> {
+  async #namesIn(directory: OpenedPath, at: Level): Promise<{ names: KeyedEntry[]; dropped: boolean }> {
     const { rules, includeHidden, limit, after } = this.#options;
     // As many as there is room for, one to see that there are more, and one that was given before.
     const room = limit - this.entries.length + 2;
@@ -230,7 +231,8 @@ class Listing {
       if (rules && name !== '.git' && (await rules.isIgnored(at.prefix + name, type === 'dir'))) continue;
       names.add({ entry, key: at.key + key });
     }
-    return names.sorted();
+    const sorted = names.sorted();
+    return { names: sorted, dropped: names.dropped };
   }
 
   async #entry(directory: OpenedPath, name: DirectoryEntry, path: string, stats: BigIntStats): Promise<Entry> {
