@@ -236,7 +236,7 @@ async function globByWalk(question: GlobQuestion): Promise<{ timedOut: boolean }
     const runs = walkFiles(place.directory, {
       ...{ scope, asked, after, signal: AbortSignal.any([signal, timeout.signal]) },
       rules: includeIgnored ? undefined : await IgnoreRules.below(scope, place.directory.path),
-      accept: (path, isDirectory) => excluded.test(path, isDirectory) !== true,
+      accept: (_path, key, isDirectory) => excluded.test(key, isDirectory) !== true,
     });
     for await (const { files } of runs) await take(files);
   } catch (error) {

@@ -141,7 +141,9 @@ function rowsOf(
     const start = from === 0 ? 0 : bytes.lastIndexOf(NEWLINE, from - 1) + 1;
     rows.push({ start, end: endOfLine(bytes, start, to), match: from - start });
   }
-  return rows.length > 0 && submatches.length > 0 ? rows : [{ start: 0, end: bytes.length, match: 0 }];
+  if (rows.length > 0) return rows;
+  // ripgrep does not name an empty match at the very end of a file.
+  return [{ start: 0, end: bytes.length, match: bytes.at(-1) === NEWLINE ? 0 : bytes.length }];
 }
 
 function endOfLine(bytes: Buffer, start: number, to: number): number {

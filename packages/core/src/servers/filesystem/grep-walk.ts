@@ -138,9 +138,9 @@ async function* filesOf(
   const rules = await IgnoreRules.below(scope, place.directory.path);
   const runs = walkFiles(place.directory, {
     ...{ scope, asked, rules, after: after?.key, signal: stop },
-    accept: (path, isDirectory) => {
+    accept: (path, key, isDirectory) => {
       // As ripgrep's --glob: a plain one wants a file, one with "!" leaves out a file or all of a directory.
-      const wanted = globs?.test(path, isDirectory);
+      const wanted = globs?.test(key, isDirectory);
       if (wanted === false || (wanted === undefined && globs?.hasPlain && !isDirectory)) return false;
       return isDirectory || !isOfType || isOfType(path);
     },

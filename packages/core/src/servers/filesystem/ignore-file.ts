@@ -3,6 +3,7 @@
 
 import { ToolError } from '../../errors.js';
 import { compileIgnoreGlob, type PathMatcher } from './glob-pattern.js';
+import { orderKey } from './path-order.js';
 
 interface Rule {
   matches: PathMatcher;
@@ -23,10 +24,14 @@ export class IgnoreFile {
     this.hasPlain = rules.some((rule) => !rule.isNegated);
   }
 
-  /** Lines that are no pattern count for nothing, as for git and ripgrep. Undefined when none is left. */
+  /**
+   * Lines that are no pattern count for nothing, as for git and ripgrep. Undefined when none is left.
+   *
+   * @param text a byte a character, as paths are matched: for git and ripgrep `?` stands for a byte
+   */
   static parse(text: string): IgnoreFile | undefined {
     const rules: Rule[] = [];
-    for (const line of text.replace(/^\ufeff/, '').split('\n')) {
+    for (const line of text.replace(/^\xef\xbb\xbf/, '').split('\n')) {
       try {
         const rule = parseRule(line);
         if (rule) rules.push(rule);
@@ -39,10 +44,10 @@ export class IgnoreFile {
 
   /** @throws {ToolError} INVALID_ARGUMENT for a glob that is no pattern */
   static ofGlobs(globs: readonly string[]): IgnoreFile {
-    return new IgnoreFile(globs.map(parseRule).filter((rule) => rule !== undefined));
+    return new IgnoreFile(globs.map((glob) => parseRule(orderKey(glob))).filter((rule) => rule !== undefined));
   }
 
-  /** Whether it ignores an entry, by the last rule that matches; undefined when none does. `path` is from its directory. */
+  /** Whether it ignores an entry, by the last rule that matches; undefined when none does. `path` is from its directory, as {@link orderKey} has it. */
   test(path: string, isDirectory: boolean): boolean | undefined {
     for (let index = this.#rules.length - 1; index >= 0; index--) {
       const rule = this.#rules[index];
@@ -54,9 +59,9 @@ export class IgnoreFile {
 
 /** https://docs.rs/ignore/latest/ignore/gitignore/struct.GitignoreBuilder.html#method.add_line, https://git-scm.com/docs/gitignore */
 function parseRule(text: string): Rule | undefined {
-  let line = text.replace(/\r$/, '');
+  let line = text;
   if (line.startsWith('#')) return undefined;
-  if (!line.endsWith('\\ ')) line = line.trimEnd();
+  if (!line.endsWith('\\ ')) line = line.replace(/[\t-\r ]+$/, '');
   if (line === '') return undefined;
   const isNegated = line.startsWith('!');
   if (isNegated) line = line.slice(1);

@@ -7,6 +7,7 @@ import { join, relative, sep } from 'node:path';
 import { openPath, type OpenedPath } from '../opened-path.js';
 import type { ProjectScope, ScopePath } from '../project-scope.js';
 import { IgnoreFile } from './ignore-file.js';
+import { orderKey } from './path-order.js';
 
 const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = constants as Partial<typeof constants> & { O_RDONLY: number };
 /** What decides first comes first, of whatever directory it is, as in ripgrep; of one kind the innermost directory's. */
@@ -16,7 +17,7 @@ const MAX_IGNORE_BYTES = 1024 * 1024;
 /** One file's rules, and those of its kind in the directories above. */
 interface Link {
   rules: IgnoreFile;
-  /** How much of a path, relative to the root, is its directory. */
+  /** How much of a path, as {@link orderKey} has it, is its directory. */
   prefixLength: number;
   above: Link | undefined;
 }
@@ -36,7 +37,7 @@ export class IgnoreLevel {
   /**
    * The rules for what is in a directory.
    *
-   * @param path of the directory, relative to the root; empty for the root itself
+   * @param path of the directory, relative to the root, as {@link orderKey} has it; empty for the root itself
    * @param has tells whether an entry of that name is there, so that only what is there is opened
    */
   async in(directory: OpenedPath, path: string, has: (name: string) => boolean = () => true): Promise<IgnoreLevel> {
@@ -51,7 +52,7 @@ export class IgnoreLevel {
     return own ? new IgnoreLevel(own) : this;
   }
 
-  /** True when an entry of the directory is left out. `path` is relative to the root. */
+  /** True when an entry of the directory is left out. `path` is relative to the root, as {@link orderKey} has it. */
   ignores(path: string, isDirectory: boolean): boolean {
     for (let kind = 0; kind < this.#links.length; kind++) {
       for (let link = this.#links[kind]; link; link = link.above) {
@@ -107,13 +108,13 @@ export class IgnoreRules {
   /** The rules in the directory itself, for a walk that knows of each directory above that it is not ignored. */
   start(): Promise<{ level: IgnoreLevel; path: string }> {
     const names = namesOf(relative(this.#directory.root.path, this.#directory.absolute));
-    return this.#level(names).then((level) => ({ level, path: names.join('/') }));
+    return this.#level(names).then((level) => ({ level, path: orderKey(names.join('/')) }));
   }
 
   async #isIgnored(names: readonly string[], isDirectory: boolean): Promise<boolean> {
     if (names.length <= this.#firstDepth) return false;
     if (await this.#isDirectoryIgnored(names.slice(0, -1))) return true;
-    return (await this.#level(names.slice(0, -1))).ignores(names.join('/'), isDirectory);
+    return (await this.#level(names.slice(0, -1))).ignores(orderKey(names.join('/')), isDirectory);
   }
 
   #isDirectoryIgnored(names: readonly string[]): Promise<boolean> {
@@ -136,7 +137,7 @@ export class IgnoreRules {
       await using directory = await openPath(this.#scope, join(this.#directory.root.path, ...names), this.#directory, {
         directory: true,
       });
-      return await above.in(directory, names.join('/'));
+      return await above.in(directory, orderKey(names.join('/')));
     } catch {
       return above; // a directory that cannot be opened has no rules that could be read
     }
@@ -149,7 +150,7 @@ async function readShort(directory: OpenedPath, name: string): Promise<string> {
     await using handle = await open(directory.entry(name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
     const stats = await handle.stat();
     if (!stats.isFile() || stats.size > MAX_IGNORE_BYTES) return '';
-    return await handle.readFile('utf8');
+    return await handle.readFile('latin1');
   } catch {
     return ''; // most directories have no ignore file
   }

@@ -52,7 +52,7 @@ export interface WalkOptions {
   /** Only files after this key. */
   after?: string | undefined;
   /** Leaves out files and whole directories. */
-  accept: (path: string, isDirectory: boolean) => boolean;
+  accept: (path: string, key: string, isDirectory: boolean) => boolean;
   signal: AbortSignal;
   /** Told of each directory's entries. */
   onEntries?: (count: number) => void;
@@ -119,13 +119,16 @@ export async function* walkFiles(directory: OpenedPath, options: WalkOptions): A
     }
     options.onEntries?.(count);
     if (isFirst && rules && path !== '')
-      frame.level = await frame.level.in(held.directory, (rootPrefix + path).slice(0, -1), (name) => special.has(name));
+      frame.level = await frame.level.in(held.directory, (rootPrefix + prefix).slice(0, -1), (name) =>
+        special.has(name),
+      );
     const sorted = names.sorted();
     frame.rest = names.dropped ? sorted.at(-1)?.key : undefined;
     frame.next = 0;
     frame.entries = sorted.filter(
-      ({ entry: { name, type } }) =>
-        !frame.level.ignores(rootPrefix + path + name, type === 'dir') && options.accept(path + name, type === 'dir'),
+      ({ key, entry: { name, type } }) =>
+        !frame.level.ignores(rootPrefix + prefix + key, type === 'dir') &&
+        options.accept(path + name, prefix + key, type === 'dir'),
     );
   };
   const held = new HeldDirectory(directory).retain(); // its opener closes it

@@ -173,22 +173,25 @@ export function readClass(reader: PatternReader, onLiteral: (code: number) => vo
   for (let isFirst = true; ; isFirst = false) {
     if (reader.next === undefined) throw reader.wrong('unclosed character class');
     if (!isFirst && reader.take(']')) break;
+    const posix = reader.next === '[' ? readPosix(reader) : undefined;
     const found = ['&&', '--', '~~'].find((each) => !(isFirst && each === '--') && reader.take(each));
-    if (found !== undefined) {
+    if (posix !== undefined) items.push(posix);
+    else if (found !== undefined) {
       left = close();
       operator = found;
-    } else if (reader.take('[:')) items.push(readPosix(reader));
-    else if (reader.take('[')) items.push(readClass(reader, onLiteral, depth + 1));
+    } else if (reader.take('[')) items.push(readClass(reader, onLiteral, depth + 1));
     else items.push(readItem(reader, onLiteral));
   }
   const set = close();
   return isNegated ? `[^${set}]` : set;
 }
 
-function readPosix(reader: PatternReader): ClassSet {
-  const text = reader.until(':', 'an ASCII class');
+/** An ASCII class whose `[:` comes next; undefined, with nothing taken, when it is no name of one. */
+function readPosix(reader: PatternReader): ClassSet | undefined {
+  const [, text = ''] = /^\[:(\^?[a-z]+):\]/.exec(reader.characters.slice(reader.at, reader.at + 20).join('')) ?? [];
   const set = POSIX_SETS[text.replace(/^\^/, '')];
-  if (set === undefined || !reader.take(']')) throw reader.wrong(`there is no ASCII class ${JSON.stringify(text)}`);
+  if (set === undefined) return undefined;
+  reader.at += text.length + 4;
   return text.startsWith('^') ? `[^${set}]` : set;
 }
 

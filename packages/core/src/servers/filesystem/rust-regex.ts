@@ -23,6 +23,8 @@ export interface TranslatedRegex {
 
 /** Half a surrogate pair stands for a byte that is not UTF-8; as in Rust no class has it. */
 const NO_BYTES = '\\u{d800}-\\u{dfff}';
+/** What half a boundary must not be beside: a byte that is not UTF-8 is no edge of a word, as in Rust. */
+const NO_EDGE = `[${WORD_SET}${NO_BYTES}]`;
 const LOOK = { '=': 'look-ahead', '!': 'look-ahead', '<=': 'look-behind', '<!': 'look-behind' };
 /** Deeper nesting would overflow a stack, here or in V8. */
 const MAX_NESTING = 200;
@@ -37,7 +39,7 @@ export function translateRegex(pattern: string, options: RegexOptions): Translat
   const sources = [true, false].map((ascii) => {
     const text = body.map((part) => (typeof part === 'string' ? part : ascii ? part.ascii : part.unicode)).join('');
     if (!options.word) return text;
-    return ascii ? `(?<!\\w)(?:${text})(?!\\w)` : `(?<!${WORD_SET})(?:${text})(?!${WORD_SET})`;
+    return ascii ? `(?<!\\w)(?:${text})(?!\\w)` : `(?<!${NO_EDGE})(?:${text})(?!${NO_EDGE})`;
   });
   const [ascii = '', unicode = ''] = sources;
   const flags = insensitive ? 'vgi' : 'vg';
@@ -210,10 +212,9 @@ class Translation {
       case 'B': {
         const [before, after] = [`(?<=${WORD_SET})`, `(?=${WORD_SET})`];
         const [notBefore, notAfter] = [`(?<!${WORD_SET})`, `(?!${WORD_SET})`];
+        const noEdge = `(?<!${NO_EDGE})(?!${NO_EDGE})`;
         const unicode =
-          look === 'b'
-            ? `(?:${before}${notAfter}|${notBefore}${after})`
-            : `(?:${before}${after}|${notBefore}${notAfter})`;
+          look === 'b' ? `(?:${before}${notAfter}|${notBefore}${after})` : `(?:${before}${after}|${noEdge})`;
         return [{ ascii: `(?:\\${look})`, unicode }];
       }
       case undefined:
@@ -222,7 +223,12 @@ class Translation {
         const isStart = look === '<' || look.includes('start');
         const half = (word: string): string => (isStart ? `(?<!${word})` : `(?!${word})`);
         const other = (word: string): string => (look.includes('half') ? '' : isStart ? `(?=${word})` : `(?<=${word})`);
-        return [{ ascii: `(?:${half('\\w')}${other('\\w')})`, unicode: `(?:${half(WORD_SET)}${other(WORD_SET)})` }];
+        return [
+          {
+            ascii: `(?:${half('\\w')}${other('\\w')})`,
+            unicode: `(?:${half(look.includes('half') ? NO_EDGE : WORD_SET)}${other(WORD_SET)})`,
+          },
+        ];
       }
     }
   }
