@@ -71,7 +71,7 @@ export function runLineSearch(builtin: BuiltinRequire): void {
   const BUFFER_BYTES = 65536;
   /** Lines are searched this much at a time, so that a big file is not held whole. */
   const CHUNK_BYTES = 4 * 1024 * 1024;
-  const REPORT_AFTER_MS = 50;
+  const REPORT_AFTER_MS = 20;
   const REPORT_AFTER_ROWS = 200;
   const chunk = Buffer.allocUnsafe(CHUNK_BYTES);
   let rows: FoundRow[] = [];
@@ -88,7 +88,10 @@ export function runLineSearch(builtin: BuiltinRequire): void {
   };
 
   parentPort?.on('message', (files: SearchedFile[]) => {
-    for (const file of files) searchFile(file);
+    for (const file of files) {
+      searchFile(file);
+      if (rows.length > 0) report(false);
+    }
     report(true);
   });
 
@@ -228,7 +231,8 @@ export function runLineSearch(builtin: BuiltinRequire): void {
     };
     regex.lastIndex = 0;
     for (;;) {
-      if (rows.length > 0 && performance.now() - reportedAt > REPORT_AFTER_MS) report(false);
+      // The next match may take for ever: the first row of a file is told of at once, others soon.
+      if (rows.length > 0 && (state.given <= 1 || performance.now() - reportedAt > REPORT_AFTER_MS)) report(false);
       const match = regex.exec(text);
       if (!match) break;
       let from = match.index;

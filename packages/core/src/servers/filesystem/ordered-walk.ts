@@ -3,7 +3,7 @@
 
 import { compareKeys, entryKey } from './path-order.js';
 import { isTemporaryName } from '../atomic-write.js';
-import { assertDepth, entriesOf, openSubdirectory, type DirectoryEntry } from '../directory-entries.js';
+import { assertDepth, entryBatchesOf, openSubdirectory, type DirectoryEntry } from '../directory-entries.js';
 import type { OpenedPath } from '../opened-path.js';
 import type { ProjectScope, ScopePath } from '../project-scope.js';
 import { IgnoreLevel, type IgnoreRules } from './ignore-rules.js';
@@ -54,8 +54,6 @@ export interface WalkOptions {
   /** Leaves out files and whole directories. */
   accept: (path: string, key: string, isDirectory: boolean) => boolean;
   signal: AbortSignal;
-  /** Told of each directory's entries. */
-  onEntries?: (count: number) => void;
 }
 
 /** So many names of a directory are held at once; a bigger one is read several times. */
@@ -99,25 +97,25 @@ export async function* walkFiles(directory: OpenedPath, options: WalkOptions): A
     const least = isFirst ? leastName(prefix, after) : '';
     const names = new SmallestFirst<KeyedEntry>(MAX_HELD_NAMES, (a, b) => compareNames(a.key, b.key));
     const special = new Set<string>();
-    let count = 0;
-    for await (const entry of entriesOf(held.directory)) {
-      if (++count % 1_000 === 0) signal.throwIfAborted();
-      const { name, type } = entry;
-      if (name.startsWith('.')) {
-        if (isFirst && type !== 'dir') special.add(name);
-        if (name.toLowerCase() === '.git') {
-          if (name === '.git') special.add(name);
-          continue;
+    for await (const batch of entryBatchesOf(held.directory)) {
+      signal.throwIfAborted();
+      for (const entry of batch) {
+        const { name, type } = entry;
+        if (name.startsWith('.')) {
+          if (isFirst && type !== 'dir') special.add(name);
+          if (name.toLowerCase() === '.git') {
+            if (name === '.git') special.add(name);
+            continue;
+          }
+          if (isTemporaryName(name)) continue;
         }
-        if (isTemporaryName(name)) continue;
+        if (type !== 'file' && type !== 'dir') continue;
+        const key = entryKey(entry);
+        if (least !== undefined && compareNames(key, least) < 0) continue;
+        if (frame.rest !== undefined && compareNames(key, frame.rest) <= 0) continue;
+        names.add({ entry, key });
       }
-      if (type !== 'file' && type !== 'dir') continue;
-      const key = entryKey(entry);
-      if (least !== undefined && compareNames(key, least) < 0) continue;
-      if (frame.rest !== undefined && compareNames(key, frame.rest) <= 0) continue;
-      names.add({ entry, key });
     }
-    options.onEntries?.(count);
     if (isFirst && rules && path !== '')
       frame.level = await frame.level.in(held.directory, (rootPrefix + prefix).slice(0, -1), (name) =>
         special.has(name),

@@ -131,7 +131,7 @@ class Translation {
       case '\\':
         return this.#escape();
       case '.':
-        return [this.#class(this.#flags.dotAll ? '[^]' : '[^\\n]', false)];
+        return [this.#class(this.#flags.dotAll ? '\\p{Any}' : '[^\\n]', false)];
       case '^':
         return [this.#flags.multiLine || !this.#options.multiline ? '(?:(?<![^\\n]))' : '(?:^)'];
       case '$':

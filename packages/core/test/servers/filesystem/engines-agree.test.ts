@@ -170,7 +170,7 @@ describe('the engines of a search', () => {
     }
     const [rg, js] = await ask('glob', { pattern: '**', sort: 'mtime' });
     expect(js).toEqual(rg);
-  });
+  }, 120_000);
 
   it('refuse the same patterns', async () => {
     await using project = await createTestProject({ 'a.txt': 'a\n' });
