@@ -44,7 +44,7 @@ export function readCursor(question: unknown, cursor: string | undefined): Posit
   const bytes = Buffer.from(cursor, 'base64url');
   const text = bytes.toString('utf8', DIGEST_BYTES);
   const isOurs = bytes.length > DIGEST_BYTES && bytes.subarray(0, DIGEST_BYTES).equals(digest(question, text));
-  const position = isOurs ? (parse(text) as unknown) : undefined;
+  const position = isOurs ? parse(text) : undefined;
   if (Array.isArray(position)) {
     const [key, number] = position as unknown[];
     if (typeof key === 'string' && (number === undefined || typeof number === 'number'))

@@ -2,6 +2,10 @@
 // nothing around it: its own source is the worker's program, so that it runs from TypeScript, from the built package and
 // from a bundle alike. No helpers of a compiler may be needed in it: no `using`, no decorators, no `#private`.
 
+import type * as NodeBuffer from 'node:buffer';
+import type * as Fs from 'node:fs';
+import type * as Threads from 'node:worker_threads';
+
 /** What a search is, for all files. */
 export interface LineSearch {
   /** The pattern for text that is all ASCII, and for any. */
@@ -53,20 +57,25 @@ export interface SearchReport {
 
 /** `require`, for what is used of it. */
 interface BuiltinRequire {
-  (name: 'node:fs'): typeof import('node:fs');
-  (name: 'node:buffer'): typeof import('node:buffer');
-  (name: 'node:worker_threads'): typeof import('node:worker_threads');
+  (name: 'node:fs'): typeof Fs;
+  (name: 'node:buffer'): typeof NodeBuffer;
+  (name: 'node:worker_threads'): typeof Threads;
 }
 
 /** The worker's program. */
 export function runLineSearch(builtin: BuiltinRequire): void {
   const fs = builtin('node:fs');
   const { isAscii, isUtf8 } = builtin('node:buffer');
-  const { parentPort, workerData } = builtin('node:worker_threads');
-  const search = workerData as LineSearch;
+  const threads = builtin('node:worker_threads');
+  const { parentPort } = threads;
+  const search = threads.workerData as LineSearch;
   const asciiRegex = new RegExp(search.ascii, search.flags);
   const unicodeRegex = new RegExp(search.unicode, search.flags);
-  const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = fs.constants;
+  const {
+    O_RDONLY,
+    O_NOFOLLOW = 0,
+    O_NONBLOCK = 0,
+  } = fs.constants as Partial<typeof fs.constants> & { O_RDONLY: number };
   /** As ripgrep's buffer: what tells how much of a binary file is searched. */
   const BUFFER_BYTES = 65536;
   /** Lines are searched this much at a time, so that a big file is not held whole. */

@@ -9,7 +9,6 @@ import type { DirectoryEntry } from '../directory-entries.js';
  * @param path relative, with `/`
  */
 export function orderKey(path: string | Buffer): string {
-  // eslint-disable-next-line no-control-regex -- ASCII is from NUL
   if (typeof path === 'string') return /^[\0-\x7f]*$/.test(path) ? path : Buffer.from(path).toString('latin1');
   return path.toString('latin1');
 }

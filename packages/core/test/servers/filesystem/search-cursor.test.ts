@@ -16,7 +16,7 @@ async function pages(tools: Tools, tool: keyof typeof PAGED, args: JsonObject): 
     const { data, code, text } = await tools.call(tool, {
       ...args,
       ...(cursor !== undefined && { cursor }),
-    } as JsonObject);
+    });
     expect(code, text).toBeUndefined();
     rows.push(...(data[PAGED[tool]] as unknown[]));
     cursor = data.cursor;
