@@ -50,6 +50,7 @@ export async function grepByWalk(question: GrepQuestion): Promise<GrepOutcome> {
           after: question.linesAfter,
         },
         ...{ maxRows: args.limit + 1, maxText: MAX_TEXT_CHARS, lead: LEAD_CHARS, maxFileBytes: MAX_FILE_BYTES },
+        countsBinary: args.multiline,
         checkRealPath: question.scope.verification === 'inode',
       },
       onRows,

@@ -15,6 +15,8 @@ export interface LineSearch {
   /** A match may span lines. */
   spansLines: boolean;
   mode: 'content' | 'files' | 'count';
+  /** Count the rows of a binary file before its NUL, as ripgrep's rows are counted with `multiline`. */
+  countsBinary: boolean;
   before: number;
   after: number;
   /** Rows of one file at most. */
@@ -144,7 +146,8 @@ export function runLineSearch(builtin: BuiltinRequire): void {
     const needsWhole = isWide || search.spansLines || search.before > 0 || search.after > 0;
     const finish = (isBinary: boolean): void => {
       // ripgrep counts no lines of a binary file, whatever it has shown of it.
-      if (search.mode === 'count' && state.found > 0 && !isBinary) add({ index: file.index, count: state.found });
+      if (search.mode === 'count' && state.found > 0 && (!isBinary || search.countsBinary))
+        add({ index: file.index, count: state.found });
     };
     if (isWhole || needsWhole) {
       let bytes = chunk.subarray(0, end);
