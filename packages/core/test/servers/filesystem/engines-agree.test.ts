@@ -154,7 +154,12 @@ describe('the engines of a search', () => {
     await mkdir(Buffer.concat([Buffer.from(`${project.projectDir}/sub/é`)]));
     const ask = await openBoth(project);
     for (const args of QUESTIONS) {
-      const [rg, js] = await ask('grep', { limit: 1_000, ...args });
+      const [rg, js] = await ask('grep', {
+        limit: 1_000,
+        // Of a NUL after 64 KiB ripgrep's rows depend on which lines it has put together.
+        ...(args.multiline && { glob: '!late.bin' }),
+        ...args,
+      });
       expect(js, JSON.stringify(args)).toEqual(rg);
       expect(typeof rg, JSON.stringify([args, rg])).toBe('object');
     }
