@@ -124,7 +124,7 @@ const QUESTIONS: JsonObject[] = [
   { pattern: '[^x]needle', multiline: true, mode: 'files' },
   { pattern: '\\Abegin|end\\n\\z', multiline: true },
   { pattern: 'n.e', multiline: true, before: 1 },
-  { pattern: '(?x) need le # comment' },
+  { pattern: '(?x) need le' },
   { pattern: 'needle', limit: 5 },
   { pattern: 'needle', limit: 7, after: 2 },
 ];
