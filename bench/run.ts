@@ -7,11 +7,13 @@ import { callRows } from './rows/calls.js';
 import { importRows } from './rows/imports.js';
 import { listingRows } from './rows/listing.js';
 import { readingRows } from './rows/reading.js';
+import { searchRows } from './rows/search.js';
 
 const GROUPS: Record<string, () => Promise<Row[]>> = {
   calls: callRows,
   listing: listingRows,
   reading: readingRows,
+  search: searchRows,
   imports: importRows,
 };
 

@@ -6,7 +6,12 @@ import type { ToolServer } from '../tool-server.js';
 import { createFilesystemServer, type FilesystemServerOptions } from './filesystem/index.js';
 import { ProjectFiles, type ProjectFilesOptions } from './project-files.js';
 
-export { createFilesystemServer, type FilesystemServerOptions, type OutputLimits } from './filesystem/index.js';
+export {
+  createFilesystemServer,
+  type FilesystemServerOptions,
+  type OutputLimits,
+  type SearchEngineChoice,
+} from './filesystem/index.js';
 export {
   MAX_WHOLE_FILE_BYTES,
   ProjectFiles,

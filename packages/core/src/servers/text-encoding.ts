@@ -1,7 +1,6 @@
 // How the bytes of a text file stand for characters, told by content and never by extension; and its line ends.
 
 import { isUtf8 } from 'node:buffer';
-import { ToolError } from '../errors.js';
 
 /** The encodings that text is shown and edited in. `latin1` is what is neither UTF-8 nor UTF-16: a byte, a character. */
 export type TextEncoding = 'utf-8' | 'utf-16le' | 'utf-16be' | 'latin1';

@@ -76,7 +76,7 @@ describe('what an import loads', () => {
   it.each([
     ['@toolwright/core', []],
     ['@toolwright/core/process', []],
-    ['@toolwright/core/servers', ['diff', 'ignore']],
+    ['@toolwright/core/servers', ['diff']],
     ['@toolwright/core/testing', []],
     ['@toolwright/runtime', []],
     ['@toolwright/gateway', []],

@@ -6,6 +6,7 @@ import { ToolError } from '../../errors.js';
 import type { ProjectFiles } from '../project-files.js';
 import { escapeControls, type ScopePath } from '../project-scope.js';
 import type { OutputLimits } from '../output-budget.js';
+import type { SearchEngineChoice } from './search-engine.js';
 
 /** Made once a server, shared by its tools. */
 export interface FilesystemContext {
@@ -13,6 +14,8 @@ export interface FilesystemContext {
   /** Refuse to change what the session has not read. */
   requireRead: boolean;
   limits: OutputLimits;
+  /** What grep and glob search with. */
+  search: SearchEngineChoice;
 }
 
 /**

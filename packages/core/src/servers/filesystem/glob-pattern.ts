@@ -15,8 +15,8 @@ type Token =
   | { kind: 'any' }
   | { kind: 'run' }
   | { kind: 'class'; negated: boolean; ranges: [number, number][] };
-/** One component of a pattern: any number of components, exactly this text, or these tokens. */
-type Component = '**' | { text: string } | { tokens: Token[] };
+/** One component of a pattern: any number of components, exactly this text, any text that ends so, or these tokens. */
+type Component = '**' | { text: string } | { suffix: string } | { tokens: Token[] };
 
 /**
  * Compiles a pattern as .gitignore has them: `*` and `?` within a name, `**` over names, `[a-z]`, `{a,b}`, `\` escapes;
@@ -27,7 +27,10 @@ type Component = '**' | { text: string } | { tokens: Token[] };
 export function compileGlob(pattern: string): PathMatcher {
   if (pattern === '' || pattern.length > MAX_PATTERN_CHARS)
     throw wrong(pattern, `it must have 1 to ${MAX_PATTERN_CHARS} characters`);
-  const alternatives = expandBraces(pattern).map((each) => compileAlternative(each, pattern));
+  return matcherOf(expandBraces(pattern).map((each) => compileAlternative(each, pattern)));
+}
+
+function matcherOf(alternatives: readonly Component[][]): PathMatcher {
   const onNames = alternatives.map(([any, name, ...more]) =>
     any === '**' && name !== undefined && name !== '**' && more.length === 0 ? name : undefined,
   );
@@ -44,6 +47,23 @@ export function compileGlob(pattern: string): PathMatcher {
   };
 }
 
+/**
+ * Compiles a glob of an ignore file as ripgrep reads one: matched from the file's directory, without its slashes at the
+ * ends and its marks; `a/**` is what is below `a`.
+ *
+ * @throws {ToolError} INVALID_ARGUMENT for a pattern that is not closed, or is too much
+ */
+export function compileIgnoreGlob(glob: string): PathMatcher {
+  if (glob.length > MAX_PATTERN_CHARS) throw wrong(glob, `it must have at most ${MAX_PATTERN_CHARS} characters`);
+  return matcherOf(
+    expandBraces(glob).map((alternative) => {
+      const parts = alternative.split('/');
+      if (parts.length > 1 && parts.at(-1) === '**') parts.push('*');
+      return compileComponents(parts, glob);
+    }),
+  );
+}
+
 function compileAlternative(alternative: string, pattern: string): Component[] {
   const anchored = alternative.replace(/^(?:\.?\/)+/, '');
   const isName = anchored === alternative && !alternative.replace(/\/$/, '').includes('/');
@@ -52,6 +72,10 @@ function compileAlternative(alternative: string, pattern: string): Component[] {
     .filter((part) => part !== '' && part !== '.');
   if (parts.includes('..')) throw wrong(pattern, 'it must not leave the directory; give the directory as path');
   if (isName) parts.unshift('**');
+  return compileComponents(parts, pattern);
+}
+
+function compileComponents(parts: readonly string[], pattern: string): Component[] {
   const components: Component[] = [];
   for (const part of parts) {
     if (part !== '**') components.push(compileComponent(part, pattern));
@@ -78,8 +102,14 @@ function compileComponent(part: string, pattern: string): Component {
       at = end;
     } else tokens.push({ kind: 'char', char });
   }
-  const isText = tokens.every((token) => token.kind === 'char');
-  return isText ? { text: tokens.map((token) => (token.kind === 'char' ? token.char : '')).join('') } : { tokens };
+  const [first, ...rest] = tokens;
+  if (tokens.every((token) => token.kind === 'char')) return { text: textOfTokens(tokens) };
+  if (first?.kind === 'run' && rest.every((token) => token.kind === 'char')) return { suffix: textOfTokens(rest) };
+  return { tokens };
+}
+
+function textOfTokens(tokens: readonly Token[]): string {
+  return tokens.map((token) => (token.kind === 'char' ? token.char : '')).join('');
 }
 
 function compileClass(characters: readonly string[], start: number, pattern: string): { token: Token; end: number } {
@@ -122,6 +152,7 @@ function matchComponents(components: readonly Component[], names: readonly strin
 
 function matchName(component: Exclude<Component, '**'>, name: string): boolean {
   if ('text' in component) return component.text === name;
+  if ('suffix' in component) return name.endsWith(component.suffix);
   const { tokens } = component;
   const characters = Array.from(name);
   let [token, at, star, resume] = [0, 0, -1, 0];

@@ -1,22 +1,11 @@
 // ripgrep's JSON lines to rows. Memory stays bounded: of a line that is too long only what a row shows is kept.
 
+import { isUtf8 } from 'node:buffer';
 import { showName } from '../directory-entries.js';
-import { escapeControls } from '../project-scope.js';
+import type { ContextLine, GrepRow, GrepSink } from './grep-sink.js';
+import { cutAround } from './line-part.js';
+import { orderKey } from './path-order.js';
 
-/** One matching line. */
-export interface GrepRow {
-  path: string;
-  line: number;
-  /** Of the first match, from 1, in UTF-16 units. Absent where it is megabytes into its line. */
-  column?: number;
-  text: string;
-  /** The lines around it, by line number. */
-  context?: { line: number; text: string }[];
-}
-
-const MAX_TEXT_CHARS = 500;
-/** How much of a long line is shown before the match. */
-const LEAD_CHARS = 100;
 const MAX_JSON_BYTES = 1024 * 1024;
 const KEPT_HEAD_BYTES = 16 * 1024;
 const KEPT_TAIL_BYTES = 1024;
@@ -28,31 +17,31 @@ const LINE_NUMBER_KEY = Buffer.from(',"line_number":');
 type Text = ({ text: string } | { bytes: string }) & { isCut?: boolean };
 type Message =
   | { type: 'begin'; data: { path: Text } }
-  | { type: 'match'; data: { lines: Text; line_number: number; submatches: { start: number }[] } }
+  | { type: 'match'; data: { lines: Text; line_number: number; submatches: { start: number; end?: number }[] } }
   | { type: 'context'; data: { lines: Text; line_number: number } }
   | { type: 'end' | 'summary' };
 
-/** Takes ripgrep's output in chunks and gives rows, each with the lines around it. */
+/** Gives the path to show for a file, or undefined to leave the file out. */
+export type AcceptPath = (path: string) => Promise<string | undefined>;
+
+/** Takes ripgrep's output in chunks and gives rows to a sink, each with the lines around it. */
 export class GrepRows {
-  readonly rows: GrepRow[] = [];
+  readonly #sink: Pick<GrepSink, 'add' | 'addContext'>;
   readonly #after: number;
-  readonly #accept: (path: string) => Promise<string | undefined>;
-  readonly #limit: number;
+  readonly #accept: AcceptPath;
   #pieces: Buffer[] = [];
   #bytes = 0;
   #overlong: OverlongLine | undefined;
   /** The file at hand; undefined when its rows are not wanted. */
-  #path: string | undefined;
+  #file: { path: string; key: string } | undefined;
   #last: GrepRow | undefined;
-  #before: { line: number; text: string }[] = [];
+  /** The number of its last line. */
+  #lastLine = 0;
+  #before: ContextLine[] = [];
 
-  /**
-   * @param limit how many rows are wanted
-   * @param after how many lines after a match belong to it
-   * @param accept gives the path to show for a file, or undefined to leave the file out
-   */
-  constructor(limit: number, after: number, accept: (path: string) => Promise<string | undefined>) {
-    this.#limit = limit;
+  /** @param after how many lines after a match belong to it */
+  constructor(sink: Pick<GrepSink, 'add' | 'addContext'>, after: number, accept: AcceptPath) {
+    this.#sink = sink;
     this.#after = after;
     this.#accept = accept;
   }
@@ -93,7 +82,9 @@ export class GrepRows {
 
   async #use(message: Message): Promise<boolean> {
     if (message.type === 'begin') {
-      this.#path = await this.#accept(pathOf(message.data.path));
+      const name = bytesOf(message.data.path).subarray(2); // after "./"
+      const path = await this.#accept(showName(name));
+      this.#file = path === undefined ? undefined : { path, key: orderKey(name) };
       this.#last = undefined;
       this.#before = [];
     } else if (message.type === 'context') this.#useContext(message.data);
@@ -102,29 +93,69 @@ export class GrepRows {
   }
 
   #useContext({ lines, line_number: line }: { lines: Text; line_number: number }): void {
-    if (this.#path === undefined) return;
-    const context = { line, text: cutAround(lineOf(lines).text, 0, lines.isCut) };
-    if (this.#last && line - this.#last.line <= this.#after) (this.#last.context ??= []).push(context);
+    if (!this.#file) return;
+    const context = { line, text: cutAround(textOfLines(bytesOf(lines)), 0, lines.isCut) };
+    if (this.#last && line - this.#lastLine <= this.#after) this.#sink.addContext(this.#last, context);
     else this.#before.push(context);
   }
 
   #useMatch({ lines, line_number: line, submatches }: Extract<Message, { type: 'match' }>['data']): boolean {
-    if (this.#path === undefined) return true;
-    if (this.rows.length === this.#limit) return false;
-    const { text, columnOf } = lineOf(lines);
-    const column = columnOf(submatches[0]?.start ?? 0);
-    const row: GrepRow = {
-      path: this.#path,
-      line,
-      ...(column !== undefined && { column: column + 1 }),
-      text: cutAround(text, column ?? 0, lines.isCut),
-    };
-    if (this.#before.length > 0) row.context = this.#before;
-    this.#before = [];
-    this.#last = row;
-    this.rows.push(row);
+    if (!this.#file) return true;
+    const bytes = bytesOf(lines);
+    for (const { start, end, match } of rowsOf(bytes, submatches)) {
+      const shown = bytes.subarray(start, end);
+      const encoding = isUtf8(shown) || lines.isCut ? 'utf8' : 'latin1';
+      const column = match <= shown.length ? shown.toString(encoding, 0, match).length : undefined;
+      const number = line + countLines(bytes, 0, start);
+      const row: GrepRow = {
+        path: this.#file.path,
+        line: number,
+        ...(column !== undefined && { column: column + 1 }),
+        text: cutAround(textOfLines(shown), column ?? 0, lines.isCut),
+      };
+      if (this.#before.length > 0) row.context = this.#before;
+      this.#before = [];
+      this.#last = row;
+      this.#lastLine = number + Math.max(0, countLines(shown, 0, shown.length - 1));
+      if (!this.#sink.add(this.#file.key, row)) return false;
+    }
     return true;
   }
+}
+
+/**
+ * What one message has, as rows: ripgrep puts lines that follow each other together when matches may span lines. A
+ * match that begins in the row before is a part of it.
+ */
+function rowsOf(
+  bytes: Buffer,
+  submatches: readonly { start: number; end?: number }[],
+): { start: number; end: number; match: number }[] {
+  const rows: { start: number; end: number; match: number }[] = [];
+  for (const { start: from, end: to = from } of submatches) {
+    const last = rows.at(-1);
+    if (last && from < last.end) {
+      last.end = Math.max(last.end, endOfLine(bytes, last.start, to));
+      continue;
+    }
+    const start = from === 0 ? 0 : bytes.lastIndexOf(NEWLINE, from - 1) + 1;
+    rows.push({ start, end: endOfLine(bytes, start, to), match: from - start });
+  }
+  if (rows.length > 0) return rows;
+  // ripgrep does not name an empty match at the very end of a file.
+  return [{ start: 0, end: bytes.length, match: bytes.at(-1) === NEWLINE ? 0 : bytes.length }];
+}
+
+function endOfLine(bytes: Buffer, start: number, to: number): number {
+  if (to > start && bytes[to - 1] === NEWLINE) return to;
+  const end = bytes.indexOf(NEWLINE, to);
+  return end < 0 ? bytes.length : end + 1;
+}
+
+function countLines(bytes: Buffer, from: number, until: number): number {
+  let count = 0;
+  for (let at = bytes.indexOf(NEWLINE, from); at >= 0 && at < until; at = bytes.indexOf(NEWLINE, at + 1)) count++;
+  return count;
 }
 
 /** A JSON line that is not kept: its beginning, and what follows the text. */
@@ -177,54 +208,11 @@ function unescapePrefix(text: string): string {
   return JSON.parse(`"${whole}"`) as string;
 }
 
-/** A path as results show it. What is not UTF-8 in it is shown as `\xNN`, which names no file but can be read. */
-export function pathOf(path: Text): string {
-  return 'text' in path
-    ? path.text.replace(/^\.\//, '')
-    : showName(Buffer.from(path.bytes, 'base64')).replace(/^\.\//, '');
+function bytesOf(text: Text): Buffer {
+  return 'bytes' in text ? Buffer.from(text.bytes, 'base64') : Buffer.from(text.text);
 }
 
-function lineOf(lines: Text): { text: string; columnOf: (byteOffset: number) => number | undefined } {
-  // What is not UTF-8 is a byte, a character, as read_file shows it.
-  const encoding = 'bytes' in lines ? 'latin1' : 'utf8';
-  const bytes = 'bytes' in lines ? Buffer.from(lines.bytes, 'base64') : Buffer.from(lines.text);
-  return {
-    text: bytes.toString(encoding).replace(/\r?\n$/, ''),
-    columnOf: (offset) => (offset <= bytes.length ? bytes.toString(encoding, 0, offset).length : undefined),
-  };
-}
-
-/** A long text as the part around a place, with what was left out counted. */
-function cutAround(text: string, column: number, isCut = false): string {
-  if (text.length <= MAX_TEXT_CHARS) return isCut ? `${text}... [cut]` : text;
-  const start = column + LEAD_CHARS < MAX_TEXT_CHARS ? 0 : Math.max(0, Math.min(column, text.length) - LEAD_CHARS);
-  const shown = text.slice(start, start + MAX_TEXT_CHARS).replace(/^[\udc00-\udfff]|[\ud800-\udbff]$/g, '');
-  const before = start > 0 ? `[${start} characters] ...` : '';
-  const rest = text.length - start - MAX_TEXT_CHARS;
-  return `${before}${shown}${isCut ? '... [cut]' : rest > 0 ? `... [${rest} characters]` : ''}`;
-}
-
-/** The rows as text: a heading a file, `12:` before a match, `12-` before a line around it. */
-export function grepLines(rows: readonly GrepRow[]): string[] {
-  const lines: string[] = [];
-  let path: string | undefined;
-  let lastLine = 0;
-  for (const row of rows) {
-    if (row.path !== path) {
-      path = row.path;
-      lastLine = 0;
-      lines.push(escapeControls(path));
-    }
-    const around = [
-      ...(row.context ?? []).map((each) => ({ ...each, mark: '-' })),
-      { line: row.line, text: row.text, mark: ':' },
-    ];
-    for (const { line, text, mark } of around.sort((a, b) => a.line - b.line)) {
-      if (line <= lastLine) continue;
-      if (row.context && lastLine > 0 && line > lastLine + 1) lines.push('  --');
-      lines.push(`  ${line}${mark} ${text}`);
-      lastLine = line;
-    }
-  }
-  return lines;
+/** Without the last line's end. What is not UTF-8 is a byte, a character, as read_file shows it. */
+function textOfLines(bytes: Buffer): string {
+  return bytes.toString(isUtf8(bytes) ? 'utf8' : 'latin1').replace(/\r?\n$/, '');
 }

@@ -1,13 +1,18 @@
-// grep: lines that match a pattern, by ripgrep.
+// grep: lines that match a pattern, by ripgrep or by the own walk.
 
 import { ToolError } from '../../errors.js';
-import { defineTool, type Tool, type ToolContext } from '../../tool.js';
-import { showName } from '../directory-entries.js';
+import { defineTool, type Tool } from '../../tool.js';
+import { escapeControls, type ProjectScope, type ScopePath } from '../project-scope.js';
 import { claimPath, type FilesystemContext } from './context.js';
-import { GrepRows, grepLines, type GrepRow } from './grep-rows.js';
-import { IgnoreRules } from './ignore-rules.js';
+import { cursorInput, cursorOutput, readCursor, writeCursor, type Position } from './cursor.js';
+import { fileTypeMatcher } from './file-types.js';
+import { grepByRipgrep } from './grep-ripgrep.js';
+import type { FileRow, GrepRow, GrepSink } from './grep-sink.js';
+import { grepByWalk } from './grep-walk.js';
+import { IgnoreFile } from './ignore-file.js';
+import { grepLines } from './line-part.js';
 import { limitText } from '../output-budget.js';
-import { findRipgrep, runRipgrep } from './ripgrep.js';
+import { engineOutput, resolveEngine, type SearchEngine } from './search-engine.js';
 import { openSearchPlace, type SearchPlace } from './search-place.js';
 
 const MAX_PATTERN_CHARS = 10_000;
@@ -24,9 +29,12 @@ const input = {
     },
     path: { type: 'string', default: '.', description: 'A directory or one file, relative to the project.' },
     glob: {
-      type: 'string',
-      minLength: 1,
-      description: 'Only files that match, such as "*.ts" or "src/**"; "!*.md" leaves files out.',
+      anyOf: [
+        { type: 'string', minLength: 1 },
+        { type: 'array', items: { type: 'string', minLength: 1 }, minItems: 1, maxItems: 100 },
+      ],
+      description:
+        'Only files that match, such as "*.ts" or "src/**"; "!*.md" leaves files out. Of a list the last that matches counts.',
     },
     type: {
       type: 'string',
@@ -41,6 +49,11 @@ const input = {
       description: '"smart": sensitive if the pattern has an upper-case letter.',
     },
     word: { type: 'boolean', default: false, description: 'Match whole words only.' },
+    multiline: {
+      type: 'boolean',
+      default: false,
+      description: 'Let a match span lines: \\n, \\s and [^a] match line ends, "." does with (?s).',
+    },
     before: { type: 'integer', minimum: 0, maximum: 100, default: 0, description: 'Lines to show before each match.' },
     after: { type: 'integer', minimum: 0, maximum: 100, default: 0, description: 'Lines to show after each match.' },
     context: {
@@ -57,6 +70,7 @@ const input = {
       description: 'Matching lines, only the files that have some, or how many lines each has.',
     },
     limit: { type: 'integer', minimum: 1, maximum: 10_000, default: 100, description: 'Rows at most.' },
+    cursor: cursorInput,
     timeout_ms: {
       type: 'integer',
       minimum: 1,
@@ -79,7 +93,11 @@ const output = {
           path: { type: 'string' },
           line: { type: 'integer', description: 'In mode content.' },
           column: { type: 'integer', description: 'In mode content: of the first match, from 1, in UTF-16 units.' },
-          text: { type: 'string', description: 'In mode content: the line, cut around the match when it is long.' },
+          text: {
+            type: 'string',
+            description:
+              'In mode content: the line (the lines, if a match spans some), cut around the match when long.',
+          },
           context: {
             type: 'array',
             items: {
@@ -95,32 +113,56 @@ const output = {
         additionalProperties: false,
       },
     },
-    match_count: { type: 'integer', description: 'Matching lines that were found; in mode files as many as files.' },
-    file_count: { type: 'integer' },
-    truncated: { type: 'boolean', description: 'There is more: narrow the search or raise limit.' },
-    timed_out: { type: 'boolean' },
-    engine: { type: 'string', enum: ['rg'] },
+    match_count: {
+      type: 'integer',
+      description:
+        'Of this answer: matching lines, or as many as files in mode files. More than was asked for is not counted.',
+    },
+    file_count: { type: 'integer', description: 'Of this answer: files that have some.' },
+    truncated: { type: 'boolean', description: 'There is more: give the cursor, narrow the search or raise limit.' },
+    cursor: cursorOutput,
+    timed_out: { type: 'boolean', description: 'The time was up before all files were searched.' },
+    engine: engineOutput,
   },
   required: ['matches', 'match_count', 'file_count', 'truncated', 'timed_out', 'engine'],
   additionalProperties: false,
 } as const;
 
-interface GrepArguments {
-  pattern: string;
-  glob?: string;
-  type?: string;
-  literal: boolean;
-  case: 'sensitive' | 'insensitive' | 'smart';
-  word: boolean;
-  mode: 'content' | 'files' | 'count';
-  limit: number;
-  timeout_ms: number;
+/** What one search is, for both engines. */
+export interface GrepQuestion {
+  scope: ProjectScope;
+  asked: ScopePath;
+  place: SearchPlace;
+  args: {
+    pattern: string;
+    glob: readonly string[] | undefined;
+    type: string | undefined;
+    literal: boolean;
+    case: 'sensitive' | 'insensitive' | 'smart';
+    word: boolean;
+    multiline: boolean;
+    mode: 'content' | 'files' | 'count';
+    limit: number;
+    timeoutMs: number;
+  };
+  linesBefore: number;
+  linesAfter: number;
+  /** Only rows after this one. */
+  after: Position | undefined;
+  signal: AbortSignal;
+  report: (rows: number) => void;
 }
 
-type Row = { path: string; count?: number } | GrepRow;
+/** What a search found. */
+export interface GrepOutcome {
+  sink: GrepSink;
+  timedOut: boolean;
+  /** The rows are the first of all, in order: a later answer can go on after them. */
+  isPrefix: boolean;
+}
 
 /** The tool `grep`. */
-export function grepTool({ files, limits }: FilesystemContext): Tool {
+export function grepTool({ files, limits, search }: FilesystemContext): Tool {
   return defineTool({
     name: 'grep',
     title: 'Search in files',
@@ -131,128 +173,60 @@ export function grepTool({ files, limits }: FilesystemContext): Tool {
     output,
     annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
     permission: ({ path }) => claimPath(files, path, 'read', 'tree'),
-    async execute(args, ctx) {
-      if (args.pattern.includes('\0') || args.glob?.includes('\0'))
+    async execute({ path, before, after, context, timeout_ms, limit, cursor, ...rest }, ctx) {
+      const glob = rest.glob as string | string[] | undefined;
+      const globs = typeof glob === 'string' ? [glob] : glob;
+      if (rest.pattern.includes('\0') || globs?.some((each) => each.includes('\0')))
         throw new ToolError('INVALID_ARGUMENT', 'pattern and glob cannot hold a NUL character; write \\x00.');
-      await using place = await openSearchPlace(files, args.path);
-      const command = await findRipgrep(files.scope);
-      const before = Math.max(args.before, args.context);
-      const after = Math.max(args.after, args.context);
-      // ripgrep takes a glob as a wish that is stronger than ignore files, which is not what is meant.
-      const rules = place.file === undefined ? await IgnoreRules.below(files.scope, place.directory.path) : undefined;
-      const mustFilter =
-        rules && (args.glob !== undefined || place.directory.path.absolute !== place.directory.path.root.path);
-      const accept = async (path: string): Promise<string | undefined> => {
-        const shown = place.show(path);
-        return shown === undefined || (mustFilter && (await rules.isIgnored(path, false))) ? undefined : shown;
+      if (globs) IgnoreFile.ofGlobs(globs);
+      if (rest.type !== undefined) fileTypeMatcher(rest.type);
+      const asked = files.scope.parse(path);
+      const identity = ['grep', asked.shown, rest];
+      const position = readCursor(identity, cursor);
+      const engine = await resolveEngine(files.scope, search);
+      await using place = await openSearchPlace(files, path);
+      const question: GrepQuestion = {
+        ...{ scope: files.scope, asked, place, signal: ctx.signal, after: position },
+        args: { ...rest, type: rest.type, glob: globs, limit, timeoutMs: timeout_ms },
+        linesBefore: rest.mode === 'content' ? Math.max(before, context) : 0,
+        linesAfter: rest.mode === 'content' ? Math.max(after, context) : 0,
+        report: throttled(PROGRESS_INTERVAL_MS, (rows) =>
+          ctx.progress({ progress: rows, message: `${rows} rows found` }),
+        ),
       };
-      const collector =
-        args.mode === 'content'
-          ? new GrepRows(args.limit, after, accept)
-          : new FileRows(args.limit, args.mode === 'count', accept);
-      let reportedAt = performance.now();
-      let truncated = false;
-      const { timedOut } = await runRipgrep({
-        command,
-        args: ripgrepArguments(args, place, before, after),
-        cwd: place.directory.address,
-        timeoutMs: args.timeout_ms,
-        signal: ctx.signal,
-        onOutput: async (chunk) => {
-          truncated = !(await collector.push(chunk));
-          if (performance.now() - reportedAt > PROGRESS_INTERVAL_MS) {
-            reportedAt = performance.now();
-            report(ctx, collector.rows.length);
-          }
-          return !truncated;
-        },
-      });
-      return answer(args.mode, collector.rows, { truncated, timedOut }, limits);
+      const outcome = engine.name === 'rg' ? await grepByRipgrep(engine.command, question) : await grepByWalk(question);
+      const last = outcome.isPrefix && (outcome.sink.full || outcome.timedOut) ? outcome.sink.position() : undefined;
+      return answer(rest.mode, outcome, last && writeCursor(identity, last), engine, limits);
     },
   });
 }
 
-function report(ctx: ToolContext, rows: number): void {
-  ctx.progress({ progress: rows, message: `${rows} rows found` });
-}
-
-function ripgrepArguments(args: GrepArguments, place: SearchPlace, before: number, after: number): string[] {
-  const shape = {
-    content: ['--json', `--before-context=${before}`, `--after-context=${after}`],
-    files: ['--files-with-matches', '--null'],
-    count: ['--count', '--null', '--with-filename'],
+/** Calls at most once in so many milliseconds. */
+function throttled(ms: number, call: (value: number) => void): (value: number) => void {
+  let calledAt = performance.now();
+  return (value) => {
+    if (performance.now() - calledAt <= ms) return;
+    calledAt = performance.now();
+    call(value);
   };
-  const one = place.file === undefined ? [] : ['--max-depth=1', `--glob=/${escapeGlob(place.file)}`];
-  return [
-    ...shape[args.mode],
-    ...one,
-    ...(args.glob !== undefined && place.file === undefined ? [`--glob=${args.glob}`] : []),
-    ...(args.type === undefined ? [] : [`--type=${args.type}`]),
-    ...(args.literal ? ['--fixed-strings'] : []),
-    { sensitive: '--case-sensitive', insensitive: '--ignore-case', smart: '--smart-case' }[args.case],
-    ...(args.word ? ['--word-regexp'] : []),
-    '--max-filesize=256M',
-    '-e',
-    args.pattern,
-  ];
-}
-
-/** A name as a glob that matches nothing else. */
-function escapeGlob(name: string): string {
-  return name.replace(/[ !#*?[\]{}\\]/g, '\\$&');
-}
-
-/** Rows of the modes that give files: `path NUL`, or `path NUL count newline`. */
-class FileRows {
-  readonly rows: { path: string; count?: number }[] = [];
-  readonly #limit: number;
-  readonly #counts: boolean;
-  readonly #accept: (path: string) => Promise<string | undefined>;
-  #rest: Buffer = Buffer.alloc(0);
-
-  constructor(limit: number, counts: boolean, accept: (path: string) => Promise<string | undefined>) {
-    this.#limit = limit;
-    this.#counts = counts;
-    this.#accept = accept;
-  }
-
-  async push(chunk: Buffer): Promise<boolean> {
-    const bytes = Buffer.concat([this.#rest, chunk]);
-    let start = 0;
-    for (;;) {
-      const nul = bytes.indexOf(0, start);
-      const end = this.#counts && nul >= 0 ? bytes.indexOf(0x0a, nul) : nul;
-      if (nul < 0 || end < 0) break;
-      const path = await this.#accept(showName(bytes.subarray(start, nul)).replace(/^\.\//, ''));
-      const count = Number(bytes.toString('latin1', nul + 1, end));
-      start = end + 1;
-      if (path === undefined) continue;
-      if (this.rows.length === this.#limit) return false;
-      this.rows.push(this.#counts ? { path, count } : { path });
-    }
-    this.#rest = Buffer.from(bytes.subarray(start));
-    return true;
-  }
 }
 
 function answer(
-  mode: GrepArguments['mode'],
-  rows: Row[],
-  { truncated, timedOut }: { truncated: boolean; timedOut: boolean },
+  mode: GrepQuestion['args']['mode'],
+  { sink, timedOut }: GrepOutcome,
+  cursor: string | undefined,
+  engine: SearchEngine,
   limits: FilesystemContext['limits'],
 ) {
-  // ripgrep works in parallel and finds them in any order.
-  rows.sort((a, b) => (a.path === b.path ? lineOf(a) - lineOf(b) : a.path < b.path ? -1 : 1));
+  const rows = sink.sorted();
   const fileCount = new Set(rows.map((row) => row.path)).size;
   const matchCount = rows.reduce((sum, row) => sum + ('count' in row ? (row.count ?? 0) : 1), 0);
-  const lines =
-    mode === 'content'
-      ? grepLines(rows as GrepRow[])
-      : rows.map((row) => ('count' in row ? `${row.path}: ${row.count}` : row.path));
+  const lines = mode === 'content' ? grepLines(rows as GrepRow[]) : rows.map((row) => fileLine(row));
+  const goOn = cursor === undefined ? 'Narrow the search' : `Go on with cursor ${cursor}, narrow the search`;
   const notices = [
     ...(rows.length === 0 ? ['No matches.'] : []),
-    ...(truncated ? [`Stopped at ${rows.length} rows; there are more. Narrow the search, or raise limit.`] : []),
-    ...(timedOut ? ['Stopped at the timeout; there may be more. Narrow the search, or raise timeout_ms.'] : []),
+    ...(sink.full ? [`Stopped at ${rows.length} rows; there are more. ${goOn}, or raise limit.`] : []),
+    ...(timedOut ? [`Stopped at the timeout; there may be more. ${goOn}, or raise timeout_ms.`] : []),
   ];
   const body = limitText(lines.join('\n'), limits, (more) => `[${more} more lines are not shown. Narrow the search.]`);
   const text = [body, ...(notices.length > 0 ? [`[${notices.join(' ')}]`] : [])]
@@ -264,13 +238,15 @@ function answer(
       matches: rows,
       match_count: matchCount,
       file_count: fileCount,
-      truncated,
+      truncated: sink.full,
+      ...(cursor !== undefined && { cursor }),
       timed_out: timedOut,
-      engine: 'rg' as const,
+      engine: engine.name,
     },
   };
 }
 
-function lineOf(row: Row): number {
-  return 'line' in row ? row.line : 0;
+function fileLine(row: FileRow): string {
+  const path = escapeControls(row.path);
+  return row.count === undefined ? path : `${path}: ${row.count}`;
 }

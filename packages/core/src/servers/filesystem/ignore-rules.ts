@@ -1,17 +1,68 @@
-// What the project's ignore files leave out: .gitignore, .ignore and .rgignore of every directory, and the repository's
-// own exclude file. They count with or without a repository, and none above the project is read.
+// What the project's ignore files leave out: .gitignore, .ignore and .rgignore of every directory, and a repository's own
+// exclude file. They count with or without a repository, and none above the project is read.
 
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
-import type { Ignore } from 'ignore';
 import { openPath, type OpenedPath } from '../opened-path.js';
 import type { ProjectScope, ScopePath } from '../project-scope.js';
+import { IgnoreFile } from './ignore-file.js';
+import { orderKey } from './path-order.js';
 
 const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = constants as Partial<typeof constants> & { O_RDONLY: number };
-/** Later ones win, as in ripgrep. */
-const IGNORE_FILES = ['.gitignore', '.ignore', '.rgignore'];
+/** What decides first comes first, of whatever directory it is, as in ripgrep; of one kind the innermost directory's. */
+const IGNORE_FILES = ['.rgignore', '.ignore', '.gitignore', '.git/info/exclude'] as const;
 const MAX_IGNORE_BYTES = 1024 * 1024;
+
+/** One file's rules, and those of its kind in the directories above. */
+interface Link {
+  rules: IgnoreFile;
+  /** How much of a path, as {@link orderKey} has it, is its directory. */
+  prefixLength: number;
+  above: Link | undefined;
+}
+
+/** The rules that count in one directory: its own and those above. */
+export class IgnoreLevel {
+  /** As {@link IGNORE_FILES}. */
+  readonly #links: readonly (Link | undefined)[];
+
+  private constructor(links: readonly (Link | undefined)[]) {
+    this.#links = links;
+  }
+
+  /** No rules. */
+  static readonly NONE = new IgnoreLevel([]);
+
+  /**
+   * The rules for what is in a directory.
+   *
+   * @param path of the directory, relative to the root, as {@link orderKey} has it; empty for the root itself
+   * @param has tells whether an entry of that name is there, so that only what is there is opened
+   */
+  async in(directory: OpenedPath, path: string, has: (name: string) => boolean = () => true): Promise<IgnoreLevel> {
+    let own: (Link | undefined)[] | undefined;
+    for (const [index, name] of IGNORE_FILES.entries()) {
+      if (!has(name.split('/')[0] ?? name)) continue;
+      const rules = IgnoreFile.parse(await readShort(directory, name));
+      if (!rules) continue;
+      own ??= [...this.#links];
+      own[index] = { rules, prefixLength: path === '' ? 0 : path.length + 1, above: this.#links[index] };
+    }
+    return own ? new IgnoreLevel(own) : this;
+  }
+
+  /** True when an entry of the directory is left out. `path` is relative to the root, as {@link orderKey} has it. */
+  ignores(path: string, isDirectory: boolean): boolean {
+    for (let kind = 0; kind < this.#links.length; kind++) {
+      for (let link = this.#links[kind]; link; link = link.above) {
+        const verdict = link.rules.test(path.slice(link.prefixLength), isDirectory);
+        if (verdict !== undefined) return verdict;
+      }
+    }
+    return false;
+  }
+}
 
 /** The ignore files of one root, each read once, when a path below its directory is first asked about. */
 export class IgnoreRules {
@@ -19,8 +70,8 @@ export class IgnoreRules {
   readonly #directory: ScopePath;
   /** Rules of directories above this depth do not count. */
   #firstDepth = 0;
-  /** By directory, relative to the root: its own rules. */
-  readonly #layers = new Map<string, Promise<Ignore | undefined>>();
+  /** By directory, relative to the root: the rules in it. */
+  readonly #levels = new Map<string, Promise<IgnoreLevel>>();
   /** By directory, relative to the root: whether it is ignored. */
   readonly #ignored = new Map<string, Promise<boolean>>();
 
@@ -41,6 +92,7 @@ export class IgnoreRules {
     if (names.length > 0 && (await rules.#isIgnored(names, true))) {
       rules.#firstDepth = names.length;
       rules.#ignored.clear();
+      rules.#levels.clear();
     }
     return rules;
   }
@@ -53,20 +105,16 @@ export class IgnoreRules {
     );
   }
 
+  /** The rules in the directory itself, for a walk that knows of each directory above that it is not ignored. */
+  start(): Promise<{ level: IgnoreLevel; path: string }> {
+    const names = namesOf(relative(this.#directory.root.path, this.#directory.absolute));
+    return this.#level(names).then((level) => ({ level, path: orderKey(names.join('/')) }));
+  }
+
   async #isIgnored(names: readonly string[], isDirectory: boolean): Promise<boolean> {
     if (names.length <= this.#firstDepth) return false;
     if (await this.#isDirectoryIgnored(names.slice(0, -1))) return true;
-    const path = names.join('/') + (isDirectory ? '/' : '');
-    // The innermost directory that says anything about it decides.
-    for (let depth = names.length - 1; depth >= this.#firstDepth; depth--) {
-      const above = names.slice(0, depth);
-      const rules = await this.#layer(above);
-      if (!rules) continue;
-      const verdict = rules.test(depth === 0 ? path : path.slice(above.join('/').length + 1));
-      if (verdict.ignored) return true;
-      if (verdict.unignored) return false;
-    }
-    return false;
+    return (await this.#level(names.slice(0, -1))).ignores(orderKey(names.join('/')), isDirectory);
   }
 
   #isDirectoryIgnored(names: readonly string[]): Promise<boolean> {
@@ -76,28 +124,23 @@ export class IgnoreRules {
     return known;
   }
 
-  #layer(names: readonly string[]): Promise<Ignore | undefined> {
+  #level(names: readonly string[]): Promise<IgnoreLevel> {
     const key = names.join('/');
-    let layer = this.#layers.get(key);
-    if (!layer) this.#layers.set(key, (layer = this.#readLayer(names)));
-    return layer;
+    let level = this.#levels.get(key);
+    if (!level) this.#levels.set(key, (level = this.#readLevel(names)));
+    return level;
   }
 
-  async #readLayer(names: readonly string[]): Promise<Ignore | undefined> {
-    const texts: string[] = [];
+  async #readLevel(names: readonly string[]): Promise<IgnoreLevel> {
+    const above = names.length > this.#firstDepth ? await this.#level(names.slice(0, -1)) : IgnoreLevel.NONE;
     try {
       await using directory = await openPath(this.#scope, join(this.#directory.root.path, ...names), this.#directory, {
         directory: true,
       });
-      if (names.length === 0) texts.push(await readShort(directory, join('.git', 'info', 'exclude')));
-      for (const name of IGNORE_FILES) texts.push(await readShort(directory, name));
+      return await above.in(directory, orderKey(names.join('/')));
     } catch {
-      return undefined; // a directory that cannot be opened has no rules that could be read
+      return above; // a directory that cannot be opened has no rules that could be read
     }
-    const text = texts.filter((each) => each !== '').join('\n');
-    if (text === '') return undefined;
-    const { default: ignore } = await import('ignore');
-    return ignore({ ignorecase: false, allowRelativePaths: true }).add(text);
   }
 }
 
@@ -107,7 +150,7 @@ async function readShort(directory: OpenedPath, name: string): Promise<string> {
     await using handle = await open(directory.entry(name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
     const stats = await handle.stat();
     if (!stats.isFile() || stats.size > MAX_IGNORE_BYTES) return '';
-    return await handle.readFile('utf8');
+    return await handle.readFile('latin1');
   } catch {
     return ''; // most directories have no ignore file
   }

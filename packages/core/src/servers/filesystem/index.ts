@@ -17,10 +17,12 @@ import { DEFAULT_OUTPUT_LIMITS, type OutputLimits } from '../output-budget.js';
 import { readFileTool } from './read-file.js';
 import { readManyTool } from './read-many.js';
 import { readMediaTool } from './read-media.js';
+import type { SearchEngineChoice } from './search-engine.js';
 import { statTool } from './stat.js';
 import { writeFileTool } from './write-file.js';
 
 export type { OutputLimits } from '../output-budget.js';
+export type { SearchEngineChoice } from './search-engine.js';
 
 /** What {@link createFilesystemServer} takes: the project, and how strict the tools are. */
 export interface FilesystemServerOptions extends ProjectFilesOptions {
@@ -28,6 +30,12 @@ export interface FilesystemServerOptions extends ProjectFilesOptions {
   requireRead?: boolean | undefined;
   /** The text that one answer may have; at least 1 line and 16 KiB. Default: 2,000 lines, 50 KiB. */
   output?: Partial<OutputLimits> | undefined;
+  /**
+   * What grep and glob search with: `'rg'` is ripgrep, from its package or from the PATH outside the project, and without
+   * one they answer UNAVAILABLE; `'js'` is this server's own walk, slower, with the same rows. Default: `'auto'`, the first
+   * that is there.
+   */
+  search?: SearchEngineChoice | undefined;
   /** The files to work on, shared with other servers. Default: made from the project options here, which it replaces. */
   projectFiles?: ProjectFiles | undefined;
 }
@@ -53,10 +61,15 @@ export function createFilesystemServer(options: FilesystemServerOptions): ToolSe
       `output needs maxLines of at least 1 and maxBytes of at least ${MIN_OUTPUT_BYTES}, not ${limits.maxLines} and ${limits.maxBytes}.`,
     );
   }
+  const { search = 'auto' } = options;
+  // An engine of another name (JavaScript, JSON configuration) must not read as "any".
+  if (!['auto', 'rg', 'js'].includes(search))
+    throw new ToolError('INVALID_ARGUMENT', `search must be 'auto', 'rg' or 'js', not ${JSON.stringify(search)}.`);
   const context: FilesystemContext = {
     files: options.projectFiles ?? new ProjectFiles(options),
     requireRead: options.requireRead ?? true,
     limits,
+    search,
   };
   return defineServer({
     name: 'filesystem',

@@ -12,7 +12,10 @@ import type { ProjectScope, ScopePath } from '../project-scope.js';
 import { escapeControls } from '../project-scope.js';
 import { isTemporaryName } from '../atomic-write.js';
 import { claimPath, type FilesystemContext } from './context.js';
+import { cursorInput, cursorOutput, readCursor, writeCursor } from './cursor.js';
 import { IgnoreRules } from './ignore-rules.js';
+import { entryKey } from './path-order.js';
+import { RowBudget } from './row-budget.js';
 import { limitText } from '../output-budget.js';
 import { SmallestFirst } from './smallest-first.js';
 
@@ -24,6 +27,7 @@ const input = {
     include_ignored: { type: 'boolean', default: false, description: 'Also what .gitignore leaves out.' },
     include_hidden: { type: 'boolean', default: true, description: 'Also names that begin with a dot.' },
     limit: { type: 'integer', minimum: 1, maximum: 10_000, default: 1_000 },
+    cursor: cursorInput,
   },
 } as const;
 
@@ -46,7 +50,11 @@ const output = {
         additionalProperties: false,
       },
     },
-    truncated: { type: 'boolean', description: 'There are more: list a directory below, or raise limit.' },
+    truncated: {
+      type: 'boolean',
+      description: 'There are more: give the cursor, list a directory below, or raise limit.',
+    },
+    cursor: cursorOutput,
   },
   required: ['entries', 'truncated'],
   additionalProperties: false,
@@ -72,25 +80,30 @@ export function listDirectoryTool({ files, limits }: FilesystemContext): Tool {
     output,
     annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
     permission: ({ path }) => claimPath(files, path, 'read', 'tree'),
-    async execute({ path, depth, include_ignored, include_hidden, limit }, ctx) {
+    async execute({ limit, cursor, ...rest }, ctx) {
+      const { path, depth, include_ignored, include_hidden } = rest;
       const asked = files.scope.parse(path);
+      const identity = ['list_directory', asked.shown, rest];
+      const after = readCursor(identity, cursor)?.key;
       await using directory = await files.openDirectory(asked);
       const listing = new Listing(files.scope, asked, {
         depth,
         limit,
+        after,
         includeHidden: include_hidden,
         rules: include_ignored ? undefined : await IgnoreRules.below(files.scope, directory.path),
         onDirectory: () => ctx.signal.throwIfAborted(),
       });
       try {
-        await listing.add(directory, '', 1);
+        await listing.add(directory, { prefix: '', key: '', level: 1 });
       } catch (error) {
         throw fileFailure(error, 'list', asked.shown);
       }
       const { entries, truncated } = listing;
+      const next = truncated && listing.last !== undefined ? writeCursor(identity, { key: listing.last }) : undefined;
       const lines = entries.length === 0 ? ['The directory is empty, or all of it is ignored.'] : entries.map(lineOf);
       const notice = truncated
-        ? `\n[There are more than these ${entries.length}. List a directory below, or raise limit.]`
+        ? `\n[There are more than these ${entries.length}. Go on with cursor ${next}, list a directory below, or raise limit.]`
         : '';
       return {
         content: [
@@ -104,56 +117,88 @@ export function listDirectoryTool({ files, limits }: FilesystemContext): Tool {
               ) + notice,
           },
         ],
-        structuredContent: { entries, truncated },
+        structuredContent: { entries, truncated, ...(next !== undefined && { cursor: next }) },
       };
     },
   });
 }
 
+interface KeyedEntry {
+  entry: DirectoryEntry;
+  key: string;
+}
+
 interface ListingOptions {
   depth: number;
   limit: number;
+  /** Only entries after this key. */
+  after: string | undefined;
   includeHidden: boolean;
   rules: IgnoreRules | undefined;
   onDirectory: () => void;
 }
 
+/** A directory that is being listed. */
+interface Level {
+  /** Of its entries' paths, relative to the listed directory, and of their keys. */
+  prefix: string;
+  key: string;
+  level: number;
+}
+
 class Listing {
-  readonly entries: Entry[] = [];
   truncated = false;
+  /** The key of the last entry. */
+  last: string | undefined;
   readonly #scope: ProjectScope;
   readonly #asked: ScopePath;
   readonly #options: ListingOptions;
+  readonly #budget: RowBudget<Entry>;
 
   constructor(scope: ProjectScope, asked: ScopePath, options: ListingOptions) {
     this.#scope = scope;
     this.#asked = asked;
     this.#options = options;
+    this.#budget = new RowBudget(options.limit);
+  }
+
+  get entries(): Entry[] {
+    return this.#budget.rows;
   }
 
   /** Adds what is in a directory, each entry followed by what is below it. */
-  async add(directory: OpenedPath, prefix: string, level: number): Promise<void> {
+  async add(directory: OpenedPath, at: Level): Promise<void> {
     this.#options.onDirectory();
-    const names = await this.#namesIn(directory, prefix, level);
-    const found = await Promise.all(names.map((name) => lstat(name.address, { bigint: true }).catch(() => undefined)));
-    for (const [index, name] of names.entries()) {
-      if (this.entries.length >= this.#options.limit) {
-        this.truncated = true;
-        return;
-      }
+    const { after, depth } = this.#options;
+    const { names, dropped } = await this.#namesIn(directory, at);
+    const found = await Promise.all(
+      names.map(({ entry }) => lstat(entry.address, { bigint: true }).catch(() => undefined)),
+    );
+    for (const [index, { entry, key }] of names.entries()) {
+      if (this.truncated) return;
       const stats = found[index];
       if (!stats) continue; // gone since the directory was read
-      const path = prefix + name.name;
-      this.entries.push(await this.#entry(directory, name, path, stats));
-      if (stats.isDirectory() && level < this.#options.depth && name.name !== '.git')
-        await this.#addBelow(directory, name, `${path}/`, level + 1);
+      const path = at.prefix + entry.name;
+      // The directory that holds the last entry of the answer before, or is it, was given there.
+      const isGiven = after !== undefined && (after === key || after.startsWith(`${key}/`));
+      if (!isGiven) {
+        const row = await this.#entry(directory, entry, path, stats);
+        if (!this.#budget.add(row, row.path.length + (row.target?.length ?? 0))) {
+          this.truncated = true;
+          return;
+        }
+        this.last = key;
+      }
+      if (stats.isDirectory() && at.level < depth && entry.name !== '.git')
+        await this.#addBelow(directory, entry, { prefix: `${path}/`, key: `${key}/`, level: at.level + 1 });
     }
+    this.truncated ||= dropped; // entries have gone: the room was not needed
   }
 
-  async #addBelow(parent: OpenedPath, name: DirectoryEntry, prefix: string, level: number): Promise<void> {
+  async #addBelow(parent: OpenedPath, entry: DirectoryEntry, at: Level): Promise<void> {
     let directory: OpenedPath;
     try {
-      directory = await openPath(this.#scope, parent.entry(name.name), this.#asked, {
+      directory = await openPath(this.#scope, parent.entry(entry.name), this.#asked, {
         directory: true,
         follow: false,
       });
@@ -161,7 +206,7 @@ class Listing {
       return; // gone, swapped for a link, or not to be opened: its own entry is there
     }
     try {
-      await this.add(directory, prefix, level);
+      await this.add(directory, at);
     } catch (error) {
       if (ToolError.isInstance(error) || errnoOf(error) !== 'EACCES') throw error; // what may not be listed stays a single entry
     } finally {
@@ -169,21 +214,25 @@ class Listing {
     }
   }
 
-  async #namesIn(directory: OpenedPath, prefix: string, level: number): Promise<DirectoryEntry[]> {
-    const { rules, includeHidden, limit } = this.#options;
-    const names = new SmallestFirst<DirectoryEntry>(limit - this.entries.length + 1, (a, b) =>
-      a.name < b.name ? -1 : 1,
-    );
+  async #namesIn(directory: OpenedPath, at: Level): Promise<{ names: KeyedEntry[]; dropped: boolean }> {
+    const { rules, includeHidden, limit, after } = this.#options;
+    // As many as there is room for, one to see that there are more, and one that was given before.
+    const room = limit - this.entries.length + 2;
+    const names = new SmallestFirst<KeyedEntry>(room, (a, b) => (a.key < b.key ? -1 : 1));
+    const least = after?.startsWith(at.key) ? after.slice(at.key.length).split('/')[0] : undefined;
+    let count = 0;
     for await (const entry of entriesOf(directory)) {
+      if (++count % 1_000 === 0) this.#options.onDirectory();
       const { name, type } = entry;
       if (!includeHidden && name.startsWith('.')) continue;
-      if (isTemporaryName(name) || (name === '.git' && level > 1)) continue;
-      if (rules && name !== '.git' && (await rules.isIgnored(prefix + name, type === 'dir'))) continue;
-      names.add(entry);
+      if (isTemporaryName(name) || (name === '.git' && at.level > 1)) continue;
+      const key = entryKey(entry);
+      if (least !== undefined && key < least) continue;
+      if (rules && name !== '.git' && (await rules.isIgnored(at.prefix + name, type === 'dir'))) continue;
+      names.add({ entry, key: at.key + key });
     }
     const sorted = names.sorted();
-    this.truncated ||= names.dropped;
-    return sorted;
+    return { names: sorted, dropped: names.dropped };
   }
 
   async #entry(directory: OpenedPath, name: DirectoryEntry, path: string, stats: BigIntStats): Promise<Entry> {

@@ -26,7 +26,8 @@ const COMMON_ARGUMENTS = [
     '--no-ignore-parent',
     '--no-ignore-global',
   ],
-  ...[`--glob=!${TEMPORARY_GLOB}`, '--iglob=!.git'],
+  // These count after every --glob, so that none can bring back what they leave out.
+  ...[`--iglob=!${TEMPORARY_GLOB}`, '--iglob=!.git'],
 ];
 
 /** One run of ripgrep. */

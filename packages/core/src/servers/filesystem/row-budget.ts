@@ -1,0 +1,38 @@
+// How many rows an answer holds, by number and by size: a host keeps the structured part of every answer.
+
+/** About what the rows of one answer may weigh as JSON, in UTF-16 units. */
+const MAX_ROWS_SIZE = 512 * 1024;
+/** Of a row's braces, keys and numbers. */
+const ROW_SIZE = 64;
+
+/** Collects rows until one more would be too much. The first always fits. */
+export class RowBudget<T> {
+  readonly rows: T[] = [];
+  /** True when a row was refused. */
+  full = false;
+  readonly #limit: number;
+  #size = 0;
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  /**
+   * Adds a row, or says that there is no room for it.
+   *
+   * @param size the length of its texts
+   */
+  add(row: T, size: number): boolean {
+    this.full ||=
+      this.rows.length >= this.#limit || (this.rows.length > 0 && this.#size + size + ROW_SIZE > MAX_ROWS_SIZE);
+    if (this.full) return false;
+    this.#size += size + ROW_SIZE;
+    this.rows.push(row);
+    return true;
+  }
+
+  /** What came to the last row since. */
+  grow(size: number): void {
+    this.#size += size;
+  }
+}
