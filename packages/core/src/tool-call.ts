@@ -10,7 +10,7 @@ import { copyJson } from './json-copy.js';
 import { likelyName } from './nearest-names.js';
 import { resultFromOutput, type UntimedResult } from './result.js';
 import { describeIssues, normaliseIssues } from './schema.js';
-import type { Tool, ToolContext } from './tool.js';
+import { permitsAll, type Tool, type ToolContext } from './tool.js';
 import type { PermissionClaim, Progress } from './tool-provider.js';
 
 /** Arguments after parsing: what the function gets, and the JSON that policy, approvals and cache keys see. */
@@ -174,9 +174,6 @@ function withStructured(output: unknown, from: unknown, parsed: JsonObject): unk
 function asIs(value: unknown): JsonObject {
   return value as JsonObject;
 }
-
-/** The answer of `ctx.permits` where no policy narrows the call: a walker that finds this one need not ask it. */
-export const permitsAll = (): boolean => true;
 
 /** What a tool's function sees of its call. Accessors defer to the scope, so that nothing is made unasked. */
 export class CallContext implements ToolContext {

@@ -25,7 +25,7 @@ export interface ToolContext<State = unknown> {
    * Whether the policy lets the call touch what its claims cover without naming it, such as one file below a claimed
    * directory. A tool that walks asks this for each entry, and leaves out or refuses what is denied. True without a policy.
    */
-  permits(pattern: string): boolean;
+  readonly permits: (pattern: string) => boolean;
   /** The very object that the server's `start` returned. */
   readonly state: State;
 }
@@ -86,6 +86,9 @@ export interface Tool<Args = Any, Output = Any, State = Any> {
   /** Carries the types; never present at run time. */
   readonly '~types'?: { args: Args; output: Output; state: (state: State) => void };
 }
+
+/** The answer of `ctx.permits` where no policy narrows the call: a walker that finds this one need not ask it. */
+export const permitsAll = (): boolean => true;
 
 const NAME = /^[A-Za-z0-9_-]{1,64}$/;
 const HINTS: ReadonlySet<string> = new Set(['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint']);

@@ -48,6 +48,8 @@ export interface CopyEntryOptions {
   recursive?: boolean | undefined;
   /** An abort leaves no part of a file, but the files of a directory that are done. */
   signal?: AbortSignal | undefined;
+  /** Told of each path of a tree before any of it is touched, as it is shown; throws to refuse all of it. */
+  assertPermitted?: ((shown: string) => void) | undefined;
   /** Told now and then how far it is. */
   onProgress?: ((done: CopyOutcome) => void) | undefined;
 }
@@ -140,7 +142,10 @@ export class Copying implements CopyOutcome {
       this.#options.signal?.throwIfAborted();
       if (++entries > MAX_ENTRIES) throw this.#tooMany();
       if (entry.type === 'other') throw special(path);
-      scope.assertWritable(entryPath(scope, target.directory, `${target.name}/${below}`));
+      const place = entryPath(scope, target.directory, `${target.name}/${below}`);
+      scope.assertWritable(place);
+      this.#options.assertPermitted?.(path.shown);
+      this.#options.assertPermitted?.(place.shown);
     });
     await this.#directory(directory, target.directory, { name: target.name, address: target.address }, 1);
   }

@@ -24,6 +24,8 @@ export interface DeleteEntryOptions {
   recursive?: boolean | undefined;
   /** An abort leaves what is left. */
   signal?: AbortSignal | undefined;
+  /** Told of each path of a tree before any of it is touched, as it is shown; throws to refuse all of it. */
+  assertPermitted?: ((shown: string) => void) | undefined;
   /** Told now and then how many entries are gone. */
   onProgress?: ((removed: number) => void) | undefined;
 }
@@ -64,7 +66,7 @@ async function deleteDirectory(
   files: ProjectFiles,
   asked: ScopePath,
   place: EntryPlace,
-  { recursive = false, signal, onProgress }: DeleteEntryOptions,
+  { recursive = false, signal, onProgress, assertPermitted }: DeleteEntryOptions,
 ): Promise<number> {
   const { scope } = files;
   if (scope.holdsRoot(place.path)) {
@@ -92,6 +94,7 @@ async function deleteDirectory(
     await walkTree(scope, asked, directory, (_entry, path) => {
       signal?.throwIfAborted();
       scope.assertWritable(path);
+      assertPermitted?.(path.shown);
     });
     await deletion.empty(directory, 1);
     await place.directory.assertStillInside();

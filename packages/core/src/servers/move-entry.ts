@@ -18,6 +18,8 @@ export interface MoveEntryOptions {
   overwrite?: boolean | undefined;
   /** An abort before the rename leaves everything as it is. */
   signal?: AbortSignal | undefined;
+  /** Told of each path of a tree, old and new, before it is moved, as it is shown; throws to refuse. */
+  assertPermitted?: ((shown: string) => void) | undefined;
 }
 
 /**
@@ -46,7 +48,7 @@ export async function moveEntry(
   await using target = await openEntryPlace(scope, to, { write: true, createDirs: true });
   try {
     if (isInside(origin.path.absolute, target.path.absolute)) throw intoItself(from, to, 'moved');
-    await assertMayMove(files, from, origin, target, options.signal);
+    await assertMayMove(files, from, origin, target, options);
     const respelled = await isOtherSpelling(origin, target);
     const isDirectory = origin.stats?.isDirectory() === true;
     if (target.stats && !respelled && (!options.overwrite || isDirectory || target.stats.isDirectory()))
@@ -75,7 +77,7 @@ async function assertMayMove(
   asked: ScopePath,
   origin: EntryPlace,
   target: EntryPlace,
-  signal: AbortSignal | undefined,
+  { signal, assertPermitted }: MoveEntryOptions,
 ): Promise<void> {
   const { scope } = files;
   if (origin.stats?.isSymbolicLink()) {
@@ -95,7 +97,10 @@ async function assertMayMove(
   await walkTree(scope, asked, directory, (_entry, path, below) => {
     signal?.throwIfAborted();
     scope.assertWritable(path);
-    scope.assertWritable(entryPath(scope, target.directory, `${target.name}/${below}`));
+    const place = entryPath(scope, target.directory, `${target.name}/${below}`);
+    scope.assertWritable(place);
+    assertPermitted?.(path.shown);
+    assertPermitted?.(place.shown);
   });
 }
 

@@ -3,8 +3,9 @@
 import { basename, dirname, join } from 'node:path';
 import type { PermissionClaim } from '../../tool-provider.js';
 import { ToolError } from '../../errors.js';
+import type { ToolContext } from '../../tool.js';
 import type { ProjectFiles } from '../project-files.js';
-import { escapeControls, type ScopePath } from '../project-scope.js';
+import { escapeControls, quote, type ScopePath } from '../project-scope.js';
 import type { OutputLimits } from '../output-budget.js';
 import type { SearchEngineChoice } from './search-engine.js';
 
@@ -59,6 +60,35 @@ export async function claimEntry(
     if (mode === 'write') scope.assertWritable(real);
     return real.shown;
   });
+}
+
+/**
+ * Refuses what the policy does not let the call touch, of what its claims cover without naming it.
+ *
+ * @throws {ToolError} PERMISSION_DENIED
+ */
+export function permittedBy(ctx: Pick<ToolContext, 'permits'>): (shown: string) => void {
+  const { permits } = ctx;
+  return (shown) => {
+    if (permits(shown)) return;
+    throw new ToolError(
+      'PERMISSION_DENIED',
+      `The policy does not permit ${quote(shown)}, which this call covers; nothing was changed. Name what is meant more narrowly.`,
+      { details: { path: shown } },
+    );
+  };
+}
+
+/** In JSON Schema. */
+export const withheldOutput = {
+  type: 'integer',
+  description: 'How many paths the policy leaves out; absent for none.',
+} as const;
+
+/** How an answer says that entries were left out because the policy does not permit them; empty when none was. */
+export function withheldNotice(withheld: number): string {
+  if (withheld === 0) return '';
+  return `The policy leaves out ${withheld} ${withheld === 1 ? 'path' : 'paths'}; ask for one by its own name.`;
 }
 
 async function claimsOf(

@@ -3,7 +3,7 @@
 import { defineTool, type Tool } from '../../tool.js';
 import { copyEntry } from '../copy-entry.js';
 import { escapeControls } from '../project-scope.js';
-import { claimEntry, type FilesystemContext } from './context.js';
+import { claimEntry, permittedBy, type FilesystemContext } from './context.js';
 
 const input = {
   type: 'object',
@@ -50,6 +50,7 @@ export function copyTool({ files }: FilesystemContext): Tool {
         overwrite,
         recursive,
         signal: ctx.signal,
+        assertPermitted: permittedBy(ctx),
         onProgress: (done) =>
           ctx.progress({ progress: done.bytes, message: `Copied ${done.files} files, ${done.bytes} bytes` }),
       });

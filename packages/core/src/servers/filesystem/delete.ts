@@ -3,7 +3,7 @@
 import { defineTool, type Tool } from '../../tool.js';
 import { deleteEntry } from '../delete-entry.js';
 import { escapeControls } from '../project-scope.js';
-import { claimEntry, type FilesystemContext } from './context.js';
+import { claimEntry, permittedBy, type FilesystemContext } from './context.js';
 
 const input = {
   type: 'object',
@@ -41,6 +41,7 @@ export function deleteTool({ files }: FilesystemContext): Tool {
       const removed = await deleteEntry(files, path, {
         recursive,
         signal: ctx.signal,
+        assertPermitted: permittedBy(ctx),
         onProgress: (count) =>
           ctx.progress({ progress: count, message: `Deleted ${count} entries of ${escapeControls(shown)}` }),
       });

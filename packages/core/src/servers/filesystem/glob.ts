@@ -7,7 +7,7 @@ import { defineTool, type Tool } from '../../tool.js';
 import { ToolError } from '../../errors.js';
 import { showName } from '../directory-entries.js';
 import { escapeControls, quote, type ProjectScope, type ScopePath } from '../project-scope.js';
-import { claimPath, type FilesystemContext } from './context.js';
+import { claimPath, withheldNotice, withheldOutput, type FilesystemContext } from './context.js';
 import { cursorInput, cursorOutput, readCursor, writeCursor, type Position } from './cursor.js';
 import { compileGlob } from './glob-pattern.js';
 import { IgnoreFile } from './ignore-file.js';
@@ -56,6 +56,7 @@ const output = {
     files: { type: 'array', items: { type: 'string' } },
     truncated: { type: 'boolean', description: 'There are more: give the cursor, narrow the pattern or raise limit.' },
     cursor: cursorOutput,
+    withheld: withheldOutput,
     engine: engineOutput,
   },
   required: ['files', 'truncated', 'engine'],
@@ -96,7 +97,7 @@ export function globTool({ files, limits, search }: FilesystemContext): Tool {
       const identity = ['glob', asked.shown, rest];
       const after = readCursor(identity, cursor);
       const engine = await resolveEngine(files.scope, search);
-      await using place = await openSearchPlace(files, path);
+      await using place = await openSearchPlace(files, path, ctx.permits);
       if (place.file !== undefined)
         throw new ToolError('INVALID_ARGUMENT', `${quote(path)} is a file; give the directory to look in.`);
       const order = sort === 'mtime' ? newestFirst : byPath;
@@ -138,6 +139,7 @@ export function globTool({ files, limits, search }: FilesystemContext): Tool {
       const notice = [
         ...(budget.full ? [`There are more than these ${list.length}. ${goOn}, or raise limit.`] : []),
         ...(timedOut ? ['The time was up before all directories were read. Give a directory further down.'] : []),
+        ...(place.withheld > 0 ? [withheldNotice(place.withheld)] : []),
       ].map((each) => `\n[${each}]`);
       const body = list.length === 0 ? 'No files match.' : list.map(escapeControls).join('\n');
       return {
@@ -153,6 +155,7 @@ export function globTool({ files, limits, search }: FilesystemContext): Tool {
           files: list,
           truncated: budget.full || timedOut,
           ...(next !== undefined && { cursor: next }),
+          ...(place.withheld > 0 && { withheld: place.withheld }),
           engine: engine.name,
         },
       };

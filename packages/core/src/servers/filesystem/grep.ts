@@ -3,7 +3,7 @@
 import { ToolError } from '../../errors.js';
 import { defineTool, type Tool } from '../../tool.js';
 import { escapeControls, type ProjectScope, type ScopePath } from '../project-scope.js';
-import { claimPath, type FilesystemContext } from './context.js';
+import { claimPath, withheldNotice, withheldOutput, type FilesystemContext } from './context.js';
 import { cursorInput, cursorOutput, readCursor, writeCursor, type Position } from './cursor.js';
 import { fileTypeMatcher } from './file-types.js';
 import { grepByRipgrep } from './grep-ripgrep.js';
@@ -122,6 +122,7 @@ const output = {
     truncated: { type: 'boolean', description: 'There is more: give the cursor, narrow the search or raise limit.' },
     cursor: cursorOutput,
     timed_out: { type: 'boolean', description: 'The time was up before all files were searched.' },
+    withheld: withheldOutput,
     engine: engineOutput,
   },
   required: ['matches', 'match_count', 'file_count', 'truncated', 'timed_out', 'engine'],
@@ -184,7 +185,7 @@ export function grepTool({ files, limits, search }: FilesystemContext): Tool {
       const identity = ['grep', asked.shown, rest];
       const position = readCursor(identity, cursor);
       const engine = await resolveEngine(files.scope, search);
-      await using place = await openSearchPlace(files, path);
+      await using place = await openSearchPlace(files, path, ctx.permits);
       const question: GrepQuestion = {
         ...{ scope: files.scope, asked, place, signal: ctx.signal, after: position },
         args: { ...rest, type: rest.type, glob: globs, limit, timeoutMs: timeout_ms },
@@ -196,7 +197,8 @@ export function grepTool({ files, limits, search }: FilesystemContext): Tool {
       };
       const outcome = engine.name === 'rg' ? await grepByRipgrep(engine.command, question) : await grepByWalk(question);
       const last = outcome.isPrefix && (outcome.sink.full || outcome.timedOut) ? outcome.sink.position() : undefined;
-      return answer(rest.mode, outcome, last && writeCursor(identity, last), engine, limits);
+      const cut = { cursor: last && writeCursor(identity, last), withheld: place.withheld };
+      return answer(rest.mode, outcome, cut, engine, limits);
     },
   });
 }
@@ -214,7 +216,7 @@ function throttled(ms: number, call: (value: number) => void): (value: number) =
 function answer(
   mode: GrepQuestion['args']['mode'],
   { sink, timedOut }: GrepOutcome,
-  cursor: string | undefined,
+  { cursor, withheld }: { cursor: string | undefined; withheld: number },
   engine: SearchEngine,
   limits: FilesystemContext['limits'],
 ) {
@@ -227,6 +229,7 @@ function answer(
     ...(rows.length === 0 ? ['No matches.'] : []),
     ...(sink.full ? [`Stopped at ${rows.length} rows; there are more. ${goOn}, or raise limit.`] : []),
     ...(timedOut ? [`Stopped at the timeout; there may be more. ${goOn}, or raise timeout_ms.`] : []),
+    ...(withheld > 0 ? [withheldNotice(withheld)] : []),
   ];
   const body = limitText(lines.join('\n'), limits, (more) => `[${more} more lines are not shown. Narrow the search.]`);
   const text = [body, ...(notices.length > 0 ? [`[${notices.join(' ')}]`] : [])]
@@ -241,6 +244,7 @@ function answer(
       truncated: sink.full,
       ...(cursor !== undefined && { cursor }),
       timed_out: timedOut,
+      ...(withheld > 0 && { withheld }),
       engine: engine.name,
     },
   };

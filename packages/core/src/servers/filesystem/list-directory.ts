@@ -3,15 +3,15 @@
 import type { BigIntStats } from 'node:fs';
 import { lstat, readlink } from 'node:fs/promises';
 import { ToolError } from '../../errors.js';
-import { defineTool, type Tool } from '../../tool.js';
-import { entriesOf, entryTypeOf, type DirectoryEntry, type EntryType } from '../directory-entries.js';
+import { defineTool, permitsAll, type Tool } from '../../tool.js';
+import { entriesOf, entryPath, entryTypeOf, type DirectoryEntry, type EntryType } from '../directory-entries.js';
 import { errnoOf, fileFailure } from '../file-failure.js';
 import { leadsOutside } from '../link-target.js';
 import { openPath, type OpenedPath } from '../opened-path.js';
 import type { ProjectScope, ScopePath } from '../project-scope.js';
 import { escapeControls } from '../project-scope.js';
 import { isTemporaryName } from '../atomic-write.js';
-import { claimPath, type FilesystemContext } from './context.js';
+import { claimPath, withheldNotice, withheldOutput, type FilesystemContext } from './context.js';
 import { cursorInput, cursorOutput, readCursor, writeCursor } from './cursor.js';
 import { IgnoreRules } from './ignore-rules.js';
 import { entryKey } from './path-order.js';
@@ -55,6 +55,7 @@ const output = {
       description: 'There are more: give the cursor, list a directory below, or raise limit.',
     },
     cursor: cursorOutput,
+    withheld: withheldOutput,
   },
   required: ['entries', 'truncated'],
   additionalProperties: false,
@@ -92,6 +93,7 @@ export function listDirectoryTool({ files, limits }: FilesystemContext): Tool {
         after,
         includeHidden: include_hidden,
         rules: include_ignored ? undefined : await IgnoreRules.below(files.scope, directory.path),
+        permits: ctx.permits,
         onDirectory: () => ctx.signal.throwIfAborted(),
       });
       try {
@@ -99,12 +101,13 @@ export function listDirectoryTool({ files, limits }: FilesystemContext): Tool {
       } catch (error) {
         throw fileFailure(error, 'list', asked.shown);
       }
-      const { entries, truncated } = listing;
+      const { entries, truncated, withheld } = listing;
       const next = truncated && listing.last !== undefined ? writeCursor(identity, { key: listing.last }) : undefined;
       const lines = entries.length === 0 ? ['The directory is empty, or all of it is ignored.'] : entries.map(lineOf);
-      const notice = truncated
-        ? `\n[There are more than these ${entries.length}. Go on with cursor ${next}, list a directory below, or raise limit.]`
+      const more = truncated
+        ? `There are more than these ${entries.length}. Go on with cursor ${next}, list a directory below, or raise limit.`
         : '';
+      const notice = [more, withheldNotice(withheld)].filter((each) => each !== '').map((each) => `\n[${each}]`);
       return {
         content: [
           {
@@ -114,10 +117,15 @@ export function listDirectoryTool({ files, limits }: FilesystemContext): Tool {
                 lines.join('\n'),
                 limits,
                 (more) => `[${more} more entries are not shown. List a directory below.]`,
-              ) + notice,
+              ) + notice.join(''),
           },
         ],
-        structuredContent: { entries, truncated, ...(next !== undefined && { cursor: next }) },
+        structuredContent: {
+          entries,
+          truncated,
+          ...(next !== undefined && { cursor: next }),
+          ...(withheld > 0 && { withheld }),
+        },
       };
     },
   });
@@ -135,6 +143,7 @@ interface ListingOptions {
   after: string | undefined;
   includeHidden: boolean;
   rules: IgnoreRules | undefined;
+  permits: (shown: string) => boolean;
   onDirectory: () => void;
 }
 
@@ -148,6 +157,7 @@ interface Level {
 
 class Listing {
   truncated = false;
+  withheld = 0;
   /** The key of the last entry. */
   last: string | undefined;
   readonly #scope: ProjectScope;
@@ -228,6 +238,10 @@ class Listing {
       if (isTemporaryName(name) || (name === '.git' && at.level > 1)) continue;
       const key = entryKey(entry);
       if (least !== undefined && key < least) continue;
+      if (!this.#isPermitted(directory, at.prefix + name, name)) {
+        this.withheld++;
+        continue;
+      }
       if (rules && name !== '.git' && (await rules.isIgnored(at.prefix + name, type === 'dir'))) continue;
       names.add({ entry, key: at.key + key });
     }
@@ -235,8 +249,19 @@ class Listing {
     return { names: sorted, dropped: names.dropped };
   }
 
+  #shownOf(path: string): string {
+    return this.#asked.shown === '.' ? path : `${this.#asked.shown}/${path}`;
+  }
+
+  /** Also by its own name, where the listed directory was reached through a link. */
+  #isPermitted(directory: OpenedPath, path: string, name: string): boolean {
+    const { permits } = this.#options;
+    if (permits === permitsAll) return true;
+    return permits(this.#shownOf(path)) && permits(entryPath(this.#scope, directory, name).shown);
+  }
+
   async #entry(directory: OpenedPath, name: DirectoryEntry, path: string, stats: BigIntStats): Promise<Entry> {
-    const shown = this.#asked.shown === '.' ? path : `${this.#asked.shown}/${path}`;
+    const shown = this.#shownOf(path);
     const entry: Entry = {
       path: shown,
       type: entryTypeOf(stats),

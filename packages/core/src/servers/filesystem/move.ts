@@ -3,7 +3,7 @@
 import { defineTool, type Tool } from '../../tool.js';
 import { moveEntry } from '../move-entry.js';
 import { escapeControls } from '../project-scope.js';
-import { claimEntry, type FilesystemContext } from './context.js';
+import { claimEntry, permittedBy, type FilesystemContext } from './context.js';
 
 const input = {
   type: 'object',
@@ -42,7 +42,11 @@ export function moveTool({ files }: FilesystemContext): Tool {
     async execute({ source, destination, overwrite }, ctx) {
       const from = files.scope.parse(source).shown;
       const to = files.scope.parse(destination).shown;
-      const { overwritten } = await moveEntry(files, source, destination, { overwrite, signal: ctx.signal });
+      const { overwritten } = await moveEntry(files, source, destination, {
+        overwrite,
+        signal: ctx.signal,
+        assertPermitted: permittedBy(ctx),
+      });
       const what = `Moved ${escapeControls(from)} to ${escapeControls(to)}`;
       return {
         content: [{ type: 'text', text: overwritten ? `${what}, replacing what was there.` : `${what}.` }],
