@@ -21,7 +21,7 @@ const SHOWN_TEXTS = 'nSGUL --max-count --skip --since --after --until --before -
 const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
   status: { reads: true, flags: 'sbuvz --short --branch --porcelain --long --show-stash --ahead-behind --no-ahead-behind --untracked-files --ignored --renames --no-renames --verbose --column' }, // prettier-ignore
   log: { reads: true, flags: `pcgisuwbzMCEFPRma ${SHOWN}`, texts: SHOWN_TEXTS, numeric: true },
-  shortlog: { reads: true, flags: `sneuc ${SHOWN} --summary --numbered --email`, texts: SHOWN_TEXTS },
+  shortlog: { reads: true, flags: `sneuc ${SHOWN} --summary --numbered --email`, texts: '--since --until --author' },
   reflog: { reads: true, flags: `pis ${SHOWN}`, texts: SHOWN_TEXTS, numeric: true, firstOperand: ['show', 'HEAD', 'exists', 'list'] }, // prettier-ignore
   diff: { reads: true, flags: `pusRwbzaMCW ${SHOWN} --cached --staged`, texts: SHOWN_TEXTS },
   show: { reads: true, flags: `pusRwbzaMCW ${SHOWN}`, texts: SHOWN_TEXTS, numeric: true },

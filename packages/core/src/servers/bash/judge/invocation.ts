@@ -45,6 +45,8 @@ export async function judgeInvocation(
   };
   if (first.variable || hasWildcard(first) || hasBraces(first) || hasTilde(first) || first.text === '')
     return doubt('which command it is depends on what the shell makes of its name');
+  // Claims of other kinds begin with these; and a program with such a name is no everyday one.
+  if (/^(?:option|outside|protected)$|[^\w./@%+:,[\]-]/.test(first.text)) return doubt('its name is an unusual one');
   const reader = READERS.get(basename(first.text));
   const odd = words.find((word) => hasBraces(word)) && 'it makes several words of one: { }';
   const unknown = words.some(({ variable }) => variable) && !(reader?.prints && !first.text.includes('/'));
