@@ -37,6 +37,21 @@ export class ArgumentPaths {
     if (hasWildcard(word)) for (const directory of directories) await this.#wildcard(word, directory);
   }
 
+  /** Claims the links in a directory that lead outside: a command that looks into it follows them. */
+  async entries(word: ShellWord, directories: Directories): Promise<void> {
+    const inside = { text: `${word.text}/*`, shape: `${word.shape}/*`, variable: false };
+    for (const directory of directories) await this.#wildcard(inside, directory);
+  }
+
+  /** Claims the project itself where a command would change or remove all of it, the protected paths with it. */
+  async wholeProject({ text }: ShellWord, directories: Directories): Promise<void> {
+    for (const directory of directories) {
+      const place = await this.#place(text, directory);
+      if (place.kind === 'inside' && this.#files.scope.roots.some(({ path }) => isInside(place.absolute, path)))
+        this.#judgement.protected(place.path, 'names');
+    }
+  }
+
   /** Claims a file that would be written. */
   async written(word: ShellWord, directories: Directories): Promise<void> {
     const { text } = word;
@@ -127,7 +142,9 @@ export class ArgumentPaths {
         const { code } = ToolError.from(error);
         if (code === 'OUTSIDE_PROJECT') return outsidePlace(asked);
         const place = inside(asked, fault);
-        return place.kind === 'inside' ? { ...place, isProtected: place.isProtected || code === 'PROTECTED_PATH' } : place;
+        return place.kind === 'inside'
+          ? { ...place, isProtected: place.isProtected || code === 'PROTECTED_PATH' }
+          : place;
       }
     }
     const place = inside(real, fault);

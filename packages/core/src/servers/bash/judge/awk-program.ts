@@ -11,8 +11,8 @@ export function doubtOfAwkProgram(program: string): string | undefined {
   // What stands in a string is printed, not run. Beside "/" or "#" a quote may belong to an expression or a comment.
   const code = /[/#]/.test(program) ? program : program.replace(/"(?:[^"\\\n]|\\.)*"/g, '""');
   if (/[|@`]|\\\n/.test(code.replace(/\|\|/g, ''))) return 'the awk program has a pipe or an indirect call';
-  // After print, ">" is a file. Without a print it compares.
-  if (/print[^;}\n]*>/.test(code)) return 'the awk program may write a file';
+  // After print, ">" is a file; before every print it compares. Where a statement ends is not looked at.
+  if (/print[^]*>/.test(program)) return 'the awk program may write a file';
   for (const [name] of code.matchAll(/[A-Za-z_][A-Za-z0-9_]*/g)) {
     if (/[A-Z]/.test(name) ? HARMLESS_VARIABLES.has(name) : !HARMFUL_NAMES.has(name)) continue;
     return `the awk program uses "${name.slice(0, 40)}", which is not known to only print`;

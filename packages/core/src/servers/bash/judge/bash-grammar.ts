@@ -115,7 +115,11 @@ function readTree(root: Node): GrammarReading {
 function readCommand(node: Node): GrammarCommand {
   const raw: string[] = [];
   for (const child of node.children) {
-    if (child && child.isNamed && !/^(?:variable_assignment|(?:file|herestring|heredoc)_redirect|comment)$/.test(child.type))
+    if (
+      child &&
+      child.isNamed &&
+      !/^(?:variable_assignment|(?:file|herestring|heredoc)_redirect|comment)$/.test(child.type)
+    )
       raw.push(child.text);
   }
   return { raw, text: node.text };

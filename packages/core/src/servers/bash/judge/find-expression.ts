@@ -24,6 +24,8 @@ export interface FindExpression {
   readonly unlisted: string | undefined;
   readonly effects: readonly (readonly [option: string, reason: string])[];
   readonly paths: readonly ShellWord[];
+  /** Files that it would write. */
+  readonly writes: readonly ShellWord[];
   /** The commands that it would run, with `{}` where it puts what it finds. */
   readonly runs: readonly (readonly ShellWord[])[];
 }
@@ -32,6 +34,7 @@ export interface FindExpression {
 export function readFindExpression(words: readonly ShellWord[]): FindExpression {
   const effects: [string, string][] = [];
   const paths: ShellWord[] = [];
+  const writes: ShellWord[] = [];
   const runs: ShellWord[][] = [];
   let unlisted: string | undefined;
   for (let index = 0; index < words.length; index++) {
@@ -50,15 +53,20 @@ export function readFindExpression(words: readonly ShellWord[]): FindExpression 
       if (text.endsWith('dir')) unlisted ??= text; // it runs in directories that are not known here
       // It ends at ";" or at "{} +"; a "+" after anything else is one more argument.
       let end = index + 1;
-      while (end < words.length && words[end]?.text !== ';' && !(words[end]?.text === '+' && words[end - 1]?.text === '{}')) end++;
+      while (
+        end < words.length &&
+        words[end]?.text !== ';' &&
+        !(words[end]?.text === '+' && words[end - 1]?.text === '{}')
+      )
+        end++;
       if (end >= words.length) unlisted ??= text;
       runs.push(words.slice(index + 1, end));
       index = end;
     } else if (effect !== undefined) {
       effects.push([text, effect]);
-      paths.push(...words.slice(index + 1, index + 2));
+      if (text.startsWith('-f') && text !== '-follow') writes.push(...words.slice(++index, index + 1));
     } else if (text.startsWith('-')) unlisted ??= text;
     else paths.push(word);
   }
-  return { unlisted, effects, paths, runs };
+  return { unlisted, effects, paths, writes, runs };
 }

@@ -42,10 +42,16 @@ const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
   tag: { reads: true, flags: 'ln --list --sort --contains --merged --no-merged --points-at --format --column', operandsChange: 'changes tags', unless: 'l --list --contains --merged --no-merged --points-at', effects: changes('a d f m s u --annotate --delete --force --message --sign', 'changes tags') }, // prettier-ignore
   remote: { reads: true, flags: 'v --verbose', firstOperand: ['show', 'get-url'] },
   stash: { flags: `pukaq ${SHOWN} --patch --keep-index --include-untracked --all --quiet --index --staged`, texts: 'm --message', firstOperand: ['list', 'show', 'push', 'pop', 'apply', 'drop'] }, // prettier-ignore
-  add: { flags: 'Aunvf --all --update --dry-run --verbose --force --intent-to-add --renormalize --refresh --ignore-errors' },
+  add: {
+    flags: 'Aunvf --all --update --dry-run --verbose --force --intent-to-add --renormalize --refresh --ignore-errors',
+  },
   commit: { flags: 'aqvsno --all --quiet --verbose --signoff --amend --no-edit --no-verify --allow-empty --allow-empty-message --dry-run --short --status --no-status --reset-author --no-gpg-sign --porcelain', texts: 'm --message --author --date --cleanup --fixup --squash', values: 'F --file' }, // prettier-ignore
-  checkout: { flags: 'bBqftd --quiet --force --track --no-track --detach --ours --theirs --orphan --progress --no-progress' },
-  switch: { flags: 'cCqfdt --create --force-create --quiet --force --detach --track --no-track --discard-changes --orphan' },
+  checkout: {
+    flags: 'bBqftd --quiet --force --track --no-track --detach --ours --theirs --orphan --progress --no-progress',
+  },
+  switch: {
+    flags: 'cCqfdt --create --force-create --quiet --force --detach --track --no-track --discard-changes --orphan',
+  },
   restore: { flags: 'SWq --staged --worktree --quiet --ours --theirs', texts: 's --source' },
   reset: { flags: 'qN --soft --mixed --hard --keep --merge --quiet' },
   rm: { flags: 'rfnq --cached --force --dry-run --quiet --ignore-unmatch' },
@@ -89,7 +95,8 @@ export function readGitCall(given: readonly ShellWord[]): GitCall {
   const subcommand = Object.hasOwn(SUBCOMMANDS, name) ? (SUBCOMMANDS[name] as Subcommand) : undefined;
   const options = readOptions(subcommand ?? {}, subcommand ? words.slice(1) : []);
   const call = { words, directory, options, reads: subcommand?.reads ?? false };
-  if (/^(?:--version|version|help|--help)$/.test(name) && words.length === 1) return { ...call, reads: true, doubt: undefined };
+  if (/^(?:--version|version|help|--help)$/.test(name) && words.length === 1)
+    return { ...call, reads: true, doubt: undefined };
   if (!subcommand) {
     const what = name.startsWith('-') ? `the option ${name} of git can run programs` : `"git ${name}" is not known: it may be an alias of any command`; // prettier-ignore
     return { ...call, doubt: what };

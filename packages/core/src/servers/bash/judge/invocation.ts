@@ -77,7 +77,8 @@ export async function judgeInvocation(
   if (name === 'find') {
     const found = readFindExpression(rest);
     await everyPath(found.paths, 'reads');
-    for (const [option, reason] of found.effects) judgement.option(command, option, reason);
+    for (const word of found.writes) await paths.written(word, directories);
+    for (const [option, reason] of found.effects) judgement.option([command], option, reason);
     for (const inner of found.runs) {
       if (inner.length > 0) await judgeInvocation(context, inner, directories);
     }
@@ -101,27 +102,35 @@ export async function judgeInvocation(
     for (const word of [...call.options.paths, ...call.options.writes])
       await paths.argument(word, places, call.reads ? 'reads' : 'may write');
     for (const [option, reason] of call.options.effects)
-      judgement.option({ ...command, text: `git ${call.words[0]?.text ?? ''}`, shape: '' }, option, reason);
+      judgement.option([command, ...call.words.slice(0, 1)], option, reason);
     const moved = rest.some((word) => hasWildcard(word) && !call.options.paths.includes(word));
     if (call.doubt !== undefined) return doubt(call.doubt);
-    if (call.options.unlisted !== undefined || moved) return doubt(unlistedReason('this git command', call.options.unlisted));
+    if (call.options.unlisted !== undefined || moved)
+      return doubt(unlistedReason('this git command', call.options.unlisted));
     return runs([command, ...call.words]);
   }
 
   const list = name === 'sed' ? SED : name === 'awk' ? AWK : reader;
   if (list) {
-    const dashed = name === 'tar' && rest[0] && !rest[0].text.startsWith('-') ? [dash(rest[0]), ...rest.slice(1)] : rest;
+    const dashed =
+      name === 'tar' && rest[0] && !rest[0].text.startsWith('-') ? [dash(rest[0]), ...rest.slice(1)] : rest;
     const options = readOptions(list, dashed);
     const writesArguments = options.effects.length > 0;
     if (reader?.operands !== 'text') await everyPath(options.paths, writesArguments ? 'may write' : 'reads');
-    else await everyPath(options.paths.filter((word) => hasTilde(word) || hasWildcard(word)), 'reads');
+    else
+      await everyPath(
+        options.paths.filter((word) => hasTilde(word) || hasWildcard(word)),
+        'reads',
+      );
     for (const word of options.writes) {
       if (hasWildcard(word)) return doubt('the name of a file that it writes has a wildcard');
       await paths.written(word, directories);
     }
-    for (const [option, reason] of options.effects) judgement.option(command, option, reason);
+    for (const [option, reason] of options.effects) judgement.option([command], option, reason);
+    if (name === 'diff') for (const word of options.paths) await paths.entries(word, directories);
     const wild = rest.filter((word) => hasWildcard(word));
-    const moved = wild.some((word) => !options.paths.includes(word)) || (wild.length > 0 && list.maxOperands !== undefined);
+    const moved =
+      wild.some((word) => !options.paths.includes(word)) || (wild.length > 0 && list.maxOperands !== undefined);
     if (options.unlisted !== undefined || moved) return doubt(unlistedReason(name, options.unlisted));
     const scripts = options.given.flatMap(([option, value]) => (/^(?:-e|--expression)$/.test(option) && value ? [value.text] : [])); // prettier-ignore
     const program = options.texts[0]?.text ?? '';
@@ -137,12 +146,17 @@ export async function judgeInvocation(
   if (/^(?:test|\[|printf)$/.test(name)) {
     await everyPath(name === 'printf' ? [] : rest, 'reads');
     const content = doubtOfOperands(name, { operands: rest, given: [] });
-    return content === undefined && !rest.some(hasWildcard) ? runs() : doubt(content ?? 'a wildcard can match anything');
+    return content === undefined && !rest.some(hasWildcard)
+      ? runs()
+      : doubt(content ?? 'a wildcard can match anything');
   }
 
   await everyPath(rest, 'may write');
-  for (const [option, reason] of runningOptions(name, words)) judgement.option(command, option, reason);
-  if (name === 'make' && rest.some(hasWildcard)) return doubt('a wildcard can match a file that is named like an option');
+  if (/^(?:rm|mv|chmod|chown|chgrp|shred)$/.test(name))
+    for (const word of rest) await paths.wholeProject(word, directories);
+  for (const [option, reason] of runningOptions(name, words)) judgement.option([command], option, reason);
+  if (name === 'make' && rest.some(hasWildcard))
+    return doubt('a wildcard can match a file that is named like an option');
   runs();
 }
 
@@ -174,7 +188,8 @@ async function judgeWrapped(
     return doubt(unwrapped.reason);
   }
   const own = unwrapped.kind === 'command' ? words.slice(0, words.length - unwrapped.words.length) : words;
-  if (own.some((word) => hasWildcard(word) || hasTilde(word))) return doubt('a wildcard or "~" can change what it runs');
+  if (own.some((word) => hasWildcard(word) || hasTilde(word)))
+    return doubt('a wildcard or "~" can change what it runs');
   if (unwrapped.kind === 'script') await context.script(unwrapped.text, directories);
   else {
     for (const word of unwrapped.writes) await paths.written(word, directories);

@@ -42,7 +42,8 @@ export async function judgeCommand(command: string, options: JudgeOptions): Prom
   try {
     await new CommandJudge(judgement, options).judge(command);
   } catch (error) {
-    const reason = error instanceof TooMuch ? error.message : `it could not be judged: ${ToolError.from(error).message}`;
+    const reason =
+      error instanceof TooMuch ? error.message : `it could not be judged: ${ToolError.from(error).message}`;
     return [...judgement.claims.slice(0, MAX_COMMANDS), doubtOf(String(command), reason)];
   }
   const { claims } = judgement;
@@ -118,7 +119,10 @@ class CommandJudge {
   #showAll(text: string, { commands }: GrammarReading, reason: string): void {
     for (const command of commands) {
       this.#judgement.count();
-      this.#judgement.doubts(command.raw.flatMap((raw) => wordsOrText(raw)), reason);
+      this.#judgement.doubts(
+        command.raw.flatMap((raw) => wordsOrText(raw)),
+        reason,
+      );
     }
     if (commands.length !== 1) this.#judgement.doubtsText(text, reason);
   }

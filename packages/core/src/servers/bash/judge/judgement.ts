@@ -43,8 +43,8 @@ export class Judgement {
   }
 
   /** An option that makes a command do more than its name says. No rule for the command is a prefix of this. */
-  option(command: ShellWord, option: string, reason: string): void {
-    const pattern = `option ${tokenOf(command)} ${tokenOf({ text: option, shape: option, variable: false })}`;
+  option(command: readonly ShellWord[], option: string, reason: string): void {
+    const pattern = `option ${tokensOf(command)} ${tokenOf({ text: option, shape: option, variable: false })}`;
     this.#add({ pattern, match: 'tokens', understood: true, reason });
   }
 

@@ -34,13 +34,18 @@ export function doubtOfOperands(
     case 'date':
       return texts.every((text) => text.startsWith('+')) ? undefined : 'it can set the clock';
     case 'jq':
-      return /\b(?:import|include|input_filename|getpath|env|ENV)\b/.test(texts[0] ?? '') && /\b(?:import|include)\b/.test(texts[0] ?? '')
+      return /\b(?:import|include|input_filename|getpath|env|ENV)\b/.test(texts[0] ?? '') &&
+        /\b(?:import|include)\b/.test(texts[0] ?? '')
         ? 'the jq program reads other files'
         : undefined;
     case 'tar':
-      return valueOf('-f', '--file').some((file) => file.includes(':')) ? 'the archive may be on another machine' : undefined;
+      return valueOf('-f', '--file').some((file) => file.includes(':'))
+        ? 'the archive may be on another machine'
+        : undefined;
     case 'curl':
-      return valueOf('-o', '--output').some((file) => file.includes('#')) ? 'the name of the file depends on the address' : undefined;
+      return valueOf('-o', '--output').some((file) => file.includes('#'))
+        ? 'the name of the file depends on the address'
+        : undefined;
     default:
       return undefined;
   }

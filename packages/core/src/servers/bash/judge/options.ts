@@ -51,6 +51,13 @@ export function readOptions(list: OptionList, words: readonly ShellWord[]): Read
   const given: [string, ShellWord | undefined][] = [];
   let unlisted: string | undefined;
   let rest = false;
+  // Some programs take no separate value where others do: then the word would be an option, or a path.
+  const following = (option: string, index: number): ShellWord | undefined => {
+    const value = words[index];
+    if (!value || /^-[^\d]/.test(value.text)) unlisted ??= option;
+    else if (/^(?:\/.|~|\.\.)/.test(value.text)) paths.push(value);
+    return value;
+  };
   const take = (option: string, value: ShellWord | undefined): void => {
     given.push([option, value]);
     const kind = kinds.get(option);
@@ -70,8 +77,7 @@ export function readOptions(list: OptionList, words: readonly ShellWord[]): Read
       const option = equals < 0 ? text : text.slice(0, equals);
       const kind = kinds.get(option);
       if (kind === undefined) unlisted ??= option;
-      const value = equals >= 0 ? partOf(word, equals + 1) : takesValue(kind) ? words[++index] : undefined;
-      if (takesValue(kind) && !value) unlisted ??= option; // what it takes is not there to be seen
+      const value = equals >= 0 ? partOf(word, equals + 1) : takesValue(kind) ? following(option, ++index) : undefined;
       take(option, value);
     } else {
       for (let at = 1; at < text.length; at++) {
@@ -82,8 +88,7 @@ export function readOptions(list: OptionList, words: readonly ShellWord[]): Read
           take(option, undefined);
           continue;
         }
-        const value = at + 1 < text.length ? partOf(word, at + 1) : words[++index];
-        if (!value) unlisted ??= option;
+        const value = at + 1 < text.length ? partOf(word, at + 1) : following(option, ++index);
         take(option, value);
         break;
       }
@@ -92,7 +97,8 @@ export function readOptions(list: OptionList, words: readonly ShellWord[]): Read
   const all = [...operands];
   const instead = given.some(([option]) => listedOptions(list.insteadOfOperand).includes(option));
   const texts = operands.splice(0, instead ? 0 : (list.textOperands ?? 0));
-  if (list.maxOperands !== undefined && operands.length > list.maxOperands) writes.push(...operands.splice(list.maxOperands));
+  if (list.maxOperands !== undefined && operands.length > list.maxOperands)
+    writes.push(...operands.splice(list.maxOperands));
   return { unlisted, effects, writes, paths: [...paths, ...operands], operands: all, texts, given };
 }
 
@@ -115,7 +121,8 @@ function kindsOf(list: OptionList): ReadonlyMap<string, Kind> {
     const all: [string, Kind][] = [];
     for (const kind of ['flags', 'texts', 'values', 'writes'] as const)
       for (const option of listedOptions(list[kind])) all.push([option, kind]);
-    for (const option of Object.keys(list.effects ?? {})) if (!all.some(([each]) => each === option)) all.push([option, 'flags']);
+    for (const option of Object.keys(list.effects ?? {}))
+      if (!all.some(([each]) => each === option)) all.push([option, 'flags']);
     kinds = new Map(all);
     known.set(list, kinds);
   }

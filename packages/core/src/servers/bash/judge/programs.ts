@@ -24,7 +24,9 @@ const RUNNING_OPTIONS: ReadonlyMap<string, readonly string[]> = new Map<string, 
   ),
   ['cargo', ['--config']],
   ['go', ['-toolexec', '--toolexec', '-exec', '--exec', '-vettool', '--vettool', '-overlay', '-modfile']],
-  ...['docker', 'podman'].map((name) => [name, ['--config', '--privileged', '--mount', '-v', '--volume']] as [string, string[]]),
+  ...['docker', 'podman'].map(
+    (name) => [name, ['--config', '--privileged', '--mount', '-v', '--volume']] as [string, string[]],
+  ),
 ]);
 
 const MAKE_FLAGS = /^(?:-[jkKsSnBiwq]+\d*|-j|-C|-f|--jobs(?:=\d+)?|--keep-going|--silent|--dry-run|--always-make|--no-print-directory|--version|\d+)$/; // prettier-ignore

@@ -82,7 +82,11 @@ export const READERS: ReadonlyMap<string, Reader> = new Map(
     free: { flags: 'bghkmtwl', operands: 'text' },
     lsof: { flags: 'nPtUV', texts: 'ip', operands: 'text' },
     tee: { flags: 'aip --append --ignore-interrupts', maxOperands: 0 },
-    shuf: { flags: 'erz --echo --repeat --zero-terminated', texts: 'in --input-range --head-count', writes: 'o --output' },
+    shuf: {
+      flags: 'erz --echo --repeat --zero-terminated',
+      texts: 'in --input-range --head-count',
+      writes: 'o --output',
+    },
     curl: { flags: 'sSfgIiLvk46G0N --silent --show-error --fail --fail-with-body --head --include --location --verbose --insecure --compressed --globoff --get --http1.1 --http2 --no-buffer --no-progress-meter --ipv4 --ipv6', texts: 'XAmeur --request --user-agent --max-time --connect-timeout --retry --retry-delay --referer --user --range --max-redirs', values: 'dH --header --url --data --json --data-raw --data-binary --data-urlencode', writes: 'o --output', effects: { '-T': 'sends a file', '--upload-file': 'sends a file', '-F': 'sends a form, which may hold files', '--form': 'sends a form, which may hold files', '-O': 'writes a file that the address names', '--remote-name': 'writes a file that the address names', '-w': 'formats its output, which can write files', '--write-out': 'formats its output, which can write files' } }, // prettier-ignore
     tar: { flags: 'tzjJv --list --gzip --bzip2 --xz --verbose', values: 'fC --file --directory', effects: { '-x': 'writes what is in the archive', '-c': 'writes an archive', '--extract': 'writes what is in the archive', '--create': 'writes an archive' } }, // prettier-ignore
   }),

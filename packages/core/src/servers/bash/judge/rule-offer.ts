@@ -16,12 +16,15 @@ const EXACT: ReadonlySet<string> = new Set(
   'rm rmdir mv cp ln chmod chown kill pkill killall curl truncate touch mkdir tar unzip gzip env'.split(' '),
 );
 
-/** The tokens to save for a command that is understood. */
-export function offeredRule(words: readonly ShellWord[]): string {
+/** The tokens to save for a command that is understood; null where they would say more than was meant: `git`. */
+export function offeredRule(words: readonly ShellWord[]): string | null {
   const [name, second] = words.map(({ text }) => text);
   if (EXACT.has(name ?? '')) return tokensOf(words);
   let length = 1;
   if (WITH_SUBCOMMANDS.has(name ?? '') || INTERPRETERS.test(name ?? '')) length = 2;
   if (WITH_TARGET.test(`${name} ${second}`)) length = 3;
-  return tokensOf(words.slice(0, length));
+  if (words.length < length) return null;
+  const offered = words.slice(0, length);
+  // An option in the place of a subcommand says nothing of what will follow it.
+  return tokensOf(offered.slice(1).some(({ text }) => /^-(?!m$)/.test(text)) ? words : offered);
 }

@@ -70,7 +70,11 @@ async function judgeCommandNode(
   return { ok: start, failed: start };
 }
 
-async function changeDirectory(context: JudgeContext, words: readonly ShellWord[], start: Directories): Promise<Outcome> {
+async function changeDirectory(
+  context: JudgeContext,
+  words: readonly ShellWord[],
+  start: Directories,
+): Promise<Outcome> {
   const { judgement, paths } = context;
   judgement.count();
   const [target, ...more] = words[1]?.text === '--' ? words.slice(2) : words.slice(1);
@@ -90,7 +94,11 @@ async function changeDirectory(context: JudgeContext, words: readonly ShellWord[
   return { ok: reached.size > 0 ? reached : start, failed: start };
 }
 
-async function judgeRedirect({ judgement, paths }: JudgeContext, redirect: Redirect, start: Directories): Promise<void> {
+async function judgeRedirect(
+  { judgement, paths }: JudgeContext,
+  redirect: Redirect,
+  start: Directories,
+): Promise<void> {
   const { operator, target } = redirect;
   if (/^[<>]&$/.test(operator) && /^(?:\d+-?|-)$/.test(target.shape)) return; // another descriptor
   const text = `${operator} ${target.text}`;

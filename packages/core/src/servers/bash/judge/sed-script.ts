@@ -18,7 +18,10 @@ export function doubtOfSedScript(script: string): string | undefined {
       if (hasOpenBracket(address)) return doubt;
       rest = rest.slice(address.length).trimStart();
       if (count === 1 || !rest.startsWith(',')) break;
-      rest = rest.slice(1).trimStart().replace(/^[+~](?=\d)/, '');
+      rest = rest
+        .slice(1)
+        .trimStart()
+        .replace(/^[+~](?=\d)/, '');
     }
     rest = rest.replace(/^!?\s*/, '');
     const command = rest[0] ?? '';
@@ -50,5 +53,8 @@ function readSections(text: string, delimiter: string): { rest: string } | undef
 }
 
 function hasOpenBracket(expression: string): boolean {
-  return expression.replace(/\\./g, '').replace(/\[\^?\]?[^\]]*\]/g, '').includes('[');
+  return expression
+    .replace(/\\./g, '')
+    .replace(/\[\^?\]?[^\]]*\]/g, '')
+    .includes('[');
 }

@@ -52,11 +52,22 @@ const WRAPPERS: ReadonlyMap<string, Wrapper> = new Map(
 );
 
 const SHELLS: ReadonlySet<string> = new Set(['bash', 'sh', 'dash']);
-const OTHER_SHELLS: ReadonlySet<string> = new Set(['zsh', 'ksh', 'mksh', 'fish', 'csh', 'tcsh', 'ash', 'busybox', 'rbash']);
+const OTHER_SHELLS: ReadonlySet<string> = new Set([
+  'zsh',
+  'ksh',
+  'mksh',
+  'fish',
+  'csh',
+  'tcsh',
+  'ash',
+  'busybox',
+  'rbash',
+]);
 
 /** What a command wraps; undefined when it is no wrapper. */
 export function unwrap(name: string, words: readonly ShellWord[]): Unwrapped | undefined {
-  if (OTHER_SHELLS.has(name)) return { kind: 'doubt', reason: `${name} is another shell, whose language is not read here` };
+  if (OTHER_SHELLS.has(name))
+    return { kind: 'doubt', reason: `${name} is another shell, whose language is not read here` };
   if (SHELLS.has(name)) return unwrapShell(name, words);
   const wrapper = WRAPPERS.get(name);
   if (!wrapper) return undefined;
@@ -69,8 +80,11 @@ export function unwrap(name: string, words: readonly ShellWord[]): Unwrapped | u
     }
     if (!text.startsWith('-') || text === '-') break;
     if (wrapper.flags?.includes(text)) continue;
-    const value = wrapper.values?.find((each) => text === each || text.startsWith(each.startsWith('--') ? `${each}=` : each));
-    if (value === undefined) return { kind: 'doubt', reason: `the option ${text.slice(0, 40)} of ${name} is not known` };
+    const value = wrapper.values?.find(
+      (each) => text === each || text.startsWith(each.startsWith('--') ? `${each}=` : each),
+    );
+    if (value === undefined)
+      return { kind: 'doubt', reason: `the option ${text.slice(0, 40)} of ${name} is not known` };
     if (value === text) at++;
   }
   const assignments: ShellWord[] = [];

@@ -14,7 +14,9 @@ const WIDE = allowing(
   ...['env', 'timeout', 'nice', 'nohup', 'time', 'stdbuf', 'setsid', 'xargs', 'flock', 'bash -c', 'sh -c', 'command -v', 'npm test', 'make', 'node x.js', 'node --version'],
 ); // prettier-ignore
 
-const FORMS = ATTACKS.flatMap(({ family, runs, others }) => [...runs, ...others].map((form) => [family, form] as const));
+const FORMS = ATTACKS.flatMap(({ family, runs, others }) =>
+  [...runs, ...others].map((form) => [family, form] as const),
+);
 
 describe('judgeCommand()', () => {
   let project: Awaited<ReturnType<typeof createJudgeProject>>;
@@ -42,7 +44,8 @@ describe('judgeCommand()', () => {
   });
 
   it('judges every path by the directory of the call (B14)', async () => {
-    for (const cwd of ['..', '/', '/etc', 'out', '~', 'nothing', '']) expect(await wide.action('ls', cwd), cwd).toBe('ask');
+    for (const cwd of ['..', '/', '/etc', 'out', '~', 'nothing', ''])
+      expect(await wide.action('ls', cwd), cwd).toBe('ask');
     expect(await wide.action('ls', 'src')).toBe('allow');
     expect(await wide.action('ls ..', 'src')).toBe('allow');
     expect(await wide.action('ls ..', '.')).toBe('ask');
@@ -51,14 +54,18 @@ describe('judgeCommand()', () => {
 });
 
 describe('the forms that run', () => {
-  it.each(ATTACKS.filter(({ runs }) => runs.length > 0))('$family: each makes the canary in a real bash', async ({ runs }) => {
-    await using project = await createJudgeProject({ git: true });
-    const dead: string[] = [];
-    for (const form of runs) {
-      await runBash(form, project.projectDir);
-      if (!existsSync(project.resolve('canary'))) dead.push(form);
-      await rm(project.resolve('canary'), { force: true });
-    }
-    expect(dead).toEqual([]);
-  }, 60_000);
+  it.each(ATTACKS.filter(({ runs }) => runs.length > 0))(
+    '$family: each makes the canary in a real bash',
+    async ({ runs }) => {
+      await using project = await createJudgeProject({ git: true });
+      const dead: string[] = [];
+      for (const form of runs) {
+        await runBash(form, project.projectDir);
+        if (!existsSync(project.resolve('canary'))) dead.push(form);
+        await rm(project.resolve('canary'), { force: true });
+      }
+      expect(dead).toEqual([]);
+    },
+    60_000,
+  );
 });

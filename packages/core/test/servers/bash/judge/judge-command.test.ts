@@ -10,7 +10,10 @@ let project: Awaited<ReturnType<typeof createJudgeProject>>;
 let hub: JudgeHub;
 beforeAll(async () => {
   project = await createJudgeProject();
-  hub = createJudgeHub(project.projectDir, allowing('ls', 'cat', 'git status', 'git log', 'env', 'timeout', 'bash -c', 'cd'));
+  hub = createJudgeHub(
+    project.projectDir,
+    allowing('ls', 'cat', 'git status', 'git log', 'env', 'timeout', 'bash -c', 'cd'),
+  );
 });
 afterAll(() => project[Symbol.asyncDispose]());
 
@@ -38,6 +41,8 @@ describe('judgeCommand()', () => {
     ['sort -o b a', ['> b', 'sort -o b a']],
     ['ls | tee b', ['ls', '> b', 'tee b']],
     ['find . -delete', ['option find -delete', 'find . -delete']],
+    ['git branch -D x', ['option git branch -D', 'option git branch x', 'git branch -D x']],
+    ['rm -rf .', ['? protected .', 'rm -rf .']],
     ['sed -i s/a/b/ a', ['option sed -i', 'sed -i s/a/b/ a']],
     ['cat /etc/passwd', ['outside /etc/passwd', 'cat /etc/passwd']],
     ['cat ~/x', ['? outside ~/x', 'cat ~/x']],
@@ -54,6 +59,7 @@ describe('judgeCommand()', () => {
 
   it('claims a link that leads outside by where it leads', async () => {
     expect(await told('cat outfile')).toContain(`outside ${project.outside}/x`);
+    expect(await told('diff src src/deep')).toContain(`outside ${project.outside}`);
     expect(await told('cat src/l*/x')).toContain(`outside ${project.outside}`);
   });
 
@@ -61,7 +67,8 @@ describe('judgeCommand()', () => {
     const [claim] = await hub.claims('sort --outp=x a');
     expect(claim).toMatchObject({ understood: false, reason: expect.stringContaining('--outp') as string });
     for (const command of ['eval x', 'ls *', 'a() { b; }', 'x=1', 'git z', 'ls "']) {
-      for (const { understood, reason } of await hub.claims(command)) if (!understood) expect(reason, command).toMatch(/\w+ \w+/);
+      for (const { understood, reason } of await hub.claims(command))
+        if (!understood) expect(reason, command).toMatch(/\w+ \w+/);
     }
   });
 
@@ -77,6 +84,9 @@ describe('judgeCommand()', () => {
     ['ls -la src', 'ls'],
     ['rm -rf build', 'rm -rf build'],
     ['./run.sh a b', './run.sh'],
+    ['git', null],
+    ['npm run', null],
+    ['npm --prefix src test', 'npm --prefix src test'],
     ['ls && pwd', null],
     ['ls > build/x', null],
     ['cat /etc/passwd', null],
@@ -91,7 +101,13 @@ describe('judgeCommand()', () => {
     const writing = createJudgeHub(project.projectDir, allowing('echo', 'cd', '> build/*'));
     expect(await writing.action('echo x > build/a/b')).toBe('allow');
     expect(await writing.action('cd build && echo x > a')).toBe('allow');
-    for (const command of ['echo x > a', 'echo x > build/../a', 'echo x > /tmp/build/a', 'echo x > build/.git/config', 'echo x > buildx']) {
+    for (const command of [
+      'echo x > a',
+      'echo x > build/../a',
+      'echo x > /tmp/build/a',
+      'echo x > build/.git/config',
+      'echo x > buildx',
+    ]) {
       expect(await writing.action(command), command).toBe('ask');
     }
   });
@@ -101,7 +117,18 @@ describe('judgeCommand()', () => {
       { tool: '*', action: 'allow' },
       { tool: 'bash.execute', pattern: 'rm', action: 'deny' },
     ]);
-    for (const command of ['rm a', 'ls; rm a', 'ls $(rm a)', 'timeout 5 rm a', 'bash -c "rm a"', 'for f in a; do rm $f; done', 'find . -exec rm {} +', '"rm" a', 'r\\m a', 'f() { rm a; }']) {
+    for (const command of [
+      'rm a',
+      'ls; rm a',
+      'ls $(rm a)',
+      'timeout 5 rm a',
+      'bash -c "rm a"',
+      'for f in a; do rm $f; done',
+      'find . -exec rm {} +',
+      '"rm" a',
+      'r\\m a',
+      'f() { rm a; }',
+    ]) {
       expect(await denying.action(command), command).toBe('deny');
     }
     expect(await denying.action('ls rm')).toBe('allow');
@@ -112,7 +139,13 @@ describe('judgeCommand()', () => {
     const understood = async (env: Record<string, string>): Promise<boolean> =>
       (await judgeCommand('ls', { files, cwd: '.', env })).every((claim) => claim.understood);
     expect(await understood({ NODE_ENV: 'test', CI: '1' })).toBe(true);
-    for (const env of [{ PATH: '.' }, { NODE_OPTIONS: '-r x' }, { RIPGREP_CONFIG_PATH: 'x' }, { LANG: '../x' }, { __proto__x: 'y' }])
+    for (const env of [
+      { PATH: '.' },
+      { NODE_OPTIONS: '-r x' },
+      { RIPGREP_CONFIG_PATH: 'x' },
+      { LANG: '../x' },
+      { __proto__x: 'y' },
+    ])
       expect(await understood(env as Record<string, string>), JSON.stringify(env)).toBe(false);
   });
 
@@ -171,9 +204,25 @@ describe('judgeCommand() whatever it is given', () => {
   it('never lets a forbidden command pass among allowed ones', async () => {
     await fc.assert(
       fc.asyncProperty(
-        fc.array(fc.tuple(fc.constantFrom(...COMPOSITIONS), fc.constantFrom('ls', 'cat a', 'git status', 'git log -1', "ls 'a b'")), { minLength: 1, maxLength: 3 }),
+        fc.array(
+          fc.tuple(
+            fc.constantFrom(...COMPOSITIONS),
+            fc.constantFrom('ls', 'cat a', 'git status', 'git log -1', "ls 'a b'"),
+          ),
+          { minLength: 1, maxLength: 3 },
+        ),
         fc.constantFrom(...QUOTINGS),
-        fc.constantFrom('touch x', 'rm -rf a', 'git push', './evil.sh', 'lsx', 'git statusx', 'cat ../../../x', 'git -c a=b status', 'ls > x'),
+        fc.constantFrom(
+          'touch x',
+          'rm -rf a',
+          'git push',
+          './evil.sh',
+          'lsx',
+          'git statusx',
+          'cat ../../../x',
+          'git -c a=b status',
+          'ls > x',
+        ),
         async (compositions, quoting, forbidden) => {
           const [name = '', ...rest] = forbidden.split(' ');
           const inner = [quoting(name), ...rest].join(' ');
@@ -195,7 +244,22 @@ describe('judgeCommand() whatever it is given', () => {
     const piece = fc.oneof(
       fc.string({ unit: 'binary', maxLength: 12 }),
       fc.string({ maxLength: 12 }),
-      fc.constantFrom(..."$ ( ) { } [ ] < > & | ; ' \" ` \\ # ! ~ * ? = \n \t \0 \r".split(' '), '$(', '<<E', '${', '$((', '[[', 'if ', 'case x in', 'find . -exec ', "sed 's/a", 'awk "{', 'git -C ', 'cd ', '\ud800'),
+      fc.constantFrom(
+        ...'$ ( ) { } [ ] < > & | ; \' " ` \\ # ! ~ * ? = \n \t \0 \r'.split(' '),
+        '$(',
+        '<<E',
+        '${',
+        '$((',
+        '[[',
+        'if ',
+        'case x in',
+        'find . -exec ',
+        "sed 's/a",
+        'awk "{',
+        'git -C ',
+        'cd ',
+        '\ud800',
+      ),
       fc.constantFrom(...EVERYDAY),
     );
     await fc.assert(

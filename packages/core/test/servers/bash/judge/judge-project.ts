@@ -85,7 +85,9 @@ export function createJudgeHub(projectDir: string, rules: readonly PolicyRule[])
     execute: () => 'allowed',
   });
   const hub = new ToolHub({
-    providers: [new InProcessToolProvider({ servers: [defineServer({ name: 'bash', version: '1', tools: [execute] })] })],
+    providers: [
+      new InProcessToolProvider({ servers: [defineServer({ name: 'bash', version: '1', tools: [execute] })] }),
+    ],
     policy: { rules, default: 'ask' },
   });
   return {
