@@ -15,6 +15,8 @@ export type Directories = ReadonlySet<string>;
 /** Always there, and nothing is read or changed through them. */
 const HARMLESS_DEVICES: ReadonlySet<string> = new Set(['/dev/null', '/dev/stdin', '/dev/stdout', '/dev/stderr']);
 const MAX_LOOKUPS = 1_000;
+/** The parts of one word; each may be as long as the word. */
+const MAX_PARTS = 200;
 const MAX_MATCHED = 2_000;
 
 /** Judges the paths of one call. */
@@ -124,32 +126,26 @@ export class ArgumentPaths {
       if (!found) return { kind: 'outside', path: absolute, exact: false };
       return { kind: 'inside', absolute, path: found.shown, isProtected: scope.isProtected(found), fault };
     };
-    let real: string | undefined;
+    try {
+      return inside((await this.#files.resolve(asked, 'write')).absolute);
+    } catch (error) {
+      const { code } = ToolError.from(error);
+      if (code === 'OUTSIDE_PROJECT') return outsidePlace(asked);
+      // INVALID_ARGUMENT: too long for a path, or links in a circle. The command will find nothing either.
+      if (code === 'INVALID_ARGUMENT' || code === 'NOT_FOUND') return inside(asked);
+    }
+    // It may not be written, by its name or its root; a link in it is followed all the same.
+    let real = asked;
     let fault: string | undefined;
     try {
       real = (await this.#files.resolve(asked, 'read')).absolute;
     } catch (error) {
       const { code } = ToolError.from(error);
       if (code === 'OUTSIDE_PROJECT') return outsidePlace(asked);
-      // INVALID_ARGUMENT: too long for a path, or links in a circle. The command will find nothing either.
       if (code !== 'NOT_FOUND' && code !== 'INVALID_ARGUMENT') fault = `where it leads cannot be told (${code})`;
     }
-    if (real === undefined) {
-      try {
-        const found = await this.#files.resolve(asked, 'write');
-        return inside(found.absolute, fault);
-      } catch (error) {
-        const { code } = ToolError.from(error);
-        if (code === 'OUTSIDE_PROJECT') return outsidePlace(asked);
-        const place = inside(asked, fault);
-        return place.kind === 'inside'
-          ? { ...place, isProtected: place.isProtected || code === 'PROTECTED_PATH' }
-          : place;
-      }
-    }
     const place = inside(real, fault);
-    const named = scope.find(asked);
-    return place.kind === 'inside' && named && scope.isProtected(named) ? { ...place, isProtected: true } : place;
+    return place.kind === 'inside' ? { ...place, isProtected: true } : place;
   }
 
   /** What a wildcard may match must not lead outside through a link. Names are not compared: more is looked at. */
@@ -205,6 +201,7 @@ function possiblePaths({ text }: ShellWord): string[] {
   const found = new Set([text]);
   for (let at = 0; at < text.length; at++) {
     if (/[=:,@<>|;&\s"'()]/.test(text[at] as string)) found.add(text.slice(at + 1));
+    if (found.size > MAX_PARTS) throw new TooMuch(`one of its words could hold more than ${MAX_PARTS} paths`);
   }
   if (/^-[A-Za-z0-9]/.test(text)) for (let at = 2; at < Math.min(text.length, 12); at++) found.add(text.slice(at));
   for (const part of [...found]) {

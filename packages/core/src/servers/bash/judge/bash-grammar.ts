@@ -43,7 +43,7 @@ export async function readByGrammar(command: string): Promise<GrammarReading> {
     return { commands: [], doubt: `it could not be read within ${PARSE_PATIENCE_MS} ms` };
   }
   try {
-    return readTree(tree.rootNode);
+    return readTree(tree.rootNode, performance.now() + PARSE_PATIENCE_MS);
   } finally {
     tree.delete();
   }
@@ -94,18 +94,21 @@ const DOUBTS: Readonly<Record<string, string>> = {
   brace_expression: 'it makes several words of one: { }',
 };
 
-function readTree(root: Node): GrammarReading {
+function readTree(root: Node, deadline: number): GrammarReading {
   let doubt = root.hasError ? 'it is not complete or not correct bash' : undefined;
   const commands: GrammarCommand[] = [];
   const open: Node[] = [root];
   // Depth first without recursion: 5,000 brackets must not end in a full stack.
-  for (let node = open.pop(); node; node = open.pop()) {
+  for (let node = open.pop(), seen = 1; node; node = open.pop(), seen++) {
+    if (seen % 64 === 0 && performance.now() > deadline)
+      return { commands, doubt: `it could not be read within ${PARSE_PATIENCE_MS} ms` };
     if (node.isNamed && !PLAIN.has(node.type)) doubt ??= DOUBTS[node.type] ?? `"${node.type}" is not read here`;
     if (node.type === 'command' && commands.length < MAX_COMMANDS_LISTED) commands.push(readCommand(node));
     if (node.type === 'test_command' && commands.length < MAX_COMMANDS_LISTED)
       commands.push({ raw: [node.text], text: node.text });
-    for (let index = node.childCount - 1; index >= 0; index--) {
-      const child = node.child(index);
+    const { children } = node;
+    for (let index = children.length - 1; index >= 0; index--) {
+      const child = children[index];
       if (child) open.push(child);
     }
   }

@@ -155,6 +155,9 @@ export async function judgeInvocation(
   if (/^(?:rm|mv|chmod|chown|chgrp|shred)$/.test(name))
     for (const word of rest) await paths.wholeProject(word, directories);
   for (const [option, reason] of runningOptions(name, words)) judgement.option([command], option, reason);
+  // A link's text is read from where the link is, not from where the command runs.
+  if (name === 'ln' && rest.some(({ text }) => text.split('/').includes('..')))
+    return doubt('where a link with ".." leads depends on where it is');
   if (name === 'make' && rest.some(hasWildcard))
     return doubt('a wildcard can match a file that is named like an option');
   runs();

@@ -2,12 +2,14 @@
 // last character or refused.
 
 const ADDRESS = /^(?:\d+(?:~\d+)?|\$|\/(?:[^/\\\n]|\\.)*\/I?)/;
+/** No one-liner is longer, and reading takes more than linear time. */
+const MAX_SCRIPT_LENGTH = 2_000;
 const SAFE_FLAGS = /^[gpiIm0-9]*/;
 
 /** Why a sed script is more than printing, or cannot be told to be less; undefined when it is not. */
 export function doubtOfSedScript(script: string): string | undefined {
   const doubt = 'the sed script is not one of those that are known to only print';
-  if (script.includes('\n')) return doubt;
+  if (script.includes('\n') || script.length > MAX_SCRIPT_LENGTH) return doubt;
   let rest = script;
   for (;;) {
     rest = rest.replace(/^[\s;]+/, '');

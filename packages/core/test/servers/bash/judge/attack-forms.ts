@@ -763,6 +763,10 @@ export const ATTACKS: readonly AttackFamily[] = [
     others: [
       'awk \'{print $1\n> "canary"}\' a',
       'git stash list -p --output=canary',
+      'cd src/deep && ln -s ../.. ../../x && cat ../../x/a',
+      'cd src/deep/settings && cat ../../x',
+      'cat src/deep/settings/../../x',
+      'echo x > src/deep/settings/x',
       'git diff -U /etc/passwd a',
       'diff src src/deep',
       'find . -samefile outfile',

@@ -10,7 +10,8 @@ const NARROW = allowing('git status', 'ls', 'cat', 'git log', 'head');
 /** Wider than anybody would: every reader, every wrapper, and some programs. */
 const WIDE = allowing(
   ...['git status', 'git log', 'git diff', 'git show', 'git branch', 'git blame', 'git grep', 'git ls-files', 'git rev-parse', 'git tag', 'git reflog', 'git remote', 'git z'],
-  ...['ls', 'cat', 'head', 'tail', 'wc', 'grep', 'rg', 'find', 'sort', 'uniq', 'sed', 'awk', 'gawk', 'cut', 'diff', 'xxd', 'tree', 'file', 'jq', 'date', 'base64', 'shuf', 'tee', 'du', 'tar', 'test', '[', 'printf', 'echo', 'true', 'false', ':', 'cd'],
+  ...['ls', 'cat', 'head', 'tail', 'wc', 'grep', 'rg', 'find', 'sort', 'uniq', 'sed', 'awk', 'gawk', 'cut', 'diff', 'xxd', 'tree', 'file', 'jq', 'date', 'base64', 'shuf', 'tee', 'du', 'ln',
+    'tar', 'test', '[', 'printf', 'echo', 'true', 'false', ':', 'cd'],
   ...['env', 'timeout', 'nice', 'nohup', 'time', 'stdbuf', 'setsid', 'xargs', 'flock', 'bash -c', 'sh -c', 'command -v', 'npm test', 'make', 'node x.js', 'node --version'],
 ); // prettier-ignore
 

@@ -46,6 +46,8 @@ export async function createJudgeProject(options: { git?: boolean } = {}): Promi
       'src/link': { link: outside },
       up: { link: 'src/deep' },
       'src/top': { link: '..' },
+      '.vscode/deep/x': 'x',
+      'src/deep/settings': { link: '../../.vscode' },
     },
     options,
   );
