@@ -63,6 +63,12 @@ describe('judgeCommand()', () => {
     expect(await told('cat src/l*/x')).toContain(`outside ${project.outside}`);
   });
 
+  it('understands nothing of a line of which its two readings differ', async () => {
+    // The grammar takes "b" for a second target of the redirection, bash for an argument.
+    const claims = await hub.claims('cat a > build/x b');
+    expect(claims[0]).toMatchObject({ understood: false, reason: expect.stringContaining('two readings') as string });
+  });
+
   it('says why, to the person who approves', async () => {
     const [claim] = await hub.claims('sort --outp=x a');
     expect(claim).toMatchObject({ understood: false, reason: expect.stringContaining('--outp') as string });
