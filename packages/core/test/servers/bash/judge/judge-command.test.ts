@@ -63,6 +63,16 @@ describe('judgeCommand()', () => {
     expect(await told('cat src/l*/x')).toContain(`outside ${project.outside}`);
   });
 
+  it('lets a wildcard begin a word only where no option does harm', async () => {
+    const rules = createJudgeHub(project.projectDir, allowing('ls', 'sort', 'find', 'rm'));
+    await project.write('bin/-ocanary', '');
+    expect(await rules.action('ls *', 'bin')).toBe('allow');
+    expect(await rules.action('sort ./*', 'bin')).toBe('allow');
+    for (const command of ['sort *', 'sort -u *', 'find *', 'rm *', 'sort ?ocanary', 'sort [-]*']) {
+      expect(await rules.action(command, 'bin'), command).toBe('ask');
+    }
+  });
+
   it('understands nothing of a line of which its two readings differ', async () => {
     // The grammar takes "b" for a second target of the redirection, bash for an argument.
     const claims = await hub.claims('cat a > build/x b');
