@@ -1,10 +1,21 @@
 // One build recipe for every package: `tsup --config ../../tsup.config.ts`, run in the package's folder.
 import { readFileSync } from 'node:fs';
+import { copyFile, mkdir } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'tsup';
 
 const { toolwright } = JSON.parse(readFileSync('package.json', 'utf8')) as {
-  toolwright: { entries: Record<string, string> };
+  toolwright: { entries: Record<string, string>; copies?: Record<string, string> };
 };
+
+/** Files of development dependencies that are published: the grammar, not the package that it comes in. */
+async function copyFiles(): Promise<void> {
+  for (const [name, from] of Object.entries(toolwright.copies ?? {})) {
+    await mkdir(dirname(`dist/${name}`), { recursive: true });
+    await copyFile(fileURLToPath(new URL(`./node_modules/${from}`, import.meta.url)), `dist/${name}`);
+  }
+}
 
 export default defineConfig({
   entry: toolwright.entries,
@@ -18,4 +29,5 @@ export default defineConfig({
   metafile: true, // read by the test of import directions; not published
   removeNodeProtocol: false, // the default turns `node:sqlite` into a module that does not exist
   tsconfig: '../../tsconfig.build.json',
+  onSuccess: copyFiles,
 });

@@ -31,6 +31,6 @@ function parseClaim(claim: unknown): PermissionClaim | undefined {
     match,
     understood,
     ...(typeof reason === 'string' && { reason }),
-    ...(typeof suggestedPattern === 'string' && { suggestedPattern }),
+    ...((typeof suggestedPattern === 'string' || suggestedPattern === null) && { suggestedPattern }),
   });
 }

@@ -128,8 +128,11 @@ export interface PermissionClaim {
   readonly understood: boolean;
   /** Why it is claimed, or why it was not understood, in words for the one who approves. */
   readonly reason?: string;
-  /** The rule's pattern that "always" would save. Default: this very claim. */
-  readonly suggestedPattern?: string;
+  /**
+   * The rule's pattern that "always" would save. Default: this very claim. Null: no rule is
+   * offered for the whole call, and "always" counts as "once".
+   */
+  readonly suggestedPattern?: string | null;
 }
 
 /** The state of a provider, of whatever kind. */

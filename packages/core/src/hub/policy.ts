@@ -42,7 +42,10 @@ export interface ApprovalRequest {
   annotations: Required<ToolAnnotations>;
   /** Why it is asked, in words. */
   reason: string;
-  /** What `always` would add. Empty when not all of the call was understood: `always` then counts as `once`. */
+  /**
+   * What `always` would add. Empty when not all of the call was understood, or no rule would say what was meant:
+   * `always` then counts as `once`.
+   */
   suggestedRules: readonly PolicyRule[];
 }
 
@@ -211,7 +214,7 @@ interface ToolRules {
 
 /** The rules that `always` would add for these claims: they match exactly what is shown. */
 export function suggestRules(tool: string, claims: readonly PermissionClaim[]): PolicyRule[] {
-  if (!claims.every(({ understood }) => understood)) return [];
+  if (!claims.every(({ understood, suggestedPattern }) => understood && suggestedPattern !== null)) return [];
   return claims.map((claim) => ({
     tool: escapeGlob(tool),
     pattern: claim.suggestedPattern ?? (claim.match === 'glob' ? escapeGlob(claim.pattern) : claim.pattern),

@@ -192,6 +192,22 @@ describe('an approval', () => {
     ]);
   });
 
+  it('offers no rule for a call with a claim that none would be right for, and always is once', async () => {
+    const { call, requests, runs } = asking(() => ({ decision: 'always' }));
+    await call(claim('a', { suggestedPattern: 'a*' }), claim('b', { suggestedPattern: null }));
+    await call(claim('a', { suggestedPattern: 'a*' }), claim('b', { suggestedPattern: null }));
+    expect(requests.map(({ suggestedRules }) => suggestedRules)).toEqual([[], []]);
+    expect(runs).toHaveLength(2);
+  });
+
+  it('suggests no rule in its refusal either where a claim offers none', async () => {
+    const { call } = hubWith({ rules: [], default: 'ask' });
+    const { error } = await call(claim('b', { suggestedPattern: null }));
+    expect(error).toMatchObject({ code: 'APPROVAL_REQUIRED' });
+    expect(error?.details).not.toHaveProperty('suggestedRules');
+    expect(error?.message).not.toContain('add {');
+  });
+
   it('once runs the call once and asks again', async () => {
     const { call, requests, runs } = asking(() => ({ decision: 'once' }));
     await call(claim('a'));

@@ -1,0 +1,138 @@
+// The options of a command that is known: each is on its list, or the command is not understood. A list of what is
+// harmless stays right when a program learns a new option; a list of what is harmful does not.
+
+import type { ShellWord } from './script-tokens.js';
+
+/** What a known command may be given. Lists are words: `--long`, or letters of one-letter options, `ali`. */
+export interface OptionList {
+  /** Options without a value. A long one may carry `=value`. */
+  flags?: string;
+  /** Options with a value that is no path. */
+  texts?: string;
+  /** Options with a value that may be a path. */
+  values?: string;
+  /** Options with a value that names a file to write. */
+  writes?: string;
+  /** Options that make the command do more than read: the option, and what it does. */
+  effects?: Readonly<Record<string, string>>;
+  /** `-20` is an option. */
+  numeric?: boolean;
+  /** So many leading operands are no paths: a pattern, a program. */
+  textOperands?: number;
+  /** One of these gives the pattern instead, and then all operands are paths. */
+  insteadOfOperand?: string;
+  /** At most so many operands; more would be written to. Default: any number. */
+  maxOperands?: number;
+}
+
+/** An argument list taken apart. */
+export interface ReadOptions {
+  /** The first option that is not on the list; undefined when all are. */
+  readonly unlisted: string | undefined;
+  readonly effects: readonly (readonly [option: string, reason: string])[];
+  readonly writes: readonly ShellWord[];
+  /** Operands and values that may be paths. */
+  readonly paths: readonly ShellWord[];
+  /** Everything that is neither an option nor the value of one. */
+  readonly operands: readonly ShellWord[];
+  /** Leading operands that are no paths. */
+  readonly texts: readonly ShellWord[];
+  /** Every option that was given, by its listed name, with its value. */
+  readonly given: readonly (readonly [option: string, value: ShellWord | undefined])[];
+}
+
+/** Takes the words after a command's name apart. */
+export function readOptions(list: OptionList, words: readonly ShellWord[]): ReadOptions {
+  const kinds = kindsOf(list);
+  const effects: [string, string][] = [];
+  const writes: ShellWord[] = [];
+  const paths: ShellWord[] = [];
+  const operands: ShellWord[] = [];
+  const given: [string, ShellWord | undefined][] = [];
+  let unlisted: string | undefined;
+  let rest = false;
+  // Some programs take no separate value where others do: then the word would be an option, or a path.
+  const following = (option: string, index: number): ShellWord | undefined => {
+    const value = words[index];
+    if (!value || /^-[^\d]/.test(value.text)) unlisted ??= option;
+    else if (/^(?:\/.|~|\.\.)/.test(value.text)) paths.push(value);
+    return value;
+  };
+  const take = (option: string, value: ShellWord | undefined): void => {
+    given.push([option, value]);
+    const kind = kinds.get(option);
+    const effect = list.effects?.[option];
+    if (effect !== undefined) effects.push([option, effect]);
+    if (value && kind === 'writes') writes.push(value);
+    else if (value && kind !== 'texts') paths.push(value);
+  };
+  for (let index = 0; index < words.length; index++) {
+    const word = words[index] as ShellWord;
+    const { text } = word;
+    if (rest || text === '-' || !text.startsWith('-')) operands.push(word);
+    else if (text === '--') rest = true;
+    else if (list.numeric && /^-\d+$/.test(text)) continue;
+    else if (text.startsWith('--')) {
+      const equals = text.indexOf('=');
+      const option = equals < 0 ? text : text.slice(0, equals);
+      const kind = kinds.get(option);
+      if (kind === undefined) unlisted ??= option;
+      const value = equals >= 0 ? partOf(word, equals + 1) : takesValue(kind) ? following(option, ++index) : undefined;
+      take(option, value);
+    } else {
+      for (let at = 1; at < text.length; at++) {
+        const option = `-${text[at] as string}`;
+        const kind = kinds.get(option);
+        if (kind === undefined) unlisted ??= option;
+        if (!takesValue(kind)) {
+          take(option, undefined);
+          continue;
+        }
+        const value = at + 1 < text.length ? partOf(word, at + 1) : following(option, ++index);
+        take(option, value);
+        break;
+      }
+    }
+  }
+  const all = [...operands];
+  const instead = given.some(([option]) => listedOptions(list.insteadOfOperand).includes(option));
+  const texts = operands.splice(0, instead ? 0 : (list.textOperands ?? 0));
+  if (list.maxOperands !== undefined && operands.length > list.maxOperands)
+    writes.push(...operands.splice(list.maxOperands));
+  return { unlisted, effects, writes, paths: [...paths, ...operands], operands: all, texts, given };
+}
+
+/** The end of a word, from a place on. */
+export function partOf({ text, shape, variable }: ShellWord, start: number): ShellWord {
+  return { text: text.slice(start), shape: shape.slice(start), variable };
+}
+
+type Kind = 'flags' | 'texts' | 'values' | 'writes';
+
+function takesValue(kind: Kind | undefined): boolean {
+  return kind !== undefined && kind !== 'flags';
+}
+
+const known = new WeakMap<OptionList, ReadonlyMap<string, Kind>>();
+
+function kindsOf(list: OptionList): ReadonlyMap<string, Kind> {
+  let kinds = known.get(list);
+  if (!kinds) {
+    const all: [string, Kind][] = [];
+    for (const kind of ['flags', 'texts', 'values', 'writes'] as const)
+      for (const option of listedOptions(list[kind])) all.push([option, kind]);
+    for (const option of Object.keys(list.effects ?? {}))
+      if (!all.some(([each]) => each === option)) all.push([option, 'flags']);
+    kinds = new Map(all);
+    known.set(list, kinds);
+  }
+  return kinds;
+}
+
+/** The options of a list, as they are written. */
+export function listedOptions(options: string | undefined): string[] {
+  return (options ?? '')
+    .split(' ')
+    .filter((each) => each !== '')
+    .flatMap((each) => (each.startsWith('--') ? [each] : Array.from(each, (letter) => `-${letter}`)));
+}

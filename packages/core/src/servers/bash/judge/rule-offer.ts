@@ -1,0 +1,30 @@
+// The rule that "always" offers for a command: as wide as a person would mean it, no wider.
+
+import { tokensOf } from './claim-text.js';
+import type { ShellWord } from './script-tokens.js';
+
+const WITH_SUBCOMMANDS: ReadonlySet<string> = new Set(
+  'git npm pnpm yarn npx cargo go docker podman kubectl helm terraform make poetry pip pip3 uv pipenv bundle rake gem dotnet mvn gradle gradlew rustup brew apt apt-get systemctl gh composer bun deno turbo nx lerna rush just task conda mix swift flutter dart'.split(' '), // prettier-ignore
+);
+/** Two words more than the name: `npm run build`, `python -m pytest`. */
+const WITH_TARGET =
+  /^(?:(?:npm|pnpm|yarn|bun|deno) (?:run|exec|dlx|x|task)|(?:poetry|uv|pipenv) run|docker compose|cargo run|go run|python3? -m|bundle exec|dotnet tool|gh \w+|kubectl config)$/;
+/** What they are given is all of what they do. */
+const INTERPRETERS = /^(?:node|tsx|python[23]?(?:\.\d+)?|ruby|perl|php|bash|sh|dash)$/;
+/** One of these allowed for all arguments is more than anybody means. */
+const EXACT: ReadonlySet<string> = new Set(
+  'rm rmdir mv cp ln chmod chown kill pkill killall curl truncate touch mkdir tar unzip gzip env'.split(' '),
+);
+
+/** The tokens to save for a command that is understood; null where they would say more than was meant: `git`. */
+export function offeredRule(words: readonly ShellWord[]): string | null {
+  const [name, second] = words.map(({ text }) => text);
+  if (EXACT.has(name ?? '')) return tokensOf(words);
+  let length = 1;
+  if (WITH_SUBCOMMANDS.has(name ?? '') || INTERPRETERS.test(name ?? '')) length = 2;
+  if (WITH_TARGET.test(`${name} ${second}`)) length = 3;
+  if (words.length < length) return null;
+  const offered = words.slice(0, length);
+  // An option in the place of a subcommand says nothing of what will follow it.
+  return tokensOf(offered.slice(1).some(({ text }) => /^-(?!m$)/.test(text)) ? words : offered);
+}

@@ -1,0 +1,62 @@
+// Which sed scripts only print: addresses with p, d, q, = and s/// without its flags e and w. A script is read to its
+// last character or refused.
+
+const ADDRESS = /^(?:\d+(?:~\d+)?|\$|\/(?:[^/\\\n]|\\.)*\/I?)/;
+/** No one-liner is longer, and reading takes more than linear time. */
+const MAX_SCRIPT_LENGTH = 2_000;
+const SAFE_FLAGS = /^[gpiIm0-9]*/;
+
+/** Why a sed script is more than printing, or cannot be told to be less; undefined when it is not. */
+export function doubtOfSedScript(script: string): string | undefined {
+  const doubt = 'the sed script is not one of those that are known to only print';
+  if (script.includes('\n') || script.length > MAX_SCRIPT_LENGTH) return doubt;
+  let rest = script;
+  for (;;) {
+    rest = rest.replace(/^[\s;]+/, '');
+    if (rest === '') return undefined;
+    for (let count = 0; count < 2; count++) {
+      const [address] = ADDRESS.exec(rest) ?? [];
+      if (address === undefined) break;
+      if (hasOpenBracket(address)) return doubt;
+      rest = rest.slice(address.length).trimStart();
+      if (count === 1 || !rest.startsWith(',')) break;
+      rest = rest
+        .slice(1)
+        .trimStart()
+        .replace(/^[+~](?=\d)/, '');
+    }
+    rest = rest.replace(/^!?\s*/, '');
+    const command = rest[0] ?? '';
+    rest = rest.slice(1);
+    if (command === 's' || command === 'y') {
+      const delimiter = rest[0] ?? '';
+      if (!/^[/|#,:@!%_+]$/.test(delimiter)) return doubt;
+      const sections = readSections(rest.slice(1), delimiter);
+      if (!sections) return doubt;
+      rest = sections.rest;
+      if (command === 's') rest = rest.replace(SAFE_FLAGS, '');
+    } else if (/^[qQ]$/.test(command)) rest = rest.replace(/^\s*\d*/, '');
+    else if (!/^[pdDPgGhHxnNlz=]$/.test(command)) return doubt;
+    if (!/^\s*(?:;|$)/.test(rest)) return doubt;
+  }
+}
+
+function readSections(text: string, delimiter: string): { rest: string } | undefined {
+  let rest = text;
+  for (let section = 0; section < 2; section++) {
+    let at = 0;
+    while (at < rest.length && rest[at] !== delimiter) at += rest[at] === '\\' ? 2 : 1;
+    if (at >= rest.length) return undefined;
+    // In a set of characters some seds take the delimiter for a letter: then they read another script.
+    if (hasOpenBracket(rest.slice(0, at))) return undefined;
+    rest = rest.slice(at + 1);
+  }
+  return { rest };
+}
+
+function hasOpenBracket(expression: string): boolean {
+  return expression
+    .replace(/\\./g, '')
+    .replace(/\[\^?\]?[^\]]*\]/g, '')
+    .includes('[');
+}

@@ -1,0 +1,30 @@
+// The built package judges commands in plain Node: the grammar is in it, with its licence.
+
+import { access, readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { expect, it } from 'vitest';
+import { runNode } from './run-node.js';
+
+const DIST = new URL('../../dist/', import.meta.url);
+
+it('the built package judges a command with the grammar that it brings', async () => {
+  await access(new URL('grammars/tree-sitter-bash.wasm', DIST));
+  expect(await readFile(new URL('grammars/tree-sitter-bash.LICENSE', DIST), 'utf8')).toContain('MIT');
+  const { stdout } = await runNode(`
+    import { readFile } from 'node:fs/promises';
+    import fs from 'node:fs';
+    import { syncBuiltinESMExports } from 'node:module';
+    const opened = [];
+    const { readFile: real } = fs.promises;
+    fs.promises.readFile = (path, ...rest) => { opened.push(String(path)); return real(path, ...rest); };
+    syncBuiltinESMExports();
+    import(${JSON.stringify(new URL('servers/bash/judge/judge-command.js', DIST).href)}).then(async ({ judgeCommand }) => {
+      const files = { scope: { find: () => undefined }, resolve: async () => ({ absolute: '/' }) };
+      const claims = await judgeCommand('ls; rm "$(id)"', { files, cwd: '.' });
+      console.log(JSON.stringify({ claims, wasm: opened.filter((path) => path.endsWith('bash.wasm')) }));
+    });`);
+  const { claims, wasm } = JSON.parse(stdout) as { claims: { pattern: string; understood: boolean }[]; wasm: string[] };
+  expect(claims.map(({ pattern }) => pattern)).toContain('id');
+  expect(claims.every(({ understood }) => !understood)).toBe(true);
+  expect(wasm).toEqual([fileURLToPath(new URL('grammars/tree-sitter-bash.wasm', DIST))]);
+});

@@ -1,0 +1,312 @@
+// The claims themselves: what is claimed for a command, in words; and that nothing at all makes the judge throw.
+
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { judgeCommand } from '../../../../src/servers/bash/judge/judge-command.js';
+import { allowing, createJudgeHub, createJudgeProject, type JudgeHub } from './judge-project.js';
+import { EVERYDAY } from './everyday-commands.js';
+
+let project: Awaited<ReturnType<typeof createJudgeProject>>;
+let hub: JudgeHub;
+beforeAll(async () => {
+  project = await createJudgeProject();
+  hub = createJudgeHub(
+    project.projectDir,
+    allowing('ls', 'cat', 'git status', 'git log', 'env', 'timeout', 'bash -c', 'cd'),
+  );
+});
+afterAll(() => project[Symbol.asyncDispose]());
+
+/** Each claim in one line: `?` before what was not understood. */
+const told = async (command: string, cwd = '.'): Promise<string[]> =>
+  (await hub.claims(command, cwd)).map(({ pattern, understood }) => (understood ? pattern : `? ${pattern}`));
+
+describe('judgeCommand()', () => {
+  it.each<[string, string[]]>([
+    ['git status -s', ['git status -s']],
+    ['ls && cat a | head', ['ls', 'cat a', 'head']],
+    [`git commit -m "fix  'it'"`, ["git commit -m fix\\u{20}\\u{20}'it'"]],
+    ["'git status'", ['? git\\u{20}status']],
+    ["ls ''", ["ls ''"]],
+    ['ls \\$X', ['ls \\$X']],
+    ['echo $X', ['echo $X']],
+    ['cat $X', ['? cat $X']],
+    ['git --no-pager -C src log', ['git log']],
+    ['NODE_ENV=test npm test', ['npm test']],
+    ['timeout 5 npm test', ['npm test', 'timeout 5 npm test']],
+    ['bash -c "ls; cat a"', ['ls', 'cat a', 'bash -c ls;\\u{20}cat\\u{20}a']],
+    ['echo x > build/log', ['> build/log', 'echo x']],
+    ['cd src && echo x > log', ['cd src', '> src/log', 'echo x']],
+    ['cd src; echo x > log', ['cd src', '> src/log', '> log', 'echo x']],
+    ['sort -o b a', ['> b', 'sort -o b a']],
+    ['ls | tee b', ['ls', '> b', 'tee b']],
+    ['find . -delete', ['option find -delete', 'find . -delete']],
+    ['git branch -D x', ['option git branch -D', 'option git branch x', 'git branch -D x']],
+    ['rm -rf .', ['? protected .', 'rm -rf .']],
+    ['sed -i s/a/b/ a', ['option sed -i', 'sed -i s/a/b/ a']],
+    ['cat /etc/passwd', ['outside /etc/passwd', 'cat /etc/passwd']],
+    ['cat ~/x', ['? outside ~/x', 'cat ~/x']],
+    ['rm .git/config', ['? protected .git/config', 'rm .git/config']],
+    ['cat .git/config', ['cat .git/config']],
+    ['cd src && ./run.sh', ['cd src', './src/run.sh']],
+    ['/usr/bin/cat a', ['/usr/bin/cat a']],
+    ['> build/x', ['> build/x']],
+    ['ls $(rm a)', ['? ls $(rm\\u{20}a)', '? rm a', '? ls $(rm a)']],
+    ['for f in a; do rm "$f"; done', ['? rm $f']],
+  ])('claims %s as %j', async (command, expected) => {
+    expect(await told(command)).toEqual(expected);
+  });
+
+  it('claims a link that leads outside by where it leads', async () => {
+    expect(await told('cat outfile')).toContain(`outside ${project.outside}/x`);
+    expect(await told('diff src src/deep')).toContain(`outside ${project.outside}`);
+    expect(await told('cat src/l*/x')).toContain(`outside ${project.outside}`);
+  });
+
+  it('lets a wildcard begin a word only where no option does harm', async () => {
+    const rules = createJudgeHub(project.projectDir, allowing('ls', 'sort', 'find', 'rm'));
+    await project.write('bin/-ocanary', '');
+    expect(await rules.action('ls *', 'bin')).toBe('allow');
+    expect(await rules.action('sort ./*', 'bin')).toBe('allow');
+    for (const command of ['sort *', 'sort -u *', 'find *', 'rm *', 'sort ?ocanary', 'sort [-]*']) {
+      expect(await rules.action(command, 'bin'), command).toBe('ask');
+    }
+  });
+
+  it('understands nothing of a line of which its two readings differ', async () => {
+    // The grammar takes "b" for a second target of the redirection, bash for an argument.
+    const claims = await hub.claims('cat a > build/x b');
+    expect(claims[0]).toMatchObject({ understood: false, reason: expect.stringContaining('two readings') as string });
+  });
+
+  it('says why, to the person who approves', async () => {
+    const [claim] = await hub.claims('sort --outp=x a');
+    expect(claim).toMatchObject({ understood: false, reason: expect.stringContaining('--outp') as string });
+    for (const command of ['eval x', 'ls *', 'a() { b; }', 'x=1', 'git z', 'ls "']) {
+      for (const { understood, reason } of await hub.claims(command))
+        if (!understood) expect(reason, command).toMatch(/\w+ \w+/);
+    }
+  });
+
+  it.each<[string, string | null]>([
+    ['git status -s', 'git status'],
+    ['git --no-pager log -3', 'git log'],
+    ['npm test', 'npm test'],
+    ['npm run build -- --x', 'npm run build'],
+    ['cargo build --release', 'cargo build'],
+    ['docker compose up -d', 'docker compose up'],
+    ['python3 -m pytest -q', 'python3 -m pytest'],
+    ['node x.js --flag', 'node x.js'],
+    ['ls -la src', 'ls'],
+    ['rm -rf build', 'rm -rf build'],
+    ['./run.sh a b', './run.sh'],
+    ['git', null],
+    ['npm run', null],
+    ['npm --prefix src test', 'npm --prefix src test'],
+    ['ls && pwd', null],
+    ['ls > build/x', null],
+    ['cat /etc/passwd', null],
+    ['find . -delete', null],
+    ['ls $(x)', null],
+  ])('offers for %s the rule %j', async (command, expected) => {
+    const claims = await hub.claims(command);
+    expect(new Set(claims.map(({ suggestedPattern }) => suggestedPattern))).toEqual(new Set([expected]));
+  });
+
+  it('lets a rule for a redirection allow paths below a directory, and no others', async () => {
+    const writing = createJudgeHub(project.projectDir, allowing('echo', 'cd', '> build/*'));
+    expect(await writing.action('echo x > build/a/b')).toBe('allow');
+    expect(await writing.action('cd build && echo x > a')).toBe('allow');
+    for (const command of [
+      'echo x > a',
+      'echo x > build/../a',
+      'echo x > /tmp/build/a',
+      'echo x > build/.git/config',
+      'echo x > buildx',
+    ]) {
+      expect(await writing.action(command), command).toBe('ask');
+    }
+  });
+
+  it('lets a deny rule see every command that it can find', async () => {
+    const denying = createJudgeHub(project.projectDir, [
+      { tool: '*', action: 'allow' },
+      { tool: 'bash.execute', pattern: 'rm', action: 'deny' },
+    ]);
+    for (const command of [
+      'rm a',
+      'ls; rm a',
+      'ls $(rm a)',
+      'timeout 5 rm a',
+      'bash -c "rm a"',
+      'for f in a; do rm $f; done',
+      'find . -exec rm {} +',
+      '"rm" a',
+      'r\\m a',
+      'f() { rm a; }',
+    ]) {
+      expect(await denying.action(command), command).toBe('deny');
+    }
+    expect(await denying.action('ls rm')).toBe('allow');
+  });
+
+  it('asks about variables that the call sets, but for a few', async () => {
+    const { files } = hub;
+    const understood = async (env: Record<string, string>): Promise<boolean> =>
+      (await judgeCommand('ls', { files, cwd: '.', env })).every((claim) => claim.understood);
+    expect(await understood({ NODE_ENV: 'test', CI: '1' })).toBe(true);
+    for (const env of [
+      { PATH: '.' },
+      { NODE_OPTIONS: '-r x' },
+      { RIPGREP_CONFIG_PATH: 'x' },
+      { LANG: '../x' },
+      { __proto__x: 'y' },
+    ])
+      expect(await understood(env as Record<string, string>), JSON.stringify(env)).toBe(false);
+  });
+
+  it('understands nothing when it is aborted, or the directory of the call is no directory', async () => {
+    const claims = await judgeCommand('ls', { files: hub.files, cwd: '.', signal: AbortSignal.abort() });
+    expect(claims.some(({ understood }) => !understood)).toBe(true);
+    expect((await hub.claims('ls', 'nothing')).some(({ understood }) => !understood)).toBe(true);
+    expect((await judgeCommand(5 as never, { files: hub.files, cwd: '.' }))[0]?.understood).toBe(false);
+  });
+});
+
+/** Ways to put a forbidden command into a line that begins with an allowed one. */
+const COMPOSITIONS: readonly ((allowed: string, forbidden: string) => string)[] = [
+  (a, f) => `${a} && ${f}`,
+  (a, f) => `${a} || ${f}`,
+  (a, f) => `${a}; ${f}`,
+  (a, f) => `${a} & ${f}`,
+  (a, f) => `${a} | ${f}`,
+  (a, f) => `${a} |& ${f}`,
+  (a, f) => `${a}\n${f}`,
+  (a, f) => `${a} # x\n${f}`,
+  (a, f) => `(${a}; ${f})`,
+  (a, f) => `{ ${a}; ${f}; }`,
+  (a, f) => `${a} $(${f})`,
+  (a, f) => `${a} "$(${f})"`,
+  (a, f) => `${a} \`${f}\``,
+  (a, f) => `${a} <(${f})`,
+  (a, f) => `${a} > >(${f})`,
+  (a, f) => `${a} <<E\n$(${f})\nE`,
+  (a, f) => `if ${a}; then ${f}; fi`,
+  (a, f) => `for x in 1; do ${a}; ${f}; done`,
+  (a, f) => `f() { ${f}; }; ${a}; f`,
+  (a, f) => `! ${a} || ${f}`,
+  (a, f) => `env ${f}; ${a}`,
+  (a, f) => `timeout 5 ${f} && ${a}`,
+  (a, f) => `bash -c '${f}' && ${a}`,
+  (a, f) => `bash -c '${a}; ${f}'`,
+  (a, f) => `env timeout 5 ${f} | ${a}`,
+  (a, f) => `${a} | xargs ${f}`,
+  (a, f) => `eval '${f}'; ${a}`,
+  (a, f) => `X=1 ${f}; ${a}`,
+  (a, f) => `cd src && ${a} && ${f}`,
+  (a, f) => `time ${f}; ${a}`,
+  (a, f) => `coproc ${f}; ${a}`,
+  (a, f) => `${a} ${'\\'}\n; ${f}`,
+];
+const QUOTINGS: readonly ((word: string) => string)[] = [
+  (word) => word,
+  (word) => `"${word}"`,
+  (word) => `${word[0]}""${word.slice(1)}`,
+  (word) => `\\${word}`,
+  (word) => `${word.slice(0, -1)}\\${word.slice(-1)}`,
+];
+
+describe('judgeCommand() whatever it is given', () => {
+  it('never lets a forbidden command pass among allowed ones', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(
+          fc.tuple(
+            fc.constantFrom(...COMPOSITIONS),
+            fc.constantFrom('ls', 'cat a', 'git status', 'git log -1', "ls 'a b'"),
+          ),
+          { minLength: 1, maxLength: 3 },
+        ),
+        fc.constantFrom(...QUOTINGS),
+        fc.constantFrom(
+          'touch x',
+          'rm -rf a',
+          'git push',
+          './evil.sh',
+          'lsx',
+          'git statusx',
+          'cat ../../../x',
+          'git -c a=b status',
+          'ls > x',
+        ),
+        async (compositions, quoting, forbidden) => {
+          const [name = '', ...rest] = forbidden.split(' ');
+          const inner = [quoting(name), ...rest].join(' ');
+          const command = compositions.reduce((line, [compose, allowed]) => compose(allowed, line), inner);
+          expect(await hub.action(command), command).toBe('ask');
+        },
+      ),
+      { numRuns: 600 },
+    );
+  });
+
+  it('finds the allowed commands allowed in the same compositions, where they are understood', async () => {
+    let allowed = 0;
+    for (const compose of COMPOSITIONS) if ((await hub.action(compose('ls', 'git status'))) === 'allow') allowed++;
+    expect(allowed).toBeGreaterThan(12); // else the property above proves nothing
+  });
+
+  it('never throws, gives at least one claim and keeps to its patience for random text', async () => {
+    const piece = fc.oneof(
+      fc.string({ unit: 'binary', maxLength: 12 }),
+      fc.string({ maxLength: 12 }),
+      fc.constantFrom(
+        ...'$ ( ) { } [ ] < > & | ; \' " ` \\ # ! ~ * ? = \n \t \0 \r'.split(' '),
+        '$(',
+        '<<E',
+        '${',
+        '$((',
+        '[[',
+        'if ',
+        'case x in',
+        'find . -exec ',
+        "sed 's/a",
+        'awk "{',
+        'git -C ',
+        'cd ',
+        '\ud800',
+      ),
+      fc.constantFrom(...EVERYDAY),
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(piece, { maxLength: 30 }), async (pieces) => {
+        const start = performance.now();
+        const claims = await hub.claims(pieces.join(''));
+        expect(claims.length).toBeGreaterThan(0);
+        expect(claims.every(({ pattern }) => typeof pattern === 'string' && pattern !== '')).toBe(true);
+        expect(performance.now() - start).toBeLessThan(5_000);
+      }),
+      { numRuns: 600 },
+    );
+  });
+
+  it.each<[string, string]>([
+    ['350 KB', `ls ${'a '.repeat(175_000)}`],
+    ['5,000 brackets', '('.repeat(5_000)],
+    ['32 KB of paths', 'cat ' + '../x '.repeat(6_000)],
+    ['32 KB of quotes', `echo ${"'a'".repeat(10_000)}`],
+    ['32 KB of equals signs', `x ${'a='.repeat(15_000)}`],
+    ['32 KB of braces', `ls ${'{'.repeat(15_000)}${','.repeat(15_000)}`],
+    ['32 KB of substitutions', '$('.repeat(15_000)],
+    ['32 KB of wildcards', `ls src/${'*a'.repeat(15_000)}`],
+    ['32 KB of sed', `sed '${'s/a/b/;'.repeat(4_000)}' a`],
+    ['32 KB of awk', `awk '${'"/ '.repeat(9_000)}' a`],
+    ['32 KB of backslashes', `ls ${'\\\\'.repeat(16_000)}`],
+    ['32 KB of a printf format', `printf '${'%-'.repeat(15_000)}'`],
+    ['32 KB of brackets in sed', `sed 's/${'['.repeat(30_000)}/x/' a`],
+  ])('gives up in time on %s', async (_what, command) => {
+    const start = performance.now();
+    expect((await hub.claims(command)).length).toBeGreaterThan(0);
+    expect(performance.now() - start).toBeLessThan(5_000);
+  });
+});
