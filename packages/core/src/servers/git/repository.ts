@@ -23,6 +23,8 @@ export interface RunOptions extends Pick<GitRun, 'stdin' | 'accept' | 'onOutput'
   protocols?: readonly string[];
   /** It runs hooks, which take their time. */
   hooks?: boolean;
+  /** It makes pathspecs of its own that are patterns, and is given no path. */
+  patterns?: boolean;
 }
 
 /** Where the repository is. All absolute and real. */
@@ -130,7 +132,11 @@ export class Repository {
     return this.#run(args, options, false);
   }
 
-  #run(args: readonly string[], { protocols, hooks, ...options }: RunOptions, readOnly: boolean): Promise<GitOutcome> {
+  #run(
+    args: readonly string[],
+    { protocols, hooks, patterns, ...options }: RunOptions,
+    readOnly: boolean,
+  ): Promise<GitOutcome> {
     const { context, trusted } = this;
     const { projectDir } = context.files.scope;
     // A change of several steps would otherwise look into submodules that came with its first.
@@ -141,7 +147,7 @@ export class Repository {
       command: this.#program.command,
       args,
       cwd: this.top,
-      env: gitEnvironment({ program: this.#program, projectDir, trusted, settings, readOnly, protocols }),
+      env: gitEnvironment({ program: this.#program, projectDir, trusted, settings, readOnly, patterns, protocols }),
       timeoutMs: protocols || (hooks && trusted) ? context.networkTimeoutMs : context.timeoutMs,
       signal: this.#ctx.signal,
       onProgress: (bytes) =>

@@ -81,13 +81,15 @@ export interface GitEnvironmentOptions {
   settings: readonly Setting[];
   /** A command that only looks must not rewrite the index for it, nor wait for its lock. */
   readOnly: boolean;
+  /** Pathspecs are patterns after all: for a git that makes some of its own, and is given none by a caller. */
+  patterns?: boolean | undefined;
   /** The transports that may be used; none for whatever is not a network tool. */
   protocols?: readonly string[] | undefined;
 }
 
 /** The whole environment of one git. */
 export function gitEnvironment(options: GitEnvironmentOptions): Record<string, string> {
-  const { program, projectDir, trusted, readOnly, protocols = [] } = options;
+  const { program, projectDir, trusted, readOnly, patterns = false, protocols = [] } = options;
   const host = allowedEnvironment();
   const settings = [...ALWAYS, ...(trusted ? [] : UNTRUSTED), ...options.settings];
   const env: Record<string, string> = {
@@ -102,7 +104,7 @@ export function gitEnvironment(options: GitEnvironmentOptions): Record<string, s
     GIT_ASKPASS: 'false',
     SSH_ASKPASS: 'false',
     SSH_ASKPASS_REQUIRE: 'never',
-    GIT_LITERAL_PATHSPECS: '1',
+    GIT_LITERAL_PATHSPECS: patterns ? '0' : '1',
     GIT_PROTOCOL_FROM_USER: '0',
     // A name of no transport stands for none: an empty list would mean git's own default.
     GIT_ALLOW_PROTOCOL: protocols.length > 0 ? protocols.join(':') : 'none',

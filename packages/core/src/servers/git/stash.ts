@@ -169,13 +169,16 @@ async function push(repository: Repository, message: string | undefined, include
   if (dirty.length + news.length === 0) throw new ToolError('NO_CHANGE', 'Nothing has changed that could be stashed.');
   assertTreeWritable(repository, [...dirty, ...news]);
   const { changed } = await changeTree(repository, () =>
-    repository.write([
-      'stash',
-      'push',
-      '--quiet',
-      ...(includeUntracked ? ['--include-untracked'] : []),
-      ...(message === undefined ? [] : [`--message=${message}`]),
-    ]),
+    repository.write(
+      [
+        'stash',
+        'push',
+        '--quiet',
+        ...(includeUntracked ? ['--include-untracked'] : []),
+        ...(message === undefined ? [] : [`--message=${message}`]),
+      ],
+      { patterns: true }, // it removes new files by a pattern that stands for the top
+    ),
   );
   return {
     content: [{ type: 'text' as const, text: `Stashed. Changed files:\n${nameList(changed)}` }],
