@@ -8,6 +8,7 @@ import { COMMIT_HOOKS, hooksOf } from './hooks.js';
 import { readPatch } from './patch-pages.js';
 import { currentBranch, resolveRef } from './refs.js';
 import { Repository } from './repository.js';
+import { readableMessage } from './run-git.js';
 import { readCommit } from './show.js';
 
 /** A message is read by people; more is a file that went astray. */
@@ -79,12 +80,17 @@ export function commitTool(context: GitContext): Tool {
           ...(allow_empty ? ['--allow-empty'] : []),
           ...(author === undefined ? [] : [`--author=${author}`]),
         ];
-        const { code, stdout } = await repository.write(args, {
+        const { code, stdout, stderr } = await repository.write(args, {
           stdin: message,
           accept: [0, 1],
           hooks: hooks.length > 0,
         });
-        if (code === 1) throw await notCommitted(repository, hooks, stdout);
+        if (code === 1)
+          throw await notCommitted(repository, {
+            hooks,
+            allow_empty,
+            said: stderr + stdout.toString('utf8', 0, 2_000),
+          });
         const commit = await readCommit(repository, await resolveRef(repository, 'HEAD'));
         const branch = await currentBranch(repository);
         const numbers = await numbersOf(repository, commit.oid, commit.parents[0]);
@@ -121,24 +127,24 @@ function assertAuthor(author: string | undefined): void {
   throw new ToolError('INVALID_ARGUMENT', 'author must be of the form: Name <address>');
 }
 
-async function notCommitted(repository: Repository, hooks: readonly string[], stdout: Buffer): Promise<ToolError> {
+async function notCommitted(
+  repository: Repository,
+  { hooks, allow_empty, said }: { hooks: readonly string[]; allow_empty: boolean; said: string },
+): Promise<ToolError> {
   const unmerged = (await repository.read(['ls-files', '--unmerged', '-z'])).stdout.length > 0;
   if (unmerged)
     return new ToolError(
       'EXECUTION_FAILED',
       'There are files in conflict. Solve them, stage them with add, and commit again.',
     );
-  if (
-    (await repository.read(['diff', '--cached', '--quiet', '--no-ext-diff', '--no-textconv'], { accept: [0, 1] }))
-      .code === 0
-  )
+  const staged = ['diff', '--cached', '--quiet', '--no-ext-diff', '--no-textconv'];
+  if (!allow_empty && (await repository.read(staged, { accept: [0, 1] })).code === 0)
     return new ToolError(
       'NO_CHANGE',
       'Nothing is staged, so there is nothing to commit. Stage files with add, or set all.',
     );
   const by = repository.trusted && hooks.length > 0 ? ` Its hooks ran: ${hooks.join(', ')}.` : '';
-  const said = stdout.toString('utf8', 0, 2_000).split('\n').map(escapeControls).join('\n').trim();
-  return new ToolError('EXECUTION_FAILED', `git made no commit.${by} ${said}`.trim());
+  return new ToolError('EXECUTION_FAILED', `git made no commit.${by} ${readableMessage(said)}`.trim());
 }
 
 async function numbersOf(

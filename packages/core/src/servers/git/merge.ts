@@ -13,7 +13,12 @@ const input = {
   properties: {
     ref: { ...REF, description: 'The branch or commit to merge.' },
     step: { type: 'string', enum: ['continue', 'abort'], description: 'Instead of ref: for a merge that has stopped.' },
-    message: { ...MESSAGE, description: "The merge commit's message. Default: git's own." },
+    // As part of one argument, as merge reads no message from its input.
+    message: {
+      ...MESSAGE,
+      maxLength: 10_000,
+      description: 'The message of the merge commit. Default: "Merge" and ref.',
+    },
     fast_forward: {
       type: 'string',
       enum: ['auto', 'only', 'never'],
@@ -44,8 +49,8 @@ export function mergeTool(context: GitContext): Tool {
         const forward = { auto: '--ff', only: '--ff-only', never: '--no-ff' }[fast_forward];
         // An id alone would be all that the message says.
         const said = message ?? `Merge ${ref}`;
-        const args = ['merge', '--quiet', '--no-edit', '--no-overwrite-ignore', forward, '--file=-', target];
-        return runSequence(repository, 'merge', args, { stdin: said });
+        const args = ['merge', '--quiet', '--no-edit', '--no-overwrite-ignore', forward, `--message=${said}`, target];
+        return runSequence(repository, 'merge', args);
       }),
   });
 }

@@ -52,14 +52,9 @@ export function pullTool(context: GitContext): Tool {
         const target = await resolveRef(repository, `refs/remotes/${remote}/${wanted}`);
         await assertCommitsWritable(repository, target);
         const forward = mode === 'merge' ? '--ff' : '--ff-only';
-        return runSequence(
-          repository,
-          'merge',
-          ['merge', '--quiet', '--no-edit', '--no-overwrite-ignore', forward, '--file=-', target],
-          {
-            stdin: `Merge the branch ${wanted} of ${remote}`,
-          },
-        );
+        const said = `--message=Merge the branch ${wanted} of ${remote}`;
+        const args = ['merge', '--quiet', '--no-edit', '--no-overwrite-ignore', forward, said, target];
+        return runSequence(repository, 'merge', args);
       }),
   });
 }

@@ -49,11 +49,11 @@ export async function runSequence(
   repository: Repository,
   operation: Operation,
   args: readonly string[],
-  { aborts = false, stdin }: { aborts?: boolean; stdin?: string } = {},
+  { aborts = false }: { aborts?: boolean } = {},
 ): Promise<ToolReturn<SequenceAnswer>> {
   repository.assertConfigStays('several-gits');
   const { result, before, after, changed } = await changeTree(repository, () =>
-    repository.write(args, { accept: [0, 1], stdin, hooks: true }),
+    repository.write(args, { accept: [0, 1], hooks: true }),
   );
   const conflicts = await conflictsOf(repository);
   const isUnderWay = (await operationOf(repository)) === operation;
