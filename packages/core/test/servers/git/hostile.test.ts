@@ -17,11 +17,15 @@ interface Vector {
 
 const attributes = (line: string) => (tools: Tools) => tools.write('.git/info/attributes', `${line}\n`);
 
-/** A file whose stat differs while its size does not: git has to read it, through the filter. */
+/** Another content of the same size: git has to read it, through the filter, to see that it differs. */
 async function touch(tools: Tools): Promise<void> {
-  const text = await tools.read('a.txt').catch(() => '');
+  const text = await tools.read('a.txt').catch(() => 'main\n');
+  const [first = ''] = text;
   await rm(tools.path('a.txt'), { force: true });
-  await tools.write('a.txt', text === 'A\n' ? 'B\n' : 'A\n');
+  await tools.write(
+    'a.txt',
+    (first === first.toUpperCase() ? first.toLowerCase() : first.toUpperCase()) + text.slice(1),
+  );
 }
 
 const VECTORS: Record<string, Vector> = {
@@ -305,8 +309,20 @@ const CALLS: readonly [tool: string, args: JsonObject][] = [
   ['push', {}],
 ];
 
-/** One call of each tool, for what is planted alone. */
-const ONE_OF_EACH = CALLS.filter(([tool], index) => CALLS.findIndex(([other]) => other === tool) === index);
+const NEEDS_CLEAN_FILES: ReadonlySet<string> = new Set([
+  'merge',
+  'rebase',
+  'cherry_pick',
+  'revert',
+  'checkout',
+  'pull',
+]);
+
+/** One call of each tool, and what belongs together, for what is planted alone. */
+const ONE_OF_EACH = CALLS.filter(
+  ([tool, args], index) =>
+    CALLS.findIndex(([other]) => other === tool) === index || args.onto !== undefined || args.action === 'pop',
+);
 
 /** Calls every tool; the file is touched before each, so that filters have a reason to run. */
 async function callAll(
@@ -317,7 +333,7 @@ async function callAll(
   const ran: string[] = [];
   const codes: Record<string, string[]> = {};
   for (const [tool, args] of calls) {
-    if (!['merge', 'rebase', 'cherry_pick', 'revert', 'checkout', 'pull'].includes(tool)) await touch(tools);
+    if (!NEEDS_CLEAN_FILES.has(tool)) await touch(tools);
     else await gitIn(tools.projectDir, {}, ['-c', 'core.hooksPath=/dev/null', 'reset', '-q', '--hard']).catch(() => {});
     await clear(traces); // what plain git has run just now does not count
     const { code } = await tools.call(tool, args);
