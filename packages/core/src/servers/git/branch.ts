@@ -4,7 +4,7 @@ import { ToolError } from '../../errors.js';
 import { defineTool, type Tool } from '../../tool.js';
 import { quote } from '../project-scope.js';
 import { claimAction, type GitContext } from './context.js';
-import { assertNewName, assertRefText, findRef, REF, resolveRef } from './refs.js';
+import { assertNewName, assertRefText, exactRef, REF, resolveRef } from './refs.js';
 import { Repository } from './repository.js';
 
 const input = {
@@ -75,7 +75,7 @@ export function branchTool(context: GitContext): Tool {
 
 async function existing(repository: Repository, name: string): Promise<string> {
   assertRefText(name);
-  const oid = await findRef(repository, `refs/heads/${name}`);
+  const oid = await exactRef(repository, `refs/heads/${name}`);
   if (oid !== undefined) return oid;
   throw new ToolError('NOT_FOUND', `There is no local branch ${quote(name)}. List them with branch_list.`);
 }

@@ -4,7 +4,7 @@ import { ToolError } from '../../errors.js';
 import { defineTool, type Tool } from '../../tool.js';
 import { escapeControls, quote } from '../project-scope.js';
 import { claimAction, type GitContext } from './context.js';
-import { assertNewName, findRef, headOf, REF, resolveRef } from './refs.js';
+import { assertNewName, assertRefText, exactRef, headOf, REF, resolveRef } from './refs.js';
 import { Repository } from './repository.js';
 import { nameList } from './paths.js';
 import { allPaths, assertTreeWritable, changeTree, differingPaths, treeDiff } from './tree-changes.js';
@@ -102,9 +102,10 @@ async function toNew(repository: Repository, name: string, start: string | undef
 }
 
 async function toExisting(repository: Repository, ref: string): Promise<Way> {
-  const branch = await findRef(repository, `refs/heads/${ref}`);
+  assertRefText(ref);
+  const branch = await exactRef(repository, `refs/heads/${ref}`);
   // A branch is switched to by its name, which is verified; anything else by its id.
-  if (branch !== undefined && !ref.startsWith('-')) return { args: [ref], target: branch };
+  if (branch !== undefined) return { args: [ref], target: branch };
   const target = await resolveRef(repository, ref);
   return { args: ['--detach', target], target };
 }

@@ -1,8 +1,8 @@
-// Links inside .git that lead out of the project: git follows them when it writes, for instance to logs/HEAD. A clone
+// Links inside .git that lead out of it, and objects borrowed from elsewhere: git follows them when it writes, for instance to logs/HEAD. A clone
 // never has any; an archive that somebody unpacked may.
 
 import { readdir, readFile, realpath } from 'node:fs/promises';
-import { isAbsolute, join } from 'node:path';
+import { isAbsolute, join, relative } from 'node:path';
 import { ToolError } from '../../errors.js';
 import { isInside, quote, type ProjectScope } from '../project-scope.js';
 
@@ -11,13 +11,14 @@ const MAX_ENTRIES = 200_000;
 /** Objects are named by their content, in directories of two digits; what a link there gives is checked by git. */
 const OBJECT_DIRECTORY = /^[0-9a-f]{2}$/;
 
+/** git follows borrowed objects that borrow in turn so far. */
+const MAX_BORROWED = 6;
+
 /**
- * @throws {ToolError} OUTSIDE_PROJECT for a link in the repository's data that leads, or objects that are borrowed from,
- *   outside both the project and the data itself
+ * @throws {ToolError} OUTSIDE_PROJECT for a link that leads out of the repository's data, and for objects that are
+ *   borrowed from outside the project
  */
 export async function assertNoLinksOut(scope: ProjectScope, gitDir: string, commonDir: string): Promise<void> {
-  const own = [scope.projectDir, gitDir, commonDir];
-  const isOwn = (path: string): boolean => own.some((root) => isInside(root, path)) || scope.find(path) !== undefined;
   let seen = 0;
   const visit = async (directory: string): Promise<void> => {
     const entries = await readdir(directory, { withFileTypes: true }).catch(() => []); // gone meanwhile, or no directory
@@ -31,18 +32,31 @@ export async function assertNoLinksOut(scope: ProjectScope, gitDir: string, comm
       const path = join(directory, entry.name);
       if (entry.isSymbolicLink()) {
         const target = await realpath(path).catch(() => undefined);
-        if (target === undefined || !isOwn(target)) throw leadsOut(path.slice(commonDir.length + 1));
+        if (target === undefined || !(isInside(gitDir, target) || isInside(commonDir, target)))
+          throw leadsOut(relative(commonDir, path));
       } else if (entry.isDirectory() && !(directory.endsWith('objects') && OBJECT_DIRECTORY.test(entry.name))) {
         await visit(path);
       }
     }
   };
   for (const root of new Set([gitDir, commonDir])) await visit(root);
-  const alternates = await readFile(join(commonDir, 'objects', 'info', 'alternates'), 'utf8').catch(() => '');
-  for (const line of alternates.split('\n').filter((text) => text !== '' && !text.startsWith('#'))) {
-    const path = isAbsolute(line) ? line : join(commonDir, 'objects', line);
-    const target = await realpath(path).catch(() => undefined);
-    if (target !== undefined && !isOwn(target)) throw leadsOut('objects/info/alternates');
+  await assertNothingBorrowed(scope, commonDir, join(commonDir, 'objects'), 1);
+}
+
+async function assertNothingBorrowed(
+  scope: ProjectScope,
+  commonDir: string,
+  objects: string,
+  depth: number,
+): Promise<void> {
+  const text = await readFile(join(objects, 'info', 'alternates'), 'utf8').catch(() => ''); // none, as nearly always
+  for (const line of text.split('\n').filter((path) => path !== '' && !path.startsWith('#'))) {
+    // One in quotes is spelt in a way that only git reads.
+    if (line.startsWith('"') || depth > MAX_BORROWED) throw leadsOut('objects/info/alternates');
+    const target = await realpath(isAbsolute(line) ? line : join(objects, line)).catch(() => undefined);
+    if (target === undefined) continue; // not there, for git neither
+    if (!isInside(commonDir, target) && !scope.find(target)) throw leadsOut('objects/info/alternates');
+    await assertNothingBorrowed(scope, commonDir, target, depth + 1);
   }
 }
 

@@ -4,7 +4,7 @@ import { ToolError } from '../../errors.js';
 import { defineTool, type Tool } from '../../tool.js';
 import { quote } from '../project-scope.js';
 import { claimAction, type GitContext } from './context.js';
-import { assertNewName, currentBranch, findRef } from './refs.js';
+import { assertNewName, currentBranch, exactRef } from './refs.js';
 import { assertRemote, REMOTE, remoteBranch } from './remotes.js';
 import { Repository } from './repository.js';
 
@@ -54,7 +54,7 @@ export function pushTool(context: GitContext): Tool {
         const space = tag === undefined ? 'refs/heads' : 'refs/tags';
         for (const name of [local, to])
           if (name !== undefined) await assertNewName(repository, tag === undefined ? 'branch' : 'tag', name);
-        const oid = await findRef(repository, `${space}/${local}`, 'object');
+        const oid = await exactRef(repository, `${space}/${local}`);
         if (oid === undefined)
           throw new ToolError('NOT_FOUND', `There is no ${tag === undefined ? 'branch' : 'tag'} ${quote(local)}.`);
         const target = to ?? (tag === undefined ? await remoteBranch(repository, remote, local) : local);

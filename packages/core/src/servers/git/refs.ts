@@ -39,6 +39,13 @@ export async function findRef(
   return code === 0 && /^[0-9a-f]{40,64}$/.test(oid) ? oid : undefined;
 }
 
+/** The id of a branch or tag by its full name, and of nothing that is only reached from one; undefined when there is none. */
+export async function exactRef(repository: Repository, full: string): Promise<string | undefined> {
+  assertRefText(full);
+  const { code, stdout } = await repository.read(['show-ref', '--verify', '--hash', full], { accept: [0, 1, 128] });
+  return code === 0 ? stdout.toString('latin1').trim() : undefined;
+}
+
 /** HEAD's commit; undefined while the repository has none. */
 export function headOf(repository: Repository): Promise<string | undefined> {
   return findRef(repository, 'HEAD');

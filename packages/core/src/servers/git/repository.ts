@@ -46,6 +46,7 @@ export class Repository {
   readonly config: readonly ConfigEntry[];
   readonly #program: GitProgram;
   readonly #settings: readonly Setting[];
+  readonly #includes: ReturnType<typeof includesOf>;
   readonly #ctx: Pick<ToolContext, 'signal' | 'progress'>;
 
   private constructor(
@@ -55,6 +56,7 @@ export class Repository {
     place: Place,
     config: readonly ConfigEntry[],
     settings: readonly Setting[],
+    includes: ReturnType<typeof includesOf>,
   ) {
     this.context = context;
     this.#ctx = ctx;
@@ -64,6 +66,7 @@ export class Repository {
     this.commonDir = place.commonDir;
     this.config = config;
     this.#settings = settings;
+    this.#includes = includes;
   }
 
   /**
@@ -81,11 +84,12 @@ export class Repository {
     const settings = [...carriedSettings(config), ...neutralSettings(config)];
     const env = gitEnvironment({ program, projectDir, trusted, settings, readOnly: true });
     const place = await locate(context, ctx.signal, program, env);
+    let below: readonly ConfigEntry[] = [];
     if (!trusted) {
       await assertNoLinksOut(scope, place.gitDir, place.commonDir);
       // What is switched off here is switched off in the submodules too, which git enters by itself.
       const inside = (cwd: string): Record<string, string> => (cwd === place.top ? env : { ...env, GIT_DIR: '.git' });
-      const below = await submoduleEntries({
+      below = await submoduleEntries({
         top: place.top,
         list: (cwd, onOutput) =>
           run(context, ctx.signal, program, cwd, inside(cwd), ['ls-files', '--stage', '-z'], onOutput),
@@ -97,7 +101,7 @@ export class Repository {
       });
       settings.push(...neutralSettings(below));
     }
-    return new Repository(context, ctx, program, place, config, settings);
+    return new Repository(context, ctx, program, place, config, settings, includesOf([...config, ...below]));
   }
 
   /** As {@link open}, for a change: one at a time in a repository, not while another git holds its index. */
@@ -187,7 +191,7 @@ export class Repository {
    * @throws {ToolError} PERMISSION_DENIED
    */
   assertConfigStays(kind: 'one-git' | 'several-gits'): void {
-    const includes = includesOf(this.config);
+    const includes = this.#includes;
     if (includes === 'none' || (includes === 'fixed' && kind === 'one-git')) return;
     throw new ToolError(
       'PERMISSION_DENIED',

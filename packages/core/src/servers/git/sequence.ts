@@ -8,7 +8,7 @@ import type { ToolReturn } from '../../tool.js';
 import { conflictsOf } from './conflicts.js';
 import { operationOf, type Operation } from './operation.js';
 import { nameList } from './paths.js';
-import { headOf } from './refs.js';
+import { findRef, headOf, resolveRef } from './refs.js';
 import type { Repository } from './repository.js';
 import { gitFailure } from './run-git.js';
 import { allPaths, assertTreeWritable, changeTree, differingPaths, treeDiff } from './tree-changes.js';
@@ -103,8 +103,8 @@ export async function goOn(
         ? `No ${operation} is under way.`
         : `A ${current} is under way, and no ${operation}. Use the tool for that.`,
     );
-  await assertHarmlessState(repository);
-  await assertStateWritable(repository);
+  if (step !== 'abort') await assertHarmlessState(repository);
+  await assertStateWritable(repository, step);
   return runSequence(repository, operation, [subcommand, `--${step}`], { aborts: step === 'abort' });
 }
 
@@ -125,9 +125,8 @@ export async function assertCommitsWritable(repository: Repository, target: stri
 }
 
 const STATE_DIRECTORIES = ['rebase-merge', 'rebase-apply', 'sequencer'];
-/** https://git-scm.com/docs/git-rebase#_interactive_mode; `exec` and its short form are left out. */
-const HARMLESS_STEPS =
-  /^\s*(?:#|(?:pick|p|reword|r|edit|e|squash|s|fixup|f|drop|d|label|l|reset|t|merge|m|update-ref|u)\s|(?:noop|break|b)\s*$|$)/;
+/** https://git-scm.com/docs/git-rebase#_interactive_mode; what runs a program or goes to another branch is left out. */
+const HARMLESS_STEPS = /^\s*(?:#|(?:pick|p|reword|r|edit|e|squash|s|fixup|f|drop|d|revert)\s|(?:noop|break|b)\s*$|$)/;
 
 /** A rebase that somebody prepared in .git runs what its list of steps says, and merges with the program that it names. */
 async function assertHarmlessState(repository: Repository): Promise<void> {
@@ -141,26 +140,42 @@ async function assertHarmlessState(repository: Repository): Promise<void> {
     if (isHarmless && !/strategy\s*=|gpg/i.test(options.replace(/strategy-option\s*=/gi, ''))) continue;
     throw new ToolError(
       'PERMISSION_DENIED',
-      `What was begun here names a program to run (.git/${directory}). Abort it, or ask the operator to go on with it.`,
+      `What was begun here does more than pick commits, and may run programs (.git/${directory}). Abort it, or ask the operator to go on with it.`,
     );
   }
 }
 
+const STATE_COMMITS = [
+  ...['MERGE_HEAD', 'CHERRY_PICK_HEAD', 'REVERT_HEAD', 'sequencer/head'],
+  ...['rebase-merge/onto', 'rebase-merge/orig-head'],
+];
+const STATE_STEPS = ['rebase-merge/git-rebase-todo', 'sequencer/todo'];
+
 /** The rest of what was begun is judged like the beginning. */
-async function assertStateWritable(repository: Repository): Promise<void> {
-  for (const name of [
-    'MERGE_HEAD',
-    'rebase-merge/onto',
-    'rebase-merge/orig-head',
-    'CHERRY_PICK_HEAD',
-    'REVERT_HEAD',
-    'ORIG_HEAD',
-  ]) {
-    const oid = (await stateText(join(repository.gitDir, name))).split('\n')[0]?.trim() ?? '';
-    if (!/^[0-9a-f]{40,64}$/.test(oid)) continue;
-    const there = await repository.read(['cat-file', '-e', `${oid}^{commit}`], { accept: [0, 1, 128] });
-    if (there.code === 0) await assertCommitsWritable(repository, oid);
+async function assertStateWritable(repository: Repository, step: Step): Promise<void> {
+  for (const name of STATE_COMMITS) {
+    const [oid = ''] = (await stateText(join(repository.gitDir, name))).split('\n');
+    if (await isCommit(repository, oid)) await assertCommitsWritable(repository, oid);
   }
+  if (step === 'abort') return; // what is left is not done
+  for (const name of STATE_STEPS) {
+    for (const step of (await stateText(join(repository.gitDir, name))).split('\n')) {
+      const [, oid = ''] = /^\s*[a-z]+\s+(?:-[cC]\s+)?([0-9a-f]{4,64})\b/.exec(step) ?? [];
+      if (!(await isCommit(repository, oid))) continue;
+      const parent = await findRef(repository, `${oid}^1`);
+      const commit = await resolveRef(repository, oid);
+      assertTreeWritable(
+        repository,
+        await (parent === undefined
+          ? allPaths(repository, commit)
+          : differingPaths(repository, treeDiff(parent, commit))),
+      );
+    }
+  }
+}
+
+async function isCommit(repository: Repository, oid: string): Promise<boolean> {
+  return /^[0-9a-f]{4,64}$/.test(oid) && (await findRef(repository, oid)) !== undefined;
 }
 
 async function stateText(path: string): Promise<string> {

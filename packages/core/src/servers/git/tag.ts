@@ -6,7 +6,7 @@ import { limitText } from '../output-budget.js';
 import { escapeControls, quote } from '../project-scope.js';
 import { assertMessage, MESSAGE } from './commit.js';
 import { claimAction, type GitContext } from './context.js';
-import { assertNewName, assertRefText, findRef, REF, resolveRef } from './refs.js';
+import { assertNewName, assertRefText, exactRef, REF, resolveRef } from './refs.js';
 import { Repository } from './repository.js';
 
 const input = {
@@ -63,7 +63,7 @@ export function tagTool(context: GitContext): Tool {
       return Repository.change(context, ctx, async (repository) => {
         if (action === 'delete') {
           assertRefText(name);
-          const oid = await findRef(repository, `refs/tags/${name}`, 'object');
+          const oid = await exactRef(repository, `refs/tags/${name}`);
           if (oid === undefined)
             throw new ToolError('NOT_FOUND', `There is no tag ${quote(name)}. List them with action list.`);
           await repository.write(['tag', '--delete', name]);

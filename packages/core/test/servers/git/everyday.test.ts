@@ -286,6 +286,9 @@ describe.skipIf(GIT_IS_MISSING)('git tools', () => {
     expect(inTheWay).toMatchObject({ code: 'EXECUTION_FAILED', text: expect.stringContaining('overwritten') });
     expect(await tools.read('a.txt')).toBe('not committed\n');
     expect((await tools.call('checkout', { ref: 'nowhere' })).code).toBe('NOT_FOUND');
+    await tools.call('restore', { paths: ['.'] });
+    expect((await tools.call('checkout', { ref: 'side~1' })).data).toMatchObject({ to: first, detached: true });
+    expect((await tools.call('branch', { action: 'delete', name: 'side~1' })).code).toBe('NOT_FOUND');
   });
 
   it('restore() puts back files and the index, and tells listeners', async () => {

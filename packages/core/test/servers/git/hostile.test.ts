@@ -84,7 +84,7 @@ const VECTORS: Record<string, Vector> = {
       await tools.git('config', 'filter.f.process', run);
       await attributes('*.txt filter=f')(tools);
     },
-    fire: (tools) => touch(tools).then(() => tools.git('status')),
+    fire: (tools) => touch(tools).then(() => tools.git('status').catch(() => {})),
   },
   'merge.m.driver': {
     async plant(tools, run) {
@@ -296,7 +296,7 @@ const CALLS: readonly [tool: string, args: JsonObject][] = [
   ['merge', { step: 'abort' }],
   ['cherry_pick', { ref: 'clash' }],
   ['cherry_pick', { step: 'abort' }],
-  ['revert', { ref: 'HEAD~1', parent: 1 }],
+  ['revert', { ref: 'side' }],
   ['revert', { step: 'abort' }],
   ['rebase', { onto: 'clash' }],
   ['rebase', { step: 'abort' }],

@@ -203,6 +203,35 @@ describe.skipIf(GIT_IS_MISSING)('Repository.open()', () => {
     await writeFile(tools.path('.git/objects/info/alternates'), `${other.path('.git/objects')}\n`);
     expect((await tools.call('log')).code).toBe('OUTSIDE_PROJECT');
     expect((await toolsIn(tools.projectDir, 'trusted').call('log')).code).toBeUndefined();
+    await writeFile(tools.path('.git/objects/info/alternates'), `"${other.path('.git/objects')}"\n`);
+    expect((await tools.call('log')).code).toBe('OUTSIDE_PROJECT');
+    // By way of objects that are in the project.
+    await tools.write('near/objects/info/alternates', `${other.path('.git/objects')}\n`);
+    await writeFile(tools.path('.git/objects/info/alternates'), '../../near/objects\n');
+    expect((await tools.call('log')).code).toBe('OUTSIDE_PROJECT');
+  });
+
+  it('does not go on with a rebase that was prepared to run, or to write, what it may not', async () => {
+    await using tools = await openTools({ 'a.txt': 'a\n' });
+    await tools.git('switch', '-q', '-c', 'evil');
+    const evil = await tools.commit('Evil', { '.envrc': 'run\n' });
+    await tools.git('switch', '-q', 'main');
+    const head = await tools.git('rev-parse', 'HEAD');
+    const state = { 'head-name': 'refs/heads/main', onto: head, 'orig-head': head, end: '1', msgnum: '0' };
+    const begin = async (todo: string, more: Record<string, string> = {}): Promise<string | undefined> => {
+      await rm(tools.path('.git/rebase-merge'), { recursive: true, force: true });
+      for (const [name, text] of Object.entries({ ...state, interactive: '', done: '', ...more }))
+        await tools.write(`.git/rebase-merge/${name}`, text === '' ? '' : `${text}\n`);
+      await tools.write('.git/rebase-merge/git-rebase-todo', todo);
+      return (await tools.call('rebase', { step: 'continue' })).code;
+    };
+    for (const todo of ['exec touch ran\n', '  x touch ran\n', `noop\nreset evil\n`, `merge -C ${evil} evil\n`])
+      expect([todo, await begin(todo)]).toEqual([todo, 'PERMISSION_DENIED']);
+    expect(await begin('noop\n', { strategy: 'x/evil' })).toBe('PERMISSION_DENIED');
+    expect(await begin(`pick ${evil} Evil\n`)).toBe('PROTECTED_PATH');
+    expect((await tools.call('rebase', { step: 'abort' })).data.status).toBe('aborted');
+    expect(await tools.git('status', '--porcelain')).toBe('');
+    expect(await begin('noop\n')).toBeUndefined();
   });
 
   it.skipIf(process.getuid?.() !== 0)("says what to do about another user's repository", async () => {
