@@ -83,8 +83,8 @@ async function versionOf(command: string, searchPath: string): Promise<readonly 
     args: ['--version'],
     cwd: '/',
     env: { PATH: searchPath, LC_ALL: 'C' },
-    signal: AbortSignal.timeout(PROBE_TIMEOUT_MS),
   });
+  const timer = setTimeout(() => void child.end(), PROBE_TIMEOUT_MS);
   let output = '';
   child.stdout.on('data', (chunk: Buffer) => (output = (output + chunk.toString()).slice(0, 1_000)));
   const closed = new Promise((resolve) => child.stdout.once('close', resolve));
@@ -92,6 +92,8 @@ async function versionOf(command: string, searchPath: string): Promise<readonly 
     if ((await child.exited).code !== 0) return undefined;
   } catch {
     return undefined; // for another system
+  } finally {
+    clearTimeout(timer);
   }
   await closed;
   const [, major, minor] = /^git version (\d+)\.(\d+)/.exec(output) ?? [];

@@ -1,8 +1,7 @@
 // The project's repository, opened for one call: where it is, that it is the project's own, and git in it with
 // everything switched off that it would run.
 
-import { access, readFile, realpath } from 'node:fs/promises';
-import { dirname, join, relative, resolve, sep } from 'node:path';
+import { relative, sep } from 'node:path';
 import { ToolError } from '../../errors.js';
 import type { ToolContext } from '../../tool.js';
 import { showName } from '../directory-entries.js';
@@ -13,6 +12,7 @@ import { findGit, type GitProgram } from './git-program.js';
 import { waitForIndexLock } from './index-lock.js';
 import { assertNoLinksOut } from './metadata-links.js';
 import { carriedSettings, includesOf, neutralSettings, parseConfig, type ConfigEntry } from './repository-config.js';
+import { locateRepository, type RepositoryPlace } from './repository-place.js';
 import { runGit, type GitOutcome, type GitRun } from './run-git.js';
 import { configEnvironment, gitEnvironment, type Setting } from './settings.js';
 import { submoduleEntries } from './submodules.js';
@@ -25,13 +25,6 @@ export interface RunOptions extends Pick<GitRun, 'stdin' | 'accept' | 'onOutput'
   hooks?: boolean;
   /** It makes pathspecs of its own that are patterns, and is given no path. */
   patterns?: boolean;
-}
-
-/** Where the repository is. All absolute and real. */
-interface Place {
-  top: string;
-  gitDir: string;
-  commonDir: string;
 }
 
 /** The project's repository as one call sees it. */
@@ -53,7 +46,7 @@ export class Repository {
     context: GitContext,
     ctx: Pick<ToolContext, 'signal' | 'progress'>,
     program: GitProgram,
-    place: Place,
+    place: RepositoryPlace,
     config: readonly ConfigEntry[],
     settings: readonly Setting[],
     includes: ReturnType<typeof includesOf>,
@@ -83,7 +76,9 @@ export class Repository {
     const config = trusted ? [] : await readConfig(context, ctx.signal, program, projectDir);
     const settings = [...carriedSettings(config), ...neutralSettings(config)];
     const env = gitEnvironment({ program, projectDir, trusted, settings, readOnly: true });
-    const place = await locate(context, ctx.signal, program, env);
+    const place = await locateRepository(projectDir, (args) =>
+      run(context, ctx.signal, program, projectDir, env, args),
+    );
     let below: readonly ConfigEntry[] = [];
     if (!trusted) {
       await assertNoLinksOut(scope, place.gitDir, place.commonDir);
@@ -224,85 +219,4 @@ async function readConfig(
   const { stdout, cut } = await run(context, signal, program, cwd, env, ['config', '--list', '--show-scope', '-z']);
   if (cut) throw new ToolError('TOO_LARGE', "The repository's configuration is over 8 MiB and was not read.");
   return parseConfig(stdout);
-}
-
-async function locate(
-  context: GitContext,
-  signal: AbortSignal,
-  program: GitProgram,
-  env: Record<string, string>,
-): Promise<Place> {
-  const { projectDir } = context.files.scope;
-  const args = ['rev-parse', '--path-format=absolute', '--show-toplevel', '--git-dir', '--git-common-dir'];
-  let stdout: Buffer;
-  try {
-    ({ stdout } = await run(context, signal, program, projectDir, env, args));
-  } catch (error) {
-    if (ToolError.isInstance(error) && error.code === 'NOT_A_REPOSITORY') throw await notARepository(projectDir);
-    throw error;
-  }
-  const paths = stdout.toString('utf8').split('\n');
-  const [top, gitDir, commonDir] = await Promise.all(
-    paths.slice(0, 3).map((path) => realpath(resolve(projectDir, path))),
-  );
-  // A name with a newline would shift the lines: what is not understood is not opened.
-  if (paths.length !== 4 || top === undefined || gitDir === undefined || commonDir === undefined)
-    throw new ToolError('NOT_A_REPOSITORY', 'The repository has a newline in its path, which is not supported.');
-  const place = { top, gitDir, commonDir };
-  await assertOwn(projectDir, place);
-  return place;
-}
-
-/** The repository must be the project's: its tree inside, and its data inside or bound to this very tree. */
-async function assertOwn(projectDir: string, place: Place): Promise<void> {
-  const { top, gitDir, commonDir } = place;
-  if (!isInside(projectDir, top))
-    throw new ToolError(
-      'OUTSIDE_PROJECT',
-      "The repository's working tree (core.worktree) is outside the project. Open that directory as the project.",
-    );
-  const isInProject = isInside(projectDir, gitDir) && isInside(projectDir, commonDir);
-  if (isInProject || (await isLinkedWorktree(place)) || (await isSubmodule(place))) return;
-  throw new ToolError(
-    'OUTSIDE_PROJECT',
-    'The data of the repository (.git) is outside the project and does not name this working tree as its own. ' +
-      'Open a clone, or a working tree made by git worktree add.',
-  );
-}
-
-/** https://git-scm.com/docs/gitrepository-layout: worktrees/<id>/gitdir names the .git file of its working tree. */
-async function isLinkedWorktree({ top, gitDir, commonDir }: Place): Promise<boolean> {
-  if (dirname(gitDir) !== join(commonDir, 'worktrees')) return false;
-  const named = await readFile(join(gitDir, 'gitdir'), 'utf8').catch(() => '');
-  const back = await realpath(resolve(gitDir, named.trim())).catch(() => undefined);
-  return back === join(top, '.git');
-}
-
-/** A submodule's data is in modules/ of the outer repository and names its working tree by core.worktree. */
-async function isSubmodule({ top, gitDir, commonDir }: Place): Promise<boolean> {
-  if (gitDir !== commonDir || !gitDir.split(sep).includes('modules')) return false;
-  const text = await readFile(join(gitDir, 'config'), 'utf8').catch(() => '');
-  const [, named] = /^\s*worktree\s*=\s*"?(.*?)"?\s*$/m.exec(text) ?? [];
-  if (named === undefined) return false;
-  return (await realpath(resolve(gitDir, named)).catch(() => undefined)) === top;
-}
-
-/** A repository that holds the project is not the project's. */
-async function notARepository(projectDir: string): Promise<ToolError> {
-  for (let directory = dirname(projectDir); ; directory = dirname(directory)) {
-    const found = await access(join(directory, '.git')).then(
-      () => true,
-      () => false,
-    );
-    if (found)
-      return new ToolError(
-        'NOT_A_REPOSITORY',
-        'The project is a directory inside a repository and has none of its own. Open the top level of that repository as the project.',
-      );
-    if (dirname(directory) === directory) break;
-  }
-  return new ToolError(
-    'NOT_A_REPOSITORY',
-    'The project is not a git repository with a working tree of its own. Make one there with git init, or open another project.',
-  );
 }
