@@ -4,6 +4,7 @@ import { ToolError } from '../errors.js';
 import { likelyName } from '../nearest-names.js';
 import type { ToolServer } from '../tool-server.js';
 import { createFilesystemServer, type FilesystemServerOptions } from './filesystem/index.js';
+import { createGitServer, type GitServerOptions } from './git/index.js';
 import { ProjectFiles, type ProjectFilesOptions } from './project-files.js';
 
 export {
@@ -12,6 +13,7 @@ export {
   type OutputLimits,
   type SearchEngineChoice,
 } from './filesystem/index.js';
+export { createGitServer, type GitServerOptions, type GitToolGroup } from './git/index.js';
 export {
   MAX_WHOLE_FILE_BYTES,
   ProjectFiles,
@@ -32,6 +34,10 @@ export {
 export interface BuiltinServersOptions extends ProjectFilesOptions {
   /** Reading, changing, listing and searching files. On by default. */
   filesystem?: Omit<FilesystemServerOptions, keyof ProjectFilesOptions | 'projectFiles'> | false | undefined;
+  /** The project's git repository. On by default. */
+  git?: Omit<GitServerOptions, keyof ProjectFilesOptions | 'projectFiles' | 'trust'> | false | undefined;
+  /** Whether what the project brings along (git hooks and filters) may run. Default: `'untrusted'`, nothing does. */
+  trust?: 'untrusted' | 'trusted' | undefined;
 }
 
 /**
@@ -45,24 +51,23 @@ export interface BuiltinServersOptions extends ProjectFilesOptions {
  */
 export function createBuiltinServers(options: BuiltinServersOptions): ToolServer[] {
   refuseUnknownOptions(options);
-  const { filesystem = {}, ...project } = options;
+  const { filesystem = {}, git = {}, trust, ...project } = options;
   const projectFiles = new ProjectFiles(project);
   const servers: ToolServer[] = [];
   if (filesystem !== false) servers.push(createFilesystemServer({ ...project, ...filesystem, projectFiles }));
+  if (git !== false) servers.push(createGitServer({ ...project, ...git, trust, projectFiles }));
   return servers;
 }
 
-const KNOWN_OPTIONS = ['projectDir', 'extraRoots', 'allowProtected', 'verification', 'fsync', 'filesystem'];
+const SERVERS = ['filesystem', 'git'] as const;
+const KNOWN_OPTIONS = ['projectDir', 'extraRoots', 'allowProtected', 'verification', 'fsync', 'trust', ...SERVERS];
 
 /** A misspelt `filesystem: false` would leave the server on: what is not known is refused. */
 function refuseUnknownOptions(options: BuiltinServersOptions): void {
-  const { filesystem } = options;
-  if (
-    filesystem !== undefined &&
-    filesystem !== false &&
-    (typeof filesystem !== 'object' || (filesystem as unknown) === null)
-  ) {
-    throw new ToolError('INVALID_ARGUMENT', 'filesystem must be its options, or false to leave it out.');
+  for (const server of SERVERS) {
+    const own: unknown = options[server];
+    if (own === undefined || own === false || (typeof own === 'object' && own !== null)) continue;
+    throw new ToolError('INVALID_ARGUMENT', `${server} must be its options, or false to leave it out.`);
   }
   for (const key of Object.keys(options)) {
     if (KNOWN_OPTIONS.includes(key)) continue;

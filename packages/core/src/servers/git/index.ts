@@ -1,0 +1,129 @@
+// The git server: its tools, and what they are given. Each tool is a file of its own.
+
+import { ToolError } from '../../errors.js';
+import type { Tool } from '../../tool.js';
+import { defineServer, type ToolServer } from '../../tool-server.js';
+import { DEFAULT_OUTPUT_LIMITS, type OutputLimits } from '../output-budget.js';
+import { ProjectFiles, type ProjectFilesOptions } from '../project-files.js';
+import { addTool } from './add.js';
+import { blameTool } from './blame.js';
+import { branchListTool } from './branch-list.js';
+import { branchTool } from './branch.js';
+import { checkoutTool } from './checkout.js';
+import { commitTool } from './commit.js';
+import type { GitContext } from './context.js';
+import { diffTool } from './diff.js';
+import { fetchTool } from './fetch.js';
+import { logTool } from './log.js';
+import { mergeTool } from './merge.js';
+import { cherryPickTool, revertTool } from './pick.js';
+import { pullTool } from './pull.js';
+import { pushTool } from './push.js';
+import { rebaseTool } from './rebase.js';
+import { resetTool } from './reset.js';
+import { restoreTool } from './restore.js';
+import { showTool } from './show.js';
+import { stashTool } from './stash.js';
+import { statusTool } from './status.js';
+import { tagTool } from './tag.js';
+import { unstageTool } from './unstage.js';
+
+/** A group of tools that are off unless asked for. */
+export type GitToolGroup = 'merge' | 'rewrite' | 'tag' | 'network';
+
+/** What {@link createGitServer} takes: the project, how far its repository is trusted, and which tools there are. */
+export interface GitServerOptions extends ProjectFilesOptions {
+  /**
+   * `'untrusted'`: nothing that the repository names is run, no hook, filter, driver or helper. `'trusted'`: hooks,
+   * filters and merge drivers run, and the user's own git configuration counts. Default: `'untrusted'`.
+   */
+  trust?: 'untrusted' | 'trusted' | undefined;
+  /**
+   * More tools: `'merge'` (merge, cherry_pick, revert), `'rewrite'` (rebase, reset), `'tag'` (tag), `'network'` (fetch,
+   * pull, push). Default: none.
+   */
+  groups?: readonly GitToolGroup[] | undefined;
+  /** The transports that the network tools may use, in git's names. Default: `['https', 'ssh']`. */
+  protocols?: readonly string[] | undefined;
+  /** How long one git may take, in milliseconds, 1,000 to 3,600,000. Default: 30,000. */
+  timeoutMs?: number | undefined;
+  /** The same where git uses the network or runs hooks. Default: 120,000. */
+  networkTimeoutMs?: number | undefined;
+  /** The text that one answer may have; at least 1 line and 1 KiB. Default: 2,000 lines, 50 KiB. */
+  output?: Partial<OutputLimits> | undefined;
+  /** The files to work on, shared with other servers. Default: made from the project options here, which it replaces. */
+  projectFiles?: ProjectFiles | undefined;
+}
+
+const TOOLS: readonly ((context: GitContext) => Tool)[] = [
+  statusTool,
+  diffTool,
+  logTool,
+  showTool,
+  blameTool,
+  branchListTool,
+  branchTool,
+  addTool,
+  unstageTool,
+  commitTool,
+  checkoutTool,
+  restoreTool,
+  stashTool,
+];
+
+const GROUPS: Readonly<Record<GitToolGroup, readonly ((context: GitContext) => Tool)[]>> = {
+  merge: [mergeTool, cherryPickTool, revertTool],
+  rewrite: [rebaseTool, resetTool],
+  tag: [tagTool],
+  network: [fetchTool, pullTool, pushTool],
+};
+
+const MIN_TIMEOUT_MS = 1_000;
+const MAX_TIMEOUT_MS = 3_600_000;
+const MIN_OUTPUT_BYTES = 1024;
+
+/**
+ * The tools over the git repository of one project. Nothing is looked at, and no git is run, before the first call.
+ *
+ * @throws {ToolError} INVALID_ARGUMENT for a project directory that is relative, missing or too wide, or a wrong option
+ * @example
+ * ```ts
+ * const provider = new InProcessToolProvider({ servers: [createGitServer({ projectDir: '/work/shop' })] });
+ * const result = await provider.callTool('git.status');
+ * ```
+ */
+export function createGitServer(options: GitServerOptions): ToolServer {
+  const { trust = 'untrusted', groups = [], protocols = ['https', 'ssh'] } = options;
+  // A word that is neither (JavaScript, JSON configuration) must not read as trust.
+  if (trust !== 'untrusted' && trust !== 'trusted')
+    throw wrong(`trust must be 'untrusted' or 'trusted', not ${JSON.stringify(trust)}.`);
+  const unknown = groups.find((group) => !Object.hasOwn(GROUPS, group));
+  if (unknown !== undefined)
+    throw wrong(`groups has no ${JSON.stringify(unknown)}; known are ${Object.keys(GROUPS).join(', ')}.`);
+  if (!protocols.every((protocol) => /^[a-z][a-z0-9+-]*$/.test(protocol) && protocol !== 'ext'))
+    throw wrong(`protocols takes names of transports such as 'https' or 'ssh', not ${JSON.stringify(protocols)}.`);
+  const limits = { ...DEFAULT_OUTPUT_LIMITS, ...options.output };
+  if (!(limits.maxLines >= 1) || !(limits.maxBytes >= MIN_OUTPUT_BYTES))
+    throw wrong(
+      `output needs maxLines of at least 1 and maxBytes of at least ${MIN_OUTPUT_BYTES}, not ${limits.maxLines} and ${limits.maxBytes}.`,
+    );
+  const context: GitContext = {
+    files: options.projectFiles ?? new ProjectFiles(options),
+    trust,
+    limits,
+    timeoutMs: timeout('timeoutMs', options.timeoutMs ?? 30_000),
+    networkTimeoutMs: timeout('networkTimeoutMs', options.networkTimeoutMs ?? 120_000),
+    protocols,
+  };
+  const tools = [...TOOLS, ...[...new Set(groups)].flatMap((group) => GROUPS[group])];
+  return defineServer({ name: 'git', version: '0.1.0', tools: tools.map((make) => make(context)) });
+}
+
+function timeout(name: string, value: number): number {
+  if (value >= MIN_TIMEOUT_MS && value <= MAX_TIMEOUT_MS) return value;
+  throw wrong(`${name} must be ${MIN_TIMEOUT_MS} to ${MAX_TIMEOUT_MS} milliseconds, not ${value}.`);
+}
+
+function wrong(message: string): ToolError {
+  return new ToolError('INVALID_ARGUMENT', message);
+}

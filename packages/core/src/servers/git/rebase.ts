@@ -1,0 +1,54 @@
+// rebase: puts the commits of the current branch onto another one.
+
+import { ToolError } from '../../errors.js';
+import { defineTool, type Tool } from '../../tool.js';
+import { claimAction, type GitContext } from './context.js';
+import { REF, resolveRef } from './refs.js';
+import { Repository } from './repository.js';
+import { assertCommitsWritable, assertNothingUnderWay, goOn, runSequence, SEQUENCE_OUTPUT } from './sequence.js';
+import { assertTreeWritable, differingPaths, treeDiff } from './tree-changes.js';
+
+const input = {
+  type: 'object',
+  properties: {
+    onto: { ...REF, description: 'The branch or commit on which the commits are put.' },
+    step: {
+      type: 'string',
+      enum: ['continue', 'skip', 'abort'],
+      description: 'Instead of onto: for a rebase that has stopped. skip leaves out the commit at which it did.',
+    },
+  },
+} as const;
+
+/** The tool `rebase`. */
+export function rebaseTool(context: GitContext): Tool {
+  return defineTool({
+    name: 'rebase',
+    title: 'Rebase',
+    description:
+      'Put the commits of the current branch onto another. With conflicts it stops, to be continued, skipped or aborted.',
+    input,
+    output: SEQUENCE_OUTPUT,
+    annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
+    permission: ({ onto, step }) => claimAction(step ?? 'rebase', onto),
+    execute: ({ onto, step }, ctx) =>
+      Repository.change(context, ctx, async (repository) => {
+        if ((onto === undefined) === (step === undefined))
+          throw new ToolError('INVALID_ARGUMENT', 'Give onto or step.');
+        if (step !== undefined) return goOn(repository, 'rebase', 'rebase', step);
+        await assertNothingUnderWay(repository);
+        const target = await resolveRef(repository, onto ?? '');
+        await assertCommitsWritable(repository, target);
+        // The branch's own commits are written again, one by one.
+        const head = await resolveRef(repository, 'HEAD');
+        await assertOwnCommitsWritable(repository, target, head);
+        return runSequence(repository, 'rebase', ['rebase', '--quiet', '--merge', '--no-autostash', target]);
+      }),
+  });
+}
+
+async function assertOwnCommitsWritable(repository: Repository, target: string, head: string): Promise<void> {
+  const base = await repository.read(['merge-base', head, target], { accept: [0, 1] });
+  const from = base.code === 0 ? base.stdout.toString('latin1').trim() : target;
+  assertTreeWritable(repository, await differingPaths(repository, treeDiff(from, head)));
+}

@@ -1,0 +1,222 @@
+// The project's repository, opened for one call: where it is, that it is the project's own, and git in it with
+// everything switched off that it would run.
+
+import { relative, sep } from 'node:path';
+import { ToolError } from '../../errors.js';
+import type { ToolContext } from '../../tool.js';
+import { showName } from '../directory-entries.js';
+import { withFileLock } from '../file-lock.js';
+import { isInside, quote } from '../project-scope.js';
+import type { GitContext } from './context.js';
+import { findGit, type GitProgram } from './git-program.js';
+import { waitForIndexLock } from './index-lock.js';
+import { assertNoLinksOut } from './metadata-links.js';
+import { carriedSettings, includesOf, neutralSettings, parseConfig, type ConfigEntry } from './repository-config.js';
+import { locateRepository, type RepositoryPlace } from './repository-place.js';
+import { runGit, type GitOutcome, type GitRun } from './run-git.js';
+import { configEnvironment, gitEnvironment, type Setting } from './settings.js';
+import { submoduleEntries } from './submodules.js';
+
+/** What a run in the repository may ask for beside its arguments. */
+export interface RunOptions extends Pick<GitRun, 'stdin' | 'accept' | 'onOutput'> {
+  /** The transports that may be used, with the time of the network. Default: none. */
+  protocols?: readonly string[];
+  /** It runs hooks, which take their time. */
+  hooks?: boolean;
+  /** It makes pathspecs of its own that are patterns, and is given no path. */
+  patterns?: boolean;
+}
+
+/** The project's repository as one call sees it. */
+export class Repository {
+  readonly context: GitContext;
+  /** The working tree's top: the project, or a directory in it. */
+  readonly top: string;
+  /** Of this working tree; a linked one has its own. */
+  readonly gitDir: string;
+  readonly commonDir: string;
+  /** The whole configuration; empty when the repository is trusted, as nobody looks. */
+  readonly config: readonly ConfigEntry[];
+  readonly #program: GitProgram;
+  readonly #settings: readonly Setting[];
+  readonly #includes: ReturnType<typeof includesOf>;
+  readonly #ctx: Pick<ToolContext, 'signal' | 'progress'>;
+
+  private constructor(
+    context: GitContext,
+    ctx: Pick<ToolContext, 'signal' | 'progress'>,
+    program: GitProgram,
+    place: RepositoryPlace,
+    config: readonly ConfigEntry[],
+    settings: readonly Setting[],
+    includes: ReturnType<typeof includesOf>,
+  ) {
+    this.context = context;
+    this.#ctx = ctx;
+    this.#program = program;
+    this.top = place.top;
+    this.gitDir = place.gitDir;
+    this.commonDir = place.commonDir;
+    this.config = config;
+    this.#settings = settings;
+    this.#includes = includes;
+  }
+
+  /**
+   * Opens the project's repository.
+   *
+   * @throws {ToolError} NOT_A_REPOSITORY; OUTSIDE_PROJECT when its working tree or its data is elsewhere;
+   *   PERMISSION_DENIED when git refuses its owner; UNAVAILABLE without git
+   */
+  static async open(context: GitContext, ctx: Pick<ToolContext, 'signal' | 'progress'>): Promise<Repository> {
+    const { scope } = context.files;
+    const { projectDir } = scope;
+    const program = await findGit(scope);
+    const trusted = context.trust === 'trusted';
+    const config = trusted ? [] : await readConfig(context, ctx.signal, program, projectDir);
+    const settings = [...carriedSettings(config), ...neutralSettings(config)];
+    const env = gitEnvironment({ program, projectDir, trusted, settings, readOnly: true });
+    const place = await locateRepository(projectDir, (args) =>
+      run(context, ctx.signal, program, projectDir, env, args),
+    );
+    let below: readonly ConfigEntry[] = [];
+    if (!trusted) {
+      await assertNoLinksOut(scope, place.gitDir, place.commonDir);
+      // What is switched off here is switched off in the submodules too, which git enters by itself.
+      const inside = (cwd: string): Record<string, string> => (cwd === place.top ? env : { ...env, GIT_DIR: '.git' });
+      below = await submoduleEntries({
+        top: place.top,
+        list: (cwd, onOutput) =>
+          run(context, ctx.signal, program, cwd, inside(cwd), ['ls-files', '--stage', '-z'], onOutput),
+        topOf: async (cwd) =>
+          (await run(context, ctx.signal, program, cwd, inside(cwd), ['rev-parse', '--show-toplevel'])).stdout
+            .toString('utf8')
+            .replace(/\n$/, ''),
+        config: (cwd) => readConfig(context, ctx.signal, program, cwd, { GIT_DIR: '.git' }),
+      });
+      settings.push(...neutralSettings(below));
+    }
+    return new Repository(context, ctx, program, place, config, settings, includesOf([...config, ...below]));
+  }
+
+  /** As {@link open}, for a change: one at a time in a repository, not while another git holds its index. */
+  static async change<T>(
+    context: GitContext,
+    ctx: Pick<ToolContext, 'signal' | 'progress'>,
+    change: (repository: Repository) => Promise<T>,
+  ): Promise<T> {
+    return withFileLock(`git ${context.files.scope.projectDir}`, async () => {
+      ctx.signal.throwIfAborted();
+      const repository = await Repository.open(context, ctx);
+      await waitForIndexLock(repository.gitDir, ctx.signal);
+      return change(repository);
+    });
+  }
+
+  get trusted(): boolean {
+    return this.context.trust === 'trusted';
+  }
+
+  get signal(): AbortSignal {
+    return this.#ctx.signal;
+  }
+
+  /** Runs git to look at something: it takes no lock and writes nothing. */
+  read(args: readonly string[], options: RunOptions = {}): Promise<GitOutcome> {
+    return this.#run(args, options, true);
+  }
+
+  /** Runs git to change something. */
+  write(args: readonly string[], options: RunOptions = {}): Promise<GitOutcome> {
+    return this.#run(args, options, false);
+  }
+
+  #run(
+    args: readonly string[],
+    { protocols, hooks, patterns, ...options }: RunOptions,
+    readOnly: boolean,
+  ): Promise<GitOutcome> {
+    const { context, trusted } = this;
+    const { projectDir } = context.files.scope;
+    // A change of several steps would otherwise look into submodules that came with its first.
+    const settings =
+      readOnly || trusted ? this.#settings : [...this.#settings, ['diff.ignoreSubmodules', 'dirty'] as const];
+    return runGit({
+      ...options,
+      command: this.#program.command,
+      args,
+      cwd: this.top,
+      env: gitEnvironment({ program: this.#program, projectDir, trusted, settings, readOnly, patterns, protocols }),
+      timeoutMs: protocols || (hooks && trusted) ? context.networkTimeoutMs : context.timeoutMs,
+      signal: this.#ctx.signal,
+      onProgress: (bytes) =>
+        this.#ctx.progress({ progress: bytes, message: `git ${args[0]} is at work, ${bytes} bytes so far` }),
+    });
+  }
+
+  /** A path that git wrote, relative to the working tree's top, as answers show it: relative to the project. */
+  shown(path: Buffer | string): string {
+    const name = typeof path === 'string' ? path : showName(path);
+    const prefix = relative(this.context.files.scope.projectDir, this.top).split(sep).join('/');
+    return prefix === '' ? name : `${prefix}/${name}`;
+  }
+
+  /**
+   * A path that a caller gave, as git takes it: relative to the working tree's top. Nothing is followed or expanded.
+   *
+   * @throws {ToolError} OUTSIDE_PROJECT, INVALID_ARGUMENT for one that is in the project and not in the repository
+   */
+  relative(path: string): string {
+    const { scope } = this.context.files;
+    const asked = scope.parse(path);
+    // The project itself stands for the whole working tree, wherever in it that is.
+    if (asked.absolute === scope.projectDir) return '.';
+    if (!isInside(this.top, asked.absolute) || (!asked.root.isProject && !isInside(scope.projectDir, asked.absolute)))
+      throw new ToolError(
+        'INVALID_ARGUMENT',
+        `${quote(asked.shown)} is not in the repository's working tree, which is ${quote(scope.find(this.top)?.shown ?? '.')}.`,
+      );
+    return relative(this.top, asked.absolute).split(sep).join('/') || '.';
+  }
+
+  /**
+   * Refuses what runs several gits one after the other while the configuration goes on in files that the first of
+   * them could bring along.
+   *
+   * @throws {ToolError} PERMISSION_DENIED
+   */
+  assertConfigStays(kind: 'one-git' | 'several-gits'): void {
+    const includes = this.#includes;
+    if (includes === 'none' || (includes === 'fixed' && kind === 'one-git')) return;
+    throw new ToolError(
+      'PERMISSION_DENIED',
+      "The repository's configuration includes other files, which may change on the way and name programs to run. " +
+        "The operator can remove the include, or open it with trust: 'trusted'.",
+    );
+  }
+}
+
+async function run(
+  context: GitContext,
+  signal: AbortSignal,
+  program: GitProgram,
+  cwd: string,
+  env: Record<string, string>,
+  args: readonly string[],
+  onOutput?: (chunk: Buffer) => boolean,
+): Promise<GitOutcome> {
+  return runGit({ command: program.command, args, cwd, env, timeoutMs: context.timeoutMs, signal, onOutput });
+}
+
+async function readConfig(
+  context: GitContext,
+  signal: AbortSignal,
+  program: GitProgram,
+  cwd: string,
+  extraEnv: Record<string, string> = {},
+): Promise<ConfigEntry[]> {
+  const env = { ...configEnvironment(program, cwd), ...extraEnv };
+  const { stdout, cut } = await run(context, signal, program, cwd, env, ['config', '--list', '--show-scope', '-z']);
+  if (cut) throw new ToolError('TOO_LARGE', "The repository's configuration is over 8 MiB and was not read.");
+  return parseConfig(stdout);
+}
