@@ -3,9 +3,19 @@
 import { ToolError } from '../errors.js';
 import { likelyName } from '../nearest-names.js';
 import type { ToolServer } from '../tool-server.js';
+import { createBashServer, type BashServerOptions } from './bash/index.js';
 import { createFilesystemServer, type FilesystemServerOptions } from './filesystem/index.js';
 import { ProjectFiles, type ProjectFilesOptions } from './project-files.js';
 
+export {
+  createBashServer,
+  type BashServerOptions,
+  type Sandbox,
+  type SandboxCommand,
+  type SandboxedCommand,
+  type SandboxMode,
+  type SandboxRules,
+} from './bash/index.js';
 export { createFilesystemServer, type FilesystemServerOptions, type OutputLimits } from './filesystem/index.js';
 export {
   MAX_WHOLE_FILE_BYTES,
@@ -27,6 +37,8 @@ export {
 export interface BuiltinServersOptions extends ProjectFilesOptions {
   /** Reading, changing, listing and searching files. On by default. */
   filesystem?: Omit<FilesystemServerOptions, keyof ProjectFilesOptions | 'projectFiles'> | false | undefined;
+  /** Running commands. On by default. */
+  bash?: Omit<BashServerOptions, keyof ProjectFilesOptions | 'projectFiles'> | false | undefined;
 }
 
 /**
@@ -40,24 +52,22 @@ export interface BuiltinServersOptions extends ProjectFilesOptions {
  */
 export function createBuiltinServers(options: BuiltinServersOptions): ToolServer[] {
   refuseUnknownOptions(options);
-  const { filesystem = {}, ...project } = options;
+  const { filesystem = {}, bash = {}, ...project } = options;
   const projectFiles = new ProjectFiles(project);
   const servers: ToolServer[] = [];
   if (filesystem !== false) servers.push(createFilesystemServer({ ...project, ...filesystem, projectFiles }));
+  if (bash !== false) servers.push(createBashServer({ ...project, ...bash, projectFiles }));
   return servers;
 }
 
-const KNOWN_OPTIONS = ['projectDir', 'extraRoots', 'allowProtected', 'verification', 'fsync', 'filesystem'];
+const KNOWN_OPTIONS = ['projectDir', 'extraRoots', 'allowProtected', 'verification', 'fsync', 'filesystem', 'bash'];
 
 /** A misspelt `filesystem: false` would leave the server on: what is not known is refused. */
 function refuseUnknownOptions(options: BuiltinServersOptions): void {
-  const { filesystem } = options;
-  if (
-    filesystem !== undefined &&
-    filesystem !== false &&
-    (typeof filesystem !== 'object' || (filesystem as unknown) === null)
-  ) {
-    throw new ToolError('INVALID_ARGUMENT', 'filesystem must be its options, or false to leave it out.');
+  for (const server of ['filesystem', 'bash'] as const) {
+    const given: unknown = options[server];
+    if (given !== undefined && given !== false && (typeof given !== 'object' || given === null))
+      throw new ToolError('INVALID_ARGUMENT', `${server} must be its options, or false to leave it out.`);
   }
   for (const key of Object.keys(options)) {
     if (KNOWN_OPTIONS.includes(key)) continue;
