@@ -72,7 +72,7 @@ function namespaces({ network }: SandboxRules): string[] {
   ];
 }
 
-function systemMounts({ network, readable }: SandboxRules): string[] {
+function systemMounts({ network }: SandboxRules): string[] {
   const files = network ? [...SYSTEM_FILES, ...NETWORK_FILES] : SYSTEM_FILES;
   return [
     ...SYSTEM_DIRECTORIES.flatMap(mountSystemDirectory),

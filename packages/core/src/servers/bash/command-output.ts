@@ -25,7 +25,7 @@ export class CommandOutput {
   lastAt = 0;
   readonly #kept: KeptText;
   readonly #lines = new CollapsedLines();
-  readonly #onOutput: () => void;
+  readonly #onOutput: (output: CommandOutput) => void;
   readonly #listeners = new Set<() => void>();
   #ends: (() => void)[] = [];
   #sniffed = 0;
@@ -33,7 +33,7 @@ export class CommandOutput {
   #waiting: Promise<void> | undefined;
 
   /** @param onOutput told of each chunk that came */
-  constructor(timeline: Timeline, limits: OutputLimits, onOutput: () => void) {
+  constructor(timeline: Timeline, limits: OutputLimits, onOutput: (output: CommandOutput) => void) {
     this.timeline = timeline;
     this.#kept = new KeptText(limits);
     this.#onOutput = onOutput;
@@ -60,7 +60,7 @@ export class CommandOutput {
         this.#look(chunk);
         if (!this.#isBinary) this.#keep(text.push(chunk));
         if (this.timeline.isBehind) pause();
-        this.#onOutput();
+        this.#onOutput(this);
         for (const listener of this.#listeners) listener();
       });
       return new Promise((resolve) => stream.once('close', resolve));

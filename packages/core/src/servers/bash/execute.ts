@@ -102,7 +102,7 @@ async function execute(
   if (staysInBackground) jobs.assertRoom();
   const choice = await sandboxChoice(context, ctx.state);
   const progress = new ProgressTicker(ctx);
-  const job = await startJob(context, args, ctx, choice, () => progress.tick(job.output));
+  const job = await startJob(context, args, ctx, choice, (output) => progress.tick(output));
   try {
     if (job.pid === undefined) await job.done; // says why it was not started
     // Within the try: what was started is ended whatever goes wrong.
@@ -172,7 +172,7 @@ async function startJob(
   args: ExecuteArguments,
   { state, sessionId, signal }: ToolContext<BashState>,
   { sandbox }: SandboxChoice,
-  onOutput: () => void,
+  onOutput: (output: CommandOutput) => void,
 ): Promise<Job> {
   const { scope } = context.files;
   const { jobs } = state;

@@ -74,7 +74,7 @@ class Holding {
   }
 
   release(): void {
-    for (const { remove } of this.#standIns.splice(0).reverse()) remove();
+    for (const made of this.#standIns.splice(0).reverse()) made.remove();
   }
 
   /** Holds what is protected in a directory, and gives the directories in it to look into. */

@@ -3,7 +3,7 @@
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 import { ToolError } from '../../errors.js';
 import type { Child, ChildExit } from '../../process/index.js';
-import { CommandOutput } from './command-output.js';
+import type { CommandOutput } from './command-output.js';
 
 /** After the shell has exited, a pipe that something else holds open is read for as long as output comes … */
 const IDLE_MS = 50;

@@ -3,7 +3,6 @@
 
 import { StringDecoder } from 'node:string_decoder';
 
-/* eslint-disable no-control-regex -- control characters are what this file is about */
 /**
  * CSI, OSC and the other strings (ended by BEL or ST, on one line: an open one must not hide what comes after), and the
  * two-character forms. https://ecma-international.org/publications-and-standards/standards/ecma-48/
@@ -14,7 +13,6 @@ const SEQUENCES =
 const UNFINISHED = /(?:\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b\x9c\n]*\x1b?|[ -/]*)|\x9b[0-?]*[ -/]*)$/;
 const HAS_CONTROLS = /[\x00-\x08\x0b-\x1f\x7f-\x9f]/;
 const OTHER_CONTROLS = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]/g;
-/* eslint-enable no-control-regex */
 
 /** A sequence longer than this is shown: it is none, or it hides something. */
 const MAX_SEQUENCE = 4_096;
@@ -38,13 +36,13 @@ export class StreamText {
   #strip(text: string, isEnd: boolean): string {
     this.#unfinished = '';
     if (!HAS_CONTROLS.test(text)) return text;
-    let bare = text.replace(SEQUENCES, '');
-    const unfinished = isEnd ? undefined : UNFINISHED.exec(bare.slice(-MAX_SEQUENCE))?.[0];
-    if (unfinished !== undefined) {
-      this.#unfinished = unfinished;
-      bare = bare.slice(0, bare.length - unfinished.length);
-    }
-    return bare.replace(OTHER_CONTROLS, '');
+    // Looked for before anything is taken out: what is left of a line must not become a beginning.
+    const unfinished = isEnd ? '' : (UNFINISHED.exec(text.slice(-MAX_SEQUENCE))?.[0] ?? '');
+    this.#unfinished = unfinished;
+    return text
+      .slice(0, text.length - unfinished.length)
+      .replace(SEQUENCES, '')
+      .replace(OTHER_CONTROLS, '');
   }
 }
 
