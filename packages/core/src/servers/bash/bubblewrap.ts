@@ -29,13 +29,19 @@ const NETWORK_FILES = ['/etc/resolv.conf', '/etc/hosts', '/etc/host.conf', '/etc
 const INSTALL =
   'Install it: apt-get install bubblewrap, dnf install bubblewrap, pacman -S bubblewrap or apk add bubblewrap.';
 
+/** The system's own first. */
+function systemSearchPath(): string[] {
+  return ['/usr/bin', '/bin', ...(process.env.PATH ?? '').split(delimiter)];
+}
+
 /**
  * bubblewrap of this machine, from a directory outside the project.
  *
+ * @param searchPath the directories to look in. Default: the system's, then those of the host's PATH
  * @throws {ToolError} UNAVAILABLE when there is none
  */
-export async function createBubblewrap(scope: ProjectScope): Promise<Sandbox> {
-  const program = await findBubblewrap(scope);
+export async function createBubblewrap(scope: ProjectScope, searchPath = systemSearchPath()): Promise<Sandbox> {
+  const program = await findBubblewrap(scope, searchPath);
   const wrapped = (run: SandboxCommand, rules: SandboxRules, projectMounts: readonly string[]): SandboxCommand => ({
     command: program,
     args: [
@@ -136,8 +142,7 @@ async function checkWorks(run: SandboxCommand): Promise<void> {
   );
 }
 
-/** Looked for on the host's PATH, never inside the project. */
-async function findBubblewrap(scope: ProjectScope): Promise<string> {
+async function findBubblewrap(scope: ProjectScope, searchPath: readonly string[]): Promise<string> {
   if (process.platform !== 'linux') {
     throw new ToolError(
       'UNAVAILABLE',
@@ -145,8 +150,8 @@ async function findBubblewrap(scope: ProjectScope): Promise<string> {
       { retryable: false },
     );
   }
-  for (const directory of ['/usr/bin', '/bin', ...(process.env.PATH ?? '').split(delimiter)]) {
-    if (!isAbsolute(directory)) continue;
+  for (const directory of searchPath) {
+    if (!isAbsolute(directory)) continue; // the current directory may be the project
     const program = await realpath(join(directory, 'bwrap')).catch(() => undefined); // not there
     if (program !== undefined && !scope.find(program) && !scope.find(directory)) return program;
   }
