@@ -3,11 +3,17 @@
 import { writeFile } from 'node:fs/promises';
 import { arch, cpus, platform } from 'node:os';
 import type { Row } from './method.js';
+import { bashRows } from './rows/bash.js';
 import { callRows } from './rows/calls.js';
 import { importRows } from './rows/imports.js';
 import { listingRows } from './rows/listing.js';
 
-const GROUPS: Record<string, () => Promise<Row[]>> = { calls: callRows, listing: listingRows, imports: importRows };
+const GROUPS: Record<string, () => Promise<Row[]>> = {
+  calls: callRows,
+  listing: listingRows,
+  imports: importRows,
+  bash: bashRows,
+};
 
 const wanted = process.argv.slice(2);
 const unknown = wanted.filter((name) => !(name in GROUPS));

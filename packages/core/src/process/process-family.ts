@@ -55,7 +55,7 @@ export class ProcessFamily {
     const { mark } = this.#options;
     const all = runningProcesses();
     const roots = all.filter(({ group }) => group === this.#group.id && this.#group.isOurs());
-    if (mark !== undefined) roots.push(...markedWith(mark, all, this.#startedAt));
+    if (mark !== undefined) roots.push(...markedWith(`${mark}\0`, all, this.#startedAt));
     const members = new Map(roots.map((root) => [root.pid, root]));
     for (const root of roots) for (const found of descendantsOf(root.pid, all)) members.set(found.pid, found);
     return [...members.values()];

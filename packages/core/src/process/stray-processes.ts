@@ -60,7 +60,10 @@ export function descendantsOf(root: number, all: readonly FoundProcess[]): Found
   return descendants;
 }
 
-/** Those that were started, not before `since`, with a mark that begins so, and have not cleared their environment. */
+/**
+ * Those that were started, not before `since`, with a mark that begins so (with a NUL at its end: that is so), and have
+ * not cleared their environment.
+ */
 export function markedWith(prefix: string, all: readonly FoundProcess[], since = 0): FoundProcess[] {
   const needle = Buffer.from(`${MARK_VARIABLE}=${prefix}`);
   return all.filter(({ pid, startedAt }) => {
