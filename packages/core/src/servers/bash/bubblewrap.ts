@@ -63,9 +63,9 @@ export async function createBubblewrap(scope: ProjectScope, searchPath = systemS
       await checkWorks(wrapped(run, rules, rules.scope.roots.toReversed().flatMap(mountRoot)));
     },
     async wrap(run, rules) {
-      const held = holdPaths(rules.scope);
+      const held = await holdPaths(rules.scope);
       const mounts = [...rules.scope.roots.toReversed().flatMap(mountRoot), ...held.mounts];
-      return { ...wrapped(run, rules, mounts), release: async () => held.release() };
+      return { ...wrapped(run, rules, mounts), release: () => held.release() };
     },
   };
 }

@@ -1,16 +1,7 @@
 // What stands where a protected path is missing while a sandboxed command runs: bubblewrap mounts on what exists only.
 // An empty directory is nothing to git and next to nothing to others, and taking it away can destroy nothing.
 
-import {
-  chmodSync,
-  lstatSync,
-  mkdirSync,
-  readdirSync,
-  rmdirSync,
-  unlinkSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs';
+import { chmod, lstat, mkdir, readdir, rmdir, unlink, utimes, writeFile } from 'node:fs/promises';
 import { errnoOf, fileFailure } from '../file-failure.js';
 
 /** A mode that nobody gives a directory otherwise: by it one is known that a host which was killed left behind. */
@@ -19,60 +10,81 @@ const MODE = 0o1700;
 /** One stand-in, in use by one command. */
 export interface StandIn {
   /** Takes it away when no other command of this process needs it. */
-  remove(): void;
+  remove(): Promise<void>;
 }
 
-/** In use by commands of this process, and by how many. */
-const inUse = new Map<string, number>();
+/** One that commands of this process use. */
+interface InUse {
+  users: number;
+  /** False when this process may not write there. */
+  made: Promise<boolean>;
+}
+
+const inUse = new Map<string, InUse>();
+/** Those that are being taken away: whoever needs one again waits until it is gone. */
+const leaving = new Map<string, Promise<void>>();
 
 /**
  * Puts an empty directory or file where nothing is. Undefined when this process may not write there.
  *
  * @throws {ToolError} what the system says otherwise
  */
-export function standIn(path: string, kind: 'file' | 'directory'): StandIn | undefined {
-  const users = inUse.get(path) ?? 0;
-  if (users === 0) {
-    try {
-      if (kind === 'file') writeFileSync(path, '', { flag: 'wx', mode: 0o600 });
-      else makeDirectory(path);
-    } catch (error) {
-      const errno = errnoOf(error);
-      if (errno === 'EACCES' || errno === 'EPERM' || errno === 'EROFS') return undefined;
-      if (errno !== 'EEXIST' || !wasLeft(path)) throw fileFailure(error, 'hold the place of', path);
-      utimesSync(path, process.pid, process.pid); // ours from now on
-    }
+export async function standIn(path: string, kind: 'file' | 'directory'): Promise<StandIn | undefined> {
+  for (let going = leaving.get(path); going; going = leaving.get(path)) await going;
+  const used = inUse.get(path) ?? { users: 0, made: make(path, kind) };
+  inUse.set(path, used);
+  used.users++;
+  let isMade = false;
+  try {
+    isMade = await used.made;
+  } finally {
+    if (!isMade && --used.users === 0) inUse.delete(path);
   }
-  inUse.set(path, users + 1);
+  if (!isMade) return undefined;
   let removed = false;
   return {
-    remove() {
+    async remove() {
       if (removed) return;
       removed = true;
-      const left = (inUse.get(path) ?? 1) - 1;
-      if (left > 0) return void inUse.set(path, left);
+      if (--used.users > 0) return;
       inUse.delete(path);
-      takeAway(path, kind);
+      const going = takeAway(path, kind).finally(() => leaving.delete(path));
+      leaving.set(path, going);
+      await going;
     },
   };
 }
 
 /** True for a path where a stand-in of this process stands, or one that a host left which runs no more. */
-export function isStandIn(path: string): boolean {
-  return inUse.has(path) || wasLeft(path);
+export async function isStandIn(path: string): Promise<boolean> {
+  return inUse.has(path) || leaving.has(path) || (await wasLeft(path));
+}
+
+async function make(path: string, kind: 'file' | 'directory'): Promise<boolean> {
+  try {
+    if (kind === 'file') await writeFile(path, '', { flag: 'wx', mode: 0o600 });
+    else await makeDirectory(path);
+    return true;
+  } catch (error) {
+    const errno = errnoOf(error);
+    if (errno === 'EACCES' || errno === 'EPERM' || errno === 'EROFS') return false;
+    if (errno !== 'EEXIST' || !(await wasLeft(path))) throw fileFailure(error, 'hold the place of', path);
+    await utimes(path, process.pid, process.pid); // ours from now on
+    return true;
+  }
 }
 
 /** The number of this process is kept as the time of the directory: a stand-in whose process is gone was left. */
-function makeDirectory(path: string): void {
-  mkdirSync(path, { mode: 0o700 });
-  chmodSync(path, MODE);
-  utimesSync(path, process.pid, process.pid);
+async function makeDirectory(path: string): Promise<void> {
+  await mkdir(path, { mode: 0o700 });
+  await utimes(path, process.pid, process.pid);
+  await chmod(path, MODE); // last: by it, it is known for what it is
 }
 
-function wasLeft(path: string): boolean {
+async function wasLeft(path: string): Promise<boolean> {
   try {
-    const stats = lstatSync(path);
-    if (!stats.isDirectory() || (stats.mode & 0o7777) !== MODE || readdirSync(path).length > 0) return false;
+    const stats = await lstat(path);
+    if (!stats.isDirectory() || (stats.mode & 0o7777) !== MODE || (await readdir(path)).length > 0) return false;
     const owner = Math.round(stats.mtimeMs / 1000);
     return owner === process.pid || !isRunning(owner);
   } catch {
@@ -89,10 +101,10 @@ function isRunning(pid: number): boolean {
   }
 }
 
-function takeAway(path: string, kind: 'file' | 'directory'): void {
+async function takeAway(path: string, kind: 'file' | 'directory'): Promise<void> {
   try {
-    if (kind === 'directory') rmdirSync(path);
-    else if (lstatSync(path).size === 0) unlinkSync(path);
+    if (kind === 'directory') await rmdir(path);
+    else if ((await lstat(path)).size === 0) await unlink(path);
   } catch {
     // Something was put into it, or in its place, from outside the sandbox: that is to stay.
   }

@@ -397,3 +397,22 @@ describe('the choice of a sandbox', () => {
     expect(released).toEqual(['echo "$OWN"; sleep 0.1']);
   });
 });
+
+describe.skipIf(missing !== undefined)('many commands in the sandbox', () => {
+  it('execute() holds missing paths for each of many commands that come and go, and leaves none', async () => {
+    await using _ = expectNoLeaks();
+    await using tools = await open({ 'a.txt': '' });
+    await initGit(tools);
+    const attacks = Array.from({ length: 24 }, async (_unused, index) => {
+      await new Promise((resolve) => setTimeout(resolve, index * 15));
+      const { data, text } = await tools.execute(
+        `sleep 0.0${index % 10}; for p in .envrc .git/info/attributes .git/hooks/x; do echo x > $p && echo "escaped $p"; done; true`,
+      );
+      expect(data.exit_code, text).toBe(0);
+      expect(text).not.toContain('escaped');
+    });
+    await Promise.all(attacks);
+    expect(readdirSync(tools.projectDir).sort()).toEqual(['.git', '.keep', 'a.txt']);
+    expect(existsSync(tools.path('.git/info/attributes'))).toBe(false);
+  });
+});
