@@ -104,22 +104,25 @@ export async function executeAnswer(
       sandboxed: job.sandboxed,
       leftover: [...job.leftover],
     },
-    ...(early && { isError: true, error: new ToolError(early.code, endOf(job, early)) }),
+    ...(early && { isError: true, error: new ToolError(early.code, reasonOf(early)) }),
   };
 }
 
 /** How a command stands, as the last line of a text. */
 export function endOf(job: Job, early?: EarlyEnd): string {
-  if (early?.code === 'TIMED_OUT') {
-    return `[TIMED_OUT] The command was ended after ${early.timeoutMs} ms. Give it a longer timeout_ms, or run it with background: true.`;
-  }
-  if (early) return '[CANCELLED] The command was ended, as its call was cancelled.';
+  if (early) return `[${early.code}] ${reasonOf(early)}`;
   if (job.status === 'running') {
     return `[running as job ${job.id}: job_output reads on, job_kill ends it]`;
   }
   if (job.timedOut) return '[ended: it ran longer than its timeout_ms]';
   const { code = null, signal = null } = job.exit ?? {};
   return code === null ? `[ended by ${signal ?? 'a signal'}]` : `[exit code: ${code}]`;
+}
+
+function reasonOf(early: EarlyEnd): string {
+  return early.code === 'TIMED_OUT'
+    ? `The command was ended after ${early.timeoutMs} ms. Give it a longer timeout_ms, or run it with background: true.`
+    : 'The command was ended, as its call was cancelled.';
 }
 
 function withNewline(text: string): string {

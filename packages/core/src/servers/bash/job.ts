@@ -130,14 +130,19 @@ export class Job {
       );
     }
     await new Promise<void>((resolve, reject) => {
-      const aborted = (): void => reject(ToolError.from(signal.reason));
+      const aborted = (): void => {
+        stdin.off('close', closed);
+        reject(ToolError.from(signal.reason));
+      };
       signal.addEventListener('abort', aborted, { once: true });
       const settle = (error?: Error | null): void => {
         signal.removeEventListener('abort', aborted);
+        stdin.off('close', closed);
         if (error) reject(new ToolError('PROCESS_EXITED', `The job ${this.id} does not read its input any more.`));
         else resolve();
       };
-      stdin.once('close', () => settle(eof ? null : new Error('closed')));
+      const closed = (): void => settle(eof ? null : new Error('closed'));
+      stdin.once('close', closed);
       if (eof) stdin.end(input, () => settle());
       else stdin.write(input, settle);
     });

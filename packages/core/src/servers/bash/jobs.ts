@@ -22,6 +22,7 @@ export class Jobs {
   readonly #jobs = new Map<string, Job>();
   /** Their calls still need them. */
   readonly #held = new Set<Job>();
+  #hasStarted = false;
   #stopped = false;
 
   /** An id that nobody can guess, and the mark of what runs under it. */
@@ -37,6 +38,7 @@ export class Jobs {
 
   /** Takes over a command that was just started, and keeps it at least until it is released. */
   add(job: Job): void {
+    this.#hasStarted = true;
     this.#jobs.set(job.id, job);
     this.#held.add(job);
     const forget = (): void => this.#forgetOld();
@@ -78,7 +80,8 @@ export class Jobs {
     this.#stopped = true;
     const jobs = [...this.#jobs.values()];
     await Promise.all(jobs.map((job) => (job.mayRun ? job.end(DISCONNECT_GRACE_MS) : job.done.catch(() => {})))); // each is told its own failure
-    await endMarked(`${this.#mark}.`);
+    // Also what was left by those that are forgotten.
+    if (this.#hasStarted) await endMarked(`${this.#mark}.`);
     await Promise.all(jobs.map((job) => job.output.timeline.remove()));
     await this.spill.remove();
     this.#jobs.clear();

@@ -12,9 +12,10 @@ export class SpillDirectory {
 
   /** Makes a file that only this user can read. @throws {ToolError} CONNECTION_CLOSED when the directory was removed */
   async create(name: string): Promise<{ path: string; handle: FileHandle }> {
+    this.#assertThere();
     // mkdtemp makes it 0700, with a name that nobody can foresee.
     const directory = await (this.#made ??= mkdtemp(join(tmpdir(), 'toolwright-bash-')));
-    if (this.#removed) throw new ToolError('CONNECTION_CLOSED', 'The provider was disconnected.');
+    this.#assertThere();
     const path = join(directory, name);
     return { path, handle: await open(path, 'wx+', 0o600) };
   }
@@ -24,5 +25,9 @@ export class SpillDirectory {
     this.#removed = true;
     const directory = await this.#made?.catch(() => undefined); // it could not be made: nothing to remove
     if (directory !== undefined) await rm(directory, { recursive: true, force: true, maxRetries: 3 });
+  }
+
+  #assertThere(): void {
+    if (this.#removed) throw new ToolError('CONNECTION_CLOSED', 'The provider was disconnected.');
   }
 }

@@ -99,14 +99,15 @@ export class Timeline {
     return { bytes: bytes.subarray(0, bytesRead), start };
   }
 
-  /** Lets go of the file's descriptor and the file. What was asked for afterwards is gone. */
+  /** Lets go of the file's descriptor and the file. What was asked for afterwards is gone. Never rejects. */
   async remove(): Promise<void> {
     this.#removed = true;
     this.#fileClosed = true;
     await this.drained();
-    await this.#file?.handle.close();
-    if (this.#file) await rm(this.#file.path, { force: true });
+    const file = this.#file;
     this.#file = undefined;
+    await file?.handle.close().catch(() => {}); // the disk failed, or it is closed: it is not read any more
+    if (file) await rm(file.path, { force: true }).catch(() => {}); // it goes with its directory
   }
 
   get #keptFromStart(): number {

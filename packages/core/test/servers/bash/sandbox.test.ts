@@ -415,4 +415,19 @@ describe.skipIf(missing !== undefined)('many commands in the sandbox', () => {
     expect(readdirSync(tools.projectDir).sort()).toEqual(['.git', '.keep', 'a.txt']);
     expect(existsSync(tools.path('.git/info/attributes'))).toBe(false);
   });
+
+  it('execute() leaves nothing when calls are cancelled at whatever moment', async () => {
+    await using _ = expectNoLeaks();
+    await using tools = await open();
+    await tools.execute('true');
+    const calls = Array.from({ length: 16 }, async (_unused, index) => {
+      const abort = new AbortController();
+      setTimeout(() => abort.abort(), index * 9);
+      const { code } = await tools.execute('setsid sleep 62.1 & sleep 62.1', {}, { signal: abort.signal });
+      expect(code).toBe('CANCELLED');
+    });
+    await Promise.all(calls);
+    await until(async () => !(await commandLines()).some((line) => line.includes('sleep 62.1')));
+    await until(() => readdirSync(tools.projectDir).length === 1);
+  });
 });
