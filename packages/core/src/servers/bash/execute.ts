@@ -118,7 +118,8 @@ async function execute(
         : outcome === 'done' && job.timedOut
           ? { code: 'TIMED_OUT', timeoutMs: timeoutMs ?? 0 }
           : undefined;
-    if (outcome === 'yielded') job.unreadFrom = job.output.timeline.total;
+    // Who started a job for later may not look at what it printed in its first moment; who waited does.
+    if (outcome === 'yielded' && !args.background) job.unreadFrom = job.output.timeline.total;
     return await executeAnswer(job, {
       early,
       unsandboxed: choice.sandbox || context.sandbox === 'off' ? undefined : choice.reason,

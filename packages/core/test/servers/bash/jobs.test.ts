@@ -229,7 +229,7 @@ describe('job_kill()', () => {
 
   it('job_kill() only sends a signal that is a message', async () => {
     await using tools = await openTools();
-    const job = await start(tools, "trap 'echo told' USR1; echo ready; while :; do sleep 0.05; done");
+    const job = await start(tools, "trap 'echo told' USR1; echo ready; while :; do read -t 0.05; done");
     await output(tools, job, { wait_ms: 10_000 });
     expect((await tools.call('job_kill', { job_id: job, signal: 'SIGUSR1' })).data.status).toBe('running');
     expect((await output(tools, job, { wait_ms: 10_000 })).text).toContain('told');
