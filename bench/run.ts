@@ -3,6 +3,7 @@
 import { writeFile } from 'node:fs/promises';
 import { arch, cpus, platform } from 'node:os';
 import type { Row } from './method.js';
+import { bashRows } from './rows/bash.js';
 import { callRows } from './rows/calls.js';
 import { importRows } from './rows/imports.js';
 import { listingRows } from './rows/listing.js';
@@ -14,6 +15,7 @@ const GROUPS: Record<string, () => Promise<Row[]>> = {
   listing: listingRows,
   reading: readingRows,
   search: searchRows,
+  bash: bashRows,
   imports: importRows,
 };
 

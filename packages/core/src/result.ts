@@ -65,6 +65,8 @@ export interface ToolOutput<Structured = JsonObject> {
   content?: ContentBlock[];
   structuredContent?: Structured;
   isError?: boolean;
+  /** With `isError`: what failed, for its code. Default: `EXECUTION_FAILED` with the text of `content`. */
+  error?: ToolError;
   directives?: readonly Directive[];
   _meta?: JsonObject;
 }
@@ -74,7 +76,14 @@ export type UntimedResult = Omit<ToolResult, 'durationMs'>;
 
 const NO_DIRECTIVES: readonly Directive[] = Object.freeze([]);
 const MAX_ERROR_MESSAGE = 16_384;
-const OUTPUT_KEYS: ReadonlySet<string> = new Set(['content', 'structuredContent', 'isError', 'directives', '_meta']);
+const OUTPUT_KEYS: ReadonlySet<string> = new Set([
+  'content',
+  'structuredContent',
+  'isError',
+  'error',
+  'directives',
+  '_meta',
+]);
 
 /** The text of a result, blocks joined by newlines; what a program that only wants words reads. */
 export function textOf(result: Pick<ToolResult, 'content'>): string {
@@ -139,7 +148,9 @@ function resultFromFullForm(output: ToolOutput, parseStructured: (value: unknown
   if (output._meta !== undefined) result._meta = output._meta;
   if (isError) {
     const message = textOf(result) || 'The tool reported a failure and said nothing more.';
-    result.error = boundedInfo(new ToolError('EXECUTION_FAILED', message));
+    result.error = boundedInfo(
+      output.error ? ToolError.from(output.error) : new ToolError('EXECUTION_FAILED', message),
+    );
   }
   return result;
 }
@@ -172,7 +183,8 @@ function isFullForm(output: object): output is ToolOutput {
     known = true;
   }
   if (!known) return false;
-  const { content, directives, structuredContent, isError } = output as Record<string, unknown>;
+  const { content, directives, structuredContent, isError, error } = output as Record<string, unknown>;
+  if (error !== undefined && !(ToolError.isInstance(error) && isError === true)) return false;
   if (content !== undefined && !(Array.isArray(content) && content.every(isContentBlock))) return false;
   if (directives !== undefined && !Array.isArray(directives)) return false;
   if (structuredContent !== undefined && (typeof structuredContent !== 'object' || structuredContent === null))

@@ -1,3 +1,4 @@
+import { ToolError } from '../src/errors.js';
 import { defineTool, textOf } from '@toolwright/core';
 import { runTool } from '@toolwright/core/testing';
 import { describe, expect, it } from 'vitest';
@@ -36,6 +37,18 @@ describe('what execute returns', () => {
       structuredContent: { n: 1 },
       _meta: { x: 1 },
     });
+  });
+
+  it('error in the full form gives a failure its code, and keeps content and structuredContent', async () => {
+    const error = new ToolError('TIMED_OUT', 'too slow');
+    const content = [{ type: 'text', text: 'half' }];
+    const result = await returning({ content, structuredContent: { n: 1 }, isError: true, error });
+    expect(result).toMatchObject({ isError: true, content, structuredContent: { n: 1 } });
+    expect(result.error).toMatchObject({ code: 'TIMED_OUT', message: 'too slow' });
+  });
+
+  it('an object with an error that is none of ours is an output like any other', async () => {
+    expect(await returning({ error: 'x' })).toMatchObject({ isError: false, structuredContent: { error: 'x' } });
   });
 
   it('isError in the full form is a failure with code and message', async () => {

@@ -8,8 +8,10 @@ import { PassThrough, type Readable, type Writable } from 'node:stream';
 import { messageOf, ToolError } from '../errors.js';
 import { allowedEnvironment } from './environment.js';
 import { climbKillLadder } from './kill-ladder.js';
+import { ProcessFamily } from './process-family.js';
 import { ProcessGroup } from './process-group.js';
 import { StreamTail } from './stream-tail.js';
+import { MARK_VARIABLE } from './stray-processes.js';
 
 const DEFAULT_GRACE_MS = 2_000;
 const DEFAULT_STDERR_TAIL_BYTES = 8 * 1024;
@@ -32,6 +34,18 @@ export interface SpawnOptions {
   signal?: AbortSignal | undefined;
   /** How much of the end of stderr {@link Child.stderrTail} keeps, in bytes. Default 8 KiB. */
   stderrTailBytes?: number;
+  /**
+   * A text that no other child has, put into the environment as `TOOLWRIGHT_MARK`. With it, processes that left the
+   * group are found by it or by their descent (on Linux), and {@link Child.end}, {@link Child.signal} and
+   * {@link Child.runningPids} are about them too. What leaves the session and clears its environment is not found.
+   * Default: none.
+   */
+  mark?: string | undefined;
+  /**
+   * The program is a sandbox with process numbers of its own, whose end kills all that runs in it. SIGTERM and other
+   * signals but SIGKILL then go to what runs in it. Linux only. Default: false.
+   */
+  isSandbox?: boolean | undefined;
 }
 
 /** How a child ended: its exit code, or the signal that killed it. */
@@ -61,6 +75,10 @@ export interface Child extends AsyncDisposable {
    * unhandled when nobody looks.
    */
   readonly exited: Promise<ChildExit>;
+  /** Sends a signal to all of it that runs; nothing happens once it is gone. Windows knows SIGKILL only. */
+  signal(name: NodeJS.Signals): void;
+  /** The numbers of what runs of it, the child itself included. Linux only: elsewhere, and once it is gone, none. */
+  runningPids(): number[];
   /**
    * Ends the whole group: closes stdin, sends SIGTERM, waits up to `graceMs` (default 2,000), sends SIGKILL and waits
    * for the exit. Idempotent, never rejects; concurrent calls share the first one's ladder and grace.
@@ -95,7 +113,11 @@ export function spawnChild(options: SpawnOptions): Child {
   try {
     child = spawn(options.command, [...(options.args ?? [])], {
       cwd: options.cwd,
-      env: { ...(options.env ?? allowedEnvironment()), ...options.extraEnv },
+      env: {
+        ...(options.env ?? allowedEnvironment()),
+        ...options.extraEnv,
+        ...(options.mark !== undefined && { [MARK_VARIABLE]: options.mark }),
+      },
       stdio: [options.stdin ?? 'ignore', 'pipe', 'pipe'],
       detached: process.platform !== 'win32', // a group of its own; on Windows it would open a console
       shell: false,
@@ -117,6 +139,7 @@ export function spawnChild(options: SpawnOptions): Child {
   stderr.on('data', (chunk: Buffer) => tail.push(chunk));
   // The one place where a group comes into being; who must know of every group learns of it here.
   const group = new ProcessGroup(child, pid);
+  const family = new ProcessFamily(group, { mark: options.mark, isSandbox: options.isSandbox ?? false });
   const exited = new Promise<ChildExit>((resolve) => {
     child.once('exit', (code, exitSignal) => {
       group.noteLeaderExit();
@@ -129,13 +152,24 @@ export function spawnChild(options: SpawnOptions): Child {
 
   let ending: Promise<void> | undefined;
   const end = ({ graceMs = DEFAULT_GRACE_MS }: { graceMs?: number } = {}): Promise<void> =>
-    (ending ??= climbKillLadder({ group, stdin, outputs: [stdout, stderr], exited }, graceMs).finally(() =>
+    (ending ??= climbKillLadder({ family, stdin, outputs: [stdout, stderr], exited }, graceMs).finally(() =>
       signal?.removeEventListener('abort', onAbort),
     ));
   const onAbort = (): void => void end();
   signal?.addEventListener('abort', onAbort, { once: true });
 
-  return { pid, stdin, stdout, stderr, stderrTail: () => tail.text(), exited, end, [Symbol.asyncDispose]: () => end() };
+  return {
+    pid,
+    stdin,
+    stdout,
+    stderr,
+    stderrTail: () => tail.text(),
+    exited,
+    signal: (name) => family.signal(name),
+    runningPids: () => family.pids(),
+    end,
+    [Symbol.asyncDispose]: () => end(),
+  };
 }
 
 /** EPIPE and its like: the other end is gone, which `exited` and the write's own callback tell. */
@@ -152,6 +186,8 @@ function neverStarted(reason: ToolError | Promise<never>): Child {
     stderr: ended(),
     stderrTail: () => '',
     exited,
+    signal: () => {},
+    runningPids: () => [],
     end: () => Promise.resolve(),
     [Symbol.asyncDispose]: () => Promise.resolve(),
   };

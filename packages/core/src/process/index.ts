@@ -2,3 +2,4 @@
 
 export { spawnChild, type Child, type ChildExit, type SpawnOptions } from './child-process.js';
 export { allowedEnvironment } from './environment.js';
+export { endMarked } from './end-marked.js';

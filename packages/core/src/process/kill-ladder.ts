@@ -2,7 +2,7 @@
 
 import type { Readable, Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { ProcessGroup } from './process-group.js';
+import type { ProcessFamily } from './process-family.js';
 
 /** A killed process is gone within moments; what is not (a disk that hangs) is not waited for any longer. */
 const KILLED_WITHIN_MS = 2_000;
@@ -13,7 +13,7 @@ const LAST_POLL_MS = 50;
 
 /** What the ladder needs of a child. */
 export interface LadderTarget {
-  group: ProcessGroup;
+  family: ProcessFamily;
   stdin: Writable | null;
   outputs: readonly Readable[];
   /** Resolves when the direct child has exited; never rejects. */
@@ -21,30 +21,37 @@ export interface LadderTarget {
 }
 
 /**
- * Ends everything in the group and resolves when it is gone: what it leaves running after `graceMs` is killed, also
+ * Ends everything of the child and resolves when it is gone: what it leaves running after `graceMs` is killed, also
  * when the direct child has exited by itself and only its children are left.
  */
 export async function climbKillLadder(target: LadderTarget, graceMs: number): Promise<void> {
-  const { group, stdin, outputs, exited } = target;
+  const { family, stdin, outputs, exited } = target;
   stdin?.end();
-  if (group.isAlive()) {
-    group.signal('SIGTERM');
-    if (!(await isGoneWithin(group, exited, graceMs))) {
-      group.signal('SIGKILL');
-      await isGoneWithin(group, exited, KILLED_WITHIN_MS);
+  if (family.isAlive()) {
+    family.signal('SIGTERM');
+    if (!(await isGoneWithin(family, exited, graceMs))) {
+      family.signal('SIGKILL');
+      // What was forked while the others were killed is killed at the next look.
+      await isGoneWithin(family, exited, KILLED_WITHIN_MS, () => family.signal('SIGKILL'));
     }
   }
   stdin?.destroy();
   await Promise.all(outputs.map(drain));
 }
 
-async function isGoneWithin(group: ProcessGroup, exited: Promise<unknown>, timeoutMs: number): Promise<boolean> {
+async function isGoneWithin(
+  family: ProcessFamily,
+  exited: Promise<unknown>,
+  timeoutMs: number,
+  onStillAlive?: () => void,
+): Promise<boolean> {
   const dueAt = performance.now() + timeoutMs;
   if (!(await settlesWithin(exited, timeoutMs))) return false;
-  // The rest of the group tells nobody when it ends.
-  for (let pollMs = FIRST_POLL_MS; group.isAlive(); pollMs = Math.min(2 * pollMs, LAST_POLL_MS)) {
+  // The rest tells nobody when it ends.
+  for (let pollMs = FIRST_POLL_MS; family.isAlive(); pollMs = Math.min(2 * pollMs, LAST_POLL_MS)) {
     const leftMs = dueAt - performance.now();
     if (leftMs <= 0) return false;
+    onStillAlive?.();
     await delay(Math.min(pollMs, leftMs));
   }
   return true;

@@ -37,8 +37,13 @@ export class ProcessGroup {
     return hasRunningMember(this.id);
   }
 
+  /** True while the group's number is known to stand for our group, and for no later one. */
+  isOurs(): boolean {
+    return this.#probe();
+  }
+
   /** Sends a signal to every process of the group; does nothing once the group is gone. */
-  signal(name: 'SIGTERM' | 'SIGKILL'): void {
+  signal(name: NodeJS.Signals): void {
     if (ON_WINDOWS) {
       if (!this.#gone && name === 'SIGKILL') this.#killTreeOnWindows();
       return; // Windows has no polite signal; the end of stdin was it.

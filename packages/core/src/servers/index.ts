@@ -3,10 +3,20 @@
 import { ToolError } from '../errors.js';
 import { likelyName } from '../nearest-names.js';
 import type { ToolServer } from '../tool-server.js';
+import { createBashServer, type BashServerOptions } from './bash/index.js';
 import { createFilesystemServer, type FilesystemServerOptions } from './filesystem/index.js';
 import { createGitServer, type GitServerOptions } from './git/index.js';
 import { ProjectFiles, type ProjectFilesOptions } from './project-files.js';
 
+export {
+  createBashServer,
+  type BashServerOptions,
+  type Sandbox,
+  type SandboxCommand,
+  type SandboxedCommand,
+  type SandboxMode,
+  type SandboxRules,
+} from './bash/index.js';
 export {
   createFilesystemServer,
   type FilesystemServerOptions,
@@ -34,6 +44,8 @@ export {
 export interface BuiltinServersOptions extends ProjectFilesOptions {
   /** Reading, changing, listing and searching files. On by default. */
   filesystem?: Omit<FilesystemServerOptions, keyof ProjectFilesOptions | 'projectFiles'> | false | undefined;
+  /** Running commands. On by default. */
+  bash?: Omit<BashServerOptions, keyof ProjectFilesOptions | 'projectFiles'> | false | undefined;
   /** The project's git repository. On by default. */
   git?: Omit<GitServerOptions, keyof ProjectFilesOptions | 'projectFiles' | 'trust'> | false | undefined;
   /** Whether what the project brings along (git hooks and filters) may run. Default: `'untrusted'`, nothing does. */
@@ -51,15 +63,16 @@ export interface BuiltinServersOptions extends ProjectFilesOptions {
  */
 export function createBuiltinServers(options: BuiltinServersOptions): ToolServer[] {
   refuseUnknownOptions(options);
-  const { filesystem = {}, git = {}, trust, ...project } = options;
+  const { filesystem = {}, bash = {}, git = {}, trust, ...project } = options;
   const projectFiles = new ProjectFiles(project);
   const servers: ToolServer[] = [];
   if (filesystem !== false) servers.push(createFilesystemServer({ ...project, ...filesystem, projectFiles }));
+  if (bash !== false) servers.push(createBashServer({ ...project, ...bash, projectFiles }));
   if (git !== false) servers.push(createGitServer({ ...project, ...git, trust, projectFiles }));
   return servers;
 }
 
-const SERVERS = ['filesystem', 'git'] as const;
+const SERVERS = ['filesystem', 'bash', 'git'] as const;
 const KNOWN_OPTIONS = ['projectDir', 'extraRoots', 'allowProtected', 'verification', 'fsync', 'trust', ...SERVERS];
 
 /** A misspelt `filesystem: false` would leave the server on: what is not known is refused. */

@@ -5,7 +5,7 @@
  * Protected with everything below them, at any depth: a nested repository or project is opened like the outer one.
  * `.git` is also the file that worktrees and submodules have.
  */
-const PROTECTED_NAMES: readonly string[] = [
+export const PROTECTED_NAMES: readonly string[] = [
   ...['.git', '.gitmodules', '.mcp.json', '.vscode', '.idea', '.claude', '.codex', '.envrc'],
   ...['.bashrc', '.bash_profile', '.bash_login', '.bash_logout', '.bash_aliases', '.profile'],
   ...[

@@ -18,11 +18,12 @@ it('the built package judges a command with the grammar that it brings', async (
     const { readFile: real } = fs.promises;
     fs.promises.readFile = (path, ...rest) => { opened.push(String(path)); return real(path, ...rest); };
     syncBuiltinESMExports();
-    import(${JSON.stringify(new URL('servers/bash/judge/judge-command.js', DIST).href)}).then(async ({ judgeCommand }) => {
-      const files = { scope: { find: () => undefined }, resolve: async () => ({ absolute: '/' }) };
-      const claims = await judgeCommand('ls; rm "$(id)"', { files, cwd: '.' });
-      console.log(JSON.stringify({ claims, wasm: opened.filter((path) => path.endsWith('bash.wasm')) }));
-    });`);
+    const { InProcessToolProvider } = await import('@toolwright/core');
+    const provider = await InProcessToolProvider.forProject(${JSON.stringify(fileURLToPath(new URL('.', import.meta.url)))});
+    const { claims } = await provider.prepareCall('bash.execute', { command: 'ls; rm "$(id)"' });
+    await provider.disconnect();
+    console.log(JSON.stringify({ claims, wasm: opened.filter((path) => path.endsWith('bash.wasm')) }));
+    `);
   const { claims, wasm } = JSON.parse(stdout) as { claims: { pattern: string; understood: boolean }[]; wasm: string[] };
   expect(claims.map(({ pattern }) => pattern)).toContain('id');
   expect(claims.every(({ understood }) => !understood)).toBe(true);

@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { type ToolError } from '../../src/errors.js';
-import { spawnChild, type Child, type SpawnOptions } from '../../src/process/index.js';
+import { endMarked, spawnChild, type Child, type SpawnOptions } from '../../src/process/index.js';
 
 const fixture = (name: string): string => join(import.meta.dirname, 'fixtures', name);
 const cwd = tmpdir();
@@ -232,3 +232,44 @@ function stateOf(pid: number | undefined): string {
   const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
   return stat.slice(stat.lastIndexOf(')') + 2);
 }
+
+describe('spawnChild() with a mark', () => {
+  const pidsIn = (printed: string): number[] => printed.trim().split('\n').map(Number);
+
+  it('end() ends a process that left the session when it carries the mark', async () => {
+    const child = shell('setsid sh -c "echo \\$\\$; exec sleep 30" & wait', { mark: 'test-mark-1' });
+    const [stray] = pidsIn(await firstLine(child));
+    expect(child.runningPids()).toContain(stray);
+    expect(child.runningPids()).toContain(child.pid);
+    await child.end({ graceMs: 100 });
+    expect(isRunning(stray!)).toBe(false);
+    expect(child.runningPids()).toEqual([]);
+  });
+
+  it('end() ends a process that cleared its environment when it descends from the child', async () => {
+    const child = shell('env -i setsid -w sh -c "echo \\$\\$; exec sleep 30"; true', { mark: 'test-mark-2' });
+    const [stray] = pidsIn(await firstLine(child));
+    await child.end({ graceMs: 100 });
+    expect(isRunning(stray!)).toBe(false);
+  });
+
+  it('end() leaves processes of another mark alone, also of one that begins alike', async () => {
+    const child = shell('echo ready; sleep 30', { mark: 'test-mark-3' });
+    await firstLine(child);
+    const other = shell('echo ready; sleep 30', { mark: 'test-mark-30' });
+    await firstLine(other);
+    await child.end({ graceMs: 100 });
+    expect(isRunning(other.pid!)).toBe(true);
+    await endMarked('test-mark-3');
+    expect(isRunning(other.pid!)).toBe(false);
+  });
+
+  it('signal() reaches the group and what left it', async () => {
+    const script = "trap 'echo told' USR1; echo ready; while :; do sleep 0.05; done";
+    const child = shell(`setsid sh -c "${script.replaceAll('"', '\\"')}" & wait`, { mark: 'test-mark-4' });
+    await firstLine(child);
+    const told = once(child.stdout, 'data');
+    child.signal('SIGUSR1');
+    expect(String((await told)[0])).toContain('told');
+  });
+});

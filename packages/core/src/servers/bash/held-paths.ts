@@ -1,0 +1,208 @@
+// What of the project a sandboxed command may see and not write: the protected paths of the project scope. What exists is
+// mounted over itself, read-only; in the place of what is missing stands an empty directory, for as long as it takes.
+
+import type { Dirent, Stats } from 'node:fs';
+import { lstat, readdir } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { ToolError } from '../../errors.js';
+import { quote, type ProjectScope, type ScopePath } from '../project-scope.js';
+import { foldName, PROTECTED_NAMES } from '../protected-paths.js';
+import { isStandIn, standIn, type StandIn } from './stand-ins.js';
+
+/** Below the project's own directory, protected paths are looked for so deep, and in so many directories. */
+const MAX_DEPTH = 3;
+const MAX_DIRECTORIES = 400;
+const MAX_MODULES = 200;
+
+/**
+ * Of a repository, what makes git run programs; the rest has to be written for a commit.
+ * https://git-scm.com/docs/gitrepository-layout
+ */
+const REPOSITORY_FILES = ['config', 'config.worktree', 'info/attributes'];
+const REPOSITORY_DIRECTORIES = ['hooks'];
+
+/** The mounts of one command, in the order in which they have to be made. */
+export interface HeldPaths {
+  mounts: string[];
+  /** Takes the stand-ins away again. Never rejects. */
+  release(): Promise<void>;
+}
+
+/**
+ * Holds the protected paths of every directory of the scope that can be written.
+ *
+ * @throws {ToolError} PROTECTED_PATH for one that is a link, which nothing can be mounted on
+ */
+export async function holdPaths(scope: ProjectScope): Promise<HeldPaths> {
+  const holding = new Holding(scope);
+  try {
+    for (const root of scope.roots) if (root.mode === 'rw') await holding.holdRoot(root.path);
+    return { mounts: holding.mounts(), release: () => holding.release() };
+  } catch (error) {
+    await holding.release();
+    throw error;
+  }
+}
+
+class Holding {
+  readonly #scope: ProjectScope;
+  /** Mounted over themselves: read-only, or writable only so that they cannot be renamed. */
+  readonly #held = new Map<string, '--ro-bind' | '--bind'>();
+  readonly #standIns: { made: StandIn; depth: number }[] = [];
+
+  constructor(scope: ProjectScope) {
+    this.#scope = scope;
+  }
+
+  async holdRoot(root: string): Promise<void> {
+    let directories = [root];
+    let left = MAX_DIRECTORIES;
+    for (let depth = 0; depth <= MAX_DEPTH && left > 0; depth++) {
+      const looked = directories.slice(0, left);
+      left -= looked.length;
+      directories = (await settleAll(looked.map((directory) => this.#holdIn(directory)))).flat();
+    }
+    // Last: what was not seen is not there, or its place cannot be taken, which refuses the command.
+    await settleAll(
+      PROTECTED_NAMES.map(async (name) => {
+        const path = this.#protected(join(root, name))?.absolute;
+        if (path !== undefined && !this.#held.has(path)) await this.#holdMissing(path, 'directory');
+      }),
+    );
+  }
+
+  mounts(): string[] {
+    // What is mounted on a directory comes after the directory.
+    const paths = [...this.#held].sort(([a], [b]) => a.length - b.length);
+    return paths.flatMap(([path, how]) => [how, path, path]);
+  }
+
+  async release(): Promise<void> {
+    // What is in a directory goes before the directory.
+    const byDepth = this.#standIns.splice(0).sort((a, b) => b.depth - a.depth);
+    for (const depth of new Set(byDepth.map((each) => each.depth))) {
+      await Promise.all(byDepth.filter((each) => each.depth === depth).map(({ made }) => made.remove()));
+    }
+  }
+
+  /** Holds what is protected in a directory, and gives the directories in it to look into. */
+  async #holdIn(directory: string): Promise<string[]> {
+    const further: string[] = [];
+    for (const entry of await entriesOf(directory)) {
+      const path = join(directory, entry.name);
+      if (this.#held.has(path)) continue;
+      if (this.#protected(path)) await this.#holdExisting(path);
+      else if (entry.isDirectory() && entry.name !== 'node_modules' && this.#isWritable(path)) further.push(path);
+    }
+    return further;
+  }
+
+  async #holdExisting(path: string): Promise<void> {
+    if (await isStandIn(path)) return this.#holdMissing(path, 'directory'); // kept for this command too
+    const stats = await lookAt(path);
+    if (!stats) return; // it went meanwhile
+    if (stats.isSymbolicLink()) throw heldLink(this.#scope, path);
+    if (stats.isDirectory() && foldName(path.slice(path.lastIndexOf('/') + 1)) === '.git')
+      await this.#holdRepository(path);
+    else this.#hold(path);
+  }
+
+  async #holdRepository(directory: string): Promise<void> {
+    this.#pin(directory);
+    for (const name of REPOSITORY_FILES) await this.#holdWithin(join(directory, name), 'file');
+    for (const name of REPOSITORY_DIRECTORIES) await this.#holdWithin(join(directory, name), 'directory');
+    let left = MAX_MODULES;
+    for (const queue = [join(directory, 'modules')]; queue.length > 0 && left > 0; left--) {
+      const module = queue.shift() ?? '';
+      const entries = await entriesOf(module);
+      if (!entries.some(({ name }) => name === 'HEAD')) {
+        queue.push(...entries.filter((entry) => entry.isDirectory()).map(({ name }) => join(module, name)));
+        continue;
+      }
+      for (const name of REPOSITORY_FILES) await this.#holdWithin(join(module, name), 'file');
+      for (const name of REPOSITORY_DIRECTORIES) await this.#holdWithin(join(module, name), 'directory');
+      queue.push(join(module, 'modules'));
+    }
+  }
+
+  /** A part of a repository, and whatever is above it there. */
+  async #holdWithin(path: string, kind: 'file' | 'directory'): Promise<void> {
+    if (!this.#protected(path)) return; // the operator opened it
+    const above = dirname(path);
+    const aboveStats = await lookAt(above);
+    if (aboveStats?.isSymbolicLink()) throw heldLink(this.#scope, above);
+    if (await isMissing(above)) await this.#holdMissing(above, 'directory', { writable: true });
+    const stats = await lookAt(path);
+    if (stats?.isSymbolicLink()) throw heldLink(this.#scope, path);
+    if (await isMissing(path)) await this.#holdMissing(path, kind);
+    else this.#hold(path);
+  }
+
+  async #holdMissing(path: string, kind: 'file' | 'directory', { writable = false } = {}): Promise<void> {
+    const made = await standIn(path, kind);
+    if (made === undefined) return; // we may not write there, so nor may the command
+    this.#standIns.push({ made, depth: path.split('/').length });
+    if (writable) this.#pin(path);
+    else this.#hold(path);
+  }
+
+  #hold(path: string): void {
+    this.#held.set(path, '--ro-bind');
+    this.#pin(dirname(path));
+  }
+
+  /** Mounts a directory, and those above it in its root, on themselves: the place of a mount cannot be renamed. */
+  #pin(directory: string): void {
+    const root = this.#scope.find(directory)?.root.path;
+    for (let path = directory; root !== undefined && path !== root && !this.#held.has(path); path = dirname(path)) {
+      this.#held.set(path, '--bind');
+    }
+  }
+
+  #isWritable(path: string): boolean {
+    return this.#scope.find(path)?.root.mode === 'rw';
+  }
+
+  #protected(path: string): ScopePath | undefined {
+    const found = this.#scope.find(path);
+    return found && found.root.mode === 'rw' && this.#scope.isProtected(found) ? found : undefined;
+  }
+}
+
+function heldLink(scope: ProjectScope, path: string): ToolError {
+  const shown = scope.find(path)?.shown ?? path;
+  return new ToolError(
+    'PROTECTED_PATH',
+    `No command is run: ${quote(shown)} is protected, and as a link it cannot be held read-only in the sandbox. ` +
+      'Ask the operator to put what it leads to in its place, to list it in allowProtected, or to turn the sandbox off.',
+    { details: { protected: shown } },
+  );
+}
+
+/** All of it comes to its end before a failure of a part is told: what is still being made could not be released. */
+async function settleAll<T>(promises: readonly Promise<T>[]): Promise<T[]> {
+  await Promise.allSettled(promises);
+  return Promise.all(promises);
+}
+
+async function entriesOf(directory: string): Promise<Dirent[]> {
+  try {
+    return await readdir(directory, { withFileTypes: true });
+  } catch {
+    return []; // gone, no directory, or not ours to read: then nor the command's
+  }
+}
+
+/** Nothing is there, or what stands in for it: that too has to be kept as long as this command needs it. */
+async function isMissing(path: string): Promise<boolean> {
+  if ((await isStandIn(path)) || (await lookAt(path)) === undefined) return true;
+  return isStandIn(path); // put there between the two looks
+}
+
+async function lookAt(path: string): Promise<Stats | undefined> {
+  try {
+    return await lstat(path);
+  } catch {
+    return undefined; // nothing there, or not ours to look at
+  }
+}

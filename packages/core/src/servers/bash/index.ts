@@ -1,0 +1,108 @@
+// The bash server: its tools, and what they are given. Each tool is a file of its own.
+
+import { isAbsolute } from 'node:path';
+import { ToolError } from '../../errors.js';
+import { defineServer, type ToolServer } from '../../tool-server.js';
+import { DEFAULT_OUTPUT_LIMITS, type OutputLimits } from '../output-budget.js';
+import { ProjectFiles, type ProjectFilesOptions } from '../project-files.js';
+import type { BashContext, BashState } from './context.js';
+import { checkAdded } from './environment.js';
+import { executeTool } from './execute.js';
+import { jobInputTool } from './job-input.js';
+import { jobKillTool } from './job-kill.js';
+import { jobListTool } from './job-list.js';
+import { jobOutputTool } from './job-output.js';
+import { Jobs } from './jobs.js';
+import type { Sandbox, SandboxMode } from './sandbox.js';
+
+export type { OutputLimits } from '../output-budget.js';
+export type { Sandbox, SandboxCommand, SandboxedCommand, SandboxMode, SandboxRules } from './sandbox.js';
+
+/** What {@link createBashServer} takes: the project, and how far its commands reach. */
+export interface BashServerOptions extends ProjectFilesOptions {
+  /**
+   * `'auto'`: commands run in a sandbox where one works, and each result says whether one did; `'require'`: not without
+   * one; `'off'`: without. Default: `'auto'`.
+   */
+  sandbox?: SandboxMode | undefined;
+  /** The sandbox, where it is not to be bubblewrap. Default: bubblewrap, on Linux. */
+  sandboxWith?: Sandbox | undefined;
+  /** Let sandboxed commands use the network. Default: false. */
+  network?: boolean | undefined;
+  /** What sandboxed commands may read beside the project and the system's programs: absolute paths. Default: none. */
+  readable?: readonly string[] | undefined;
+  /**
+   * Variables of every command, over the few that it gets of the host's. What is named here is given, also a secret; what
+   * makes programs load code (`LD_*`, `NODE_OPTIONS`, `BASH_ENV`, `GIT_*` but authors) is refused. Default: none.
+   */
+  env?: Readonly<Record<string, string>> | undefined;
+  /** The bash to use, absolute. Default: the system's, or one on the PATH outside the project. */
+  shell?: string | undefined;
+  /** The text that one answer may have; at least 1 line and 1 KiB. Default: 2,000 lines, 50 KiB. */
+  output?: Partial<OutputLimits> | undefined;
+  /** The output of one command that is kept on disk, in bytes, at least 64 KiB. Default: 256 MiB. */
+  maxSpillBytes?: number | undefined;
+  /** The files to work on, shared with other servers. Default: made from the project options here, which it replaces. */
+  projectFiles?: ProjectFiles | undefined;
+}
+
+const MIN_OUTPUT_BYTES = 1024;
+const MIN_SPILL_BYTES = 64 * 1024;
+const DEFAULT_SPILL_BYTES = 256 * 1024 * 1024;
+
+/**
+ * The tools that run commands in one project. Nothing but `projectDir` (and the roots) is looked at before the first
+ * call; all that was started ends when the provider disconnects.
+ *
+ * @throws {ToolError} INVALID_ARGUMENT for a project directory that is relative, missing or too wide, or a wrong option
+ * @example
+ * ```ts
+ * const provider = new InProcessToolProvider({ servers: [createBashServer({ projectDir: '/work/shop', sandbox: 'require' })] });
+ * const result = await provider.callTool('bash.execute', { command: 'npm test' });
+ * ```
+ */
+export function createBashServer(options: BashServerOptions): ToolServer {
+  checkOptions(options);
+  const context: BashContext = {
+    files: options.projectFiles ?? new ProjectFiles(options),
+    sandbox: options.sandbox ?? 'auto',
+    sandboxWith: options.sandboxWith,
+    network: options.network ?? false,
+    readable: options.readable ?? [],
+    shell: options.shell,
+    env: { ...options.env },
+    limits: { ...DEFAULT_OUTPUT_LIMITS, ...options.output },
+    maxSpillBytes: options.maxSpillBytes ?? DEFAULT_SPILL_BYTES,
+  };
+  return defineServer<unknown>({
+    name: 'bash',
+    version: '0.1.0',
+    tools: [executeTool(context), jobOutputTool(context), jobInputTool(context), jobKillTool(), jobListTool()],
+    start: (): BashState => ({ jobs: new Jobs(), shell: undefined, choice: undefined }),
+    stop: (state) => (state as BashState).jobs.stop(),
+  });
+}
+
+function checkOptions({ sandbox, network, readable, env, output, maxSpillBytes }: BashServerOptions): void {
+  // A mode that is none (JavaScript, JSON configuration) must not read as "off".
+  if (sandbox !== undefined && !['auto', 'require', 'off'].includes(sandbox))
+    throw wrong(`sandbox must be 'auto', 'require' or 'off', not ${JSON.stringify(sandbox)}.`);
+  if (network !== undefined && typeof network !== 'boolean')
+    throw wrong(`network must be true or false, not ${JSON.stringify(network)}.`);
+  for (const path of readable ?? []) {
+    if (typeof path !== 'string' || !isAbsolute(path))
+      throw wrong(`readable must name absolute paths, not ${JSON.stringify(path)}.`);
+  }
+  checkAdded(env ?? {}, 'env');
+  const { maxBytes, maxLines } = { ...DEFAULT_OUTPUT_LIMITS, ...output };
+  if (!(maxLines >= 1) || !(maxBytes >= MIN_OUTPUT_BYTES))
+    throw wrong(
+      `output needs maxLines of at least 1 and maxBytes of at least ${MIN_OUTPUT_BYTES}, not ${maxLines} and ${maxBytes}.`,
+    );
+  if (maxSpillBytes !== undefined && !(maxSpillBytes >= MIN_SPILL_BYTES))
+    throw wrong(`maxSpillBytes must be at least ${MIN_SPILL_BYTES}, not ${maxSpillBytes}.`);
+}
+
+function wrong(message: string): ToolError {
+  return new ToolError('INVALID_ARGUMENT', message);
+}
