@@ -25,6 +25,7 @@ const project = (name: string, directory: string, include: string, exclude: stri
 
 export default defineConfig({
   test: {
+    maxWorkers: 2, // vitest's default on two cores is one, and many tests wait
     projects: [
       project('core', './packages/core', 'test/**/*.test.ts', ['test/built/**']),
       project('runtime', './packages/runtime', 'test/**/*.test.ts'),

@@ -20,7 +20,7 @@ const SWEEP_EVERY_MS = 60_000;
 const MAX_SWEPT_DIRECTORIES = 10_000;
 
 /** For ripgrep and listings: the glob of the files that exist while a write is under way. */
-export const TEMPORARY_GLOB = '.toolwright-*.tmp';
+export const TEMPORARY_GLOB = '.toolwright-????????-*-*-????????????.tmp';
 
 let ownPrefix: string | undefined;
 

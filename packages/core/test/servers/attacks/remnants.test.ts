@@ -1,5 +1,5 @@
 import { lstat, readdir, readFile, symlink, utimes } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
@@ -26,6 +26,7 @@ it('P13 no source names a directory for temporary files', async () => {
   for (const entry of await readdir(SOURCES, { recursive: true, withFileTypes: true })) {
     if (!entry.isFile()) continue;
     const path = join(entry.parentPath, entry.name);
+    if (entry.name === 'bubblewrap.ts') continue; // there it is the sandbox's own, in memory
     expect(await readFile(path, 'utf8'), path).not.toMatch(/['"`/]\/?tmp\//);
   }
 });
@@ -36,7 +37,7 @@ it('P13 temporaryName() cannot be guessed, and is known for what it is', () => {
   for (const name of names) expect(isTemporaryName(name)).toBe(true);
 });
 
-it('P13 write_file follows no link that waits under a name of a temporary file, and removes only the link', async () => {
+it('P13 write_file neither follows nor removes a link that waits under a name of a temporary file', async () => {
   await using tools = await openTools({}, { requireRead: false });
   const waiting = tools.path(temporaryName());
   await symlink(tools.world.resolve('outside/secret.txt'), waiting);
@@ -44,9 +45,9 @@ it('P13 write_file follows no link that waits under a name of a temporary file, 
   await lutimes(waiting, 0, 0); // as a crash of long ago would have left it
   await utimes(tools.path('.keep'), 0, 0);
   expect((await tools.call('write_file', { path: 'a.txt', content: 'new' })).code).toBeUndefined();
-  await expect(lstat(waiting)).rejects.toMatchObject({ code: 'ENOENT' });
+  expect((await lstat(waiting)).isSymbolicLink()).toBe(true);
   expect(await tools.world.read('outside/secret.txt')).toBe('secret needle\n');
-  expect((await readdir(tools.projectDir)).sort()).toEqual(['.keep', 'a.txt']);
+  expect((await readdir(tools.projectDir)).sort()).toEqual(['.keep', basename(waiting), 'a.txt']);
 });
 
 it('P14 edit_file and apply_patch put text in as it is when it looks like a replacement pattern', async () => {

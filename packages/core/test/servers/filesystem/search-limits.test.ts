@@ -6,6 +6,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { describe, expect, it } from 'vitest';
 import { expectNoLeaks } from '../../../src/testing/leaks.js';
 import { rows } from './search-project.js';
+import { temporaryName } from '../../../src/servers/atomic-write.js';
 import { openTools } from './tools.js';
 
 /** The longest that the event loop stood still meanwhile, in milliseconds. */
@@ -168,7 +169,7 @@ describe('the engine of a search', () => {
 
   it.each(['rg', 'js'] as const)('grep() by %s never shows a write under way, whatever the glob', async (search) => {
     await using tools = await openTools(
-      { '.toolwright-0123456789abcdef.tmp': 'needle\n', '.git/a': 'needle\n', 'a.txt': 'needle\n' },
+      { [temporaryName()]: 'needle\n', '.git/a': 'needle\n', 'a.txt': 'needle\n' },
       { search },
     );
     for (const glob of ['*', '**', '.toolwright*', ['*', '.git', '.git/**', '*.tmp']])
