@@ -1,0 +1,89 @@
+// Messages on a stream of bytes, one a line: cut at line ends within a bound, and what is no message left out.
+
+import { ToolError } from '../errors.js';
+import type { McpMessage } from './transport.js';
+
+/** The largest message by default, in bytes: above any result that a hub lets through. */
+export const DEFAULT_MAX_FRAME_BYTES = 16 * 1024 * 1024;
+
+const NEWLINE = 0x0a;
+
+/** Cuts a stream into messages. It holds at most one incomplete message of `maxFrameBytes`. */
+export class FrameReader {
+  readonly #maxFrameBytes: number;
+  readonly #onMessage: (message: McpMessage) => void;
+  readonly #onGarbage: (line: string) => void;
+  #parts: Buffer[] = [];
+  #bytes = 0;
+
+  /** @param onGarbage told of each line that is no JSON object: many programs print to stdout what belongs to stderr */
+  constructor(
+    maxFrameBytes: number,
+    onMessage: (message: McpMessage) => void,
+    onGarbage: (line: string) => void = () => undefined,
+  ) {
+    this.#maxFrameBytes = maxFrameBytes;
+    this.#onMessage = onMessage;
+    this.#onGarbage = onGarbage;
+  }
+
+  /** @throws {ToolError} FRAME_TOO_LARGE; nothing more can be read from the stream then */
+  push(chunk: Buffer): void {
+    let start = 0;
+    for (;;) {
+      const end = chunk.indexOf(NEWLINE, start);
+      if (end < 0) break;
+      this.#line(this.#complete(chunk.subarray(start, end)));
+      start = end + 1;
+    }
+    if (start < chunk.length) this.#keep(chunk.subarray(start));
+  }
+
+  #complete(last: Buffer): Buffer {
+    if (this.#parts.length === 0) {
+      if (last.length > this.#maxFrameBytes) throw this.#tooLarge();
+      return last;
+    }
+    this.#keep(last);
+    const whole = Buffer.concat(this.#parts, this.#bytes);
+    this.#parts = [];
+    this.#bytes = 0;
+    return whole;
+  }
+
+  #keep(part: Buffer): void {
+    this.#bytes += part.length;
+    if (this.#bytes > this.#maxFrameBytes) {
+      this.#parts = [];
+      throw this.#tooLarge();
+    }
+    // Each part pins the chunk that it was read in: one that is far smaller would hold far more than it is.
+    this.#parts.push(part.length * 4 < part.buffer.byteLength ? Buffer.from(part) : part);
+    if (this.#parts.length > 1_024) this.#parts = [Buffer.concat(this.#parts, this.#bytes)];
+  }
+
+  #line(bytes: Buffer): void {
+    const text = bytes.toString('utf8').trim();
+    if (text === '') return;
+    let parsed: unknown;
+    try {
+      parsed = JSON.parse(text);
+    } catch {
+      return this.#onGarbage(text.slice(0, 200)); // told, and the next line may be right
+    }
+    if (typeof parsed !== 'object' || parsed === null) return this.#onGarbage(text.slice(0, 200));
+    this.#onMessage(parsed);
+  }
+
+  #tooLarge(): ToolError {
+    return new ToolError(
+      'FRAME_TOO_LARGE',
+      `A message was larger than ${this.#maxFrameBytes} bytes; ask for less at once, or raise maxFrameBytes.`,
+    );
+  }
+}
+
+/** One message as a line. */
+export function frameOf(message: McpMessage): string {
+  return `${JSON.stringify(message)}\n`;
+}
