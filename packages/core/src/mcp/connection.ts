@@ -120,7 +120,7 @@ export class McpSession {
 
   /** What the server offers. */
   get capabilities(): JsonObject {
-    return this.#client.getServerCapabilities() ?? {};
+    return this.#gate.offers;
   }
 
   /**

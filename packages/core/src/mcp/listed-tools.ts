@@ -1,7 +1,6 @@
 // The list that one provider holds: read when it is first needed, read again when the server says that it has changed,
 // and kept when that fails.
 
-import { setTimeout as sleep } from 'node:timers/promises';
 import { CallScope } from '../call-scope.js';
 import { ToolError } from '../errors.js';
 import type { McpSession } from './connection.js';
@@ -29,6 +28,9 @@ export class ListedTools {
   #catalog: ToolCatalog | undefined;
   #reading: Promise<ToolCatalog> | undefined;
   #dirty = false;
+  /** Readings that were put off one after the other, and the one that is. */
+  #delayed = 0;
+  #later: NodeJS.Timeout | undefined;
   #life = new AbortController();
   /** True when the list is from before a failure. */
   isStale = false;
@@ -57,13 +59,16 @@ export class ListedTools {
   /** The server has, or may have, other tools now. Nothing is read that nobody has asked for. */
   invalidate(): void {
     this.#dirty = true;
-    if (!this.#catalog || this.#reading) return;
+    if (!this.#catalog || this.#reading || this.#later) return;
     this.#read().catch(() => undefined); // told where it failed
   }
 
   /** Forgets the list: the next connection reads it anew. */
   clear(): void {
     this.#life.abort();
+    clearTimeout(this.#later);
+    this.#later = undefined;
+    this.#delayed = 0;
     this.#life = new AbortController();
     this.#catalog = undefined;
     this.#reading = undefined;
@@ -102,13 +107,21 @@ export class ListedTools {
       // An equal list stays the same object, with what was compiled of it.
       if (!before || !before.equals(catalog)) this.#catalog = catalog;
       if (before && this.#catalog !== before) onChanged();
-      if (!this.#dirty) return this.#catalog ?? catalog;
-      if (reading >= EAGER_READINGS) {
-        const pause = Math.min(PAUSE_MS * 2 ** (reading - EAGER_READINGS), LONGEST_PAUSE_MS);
-        await sleep(pause, undefined, { signal, ref: false }).catch(() => undefined); // ended by clear()
-        if (signal.aborted) return this.#catalog ?? catalog;
-      }
+      if (!this.#dirty) this.#delayed = 0;
+      else if (reading < EAGER_READINGS) continue;
+      else this.#readLater();
+      return this.#catalog ?? catalog;
     }
+  }
+
+  /** Nobody waits for a list that changes with each reading. */
+  #readLater(): void {
+    const pause = Math.min(PAUSE_MS * 2 ** this.#delayed++, LONGEST_PAUSE_MS);
+    this.#later = setTimeout(() => {
+      this.#later = undefined;
+      this.#read().catch(() => undefined); // told where it failed
+    }, pause);
+    this.#later.unref();
   }
 
   async #readOnce(): Promise<ToolCatalog> {

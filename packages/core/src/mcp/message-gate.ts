@@ -28,10 +28,16 @@ export class MessageGate implements McpTransport {
   readonly #waiting = new Map<RequestId, ((progress: Progress) => void) | undefined>();
   #nextProgress: ((progress: Progress) => void) | undefined;
   #initialize: RequestId | undefined;
+  #offers: JsonObject = {};
 
   constructor(inner: LinkTransport, onNotification: NotificationListener) {
     this.#inner = inner;
     this.#onNotification = onNotification;
+  }
+
+  /** What the server said that it offers, as it said it: the SDK keeps only what it knows. */
+  get offers(): JsonObject {
+    return this.#offers;
   }
 
   get sessionId(): string | undefined {
@@ -121,6 +127,7 @@ export class MessageGate implements McpTransport {
     if (isDeeperThan(result ?? error, MAX_DEPTH)) {
       this.#reject(id, `Its answer is nested deeper than ${MAX_DEPTH} levels.`);
     } else if (isRecord(result)) {
+      if (id === this.#initialize && isRecord(result.capabilities)) this.#offers = result.capabilities;
       this.onmessage?.({ jsonrpc: '2.0', id, result: id === this.#initialize ? result : { boxed: result } });
     } else if (isRecord(error) && typeof error.message === 'string' && Number.isSafeInteger(error.code)) {
       const { code, message, data } = error;
