@@ -115,7 +115,7 @@ export class McpSession {
 
   /** False when the next request needs another session. */
   get isOpen(): boolean {
-    return !this.#over && !this.#closing;
+    return !this.#over && !this.#closing && !this.#link.failure;
   }
 
   /** What the server offers. */

@@ -167,6 +167,12 @@ export class HttpLink implements LinkTransport {
     void this.close();
   }
 
+  /** Nothing more is sent; the request that found it out has its own answer before the others have theirs. */
+  #loseSoon(failure: ToolError): void {
+    this.failure ??= failure;
+    setImmediate(() => this.#lose(failure));
+  }
+
   #sendFailure(thrown: unknown): ToolError {
     if (ToolError.isInstance(thrown)) return ToolError.from(thrown);
     const { url, headers } = this.#options;
@@ -179,7 +185,7 @@ export class HttpLink implements LinkTransport {
         details: { status },
         ...(code === 'CONNECTION_CLOSED' && { retryable: true }), // the request was not looked at
       });
-      if (code === 'CONNECTION_CLOSED') setImmediate(() => this.#lose(error));
+      if (code === 'CONNECTION_CLOSED') this.#loseSoon(error);
       return error;
     }
     const errno = cause?.code;
@@ -189,7 +195,7 @@ export class HttpLink implements LinkTransport {
         `${url.origin} cannot be reached (${errno}); is the server running, and the url right?`,
         { cause: thrown },
       );
-      setImmediate(() => this.#lose(error));
+      this.#loseSoon(error);
       return error;
     }
     return new ToolError(

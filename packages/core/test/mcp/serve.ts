@@ -78,9 +78,9 @@ export async function serveHttp(
         onsessionclosed: (session) => void sessions.delete(session),
       });
       transport = made as never;
-      await sdkServerOf(provider, { pageSize: 4 }).connect(made as never);
+      await sdkServerOf(provider, { pageSize: 4 }).connect(made);
     }
-    await transport!.handleRequest(request, response);
+    await transport.handleRequest(request, response);
   }
   async function handleSse(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(request.url ?? '/', 'http://localhost');
