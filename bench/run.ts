@@ -6,8 +6,14 @@ import type { Row } from './method.js';
 import { callRows } from './rows/calls.js';
 import { importRows } from './rows/imports.js';
 import { listingRows } from './rows/listing.js';
+import { mcpRows } from './rows/mcp.js';
 
-const GROUPS: Record<string, () => Promise<Row[]>> = { calls: callRows, listing: listingRows, imports: importRows };
+const GROUPS: Record<string, () => Promise<Row[]>> = {
+  calls: callRows,
+  listing: listingRows,
+  mcp: mcpRows,
+  imports: importRows,
+};
 
 const wanted = process.argv.slice(2);
 const unknown = wanted.filter((name) => !(name in GROUPS));

@@ -124,32 +124,33 @@ export class McpSession {
   }
 
   /**
-   * Sends a request. The server is told, once, when `signal` is aborted before it has answered.
+   * Sends a request. The server is told, once, when `scope` ends before it has answered. No AbortSignal is made for that,
+   * which would cost as much as the rest of the request.
    *
    * @throws {RpcFailure} what the server answered; {@link LostSession} when it had the request and gave no answer;
-   * {@link ToolError} when it never had it, or the signal was aborted
+   * {@link ToolError} when it never had it, or the scope has ended
    */
   async request(
     method: string,
     params: JsonObject,
-    signal: AbortSignal,
+    scope: CallScope,
     onProgress: (progress: Progress) => void = ignoreProgress,
   ): Promise<JsonObject> {
+    if (scope.error) throw scope.error;
     if (!this.isOpen) throw this.#lost();
+    const options = { timeout: NO_TIMEOUT_MS, onprogress: ignoreProgress }; // for the sake of its token
+    const { sent, id } = this.#gate.watch(onProgress, () =>
+      this.#client.request({ method, params }, AS_IT_IS as never, options),
+    );
+    const cancel = (error: ToolError): void => this.#gate.cancel(id, error);
+    scope.onEnd(cancel);
     try {
-      const options = { signal, timeout: NO_TIMEOUT_MS, onprogress: ignoreProgress }; // for the sake of its token
-      return unboxed(
-        await this.#gate.withProgress(onProgress, () =>
-          this.#client.request({ method, params }, AS_IT_IS as never, options),
-        ),
-      );
+      return unboxed(await sent);
     } catch (thrown) {
-      throw this.#requestFailure(thrown, signal);
+      throw scope.error ?? this.#requestFailure(thrown);
+    } finally {
+      scope.offEnd(cancel);
     }
-  }
-
-  async notify(method: string, params: JsonObject): Promise<void> {
-    if (this.isOpen) await this.#client.notification({ method, params });
   }
 
   /** Ends the session and its transport. Never rejects; resolves when the transport has ended. */
@@ -191,8 +192,7 @@ export class McpSession {
     });
   }
 
-  #requestFailure(thrown: unknown, signal: AbortSignal): unknown {
-    if (signal.aborted) return ToolError.from(signal.reason);
+  #requestFailure(thrown: unknown): unknown {
     if (ToolError.isInstance(thrown)) return thrown;
     const { code, message, data } = thrown as { code?: unknown; message?: unknown; data?: unknown };
     if (this.#over && code === CLOSED) return new LostSession(this.#lost());

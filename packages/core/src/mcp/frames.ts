@@ -7,14 +7,16 @@ import type { McpMessage } from './transport.js';
 export const DEFAULT_MAX_FRAME_BYTES = 16 * 1024 * 1024;
 
 const NEWLINE = 0x0a;
+const FIRST_BYTES = 4_096;
 
 /** Cuts a stream into messages. It holds at most one incomplete message of `maxFrameBytes`. */
 export class FrameReader {
   readonly #maxFrameBytes: number;
   readonly #onMessage: (message: McpMessage) => void;
   readonly #onGarbage: (line: string) => void;
-  #parts: Buffer[] = [];
-  #bytes = 0;
+  /** The beginning of a message whose end has not come; grows by doubling, so that single bytes cost little. */
+  #kept = Buffer.alloc(0);
+  #length = 0;
 
   /** @param onGarbage told of each line that is no JSON object: many programs print to stdout what belongs to stderr */
   constructor(
@@ -40,26 +42,30 @@ export class FrameReader {
   }
 
   #complete(last: Buffer): Buffer {
-    if (this.#parts.length === 0) {
+    if (this.#length === 0) {
       if (last.length > this.#maxFrameBytes) throw this.#tooLarge();
       return last;
     }
     this.#keep(last);
-    const whole = Buffer.concat(this.#parts, this.#bytes);
-    this.#parts = [];
-    this.#bytes = 0;
+    const whole = this.#kept.subarray(0, this.#length);
+    this.#kept = Buffer.alloc(0);
+    this.#length = 0;
     return whole;
   }
 
   #keep(part: Buffer): void {
-    this.#bytes += part.length;
-    if (this.#bytes > this.#maxFrameBytes) {
-      this.#parts = [];
+    const length = this.#length + part.length;
+    if (length > this.#maxFrameBytes) {
+      this.#kept = Buffer.alloc(0);
       throw this.#tooLarge();
     }
-    // Each part pins the chunk that it was read in: one that is far smaller would hold far more than it is.
-    this.#parts.push(part.length * 4 < part.buffer.byteLength ? Buffer.from(part) : part);
-    if (this.#parts.length > 1_024) this.#parts = [Buffer.concat(this.#parts, this.#bytes)];
+    if (length > this.#kept.length) {
+      const grown = Buffer.allocUnsafe(Math.min(Math.max(2 * length, FIRST_BYTES), this.#maxFrameBytes));
+      this.#kept.copy(grown, 0, 0, this.#length);
+      this.#kept = grown;
+    }
+    part.copy(this.#kept, this.#length);
+    this.#length = length;
   }
 
   #line(bytes: Buffer): void {

@@ -177,7 +177,8 @@ export class HttpLink implements LinkTransport {
     if (ToolError.isInstance(thrown)) return ToolError.from(thrown);
     const { url, headers } = this.#options;
     const { code: status, message, cause } = thrown as { code?: unknown; message?: string; cause?: { code?: unknown } };
-    const words = plainWords(withoutSecrets(message ?? '', Object.values(headers)), 300);
+    const secrets = Object.values(headers).flatMap((value) => [value, ...value.split(/\s+/)]);
+    const words = plainWords(withoutSecrets(message ?? '', secrets), 300);
     if (typeof status === 'number' && status > 0) {
       const [code, hint] = meaningOf(status, this.#transport);
       const error = new ToolError(code, `${url.origin} answered ${status}: ${words}${hint}`, {

@@ -133,7 +133,7 @@ export class ListedTools {
     try {
       return await readCatalog(
         name,
-        (cursor) => session.request('tools/list', cursor === undefined ? {} : { cursor }, scope.signal),
+        (cursor) => session.request('tools/list', cursor === undefined ? {} : { cursor }, scope),
         (what) => warn(`Of the MCP server "${name}" ${what}.`),
       );
     } catch (thrown) {

@@ -17,6 +17,7 @@ import type {
   ToolDefinition,
   ToolProvider,
 } from '../tool-provider.js';
+import { settledWithin } from '../waiting.js';
 import { LostSession, McpSession, RpcFailure } from './connection.js';
 import { ListedTools } from './listed-tools.js';
 import { createLink } from './open-link.js';
@@ -26,6 +27,9 @@ import { fromWireResult } from './wire-result.js';
 
 /** Requests that have a way of their own here: calls are judged by a policy, and the session is the provider's. */
 const OWN_METHODS = /^(tools\/|initialize$|notifications\/|tasks\/)/;
+
+/** Longer than any transport of ours takes to end; one that was given may take for ever. */
+const ENDING_PATIENCE_MS = 8_000;
 
 /** How a server sees us. The version is that of the packages; a test compares it with package.json. */
 const CLIENT_INFO = { name: 'toolwright', version: '0.1.0' };
@@ -218,7 +222,9 @@ export class MCPToolProvider implements ToolProvider {
     for (const scope of [...this.#inFlight]) scope.end(closed);
     this.#tools.clear();
     void this.#session?.close();
-    await Promise.all(this.#ending);
+    if (!(await settledWithin([...this.#ending], ENDING_PATIENCE_MS))) {
+      this.#warn(`The MCP server "${this.name}" had not ended after ${ENDING_PATIENCE_MS} ms and was left.`);
+    }
     this.#session = undefined;
     this.#lastFailure = undefined;
   }
@@ -247,7 +253,7 @@ export class MCPToolProvider implements ToolProvider {
     const params: JsonObject = { name: tool.name.slice(this.name.length + 1), arguments: args };
     if (typeof meta === 'object') params._meta = copyJson(meta);
     call.wasSent = true;
-    const wire = await session.request('tools/call', params, scope.signal, (progress) => scope.progress(progress));
+    const wire = await session.request('tools/call', params, scope, (progress) => scope.progress(progress));
     const result = fromWireResult(wire, (what) => this.#warn(`In the result of "${tool.name}" ${what}.`));
     if (tool.outputSchema && !result.isError && this.#options.validateOutput !== 'off')
       await this.#checkOutput(tool, result);
@@ -357,7 +363,7 @@ export class MCPToolProvider implements ToolProvider {
     try {
       if (timeoutMs !== Infinity) scope.setDeadline(timeoutMs, this.#options.maxTotalTimeoutMs);
       const session = await scope.race(this.#reopen());
-      return await session.request(method, copyJson(params), scope.signal, () => scope.renew());
+      return await session.request(method, copyJson(params), scope, () => scope.renew());
     } catch (thrown) {
       if (thrown instanceof RpcFailure) throw thrown.toToolError(`The MCP server "${this.name}" refused ${method}`);
       throw scope.error ?? (thrown instanceof LostSession ? thrown.failure : ToolError.from(thrown, 'INTERNAL'));

@@ -7,7 +7,7 @@ import type { Progress } from '../tool-provider.js';
 import type { LinkTransport, McpMessage, McpTransport } from './transport.js';
 
 /** Deeper than any honest answer; what reads it later does so by recursion. */
-const MAX_DEPTH = 128;
+export const MAX_DEPTH = 128;
 
 /** Told of a server's notifications, in the order in which they and the answers were sent. */
 export type NotificationListener = (method: string, params: JsonObject) => void;
@@ -27,7 +27,10 @@ export class MessageGate implements McpTransport {
   /** What waits for an answer, with its listener for progress. */
   readonly #waiting = new Map<RequestId, ((progress: Progress) => void) | undefined>();
   #nextProgress: ((progress: Progress) => void) | undefined;
+  #sentId: RequestId | undefined;
   #initialize: RequestId | undefined;
+  /** Lists of tools are looked at tool by tool: one that is too deep costs no other. */
+  readonly #lists = new Set<RequestId>();
   #offers: JsonObject = {};
 
   constructor(inner: LinkTransport, onNotification: NotificationListener) {
@@ -46,14 +49,26 @@ export class MessageGate implements McpTransport {
 
   setProtocolVersion = (version: string): void => this.#inner.setProtocolVersion?.(version);
 
-  /** Runs `send`, whose one request gets this listener. */
-  withProgress<T>(listener: (progress: Progress) => void, send: () => T): T {
-    this.#nextProgress = listener;
+  /** Runs `send`, which sends one request, and gives what that gave with the id of the request. */
+  watch<T>(onProgress: (progress: Progress) => void, send: () => T): { sent: T; id: RequestId | undefined } {
+    this.#nextProgress = onProgress;
+    this.#sentId = undefined;
     try {
-      return send();
+      return { sent: send(), id: this.#sentId };
     } finally {
       this.#nextProgress = undefined;
     }
+  }
+
+  /** Fails a request that waits, and tells the server once that nobody does any more. */
+  cancel(id: RequestId | undefined, error: ToolError): void {
+    if (id === undefined || !this.#waiting.delete(id)) return;
+    this.#lists.delete(id);
+    const params = { requestId: id, reason: error.code };
+    this.#inner.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params }).catch((failure: unknown) => {
+      this.onerror?.(ToolError.from(failure));
+    });
+    this.#fail(id, error);
   }
 
   async start(): Promise<void> {
@@ -69,13 +84,12 @@ export class MessageGate implements McpTransport {
   }
 
   async send(message: McpMessage, options?: object): Promise<void> {
-    const { id, method, params } = message as { id?: RequestId; method?: string; params?: { requestId?: RequestId } };
+    const { id, method } = message as { id?: RequestId; method?: string };
     if (method !== undefined && id !== undefined) {
       this.#waiting.set(id, this.#nextProgress);
+      this.#sentId = id;
       if (method === 'initialize') this.#initialize = id;
-    } else if (method === 'notifications/cancelled' && params?.requestId !== undefined) {
-      // What was not sent, or is answered already, is not cancelled.
-      if (!this.#waiting.delete(params.requestId)) return;
+      else if (method === 'tools/list') this.#lists.add(id);
     }
     try {
       await this.#inner.send(message, options);
@@ -124,7 +138,7 @@ export class MessageGate implements McpTransport {
   #receiveAnswer(given: RequestId, result: unknown, error: unknown): void {
     const id = ownId(given) as RequestId;
     if (!this.#waiting.delete(id)) return; // late, twice, or never asked
-    if (isDeeperThan(result ?? error, MAX_DEPTH)) {
+    if (!this.#lists.delete(id) && isDeeperThan(result ?? error, MAX_DEPTH)) {
       this.#reject(id, `Its answer is nested deeper than ${MAX_DEPTH} levels.`);
     } else if (isRecord(result)) {
       if (id === this.#initialize && isRecord(result.capabilities)) this.#offers = result.capabilities;
@@ -135,10 +149,13 @@ export class MessageGate implements McpTransport {
     } else this.#reject(id, 'Its answer has neither a result nor an error of the shape that JSON-RPC has.');
   }
 
-  /** Fails one request with an error of ours, which no server can forge: `data` is the very object. */
   #reject(id: RequestId, message: string): void {
-    const data = new ToolError('PROTOCOL_VIOLATION', message);
-    this.onmessage?.({ jsonrpc: '2.0', id, error: { code: -32_603, message, data } });
+    this.#fail(id, new ToolError('PROTOCOL_VIOLATION', message));
+  }
+
+  /** Fails one request with an error of ours, which no server can forge: `data` is the very object. */
+  #fail(id: RequestId, data: ToolError): void {
+    this.onmessage?.({ jsonrpc: '2.0', id, error: { code: -32_603, message: data.message, data } });
   }
 
   #answer(id: RequestId, code: number, message: string): void {
@@ -169,7 +186,8 @@ function isRecord(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function isDeeperThan(value: unknown, levels: number): boolean {
+/** True for more levels of objects and arrays; looks no deeper. */
+export function isDeeperThan(value: unknown, levels: number): boolean {
   if (typeof value !== 'object' || value === null) return false;
   if (levels === 0) return true;
   if (Array.isArray(value)) {

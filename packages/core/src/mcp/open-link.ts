@@ -1,6 +1,7 @@
 // From the place of a server to a transport that is ready to be started. What is heavy is loaded here, when it is needed.
 
 import { readFileSync } from 'node:fs';
+import { ToolError } from '../errors.js';
 import { allowedEnvironment, spawnChild } from '../process/index.js';
 import { containerCommand } from './container-command.js';
 import type { ResolvedOptions } from './provider-options.js';
@@ -51,10 +52,14 @@ function startable(
   env: Readonly<Record<string, string>>,
 ): { command: string; args: readonly string[] } {
   if (process.platform !== 'win32') return { command, args };
-  const { PATH = '', PATHEXT } = { ...allowedEnvironment(), ...env };
+  const variables = Object.entries({ ...allowedEnvironment(), ...env });
+  // Names have no case there.
+  const valueOf = (wanted: string): string | undefined =>
+    variables.findLast(([name]) => name.toUpperCase() === wanted)?.[1];
+  const pathExt = valueOf('PATHEXT');
   return windowsCommand(command, args, {
-    path: PATH,
-    ...(PATHEXT !== undefined && { pathExt: PATHEXT }),
+    path: valueOf('PATH') ?? '',
+    ...(pathExt !== undefined && { pathExt }),
     readFile: (path) => {
       try {
         return readFileSync(path, 'latin1');
@@ -74,8 +79,19 @@ async function runToEnd(command: string, args: readonly string[], cwd: string): 
   clearTimeout(timer);
 }
 
+/** Transports that were given and have served their one connection. */
+const used = new WeakSet<McpTransport>();
+
 /** A stranger's transport need not bear being closed twice. */
 function closedOnce(transport: McpTransport): LinkTransport {
+  if (used.has(transport)) {
+    throw new ToolError(
+      'UNAVAILABLE',
+      'The transport has served its connection; give a function that makes one for each.',
+      { retryable: false },
+    );
+  }
+  used.add(transport);
   let closing: Promise<void> | undefined;
   const link: LinkTransport = {
     async start() {

@@ -6,6 +6,7 @@ import { compileForeignSchema, type JsonSchemaValidator } from '../json-schema-v
 import { fillAnnotations } from '../tool.js';
 import { ToolIndex } from '../tool-index.js';
 import type { ToolAnnotations, ToolDefinition, ToolIcon } from '../tool-provider.js';
+import { isDeeperThan, MAX_DEPTH } from './message-gate.js';
 import { plainWords } from './server-words.js';
 
 /** More than any server has, and as many as can be shown; the rest is left out with a warning. */
@@ -111,6 +112,9 @@ function parseTool(prefix: string, given: unknown, warn: (message: string) => vo
   }
   if (!isRecord(inputSchema)) {
     return void warn(`the tool "${shown(name)}" was left out: its inputSchema is no object`);
+  }
+  if (isDeeperThan(given, MAX_DEPTH)) {
+    return void warn(`the tool "${shown(name)}" was left out: it is nested deeper than ${MAX_DEPTH} levels`);
   }
   const drop = (what: string, value: unknown, fits: boolean): boolean => {
     if (value !== undefined && value !== null && !fits)

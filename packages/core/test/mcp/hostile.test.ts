@@ -165,6 +165,7 @@ describe('MCPToolProvider.listTools()', () => {
       },
     });
     expect(logged.join('\n')).toMatch(/"no_schema" was left out: its inputSchema/);
+    expect(logged.join('\n')).toMatch(/"deep" was left out: it is nested/);
     expect(logged.join('\n')).toMatch(/a second tool "h\.good"/);
   });
 

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { textOf, ToolError } from '@toolwright/core';
 import { MCPToolProvider } from '@toolwright/core/mcp';
 import { describe, expect, it } from 'vitest';
-import { serveHttp } from './serve.js';
+import { serveHttp, serveInMemory } from './serve.js';
 
 type Answer = (message: { id?: number; method: string }, request: IncomingMessage, response: ServerResponse) => void;
 
@@ -153,7 +153,7 @@ describe('MCPToolProvider over HTTP', () => {
     [418, 'PROTOCOL_VIOLATION'],
   ])('answers for the status %i with %s, and shows no header', async (status, code) => {
     await using server = await serveRaw((_message, request, response) => {
-      response.writeHead(status).end(`refused ${request.headers.authorization ?? ''}`);
+      response.writeHead(status).end(`refused ${request.headers.authorization?.split(' ')[1] ?? ''}`);
     });
     const headers = { authorization: 'Bearer canary-canary-canary' };
     await using provider = new MCPToolProvider({ name: 'r', url: server.url, headers });
@@ -188,6 +188,18 @@ describe('MCPToolProvider over HTTP', () => {
     expect(new Set(texts).size).toBe(100);
     process.off('warning', onWarning);
     expect(warnings).toEqual([]);
+  });
+});
+
+describe('MCPToolProvider over a given transport', () => {
+  it('says what to give when the transport has served its one connection', async () => {
+    const { connect, close } = await serveInMemory();
+    await using provider = new MCPToolProvider({ name: 'contract', transport: await connect() });
+    expect((await provider.callTool('contract.echo', { text: 'x' })).isError).toBe(false);
+    await provider.disconnect();
+    const error = await provider.connect().catch((thrown: unknown) => thrown);
+    expect(ToolError.isInstance(error) && error.message).toMatch(/give a function/);
+    await close();
   });
 });
 

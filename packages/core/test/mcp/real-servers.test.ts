@@ -133,7 +133,7 @@ describe.skipIf(missing.length > 0)(`server-everything over Streamable HTTP${ski
     });
     const url = `http://127.0.0.1:${port}/mcp`;
     const client = new Client({ name: 'peer', version: '1' });
-    await client.connect(new StreamableHTTPClientTransport(new URL(url)) as never);
+    await client.connect(new StreamableHTTPClientTransport(new URL(url)));
     await using provider = new MCPToolProvider({ name: 'e', url });
     const theirs = (await client.listTools()).tools;
     expect((await provider.listTools()).map(({ name, inputSchema }) => ({ name, inputSchema }))).toEqual(
