@@ -1,11 +1,11 @@
 // MCPToolProvider: one MCP server as a provider of tools. It owns the session and settles each call once.
 
 import { CallCounters } from '../call-counters.js';
-import { assertTimeout, CallScope, outcomeUnknown } from '../call-scope.js';
+import { assertTimeout, CallScope } from '../call-scope.js';
 import { ToolError } from '../errors.js';
 import { copyJson } from '../json-copy.js';
 import type { JsonObject } from '../json.js';
-import { callSafely, Listeners, safeLogger } from '../listeners.js';
+import { Listeners, safeLogger } from '../listeners.js';
 import { SILENT_LOGGER, type Logger } from '../logger.js';
 import { errorResult, type ToolResult, type UntimedResult } from '../result.js';
 import { describeIssues } from '../schema.js';
@@ -18,15 +18,14 @@ import type {
   ToolProvider,
 } from '../tool-provider.js';
 import { settledWithin } from '../waiting.js';
-import { LostSession, McpSession, RpcFailure } from './connection.js';
+import { callFailure, type CallOnItsWay } from './call-failure.js';
+import { McpSession } from './connection.js';
 import { ListedTools } from './listed-tools.js';
 import { createLink } from './open-link.js';
 import { resolveOptions, type MCPToolProviderOptions, type ResolvedOptions } from './provider-options.js';
 import { ServerRequests } from './server-requests.js';
+import { ServerPeer } from './server-peer.js';
 import { fromWireResult } from './wire-result.js';
-
-/** Requests that have a way of their own here: calls are judged by a policy, and the session is the provider's. */
-const OWN_METHODS = /^(tools\/|initialize$|notifications\/|tasks\/)/;
 
 /** Longer than any transport of ours takes to end; one that was given may take for ever. */
 const ENDING_PATIENCE_MS = 8_000;
@@ -40,7 +39,7 @@ const CLIENT_INFO = { name: 'toolwright', version: '0.1.0' };
  *
  * A call to a server that has gone connects again; a call that was in flight when it went is `OUTCOME_UNKNOWN`. Like every
  * provider it has no policy of its own, and its server's directives are in `result.directives`: put it into a
- * {@link ToolHub} to have calls judged, arguments checked, and directives dropped unless they are trusted.
+ * `ToolHub` to have calls judged, arguments checked, and directives dropped unless they are trusted.
  *
  * @example
  * ```ts
@@ -55,13 +54,13 @@ export class MCPToolProvider implements ToolProvider {
   readonly servers: readonly string[];
   /** The server beyond its tools: resources, prompts, completion, and its own requests. */
   readonly mcp: McpPeer;
+  readonly #peer: ServerPeer;
   readonly #options: ResolvedOptions;
   readonly #logger: Logger;
   readonly #requests: ServerRequests;
   readonly #tools: ListedTools;
   readonly #counters = new CallCounters();
   readonly #changed = new Listeners();
-  readonly #notified = new Set<(method: string, params: JsonObject) => void>();
   readonly #inFlight = new Set<CallScope>();
   /** Sessions on their way out; a disconnect waits for them. */
   readonly #ending = new Set<Promise<void>>();
@@ -90,7 +89,15 @@ export class MCPToolProvider implements ToolProvider {
       warn: this.#warn,
       onChanged: () => this.#changed.tell(this.#logger),
     });
-    this.mcp = this.#peer();
+    this.mcp = this.#peer = new ServerPeer({
+      name,
+      options: this.#options,
+      requests: this.#requests,
+      inFlight: this.#inFlight,
+      open: () => this.#open(),
+      offers: () => this.#session?.capabilities ?? {},
+      logger: this.#logger,
+    });
   }
 
   async connect(options: { signal?: AbortSignal } = {}): Promise<void> {
@@ -119,14 +126,15 @@ export class MCPToolProvider implements ToolProvider {
   async callTool(name: string, args: JsonObject = {}, options?: CallOptions): Promise<ToolResult> {
     const scope = new CallScope(options);
     this.#inFlight.add(scope);
-    const call: Call = { scope, tool: undefined, wasSent: false };
+    const call: CallOnItsWay = { scope, tool: undefined, wasSent: false };
     let result: ToolResult;
     try {
       this.#startClock(scope, options?.timeoutMs);
       const untimed = await this.#call(call, name, args);
       result = Object.assign(untimed, { durationMs: performance.now() - scope.startedAt });
     } catch (thrown) {
-      result = errorResult(this.#failureOf(thrown, call), scope.startedAt);
+      const isListed = call.tool !== undefined && this.#tools.current?.get(call.tool.name) !== undefined;
+      result = errorResult(callFailure(thrown, call, this.name, isListed), scope.startedAt);
     }
     this.#inFlight.delete(scope);
     scope.close();
@@ -163,7 +171,8 @@ export class MCPToolProvider implements ToolProvider {
   // The session.
 
   #open(): Promise<McpSession> {
-    if (this.#session?.isOpen && !this.#disconnected) return Promise.resolve(this.#session);
+    if (this.#disconnected) return Promise.reject(this.#notConnected());
+    if (this.#session?.isOpen) return Promise.resolve(this.#session);
     return (this.#opening ??= this.#start().finally(() => (this.#opening = undefined)));
   }
 
@@ -182,7 +191,10 @@ export class MCPToolProvider implements ToolProvider {
           connectTimeoutMs,
           clientInfo: CLIENT_INFO,
           capabilities: this.#requests.capabilities,
-          onNotification: (method, params) => this.#notify(method, params),
+          onNotification: (method, params) => {
+            if (method === 'notifications/tools/list_changed') this.#tools.invalidate();
+            this.#peer.tell(method, params);
+          },
           onRequest: (method, params, signal) => this.#requests.answer(method, params, signal),
           onLost: (failure) => this.#lose(failure),
           onClosing: (closing) => this.#track(closing),
@@ -238,7 +250,7 @@ export class MCPToolProvider implements ToolProvider {
     if (scope.error) throw scope.error;
   }
 
-  async #call(call: Call, name: string, given: JsonObject): Promise<UntimedResult> {
+  async #call(call: CallOnItsWay, name: string, given: JsonObject): Promise<UntimedResult> {
     const { scope } = call;
     const tool = (call.tool = this.#tools.current?.get(name) ?? (await this.#find(name, scope)));
     if (typeof given !== 'object' || (given as unknown) === null || Array.isArray(given)) {
@@ -247,7 +259,7 @@ export class MCPToolProvider implements ToolProvider {
       });
     }
     const args = copyJson(given);
-    const session = this.#session?.isOpen && !this.#disconnected ? this.#session : await scope.race(this.#reopen());
+    const session = this.#session?.isOpen && !this.#disconnected ? this.#session : await scope.race(this.#open());
     if (scope.error) throw scope.error;
     const { meta } = scope;
     const params: JsonObject = { name: tool.name.slice(this.name.length + 1), arguments: args };
@@ -256,7 +268,7 @@ export class MCPToolProvider implements ToolProvider {
     const wire = await session.request('tools/call', params, scope, (progress) => scope.progress(progress));
     const result = fromWireResult(wire, (what) => this.#warn(`In the result of "${tool.name}" ${what}.`));
     if (tool.outputSchema && !result.isError && this.#options.validateOutput !== 'off')
-      await this.#checkOutput(tool, result);
+      await this.#checkOutput(tool, wire.structuredContent);
     return result;
   }
 
@@ -268,109 +280,16 @@ export class MCPToolProvider implements ToolProvider {
     return tool;
   }
 
-  #reopen(): Promise<McpSession> {
-    return this.#disconnected ? Promise.reject(this.#notConnected()) : this.#open();
-  }
-
   /** @throws {ToolError} OUTPUT_INVALID when that is asked for */
-  async #checkOutput(tool: ToolDefinition, result: UntimedResult): Promise<void> {
+  async #checkOutput(tool: ToolDefinition, structured: unknown): Promise<void> {
     const validate = await this.#tools.current?.outputValidator(tool);
-    const issues = result.structuredContent === undefined ? undefined : validate?.(result.structuredContent).issues;
-    if (result.structuredContent !== undefined && !issues) return;
+    const isAbsent = structured === undefined || structured === null;
+    const issues = isAbsent ? undefined : validate?.(structured).issues;
+    if (!isAbsent && !issues) return;
     const why = issues ? describeIssues(issues) : 'it gave no structuredContent';
     const message = `"${tool.name}" ran, and its output breaks its own schema: ${why}.`;
     if (this.#options.validateOutput === 'strict') throw new ToolError('OUTPUT_INVALID', message, { tool: tool.name });
     this.#warn(message);
-  }
-
-  #failureOf(thrown: unknown, { scope, tool, wasSent }: Call): ToolError {
-    const place = { provider: this.name, tool: tool?.name };
-    if (scope.error && ToolError.isInstance(thrown)) {
-      return wasSent ? outcomeUnknown(scope.error, this.name, tool?.name ?? '') : scope.error;
-    }
-    if (thrown instanceof RpcFailure) return this.#refusal(thrown, place);
-    if (thrown instanceof LostSession) {
-      const { code, message, details } = thrown.failure;
-      const unknown = { ...details, cause: code, outcomeUnknown: true };
-      return code === 'FRAME_TOO_LARGE'
-        ? new ToolError(code, message, { ...place, details: unknown })
-        : new ToolError(
-            'OUTCOME_UNKNOWN',
-            `The server went before it answered, so the call may have happened. ${message}`,
-            { ...place, details: unknown },
-          );
-    }
-    const error = ToolError.from(thrown, 'INTERNAL');
-    const { code, message, details, retryable, cause } = error;
-    const sent = wasSent && SENT_CODES.has(code) ? { ...details, outcomeUnknown: true } : details;
-    return new ToolError(code, message, { ...place, details: sent, retryable, cause });
-  }
-
-  /** A JSON-RPC error in answer to a call. */
-  #refusal(failure: RpcFailure, place: { provider: string; tool: string | undefined }): ToolError {
-    const { rpcCode, message, details } = failure;
-    const known = place.tool !== undefined && this.#tools.current?.get(place.tool) !== undefined;
-    const isRequestFault = rpcCode === -32_601 || rpcCode === -32_602;
-    const code = !isRequestFault ? 'EXECUTION_FAILED' : known ? 'INVALID_ARGUMENT' : 'TOOL_NOT_FOUND';
-    return new ToolError(code, `The MCP server "${this.name}" refused the call: ${message}`, {
-      ...place,
-      details,
-      cause: failure,
-    });
-  }
-
-  // The server beyond its tools.
-
-  #notify(method: string, params: JsonObject): void {
-    if (method === 'notifications/tools/list_changed') this.#tools.invalidate();
-    for (const listener of [...this.#notified]) {
-      callSafely(
-        () => listener(method, params),
-        (message) => this.#logger.error(`A listener threw: ${message}`),
-      );
-    }
-  }
-
-  #peer(): McpPeer {
-    const capabilities = (): JsonObject => this.#session?.capabilities ?? {};
-    return {
-      get capabilities() {
-        return capabilities();
-      },
-      request: (method, params, options) => this.#request(method, params, options),
-      onNotification: (listener) => {
-        this.#notified.add(listener);
-        return () => void this.#notified.delete(listener);
-      },
-      setRequestHandler: (handler, offers) => this.#requests.setHandler(handler, offers),
-    };
-  }
-
-  async #request(
-    method: string,
-    params: JsonObject = {},
-    { signal, timeoutMs = this.callTimeoutMs }: { signal?: AbortSignal; timeoutMs?: number } = {},
-  ): Promise<JsonObject> {
-    if (typeof method !== 'string' || OWN_METHODS.test(method)) {
-      throw new ToolError(
-        'INVALID_ARGUMENT',
-        `${String(method)} is not asked for by request(); tools are called with callTool().`,
-      );
-    }
-    assertTimeout(timeoutMs);
-    const scope = new CallScope({ signal });
-    this.#inFlight.add(scope);
-    try {
-      if (timeoutMs !== Infinity) scope.setDeadline(timeoutMs, this.#options.maxTotalTimeoutMs);
-      const session = await scope.race(this.#reopen());
-      return await session.request(method, copyJson(params), scope, () => scope.renew());
-    } catch (thrown) {
-      if (thrown instanceof RpcFailure) throw thrown.toToolError(`The MCP server "${this.name}" refused ${method}`);
-      throw scope.error ?? (thrown instanceof LostSession ? thrown.failure : ToolError.from(thrown, 'INTERNAL'));
-    } finally {
-      this.#inFlight.delete(scope);
-      scope.close();
-    }
   }
 
   #notConnected(): ToolError {
@@ -385,13 +304,3 @@ export class MCPToolProvider implements ToolProvider {
 
   readonly #warn = (message: string): void => this.#logger.warn(message);
 }
-
-/** One call on its way. */
-interface Call {
-  readonly scope: CallScope;
-  tool: ToolDefinition | undefined;
-  wasSent: boolean;
-}
-
-/** After these the server may have run the tool. */
-const SENT_CODES: ReadonlySet<string> = new Set(['PROTOCOL_VIOLATION', 'FRAME_TOO_LARGE', 'OUTCOME_UNKNOWN']);

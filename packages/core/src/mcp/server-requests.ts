@@ -20,7 +20,7 @@ export interface HostOffers {
   sampling?: ServerRequestHandler;
 }
 
-/** Answers every request that nothing else answers; see {@link McpPeer}. */
+/** Answers every request that nothing else answers; see `McpPeer.setRequestHandler`. */
 export type PeerRequestHandler = (
   method: string,
   params: JsonObject,

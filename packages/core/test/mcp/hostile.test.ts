@@ -99,6 +99,14 @@ describe('MCPToolProvider.connect()', () => {
     expect(error.message).toContain('1999-01-01');
   });
 
+  it('says who connects, with the version of the package', async () => {
+    await using provider = hostile('plain').provider;
+    await provider.connect();
+    const manifest = await readFile(new URL('../../package.json', import.meta.url), 'utf8');
+    const { version } = JSON.parse(manifest) as { version: string };
+    expect(provider.mcp.capabilities.client).toEqual({ name: 'toolwright', version });
+  });
+
   it('skips what is printed to stdout, and says so', async () => {
     const { provider, logged } = hostile('prints');
     await using _ = provider;
@@ -249,6 +257,14 @@ describe('MCPToolProvider.callTool()', () => {
       expect(logged.join('\n')).toMatch(/"h\.do" ran, and its output breaks its own schema/);
     },
   );
+
+  it('takes an array that its schema allows as right, and gives it as text', async () => {
+    const { provider, logged } = hostile('array', { validateOutput: 'strict' });
+    await using _ = provider;
+    const result = await provider.callTool('h.do');
+    expect([result.isError, textOf(result), result.structuredContent]).toEqual([false, '["a"]', undefined]);
+    expect(logged).toHaveLength(1);
+  });
 
   it("answers OUTPUT_INVALID for it when validateOutput is 'strict', and says nothing when it is 'off'", async () => {
     await using strict = hostile('mismatch', { validateOutput: 'strict' }).provider;
