@@ -34,20 +34,26 @@ async function listen(server: NetServer, where: string | 0): Promise<() => Promi
 
 export async function serveSocket(
   provider = contractProvider(),
-): Promise<{ path: string; close: () => Promise<void> }> {
+): Promise<{ path: string; sockets: ReadonlySet<Socket>; close: () => Promise<void> }> {
+  const sockets = new Set<Socket>();
   const directory = await mkdtemp(join(tmpdir(), 'toolwright-mcp-'));
   const path = join(directory, 's');
   const close = await listen(
     createServer((socket) => {
       const server = sdkServerOf(provider, { pageSize: 3 });
+      sockets.add(socket);
       socket.on('error', () => undefined); // its close is what counts
-      socket.on('close', () => void server.close());
+      socket.on('close', () => {
+        sockets.delete(socket);
+        void server.close();
+      });
       void server.connect(new StdioServerTransport(socket, socket));
     }),
     path,
   );
   return {
     path,
+    sockets,
     close: async () => {
       await close();
       await provider.disconnect();
