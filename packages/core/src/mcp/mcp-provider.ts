@@ -183,7 +183,8 @@ export class MCPToolProvider implements ToolProvider {
     const scope = (this.#attempt = new CallScope());
     scope.setDeadline(connectTimeoutMs, connectTimeoutMs);
     try {
-      const link = await createLink(this.#options, { warn: this.#warn, clock: scope });
+      // A function that makes a transport is the host's, and may never do so.
+      const link = await scope.race(createLink(this.#options, { warn: this.#warn, clock: scope }));
       const session = await McpSession.open(
         link,
         {

@@ -203,6 +203,19 @@ describe('MCPToolProvider over a given transport', () => {
   });
 });
 
+describe('MCPToolProvider over a transport that never comes', () => {
+  it('times out, and is disconnected at once meanwhile', async () => {
+    const transport = (): Promise<never> => new Promise(() => undefined);
+    const slow = new MCPToolProvider({ name: 'x', transport, connectTimeoutMs: 100 });
+    expect((await slow.callTool('x.do')).error?.code).toBe('TIMED_OUT');
+    await slow.disconnect();
+    const provider = new MCPToolProvider({ name: 'x', transport });
+    const connecting = provider.connect().catch((error: unknown) => error);
+    await provider.disconnect();
+    expect(await connecting).toMatchObject({ code: 'NOT_CONNECTED' });
+  });
+});
+
 describe('new MCPToolProvider()', () => {
   it.each([
     [{}, /give one of command, container, socketPath, url, transport; got none/],
