@@ -24,16 +24,29 @@ const CHILD_PROCESS = {
   allowTypeImports: true,
 };
 
+const MCP_SDK = {
+  group: ['@modelcontextprotocol/*', '@modelcontextprotocol/**'],
+  message: 'The MCP SDK is imported in packages/core/src/mcp alone, types too.',
+};
+const NO_MCP_SDK_BY_OTHER_MEANS = {
+  selector: 'ImportExpression[source.value=/^@modelcontextprotocol/]',
+  message: MCP_SDK.message,
+};
+
 /** Replaces the restrictions of a folder: flat config keeps the last rule only. */
-const restrict = (files, patterns, { ignores = [], childProcess = false } = {}) => ({
+const restrict = (files, patterns, { ignores = [], childProcess = false, mcpSdk = false } = {}) => ({
   files,
   ignores,
   rules: {
     '@typescript-eslint/no-restricted-imports': [
       'error',
-      { patterns: childProcess ? patterns : [CHILD_PROCESS, ...patterns] },
+      { patterns: [...(childProcess ? [] : [CHILD_PROCESS]), ...(mcpSdk ? [] : [MCP_SDK]), ...patterns] },
     ],
-    'no-restricted-syntax': ['error', ...(childProcess ? [] : NO_CHILD_PROCESS_BY_OTHER_MEANS)],
+    'no-restricted-syntax': [
+      'error',
+      ...(childProcess ? [] : NO_CHILD_PROCESS_BY_OTHER_MEANS),
+      ...(mcpSdk ? [] : [NO_MCP_SDK_BY_OTHER_MEANS]),
+    ],
   },
 });
 
@@ -89,13 +102,14 @@ export default tseslint.config(
   },
   { files: ['packages/*/src/**'], rules: { 'no-console': 'error', 'no-process-exit': 'off' } },
   restrict(['packages/core/src/**'], [OUTER, SIDEWAYS], {
-    ignores: ['packages/core/src/process/**', 'packages/core/src/servers/**'],
+    ignores: ['packages/core/src/process/**', 'packages/core/src/servers/**', 'packages/core/src/mcp/**'],
   }),
+  restrict(['packages/core/src/mcp/**'], [OUTER, SIDEWAYS], { mcpSdk: true }),
   restrict(['packages/core/src/servers/**'], [OUTER, SIDEWAYS, NOT_FOR_SERVERS]),
   restrict(['packages/core/src/servers/*/**'], [OUTER, SIDEWAYS, NOT_FOR_SERVERS, OTHER_SERVERS]),
   restrict(['packages/core/src/process/**'], [OUTER, SIDEWAYS], { childProcess: true }),
   restrict(['packages/runtime/src/**'], [GATEWAY, SIDEWAYS]),
-  restrict(['packages/gateway/src/**'], [SIDEWAYS]),
+  restrict(['packages/gateway/src/**'], [SIDEWAYS], { mcpSdk: true }),
   { files: ['**/*.js', '**/*.mjs'], ...tseslint.configs.disableTypeChecked },
   {
     files: ['packages/*/test/**', 'bench/**', 'examples/**'],

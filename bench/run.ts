@@ -9,6 +9,7 @@ import { importRows } from './rows/imports.js';
 import { listingRows } from './rows/listing.js';
 import { readingRows } from './rows/reading.js';
 import { searchRows } from './rows/search.js';
+import { mcpRows } from './rows/mcp.js';
 
 const GROUPS: Record<string, () => Promise<Row[]>> = {
   calls: callRows,
@@ -16,6 +17,7 @@ const GROUPS: Record<string, () => Promise<Row[]>> = {
   reading: readingRows,
   search: searchRows,
   bash: bashRows,
+  mcp: mcpRows,
   imports: importRows,
 };
 

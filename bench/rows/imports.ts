@@ -14,6 +14,7 @@ const ENTRIES: [name: string, file: string, bound: number | undefined][] = [
   ['@toolwright/core', 'index.js', 0.5],
   ['@toolwright/core/servers', 'servers/index.js', 1],
   ['@toolwright/core/testing', 'testing/index.js', undefined],
+  ['@toolwright/core/mcp', 'mcp/index.js', undefined],
 ];
 
 export async function importRows(): Promise<Row[]> {

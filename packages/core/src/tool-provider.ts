@@ -152,12 +152,27 @@ export interface ProviderHealth {
 
 /** An MCP peer beyond its tools: resources, prompts, completion, and requests of its own. */
 export interface McpPeer {
+  /** What the peer offers, as it said when it was connected; empty before. */
   readonly capabilities: JsonObject;
+  /**
+   * Sends a request, connecting first. Rejects with {@link ToolError}; a JSON-RPC error has its number as
+   * `details.rpcCode`. Tools are not called this way: `tools/*` is `INVALID_ARGUMENT`.
+   */
   request(
     method: string,
     params?: JsonObject,
     options?: { signal?: AbortSignal; timeoutMs?: number },
   ): Promise<JsonObject>;
+  /** Tells of the peer's notifications, in their order with its answers. Returns the unsubscribe. */
   onNotification(listener: (method: string, params: JsonObject) => void): () => void;
-  setRequestHandler(handler: ((method: string, params: JsonObject) => Promise<JsonObject>) | undefined): void;
+  /**
+   * Answers the peer's own requests that nothing else answers. `offers` are the capabilities that the next connection
+   * names for it; default: elicitation of forms, sampling and roots. What it throws with a whole number as `code` is sent
+   * to the peer as it is.
+   */
+  setRequestHandler(
+    handler:
+      ((method: string, params: JsonObject, options: { signal: AbortSignal }) => Promise<JsonObject>) | undefined,
+    offers?: JsonObject,
+  ): void;
 }

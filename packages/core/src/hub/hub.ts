@@ -7,7 +7,14 @@ import { Listeners, safeLogger } from '../listeners.js';
 import { SILENT_LOGGER, type Logger } from '../logger.js';
 import { refusedCall } from '../refused-call.js';
 import { errorResult, type ToolResult } from '../result.js';
-import type { CallOptions, PreparedCall, ProviderHealth, ToolDefinition, ToolProvider } from '../tool-provider.js';
+import type {
+  CallOptions,
+  McpPeer,
+  PreparedCall,
+  ProviderHealth,
+  ToolDefinition,
+  ToolProvider,
+} from '../tool-provider.js';
 import { PolicyGate, type PolicyEvents } from './approval.js';
 import { CallPath, prepareCallOf, type EffectiveLimits } from './call-path.js';
 import { explainCall, type Explanation } from './explain.js';
@@ -220,6 +227,21 @@ export class ToolHub implements ToolProvider {
   async explain(name: string, args?: JsonObject): Promise<Explanation> {
     const member = this.#routing.ownerOf(name) ?? this.#routing.index.get(name);
     return explainCall(name, args, member, this.#gate, () => this.#routing.index.notFound(name, 'The hub'));
+  }
+
+  /**
+   * What its providers have beyond tools, by the names of the providers: resources, prompts, completion. No policy stands
+   * before what is asked of a peer. Those of a hub within this one are among them where their name is free.
+   */
+  peers(): ReadonlyMap<string, McpPeer> {
+    const peers = new Map<string, McpPeer>();
+    const { members } = this.#routing;
+    for (const { name, provider } of members) if (provider.mcp) peers.set(name, provider.mcp);
+    for (const { provider } of members) {
+      if (!(provider instanceof ToolHub)) continue;
+      for (const [name, peer] of provider.peers()) if (!peers.has(name)) peers.set(name, peer);
+    }
+    return peers;
   }
 
   async disconnect(): Promise<void> {

@@ -66,6 +66,12 @@ describe('imports of the built packages', () => {
     }
   });
 
+  it('reach the MCP SDK from src/mcp alone', async () => {
+    const pairs = (await importsOf('core')).filter(([, to]) => to.startsWith('@modelcontextprotocol/'));
+    expect(pairs.length).toBeGreaterThan(3);
+    for (const [from] of pairs) expect(from).toMatch(/^mcp\//);
+  });
+
   it('have no cycle of value imports among the contract modules', async () => {
     const pairs = await importsOf('core');
     expect(pairs.filter(([from]) => ['tool-provider.ts', 'errors.ts', 'json.ts'].includes(from))).toEqual([]);
@@ -78,6 +84,7 @@ describe('what an import loads', () => {
     ['@toolwright/core/process', []],
     ['@toolwright/core/servers', ['diff']],
     ['@toolwright/core/testing', []],
+    ['@toolwright/core/mcp', []],
     ['@toolwright/runtime', []],
     ['@toolwright/gateway', []],
   ])('%s loads no SDK, ajv, zod, database, wasm or language server, only %j', async (entry, allowed) => {
@@ -110,6 +117,7 @@ describe('what an import loads', () => {
     '@toolwright/core/servers',
     '@toolwright/core/process',
     '@toolwright/core/testing',
+    '@toolwright/core/mcp',
     '@toolwright/runtime',
     '@toolwright/gateway',
   ])('%s can be required from CommonJS: it has no top-level await', async (entry) => {

@@ -1,0 +1,43 @@
+// One call of a tool of an MCP server over stdio: the provider against the SDK's own client, with the same server.
+
+import { fileURLToPath } from 'node:url';
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { MCPToolProvider } from '@toolwright/core/mcp';
+import { compare, reach, type Row } from '../method.js';
+
+const args = { text: 'hello world' };
+const server = {
+  command: process.execPath,
+  args: [fileURLToPath(new URL('../servers/echo.mjs', import.meta.url))],
+};
+
+export async function mcpRows(): Promise<Row[]> {
+  await using provider = new MCPToolProvider({ name: 'bench', ...server });
+  await provider.connect();
+  const client = new Client({ name: 'bench', version: '1.0.0' });
+  await client.connect(new StdioClientTransport(server));
+  await client.listTools();
+
+  const ours = { name: 'MCPToolProvider.callTool', run: () => provider.callTool('bench.echo', args) };
+  const call = { name: 'echo', arguments: args };
+  const sdk = { name: 'SDK Client.callTool', run: () => client.callTool(call) };
+  // What every call of ours has: a token for progress, which the server reads too, and a way to be cancelled.
+  const likewise = {
+    name: 'SDK Client.callTool, onprogress and signal',
+    run: () => client.callTool(call, undefined, { onprogress() {}, signal: new AbortController().signal }),
+  };
+  const together = (run: () => unknown) => () => Promise.all(Array.from({ length: 64 }, run));
+  const rows = [
+    await compare('call over stdio', ours, sdk, { batch: 200, warmUp: 10 }),
+    await compare('call over stdio', ours, likewise, { batch: 200, warmUp: 10 }),
+    await compare(
+      '64 calls over stdio',
+      { name: `64 x ${ours.name}`, run: together(ours.run) },
+      { name: `64 x ${likewise.name}`, run: together(likewise.run) },
+      { batch: 10, warmUp: 10 },
+    ),
+  ];
+  await client.close();
+  return rows.map((row, index) => (index === 0 ? row : reach(row, row.ratio.median, '<=', 1.1, 'x')));
+}

@@ -1,0 +1,17 @@
+// @toolwright/core/mcp: MCP servers as providers of tools. The SDK is loaded by the first connection, not by this import.
+
+export { MCPToolProvider } from './mcp-provider.js';
+export type {
+  ContainerServer,
+  GivenTransport,
+  HttpServer,
+  MCPToolProviderOptions,
+  McpServerOptions,
+  SocketServer,
+  StdioServer,
+} from './provider-options.js';
+export { containerCommand, type ContainerCommand, type ContainerOptions } from './container-command.js';
+export type { OAuthOptions } from './oauth.js';
+export type { HostOffers, PeerRequestHandler, ServerRequestHandler } from './server-requests.js';
+export type { McpMessage, McpTransport } from './transport.js';
+export { DIRECTIVES_META, ERROR_META, fromWireResult, toWireResult, type WireResult } from './wire-result.js';

@@ -1,0 +1,307 @@
+// MCPToolProvider: one MCP server as a provider of tools. It owns the session and settles each call once.
+
+import { CallCounters } from '../call-counters.js';
+import { assertTimeout, CallScope } from '../call-scope.js';
+import { ToolError } from '../errors.js';
+import { copyJson } from '../json-copy.js';
+import type { JsonObject } from '../json.js';
+import { Listeners, safeLogger } from '../listeners.js';
+import { SILENT_LOGGER, type Logger } from '../logger.js';
+import { errorResult, type ToolResult, type UntimedResult } from '../result.js';
+import { describeIssues } from '../schema.js';
+import type {
+  CallOptions,
+  McpPeer,
+  ProviderHealth,
+  ProviderState,
+  ToolDefinition,
+  ToolProvider,
+} from '../tool-provider.js';
+import { settledWithin } from '../waiting.js';
+import { callFailure, type CallOnItsWay } from './call-failure.js';
+import { McpSession } from './connection.js';
+import { ListedTools } from './listed-tools.js';
+import { createLink } from './open-link.js';
+import { resolveOptions, type MCPToolProviderOptions, type ResolvedOptions } from './provider-options.js';
+import { ServerRequests } from './server-requests.js';
+import { ServerPeer } from './server-peer.js';
+import { fromWireResult } from './wire-result.js';
+
+/** Longer than any transport of ours takes to end; one that was given may take for ever. */
+const ENDING_PATIENCE_MS = 8_000;
+
+/** How a server sees us. The version is that of the packages; a test compares it with package.json. */
+const CLIENT_INFO = { name: 'toolwright', version: '0.1.0' };
+
+/**
+ * The tools of one MCP server, under `name.`: over stdio, in a container, at a socket, over HTTP, or over a transport of
+ * yours. Needs the package `@modelcontextprotocol/sdk`.
+ *
+ * A call to a server that has gone connects again; a call that was in flight when it went is `OUTCOME_UNKNOWN`. Like every
+ * provider it has no policy of its own, and its server's directives are in `result.directives`: put it into a
+ * `ToolHub` to have calls judged, arguments checked, and directives dropped unless they are trusted.
+ *
+ * @example
+ * ```ts
+ * await using provider = new MCPToolProvider({ name: 'files', command: 'mcp-server-filesystem', args: [projectDir], projectDir });
+ * const result = await provider.callTool('files.read_text_file', { path: 'README.md' });
+ * ```
+ */
+export class MCPToolProvider implements ToolProvider {
+  readonly name: string;
+  readonly kind = 'mcp';
+  readonly callTimeoutMs: number;
+  readonly servers: readonly string[];
+  /** The server beyond its tools: resources, prompts, completion, and its own requests. */
+  readonly mcp: McpPeer;
+  readonly #peer: ServerPeer;
+  readonly #options: ResolvedOptions;
+  readonly #logger: Logger;
+  readonly #requests: ServerRequests;
+  readonly #tools: ListedTools;
+  readonly #counters = new CallCounters();
+  readonly #changed = new Listeners();
+  readonly #inFlight = new Set<CallScope>();
+  /** Sessions on their way out; a disconnect waits for them. */
+  readonly #ending = new Set<Promise<void>>();
+  #session: McpSession | undefined;
+  #opening: Promise<McpSession> | undefined;
+  #attempt: CallScope | undefined;
+  #disconnecting: Promise<void> | undefined;
+  #disconnected = false;
+  #sessions = 0;
+  #lastFailure: ToolError | undefined;
+
+  /** @throws {ToolError} INVALID_ARGUMENT for a wrong option, named in the message */
+  constructor(options: MCPToolProviderOptions) {
+    this.#options = resolveOptions(options);
+    const { name, callTimeoutMs, listTimeoutMs, roots } = this.#options;
+    this.name = name;
+    this.callTimeoutMs = callTimeoutMs;
+    this.servers = Object.freeze([name]);
+    this.#logger = options.logger ? safeLogger(options.logger) : SILENT_LOGGER;
+    const { elicitation, sampling } = options;
+    this.#requests = new ServerRequests(roots, { ...(elicitation && { elicitation }), ...(sampling && { sampling }) });
+    this.#tools = new ListedTools({
+      name,
+      listTimeoutMs,
+      open: () => this.#open(),
+      warn: this.#warn,
+      onChanged: () => this.#changed.tell(this.#logger),
+    });
+    this.mcp = this.#peer = new ServerPeer({
+      name,
+      options: this.#options,
+      requests: this.#requests,
+      inFlight: this.#inFlight,
+      open: () => this.#open(),
+      offers: () => this.#session?.capabilities ?? {},
+      logger: this.#logger,
+    });
+  }
+
+  async connect(options: { signal?: AbortSignal } = {}): Promise<void> {
+    this.#disconnected = false;
+    const scope = new CallScope(options);
+    try {
+      await scope.race(this.#open());
+      // The first call needs the list. A server that does not give it is connected all the same, and asked again then.
+      await scope.race(this.#tools.read().catch(() => undefined));
+      if (this.#disconnected) throw this.#notConnected();
+    } finally {
+      scope.close();
+    }
+  }
+
+  async listTools(options: { signal?: AbortSignal } = {}): Promise<readonly ToolDefinition[]> {
+    const scope = new CallScope(options);
+    try {
+      if (this.#disconnected) throw this.#notConnected();
+      return (await scope.race(this.#tools.read())).definitions;
+    } finally {
+      scope.close();
+    }
+  }
+
+  async callTool(name: string, args: JsonObject = {}, options?: CallOptions): Promise<ToolResult> {
+    const scope = new CallScope(options);
+    this.#inFlight.add(scope);
+    const call: CallOnItsWay = { scope, tool: undefined, wasSent: false };
+    let result: ToolResult;
+    try {
+      this.#startClock(scope, options?.timeoutMs);
+      const untimed = await this.#call(call, name, args);
+      result = Object.assign(untimed, { durationMs: performance.now() - scope.startedAt });
+    } catch (thrown) {
+      const isListed = call.tool !== undefined && this.#tools.current?.get(call.tool.name) !== undefined;
+      result = errorResult(callFailure(thrown, call, this.name, isListed), scope.startedAt);
+    }
+    this.#inFlight.delete(scope);
+    scope.close();
+    this.#counters.record(result, scope.startedAt + result.durationMs);
+    return result;
+  }
+
+  async disconnect(): Promise<void> {
+    this.#disconnected = true;
+    return (this.#disconnecting ??= this.#close().finally(() => (this.#disconnecting = undefined)));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.disconnect();
+  }
+
+  onToolsChanged(listener: () => void): () => void {
+    return this.#changed.add(listener);
+  }
+
+  health(): ProviderHealth {
+    const health = this.#counters.health(this.#state());
+    const lastError = health.lastError ?? this.#lastFailure?.message;
+    return { ...health, restarts: Math.max(0, this.#sessions - 1), ...(lastError !== undefined && { lastError }) };
+  }
+
+  #state(): ProviderState {
+    if (this.#session?.isOpen) return this.#tools.isStale ? 'DEGRADED' : 'READY';
+    if (this.#opening) return 'INITIALIZING';
+    if (this.#disconnected || !this.#lastFailure) return 'COLD';
+    return this.#session ? 'DEGRADED' : 'DEAD'; // lost, and the next call connects; or it did not even start
+  }
+
+  // The session.
+
+  #open(): Promise<McpSession> {
+    if (this.#disconnected) return Promise.reject(this.#notConnected());
+    if (this.#session?.isOpen) return Promise.resolve(this.#session);
+    return (this.#opening ??= this.#start().finally(() => (this.#opening = undefined)));
+  }
+
+  async #start(): Promise<McpSession> {
+    await this.#disconnecting;
+    if (this.#disconnected) throw this.#notConnected();
+    const { name, connectTimeoutMs } = this.#options;
+    const scope = (this.#attempt = new CallScope());
+    scope.setDeadline(connectTimeoutMs, connectTimeoutMs);
+    try {
+      // A function that makes a transport is the host's, and may never do so.
+      const link = await scope.race(createLink(this.#options, { warn: this.#warn, clock: scope }));
+      const session = await McpSession.open(
+        link,
+        {
+          name,
+          connectTimeoutMs,
+          clientInfo: CLIENT_INFO,
+          capabilities: this.#requests.capabilities,
+          onNotification: (method, params) => {
+            if (method === 'notifications/tools/list_changed') this.#tools.invalidate();
+            this.#peer.tell(method, params);
+          },
+          onRequest: (method, params, signal) => this.#requests.answer(method, params, signal),
+          onLost: (failure) => this.#lose(failure),
+          onClosing: (closing) => this.#track(closing),
+        },
+        scope,
+      );
+      this.#sessions++;
+      this.#session = session;
+      this.#lastFailure = undefined;
+      if (this.#sessions > 1) this.#tools.invalidate(); // another process may have other tools
+      return session;
+    } catch (thrown) {
+      this.#session = undefined;
+      this.#lastFailure = ToolError.from(thrown, 'UNAVAILABLE');
+      throw this.#lastFailure;
+    } finally {
+      scope.close();
+    }
+  }
+
+  #lose(failure: ToolError): void {
+    this.#lastFailure = failure;
+    this.#warn(`The MCP server "${this.name}" was lost; the next call connects again: ${failure.message}`);
+  }
+
+  #track(ending: Promise<void>): void {
+    this.#ending.add(ending);
+    void ending.finally(() => this.#ending.delete(ending));
+  }
+
+  async #close(): Promise<void> {
+    this.#attempt?.end(this.#notConnected());
+    await this.#opening?.catch(() => undefined); // whoever waits for it is told there
+    const closed = new ToolError('CONNECTION_CLOSED', `The provider "${this.name}" was disconnected during the call.`, {
+      provider: this.name,
+    });
+    for (const scope of [...this.#inFlight]) scope.end(closed);
+    this.#tools.clear();
+    void this.#session?.close();
+    if (!(await settledWithin([...this.#ending], ENDING_PATIENCE_MS))) {
+      this.#warn(`The MCP server "${this.name}" had not ended after ${ENDING_PATIENCE_MS} ms and was left.`);
+    }
+    this.#session = undefined;
+    this.#lastFailure = undefined;
+  }
+
+  // One call.
+
+  #startClock(scope: CallScope, given: number | undefined): void {
+    if (given !== undefined) assertTimeout(given);
+    const timeoutMs = given ?? this.callTimeoutMs;
+    if (timeoutMs !== Infinity) scope.setDeadline(timeoutMs, this.#options.maxTotalTimeoutMs);
+    if (scope.error) throw scope.error;
+  }
+
+  async #call(call: CallOnItsWay, name: string, given: JsonObject): Promise<UntimedResult> {
+    const { scope } = call;
+    const tool = (call.tool = this.#tools.current?.get(name) ?? (await this.#find(name, scope)));
+    if (typeof given !== 'object' || (given as unknown) === null || Array.isArray(given)) {
+      throw new ToolError('INVALID_ARGUMENT', `The arguments of "${tool.name}" must be an object.`, {
+        tool: tool.name,
+      });
+    }
+    const args = copyJson(given);
+    const session = this.#session?.isOpen && !this.#disconnected ? this.#session : await scope.race(this.#open());
+    if (scope.error) throw scope.error;
+    const { meta } = scope;
+    const params: JsonObject = { name: tool.name.slice(this.name.length + 1), arguments: args };
+    if (typeof meta === 'object') params._meta = copyJson(meta);
+    call.wasSent = true;
+    const wire = await session.request('tools/call', params, scope, (progress) => scope.progress(progress));
+    const result = fromWireResult(wire, (what) => this.#warn(`In the result of "${tool.name}" ${what}.`));
+    if (tool.outputSchema && !result.isError && this.#options.validateOutput !== 'off')
+      await this.#checkOutput(tool, wire.structuredContent);
+    return result;
+  }
+
+  async #find(name: string, scope: CallScope): Promise<ToolDefinition> {
+    if (this.#disconnected) throw this.#notConnected();
+    const catalog = await scope.race(this.#tools.read());
+    const tool = catalog.get(name);
+    if (!tool) throw catalog.notFound(name, `The MCP server "${this.name}"`);
+    return tool;
+  }
+
+  /** @throws {ToolError} OUTPUT_INVALID when that is asked for */
+  async #checkOutput(tool: ToolDefinition, structured: unknown): Promise<void> {
+    const validate = await this.#tools.current?.outputValidator(tool);
+    const isAbsent = structured === undefined || structured === null;
+    const issues = isAbsent ? undefined : validate?.(structured).issues;
+    if (!isAbsent && !issues) return;
+    const why = issues ? describeIssues(issues) : 'it gave no structuredContent';
+    const message = `"${tool.name}" ran, and its output breaks its own schema: ${why}.`;
+    if (this.#options.validateOutput === 'strict') throw new ToolError('OUTPUT_INVALID', message, { tool: tool.name });
+    this.#warn(message);
+  }
+
+  #notConnected(): ToolError {
+    return new ToolError(
+      'NOT_CONNECTED',
+      `The provider "${this.name}" was disconnected; call connect() to use it again.`,
+      {
+        provider: this.name,
+      },
+    );
+  }
+
+  readonly #warn = (message: string): void => this.#logger.warn(message);
+}

@@ -1,0 +1,29 @@
+// Text that comes from a server and is shown in an error or a log: bounded, without control characters or secrets.
+
+const DEFAULT_LENGTH = 2_000;
+const SHORTEST_SECRET = 6;
+
+/** What a terminal would obey (ANSI sequences, bidi and zero-width characters) is left out; the end is cut. */
+export function plainWords(text: string, maxLength = DEFAULT_LENGTH): string {
+  const plain = text
+    .slice(0, 4 * maxLength)
+
+    .replace(
+      /\u001b\[[0-9;?]*[ -/]*[@-~]|[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2066-\u2069]/g,
+      '',
+    )
+    .trim();
+  return plain.length > maxLength ? `${plain.slice(0, maxLength)}…` : plain;
+}
+
+/** The end of what a program wrote, in plain words. */
+export function lastWords(text: string, maxLength = DEFAULT_LENGTH): string {
+  return plainWords(text.length > maxLength ? `…${text.slice(-maxLength)}` : text, maxLength + 1);
+}
+
+/** Hides values that were given in confidence, such as those of the environment. Short ones are words of the language. */
+export function withoutSecrets(text: string, secrets: Iterable<string>): string {
+  let clean = text;
+  for (const secret of secrets) if (secret.length >= SHORTEST_SECRET) clean = clean.replaceAll(secret, '[hidden]');
+  return clean;
+}

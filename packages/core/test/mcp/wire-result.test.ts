@@ -1,0 +1,55 @@
+// Results to the wire and back: what a gateway sends is what a provider gives.
+
+import { TOOL_ERROR_CODES, type ToolResult } from '@toolwright/core';
+import { fromWireResult, toWireResult } from '@toolwright/core/mcp';
+import { expect, it } from 'vitest';
+
+const overTheWire = (result: ToolResult): unknown => {
+  const { durationMs: _, ...rest } = result;
+  expect(fromWireResult(JSON.parse(JSON.stringify(toWireResult(result))) as never)).toEqual(rest);
+  return rest;
+};
+
+it('fromWireResult() gives what toWireResult() was given', () => {
+  overTheWire({ content: [{ type: 'text', text: 'a' }], isError: false, directives: [], durationMs: 1 });
+  overTheWire({
+    content: [{ type: 'image', data: 'AA==', mimeType: 'image/png', _meta: { a: 1 } }],
+    structuredContent: { a: [1, { b: null }] },
+    isError: false,
+    directives: [
+      { type: 'tier_change', params: { tier: 'high' } },
+      { type: 'context_anchor', params: { key: 'k', content: '' } },
+    ],
+    _meta: { 'x/y': { z: 1 } },
+    durationMs: 1,
+  });
+});
+
+it('fromWireResult() gives every code of the list back, with its details', () => {
+  for (const code of TOOL_ERROR_CODES) {
+    const error = { code, message: `m ${code}`, retryable: code.length % 2 === 0, details: { nearest: ['a'] } };
+    overTheWire({
+      content: [{ type: 'text', text: 'for the model' }],
+      isError: true,
+      error,
+      directives: [],
+      durationMs: 1,
+    });
+  }
+});
+
+it('fromWireResult() takes no error of a result that is none, and no directive that is none', () => {
+  const { error, directives, isError } = fromWireResult({
+    content: [],
+    isError: 'yes',
+    _meta: {
+      'toolwright/error': { code: 'INTERNAL', message: 'x' },
+      'toolwright/directives': ['stop', { type: 'x' }, null],
+    },
+  });
+  expect([error, directives, isError]).toEqual([undefined, [], false]);
+});
+
+it('fromWireResult() refuses content that is no array', () => {
+  expect(() => fromWireResult({ content: 'text' })).toThrow(/no array/);
+});
