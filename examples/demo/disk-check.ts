@@ -3,6 +3,8 @@
 import { readFile, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { textOf, type JsonObject, type ToolResult } from '@toolwright/core';
+import { spawnChild } from '@toolwright/core/process';
+import { gitIn } from './git.js';
 
 interface Edit {
   old_string: string;
@@ -78,9 +80,35 @@ export class DiskCheck {
         this.#expected.set(path, content);
         return this.#unchanged(path);
       }
+      case 'git.status': {
+        const entries = rows.entries as { path: string; index: string; worktree: string; kind: string }[];
+        const told = entries.map(({ path: changed, index, worktree, kind }) =>
+          kind === 'untracked' ? `?? ${changed}` : `${`${index}${worktree}`.replaceAll('.', ' ')} ${changed}`,
+        );
+        const real = (await gitIn(this.#projectDir, 'status', '--porcelain', '-z')).split('\0').slice(0, -1);
+        return { what: `${real.length} changed`, differs: told.join('\0') !== real.join('\0') };
+      }
+      case 'git.commit': {
+        const [oid, names] = (await gitIn(this.#projectDir, 'show', '--format=%H%x00', '--name-only')).split('\0');
+        const files = (names ?? '').split('\n').filter((line) => line !== '');
+        return { what: `${files.length} committed file`, differs: oid !== rows.oid || files.length !== rows.files };
+      }
+      case 'bash.execute': {
+        const real = await this.#runAgain(String(args.command));
+        const differs = real.code !== rows.exit_code || !textOf(result).startsWith(real.output.trimEnd());
+        return { what: `the same command ends with ${String(real.code)}`, differs };
+      }
       default:
         return undefined;
     }
+  }
+
+  /** By a shell of its own, beside the tool's. */
+  async #runAgain(command: string): Promise<{ output: string; code: number | null }> {
+    const child = spawnChild({ command: 'bash', args: ['-c', command], cwd: this.#projectDir, stdin: 'ignore' });
+    let output = '';
+    child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
+    return { code: (await child.exited).code, output };
   }
 
   /** What a search of one file should give, found in another way. */

@@ -39,10 +39,9 @@ async function main(): Promise<number> {
     providers: [InProcessToolProvider.forProject(project.projectDir, { name: 'project' })],
     policy: {
       default: 'ask',
-      rules: ['read_file', 'list_directory', 'glob', 'grep'].map((tool) => ({
-        tool: `filesystem.${tool}`,
-        action: 'allow',
-      })),
+      rules: [...['read_file', 'list_directory', 'glob', 'grep'].map((tool) => `filesystem.${tool}`), 'git.status'].map(
+        (tool) => ({ tool, action: 'allow' }),
+      ),
       approve: interactive
         ? (request, { signal }) => askOnTerminal(screen, request, signal)
         : (request) => approveAndSaySo(screen, request),

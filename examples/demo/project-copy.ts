@@ -1,10 +1,10 @@
-// A throw-away copy of a project: what git does not ignore, links kept, at most 50 MB.
+// A throw-away copy of a project: what git does not ignore, links kept, at most 50 MB; a repository with one commit.
 
 import { copyFile, lstat, mkdir, mkdtemp, readlink, realpath, rm, stat, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { ToolError } from '@toolwright/core';
-import { spawnChild } from '@toolwright/core/process';
+import { gitIn } from './git.js';
 
 const MAX_BYTES = 50 * 1024 * 1024;
 
@@ -32,11 +32,20 @@ export async function copyProject(source: string): Promise<ProjectCopy> {
   try {
     await mkdir(copy.projectDir);
     for (const path of await listFiles(source, join(home, 'git'))) await copyOne(source, path, copy);
+    await beginHistory(copy.projectDir);
     return copy;
   } catch (error) {
     await copy[Symbol.asyncDispose]();
     throw error;
   }
+}
+
+async function beginHistory(projectDir: string): Promise<void> {
+  await gitIn(projectDir, 'init', '--quiet', '--initial-branch=main');
+  await gitIn(projectDir, 'config', 'user.name', 'Toolwright demo');
+  await gitIn(projectDir, 'config', 'user.email', 'demo@example.invalid');
+  await gitIn(projectDir, 'add', '--all');
+  await gitIn(projectDir, 'commit', '--quiet', '--allow-empty', '--message=As it was');
 }
 
 async function copyOne(source: string, path: string, copy: ProjectCopy): Promise<void> {
@@ -60,8 +69,8 @@ async function copyOne(source: string, path: string, copy: ProjectCopy): Promise
  * nothing of the directory's own git configuration is read.
  */
 async function listFiles(source: string, gitDir: string): Promise<string[]> {
-  await git(tmpdir(), 'init', '--quiet', '--bare', gitDir);
-  const listed = await git(
+  await gitIn(tmpdir(), 'init', '--quiet', '--bare', gitDir);
+  const listed = await gitIn(
     source,
     `--git-dir=${gitDir}`,
     `--work-tree=${source}`,
@@ -71,19 +80,4 @@ async function listFiles(source: string, gitDir: string): Promise<string[]> {
     '-z',
   );
   return listed.split('\0').filter((path) => path !== '' && !path.endsWith('/'));
-}
-
-async function git(cwd: string, ...args: string[]): Promise<string> {
-  const child = spawnChild({
-    command: 'git',
-    args,
-    cwd,
-    stdin: 'ignore',
-    extraEnv: { GIT_CONFIG_NOSYSTEM: '1', GIT_CONFIG_GLOBAL: '/dev/null' },
-  });
-  const chunks: Buffer[] = [];
-  child.stdout.on('data', (chunk: Buffer) => chunks.push(chunk));
-  const { code } = await child.exited;
-  if (code !== 0) throw new ToolError('PROCESS_EXITED', `git ended with ${code}: ${child.stderrTail()}`);
-  return Buffer.concat(chunks).toString();
 }

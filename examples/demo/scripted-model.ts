@@ -17,7 +17,10 @@ interface Match {
   text: string;
 }
 
-/** Finds a text file, searches it, reads it, changes one line after an approval, and verifies the change. */
+/**
+ * Finds a text file, searches it, reads it, changes one line after an approval, verifies the change by a search and by a
+ * command, and commits it.
+ */
 export function scriptedModel(): Model {
   return function* () {
     const looked = yield {
@@ -73,13 +76,43 @@ export function scriptedModel(): Model {
       say: 'Is the change there?',
       call: { name: 'filesystem.grep', args: { pattern: MARK, path, literal: true } },
     };
+    const tested = yield {
+      say: 'A command of the shell says the same?',
+      call: { name: 'bash.execute', args: { command: `grep -c ${quoted(MARK)} ${quoted(`./${path}`)}` } },
+    };
+    const committed = yield* commit(path);
     const outside = yield {
       say: 'And what lies outside the project stays outside:',
       call: { name: 'filesystem.read_file', args: { path: '../../../etc/passwd' } },
     };
     const where = matchesOf(verified).map(({ line }) => line);
-    return `I marked line ${where.join(', ')} of ${path}; the way out was ${outside.isError ? 'closed' : 'OPEN'}.`;
+    return (
+      `I marked line ${where.join(', ')} of ${path}; the command ended with ${exitOf(tested)}; ` +
+      `${committed}; the way out was ${outside.isError ? 'closed' : 'OPEN'}.`
+    );
   };
+}
+
+/** Looks at what changed, and commits that one file. */
+function* commit(path: string): Generator<Turn, string, ToolResult> {
+  const status = yield { say: 'What has changed since the last commit?', call: { name: 'git.status', args: {} } };
+  if (status.isError) return `nothing was committed (${status.error?.code})`;
+  const added = yield { say: 'I take that into a commit.', call: { name: 'git.add', args: { paths: [path] } } };
+  if (added.isError) return `nothing was committed (${added.error?.code})`;
+  const message = `Mark a line of ${path}`;
+  const committed = yield { say: 'And say why.', call: { name: 'git.commit', args: { message } } };
+  return committed.isError
+    ? `nothing was committed (${committed.error?.code})`
+    : `commit ${String(committed.structuredContent?.oid).slice(0, 8)} holds it`;
+}
+
+/** One word of a shell, whatever is in it. */
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+function exitOf({ structuredContent, error }: ToolResult): string {
+  return error?.code ?? String(structuredContent?.exit_code);
 }
 
 function search(path: string): Turn {

@@ -25,12 +25,17 @@ const CASES: [name: string, args: JsonObject, forge: (result: ToolResult) => voi
     ({ structuredContent }) => (structuredContent!.matches as unknown[]).pop(),
   ],
   ['filesystem.read_file', { path: 'a.txt' }, ({ content }) => Object.assign(content[0]!, { text: 'first lime\n' })],
+  ['bash.execute', { command: 'grep -c line a.txt' }, ({ content }) => Object.assign(content[0]!, { text: '4\n' })],
+  ['bash.execute', { command: 'exit 3' }, ({ structuredContent }) => (structuredContent!.exit_code = 0)],
+  ['git.status', {}, ({ structuredContent }) => (structuredContent!.entries as unknown[]).pop()],
+  ['git.commit', { message: 'one', all: true }, ({ structuredContent }) => (structuredContent!.oid = 'f00')],
 ];
 
 it.each(CASES)(
   'DiskCheck.compare() agrees with a true answer of %s and sees a forged one',
   async (name, args, forge) => {
-    await using project = await createTestProject(FILES);
+    await using project = await createTestProject(FILES, { git: true });
+    await project.write('a.txt', `${FILES['a.txt']}third line\n`);
     await using provider = InProcessToolProvider.forProject(project.projectDir);
     const check = new DiskCheck(project.projectDir);
     const result = structuredClone(
