@@ -5,6 +5,7 @@ import { arch, cpus, platform } from 'node:os';
 import type { Row } from './method.js';
 import { bashRows } from './rows/bash.js';
 import { callRows } from './rows/calls.js';
+import { gitRows } from './rows/git.js';
 import { importRows } from './rows/imports.js';
 import { listingRows } from './rows/listing.js';
 import { readingRows } from './rows/reading.js';
@@ -17,6 +18,7 @@ const GROUPS: Record<string, () => Promise<Row[]>> = {
   reading: readingRows,
   search: searchRows,
   bash: bashRows,
+  git: gitRows,
   mcp: mcpRows,
   imports: importRows,
 };

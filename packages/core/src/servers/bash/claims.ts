@@ -2,7 +2,6 @@
 
 import type { PermissionClaim } from '../../tool-provider.js';
 import type { ProjectFiles } from '../project-files.js';
-import { judgeCommand } from './judge/judge-command.js';
 
 /** What is judged. */
 export interface ClaimedCommand {
@@ -22,5 +21,6 @@ export async function claimCommand(
   signal: AbortSignal,
 ): Promise<PermissionClaim[]> {
   files.scope.parse(cwd);
+  const { judgeCommand } = await import('./judge/judge-command.js'); // an engine without a policy never needs it
   return judgeCommand(command, { files, cwd, env, signal });
 }

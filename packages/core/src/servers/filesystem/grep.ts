@@ -8,7 +8,6 @@ import { cursorInput, cursorOutput, readCursor, writeCursor, type Position } fro
 import { fileTypeMatcher } from './file-types.js';
 import { grepByRipgrep } from './grep-ripgrep.js';
 import type { FileRow, GrepRow, GrepSink } from './grep-sink.js';
-import { grepByWalk } from './grep-walk.js';
 import { IgnoreFile } from './ignore-file.js';
 import { grepLines } from './line-part.js';
 import { limitText } from '../output-budget.js';
@@ -195,12 +194,19 @@ export function grepTool({ files, limits, search }: FilesystemContext): Tool {
           ctx.progress({ progress: rows, message: `${rows} rows found` }),
         ),
       };
-      const outcome = engine.name === 'rg' ? await grepByRipgrep(engine.command, question) : await grepByWalk(question);
+      const outcome =
+        engine.name === 'rg' ? await grepByRipgrep(engine.command, question) : await grepByOwnWalk(question);
       const last = outcome.isPrefix && (outcome.sink.full || outcome.timedOut) ? outcome.sink.position() : undefined;
       const cut = { cursor: last && writeCursor(identity, last), withheld: place.withheld };
       return answer(rest.mode, outcome, cut, engine, limits);
     },
   });
+}
+
+/** Loaded where there is no ripgrep only. */
+async function grepByOwnWalk(question: GrepQuestion): Promise<GrepOutcome> {
+  const { grepByWalk } = await import('./grep-walk.js');
+  return grepByWalk(question);
 }
 
 /** Calls at most once in so many milliseconds. */
