@@ -22,6 +22,8 @@ export interface Row {
   ratio: Quartiles;
   /** Subject less floor, in microseconds, round by round. */
   differenceUs: Quartiles;
+  /** Subject less so many times the floor as {@link CompareOptions.times} says, in microseconds, round by round. */
+  excessUs?: Quartiles;
   /** What was to be reached, in words, and whether it was; absent for a row that only informs. */
   reach?: { bound: string; reached: boolean };
 }
@@ -38,13 +40,21 @@ export interface CompareOptions {
   batch?: number;
   /** Rounds that are thrown away first: the compiler needs tens of thousands of calls. Default 30. */
   warmUp?: number;
+  /** For a bound of the form "so many times the floor, and so many milliseconds". Default 1. */
+  times?: number;
 }
 
 /** Measures subject and floor in turn. */
-export async function compare(what: string, subject: Side, floor: Side, options: CompareOptions = {}): Promise<Row> {
-  const { rounds = 25, batch = 1_000, warmUp = 30 } = options;
+export async function compare(
+  what: string,
+  subject: Side,
+  floor: Side,
+  options: CompareOptions = {},
+): Promise<Row & { excessUs: Quartiles }> {
+  const { rounds = 25, batch = 1_000, warmUp = 30, times = 1 } = options;
   const ratios: number[] = [];
   const differences: number[] = [];
+  const excesses: number[] = [];
   const subjectTimes: number[] = [];
   const floorTimes: number[] = [];
   for (let round = -warmUp; round < rounds; round++) {
@@ -53,6 +63,7 @@ export async function compare(what: string, subject: Side, floor: Side, options:
     if (round < 0) continue;
     ratios.push(subjectUs / floorUs);
     differences.push(subjectUs - floorUs);
+    excesses.push(subjectUs - times * floorUs);
     subjectTimes.push(subjectUs);
     floorTimes.push(floorUs);
   }
@@ -64,6 +75,7 @@ export async function compare(what: string, subject: Side, floor: Side, options:
     againstUs: quartiles(floorTimes).median,
     ratio: quartiles(ratios),
     differenceUs: quartiles(differences),
+    excessUs: quartiles(excesses),
   };
 }
 
