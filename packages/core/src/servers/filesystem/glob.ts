@@ -2,12 +2,20 @@
 
 import { isUtf8 } from 'node:buffer';
 import { lstatSync } from 'node:fs';
+import { lstat } from 'node:fs/promises';
 import { setImmediate } from 'node:timers/promises';
 import { defineTool, type Tool } from '../../tool.js';
 import { ToolError } from '../../errors.js';
 import { showName } from '../directory-entries.js';
 import { escapeControls, quote, type ProjectScope, type ScopePath } from '../project-scope.js';
-import { claimPath, withheldNotice, withheldOutput, type FilesystemContext } from './context.js';
+import {
+  changedNotice,
+  changedOutput,
+  claimPath,
+  withheldNotice,
+  withheldOutput,
+  type FilesystemContext,
+} from './context.js';
 import { cursorInput, cursorOutput, readCursor, writeCursor, type Position } from './cursor.js';
 import { compileGlob } from './glob-pattern.js';
 import { IgnoreFile } from './ignore-file.js';
@@ -20,6 +28,7 @@ import { RowBudget } from './row-budget.js';
 import { engineOutput, resolveEngine } from './search-engine.js';
 import { openSearchPlace, type SearchPlace } from './search-place.js';
 import { SmallestFirst } from './smallest-first.js';
+import { visitNames } from './verified-names.js';
 
 /** A walk over millions of files; what was found by then is given. */
 const TIMEOUT_MS = 60_000;
@@ -56,6 +65,7 @@ const output = {
     files: { type: 'array', items: { type: 'string' } },
     truncated: { type: 'boolean', description: 'There are more: give the cursor, narrow the pattern or raise limit.' },
     cursor: cursorOutput,
+    changed: changedOutput,
     withheld: withheldOutput,
     engine: engineOutput,
   },
@@ -67,6 +77,8 @@ const output = {
 interface Name {
   path: string;
   key: string;
+  /** Reaches it through an open directory; without it its path below the searched one is taken. */
+  address?: string | Buffer;
 }
 interface Found extends Name {
   shown: string;
@@ -105,12 +117,12 @@ export function globTool({ files, limits, search }: FilesystemContext): Tool {
       const smallest = new SmallestFirst<Found>(limit + 1, order);
       const clock = { reportedAt: performance.now(), yieldedAt: performance.now(), seen: 0 };
       const take = async (names: Iterable<Name>): Promise<void> => {
-        for (const { path: name, key } of names) {
+        for (const { path: name, key, address } of names) {
           clock.seen++;
           if (!matches(name)) continue;
           const shown = place.show(name);
           if (shown === undefined) continue;
-          const mtime = sort === 'mtime' ? timeOf(place, name, key) : 0;
+          const mtime = sort === 'mtime' ? timeOf(address ?? addressOf(place, name, key)) : 0;
           if (mtime === undefined) continue;
           const found = { path: name, key, shown, mtime };
           if (!last || order(last, found) < 0) smallest.add(found);
@@ -132,13 +144,21 @@ export function globTool({ files, limits, search }: FilesystemContext): Tool {
         engine.name === 'rg' ? await globByRipgrep(engine.command, question) : await globByWalk(question);
       const budget = new RowBudget<Found>(limit);
       for (const found of smallest.sorted()) if (!budget.add(found, found.shown.length)) break;
-      const list = budget.rows.map(({ shown }) => shown);
-      const position = budget.full && !timedOut ? budget.rows.at(-1) : undefined;
+      const {
+        rows,
+        last: lastRow,
+        changed,
+      }: Checked = engine.name === 'rg'
+        ? await keepProven(question, budget.rows, sort === 'mtime')
+        : { rows: budget.rows, last: budget.rows.at(-1), changed: 0 };
+      const list = rows.map(({ shown }) => shown);
+      const position = budget.full && !timedOut ? lastRow : undefined;
       const next = position && writeCursor(identity, positionOf(position, sort));
       const goOn = next === undefined ? 'Narrow the pattern' : `Go on with cursor ${next}, narrow the pattern`;
       const notice = [
         ...(budget.full ? [`There are more than these ${list.length}. ${goOn}, or raise limit.`] : []),
         ...(timedOut ? ['The time was up before all directories were read. Give a directory further down.'] : []),
+        ...(changed > 0 ? [changedNotice(changed)] : []),
         ...(place.withheld > 0 ? [withheldNotice(place.withheld)] : []),
       ].map((each) => `\n[${each}]`);
       const body = list.length === 0 ? 'No files match.' : list.map(escapeControls).join('\n');
@@ -155,6 +175,7 @@ export function globTool({ files, limits, search }: FilesystemContext): Tool {
           files: list,
           truncated: budget.full || timedOut,
           ...(next !== undefined && { cursor: next }),
+          ...(changed > 0 && { changed }),
           ...(place.withheld > 0 && { withheld: place.withheld }),
           engine: engine.name,
         },
@@ -177,13 +198,45 @@ function positionOf({ key, mtime }: Found, sort: 'mtime' | 'path'): Position {
 }
 
 /** When a file was changed, to the microsecond or so; undefined when it is gone. Only the order depends on it. */
-function timeOf(place: SearchPlace, path: string, key: string): number | undefined {
-  const { address } = place.directory;
-  const isText = key === path;
-  return lstatSync(
-    isText ? `${address}/${path}` : Buffer.concat([Buffer.from(`${address}/`), Buffer.from(key, 'latin1')]),
-    { throwIfNoEntry: false },
-  )?.mtimeMs;
+function timeOf(address: string | Buffer): number | undefined {
+  return lstatSync(address, { throwIfNoEntry: false })?.mtimeMs;
+}
+
+function addressOf({ directory: { address } }: SearchPlace, path: string, key: string): string | Buffer {
+  if (key === path) return `${address}/${path}`;
+  return Buffer.concat([Buffer.from(`${address}/`), Buffer.from(key, 'latin1')]);
+}
+
+/** The rows to answer, and the last of them that an answer can go on after. */
+interface Checked {
+  rows: readonly Found[];
+  last: Found | undefined;
+  changed: number;
+}
+
+/**
+ * ripgrep and the times of its names go by path, which may have led outside: what is no file inside is left out, and
+ * times are those of the files inside.
+ *
+ * @param isTimed true when the order is by time
+ */
+async function keepProven(
+  { scope, asked, place, signal }: Pick<GlobQuestion, 'scope' | 'asked' | 'place' | 'signal'>,
+  rows: readonly Found[],
+  isTimed: boolean,
+): Promise<Checked> {
+  const times = new Map<Found, number>();
+  await visitNames({ scope, asked, directory: place.directory, signal }, rows, async (row, address) => {
+    const stats = address === undefined ? undefined : await lstat(address).catch(() => undefined);
+    if (stats?.isFile()) times.set(row, isTimed ? stats.mtimeMs : 0);
+  });
+  // A row's time as it was found decided which rows are here; one of another time is no place in that order.
+  const last = rows.findLast((row) => times.get(row) === row.mtime);
+  const kept = rows.flatMap((row) => {
+    const mtime = times.get(row);
+    return mtime === undefined ? [] : [{ ...row, mtime }];
+  });
+  return { rows: isTimed ? kept.sort(newestFirst) : kept, last, changed: rows.length - kept.length };
 }
 
 interface GlobQuestion {

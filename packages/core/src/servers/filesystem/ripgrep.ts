@@ -34,8 +34,10 @@ const COMMON_ARGUMENTS = [
 export interface RipgrepRun {
   /** The program, from {@link findRipgrep}. */
   command: string;
-  /** What comes before the paths; the directory itself is searched. */
+  /** What comes before the paths. */
   args: readonly string[];
+  /** What is searched. Default: the directory itself. */
+  paths?: readonly string[];
   /** An address that reaches the directory. */
   cwd: string;
   timeoutMs: number;
@@ -57,12 +59,13 @@ export interface RipgrepOutcome {
 export async function runRipgrep({
   command,
   args,
+  paths = ['.'],
   cwd,
   timeoutMs,
   signal,
   onOutput,
 }: RipgrepRun): Promise<RipgrepOutcome> {
-  await using child = spawnChild({ command, args: [...COMMON_ARGUMENTS, ...args, '--', '.'], cwd, env: {}, signal });
+  await using child = spawnChild({ command, args: [...COMMON_ARGUMENTS, ...args, '--', ...paths], cwd, env: {}, signal });
   let stopped = false;
   let timedOut = false;
   const timer = setTimeout(() => {
