@@ -108,7 +108,7 @@ export class OpenedPath implements AsyncDisposable {
  */
 export function openPath(
   scope: ProjectScope,
-  address: string | Buffer,
+  address: string,
   asked: ScopePath,
   options: OpenPathOptions = {},
 ): Promise<OpenedPath> {
@@ -119,7 +119,7 @@ export function openPath(
 
 async function openByDescriptor(
   scope: ProjectScope,
-  address: string | Buffer,
+  address: string,
   asked: ScopePath,
   { follow = true, directory = false }: OpenPathOptions,
 ): Promise<OpenedPath> {
@@ -141,7 +141,7 @@ async function openByDescriptor(
 
 async function openByInode(
   scope: ProjectScope,
-  address: string | Buffer,
+  address: string,
   asked: ScopePath,
   { follow = true, directory = false }: OpenPathOptions,
 ): Promise<OpenedPath> {
@@ -165,7 +165,7 @@ async function openByInode(
 }
 
 /** Whether `address` leads to `absolute`, and that is what `stats` are of, each time of several. */
-async function isStillAt(address: string | Buffer, absolute: string, { dev, ino }: BigIntStats): Promise<boolean> {
+async function isStillAt(address: string, absolute: string, { dev, ino }: BigIntStats): Promise<boolean> {
   for (let look = 0; look < LOOKS; look++) {
     const now = await lstat(absolute, { bigint: true });
     if (now.dev !== dev || now.ino !== ino || (await realpath(address)) !== absolute) return false;

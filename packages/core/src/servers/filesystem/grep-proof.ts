@@ -9,7 +9,7 @@ import { provenRows } from './row-proof.js';
 import { openEntryFile, visitNames } from './verified-names.js';
 
 /** Files that are open at once to be counted again. */
-const MAX_OPEN = 128;
+const MAX_OPEN = 500;
 
 /** Counts in files that are held open: by the descriptor's number, as text. */
 export type CountAgain = (descriptors: readonly string[]) => Promise<ReadonlyMap<string, number>>;

@@ -65,7 +65,13 @@ export async function runRipgrep({
   signal,
   onOutput,
 }: RipgrepRun): Promise<RipgrepOutcome> {
-  await using child = spawnChild({ command, args: [...COMMON_ARGUMENTS, ...args, '--', ...paths], cwd, env: {}, signal });
+  await using child = spawnChild({
+    command,
+    args: [...COMMON_ARGUMENTS, ...args, '--', ...paths],
+    cwd,
+    env: {},
+    signal,
+  });
   let stopped = false;
   let timedOut = false;
   const timer = setTimeout(() => {

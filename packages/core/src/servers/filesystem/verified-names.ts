@@ -18,13 +18,14 @@ export interface NamesBelow {
   signal: AbortSignal;
 }
 
-/** As many as Node has threads for files. */
-const AT_ONCE = 4;
+/** Twice as many as Node has threads for files, so that none waits for this one. */
+const AT_ONCE = 8;
 /** So many descriptors does a way down take at most. */
 const MAX_LEVELS = 500;
 
 const {
   O_RDONLY,
+  O_DIRECTORY = 0,
   O_NOFOLLOW = 0,
   O_NONBLOCK = 0,
   O_NOCTTY = 0,
@@ -32,11 +33,17 @@ const {
   O_RDONLY: number;
 };
 
+/** A directory that is held open. */
+interface Held {
+  address: string;
+  close(): Promise<void>;
+}
+
 /** One directory on the way down. */
 interface Level {
   name: string;
   /** Undefined when there is no such directory. */
-  opened: OpenedPath | undefined;
+  held: Held | undefined;
 }
 
 /**
@@ -92,28 +99,28 @@ async function descend(
   { scope, asked, directory }: NamesBelow,
   levels: Level[],
   names: readonly string[],
-): Promise<OpenedPath | undefined> {
+): Promise<Pick<Held, 'address'> | undefined> {
   let same = 0;
   while (same < levels.length && same < names.length && levels[same]?.name === names[same]) same++;
   await closeFrom(levels, same);
   for (const name of names.slice(same)) {
-    const parent = levels.length === 0 ? directory : levels.at(-1)?.opened;
+    const parent = levels.length === 0 ? directory : levels.at(-1)?.held;
     const address = parent && levels.length < MAX_LEVELS ? addressOf(parent, name) : undefined;
-    const opened = address === undefined ? undefined : await openOne(scope, asked, address);
-    levels.push({ name, opened });
+    levels.push({ name, held: address === undefined ? undefined : await hold(scope, asked, address) });
   }
-  return levels.length === 0 ? directory : levels.at(-1)?.opened;
+  return levels.length === 0 ? directory : levels.at(-1)?.held;
 }
 
-async function openOne(
-  scope: ProjectScope,
-  asked: ScopePath,
-  address: string | Buffer,
-): Promise<OpenedPath | undefined> {
+async function hold(scope: ProjectScope, asked: ScopePath, address: string | Buffer): Promise<Held | undefined> {
   try {
-    const opened = await openPath(scope, address, asked, { directory: true, follow: false });
+    if (scope.verification === 'descriptor') {
+      // One name in a directory that is inside, and no link: nothing is left to be judged.
+      const handle = await open(address, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK);
+      return { address: `/proc/self/fd/${handle.fd}`, close: () => handle.close() };
+    }
+    const opened = await openPath(scope, address.toString(), asked, { directory: true, follow: false });
     // An address by path may have led through a link above.
-    if (scope.verification === 'descriptor' || opened.path.absolute === address) return opened;
+    if (opened.path.absolute === address) return opened;
     await opened.close();
   } catch {
     // gone, or a link now: nothing below it can be answered
@@ -122,12 +129,12 @@ async function openOne(
 }
 
 async function closeFrom(levels: Level[], from: number): Promise<void> {
-  for (const { opened } of levels.splice(from)) await opened?.close();
+  for (const { held } of levels.splice(from)) await held?.close();
 }
 
 /** @param name as it stands in a key: a byte, a character */
-function addressOf(directory: OpenedPath, name: string): string | Buffer | undefined {
+function addressOf({ address }: Pick<Held, 'address'>, name: string): string | Buffer | undefined {
   if (name === '' || name === '.' || name === '..') return undefined;
   const bytes = Buffer.from(name, 'latin1');
-  return isAscii(bytes) ? directory.entry(name) : Buffer.concat([Buffer.from(`${directory.address}/`), bytes]);
+  return isAscii(bytes) ? `${address}/${name}` : Buffer.concat([Buffer.from(`${address}/`), bytes]);
 }
