@@ -28,10 +28,15 @@ export async function provenRows(handle: FileHandle, rows: readonly (readonly Pi
   const pieces = rows.flatMap((row, index) => row.map((piece) => ({ piece, index })));
   for (const { piece, index } of pieces.sort((a, b) => a.piece.offset - b.piece.offset)) {
     if (!proven[index]) continue;
-    const bytes = await text.at(piece.offset, piece.length);
-    proven[index] = bytes.length === piece.length && digestOf(bytes) === piece.digest;
+    const bytes = isPlace(piece.offset) ? await text.at(piece.offset, piece.length) : undefined;
+    proven[index] = bytes?.length === piece.length && digestOf(bytes) === piece.digest;
   }
   return proven;
+}
+
+/** Node takes a negative place for the one where the last read ended. */
+function isPlace(offset: number): boolean {
+  return Number.isSafeInteger(offset) && offset >= 0;
 }
 
 function digestOf(bytes: Buffer): string {
