@@ -1,9 +1,10 @@
 // Names that a search by path has brought back, looked at again: each directory on the way is opened in the one before,
 // never through a link, so that what was found through one that was there for a moment is told apart.
 
+import { isUtf8 } from 'node:buffer';
 import { constants } from 'node:fs';
 import { open, realpath, type FileHandle } from 'node:fs/promises';
-import { isAscii } from 'node:buffer';
+import { join } from 'node:path';
 import { errnoOf } from '../file-failure.js';
 import { openPath, type OpenedPath } from '../opened-path.js';
 import type { ProjectScope, ScopePath } from '../project-scope.js';
@@ -118,7 +119,8 @@ async function hold(scope: ProjectScope, asked: ScopePath, address: string | Buf
       const handle = await open(address, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK);
       return { address: `/proc/self/fd/${handle.fd}`, close: () => handle.close() };
     }
-    const opened = await openPath(scope, address.toString(), asked, { directory: true, follow: false });
+    if (typeof address !== 'string') return undefined; // looked at by its path it would be another name
+    const opened = await openPath(scope, address, asked, { directory: true, follow: false });
     // An address by path may have led through a link above.
     if (opened.path.absolute === address) return opened;
     await opened.close();
@@ -136,5 +138,5 @@ async function closeFrom(levels: Level[], from: number): Promise<void> {
 function addressOf({ address }: Pick<Held, 'address'>, name: string): string | Buffer | undefined {
   if (name === '' || name === '.' || name === '..') return undefined;
   const bytes = Buffer.from(name, 'latin1');
-  return isAscii(bytes) ? `${address}/${name}` : Buffer.concat([Buffer.from(`${address}/`), bytes]);
+  return isUtf8(bytes) ? join(address, bytes.toString()) : Buffer.concat([Buffer.from(`${address}/`), bytes]);
 }

@@ -143,6 +143,25 @@ const wide = (text: string): Buffer => Buffer.from(`\ufeff${text}`, 'utf16le');
 const LONG = `${'x'.repeat(2_000_000)} needle\n`;
 const FAR = `needle\n${'some text of a line\n'.repeat(5_000)}needle`;
 
+describe('where files are verified by inode', () => {
+  it.each(CHANGES)('grep() and glob() leave out what changed when %s meanwhile', async (what, change) => {
+    await using tools = await openTools({ ...ONE, 'é/ü.txt': 'needle\n' }, { search: 'rg', verification: 'inode' });
+    await tools.world.write('outside/dir/a.txt', ONE['dir/a.txt']);
+    for (const mode of ['content', 'files', 'count']) {
+      const { data } = await tools.call('grep', { pattern: 'needle', mode });
+      expect(rows(data).map(({ path }) => path)).toEqual(['dir/a.txt', 'z.txt', 'é/ü.txt']);
+      expect(data).not.toHaveProperty('changed');
+    }
+    const isName = !/line|shorter/.test(what);
+    const [tool, args] = isName
+      ? ['glob', { pattern: '*.txt', sort: 'path' }]
+      : ['grep', { pattern: 'needle', mode: 'files' }];
+    const { data } = await callChanged(tools, tool, args, 'dir/a.txt', () => change(tools));
+    expect(data).toMatchObject({ changed: 1 });
+    expect(JSON.stringify(data)).not.toContain('dir/a.txt');
+  });
+});
+
 describe.skipIf(process.platform !== 'linux')('a call that is cancelled before its rows were looked at again', () => {
   it.each([
     ['grep', { pattern: 'needle' }],

@@ -168,7 +168,7 @@ describe('the engine of a search', () => {
 
   it.each(['rg', 'js'] as const)('grep() by %s never shows a write under way, whatever the glob', async (search) => {
     await using tools = await openTools(
-      { '.toolwright-0123456789abcdef.tmp': 'needle\n', '.git/a': 'needle\n', 'a.txt': 'needle\n' },
+      { '.toolwright-01234567-1-0-0123456789ab.tmp': 'needle\n', '.git/a': 'needle\n', 'a.txt': 'needle\n' },
       { search },
     );
     for (const glob of ['*', '**', '.toolwright*', ['*', '.git', '.git/**', '*.tmp']])
