@@ -2,7 +2,6 @@
 
 import { isUtf8 } from 'node:buffer';
 import { lstatSync } from 'node:fs';
-import { lstat } from 'node:fs/promises';
 import { setImmediate } from 'node:timers/promises';
 import { defineTool, type Tool } from '../../tool.js';
 import { ToolError } from '../../errors.js';
@@ -18,6 +17,7 @@ import {
 } from './context.js';
 import { cursorInput, cursorOutput, readCursor, writeCursor, type Position } from './cursor.js';
 import { compileGlob } from './glob-pattern.js';
+import { provenNames, type FoundName, type ProvenNames } from './glob-proof.js';
 import { IgnoreFile } from './ignore-file.js';
 import { IgnoreRules } from './ignore-rules.js';
 import { walkFiles } from './ordered-walk.js';
@@ -28,7 +28,6 @@ import { RowBudget } from './row-budget.js';
 import { engineOutput, resolveEngine } from './search-engine.js';
 import { openSearchPlace, type SearchPlace } from './search-place.js';
 import { SmallestFirst } from './smallest-first.js';
-import { visitNames } from './verified-names.js';
 
 /** A walk over millions of files; what was found by then is given. */
 const TIMEOUT_MS = 60_000;
@@ -80,10 +79,8 @@ interface Name {
   /** Reaches it through an open directory; without it its path below the searched one is taken. */
   address?: string | Buffer;
 }
-interface Found extends Name {
+interface Found extends Name, FoundName {
   shown: string;
-  /** In milliseconds since 1970; 0 when it does not count. */
-  mtime: number;
 }
 
 /** The tool `glob`. */
@@ -144,15 +141,14 @@ export function globTool({ files, limits, search }: FilesystemContext): Tool {
         engine.name === 'rg' ? await globByRipgrep(engine.command, question) : await globByWalk(question);
       const budget = new RowBudget<Found>(limit);
       for (const found of smallest.sorted()) if (!budget.add(found, found.shown.length)) break;
-      const {
-        rows,
-        last: lastRow,
-        changed,
-      }: Checked = engine.name === 'rg'
-        ? await keepProven(question, budget.rows, sort === 'mtime')
-        : { rows: budget.rows, last: budget.rows.at(-1), changed: 0 };
+      const below = { scope: files.scope, asked, directory: place.directory, signal: ctx.signal };
+      const proven: ProvenNames<Found> =
+        engine.name === 'rg'
+          ? await provenNames(below, budget.rows, sort === 'mtime' ? order : undefined)
+          : { rows: budget.rows, last: budget.rows.at(-1), changed: 0 };
+      const { rows, changed } = proven;
       const list = rows.map(({ shown }) => shown);
-      const position = budget.full && !timedOut ? lastRow : undefined;
+      const position = budget.full && !timedOut ? proven.last : undefined;
       const next = position && writeCursor(identity, positionOf(position, sort));
       const goOn = next === undefined ? 'Narrow the pattern' : `Go on with cursor ${next}, narrow the pattern`;
       const notice = [
@@ -205,38 +201,6 @@ function timeOf(address: string | Buffer): number | undefined {
 function addressOf({ directory: { address } }: SearchPlace, path: string, key: string): string | Buffer {
   if (key === path) return `${address}/${path}`;
   return Buffer.concat([Buffer.from(`${address}/`), Buffer.from(key, 'latin1')]);
-}
-
-/** The rows to answer, and the last of them that an answer can go on after. */
-interface Checked {
-  rows: readonly Found[];
-  last: Found | undefined;
-  changed: number;
-}
-
-/**
- * ripgrep and the times of its names go by path, which may have led outside: what is no file inside is left out, and
- * times are those of the files inside.
- *
- * @param isTimed true when the order is by time
- */
-async function keepProven(
-  { scope, asked, place, signal }: Pick<GlobQuestion, 'scope' | 'asked' | 'place' | 'signal'>,
-  rows: readonly Found[],
-  isTimed: boolean,
-): Promise<Checked> {
-  const times = new Map<Found, number>();
-  await visitNames({ scope, asked, directory: place.directory, signal }, rows, async (row, address) => {
-    const stats = address === undefined ? undefined : await lstat(address).catch(() => undefined);
-    if (stats?.isFile()) times.set(row, isTimed ? stats.mtimeMs : 0);
-  });
-  // A row's time as it was found decided which rows are here; one of another time is no place in that order.
-  const last = rows.findLast((row) => times.get(row) === row.mtime);
-  const kept = rows.flatMap((row) => {
-    const mtime = times.get(row);
-    return mtime === undefined ? [] : [{ ...row, mtime }];
-  });
-  return { rows: isTimed ? kept.sort(newestFirst) : kept, last, changed: rows.length - kept.length };
 }
 
 interface GlobQuestion {
