@@ -91,6 +91,17 @@ export function withheldNotice(withheld: number): string {
   return `The policy leaves out ${withheld} ${withheld === 1 ? 'path' : 'paths'}; ask for one by its own name.`;
 }
 
+/** In JSON Schema. */
+export const changedOutput = {
+  type: 'integer',
+  description: 'How many rows are left out because their files changed during the search; absent for none.',
+} as const;
+
+/** How an answer says that rows were left out because they are no more what they were when they were found. */
+export function changedNotice(changed: number): string {
+  return `${changed} ${changed === 1 ? 'row is' : 'rows are'} left out: the files changed during the search. Search again for them.`;
+}
+
 async function claimsOf(
   asked: ScopePath,
   reason: string,

@@ -7,9 +7,17 @@ import { defineTool, type Tool } from '../../tool.js';
 import { ToolError } from '../../errors.js';
 import { showName } from '../directory-entries.js';
 import { escapeControls, quote, type ProjectScope, type ScopePath } from '../project-scope.js';
-import { claimPath, withheldNotice, withheldOutput, type FilesystemContext } from './context.js';
+import {
+  changedNotice,
+  changedOutput,
+  claimPath,
+  withheldNotice,
+  withheldOutput,
+  type FilesystemContext,
+} from './context.js';
 import { cursorInput, cursorOutput, readCursor, writeCursor, type Position } from './cursor.js';
 import { compileGlob } from './glob-pattern.js';
+import { provenNames, type FoundName, type ProvenNames } from './glob-proof.js';
 import { IgnoreFile } from './ignore-file.js';
 import { IgnoreRules } from './ignore-rules.js';
 import { walkFiles } from './ordered-walk.js';
@@ -56,6 +64,7 @@ const output = {
     files: { type: 'array', items: { type: 'string' } },
     truncated: { type: 'boolean', description: 'There are more: give the cursor, narrow the pattern or raise limit.' },
     cursor: cursorOutput,
+    changed: changedOutput,
     withheld: withheldOutput,
     engine: engineOutput,
   },
@@ -67,11 +76,11 @@ const output = {
 interface Name {
   path: string;
   key: string;
+  /** Reaches it through an open directory; without it its path below the searched one is taken. */
+  address?: string | Buffer;
 }
-interface Found extends Name {
+interface Found extends Name, FoundName {
   shown: string;
-  /** In milliseconds since 1970; 0 when it does not count. */
-  mtime: number;
 }
 
 /** The tool `glob`. */
@@ -105,12 +114,12 @@ export function globTool({ files, limits, search }: FilesystemContext): Tool {
       const smallest = new SmallestFirst<Found>(limit + 1, order);
       const clock = { reportedAt: performance.now(), yieldedAt: performance.now(), seen: 0 };
       const take = async (names: Iterable<Name>): Promise<void> => {
-        for (const { path: name, key } of names) {
+        for (const { path: name, key, address } of names) {
           clock.seen++;
           if (!matches(name)) continue;
           const shown = place.show(name);
           if (shown === undefined) continue;
-          const mtime = sort === 'mtime' ? timeOf(place, name, key) : 0;
+          const mtime = sort === 'mtime' ? timeOf(address ?? addressOf(place, name, key)) : 0;
           if (mtime === undefined) continue;
           const found = { path: name, key, shown, mtime };
           if (!last || order(last, found) < 0) smallest.add(found);
@@ -132,13 +141,20 @@ export function globTool({ files, limits, search }: FilesystemContext): Tool {
         engine.name === 'rg' ? await globByRipgrep(engine.command, question) : await globByWalk(question);
       const budget = new RowBudget<Found>(limit);
       for (const found of smallest.sorted()) if (!budget.add(found, found.shown.length)) break;
-      const list = budget.rows.map(({ shown }) => shown);
-      const position = budget.full && !timedOut ? budget.rows.at(-1) : undefined;
+      const below = { scope: files.scope, asked, directory: place.directory, signal: ctx.signal };
+      const proven: ProvenNames<Found> =
+        engine.name === 'rg'
+          ? await provenNames(below, budget.rows, sort === 'mtime' ? order : undefined)
+          : { rows: budget.rows, last: budget.rows.at(-1), changed: 0 };
+      const { rows, changed } = proven;
+      const list = rows.map(({ shown }) => shown);
+      const position = budget.full && !timedOut ? proven.last : undefined;
       const next = position && writeCursor(identity, positionOf(position, sort));
       const goOn = next === undefined ? 'Narrow the pattern' : `Go on with cursor ${next}, narrow the pattern`;
       const notice = [
         ...(budget.full ? [`There are more than these ${list.length}. ${goOn}, or raise limit.`] : []),
         ...(timedOut ? ['The time was up before all directories were read. Give a directory further down.'] : []),
+        ...(changed > 0 ? [changedNotice(changed)] : []),
         ...(place.withheld > 0 ? [withheldNotice(place.withheld)] : []),
       ].map((each) => `\n[${each}]`);
       const body = list.length === 0 ? 'No files match.' : list.map(escapeControls).join('\n');
@@ -155,6 +171,7 @@ export function globTool({ files, limits, search }: FilesystemContext): Tool {
           files: list,
           truncated: budget.full || timedOut,
           ...(next !== undefined && { cursor: next }),
+          ...(changed > 0 && { changed }),
           ...(place.withheld > 0 && { withheld: place.withheld }),
           engine: engine.name,
         },
@@ -177,13 +194,13 @@ function positionOf({ key, mtime }: Found, sort: 'mtime' | 'path'): Position {
 }
 
 /** When a file was changed, to the microsecond or so; undefined when it is gone. Only the order depends on it. */
-function timeOf(place: SearchPlace, path: string, key: string): number | undefined {
-  const { address } = place.directory;
-  const isText = key === path;
-  return lstatSync(
-    isText ? `${address}/${path}` : Buffer.concat([Buffer.from(`${address}/`), Buffer.from(key, 'latin1')]),
-    { throwIfNoEntry: false },
-  )?.mtimeMs;
+function timeOf(address: string | Buffer): number | undefined {
+  return lstatSync(address, { throwIfNoEntry: false })?.mtimeMs;
+}
+
+function addressOf({ directory: { address } }: SearchPlace, path: string, key: string): string | Buffer {
+  if (key === path) return `${address}/${path}`;
+  return Buffer.concat([Buffer.from(`${address}/`), Buffer.from(key, 'latin1')]);
 }
 
 interface GlobQuestion {

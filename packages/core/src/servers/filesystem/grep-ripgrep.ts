@@ -2,15 +2,26 @@
 
 import { showName } from '../directory-entries.js';
 import { fileTypeMatcher } from './file-types.js';
+import { keepProven } from './grep-proof.js';
 import { GrepRows, type AcceptPath } from './grep-rows.js';
 import { GrepSink } from './grep-sink.js';
 import type { GrepQuestion, GrepOutcome } from './grep.js';
 import { IgnoreRules } from './ignore-rules.js';
 import { orderKey } from './path-order.js';
+import type { Piece } from './row-proof.js';
 import { runRipgrep } from './ripgrep.js';
 
 /** @throws {ToolError} INVALID_ARGUMENT for what ripgrep does not take; CANCELLED */
 export async function grepByRipgrep(command: string, question: GrepQuestion): Promise<GrepOutcome> {
+  const found = await find(command, question);
+  const { mode, multiline } = question.args;
+  const countAgain = (descriptors: readonly string[]): Promise<Map<string, number>> =>
+    countDescriptors(command, question, descriptors);
+  const canCount = mode === 'count' && !multiline && question.scope.verification === 'descriptor';
+  return { ...found, changed: await keepProven(question, found.sink, canCount ? countAgain : undefined) };
+}
+
+async function find(command: string, question: GrepQuestion): Promise<Omit<GrepOutcome, 'changed'>> {
   const { scope, place, args, signal } = question;
   // ripgrep takes a glob as a wish that is stronger than ignore files and types, which is not what is meant.
   const rules = place.file === undefined ? await IgnoreRules.below(scope, place.directory.path) : undefined;
@@ -26,10 +37,12 @@ export async function grepByRipgrep(command: string, question: GrepQuestion): Pr
   const deadline = performance.now() + args.timeoutMs;
   const run = async (order: readonly string[]): Promise<{ sink: GrepSink; timedOut: boolean }> => {
     const sink = new GrepSink(args.limit, question.after);
-    const rows =
-      args.mode === 'content' || args.multiline ? new GrepRows(sink, question.linesAfter, accept) : undefined;
-    const counted = args.mode !== 'content' && rows ? new CountedRows(args, question, accept) : undefined;
-    const collector = counted ?? rows ?? new FileRows(sink, args.mode === 'count', accept);
+    const counted = args.mode !== 'content' && isJson(args) ? new CountedRows(args, question, accept) : undefined;
+    const collector =
+      counted ??
+      (isJson(args)
+        ? new GrepRows(sink, question.linesAfter, accept)
+        : new CountRows((name, count) => addCount(sink, accept, name, count)));
     const { timedOut } = await runRipgrep({
       command,
       args: [...order, ...ripgrepArguments(question)],
@@ -59,27 +72,64 @@ export async function grepByRipgrep(command: string, question: GrepQuestion): Pr
 
 function ripgrepArguments({ place, args, linesBefore, linesAfter }: GrepQuestion): string[] {
   const json = ['--json', `--before-context=${linesBefore}`, `--after-context=${linesAfter}`];
-  const shape = {
-    content: json,
-    files: ['--files-with-matches', '--null'],
-    count: ['--count', '--null', '--with-filename'],
-  };
   const one = place.file === undefined ? [] : ['--max-depth=1', `--glob=/${escapeGlob(place.file)}`];
   const globs = place.file === undefined ? (args.glob ?? []) : [];
   return [
-    // Of lines that a match spans, ripgrep counts matches; here they are rows in every mode.
-    ...(args.multiline ? json : shape[args.mode]),
-    ...(args.multiline ? ['--multiline'] : []),
+    ...(isJson(args) ? json : COUNT),
+    ...(args.mode === 'files' && !args.multiline ? ['--max-count=1'] : []),
     ...one,
     ...globs.map((glob) => `--glob=${glob}`),
     ...(args.type === undefined || globs.length > 0 ? [] : [`--type=${args.type}`]),
+    '--max-filesize=256M',
+    ...patternArguments(args),
+  ];
+}
+
+function patternArguments(args: GrepQuestion['args']): string[] {
+  return [
+    ...(args.multiline ? ['--multiline'] : []),
     ...(args.literal ? ['--fixed-strings'] : []),
     { sensitive: '--case-sensitive', insensitive: '--ignore-case', smart: '--smart-case' }[args.case],
     ...(args.word ? ['--word-regexp'] : []),
-    '--max-filesize=256M',
     '-e',
     args.pattern,
   ];
+}
+
+const COUNT = ['--count', '--null', '--with-filename'];
+
+/**
+ * Whether lines come with their places. A file that matches needs one, for it to be proven; of lines that a match spans,
+ * ripgrep counts matches, while here they are rows in every mode.
+ */
+function isJson({ mode, multiline }: GrepQuestion['args']): boolean {
+  return mode !== 'count' || multiline;
+}
+
+/** The counts in files that this process holds open. A file that is named is counted as one that was found, if it is text. */
+async function countDescriptors(
+  command: string,
+  { args, signal }: GrepQuestion,
+  descriptors: readonly string[],
+): Promise<Map<string, number>> {
+  const counts = new Map<string, number>();
+  const rows = new CountRows((name, count) => {
+    counts.set(name.toString(), count);
+    return Promise.resolve(true);
+  });
+  await runRipgrep({
+    ...{ command, signal, timeoutMs: args.timeoutMs },
+    args: [...COUNT, ...patternArguments(args)],
+    paths: descriptors.map((each) => `./${each}`),
+    cwd: `/proc/${process.pid}/fd`,
+    onOutput: (chunk) => rows.push(chunk),
+  });
+  return counts;
+}
+
+async function addCount(sink: GrepSink, accept: AcceptPath, name: Buffer, count: number): Promise<boolean> {
+  const path = await accept(showName(name));
+  return path === undefined || sink.add(orderKey(name), { path, count });
 }
 
 /** A name as a glob that matches nothing else. */
@@ -87,17 +137,14 @@ function escapeGlob(name: string): string {
   return name.replace(/[ !#*?[\]{}\\]/g, '\\$&');
 }
 
-/** Rows of the modes that give files: `path NUL`, or `path NUL count newline`. */
-class FileRows {
-  readonly #sink: GrepSink;
-  readonly #counts: boolean;
-  readonly #accept: AcceptPath;
+/** Takes `path NUL count newline` apart. */
+class CountRows {
+  readonly #onRow: (name: Buffer, count: number) => Promise<boolean>;
   #rest: Buffer = Buffer.alloc(0);
 
-  constructor(sink: GrepSink, counts: boolean, accept: AcceptPath) {
-    this.#sink = sink;
-    this.#counts = counts;
-    this.#accept = accept;
+  /** @param onRow false when it is enough */
+  constructor(onRow: (name: Buffer, count: number) => Promise<boolean>) {
+    this.#onRow = onRow;
   }
 
   async push(chunk: Buffer): Promise<boolean> {
@@ -105,14 +152,11 @@ class FileRows {
     let start = 0;
     for (;;) {
       const nul = bytes.indexOf(0, start);
-      const end = this.#counts && nul >= 0 ? bytes.indexOf(0x0a, nul) : nul;
-      if (nul < 0 || end < 0) break;
+      const end = nul < 0 ? nul : bytes.indexOf(0x0a, nul);
+      if (end < 0) break;
       const name = bytes.subarray(start + 2, nul); // after "./"
-      const path = await this.#accept(showName(name));
-      const count = Number(bytes.toString('latin1', nul + 1, end));
       start = end + 1;
-      if (path !== undefined && !this.#sink.add(orderKey(name), this.#counts ? { path, count } : { path }))
-        return false;
+      if (!(await this.#onRow(name, Number(bytes.toString('latin1', nul + 1, end))))) return false;
     }
     this.#rest = Buffer.from(bytes.subarray(start));
     return true;
@@ -124,17 +168,17 @@ class CountedRows {
   readonly #sink: GrepSink;
   readonly #rows: GrepRows;
   readonly #counts: boolean;
-  #file: { key: string; path: string; count: number } | undefined;
+  #file: { key: string; path: string; count: number; pieces: readonly Piece[] } | undefined;
 
   constructor(args: GrepQuestion['args'], { after }: GrepQuestion, accept: AcceptPath) {
     this.#sink = new GrepSink(args.limit, after);
     this.#counts = args.mode === 'count';
     const count = {
-      add: (key: string, row: { path: string }): boolean => {
+      add: (key: string, row: { path: string }, pieces: readonly Piece[] = []): boolean => {
         if (this.#file?.key === key) this.#file.count++;
         else {
           const goOn = this.#settle();
-          this.#file = { key, path: row.path, count: 1 };
+          this.#file = { key, path: row.path, count: 1, pieces };
           return goOn;
         }
         return true;
@@ -155,8 +199,8 @@ class CountedRows {
 
   #settle(): boolean {
     if (!this.#file) return true;
-    const { key, path, count } = this.#file;
+    const { key, path, count, pieces } = this.#file;
     this.#file = undefined;
-    return this.#sink.add(key, this.#counts ? { path, count } : { path });
+    return this.#sink.add(key, this.#counts ? { path, count } : { path }, pieces);
   }
 }

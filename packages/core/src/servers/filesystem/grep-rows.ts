@@ -5,6 +5,7 @@ import { showName } from '../directory-entries.js';
 import type { ContextLine, GrepRow, GrepSink } from './grep-sink.js';
 import { cutAround } from './line-part.js';
 import { orderKey } from './path-order.js';
+import { pieceOf, type Piece } from './row-proof.js';
 
 const MAX_JSON_BYTES = 1024 * 1024;
 const KEPT_HEAD_BYTES = 16 * 1024;
@@ -15,10 +16,16 @@ const LINE_NUMBER_KEY = Buffer.from(',"line_number":');
 
 /** A text of ripgrep's: UTF-8, or any bytes as base64. https://docs.rs/grep-printer/latest/grep_printer/struct.JSON.html */
 type Text = ({ text: string } | { bytes: string }) & { isCut?: boolean };
+/** Lines, and where they begin in the file's text. */
+interface Line {
+  lines: Text;
+  line_number: number;
+  absolute_offset: number;
+}
 type Message =
   | { type: 'begin'; data: { path: Text } }
-  | { type: 'match'; data: { lines: Text; line_number: number; submatches: { start: number; end?: number }[] } }
-  | { type: 'context'; data: { lines: Text; line_number: number } }
+  | { type: 'match'; data: Line & { submatches: { start: number; end?: number }[] } }
+  | { type: 'context'; data: Line }
   | { type: 'end' | 'summary' };
 
 /** Gives the path to show for a file, or undefined to leave the file out. */
@@ -38,6 +45,9 @@ export class GrepRows {
   /** The number of its last line. */
   #lastLine = 0;
   #before: ContextLine[] = [];
+  /** Of the lines before, and of the last row. */
+  #beforePieces: Piece[] = [];
+  #lastPieces: Piece[] = [];
 
   /** @param after how many lines after a match belong to it */
   constructor(sink: Pick<GrepSink, 'add' | 'addContext'>, after: number, accept: AcceptPath) {
@@ -87,19 +97,28 @@ export class GrepRows {
       this.#file = path === undefined ? undefined : { path, key: orderKey(name) };
       this.#last = undefined;
       this.#before = [];
+      this.#beforePieces = [];
     } else if (message.type === 'context') this.#useContext(message.data);
     else if (message.type === 'match') return this.#useMatch(message.data);
     return true;
   }
 
-  #useContext({ lines, line_number: line }: { lines: Text; line_number: number }): void {
+  #useContext({ lines, line_number: line, absolute_offset: offset }: Line): void {
     if (!this.#file) return;
-    const context = { line, text: cutAround(textOfLines(bytesOf(lines)), 0, lines.isCut) };
-    if (this.#last && line - this.#lastLine <= this.#after) this.#sink.addContext(this.#last, context);
+    const bytes = bytesOf(lines);
+    const context = { line, text: cutAround(textOfLines(bytes), 0, lines.isCut) };
+    const isAfter = this.#last && line - this.#lastLine <= this.#after;
+    if (this.#last && isAfter) this.#sink.addContext(this.#last, context);
     else this.#before.push(context);
+    (isAfter ? this.#lastPieces : this.#beforePieces).push(pieceOf(bytes, offset));
   }
 
-  #useMatch({ lines, line_number: line, submatches }: Extract<Message, { type: 'match' }>['data']): boolean {
+  #useMatch({
+    lines,
+    line_number: line,
+    absolute_offset: offset,
+    submatches,
+  }: Extract<Message, { type: 'match' }>['data']): boolean {
     if (!this.#file) return true;
     const bytes = bytesOf(lines);
     for (const { start, end, match } of rowsOf(bytes, submatches)) {
@@ -115,9 +134,11 @@ export class GrepRows {
       };
       if (this.#before.length > 0) row.context = this.#before;
       this.#before = [];
+      this.#lastPieces = [...this.#beforePieces, pieceOf(shown, offset + start)];
+      this.#beforePieces = [];
       this.#last = row;
       this.#lastLine = number + Math.max(0, countLines(shown, 0, shown.length - 1));
-      if (!this.#sink.add(this.#file.key, row)) return false;
+      if (!this.#sink.add(this.#file.key, row, this.#lastPieces)) return false;
     }
     return true;
   }
@@ -186,9 +207,10 @@ class OverlongLine {
     const tail = this.#tail?.toString() ?? '';
     const type = /^\{"type":"(match|context)"/.exec(head)?.[1];
     const line = /"line_number":(\d+)/.exec(tail)?.[1];
+    const offset = /"absolute_offset":(\d+)/.exec(tail)?.[1];
     const text = /"lines":\{"text":"((?:[^"\\]|\\.)*)/s.exec(head)?.[1];
     const bytes = /"lines":\{"bytes":"([A-Za-z0-9+/]*)/.exec(head)?.[1];
-    if (type === undefined || line === undefined) return undefined;
+    if (type === undefined || line === undefined || offset === undefined) return undefined;
     const lines = {
       ...(text !== undefined
         ? { text: unescapePrefix(text) }
@@ -196,9 +218,8 @@ class OverlongLine {
       isCut: true,
     };
     const start = Number(/"start":(\d+)/.exec(tail)?.[1] ?? 0);
-    return type === 'match'
-      ? { type, data: { lines, line_number: Number(line), submatches: [{ start }] } }
-      : { type: 'context', data: { lines, line_number: Number(line) } };
+    const data = { lines, line_number: Number(line), absolute_offset: Number(offset) };
+    return type === 'match' ? { type, data: { ...data, submatches: [{ start }] } } : { type: 'context', data };
   }
 }
 

@@ -4,6 +4,7 @@
 import type { Position } from './cursor.js';
 import { compareKeys } from './path-order.js';
 import { RowBudget } from './row-budget.js';
+import type { Piece } from './row-proof.js';
 
 /** One matching line; with several lines in it when a match spans them. */
 export interface GrepRow {
@@ -28,9 +29,12 @@ export interface FileRow {
   count?: number;
 }
 
-interface KeyedRow {
+/** A row, and what it was made from. */
+export interface KeyedRow {
   key: string;
   row: GrepRow | FileRow;
+  /** Of the lines in it, as far as they are known. */
+  pieces: readonly Piece[];
 }
 
 /** Takes rows in any order. */
@@ -53,12 +57,16 @@ export class GrepSink {
     return this.#budget.full;
   }
 
-  /** Takes a row of a file, or says that there are enough. */
-  add(key: string, row: GrepRow | FileRow): boolean {
+  /**
+   * Takes a row of a file, or says that there are enough.
+   *
+   * @param pieces may grow with the context of the row
+   */
+  add(key: string, row: GrepRow | FileRow, pieces: readonly Piece[] = []): boolean {
     if (this.isPast(key, row)) return true;
     const context = 'context' in row ? (row.context ?? []) : [];
     const size = context.reduce((sum, { text }) => sum + text.length + 32, 0) + ('text' in row ? row.text.length : 0);
-    return this.#budget.add({ key, row }, size + row.path.length);
+    return this.#budget.add({ key, row, pieces }, size + row.path.length);
   }
 
   /** Puts a line to a row that was added. */
@@ -72,6 +80,11 @@ export class GrepSink {
     if (!this.#after) return false;
     const order = compareKeys(key, this.#after.key);
     return order < 0 || (order === 0 && lineOf(row) <= (this.#after.number ?? 0));
+  }
+
+  /** Leaves out rows for which `check` gives false. */
+  async keep(check: (rows: readonly KeyedRow[]) => Promise<(row: KeyedRow) => boolean>): Promise<void> {
+    this.#budget.keep(await check(this.#sort()));
   }
 
   /** The rows in order. */

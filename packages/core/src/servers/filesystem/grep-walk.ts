@@ -63,7 +63,7 @@ export async function grepByWalk(question: GrepQuestion): Promise<GrepOutcome> {
     clearTimeout(timer);
   }
   signal.throwIfAborted();
-  return { sink, timedOut: timeout.signal.aborted && !sink.full, isPrefix: true };
+  return { sink, timedOut: timeout.signal.aborted && !sink.full, isPrefix: true, changed: 0 };
 }
 
 /** Walks, and gives files to the worker batch by batch; ends when all are done, or rejects when it is to stop. */

@@ -3,7 +3,14 @@
 import { ToolError } from '../../errors.js';
 import { defineTool, type Tool } from '../../tool.js';
 import { escapeControls, type ProjectScope, type ScopePath } from '../project-scope.js';
-import { claimPath, withheldNotice, withheldOutput, type FilesystemContext } from './context.js';
+import {
+  changedNotice,
+  changedOutput,
+  claimPath,
+  withheldNotice,
+  withheldOutput,
+  type FilesystemContext,
+} from './context.js';
 import { cursorInput, cursorOutput, readCursor, writeCursor, type Position } from './cursor.js';
 import { fileTypeMatcher } from './file-types.js';
 import { grepByRipgrep } from './grep-ripgrep.js';
@@ -121,6 +128,7 @@ const output = {
     truncated: { type: 'boolean', description: 'There is more: give the cursor, narrow the search or raise limit.' },
     cursor: cursorOutput,
     timed_out: { type: 'boolean', description: 'The time was up before all files were searched.' },
+    changed: changedOutput,
     withheld: withheldOutput,
     engine: engineOutput,
   },
@@ -159,6 +167,8 @@ export interface GrepOutcome {
   timedOut: boolean;
   /** The rows are the first of all, in order: a later answer can go on after them. */
   isPrefix: boolean;
+  /** How many rows were left out because they are not in the files, which changed meanwhile. */
+  changed: number;
 }
 
 /** The tool `grep`. */
@@ -221,7 +231,7 @@ function throttled(ms: number, call: (value: number) => void): (value: number) =
 
 function answer(
   mode: GrepQuestion['args']['mode'],
-  { sink, timedOut }: GrepOutcome,
+  { sink, timedOut, changed }: GrepOutcome,
   { cursor, withheld }: { cursor: string | undefined; withheld: number },
   engine: SearchEngine,
   limits: FilesystemContext['limits'],
@@ -235,6 +245,7 @@ function answer(
     ...(rows.length === 0 ? ['No matches.'] : []),
     ...(sink.full ? [`Stopped at ${rows.length} rows; there are more. ${goOn}, or raise limit.`] : []),
     ...(timedOut ? [`Stopped at the timeout; there may be more. ${goOn}, or raise timeout_ms.`] : []),
+    ...(changed > 0 ? [changedNotice(changed)] : []),
     ...(withheld > 0 ? [withheldNotice(withheld)] : []),
   ];
   const body = limitText(lines.join('\n'), limits, (more) => `[${more} more lines are not shown. Narrow the search.]`);
@@ -250,6 +261,7 @@ function answer(
       truncated: sink.full,
       ...(cursor !== undefined && { cursor }),
       timed_out: timedOut,
+      ...(changed > 0 && { changed }),
       ...(withheld > 0 && { withheld }),
       engine: engine.name,
     },

@@ -34,8 +34,10 @@ const COMMON_ARGUMENTS = [
 export interface RipgrepRun {
   /** The program, from {@link findRipgrep}. */
   command: string;
-  /** What comes before the paths; the directory itself is searched. */
+  /** What comes before the paths. */
   args: readonly string[];
+  /** What is searched. Default: the directory itself. */
+  paths?: readonly string[];
   /** An address that reaches the directory. */
   cwd: string;
   timeoutMs: number;
@@ -57,12 +59,19 @@ export interface RipgrepOutcome {
 export async function runRipgrep({
   command,
   args,
+  paths = ['.'],
   cwd,
   timeoutMs,
   signal,
   onOutput,
 }: RipgrepRun): Promise<RipgrepOutcome> {
-  await using child = spawnChild({ command, args: [...COMMON_ARGUMENTS, ...args, '--', '.'], cwd, env: {}, signal });
+  await using child = spawnChild({
+    command,
+    args: [...COMMON_ARGUMENTS, ...args, '--', ...paths],
+    cwd,
+    env: {},
+    signal,
+  });
   let stopped = false;
   let timedOut = false;
   const timer = setTimeout(() => {
@@ -144,6 +153,9 @@ async function bundledRipgrep(): Promise<string> {
 }
 
 async function runs(program: string): Promise<boolean> {
+  // Of our own, as the timer of AbortSignal.timeout() stays when the program has long answered.
+  const patience = new AbortController();
+  const timer = setTimeout(() => patience.abort(), PROBE_TIMEOUT_MS);
   try {
     await access(program, constants.X_OK);
     await using child = spawnChild({
@@ -151,11 +163,13 @@ async function runs(program: string): Promise<boolean> {
       args: ['--version'],
       cwd: '/',
       env: {},
-      signal: AbortSignal.timeout(PROBE_TIMEOUT_MS),
+      signal: patience.signal,
     });
     child.stdout.resume();
     return (await child.exited).code === 0;
   } catch {
     return false; // not there, not ours to run, or for another system
+  } finally {
+    clearTimeout(timer);
   }
 }

@@ -7,7 +7,7 @@ const ROW_SIZE = 64;
 
 /** Collects rows until one more would be too much. The first always fits. */
 export class RowBudget<T> {
-  readonly rows: T[] = [];
+  rows: T[] = [];
   /** True when a row was refused. */
   full = false;
   readonly #limit: number;
@@ -29,6 +29,11 @@ export class RowBudget<T> {
     this.#size += size + ROW_SIZE;
     this.rows.push(row);
     return true;
+  }
+
+  /** Leaves out rows; that makes no room for others, as those would not be the next in order. */
+  keep(isKept: (row: T) => boolean): void {
+    this.rows = this.rows.filter(isKept);
   }
 
   /** What came to the last row since. */

@@ -1,0 +1,46 @@
+// ripgrep and the times of its names go by path, which a link that was there for a moment may have led outside. Here each
+// name is looked at inside before it is answered.
+
+import { lstat } from 'node:fs/promises';
+import { visitNames, type NamesBelow } from './verified-names.js';
+
+/** A name as it was found. */
+export interface FoundName {
+  /** Its path below the directory, as `orderKey` has it. */
+  key: string;
+  /** In milliseconds since 1970; 0 when it does not count. */
+  mtime: number;
+}
+
+/** The rows to answer, and the last of them that an answer can go on after. */
+export interface ProvenNames<T> {
+  rows: readonly T[];
+  last: T | undefined;
+  /** How many were left out. */
+  changed: number;
+}
+
+/**
+ * Leaves out what is no regular file inside; times are those of the files inside.
+ *
+ * @param rows in order
+ * @param order when it is by time
+ */
+export async function provenNames<T extends FoundName>(
+  below: NamesBelow,
+  rows: readonly T[],
+  order: ((a: T, b: T) => number) | undefined,
+): Promise<ProvenNames<T>> {
+  const times = new Map<T, number>();
+  await visitNames(below, rows, async (row, address) => {
+    const stats = address === undefined ? undefined : await lstat(address).catch(() => undefined);
+    if (stats?.isFile()) times.set(row, order ? stats.mtimeMs : 0);
+  });
+  // A row's time as it was found decided which rows are here; one of another time is no place in that order.
+  const last = rows.findLast((row) => times.get(row) === row.mtime);
+  const kept = rows.flatMap((row) => {
+    const mtime = times.get(row);
+    return mtime === undefined ? [] : [{ ...row, mtime }];
+  });
+  return { rows: order ? kept.sort(order) : kept, last, changed: rows.length - kept.length };
+}
