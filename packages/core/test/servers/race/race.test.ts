@@ -241,7 +241,7 @@ describe('P4 moving, copying, deleting', () => {
             await build();
           }
         },
-        1,
+        { atOnce: 1 },
       );
       expectRealRace(`deleting a tree, ${links} times the link with it`, figures, 'FILE_CHANGED');
       expect(links).toBeGreaterThan(figures.served * 0.05);
