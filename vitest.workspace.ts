@@ -10,13 +10,23 @@ const alias = [
   { find: /^@toolwright\/(core|runtime|gateway)\/(.+)$/, replacement: source('./packages/$1/src/$2/index.ts') },
 ];
 
-/** One project a package, and one for the tests of what is built; `test:fast` leaves that out. */
-const project = (name: string, directory: string, include: string, exclude: string[] = []) => ({
+/** Each takes ten seconds or more, and says the same on every release of Node. */
+const SLOW = [
+  'test/servers/race/**/*.test.ts',
+  'test/servers/git/hostile.test.ts',
+  'test/servers/git/limits.test.ts',
+  'test/servers/failing-operations.test.ts',
+  'test/servers/attacks/size.test.ts',
+  'test/testing/contract-mutations.test.ts',
+];
+
+/** One project a package, one for slow tests and one for those of what is built; `test:fast` leaves these two out. */
+const project = (name: string, directory: string, include: string[], exclude: string[] = []) => ({
   resolve: { alias },
   test: {
     name,
     root: source(directory),
-    include: [include],
+    include,
     exclude: ['**/node_modules/**', ...exclude],
     testTimeout: 20_000,
     hookTimeout: 20_000,
@@ -27,10 +37,11 @@ export default defineConfig({
   test: {
     maxWorkers: 2, // vitest's default on two cores is one, and many tests wait
     projects: [
-      project('core', './packages/core', 'test/**/*.test.ts', ['test/built/**']),
-      project('runtime', './packages/runtime', 'test/**/*.test.ts'),
-      project('gateway', './packages/gateway', 'test/**/*.test.ts'),
-      project('built', './packages/core', 'test/built/**/*.test.ts'),
+      project('core', './packages/core', ['test/**/*.test.ts'], ['test/built/**', ...SLOW]),
+      project('runtime', './packages/runtime', ['test/**/*.test.ts']),
+      project('gateway', './packages/gateway', ['test/**/*.test.ts']),
+      project('slow', './packages/core', SLOW),
+      project('built', './packages/core', ['test/built/**/*.test.ts']),
     ],
   },
 });
