@@ -102,6 +102,15 @@ export function changedNotice(changed: number): string {
   return `${changed} ${changed === 1 ? 'row is' : 'rows are'} left out: the files changed during the search. Search again for them.`;
 }
 
+/**
+ * Which path goes where, as `FROM -> TO`: a rule that was saved for one direction is none for the other. A rule on a
+ * directory that holds both matches it as well.
+ */
+export function claimPair(files: ProjectFiles, source: string, destination: string): PermissionClaim {
+  const [from, to] = [files.scope.parse(source).shown, files.scope.parse(destination).shown];
+  return { pattern: `${from} -> ${to}`, match: 'glob', understood: true, reason: 'from the one to the other' };
+}
+
 async function claimsOf(
   asked: ScopePath,
   reason: string,

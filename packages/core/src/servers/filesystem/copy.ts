@@ -3,7 +3,7 @@
 import { defineTool, type Tool } from '../../tool.js';
 import { copyEntry } from '../copy-entry.js';
 import { escapeControls } from '../project-scope.js';
-import { claimEntry, permittedBy, type FilesystemContext } from './context.js';
+import { claimEntry, claimPair, permittedBy, type FilesystemContext } from './context.js';
 
 const input = {
   type: 'object',
@@ -42,6 +42,7 @@ export function copyTool({ files }: FilesystemContext): Tool {
     permission: async ({ source, destination }) => [
       ...(await claimEntry(files, source, 'read', 'reads it, and what is below it')),
       ...(await claimEntry(files, destination, 'write', 'puts a copy there')),
+      claimPair(files, source, destination),
     ],
     async execute({ source, destination, overwrite, recursive }, ctx) {
       const from = files.scope.parse(source).shown;

@@ -3,7 +3,7 @@
 import { defineTool, type Tool } from '../../tool.js';
 import { moveEntry } from '../move-entry.js';
 import { escapeControls } from '../project-scope.js';
-import { claimEntry, permittedBy, type FilesystemContext } from './context.js';
+import { claimEntry, claimPair, permittedBy, type FilesystemContext } from './context.js';
 
 const input = {
   type: 'object',
@@ -38,6 +38,7 @@ export function moveTool({ files }: FilesystemContext): Tool {
     permission: async ({ source, destination }) => [
       ...(await claimEntry(files, source, 'write', 'moves it, and what is below it, away')),
       ...(await claimEntry(files, destination, 'write', 'puts something there')),
+      claimPair(files, source, destination),
     ],
     async execute({ source, destination, overwrite }, ctx) {
       const from = files.scope.parse(source).shown;
