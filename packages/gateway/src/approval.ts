@@ -4,7 +4,7 @@ import type { Approval, ApprovalRequest, JsonObject } from '@toolwright/core';
 import type { Exchange } from './mcp-server.js';
 
 const MAX_SHOWN = 2_000;
-// eslint-disable-next-line no-control-regex -- what must not reach a terminal is what is looked for
+
 const UNSEEN = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
 
 /** True for a client that shows forms: `elicitation: {}` says so too. */

@@ -267,7 +267,7 @@ export class Forwarding {
         const one = this.#onlyClient(peerName);
         if (one && typeof params.level === 'string') {
           const { level, ...said } = params;
-          one.session.log(one.exchange, level as string, said);
+          one.session.log(one.exchange, level, said);
         }
       }
     }

@@ -115,7 +115,7 @@ class ProviderGateway implements Gateway {
   async serveHttp(options: ServeHttpOptions = {}): Promise<HttpListener> {
     const host = await this.#open();
     const [{ serveOverHttp }, { ClientSession }] = await Promise.all([import('./http.js'), import('./session.js')]);
-    const { close, ...where } = await serveOverHttp(options, {
+    const listener = await serveOverHttp(options, {
       limits: this.#limits,
       metrics: this.#metrics,
       openSession: (id, onClosed) => this.#adopt(new ClientSession(host, this.#identity('http', id, onClosed))),
@@ -123,7 +123,7 @@ class ProviderGateway implements Gateway {
       metricsText: () => this.#metrics.text(this.#countSessions()),
       warn: this.#warn,
     });
-    return { ...where, close: this.#own(close) };
+    return { ...listener, close: this.#own(() => listener.close()) };
   }
 
   async close(): Promise<void> {

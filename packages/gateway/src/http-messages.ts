@@ -52,8 +52,8 @@ export async function sendResponse(answer: Response, response: ServerResponse): 
   response.once('close', stop);
   if (response.destroyed) stop();
   for (;;) {
-    const { done, value } = await reader.read();
-    if (done || response.destroyed) break;
+    const { done, value } = (await reader.read()) as { done: boolean; value?: Uint8Array };
+    if (done || !value || response.destroyed) break;
     if (!response.write(value) && !(await hasDrained(response))) response.destroy();
   }
   response.off('close', stop);

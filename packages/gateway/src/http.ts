@@ -67,16 +67,16 @@ export async function serveOverHttp(options: ServeHttpOptions, host: HttpHost): 
     throw new ToolError('INVALID_ARGUMENT', 'path must begin with "/", and not be one of the three others.');
   const { tokens, made } = BearerTokens.from(options.auth);
   const { limits } = host;
-  let front: HttpFront | undefined;
   const server = createServer(
     {
       headersTimeout: limits.headersTimeoutMs,
       requestTimeout: Math.max(limits.requestTimeoutMs, limits.headersTimeoutMs),
       connectionsCheckingInterval: Math.min(CHECK_INTERVAL_MS, limits.headersTimeoutMs),
       maxHeaderSize: 16 * 1024,
+      requireHostHeader: false, // it is looked at here, and is 403 like any other that is wrong
     },
     (request, response) => {
-      front?.handle(request, response).catch((thrown: unknown) => {
+      front.handle(request, response).catch((thrown: unknown) => {
         host.warn(`A request failed: ${messageOf(thrown)}`);
         if (response.headersSent) response.destroy();
         else refuse(response, 500, 'The gateway failed; its log says more.');
@@ -88,7 +88,7 @@ export async function serveOverHttp(options: ServeHttpOptions, host: HttpHost): 
   if (socketPath !== undefined) await listenPrivately(server, socketPath);
   else await listen(server, options.port ?? 0, address);
   const port = socketPath === undefined ? (server.address() as AddressInfo).port : undefined;
-  front = new HttpFront(host, tokens, path, {
+  const front = new HttpFront(host, tokens, path, {
     stateless: options.stateless ?? false,
     hosts: new KnownHosts(address, port, options.allowedHosts ?? [], options.allowedOrigins ?? []),
   });

@@ -3,7 +3,6 @@
 
 import { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js';
-import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { ResultSchema, type JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
 import { messageOf } from './rpc-error.js';
 import type { JsonObject } from '@toolwright/core';
@@ -39,32 +38,31 @@ export class McpServer {
     this.#server = new Server({ name: 'toolwright', title: 'Toolwright', version }, { capabilities });
     this.#server.removeRequestHandler('logging/setLevel'); // levels are the session's
     this.#server.fallbackRequestHandler = ({ method, params }, { signal, sendNotification, sendRequest }) =>
-      handle(method, (params ?? {}) as JsonObject, {
+      handle(method, params ?? {}, {
         signal,
         notify: (told, content) => {
-          sendNotification({ method: told, params: content } as never).catch(() => undefined); // the client has gone
+          sendNotification({ method: told, params: content }).catch(() => undefined); // the client has gone
         },
         ask: (asked, content, { signal: until = signal, timeoutMs }) =>
-          sendRequest({ method: asked, params: content } as never, ResultSchema, { signal: until, timeout: timeoutMs }),
+          sendRequest({ method: asked, params: content }, ResultSchema, { signal: until, timeout: timeoutMs }),
       });
-    this.#server.fallbackNotificationHandler = async ({ method, params }) =>
-      onNotification(method, (params ?? {}) as JsonObject);
+    this.#server.fallbackNotificationHandler = async ({ method, params }) => onNotification(method, params ?? {});
     this.#server.onclose = onClosed;
     this.#server.onerror = (error) => onError(messageOf(error));
   }
 
   /** What the client said that it offers; empty before the handshake. */
   get clientCapabilities(): JsonObject {
-    return (this.#server.getClientCapabilities() ?? {}) as JsonObject;
+    return this.#server.getClientCapabilities() ?? {};
   }
 
   async connect(transport: McpTransport): Promise<void> {
-    await this.#server.connect(transport as Transport);
+    await this.#server.connect(transport);
   }
 
   /** Tells the client of something that belongs to no request of its. */
   notify(method: string, params: JsonObject = {}): void {
-    this.#server.notification({ method, params } as never).catch(() => undefined); // the client has gone
+    this.#server.notification({ method, params }).catch(() => undefined); // the client has gone
   }
 
   close(): Promise<void> {
@@ -88,7 +86,7 @@ export function createHttpTransport(
   });
   const send = transport.send.bind(transport);
   transport.send = (message: JSONRPCMessage, options) => send(sendable(message) as JSONRPCMessage, options);
-  return transport as unknown as HttpTransport;
+  return transport;
 }
 
 /** The message, or in place of an answer that JSON cannot say, one that says so: nobody is to wait for ever. */

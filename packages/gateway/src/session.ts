@@ -165,7 +165,7 @@ export class ClientSession {
 
   async #run(tool: ToolDefinition, listedName: string, args: JsonObject, given: unknown, exchange: Exchange) {
     const { provider, forwarding, limits } = this.#host;
-    const { progressToken, ...meta } = (isRecord(given) ? given : {}) as JsonObject;
+    const { progressToken, ...meta } = isRecord(given) ? given : {};
     const hasToken = typeof progressToken === 'string' || typeof progressToken === 'number';
     const leave = forwarding?.enter(tool.name, this, exchange);
     try {

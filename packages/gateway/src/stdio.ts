@@ -34,7 +34,10 @@ export async function serveOverStdio(
   const end = new Promise<void>((resolve) => (ended = resolve));
   const gone = (): void => ended();
   stdout.setMaxListeners(0); // one listener a message that waits for the reader
+  let inputEnded = false;
   const lastWords = (): void => {
+    if (inputEnded) return;
+    inputEnded = true;
     const timer = setTimeout(gone, LAST_WORDS_MS);
     setImmediate(() => {
       // What was read last has reached the session by now.
@@ -45,7 +48,7 @@ export async function serveOverStdio(
     });
   };
   stdin.once('end', lastWords).once('close', lastWords).once('error', gone);
-  stdout.once('close', gone).once('error', gone);
+  stdout.once('close', gone).on('error', gone);
   const closed = end.then(async () => {
     stdin.off('end', lastWords).off('close', lastWords).off('error', gone);
     stdout.off('close', gone); // its error listener stays: a late EPIPE must not end the host
@@ -67,12 +70,14 @@ export async function serveOverStdio(
 /** Keeps stdout for the protocol: a `console.log` of a tool would break it, and goes to stderr instead. */
 function guardStdout(): { write: (line: string) => boolean; release: () => void } {
   const { stdout, stderr } = process;
-  const original = stdout.write;
-  stdout.write = stderr.write.bind(stderr) as typeof stdout.write;
+  const own = Object.getOwnPropertyDescriptor(stdout, 'write');
+  const original = stdout.write.bind(stdout) as (line: string) => boolean;
+  stdout.write = (...given: unknown[]): boolean => stderr.write(...(given as [string]));
   return {
-    write: (line) => original.call(stdout, line),
+    write: original,
     release: () => {
-      stdout.write = original;
+      if (own) Object.defineProperty(stdout, 'write', own);
+      else Reflect.deleteProperty(stdout, 'write'); // its class has it
     },
   };
 }
