@@ -71,7 +71,7 @@ export async function serveOverStdio(
 function guardStdout(): { write: (line: string) => boolean; release: () => void } {
   const { stdout, stderr } = process;
   const own = Object.getOwnPropertyDescriptor(stdout, 'write');
-  const original = stdout.write.bind(stdout) as (line: string) => boolean;
+  const original: (line: string) => boolean = stdout.write.bind(stdout);
   stdout.write = (...given: unknown[]): boolean => stderr.write(...(given as [string]));
   return {
     write: original,

@@ -53,13 +53,11 @@ function send(
         method,
         path,
         agent: false,
-        setHost: headers.host !== '',
         headers: {
           'content-type': 'application/json',
           accept: 'application/json, text/event-stream',
           authorization: `Bearer ${TOKENS[0]}`,
           ...headers,
-          ...(headers.host === '' && { host: undefined }),
         },
       },
       (response) => {
@@ -70,6 +68,7 @@ function send(
       },
     );
     request.on('error', reject);
+    if (headers.host === '') request.removeHeader('host');
     request.end(body);
   });
 }

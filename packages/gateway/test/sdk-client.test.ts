@@ -46,9 +46,7 @@ async function serve(
       ends.push(() => client.close());
       if (http) {
         const headers = { authorization: `Bearer ${http.token}` };
-        return client.connect(
-          new StreamableHTTPClientTransport(new URL(http.url), { requestInit: { headers } }) as never,
-        );
+        return client.connect(new StreamableHTTPClientTransport(new URL(http.url), { requestInit: { headers } }));
       }
       const [stdin, stdout] = [new PassThrough(), new PassThrough()];
       await gateway.serveStdio({ stdin, stdout });
@@ -87,11 +85,11 @@ describe.each(['stdio', 'http'] as const)("createGateway() serves the SDK's clie
     await connect(client);
     await expect(client.callTool({ name: 'contract__nothing' })).rejects.toMatchObject({ code: -32602 });
     await expect(client.callTool({ name: 'contract.echo' })).rejects.toMatchObject({ code: -32602 });
-    const refused = fromWireResult((await client.callTool({ name: 'contract__echo', arguments: {} })) as never);
+    const refused = fromWireResult(await client.callTool({ name: 'contract__echo', arguments: {} }));
     expect([refused.isError, refused.error?.code]).toEqual([true, 'INVALID_ARGUMENT']);
-    const directive = fromWireResult((await client.callTool({ name: 'contract__directive' })) as never);
+    const directive = fromWireResult(await client.callTool({ name: 'contract__directive' }));
     expect(directive.directives.length).toBeGreaterThan(0);
-    await expect(client.request({ method: 'no/such' } as never, {} as never)).rejects.toMatchObject({ code: -32601 });
+    await expect(client.request({ method: 'no/such' }, {} as never)).rejects.toMatchObject({ code: -32601 });
     expect(await client.ping()).toEqual({});
   });
 
@@ -197,7 +195,7 @@ describe.each(['stdio', 'http'] as const)("the policy's question over %s", (tran
     let answer: object = { action: 'accept', content: { decision: 'once' } };
     client.setRequestHandler(ElicitRequestSchema, ({ params }) => {
       asked.push(params.message);
-      return answer as never;
+      return answer;
     });
     await connect(client);
     expect((await client.callTool(echo)).isError).toBe(false);
@@ -222,7 +220,7 @@ describe.each(['stdio', 'http'] as const)("the policy's question over %s", (tran
     const { connect } = await serve(transport, { policy });
     const client = newClient();
     await connect(client);
-    const { error } = fromWireResult((await client.callTool(echo)) as never);
+    const { error } = fromWireResult(await client.callTool(echo));
     expect(error?.code).toBe('APPROVAL_REQUIRED');
     expect(error?.message).toContain('{"tool":"contract.echo"');
   });
@@ -230,10 +228,7 @@ describe.each(['stdio', 'http'] as const)("the policy's question over %s", (tran
   it("goes to the operator's own approve where the policy has one", async () => {
     const { connect } = await serve(transport, { policy: { ...policy, approve: () => ({ decision: 'deny' }) } });
     const client = newClient({ elicitation: {} });
-    client.setRequestHandler(
-      ElicitRequestSchema,
-      () => ({ action: 'accept', content: { decision: 'always' } }) as never,
-    );
+    client.setRequestHandler(ElicitRequestSchema, () => ({ action: 'accept', content: { decision: 'always' } }));
     await connect(client);
     expect(fromWireResult((await client.callTool(echo)) as never).error?.code).toBe('PERMISSION_DENIED');
   });
