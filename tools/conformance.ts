@@ -83,9 +83,9 @@ const fixture = defineServer({
       name: 'test_tool_with_progress',
       description: 'Comes on.',
       input,
-      execute: async (_, { progress }) => {
+      execute: async (_, ctx) => {
         for (const done of [0, 50, 100]) {
-          progress({ progress: done, total: 100 });
+          ctx.progress({ progress: done, total: 100 });
           await pause();
         }
         return 'done';

@@ -132,13 +132,20 @@ export class Forwarding {
 
   #owned(kind: Kind): Promise<NamedList<Owned>> {
     let list = this.#lists.get(kind);
-    if (!list) this.#lists.set(kind, (list = this.#gather(kind)));
+    if (!list) {
+      list = Promise.resolve().then(() => this.#gather(kind)); // which may take it out again
+      this.#lists.set(kind, list);
+    }
     return list;
   }
 
   async #gather(kind: Kind): Promise<NamedList<Owned>> {
     const { capability, nameField } = KINDS[kind];
     const peers = [...this.#options.peers()].filter(([, { capabilities }]) => capability in capabilities);
+    // One that never tells of changes is asked each time.
+    const tells = ({ capabilities }: McpPeer): boolean =>
+      (capabilities[capability] as { listChanged?: unknown } | null)?.listChanged === true;
+    if (!peers.every(([, peer]) => tells(peer))) this.#lists.delete(kind);
     const perPeer = await Promise.all(
       peers.map(async ([peerName, peer]) => {
         try {
