@@ -10,6 +10,7 @@ import { importRows } from './rows/imports.js';
 import { listingRows } from './rows/listing.js';
 import { readingRows } from './rows/reading.js';
 import { searchRows } from './rows/search.js';
+import { gatewayRows } from './rows/gateway.js';
 import { mcpRows } from './rows/mcp.js';
 
 const GROUPS: Record<string, () => Promise<Row[]>> = {
@@ -20,6 +21,7 @@ const GROUPS: Record<string, () => Promise<Row[]>> = {
   bash: bashRows,
   git: gitRows,
   mcp: mcpRows,
+  gateway: gatewayRows,
   imports: importRows,
 };
 

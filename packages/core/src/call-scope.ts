@@ -100,6 +100,21 @@ export class CallScope implements Deadline, CallOptions {
     return this.#given.meta;
   }
 
+  /** Who is asked for approvals, where a policy has nobody of its own. */
+  get approve(): CallOptions['approve'] {
+    const { approve } = this.#given;
+    return typeof approve === 'function' ? approve : undefined;
+  }
+
+  /** Passes on what the tool says, to a caller that cannot break the call; undefined when nobody listens. */
+  get onLog(): CallOptions['onLog'] {
+    const { onLog } = this.#given;
+    if (typeof onLog !== 'function') return undefined;
+    return (entry) => {
+      if (!this.#error && !this.#closed) callSafely(() => onLog(entry));
+    };
+  }
+
   /** What the policies of all layers permit; undefined when none narrows the call. */
   get permits(): CallOptions['permits'] {
     return this.#permits ?? this.#parent?.permits;
@@ -124,8 +139,10 @@ export class CallScope implements Deadline, CallOptions {
   /** The options for a layer that is not ours: a plain object, whose spread by a wrapper keeps the signal. */
   get inward(): CallOptions {
     if (this.#inward) return this.#inward;
-    const { callId, sessionId, meta, timeoutMs, onProgress, permits } = this;
+    const { callId, sessionId, meta, timeoutMs, onProgress, onLog, approve, permits } = this;
     const inward: CallOptions = { callId, sessionId, meta, timeoutMs, onProgress, permits };
+    if (onLog) inward.onLog = onLog;
+    if (approve) inward.approve = approve;
     // Own, enumerable and lazy. A literal's accessor would cost more than the rest of the call.
     Object.defineProperty(inward, 'signal', { enumerable: true, configurable: true, get: () => this.signal });
     return (this.#inward = inward);

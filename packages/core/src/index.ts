@@ -54,6 +54,7 @@ export type { Logger } from './logger.js';
 // For implementers of providers.
 export type {
   CallOptions,
+  LogEntry,
   McpPeer,
   PermissionClaim,
   PreparedCall,

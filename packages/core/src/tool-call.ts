@@ -5,7 +5,7 @@ import type { CallScope } from './call-scope.js';
 import { ToolError, messageOf } from './errors.js';
 import type { JsonObject } from './json.js';
 import type { SchemaIssue, SchemaOutcome } from './json-schema-validator.js';
-import type { Logger } from './logger.js';
+import { heardLogger, type Logger } from './logger.js';
 import { copyJson } from './json-copy.js';
 import { likelyName } from './nearest-names.js';
 import { resultFromOutput, type UntimedResult } from './result.js';
@@ -177,16 +177,22 @@ function asIs(value: unknown): JsonObject {
 
 /** What a tool's function sees of its call. Accessors defer to the scope, so that nothing is made unasked. */
 export class CallContext implements ToolContext {
-  readonly logger: Logger;
   readonly provider: string;
   readonly state: unknown;
   readonly #scope: CallScope;
+  readonly #logger: Logger;
 
   constructor(scope: CallScope, provider: string, state: unknown, logger: Logger) {
     this.#scope = scope;
     this.provider = provider;
     this.state = state;
-    this.logger = logger;
+    this.#logger = logger;
+  }
+
+  /** The provider's, which the caller hears too where it listens. */
+  get logger(): Logger {
+    const { onLog } = this.#scope;
+    return onLog ? heardLogger(this.#logger, onLog) : this.#logger;
   }
 
   /** Bound, so that `execute: (args, { progress }) => …` works. */

@@ -1,6 +1,8 @@
 // The contract: what every provider of tools promises. Types only; result.ts and errors.ts hold what calls give back.
 
+import type { Approval, ApprovalContext, ApprovalRequest } from './hub/policy.js';
 import type { JsonObject, JsonSchema } from './json.js';
+import type { Logger } from './logger.js';
 import type { ToolResult } from './result.js';
 
 /**
@@ -52,6 +54,10 @@ export interface CallOptions {
   callId?: string | undefined;
   /** Groups calls of one conversation: background jobs and read tracking are kept by it. */
   sessionId?: string | undefined;
+  /** Told of what the tool says with `ctx.logger`, beside the provider's logger; never after the call has settled. */
+  onLog?: ((entry: LogEntry) => void) | undefined;
+  /** Asked where a hub's policy says `ask` and has no `approve` of its own: the caller of this very call. */
+  approve?: ((request: ApprovalRequest, context: ApprovalContext) => Approval | Promise<Approval>) | undefined;
   /** Passed to the tool as `ctx.meta`, and to an MCP server as `_meta`. */
   meta?: JsonObject | undefined;
   /**
@@ -59,6 +65,13 @@ export interface CallOptions {
    * directory: the tool leaves out, or refuses, what this denies. Set by a hub from its policy; heeded in process only.
    */
   permits?: ((pattern: string) => boolean) | undefined;
+}
+
+/** What a tool said during a call. */
+export interface LogEntry {
+  level: keyof Logger;
+  message: string;
+  fields?: object;
 }
 
 /** How far a call has come: `progress` grows, and is complete at `total` where that is known. */

@@ -55,7 +55,8 @@ export class PolicyGate {
     const verdict = this.#rules.judge(call.tool.name, call.claims);
     const permits = this.#rules.permitsBelow(call.tool.name, call.claims);
     if (permits) scope.narrow(permits);
-    if (verdict.action === 'ask' && this.#approve) return this.#ask(call, verdict, this.#approve, scope);
+    const approve = this.#approve ?? scope.approve;
+    if (verdict.action === 'ask' && approve) return this.#ask(call, verdict, approve, scope);
     this.#decided(call, verdict.action, verdict.by, scope);
     if (verdict.action === 'allow') return;
     const reason = reasonOf(call.tool, verdict);

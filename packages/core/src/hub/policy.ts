@@ -26,7 +26,7 @@ export interface PolicyRule {
 export interface Policy {
   rules: readonly PolicyRule[];
   default: PolicyAction;
-  /** Asked where the policy says `ask`; the call's clock stands still meanwhile. Without it: `APPROVAL_REQUIRED`. */
+  /** Asked where the policy says `ask`; the call's clock stands still meanwhile. Without it, the caller's own `approve`, else `APPROVAL_REQUIRED`. */
   approve?: (request: ApprovalRequest, context: ApprovalContext) => Approval | Promise<Approval>;
 }
 

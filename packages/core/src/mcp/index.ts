@@ -15,3 +15,5 @@ export type { OAuthOptions } from './oauth.js';
 export type { HostOffers, PeerRequestHandler, ServerRequestHandler } from './server-requests.js';
 export type { McpMessage, McpTransport } from './transport.js';
 export { DIRECTIVES_META, ERROR_META, fromWireResult, toWireResult, type WireResult } from './wire-result.js';
+export { DEFAULT_MAX_FRAME_BYTES, FrameReader, frameOf } from './frames.js';
+export { isDeeperThan, MAX_DEPTH } from './message-gate.js';

@@ -8,11 +8,14 @@ import { build } from 'tsup';
 const CORE = fileURLToPath(new URL('../../', import.meta.url));
 const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
 
-/** Bundles `fixtures/NAME.ts`. The file is gone when it is disposed. */
-export async function bundleFixture(name: string): Promise<{ file: string } & AsyncDisposable> {
+/** Bundles `fixtures/NAME.ts`, of these tests or of the directory. The file is gone when it is disposed. */
+export async function bundleFixture(
+  name: string,
+  fixtures = join(CORE, 'test/mcp/fixtures'),
+): Promise<{ file: string } & AsyncDisposable> {
   const directory = await mkdtemp(join(CORE, 'node_modules-fixture-')); // below the package, so that imports resolve
   await build({
-    entry: { [name]: join(CORE, 'test/mcp/fixtures', `${name}.ts`) },
+    entry: { [name]: join(fixtures, `${name}.ts`) },
     outDir: directory,
     outExtension: () => ({ js: '.mjs' }),
     format: 'esm',

@@ -1,0 +1,38 @@
+// What a tool is called where a dot is not allowed: to models, and in what a gateway lists.
+
+import { createHash } from 'node:crypto';
+
+/** Words joined by single underscores, so that the double one between server and tool is the only one. */
+const PLAIN_PART = /^[A-Za-z0-9-]+(_[A-Za-z0-9-]+)*$/;
+/** What every vendor takes. */
+const MAX_LENGTH = 63;
+const HASH_LENGTH = 8;
+const BASE32 = 'abcdefghijklmnopqrstuvwxyz234567';
+
+/**
+ * The alias of a tool or a prompt: `server__tool`. It depends on the qualified name alone, so it stays what it is when
+ * others come and go. A name that does not fit is cleaned, cut, and ended by `_` and 8 characters of its hash.
+ *
+ * It is not to be split: keep a map from aliases to names.
+ *
+ * @returns at most 63 characters of `A-Z a-z 0-9 _ -`, the first of them a letter
+ */
+export function aliasOf(qualifiedName: string): string {
+  const dot = qualifiedName.indexOf('.');
+  const [server, tool] = [qualifiedName.slice(0, Math.max(dot, 0)), qualifiedName.slice(dot + 1)];
+  const plain = `${server}__${tool}`;
+  const fits = plain.length <= MAX_LENGTH && /^[A-Za-z]/.test(plain);
+  if (fits && PLAIN_PART.test(server) && PLAIN_PART.test(tool)) return plain;
+  const cleaned = `${server}__${tool}`.replaceAll(/[^A-Za-z0-9_-]+/g, '_').replace(/^[^A-Za-z]+/, '');
+  const head = (cleaned === '' ? 'tool' : cleaned).slice(0, MAX_LENGTH - 1 - HASH_LENGTH);
+  return `${head}_${base32(createHash('sha256').update(qualifiedName).digest()).slice(0, HASH_LENGTH)}`;
+}
+
+/** RFC 4648 in lower case, of the first 5 bytes: 8 characters. */
+function base32(bytes: Uint8Array): string {
+  let bits = 0n;
+  for (const byte of bytes.subarray(0, 5)) bits = (bits << 8n) | BigInt(byte);
+  let text = '';
+  for (let shift = 35n; shift >= 0n; shift -= 5n) text += BASE32[Number((bits >> shift) & 31n)] as string;
+  return text;
+}

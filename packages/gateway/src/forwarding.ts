@@ -1,0 +1,329 @@
+// What MCP servers behind the gateway have beyond tools: resources, prompts, completion and subscriptions to the clients,
+// and the servers' own requests to the one client that they can be meant for.
+
+import { ToolError, type JsonObject, type McpPeer } from '@toolwright/core';
+import { NamedList } from './catalog.js';
+import type { Exchange } from './mcp-server.js';
+import { INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, messageOf, METHOD_NOT_FOUND, rpcError } from './rpc-error.js';
+import { RESOURCE_NOT_FOUND } from './rpc-error.js';
+import type { ClientSession } from './session.js';
+import { Subscriptions } from './subscriptions.js';
+
+/** What is forwarded, and for whom. */
+export interface ForwardingOptions {
+  peers: () => ReadonlyMap<string, McpPeer>;
+  nameOf: (qualifiedName: string) => string;
+  sessions: () => Iterable<ClientSession>;
+  limits: { pageSize: number; approvalTimeoutMs: number };
+  warn: (message: string) => void;
+}
+
+interface Owned {
+  peerName: string;
+  peer: McpPeer;
+  /** Its name at the peer. */
+  name: string;
+}
+
+const KINDS = {
+  resources: { method: 'resources/list', capability: 'resources', field: 'resources', nameField: 'uri' },
+  templates: {
+    method: 'resources/templates/list',
+    capability: 'resources',
+    field: 'resourceTemplates',
+    nameField: 'uriTemplate',
+  },
+  prompts: { method: 'prompts/list', capability: 'prompts', field: 'prompts', nameField: 'name' },
+} as const;
+type Kind = keyof typeof KINDS;
+
+/** Requests of a server's that may be put to a client, with what the client must offer. */
+const ASKED: Readonly<Record<string, string>> = {
+  'elicitation/create': 'elicitation',
+  'sampling/createMessage': 'sampling',
+  'roots/list': 'roots',
+};
+const MAX_PAGES = 1_000;
+const MAX_ITEMS = 10_000;
+
+export class Forwarding {
+  readonly #options: ForwardingOptions;
+  readonly #lists = new Map<Kind, Promise<NamedList<Owned>>>();
+  /** The requests that each peer is answering, by the name of the peer. */
+  readonly #inFlight = new Map<string, Set<{ session: ClientSession; exchange: Exchange }>>();
+  readonly #attached = new Map<McpPeer, () => void>();
+  readonly #subscriptions = new Subscriptions();
+
+  constructor(options: ForwardingOptions) {
+    this.#options = options;
+  }
+
+  /** Listens to every peer there is; called before they are connected, as they are told then what is offered. */
+  attach(): void {
+    const peers = this.#options.peers();
+    for (const [peer, detach] of this.#attached) {
+      if ([...peers.values()].includes(peer)) continue;
+      detach();
+      this.#attached.delete(peer);
+      this.#lists.clear();
+    }
+    for (const [peerName, peer] of peers) {
+      if (this.#attached.has(peer)) continue;
+      const unsubscribe = peer.onNotification((method, params) => this.#hear(peerName, peer, method, params));
+      peer.setRequestHandler((method, params, { signal }) => this.#ask(peerName, method, params, signal));
+      this.#attached.set(peer, () => {
+        unsubscribe();
+        peer.setRequestHandler(undefined);
+      });
+      this.#lists.clear();
+    }
+  }
+
+  close(): void {
+    for (const detach of this.#attached.values()) detach();
+    this.#attached.clear();
+  }
+
+  /** Notes that a call of a tool is in flight; gives what to call when it has settled. */
+  enter(qualifiedName: string, session: ClientSession, exchange: Exchange): () => void {
+    return this.#enter(qualifiedName.slice(0, Math.max(0, qualifiedName.indexOf('.'))), session, exchange);
+  }
+
+  /** The session has ended: what it subscribed to is nobody's, where nobody else has. */
+  forget(session: ClientSession): void {
+    this.#subscriptions.forget(session);
+  }
+
+  /** Answers a request that is not about tools; undefined for one that is not forwarded. */
+  handle(
+    method: string,
+    params: JsonObject,
+    session: ClientSession,
+    exchange: Exchange,
+  ): Promise<JsonObject> | undefined {
+    switch (method) {
+      case 'resources/list':
+        return this.#list('resources', params);
+      case 'resources/templates/list':
+        return this.#list('templates', params);
+      case 'prompts/list':
+        return this.#list('prompts', params);
+      case 'prompts/get':
+        return this.#getPrompt(params, session, exchange);
+      case 'completion/complete':
+        return this.#complete(params, session, exchange);
+      case 'resources/read':
+        return this.#read(params, session, exchange);
+      case 'resources/subscribe':
+        return this.#subscribe(params, session);
+      case 'resources/unsubscribe':
+        return this.#unsubscribe(params, session);
+      default:
+        return undefined;
+    }
+  }
+
+  // Lists.
+
+  async #list(kind: Kind, { cursor }: JsonObject): Promise<JsonObject> {
+    const { items, ...next } = (await this.#owned(kind)).page(cursor, this.#options.limits.pageSize);
+    return { [KINDS[kind].field]: items, ...next };
+  }
+
+  #owned(kind: Kind): Promise<NamedList<Owned>> {
+    let list = this.#lists.get(kind);
+    if (!list) {
+      list = Promise.resolve().then(() => this.#gather(kind)); // which may take it out again
+      this.#lists.set(kind, list);
+    }
+    return list;
+  }
+
+  async #gather(kind: Kind): Promise<NamedList<Owned>> {
+    const { capability, nameField } = KINDS[kind];
+    const peers = [...this.#options.peers()].filter(([, { capabilities }]) => capability in capabilities);
+    // One that never tells of changes is asked each time.
+    const tells = ({ capabilities }: McpPeer): boolean =>
+      (capabilities[capability] as { listChanged?: unknown } | null)?.listChanged === true;
+    if (!peers.every(([, peer]) => tells(peer))) this.#lists.delete(kind);
+    const perPeer = await Promise.all(
+      peers.map(async ([peerName, peer]) => {
+        try {
+          return (await this.#pages(peer, kind)).map((item) => ({ peerName, peer, item }));
+        } catch (thrown) {
+          this.#lists.delete(kind); // it is asked again the next time
+          this.#options.warn(`"${peerName}" did not list its ${kind}: ${messageOf(thrown)}`);
+          return [];
+        }
+      }),
+    );
+    const { nameOf } = this.#options;
+    const entries = perPeer.flat().map(({ peerName, peer, item }) => {
+      const name = item[nameField] as string;
+      const key = kind === 'prompts' ? nameOf(`${peerName}.${name}`) : name;
+      return { key, item: kind === 'prompts' ? { ...item, name: key } : item, entry: { peerName, peer, name } };
+    });
+    return new NamedList<Owned>(entries, (key, { peerName }) =>
+      this.#options.warn(`"${key}" of "${peerName}" is left out: another server has it already.`),
+    );
+  }
+
+  async #pages(peer: McpPeer, kind: Kind): Promise<JsonObject[]> {
+    const { method, field, nameField } = KINDS[kind];
+    const items: JsonObject[] = [];
+    let cursor: unknown;
+    for (let pages = 0; pages < MAX_PAGES && items.length < MAX_ITEMS; pages++) {
+      const page = await peer.request(method, cursor === undefined ? {} : { cursor });
+      const listed: unknown = page[field];
+      if (!Array.isArray(listed)) break;
+      items.push(...(listed as JsonObject[]).filter((item) => typeof item?.[nameField] === 'string'));
+      const next = page.nextCursor;
+      if (typeof next !== 'string' || next === cursor) break;
+      cursor = next;
+    }
+    return items;
+  }
+
+  // Requests of clients.
+
+  async #getPrompt(params: JsonObject, session: ClientSession, exchange: Exchange): Promise<JsonObject> {
+    const owned = await this.#prompt(params.name);
+    return this.#request(owned, 'prompts/get', { ...params, name: owned.name }, session, exchange);
+  }
+
+  async #complete(params: JsonObject, session: ClientSession, exchange: Exchange): Promise<JsonObject> {
+    const ref = (params.ref ?? {}) as JsonObject;
+    if (ref.type === 'ref/prompt') {
+      const owned = await this.#prompt(ref.name);
+      const named = { ...params, ref: { ...ref, name: owned.name } };
+      return this.#request(owned, 'completion/complete', named, session, exchange);
+    }
+    const owned = await this.#resource(ref.uri);
+    return this.#request(owned, 'completion/complete', params, session, exchange);
+  }
+
+  async #read(params: JsonObject, session: ClientSession, exchange: Exchange): Promise<JsonObject> {
+    return this.#request(await this.#resource(params.uri), 'resources/read', params, session, exchange);
+  }
+
+  async #subscribe({ uri }: JsonObject, session: ClientSession): Promise<JsonObject> {
+    const owned = await this.#resource(uri);
+    await told(this.#subscriptions.add(owned.peer, owned.name, session));
+    return {};
+  }
+
+  async #unsubscribe({ uri }: JsonObject, session: ClientSession): Promise<JsonObject> {
+    if (typeof uri === 'string') await told(this.#subscriptions.remove(uri, session));
+    return {};
+  }
+
+  async #prompt(name: unknown): Promise<Owned> {
+    const owned = typeof name === 'string' ? (await this.#owned('prompts')).get(name) : undefined;
+    if (!owned) throw rpcError(INVALID_PARAMS, `Unknown prompt: ${String(name).slice(0, 200)}`);
+    return owned;
+  }
+
+  /** The server that lists the URI, or else the first with a template that begins as it does. */
+  async #resource(uri: unknown): Promise<Owned> {
+    if (typeof uri !== 'string') throw rpcError(INVALID_PARAMS, 'The uri of a resource is needed.');
+    const listed = (await this.#owned('resources')).get(uri);
+    if (listed) return listed;
+    const templates = await this.#owned('templates');
+    const exact = templates.get(uri); // completion names the template itself
+    if (exact) return exact;
+    // No pattern is made of a stranger's template: its literal beginning decides, and the server judges the rest.
+    const fitting = templates.items
+      .map(({ key }) => key)
+      .filter((key) => key.includes('{') && uri.startsWith(key.slice(0, key.indexOf('{'))))
+      .sort((a, b) => b.indexOf('{') - a.indexOf('{'));
+    const owned = fitting[0] === undefined ? undefined : templates.get(fitting[0]);
+    if (!owned) throw rpcError(RESOURCE_NOT_FOUND, `Resource not found: ${uri.slice(0, 500)}`);
+    return { ...owned, name: uri };
+  }
+
+  async #request(
+    { peerName, peer }: Owned,
+    method: string,
+    params: JsonObject,
+    session: ClientSession,
+    exchange: Exchange,
+  ): Promise<JsonObject> {
+    const leave = this.#enter(peerName, session, exchange);
+    try {
+      return await told(peer.request(method, params, { signal: exchange.signal }));
+    } finally {
+      leave();
+    }
+  }
+
+  // What servers say and ask.
+
+  #hear(peerName: string, peer: McpPeer, method: string, params: JsonObject): void {
+    switch (method) {
+      case 'notifications/resources/list_changed':
+        this.#lists.delete('resources');
+        this.#lists.delete('templates');
+        return this.#tellAll(method);
+      case 'notifications/prompts/list_changed':
+        this.#lists.delete('prompts');
+        return this.#tellAll(method);
+      case 'notifications/resources/updated':
+        for (const session of this.#subscriptions.of(peer, params.uri)) session.notify(method, params);
+        return;
+      case 'notifications/message': {
+        const one = this.#onlyClient(peerName);
+        if (one && typeof params.level === 'string') {
+          const { level, ...said } = params;
+          one.session.log(one.exchange, level, said);
+        }
+      }
+    }
+  }
+
+  #tellAll(method: string): void {
+    for (const session of this.#options.sessions()) session.notify(method);
+  }
+
+  async #ask(peerName: string, method: string, params: JsonObject, signal: AbortSignal): Promise<JsonObject> {
+    const offer = Object.hasOwn(ASKED, method) ? ASKED[method] : undefined;
+    if (offer === undefined) throw rpcError(METHOD_NOT_FOUND, `The gateway does not forward ${method}.`);
+    const one = this.#onlyClient(peerName);
+    if (!one) {
+      const words =
+        'Declined: it belongs to no single client, as none or several have a call to this server in flight.';
+      throw rpcError(INVALID_REQUEST, words);
+    }
+    if (!(offer in one.session.clientCapabilities)) {
+      throw rpcError(METHOD_NOT_FOUND, `Declined: the client does not offer ${offer}.`);
+    }
+    const { approvalTimeoutMs: timeoutMs } = this.#options.limits;
+    return one.exchange.ask(method, params, { signal: AbortSignal.any([signal, one.exchange.signal]), timeoutMs });
+  }
+
+  /** The one client with a request to this peer in flight, by its latest request. */
+  #onlyClient(peerName: string): { session: ClientSession; exchange: Exchange } | undefined {
+    const entries = [...(this.#inFlight.get(peerName) ?? [])];
+    const last = entries.at(-1);
+    return last && entries.every(({ session }) => session === last.session) ? last : undefined;
+  }
+
+  #enter(peerName: string, session: ClientSession, exchange: Exchange): () => void {
+    const entry = { session, exchange };
+    const entries = this.#inFlight.get(peerName) ?? new Set();
+    this.#inFlight.set(peerName, entries.add(entry));
+    return () => {
+      entries.delete(entry);
+      if (entries.size === 0) this.#inFlight.delete(peerName);
+    };
+  }
+}
+
+/** What a peer refused is told with its own number. */
+async function told<T>(request: Promise<T>): Promise<T> {
+  try {
+    return await request;
+  } catch (thrown) {
+    const code = ToolError.isInstance(thrown) ? thrown.details?.rpcCode : undefined;
+    throw rpcError(typeof code === 'number' ? code : INTERNAL_ERROR, messageOf(thrown));
+  }
+}

@@ -1,0 +1,233 @@
+// createGateway: one provider, served to any number of MCP clients. It holds what they share; a client is a session's.
+
+import { randomUUID } from 'node:crypto';
+import { ToolError, type Logger, type McpPeer, type ToolProvider } from '@toolwright/core';
+import { DEFAULT_MAX_FRAME_BYTES } from '@toolwright/core/mcp';
+import { namerOf, ToolCatalog, type Naming } from './catalog.js';
+import type { HttpListener, ServeHttpOptions } from './http.js';
+import { parseLimits, type EffectiveLimits, type GatewayLimits } from './limits.js';
+import { GatewayMetrics } from './metrics.js';
+import type { ClientSession, SessionHost } from './session.js';
+import type { ServeSocketOptions } from './socket.js';
+import type { ServeStdioOptions } from './stdio.js';
+import { VERSION } from './version.js';
+
+/** How a gateway serves its provider. */
+export interface GatewayOptions {
+  /** What tools and prompts are called. Default `'alias'`: `server__tool`. */
+  naming?: Naming;
+  /**
+   * Pass on what the MCP servers behind it have beyond tools, and what they ask of a client. Default false. A policy
+   * judges calls of tools only.
+   */
+  forward?: boolean;
+  limits?: GatewayLimits;
+  /** Default: silent. It is told of no argument, result or token. */
+  logger?: Logger;
+}
+
+/** A client's connection over stdin and stdout. */
+export interface StdioConnection {
+  /** Resolves when stdin has ended, stdout is broken, or it was closed. */
+  readonly closed: Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Something that listens. */
+export interface Listener {
+  /** Ends its sessions and stops listening. */
+  close(): Promise<void>;
+}
+
+/** One provider as an MCP server. */
+export interface Gateway extends AsyncDisposable {
+  /**
+   * Serves one client over this process's stdin and stdout, until stdin ends. Nothing but the protocol is written to
+   * stdout meanwhile.
+   */
+  serveStdio(options?: ServeStdioOptions): Promise<StdioConnection>;
+  /** Serves Streamable HTTP, at a TCP port of this machine or at a unix socket. */
+  serveHttp(options?: ServeHttpOptions): Promise<HttpListener>;
+  /** Serves MCP at a unix socket that only this user can reach: one client a connection. */
+  serveSocket(options: ServeSocketOptions): Promise<Listener>;
+  /** Ends every session and listener, and leaves the provider connected. Idempotent. */
+  close(): Promise<void>;
+}
+
+/**
+ * A provider as an MCP server, for any number of clients. Serving connects the provider, and rejects where that fails;
+ * closing never disconnects it.
+ *
+ * @example
+ * ```ts
+ * const gateway = createGateway(hub);
+ * const { url, token } = await gateway.serveHttp({ port: 0 });
+ * ```
+ * @throws {ToolError} INVALID_ARGUMENT for a wrong option
+ */
+export function createGateway(provider: ToolProvider, options: GatewayOptions = {}): Gateway {
+  return new ProviderGateway(provider, options);
+}
+
+class ProviderGateway implements Gateway {
+  readonly #provider: ToolProvider;
+  readonly #logger: Logger | undefined;
+  readonly #limits: EffectiveLimits;
+  readonly #nameOf: (qualifiedName: string) => string;
+  readonly #forward: boolean;
+  readonly #sessions = new Set<ClientSession>();
+  readonly #listeners = new Set<() => Promise<void>>();
+  readonly #metrics = new GatewayMetrics();
+  #opening: Promise<SessionHost> | undefined;
+  #unsubscribe: (() => void) | undefined;
+  #closed = false;
+
+  constructor(provider: ToolProvider, { naming = 'alias', forward = false, limits, logger }: GatewayOptions) {
+    if (typeof (provider as Partial<ToolProvider> | undefined)?.callTool !== 'function')
+      throw new ToolError('INVALID_ARGUMENT', 'createGateway takes a provider of tools, or a hub of them.');
+    this.#provider = provider;
+    this.#nameOf = namerOf(naming);
+    this.#forward = forward;
+    this.#limits = parseLimits(limits);
+    this.#logger = logger;
+  }
+
+  async serveStdio(options: ServeStdioOptions = {}): Promise<StdioConnection> {
+    const host = await this.#open();
+    const { serveOverStdio } = await import('./stdio.js');
+    const session = await this.#newSession(host, 'stdio');
+    const connection = await serveOverStdio(session, options, DEFAULT_MAX_FRAME_BYTES);
+    this.#listeners.add(connection.close);
+    void connection.closed.then(() => this.#listeners.delete(connection.close));
+    return connection;
+  }
+
+  async serveSocket(options: ServeSocketOptions): Promise<Listener> {
+    const host = await this.#open();
+    const [{ serveOverSocket }, { ClientSession }] = await Promise.all([import('./socket.js'), import('./session.js')]);
+    const limits = { maxFrameBytes: DEFAULT_MAX_FRAME_BYTES, maxSessions: this.#limits.maxSessions };
+    const close = await serveOverSocket(options, limits, (transport) => {
+      void this.#adopt(new ClientSession(host, this.#identity('socket'))).connect(transport);
+    });
+    return { close: this.#own(close) };
+  }
+
+  async serveHttp(options: ServeHttpOptions = {}): Promise<HttpListener> {
+    const host = await this.#open();
+    const [{ serveOverHttp }, { ClientSession }] = await Promise.all([import('./http.js'), import('./session.js')]);
+    const listener = await serveOverHttp(options, {
+      limits: this.#limits,
+      metrics: this.#metrics,
+      openSession: (id, onClosed) => this.#adopt(new ClientSession(host, this.#identity('http', id, onClosed))),
+      isReady: () => !this.#closed && !['COLD', 'DEAD'].includes(this.#provider.health?.().state ?? 'READY'),
+      metricsText: () => this.#metrics.text(this.#countSessions()),
+      warn: this.#warn,
+    });
+    return { ...listener, close: this.#own(() => listener.close()) };
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    const host = await this.#opening?.catch(() => undefined);
+    await Promise.all([...this.#listeners].map((close) => close()));
+    await Promise.all([...this.#sessions].map((session) => session.close()));
+    this.#unsubscribe?.();
+    host?.forwarding?.close();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  #open(): Promise<SessionHost> {
+    if (this.#closed) throw new ToolError('NOT_CONNECTED', 'The gateway was closed; create another.');
+    return (this.#opening ??= this.#start().catch((thrown: unknown) => {
+      this.#opening = undefined; // the next one tries again
+      throw thrown;
+    }));
+  }
+
+  async #start(): Promise<SessionHost> {
+    const catalog = new ToolCatalog(this.#provider, this.#nameOf, this.#warn);
+    const { Forwarding } = await import('./forwarding.js');
+    const forwarding = this.#forward
+      ? new Forwarding({
+          peers: () => peersOf(this.#provider),
+          nameOf: this.#nameOf,
+          sessions: () => this.#sessions,
+          limits: this.#limits,
+          warn: this.#warn,
+        })
+      : undefined;
+    forwarding?.attach(); // before they are connected: they are told then what a client may be asked
+    await this.#provider.connect();
+    this.#unsubscribe ??= this.#provider.onToolsChanged(() => {
+      catalog.invalidate();
+      forwarding?.attach();
+      for (const session of this.#sessions) session.notify('notifications/tools/list_changed');
+    });
+    return {
+      provider: this.#provider,
+      catalog,
+      forwarding,
+      metrics: this.#metrics,
+      limits: this.#limits,
+      version: VERSION,
+      onError: this.#warn,
+    };
+  }
+
+  async #newSession(host: SessionHost, transport: ClientSession['transport']): Promise<ClientSession> {
+    const { ClientSession } = await import('./session.js');
+    return this.#adopt(new ClientSession(host, this.#identity(transport)));
+  }
+
+  #adopt(session: ClientSession): ClientSession {
+    this.#sessions.add(session);
+    return session;
+  }
+
+  #identity(transport: ClientSession['transport'], id: string = randomUUID(), onClosed: () => void = () => undefined) {
+    return {
+      id,
+      transport,
+      onClosed: (session: ClientSession) => {
+        this.#sessions.delete(session);
+        onClosed();
+      },
+    };
+  }
+
+  /** The listener ends with the gateway, or before it, once. */
+  #own(close: () => Promise<void>): () => Promise<void> {
+    let closing: Promise<void> | undefined;
+    const once = (): Promise<void> => {
+      this.#listeners.delete(once);
+      return (closing ??= close());
+    };
+    this.#listeners.add(once);
+    return once;
+  }
+
+  #countSessions(): ReadonlyMap<string, number> {
+    const counts = new Map<string, number>();
+    for (const { transport } of this.#sessions) counts.set(transport, (counts.get(transport) ?? 0) + 1);
+    return counts;
+  }
+
+  readonly #warn = (message: string): void => {
+    try {
+      this.#logger?.warn(message);
+    } catch {
+      // The logger is the host's; serving goes on without it.
+    }
+  };
+}
+
+/** Those of a hub, or the provider itself where it is one. */
+function peersOf(
+  provider: ToolProvider & { peers?: () => ReadonlyMap<string, McpPeer> },
+): ReadonlyMap<string, McpPeer> {
+  if (typeof provider.peers === 'function') return provider.peers();
+  return new Map(provider.mcp ? [[provider.name, provider.mcp]] : []);
+}

@@ -1,0 +1,74 @@
+// Node's HTTP messages and the web's: what the SDK's transport takes and gives.
+
+import type { IncomingMessage, ServerResponse } from 'node:http';
+
+/** A client that takes nothing for this long while there is something for it is let go. */
+const WRITE_PATIENCE_MS = 30_000;
+/** What is over a limit is read to its end, so that the client hears the answer, up to this much. */
+const MAX_DISCARDED_BYTES = 64 * 1024 * 1024;
+
+/** The whole body as text; undefined for one over the limit. @throws when the client goes before its end */
+export async function readBody(request: IncomingMessage, maxBytes: number): Promise<string | undefined> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    length += chunk.length;
+    if (length > MAX_DISCARDED_BYTES) break; // ends the connection too
+    if (length <= maxBytes) chunks.push(chunk);
+    else chunks.length = 0;
+  }
+  return length > maxBytes ? undefined : Buffer.concat(chunks).toString('utf8');
+}
+
+/**
+ * Method and headers as the web has them; the body was read already.
+ *
+ * @param takesEither the form of the answer was chosen by what the client accepts
+ */
+export function webRequestOf({ method = 'GET', headers, url = '/' }: IncomingMessage, takesEither: boolean): Request {
+  const named = new Headers();
+  for (const [name, value] of Object.entries(headers)) {
+    if (typeof value === 'string' && name !== 'authorization') named.set(name, value); // the token goes no further
+  }
+  // A client that takes anything takes either form; the transport asks that both are named.
+  const { accept = '*/*' } = headers;
+  if (method === 'POST' && (takesEither || accept.includes('*/*')))
+    named.set('accept', 'application/json, text/event-stream');
+  return new Request(new URL(url.startsWith('/') ? `http://gateway${url}` : 'http://gateway/'), {
+    method,
+    headers: named,
+  });
+}
+
+/** Sends the answer as it comes, no faster than the client takes it. */
+export async function sendResponse(answer: Response, response: ServerResponse): Promise<void> {
+  response.writeHead(answer.status, Object.fromEntries(answer.headers));
+  const reader = answer.body?.getReader();
+  if (!reader) return void response.end();
+  response.flushHeaders();
+  const stop = (): void => {
+    reader.cancel().catch(() => undefined); // it has ended already
+  };
+  response.once('close', stop);
+  if (response.destroyed) stop();
+  for (;;) {
+    const { done, value } = (await reader.read()) as { done: boolean; value?: Uint8Array };
+    if (done || !value || response.destroyed) break;
+    if (!response.write(value) && !(await hasDrained(response))) response.destroy();
+  }
+  response.off('close', stop);
+  response.end();
+}
+
+function hasDrained(response: ServerResponse): Promise<boolean> {
+  return new Promise((resolve) => {
+    const settle = (drained: boolean) => (): void => {
+      clearTimeout(timer);
+      response.off('drain', onDrain).off('close', onClose);
+      resolve(drained);
+    };
+    const [onDrain, onClose] = [settle(true), settle(false)];
+    const timer = setTimeout(onClose, WRITE_PATIENCE_MS);
+    response.once('drain', onDrain).once('close', onClose);
+  });
+}

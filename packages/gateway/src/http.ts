@@ -1,0 +1,277 @@
+// Streamable HTTP at a port of this machine or at a unix socket. Each request is looked at in one order: Host and Origin,
+// the open paths, the token, the session, the body; what fails is refused before anything else is read.
+
+import { randomUUID } from 'node:crypto';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { ToolError } from '@toolwright/core';
+import { BearerTokens, bracketed, KnownHosts, type HttpAuth } from './auth.js';
+import { readBody, sendResponse, webRequestOf } from './http-messages.js';
+import { HttpSessions } from './http-sessions.js';
+import type { EffectiveLimits } from './limits.js';
+import { createHttpTransport } from './mcp-server.js';
+import type { GatewayMetrics } from './metrics.js';
+import { messageOf } from './rpc-error.js';
+import type { ClientSession } from './session.js';
+import { listenPrivately } from './socket.js';
+
+/** Where and how a gateway listens for HTTP. */
+export interface ServeHttpOptions {
+  /** Default 0: a free one. */
+  port?: number;
+  /** A unix socket in place of a port, for this user alone. */
+  socketPath?: string;
+  /** Default `127.0.0.1`. Anything but this machine's own addresses lets the network in. */
+  host?: string;
+  /** Default `/mcp`. */
+  path?: string;
+  /** Default: a token is made, and given back. */
+  auth?: HttpAuth;
+  /** Keep no sessions: each request stands alone, and nothing can be asked of a client. Default false. */
+  stateless?: boolean;
+  /** Other names that requests may ask for in `Host`, with the port where there is one: behind a proxy. */
+  allowedHosts?: readonly string[];
+  /** Pages that may call, such as `https://app.example`. Default: those of this listener's own names. */
+  allowedOrigins?: readonly string[];
+}
+
+/** A gateway that listens for HTTP. */
+export interface HttpListener {
+  /** Where clients connect to; for a unix socket, the URL to ask for over it. */
+  readonly url: string;
+  /** Undefined for a unix socket. */
+  readonly port: number | undefined;
+  /** The token that was made; undefined where tokens were given, or none is wanted. */
+  readonly token: string | undefined;
+  close(): Promise<void>;
+}
+
+/** What the listener needs of the gateway. */
+export interface HttpHost {
+  limits: EffectiveLimits;
+  metrics: GatewayMetrics;
+  openSession: (id: string, onClosed: () => void) => ClientSession;
+  isReady: () => boolean;
+  metricsText: () => string;
+  warn: (message: string) => void;
+}
+
+const CHECK_INTERVAL_MS = 1_000;
+/** Connections that have sent no headers yet; beyond these the oldest makes room, so that a flood keeps nobody out. */
+const MAX_SILENT = 256;
+
+/** @throws {ToolError} INVALID_ARGUMENT, LOCKED or UNAVAILABLE */
+export async function serveOverHttp(options: ServeHttpOptions, host: HttpHost): Promise<HttpListener> {
+  const { socketPath, host: address = '127.0.0.1', path = '/mcp' } = options;
+  if (!/^\/[\w./-]*$/.test(path) || ['/healthz', '/readyz', '/metrics'].includes(path))
+    throw new ToolError('INVALID_ARGUMENT', 'path must begin with "/", and not be one of the three others.');
+  const { tokens, made } = BearerTokens.from(options.auth);
+  const { limits } = host;
+  const server = createServer(
+    {
+      headersTimeout: limits.headersTimeoutMs,
+      requestTimeout: Math.max(limits.requestTimeoutMs, limits.headersTimeoutMs),
+      connectionsCheckingInterval: Math.min(CHECK_INTERVAL_MS, limits.headersTimeoutMs),
+      maxHeaderSize: 16 * 1024,
+      requireHostHeader: false, // it is looked at here, and is 403 like any other that is wrong
+    },
+    (request, response) => {
+      front.handle(request, response).catch((thrown: unknown) => {
+        host.warn(`A request failed: ${messageOf(thrown)}`);
+        if (response.headersSent) response.destroy();
+        else refuse(response, 500, 'The gateway failed; its log says more.');
+      });
+    },
+  );
+  server.maxConnections = limits.maxConnections;
+  const sockets = watchSockets(server);
+  if (socketPath !== undefined) await listenPrivately(server, socketPath);
+  else await listen(server, options.port ?? 0, address);
+  const port = socketPath === undefined ? (server.address() as AddressInfo).port : undefined;
+  const front = new HttpFront(host, tokens, path, {
+    stateless: options.stateless ?? false,
+    hosts: new KnownHosts(address, port, options.allowedHosts ?? [], options.allowedOrigins ?? []),
+  });
+  return {
+    url: port === undefined ? `http://localhost${path}` : `http://${bracketed(address)}:${port}${path}`,
+    port,
+    token: made,
+    close: async () => {
+      const closed = new Promise((resolve) => server.close(resolve));
+      await front.close();
+      for (const socket of sockets) socket.destroy();
+      await closed;
+    },
+  };
+}
+
+/** The way of one request. */
+class HttpFront {
+  readonly #host: HttpHost;
+  readonly #tokens: BearerTokens;
+  readonly #path: string;
+  readonly #hosts: KnownHosts;
+  readonly #sessions: HttpSessions;
+  readonly #stateless: boolean;
+  /** What stateless requests of one token have in common, for tools that keep something by the conversation. */
+  readonly #conversations = new Map<number, string>();
+
+  constructor(host: HttpHost, tokens: BearerTokens, path: string, options: { stateless: boolean; hosts: KnownHosts }) {
+    this.#host = host;
+    this.#tokens = tokens;
+    this.#path = path;
+    this.#hosts = options.hosts;
+    this.#stateless = options.stateless;
+    this.#sessions = new HttpSessions(host.limits, host.openSession);
+  }
+
+  close(): Promise<void> {
+    return this.#sessions.close();
+  }
+
+  async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { host, origin, authorization } = request.headers;
+    response.on('error', () => undefined); // its close is what counts
+    if (!this.#hosts.knowsHost(host)) return this.#refuse(response, 'host', 403, 'This Host is not served here.');
+    if (!this.#hosts.knowsOrigin(origin)) return this.#refuse(response, 'origin', 403, 'This Origin may not call.');
+    const path = (request.url ?? '').split('?', 1)[0];
+    if (path === '/healthz') return answer(response, 200, 'ok\n');
+    if (path === '/readyz')
+      return this.#host.isReady() ? answer(response, 200, 'ok\n') : answer(response, 503, 'not ready\n');
+    const principal = this.#tokens.principalOf(authorization);
+    if (principal === undefined) {
+      response.setHeader('www-authenticate', 'Bearer');
+      return this.#refuse(response, 'token', 401, 'A bearer token is needed.');
+    }
+    if (path === '/metrics') return answer(response, 200, this.#host.metricsText(), 'text/plain; version=0.0.4');
+    if (path !== this.#path) return this.#refuse(response, 'path', 404, 'There is nothing here.');
+    return this.#stateless
+      ? this.#answerAlone(principal, request, response)
+      : this.#answer(principal, request, response);
+  }
+
+  async #answer(principal: number, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const id = request.headers['mcp-session-id'];
+    const known = typeof id === 'string' ? this.#sessions.find(id, principal) : undefined;
+    if (id !== undefined && !known) return this.#refuse(response, 'session', 404, 'There is no such session.');
+    const body = await this.#body(request, response);
+    if (!body) return;
+    if (known) return this.#sessions.use(known, () => this.#relay(known.transport, request, response, body.parsed));
+    if (request.method !== 'POST' || !isInitialize(body.parsed))
+      return this.#refuse(
+        response,
+        'session',
+        400,
+        'A session begins with initialize; later requests name it in Mcp-Session-Id.',
+      );
+    const session = await this.#sessions.open(principal);
+    if (!session) {
+      response.setHeader('retry-after', '60');
+      return this.#refuse(response, 'limit', 503, 'There are too many sessions; end one with DELETE.');
+    }
+    await this.#sessions.use(session, () => this.#relay(session.transport, request, response, body.parsed));
+    this.#sessions.dropUnopened(session);
+  }
+
+  async #answerAlone(principal: number, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (request.method !== 'POST') {
+      response.setHeader('allow', 'POST');
+      return this.#refuse(response, 'method', 405, 'This server keeps no sessions: only POST is served.');
+    }
+    const body = await this.#body(request, response);
+    if (!body) return;
+    const accepted = request.headers.accept ?? '*/*';
+    const json = !accepted.includes('text/event-stream');
+    let conversation = this.#conversations.get(principal);
+    if (conversation === undefined) this.#conversations.set(principal, (conversation = randomUUID()));
+    const session = this.#host.openSession(conversation, () => undefined);
+    try {
+      const transport = createHttpTransport(undefined, json);
+      await session.connect(transport);
+      response.once('close', () => void session.close()); // nobody waits for it any more
+      await this.#relay(transport, request, response, body.parsed);
+    } finally {
+      await session.close();
+    }
+  }
+
+  /** The body, parsed; undefined where it was refused. A request without one has none to refuse. */
+  async #body(request: IncomingMessage, response: ServerResponse): Promise<{ parsed: unknown } | undefined> {
+    if (request.method !== 'POST') return { parsed: undefined };
+    const type = request.headers['content-type'] ?? '';
+    if (!/^application\/json\s*(;|$)/i.test(type))
+      return this.#refuse(response, 'body', 415, 'The body must be application/json.');
+    const text = await readBody(request, this.#host.limits.maxBodyBytes);
+    if (text === undefined)
+      return this.#refuse(response, 'body', 413, `A body has at most ${this.#host.limits.maxBodyBytes} bytes.`);
+    try {
+      return { parsed: JSON.parse(text) };
+    } catch {
+      return this.#refuse(response, 'body', 400, 'The body is no JSON.', -32_700);
+    }
+  }
+
+  async #relay(
+    transport: ReturnType<typeof createHttpTransport>,
+    request: IncomingMessage,
+    response: ServerResponse,
+    parsedBody: unknown,
+  ): Promise<void> {
+    const answered = await transport.handleRequest(
+      webRequestOf(request, this.#stateless),
+      parsedBody === undefined ? {} : { parsedBody },
+    );
+    await sendResponse(answered, response);
+  }
+
+  #refuse(response: ServerResponse, reason: string, status: number, message: string, code?: number): undefined {
+    this.#host.metrics.refuse(reason);
+    refuse(response, status, message, code);
+    return undefined;
+  }
+}
+
+function isInitialize(message: unknown): boolean {
+  return (message as { method?: unknown } | null)?.method === 'initialize';
+}
+
+/** A refusal has the form of an answer, which clients show. */
+function refuse(response: ServerResponse, status: number, message: string, code = -32_000): void {
+  answer(response, status, JSON.stringify({ jsonrpc: '2.0', error: { code, message }, id: null }), 'application/json');
+}
+
+function answer(response: ServerResponse, status: number, text: string, type = 'text/plain; charset=utf-8'): void {
+  response.writeHead(status, {
+    'content-type': type,
+    'content-length': Buffer.byteLength(text),
+    'cache-control': 'no-store',
+  });
+  response.end(text);
+}
+
+async function listen(server: Server, port: number, host: string): Promise<void> {
+  try {
+    await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, host, resolve));
+  } catch (thrown) {
+    throw new ToolError('UNAVAILABLE', `The gateway cannot listen at ${host}:${port}: ${messageOf(thrown)}`, {
+      cause: thrown,
+    });
+  }
+}
+
+/** All its connections; of those that are silent so far the oldest makes room. */
+function watchSockets(server: Server): ReadonlySet<Socket> {
+  const sockets = new Set<Socket>();
+  const silent = new Set<Socket>();
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket);
+    silent.add(socket);
+    socket.once('close', () => {
+      sockets.delete(socket);
+      silent.delete(socket);
+    });
+    if (silent.size > MAX_SILENT) for (const oldest of silent) return void oldest.destroy();
+  });
+  server.on('request', ({ socket }: IncomingMessage) => silent.delete(socket));
+  return sockets;
+}

@@ -1,0 +1,203 @@
+// One client of a gateway: its requests, the level of its log, and its calls. Clients share the provider and nothing else.
+
+import { ToolError, type JsonObject, type LogEntry, type ToolDefinition, type ToolProvider } from '@toolwright/core';
+import { isDeeperThan, MAX_DEPTH, toWireResult, type McpTransport } from '@toolwright/core/mcp';
+import { askClient, showsForms } from './approval.js';
+import type { ToolCatalog } from './catalog.js';
+import type { Forwarding } from './forwarding.js';
+import { McpServer, type Exchange } from './mcp-server.js';
+import type { GatewayMetrics } from './metrics.js';
+import { INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, rpcError } from './rpc-error.js';
+
+/** What the clients of one gateway have in common. */
+export interface SessionHost {
+  readonly provider: ToolProvider;
+  readonly catalog: ToolCatalog;
+  readonly forwarding: Forwarding | undefined;
+  readonly metrics: GatewayMetrics;
+  readonly limits: { pageSize: number; approvalTimeoutMs: number };
+  readonly version: string;
+  readonly onError: (message: string) => void;
+}
+
+/** From the most to the least: RFC 5424, as the protocol has it. */
+const LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'];
+const LEVEL_OF: Record<LogEntry['level'], string> = { debug: 'debug', info: 'info', warn: 'warning', error: 'error' };
+
+export class ClientSession {
+  /** Groups its calls for tools that keep something by the conversation. */
+  readonly id: string;
+  readonly transport: 'stdio' | 'socket' | 'http';
+  readonly #host: SessionHost;
+  readonly #server: McpServer;
+  readonly #onClosed: (session: ClientSession) => void;
+  #level = 0;
+  #inFlight = 0;
+  #idle: (() => void)[] = [];
+  #closed = false;
+
+  constructor(
+    host: SessionHost,
+    {
+      id,
+      transport,
+      onClosed,
+    }: Pick<ClientSession, 'id' | 'transport'> & { onClosed: (session: ClientSession) => void },
+  ) {
+    this.#host = host;
+    this.id = id;
+    this.transport = transport;
+    this.#onClosed = onClosed;
+    this.#server = new McpServer({
+      version: host.version,
+      capabilities: {
+        tools: { listChanged: true },
+        logging: {},
+        ...(host.forwarding && {
+          resources: { subscribe: true, listChanged: true },
+          prompts: { listChanged: true },
+          completions: {},
+        }),
+      },
+      handle: (method, params, exchange) => this.#handle(method, params, exchange),
+      onNotification: () => undefined,
+      onClosed: () => this.#end(),
+      onError: host.onError,
+    });
+  }
+
+  get clientCapabilities(): JsonObject {
+    return this.#server.clientCapabilities;
+  }
+
+  connect(transport: McpTransport): Promise<void> {
+    return this.#server.connect(transport);
+  }
+
+  notify(method: string, params?: JsonObject): void {
+    if (!this.#closed) this.#server.notify(method, params);
+  }
+
+  /** Tells the client what was said during one of its requests, from its level on. */
+  log(exchange: Exchange, level: string, params: JsonObject): void {
+    if (LEVELS.indexOf(level) >= this.#level) exchange.notify('notifications/message', { level, ...params });
+  }
+
+  /** Resolves when no request of it is being handled. */
+  async whenIdle(): Promise<void> {
+    if (this.#inFlight > 0) await new Promise<void>((resolve) => this.#idle.push(resolve));
+  }
+
+  async close(): Promise<void> {
+    await this.#server.close().catch(() => undefined); // its transport is gone already
+    this.#end();
+  }
+
+  #end(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#host.forwarding?.forget(this);
+    this.#onClosed(this);
+  }
+
+  async #handle(method: string, params: JsonObject, exchange: Exchange): Promise<JsonObject> {
+    if (isDeeperThan(params, MAX_DEPTH))
+      throw rpcError(INVALID_REQUEST, `The request is nested deeper than ${MAX_DEPTH} levels.`);
+    this.#inFlight++;
+    try {
+      return await this.#answer(method, params, exchange);
+    } finally {
+      if (--this.#inFlight === 0) for (const resolve of this.#idle.splice(0)) setImmediate(resolve); // the answer goes out first
+    }
+  }
+
+  #answer(method: string, params: JsonObject, exchange: Exchange): Promise<JsonObject> {
+    switch (method) {
+      case 'tools/call':
+        return this.#call(params, exchange);
+      case 'tools/list':
+        return this.#listTools(params);
+      case 'logging/setLevel':
+        return this.#setLevel(params);
+      default: {
+        const forwarded = this.#host.forwarding?.handle(method, params, this, exchange);
+        if (forwarded) return forwarded;
+        throw rpcError(METHOD_NOT_FOUND, `This server does not offer ${method.slice(0, 100)}.`);
+      }
+    }
+  }
+
+  async #setLevel({ level }: JsonObject): Promise<JsonObject> {
+    const index = LEVELS.indexOf(level as string);
+    if (index < 0) throw rpcError(INVALID_PARAMS, `There is no such level; there are ${LEVELS.join(', ')}.`);
+    this.#level = index;
+    return {};
+  }
+
+  async #listTools({ cursor }: JsonObject): Promise<JsonObject> {
+    const { items, ...next } = (await this.#host.catalog.read()).page(cursor, this.#host.limits.pageSize);
+    return { tools: items, ...next };
+  }
+
+  async #call(params: JsonObject, exchange: Exchange): Promise<JsonObject> {
+    const { name, arguments: args = {} } = params;
+    if (typeof name !== 'string') throw rpcError(INVALID_PARAMS, 'tools/call needs the name of a tool.');
+    const { metrics, catalog } = this.#host;
+    const startedAt = performance.now();
+    metrics.callsInFlight++;
+    let result: Parameters<typeof toWireResult>[0] | undefined;
+    try {
+      const found = catalog.find(name);
+      const tool = found instanceof Promise ? await found : found;
+      if (!tool) throw rpcError(INVALID_PARAMS, `Unknown tool: ${name.slice(0, 200)}`);
+      result = await this.#run(tool, name, args as JsonObject, params._meta, exchange);
+    } catch (thrown) {
+      if (!ToolError.isInstance(thrown)) throw thrown;
+      const error = ToolError.from(thrown).toInfo(); // the list could not be read: a failure like any other
+      const content = [{ type: 'text' as const, text: error.message }];
+      result = { content, isError: true, error, directives: [], durationMs: 0 };
+    } finally {
+      metrics.callsInFlight--;
+      if (result) metrics.record(result, performance.now() - startedAt);
+    }
+    return toWireResult(result);
+  }
+
+  async #run(tool: ToolDefinition, listedName: string, args: JsonObject, given: unknown, exchange: Exchange) {
+    const { provider, forwarding, limits } = this.#host;
+    const { progressToken, ...meta } = isRecord(given) ? given : {};
+    const hasToken = typeof progressToken === 'string' || typeof progressToken === 'number';
+    const leave = forwarding?.enter(tool.name, this, exchange);
+    try {
+      return await provider.callTool(tool.name, args, {
+        signal: exchange.signal,
+        sessionId: this.id,
+        onLog: (entry) => this.log(exchange, LEVEL_OF[entry.level], { logger: listedName, data: dataOf(entry) }),
+        ...(Object.keys(meta).length > 0 && { meta }),
+        ...(hasToken && {
+          onProgress: (progress) => exchange.notify('notifications/progress', { progressToken, ...progress }),
+        }),
+        ...(showsForms(this.clientCapabilities) && {
+          approve: (request, { signal }) =>
+            askClient(exchange, request, { signal, timeoutMs: limits.approvalTimeoutMs }),
+        }),
+      });
+    } finally {
+      leave?.();
+    }
+  }
+}
+
+/** What a tool said, in JSON; fields that cannot be said in JSON are left out. */
+function dataOf({ message, fields }: LogEntry): unknown {
+  if (fields === undefined) return message;
+  try {
+    return { message, ...(JSON.parse(JSON.stringify(fields)) as object) };
+  } catch {
+    return message; // a cycle, a BigInt, or an accessor that throws
+  }
+}
+
+function isRecord(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,91 @@
+// MCP at a unix socket: a session for each connection, for this user alone.
+
+import { chmodSync } from 'node:fs';
+import { createServer, type Server, type Socket } from 'node:net';
+import { ToolError } from '@toolwright/core';
+import type { McpTransport } from '@toolwright/core/mcp';
+import { StreamTransport } from './stream-transport.js';
+
+/** Where a gateway listens for MCP without HTTP. */
+export interface ServeSocketOptions {
+  /** The path of the socket, which must not exist, in a directory that does; on Windows the name of a pipe. */
+  path: string;
+}
+
+/** The size of `sun_path`, less its end. */
+const MAX_PATH_BYTES = process.platform === 'darwin' ? 103 : 107;
+
+/** Listens, with each connection's transport given to `accept`. @throws {ToolError} */
+export async function serveOverSocket(
+  { path }: ServeSocketOptions,
+  limits: { maxFrameBytes: number; maxSessions: number },
+  accept: (transport: McpTransport) => void,
+): Promise<() => Promise<void>> {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => undefined); // its close is what counts
+    const output = {
+      write: (line: string) => socket.write(line),
+      onDrain: (listener: () => void) => void socket.once('drain', listener).once('close', listener),
+      get pendingBytes() {
+        return socket.writableLength;
+      },
+    };
+    socket.setMaxListeners(0); // one listener a message that waits for the reader
+    const transport = new StreamTransport(socket, output, limits.maxFrameBytes);
+    accept(transport);
+    const { onclose } = transport;
+    transport.onclose = () => {
+      onclose?.();
+      socket.end();
+      socket.destroySoon();
+    };
+    socket.once('close', () => {
+      sockets.delete(socket);
+      void transport.close();
+    });
+  });
+  server.maxConnections = limits.maxSessions;
+  await listenPrivately(server, path);
+  return async () => {
+    const closed = new Promise((resolve) => server.close(resolve));
+    for (const socket of sockets) socket.destroy();
+    await closed;
+  };
+}
+
+/** Binds a socket that no other user can connect to, at no moment. @throws {ToolError} */
+export async function listenPrivately(server: Server, path: string): Promise<void> {
+  if (typeof path !== 'string' || path === '' || Buffer.byteLength(path) > MAX_PATH_BYTES) {
+    throw new ToolError(
+      'INVALID_ARGUMENT',
+      `The path of a socket has 1 to ${MAX_PATH_BYTES} bytes; use a shorter one.`,
+    );
+  }
+  const before = narrowUmask();
+  const listening = new Promise<void>((resolve, reject) => {
+    server.once('error', reject).once('listening', resolve);
+    server.listen(path); // binds before it returns
+  });
+  if (before !== undefined) process.umask(before);
+  try {
+    await listening;
+  } catch (thrown) {
+    const inUse = (thrown as { code?: unknown }).code === 'EADDRINUSE';
+    const words = inUse
+      ? `Something is at ${path}. End the gateway that listens there, or remove the file if none does.`
+      : `The gateway cannot listen at ${path}: ${ToolError.from(thrown).message}`;
+    throw new ToolError(inUse ? 'LOCKED' : 'UNAVAILABLE', words, { cause: thrown });
+  }
+  if (process.platform !== 'win32') chmodSync(path, 0o600);
+}
+
+/** The umask of before; undefined where it cannot be set, in a worker. */
+function narrowUmask(): number | undefined {
+  try {
+    return process.umask(0o177);
+  } catch {
+    return undefined; // the directory and the mode set afterwards are all that protects it
+  }
+}

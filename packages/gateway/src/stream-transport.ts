@@ -1,0 +1,92 @@
+// MCP over a pair of byte streams, one message a line: what stdio and sockets have in common.
+
+import type { Readable } from 'node:stream';
+import { ToolError, type JsonObject } from '@toolwright/core';
+import { frameOf, FrameReader, type McpMessage, type McpTransport } from '@toolwright/core/mcp';
+import { sendable } from './mcp-server.js';
+import { INVALID_REQUEST } from './rpc-error.js';
+
+/** Where lines are written; a stream, or what stands for one. */
+export interface LineWriter {
+  /** False when the reader is behind: `onDrain` is called when it has caught up. */
+  write(line: string): boolean;
+  onDrain(listener: () => void): void;
+  /** What was written and not taken yet, in bytes. */
+  readonly pendingBytes: number;
+}
+
+/** A client that reads nothing while answers of this many bytes wait for it is let go. */
+const MAX_PENDING_BYTES = 64 * 1024 * 1024;
+const PARSE_ERROR = -32_700;
+
+export class StreamTransport implements McpTransport {
+  onclose?: (() => void) | undefined;
+  onerror?: ((error: Error) => void) | undefined;
+  onmessage?: McpTransport['onmessage'];
+  readonly #input: Readable;
+  readonly #output: LineWriter;
+  readonly #frames: FrameReader;
+  #closed = false;
+
+  constructor(input: Readable, output: LineWriter, maxFrameBytes: number) {
+    this.#input = input;
+    this.#output = output;
+    this.#frames = new FrameReader(
+      maxFrameBytes,
+      (message) => this.#receive(message),
+      () => this.#refuse(PARSE_ERROR, 'The line is no JSON object.'),
+    );
+  }
+
+  async start(): Promise<void> {
+    this.#input.on('data', this.#read);
+  }
+
+  async send(message: McpMessage): Promise<void> {
+    if (this.#closed) throw new ToolError('CONNECTION_CLOSED', 'The client has gone.');
+    let line: string;
+    try {
+      line = frameOf(message);
+    } catch {
+      line = frameOf(sendable(message));
+    }
+    if (this.#output.write(line)) return;
+    if (this.#output.pendingBytes > MAX_PENDING_BYTES) {
+      this.onerror?.(new ToolError('BUSY', 'The client reads nothing, and was let go.'));
+      return this.close();
+    }
+    await new Promise<void>((resolve) => this.#output.onDrain(resolve));
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#input.off('data', this.#read);
+    this.onclose?.();
+  }
+
+  readonly #read = (chunk: Buffer): void => {
+    try {
+      this.#frames.push(chunk);
+    } catch (thrown) {
+      const error = ToolError.from(thrown, 'FRAME_TOO_LARGE');
+      this.#refuse(INVALID_REQUEST, error.message);
+      this.onerror?.(error);
+      void this.close();
+    }
+  };
+
+  #receive(message: McpMessage): void {
+    if (this.#closed) return;
+    const { jsonrpc, method, id, result, error } = message as JsonObject;
+    const isAnswer = id !== undefined && (result !== undefined || error !== undefined);
+    if (!Array.isArray(message) && jsonrpc === '2.0' && (typeof method === 'string' || isAnswer)) {
+      this.onmessage?.(message);
+    } else this.#refuse(INVALID_REQUEST, 'The line is no JSON-RPC 2.0 message.', id);
+  }
+
+  #refuse(code: number, message: string, id?: unknown): void {
+    const known = typeof id === 'string' || typeof id === 'number' ? id : null;
+    this.send({ jsonrpc: '2.0', id: known, error: { code, message } }).catch(() => undefined); // the client has gone
+  }
+}
