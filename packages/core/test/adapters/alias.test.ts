@@ -3,8 +3,6 @@ import { aliasOf } from '@toolwright/core/adapters';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 
-});
-
 it.each([
   ['math.add', 'math__add'],
   ['git-hub.list_open_issues', 'git-hub__list_open_issues'],
