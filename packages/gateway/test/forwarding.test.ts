@@ -182,7 +182,10 @@ describe.each(['stdio', 'http'] as const)('forwarding over %s', (transport) => {
     await expect(one.server.listRoots()).rejects.toMatchObject({ code: -32600 });
     const sampling = { method: 'sampling/createMessage', messages: [], maxTokens: 1 };
     one.beforeAsking = () => Promise.resolve();
-    expect(textOf(await client.callTool({ name: 'one__ask', arguments: sampling }))).toMatchObject({ refused: -32601 });
+    expect(textOf(await client.callTool({ name: 'one__ask', arguments: sampling }))).toMatchObject({
+      refused: -32601,
+      why: expect.stringContaining('Declined'),
+    });
   });
 
   it('passes on what a server says during a call, to that client', async () => {

@@ -290,7 +290,9 @@ describe('serveHttp()', () => {
       const gateway = createGateway(provider);
       const open = (): Promise<unknown> =>
         kind === 'serveHttp' ? gateway.serveHttp({ socketPath: path, auth: 'none' }) : gateway.serveSocket({ path });
+      const umask = process.umask();
       await open();
+      expect(process.umask()).toBe(umask);
       expect((await stat(path)).mode & 0o777).toBe(0o600);
       await expect(open()).rejects.toMatchObject({ code: 'LOCKED' });
       await expect(gateway.serveSocket({ path: `/${'x'.repeat(200)}` })).rejects.toMatchObject({

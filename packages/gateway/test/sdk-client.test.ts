@@ -8,9 +8,18 @@ import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
 import {
   ElicitRequestSchema,
   LoggingMessageNotificationSchema,
+  ResultSchema,
   ToolListChangedNotificationSchema,
 } from '@modelcontextprotocol/sdk/types.js';
-import { defineServer, defineTool, InProcessToolProvider, ToolHub, type Policy } from '@toolwright/core';
+import {
+  defineServer,
+  defineTool,
+  InProcessToolProvider,
+  ToolHub,
+  type Policy,
+  type ToolDefinition,
+  type ToolProvider,
+} from '@toolwright/core';
 import { fromWireResult } from '@toolwright/core/mcp';
 import { contractServer, expectNoLeaks } from '@toolwright/core/testing';
 import { createGateway, type GatewayOptions } from '@toolwright/gateway';
@@ -231,6 +240,80 @@ describe.each(['stdio', 'http'] as const)("the policy's question over %s", (tran
     client.setRequestHandler(ElicitRequestSchema, () => ({ action: 'accept', content: { decision: 'always' } }));
     await connect(client);
     expect(fromWireResult((await client.callTool(echo)) as never).error?.code).toBe('PERMISSION_DENIED');
+  });
+});
+
+describe('createGateway() in front of a provider of another make', () => {
+  const definition = (name: string, schemas: object): ToolDefinition =>
+    ({ name, description: 'D.', annotations: {}, ...schemas }) as unknown as ToolDefinition;
+
+  /** Lists these tools and answers each call with what it was called by. */
+  function foreign(tools: ToolDefinition[]): ToolProvider {
+    return {
+      name: 'foreign',
+      kind: 'other',
+      servers: ['foreign'],
+      connect: () => Promise.resolve(),
+      listTools: () => Promise.resolve(tools),
+      callTool: (name) =>
+        Promise.resolve({
+          content: [{ type: 'text', text: name }, { type: 'of_tomorrow', x: 1 } as never],
+          isError: false,
+          directives: [],
+          durationMs: 0,
+        }),
+      disconnect: () => Promise.resolve(),
+      onToolsChanged: () => () => undefined,
+      [Symbol.asyncDispose]: () => Promise.resolve(),
+    };
+  }
+
+  async function connected(tools: ToolDefinition[], options: GatewayOptions): Promise<Client> {
+    const gateway = createGateway(foreign(tools), options);
+    const client = newClient();
+    ends.push(
+      () => gateway.close(),
+      () => client.close(),
+    );
+    const [stdin, stdout] = [new PassThrough(), new PassThrough()];
+    await gateway.serveStdio({ stdin, stdout });
+    await client.connect(new StdioServerTransport(stdout, stdin));
+    return client;
+  }
+
+  it('lists what clients can read, and costs no tool for another', async () => {
+    const oneOf = [{ required: ['a'] }, { required: ['b'] }];
+    const client = await connected(
+      [
+        definition('foreign.union', { inputSchema: { oneOf } }),
+        definition('foreign.list', { inputSchema: { type: 'array' } }),
+        definition('foreign.out', { inputSchema: { type: 'object' }, outputSchema: { type: 'array' } }),
+        definition('foreign.same name', { inputSchema: { type: 'object' } }),
+        definition('foreign.same name', { inputSchema: { type: 'object', title: 'the second' } }),
+      ],
+      { naming: 'qualified' },
+    );
+    const { tools } = await client.listTools();
+    expect(tools.map(({ name, inputSchema, outputSchema }) => [name, inputSchema, outputSchema])).toEqual([
+      ['foreign.out', { type: 'object' }, undefined],
+      ['foreign.same name', { type: 'object' }, undefined],
+      ['foreign.union', { type: 'object', oneOf }, undefined],
+    ]);
+  });
+
+  it('passes on content that nobody here knows, and leaves out what a naming function cannot name', async () => {
+    const tools = ['one', 'two'].map((name) => definition(`foreign.${name}`, { inputSchema: { type: 'object' } }));
+    const naming = (name: string): string => {
+      if (name === 'foreign.two') throw new Error('no name');
+      return 'first';
+    };
+    const client = await connected(tools, { naming });
+    expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(['first']);
+    const result = await client.request({ method: 'tools/call', params: { name: 'first' } }, ResultSchema);
+    expect(result.content).toEqual([
+      { type: 'text', text: 'foreign.one' },
+      { type: 'of_tomorrow', x: 1 },
+    ]);
   });
 });
 
