@@ -1,6 +1,6 @@
 // What a tool is called where a dot is not allowed: to models, and in what a gateway lists.
 
-import { createHash } from 'node:crypto';
+import { sha256 } from './sha256.js';
 
 /** Words joined by single underscores, so that the double one between server and tool is the only one. */
 const PLAIN_PART = /^[A-Za-z0-9-]+(_[A-Za-z0-9-]+)*$/;
@@ -25,7 +25,7 @@ export function aliasOf(qualifiedName: string): string {
   if (fits && PLAIN_PART.test(server) && PLAIN_PART.test(tool)) return plain;
   const cleaned = `${server}__${tool}`.replaceAll(/[^A-Za-z0-9_-]+/g, '_').replace(/^[^A-Za-z]+/, '');
   const head = (cleaned === '' ? 'tool' : cleaned).slice(0, MAX_LENGTH - 1 - HASH_LENGTH);
-  return `${head}_${base32(createHash('sha256').update(qualifiedName).digest()).slice(0, HASH_LENGTH)}`;
+  return `${head}_${base32(sha256(qualifiedName)).slice(0, HASH_LENGTH)}`;
 }
 
 /** RFC 4648 in lower case, of the first 5 bytes: 8 characters. */

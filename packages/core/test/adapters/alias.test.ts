@@ -2,6 +2,16 @@ import { createHash } from 'node:crypto';
 import { aliasOf } from '@toolwright/core/adapters';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { sha256 } from '../../src/adapters/sha256.js';
+
+it('sha256() is the digest that node:crypto gives', () => {
+  const check = (text: string): void => {
+    expect(Buffer.from(sha256(text)).toString('hex')).toBe(createHash('sha256').update(text).digest('hex'));
+  };
+  for (const length of [0, 1, 55, 56, 63, 64, 65, 119, 120, 1_000])
+    check('é'.repeat(length / 2) + 'x'.repeat(length % 2));
+  fc.assert(fc.property(fc.string({ unit: 'grapheme' }), check), { numRuns: 200 });
+});
 
 it.each([
   ['math.add', 'math__add'],

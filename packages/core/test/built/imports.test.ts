@@ -58,6 +58,14 @@ describe('imports of the built packages', () => {
     }
   });
 
+  it('lead the adapters to nothing of Node, as browsers load them too', async () => {
+    const pairs = await importsOf('core');
+    const reached = new Set(['adapters/index.ts']);
+    for (const from of reached) for (const [importer, to] of pairs) if (importer === from) reached.add(to);
+    expect(reached.size).toBeGreaterThan(1);
+    expect([...reached].filter((path) => !path.endsWith('.ts'))).toEqual([]);
+  });
+
   it('reach node:child_process from src/process alone', async () => {
     for (const name of ['core', 'runtime', 'gateway']) {
       for (const [from, to] of await importsOf(name)) {
