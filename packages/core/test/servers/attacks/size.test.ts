@@ -57,7 +57,7 @@ describe('a tree of 5,000 levels', () => {
       ['move', { source: 'd', destination: 'moved' }],
     ] as const)
       expect((await tools.call(tool, args)).code, tool).toBe('TOO_LARGE');
-    expect(process.memoryUsage().rss - before).toBeLessThan(128 * 1024 * 1024);
+    expect(process.memoryUsage().rss - before).toBeLessThan(64 * 1024 * 1024);
     await access(tools.path('d/d/d'));
     await expect(access(tools.path('copied'))).rejects.toMatchObject({ code: 'ENOENT' });
   });
