@@ -4,6 +4,7 @@ import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { textOf } from '@toolwright/core';
+import { spawnChild } from '@toolwright/core/process';
 import { containerCommand, MCPToolProvider } from '@toolwright/core/mcp';
 import { describe, expect, it } from 'vitest';
 import { windowsCommand } from '../../src/mcp/windows-command.js';
@@ -51,7 +52,16 @@ describe('containerCommand()', () => {
     expect(() => containerCommand(options)).toThrow(/container\./);
   });
 
-  it.skip('runs a real container (skipped: needs a container engine)', () => undefined);
+  it('runs a real container, and tells how it ended', async (test) => {
+    const image = 'node:22-alpine';
+    const probe = spawnChild({ command: 'docker', args: ['image', 'inspect', image], cwd: tmpdir() });
+    probe.stdout.resume();
+    const found = await probe.exited.then(({ code }) => code === 0).catch(() => false);
+    test.skip(!found, `there is no container engine that has ${image}`);
+    const container = { image, args: ['node', '-e', 'console.error("from inside"); process.exit(3)'] };
+    await using provider = new MCPToolProvider({ name: 'c', container });
+    await expect(provider.connect()).rejects.toThrow(/from inside/);
+  });
 
   it('is what a provider runs, and the container is removed at the end', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'toolwright-engine-'));
