@@ -1,12 +1,10 @@
 // glob: files by name, by ripgrep's walk or the own one, and a matcher of ours.
 
-import { isUtf8 } from 'node:buffer';
 import { lstatSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
 import { defineTool, type Tool } from '../../tool.js';
 import { ToolError } from '../../errors.js';
-import { showName } from '../directory-entries.js';
-import { escapeControls, quote, type ProjectScope, type ScopePath } from '../project-scope.js';
+import { escapeControls, quote } from '../project-scope.js';
 import {
   changedNotice,
   changedOutput,
@@ -16,21 +14,16 @@ import {
   type FilesystemContext,
 } from './context.js';
 import { cursorInput, cursorOutput, readCursor, writeCursor, type Position } from './cursor.js';
+import { globByRipgrep, globByWalk, type GlobQuestion, type Name } from './glob-names.js';
 import { compileGlob } from './glob-pattern.js';
 import { provenNames, type FoundName, type ProvenNames } from './glob-proof.js';
-import { IgnoreFile } from './ignore-file.js';
-import { IgnoreRules } from './ignore-rules.js';
-import { walkFiles } from './ordered-walk.js';
 import { limitText } from '../output-budget.js';
-import { compareKeys, orderKey } from './path-order.js';
-import { runRipgrep } from './ripgrep.js';
+import { compareKeys } from './path-order.js';
 import { RowBudget } from './row-budget.js';
 import { engineOutput, resolveEngine } from './search-engine.js';
 import { openSearchPlace, type SearchPlace } from './search-place.js';
 import { SmallestFirst } from './smallest-first.js';
 
-/** A walk over millions of files; what was found by then is given. */
-const TIMEOUT_MS = 60_000;
 const PROGRESS_INTERVAL_MS = 1_000;
 /** Times are asked for without a thread each, which costs a tenth; the event loop waits no longer than this. */
 const MAX_STALL_MS = 10;
@@ -72,13 +65,7 @@ const output = {
   additionalProperties: false,
 } as const;
 
-/** One file, by its path relative to the directory. */
-interface Name {
-  path: string;
-  key: string;
-  /** Reaches it through an open directory; without it its path below the searched one is taken. */
-  address?: string | Buffer;
-}
+/** With how it is answered. */
 interface Found extends Name, FoundName {
   shown: string;
 }
@@ -113,7 +100,10 @@ export function globTool({ files, limits, search }: FilesystemContext): Tool {
       const last: Found | undefined = after && { path: '', shown: '', key: after.key, mtime: after.number ?? 0 };
       const smallest = new SmallestFirst<Found>(limit + 1, order);
       const clock = { reportedAt: performance.now(), yieldedAt: performance.now(), seen: 0 };
-      const take = async (names: Iterable<Name>): Promise<void> => {
+      /** The time of the oldest of the first `limit + 1`. */
+      let oldest = Infinity;
+      let held = 0;
+      const take = async (names: Iterable<Name>, sorted = false): Promise<boolean> => {
         for (const { path: name, key, address } of names) {
           clock.seen++;
           if (!matches(name)) continue;
@@ -121,20 +111,36 @@ export function globTool({ files, limits, search }: FilesystemContext): Tool {
           if (shown === undefined) continue;
           const mtime = sort === 'mtime' ? timeOf(address ?? addressOf(place, name, key)) : 0;
           if (mtime === undefined) continue;
+          // Those of one time come in any order, so all of them are taken; what is older is on a later page.
+          if (sorted && held > limit && mtime < oldest) return false;
           const found = { path: name, key, shown, mtime };
-          if (!last || order(last, found) < 0) smallest.add(found);
+          if (!last || order(last, found) < 0) {
+            smallest.add(found);
+            if (++held <= limit + 1) oldest = Math.min(oldest, mtime);
+          }
           if (sort === 'mtime' && performance.now() - clock.yieldedAt > MAX_STALL_MS) {
             await setImmediate();
             ctx.signal.throwIfAborted();
             clock.yieldedAt = performance.now();
           }
         }
-        if (performance.now() - clock.reportedAt <= PROGRESS_INTERVAL_MS) return;
-        clock.reportedAt = performance.now();
-        ctx.progress({ progress: clock.seen, message: `${clock.seen} files looked at` });
+        if (performance.now() - clock.reportedAt > PROGRESS_INTERVAL_MS) {
+          clock.reportedAt = performance.now();
+          ctx.progress({ progress: clock.seen, message: `${clock.seen} files looked at` });
+        }
+        return true;
       };
       const question: GlobQuestion = {
-        ...{ scope: files.scope, asked, place, exclude, includeIgnored: include_ignored, signal: ctx.signal, take },
+        ...{
+          scope: files.scope,
+          asked,
+          place,
+          exclude,
+          includeIgnored: include_ignored,
+          sort,
+          signal: ctx.signal,
+          take,
+        },
         after: sort === 'path' ? after?.key : undefined,
       };
       const { timedOut } =
@@ -201,81 +207,4 @@ function timeOf(address: string | Buffer): number | undefined {
 function addressOf({ directory: { address } }: SearchPlace, path: string, key: string): string | Buffer {
   if (key === path) return `${address}/${path}`;
   return Buffer.concat([Buffer.from(`${address}/`), Buffer.from(key, 'latin1')]);
-}
-
-interface GlobQuestion {
-  scope: ProjectScope;
-  asked: ScopePath;
-  place: SearchPlace;
-  exclude: readonly string[];
-  includeIgnored: boolean;
-  /** Only what comes after this key is wanted. */
-  after: string | undefined;
-  signal: AbortSignal;
-  take: (names: Iterable<Name>) => Promise<void>;
-}
-
-async function globByRipgrep(command: string, question: GlobQuestion): Promise<{ timedOut: boolean }> {
-  const { scope, place, exclude, includeIgnored, signal, take } = question;
-  const { path } = place.directory;
-  const rules = includeIgnored || path.absolute === path.root.path ? undefined : await IgnoreRules.below(scope, path);
-  let rest: Buffer = Buffer.alloc(0);
-  return runRipgrep({
-    command,
-    args: [
-      '--files',
-      '--null',
-      ...(includeIgnored ? ['--no-ignore'] : []),
-      ...exclude.map((each) => `--glob=!${each}`),
-    ],
-    cwd: place.directory.address,
-    timeoutMs: TIMEOUT_MS,
-    signal,
-    onOutput: async (chunk) => {
-      const bytes = rest.length > 0 ? Buffer.concat([rest, chunk]) : chunk;
-      const end = bytes.lastIndexOf(0) + 1;
-      const names = namesIn(bytes.subarray(0, end));
-      rest = Buffer.from(bytes.subarray(end));
-      if (!rules) await take(names);
-      else {
-        const kept: Name[] = [];
-        for (const name of names) if (!(await rules.isIgnored(name.path, false))) kept.push(name);
-        await take(kept);
-      }
-      return true;
-    },
-  });
-}
-
-async function globByWalk(question: GlobQuestion): Promise<{ timedOut: boolean }> {
-  const { scope, asked, place, exclude, includeIgnored, after, signal, take } = question;
-  const excluded = IgnoreFile.ofGlobs(exclude);
-  const timeout = new AbortController();
-  const timer = setTimeout(() => timeout.abort(), TIMEOUT_MS);
-  try {
-    const runs = walkFiles(place.directory, {
-      ...{ scope, asked, after, signal: AbortSignal.any([signal, timeout.signal]) },
-      rules: includeIgnored ? undefined : await IgnoreRules.below(scope, place.directory.path),
-      accept: (_path, key, isDirectory) => excluded.test(key, isDirectory) !== true,
-    });
-    for await (const { files } of runs) await take(files);
-  } catch (error) {
-    signal.throwIfAborted();
-    if (!timeout.signal.aborted) throw error;
-  } finally {
-    clearTimeout(timer);
-  }
-  return { timedOut: timeout.signal.aborted };
-}
-
-/** The names in `./name NUL ./name NUL`, taken apart as one text where all of them are UTF-8. */
-function namesIn(bytes: Buffer): Name[] {
-  if (bytes.length === 0) return [];
-  const isText = isUtf8(bytes);
-  const names = bytes.toString(isText ? 'utf8' : 'latin1').split('\0');
-  names.pop(); // what follows the last NUL
-  return names.map((each) => {
-    const name = each.startsWith('./') ? each.slice(2) : each;
-    return isText ? { path: name, key: orderKey(name) } : { path: showName(Buffer.from(name, 'latin1')), key: name };
-  });
 }
