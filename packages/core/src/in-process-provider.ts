@@ -125,7 +125,7 @@ export class InProcessToolProvider implements ToolProvider {
   static forProject(projectDir: string, options: ProjectProviderOptions = {}): InProcessToolProvider {
     const { name, callTimeoutMs, logger, ...builtins } = options;
     new ProjectScope({ projectDir, ...builtins }); // a wrong directory is told now, not by the first call
-    const servers = BUILTIN_SERVERS.filter((server) => builtins[server] !== false);
+    const servers = BUILTIN_SERVERS.filter((server) => (builtins[server] ?? !OFF_UNLESS_ASKED.has(server)) !== false);
     return new InProcessToolProvider({
       ...(name !== undefined && { name }),
       ...(callTimeoutMs !== undefined && { callTimeoutMs }),
@@ -407,7 +407,8 @@ export class InProcessToolProvider implements ToolProvider {
 }
 
 /** The built-in servers there are, in the order of their listing. */
-const BUILTIN_SERVERS = ['filesystem', 'bash', 'git'] as const;
+const BUILTIN_SERVERS = ['filesystem', 'bash', 'git', 'agent'] as const;
+const OFF_UNLESS_ASKED: ReadonlySet<string> = new Set<(typeof BUILTIN_SERVERS)[number]>(['agent']);
 
 function timed(result: UntimedResult, scope: CallScope): ToolResult {
   return Object.assign(result, { durationMs: performance.now() - scope.startedAt });

@@ -1,0 +1,38 @@
+// The agent server: tools by which a model steers its own engine. They change nothing but their to-do lists; what they
+// ask for rides in directives, which the engine may follow or not.
+
+import { ToolError } from '../../errors.js';
+import { defineServer, type ToolServer } from '../../tool-server.js';
+import { handoffTool } from './handoff.js';
+import { pruneContextTool } from './prune-context.js';
+import { TodoLists } from './todo-lists.js';
+import { todoWriteTool } from './todo-write.js';
+
+/** What {@link createAgentServer} takes. */
+export interface AgentServerOptions {
+  /** The model tiers that `handoff` takes, at least one. Default: any name. */
+  tiers?: readonly string[] | undefined;
+}
+
+/**
+ * The tools `todo_write`, `handoff` and `prune_context`. Each session has a to-do list of its own.
+ *
+ * @throws {ToolError} INVALID_ARGUMENT for tiers that are no names
+ * @example
+ * ```ts
+ * const provider = new InProcessToolProvider({ servers: [createAgentServer({ tiers: ['plan', 'code'] })] });
+ * const { directives } = await provider.callTool('agent.prune_context', { keep_recent: 4 });
+ * await processDirectives(directives, { prune_messages: ({ keep_recent }) => conversation.keepLast(keep_recent) });
+ * ```
+ */
+export function createAgentServer({ tiers }: AgentServerOptions = {}): ToolServer {
+  const isName = (tier: unknown): boolean => typeof tier === 'string' && tier.trim() !== '' && tier.length <= 100;
+  if (tiers !== undefined && !(Array.isArray(tiers) && tiers.length > 0 && tiers.every(isName)))
+    throw new ToolError(
+      'INVALID_ARGUMENT',
+      `tiers takes at least one name of 1 to 100 characters, not ${JSON.stringify(tiers)}.`,
+    );
+  const lists = new TodoLists();
+  const tools = [todoWriteTool(lists), handoffTool(lists, tiers), pruneContextTool()];
+  return defineServer({ name: 'agent', version: '0.1.0', tools });
+}
