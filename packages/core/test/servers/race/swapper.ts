@@ -15,6 +15,9 @@ const SOURCE = fileURLToPath(new URL('../fixtures/swapper.c', import.meta.url));
 const AT_ONCE = 6;
 /** On a busy machine one side may hardly run: a race goes on for so long until both have. */
 const MAX_EXTRA_MS = 20_000;
+/** After so many attempts of which hardly one was served, the swapper rests a little more, 5 ms at most. */
+const ATTEMPTS_A_LOOK = 200;
+const MAX_RESTS = 50;
 
 /** The compiled swapper, or why there is none. */
 export interface Swapper extends AsyncDisposable {
@@ -73,6 +76,13 @@ export async function whileSwapping(
     const twentieth = (figures.served + sum(figures.refused)) / 20;
     return enoughSwaps && figures.served >= twentieth && Math.max(...Object.values(figures.refused), 0) >= twentieth;
   };
+  let [rests, servedBefore, lookAt] = [0, 0, ATTEMPTS_A_LOOK];
+  const balance = (): void => {
+    if (mostlyRefused || figures.served + sum(figures.refused) < lookAt) return;
+    if (figures.served - servedBefore < ATTEMPTS_A_LOOK / 10 && rests++ < MAX_RESTS) child.stdin?.write('r');
+    servedBefore = figures.served;
+    lookAt += ATTEMPTS_A_LOOK;
+  };
   let next = 0;
   const giveUpAt = performance.now() + MAX_EXTRA_MS;
   const run = async (): Promise<void> => {
@@ -84,6 +94,7 @@ export async function whileSwapping(
         if (!ToolError.isInstance(error)) throw error;
         figures.refused[error.code] = (figures.refused[error.code] ?? 0) + 1;
       }
+      balance();
     }
   };
   await Promise.all(Array.from({ length: atOnce }, run));
