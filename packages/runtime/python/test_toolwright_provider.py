@@ -212,7 +212,8 @@ class Validation(unittest.TestCase):
         self.assertEqual(self.refused(int, 1.5), "must be integer, not number")
         self.assertEqual(self.refused(str, 1), "must be string, not integer")
         self.assertEqual(self.refused(bool, 1), "must be boolean, not integer")
-        self.assertEqual(self.refused(List[int], [1, "x", None]), "[1]: must be integer, not string; [2]: must be integer, not null")
+        several = "[1]: must be integer, not string; [2]: must be integer, not null"
+        self.assertEqual(self.refused(List[int], [1, "x", None]), several)
         self.assertEqual(self.refused(Optional[int], "1"), "must be integer, not string, or must be null, not string")
         self.assertEqual(self.refused(typing.Literal[1, "a"], True), 'must be one of 1, "a"')
         self.assertEqual(self.refused(float, 10**400), "must be a finite number")
@@ -380,7 +381,7 @@ class Frames(unittest.TestCase):
 class Host:
     """A host of one provider process: what it sends and hears, blocking, with a deadline."""
 
-    def __init__(self, source: str, *, env: Optional[Dict[str, str]] = None, answer: Any = None) -> None:
+    def __init__(self, source: str, *, env: Optional[Dict[str, str]] = None, answer: Any = None, initialize: bool = False) -> None:
         self.directory = tempfile.TemporaryDirectory()
         path = os.path.join(self.directory.name, "s")
         file = os.path.join(self.directory.name, "provider.py")
@@ -422,6 +423,8 @@ class Host:
         limits = {"maxFrameBytes": 16 * 1024 * 1024, "maxDepth": 64}
         result = {"protocol": 1, "config": {}, "variables": {}, "previousState": None, "limits": limits}
         self.send({"jsonrpc": "2.0", "id": self.registration["id"], **(answer or {"result": result})})
+        if initialize:
+            self.initialize()
 
     def __enter__(self) -> Host:
         return self
@@ -602,8 +605,10 @@ class Processes(unittest.TestCase):
             self.assertEqual((params["pid"], params["capabilities"]), (host.process.pid, {"state": True}))
             hints = {"readOnlyHint": True, "destructiveHint": True, "idempotentHint": False, "openWorldHint": True}
             self.assertEqual(params["tools"][0]["annotations"], hints)
-            self.assertEqual(host.initialize(), {})
             self.assertEqual(host.ask("ping"), {})
+            early = host.answer_of(host.start("echo", {"text": "x"}))["error"]
+            self.assertEqual(early["data"]["code"], "UNAVAILABLE")
+            self.assertEqual(host.initialize(), {})
             text = "zero \0, \u2028, é, 👩‍💻, \ud800"
             self.assertEqual(host.call("echo", {"text": text})["structuredContent"], {"text": text})
             self.assertEqual(host.ask("tools/list")["tools"], params["tools"])
@@ -619,9 +624,10 @@ class Processes(unittest.TestCase):
         self.assertEqual(host.stderr, b"")
 
     def test_failures_are_answers_and_their_tracebacks_stay_on_stderr(self) -> None:
-        with Host(TOOLS + "\n    run('test')") as host:
+        with Host(TOOLS + "\n    run('test')", initialize=True) as host:
             for name in ("fail", "fail_async"):
-                codes = {kind: host.call(name, {"kind": kind})["_meta"]["toolwright/error"] for kind in ("x", "exit", "key", "tool")}
+                results = {kind: host.call(name, {"kind": kind}) for kind in ("x", "exit", "key", "tool")}
+                codes = {kind: result["_meta"]["toolwright/error"] for kind, result in results.items()}
                 self.assertEqual([codes[k]["code"] for k in codes], ["EXECUTION_FAILED"] * 3 + ["LOCKED"])
                 self.assertEqual(codes["x"]["message"], "it went wrong")
                 self.assertEqual(codes["key"]["message"], "KeyError: 'missing'")
@@ -632,7 +638,7 @@ class Processes(unittest.TestCase):
         self.assertNotIn(b"taken", host.stderr)
 
     def test_calls_run_at_once_and_answer_in_the_order_they_finish(self) -> None:
-        with Host(TOOLS + "\n    run('test')") as host:
+        with Host(TOOLS + "\n    run('test')", initialize=True) as host:
             waiting = [host.start("sleep"), host.start("wait"), host.start("stuck", {"seconds": 0.2})]
             for call in waiting:
                 host.progress_of(call)
@@ -654,7 +660,7 @@ class Processes(unittest.TestCase):
     def test_cancelling_at_random_points_answers_each_call_once(self) -> None:
         seed = random.randrange(2**32)
         rng = random.Random(seed)
-        with Host(TOOLS + "\n    run('test')") as host:
+        with Host(TOOLS + "\n    run('test')", initialize=True) as host:
             calls = []
             for _ in range(300):
                 calls.append(host.start(rng.choice(["sleep", "wait", "echo", "count"]), None))
@@ -673,20 +679,20 @@ class Processes(unittest.TestCase):
             self.assertEqual(host.ask("provider/drain", {"deadlineMs": 0}), {"drained": True})
 
     def test_progress_and_logs_arrive_before_the_answer_and_print_disturbs_nothing(self) -> None:
-        with Host(TOOLS + "\n    run('test')") as host:
+        with Host(TOOLS + "\n    run('test')", initialize=True) as host:
             result = host.call("chatter")
-            self.assertEqual(result["content"][0]["text"], "c1")
+            self.assertEqual(result["content"][0]["text"], "c2")
             progress = host.notices("notifications/progress")
             self.assertEqual([told["progress"] for told in progress], list(range(100)))
-            self.assertEqual(progress[0], {"progressToken": 1, "progress": 0, "total": 100, "message": "step"})
+            self.assertEqual(progress[0], {"progressToken": 2, "progress": 0, "total": 100, "message": "step"})
             (log,) = host.notices("notifications/message")
             self.assertEqual(log["level"], "warning")
             self.assertEqual(log["data"], {"message": "careful", "count": 3, "odd": "<class 'object'>"})
-            self.assertEqual(log["_meta"], {"toolwright/call": {"callId": "c1"}})
+            self.assertEqual(log["_meta"], {"toolwright/call": {"callId": "c2"}})
         self.assertEqual(host.stdout, b"on stdout\n")
 
     def test_the_list_changes_while_it_runs(self) -> None:
-        with Host(TOOLS + "\n    run('test')") as host:
+        with Host(TOOLS + "\n    run('test')", initialize=True) as host:
             self.assertEqual(host.call("grow", {"name": "new"})["isError"], False)
             self.assertEqual(len(host.notices("notifications/tools/list_changed")), 1)
             self.assertIn("new", [each["name"] for each in host.ask("tools/list")["tools"]])
@@ -723,7 +729,7 @@ class Processes(unittest.TestCase):
             self.assertEqual(exported, {"state": state, "dropped": ["lock"]})
             settings = {"config": {}, "variables": {}}
             decided = host.ask("provider/decide", {"old": settings, "new": {**settings, "config": {"a": 1}}})
-            self.assertEqual(decided, {"restart": True, "reinitialize": True})
+            self.assertEqual(decided, {"restart": True, "reinitialize": False})
             self.assertIn("error", host.initialize(None, "config", {"broken": True}))
             self.assertEqual(host.ask("provider/export_state")["state"], state)
             host.initialize(None, "config", {"mode": "y"})
@@ -733,7 +739,7 @@ class Processes(unittest.TestCase):
         self.assertEqual((host.process.returncode, host.stdout), (0, b"disposed 5\n"))
 
     def test_bad_frames_are_answered_and_ten_close_the_connection(self) -> None:
-        with Host(TOOLS + "\n    run('test')") as host:
+        with Host(TOOLS + "\n    run('test')", initialize=True) as host:
             deep = {"jsonrpc": "2.0", "id": "deep", "method": "tools/call", "params": {}}
             inner: Any = 1
             for _ in range(70):
@@ -762,13 +768,13 @@ class Processes(unittest.TestCase):
                 host.receive()
 
     def test_too_large_an_answer_is_a_failure_of_its_call_alone(self) -> None:
-        with Host(TOOLS + "\n    run('test')") as host:
+        with Host(TOOLS + "\n    run('test')", initialize=True) as host:
             error = host.call("big", {"length": 17 * 1024 * 1024})["_meta"]["toolwright/error"]
             self.assertEqual(error["code"], "FRAME_TOO_LARGE")
             self.assertEqual(len(host.call("big", {"length": 4_000_000})["content"][0]["text"]), 4_000_000)
 
     def test_a_host_that_does_not_read_loses_no_answer(self) -> None:
-        with Host(TOOLS + "\n    run('test')") as host:
+        with Host(TOOLS + "\n    run('test')", initialize=True) as host:
             calls = [host.start("big", {"length": 3_000_000}) for _ in range(8)]  # more than the queue holds
             for call in calls:
                 self.assertEqual(len(host.answer_of(call)["result"]["content"][0]["text"]), 3_000_000)
@@ -838,19 +844,45 @@ class Processes(unittest.TestCase):
     warnings.simplefilter("ignore", DeprecationWarning)  # that a process with threads forks, which is what is tested
     run("test")
 """
-        with Host(TOOLS + tail) as host:
+        with Host(TOOLS + tail, initialize=True) as host:
             outcome = host.call("fork")["structuredContent"]
             self.assertEqual(outcome, {"exit_code": -signal.SIGTERM, "holds": False, "parent_holds": True})
             self.assertEqual(host.call("echo", {"text": "on"})["isError"], False)
 
     def test_a_refusal_ends_it_with_words_and_a_code(self) -> None:
-        error = {"code": -32000, "message": "Wrong token.", "data": {"code": "PROTOCOL_VIOLATION", "details": {"permanent": True}}}
-        for answer, code in (({"error": error}, 78), ({"id": None, "error": {**error, "data": {"code": "BUSY"}}}, 1), ({"result": {"protocol": 9}}, 1)):
+        data = {"code": "PROTOCOL_VIOLATION", "details": {"permanent": True}}
+        error = {"code": -32000, "message": "Wrong token.", "data": data}
+        passing = {**error, "data": {"code": "UNAVAILABLE"}}
+        for answer, code in (({"error": error}, 78), ({"error": passing}, 1), ({"result": {"protocol": 9}}, 1)):
             with Host(TOOLS + "\n    run('test', dispose=lambda ctx: print('disposed'))", answer=answer) as host:
                 self.assertEqual(host.wait(), code)
                 self.assertIn(b"cannot serve", host.stderr)
                 self.assertNotIn(b"Traceback", host.stderr)
                 self.assertEqual(host.stdout, b"")
+
+    def test_a_busy_host_is_asked_again(self) -> None:
+        busy = {"code": -32000, "message": "Full.", "data": {"code": "BUSY"}}
+        with tempfile.TemporaryDirectory() as directory:
+            with socket.socket(socket.AF_UNIX) as listener:
+                path = os.path.join(directory, "s")
+                listener.bind(path)
+                listener.listen()
+                listener.settimeout(PATIENCE)
+                source = textwrap.dedent(TOOLS) + "\nrun('test')"
+                environment = {"PATH": os.environ["PATH"], "PYTHONPATH": HERE, "PYTHONDONTWRITEBYTECODE": "1"}
+                process = subprocess.Popen(
+                    [sys.executable, "-c", source],
+                    env={**environment, "TOOLWRIGHT_SOCKET": path, "TOOLWRIGHT_TOKEN": "t"},
+                    stderr=subprocess.DEVNULL,
+                )
+                for _ in range(2):
+                    refused, _ = listener.accept()
+                    refused.sendall(json.dumps({"jsonrpc": "2.0", "id": None, "error": busy}).encode() + b"\n")
+                    refused.close()
+                taken, _ = listener.accept()
+                with taken, taken.makefile("rb") as file:
+                    self.assertEqual(json.loads(file.readline())["method"], "provider/register")
+                self.assertEqual(process.wait(PATIENCE), 1)
 
     def test_without_a_host_run_does_nothing(self) -> None:
         source = textwrap.dedent(TOOLS) + "\nrun('test')\nprint(echo('plain'))"

@@ -25,6 +25,7 @@ import json
 import math
 import os
 import queue
+import random
 import re
 import signal
 import sys
@@ -225,7 +226,7 @@ class LifecycleContext:
     """Set when the process is to end."""
     state: Any = None
     reason: str = "start"
-    """`start`, `reload` (the file changed; `previous` is the state of the process before) or `config`."""
+    """`start`, `reload` (the file changed; `previous` is the state of the process before), `config` or `dispose`."""
     is_reinitialization: bool = False
 
 
@@ -648,7 +649,8 @@ class _Tool:
         try:
             hints = typing.get_type_hints(function, include_extras=True)
         except Exception as error:
-            faults.append(f"its type hints cannot be evaluated: {_text_of(error)}; before Python 3.10 write Optional[X]")
+            words = f"its type hints cannot be evaluated: {_text_of(error)}"
+            faults.append(f"{words}; before Python 3.10 write Optional[X]")
         self._context_names: List[str] = []
         self._arguments = self._read_parameters(hints, described, faults)
         self.output: Optional[_Shape] = None
@@ -759,7 +761,8 @@ def _read_docstring(text: str) -> Tuple[str, Dict[str, str]]:
             described[name] = entry[2].strip()
         elif name and line.strip():
             described[name] = f"{described[name]} {line.strip()}".strip()
-    return re.sub(r"\n{3,}", "\n\n", "\n".join(kept)).strip(), {name: words for name, words in described.items() if words}
+    text = re.sub(r"\n{3,}", "\n\n", "\n".join(kept)).strip()
+    return text, {name: words for name, words in described.items() if words}
 
 
 class _Registry:
@@ -924,8 +927,8 @@ def _plain_result(tool_: _Tool, output: Any) -> Json:
         raise _invalid(tool_, "returned a coroutine; write `async def`")
     raise _invalid(
         tool_,
-        f"returned a value of type {type(output).__name__}; a tool returns a str, a dict, a dataclass, a list of content "
-        "blocks, a Result or None",
+        f"returned a value of type {type(output).__name__}; a tool returns a str, a dict, a dataclass, a list of "
+        "content blocks, a Result or None",
     )
 
 
@@ -955,7 +958,7 @@ def _full_result(tool_: _Tool, output: Result) -> Json:
     meta = dict(output.meta or {})
     if is_error:
         text = "\n".join(block["text"] for block in result["content"] if block.get("type") == "text")
-        error = output.error or ToolError("EXECUTION_FAILED", text or "The tool reported a failure and said nothing more.")
+        error = output.error or ToolError("EXECUTION_FAILED", text or "The tool reported a failure without words.")
         if not result["content"]:
             result["content"] = [_text_block(error)]
         meta["toolwright/error"] = error.to_json()
@@ -984,7 +987,7 @@ def _invalid(tool_: _Tool, what: str) -> ToolError:
 def _blocks(tool_: _Tool, content: Any) -> List[Json]:
     blocks = list(content) if isinstance(content, (list, tuple)) else [content]
     if not all(map(_is_block, blocks)):
-        raise _invalid(tool_, 'gave a list of something other than content blocks such as {"type": "text", "text": "…"}')
+        raise _invalid(tool_, 'gave a list that is not of content blocks, such as {"type": "text", "text": "…"}')
     return blocks
 
 
@@ -1180,6 +1183,19 @@ def _rpc_error(number: int, error: ToolError) -> Json:
     return {"code": number, "message": info["message"], "data": info}
 
 
+def _error_from(error: Json) -> ToolError:
+    """The error of an answer."""
+    data = error.get("data")
+    info = data if isinstance(data, dict) else {}
+    details = info.get("details")
+    return ToolError(
+        str(info.get("code", "PROTOCOL_VIOLATION")),
+        str(error.get("message")),
+        bool(info.get("retryable")),
+        details if isinstance(details, dict) else None,
+    )
+
+
 _PARSE_ERROR, _INVALID_REQUEST, _METHOD_NOT_FOUND, _INVALID_PARAMS, _FAILED = -32700, -32600, -32601, -32602, -32000
 
 
@@ -1197,8 +1213,9 @@ class _Connection(asyncio.Protocol):
         self,
         on_request: Callable[[Any, str, Json], None],
         on_notification: Callable[[str, Json], None],
-        on_close: Callable[[Optional[BaseException]], None],
+        on_close: Callable[[_Connection], None],
     ) -> None:
+        self.is_registered = False
         self.max_frame_bytes = MAX_FRAME_BYTES
         self.max_depth = MAX_DEPTH
         self._on_request = on_request
@@ -1206,10 +1223,13 @@ class _Connection(asyncio.Protocol):
         self._on_close = on_close
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
+        self._closed: asyncio.Future = self._loop.create_future()
+        self.socket_number = -1
         self._transport: Any = None
         self._frames = _Frames()
         self._bad_frames = 0
         self._requests: Dict[Any, asyncio.Future] = {}
+        self._refusal: Optional[ToolError] = None
         self._is_paused = False
         self._waiting: deque = deque()
         self._notices = threading.BoundedSemaphore(_MAX_WAITING_NOTICES)
@@ -1218,6 +1238,8 @@ class _Connection(asyncio.Protocol):
 
     def connection_made(self, transport: Any) -> None:
         self._transport = transport
+        sock = transport.get_extra_info("socket")
+        self.socket_number = -1 if sock is None else sock.fileno()  # a named pipe is inherited by no child
         transport.set_write_buffer_limits(high=_QUEUE_BYTES)
 
     def data_received(self, data: bytes) -> None:
@@ -1238,26 +1260,24 @@ class _Connection(asyncio.Protocol):
             self._transport.write(self._waiting.popleft())
 
     def connection_lost(self, exc: Optional[BaseException]) -> None:
-        closed = ToolError("CONNECTION_CLOSED", "The host closed the connection.")
-        for request in self._requests.values():
-            if not request.done():
-                request.set_exception(closed)
-        self._requests.clear()
+        self._fail_requests(self._refusal or ToolError("CONNECTION_CLOSED", "The host closed the connection."))
         self._waiting.clear()
-        self._on_close(exc)
+        self._closed.set_result(None)
+        self._on_close(self)
 
     # The provider calls these.
-
-    @property
-    def socket_number(self) -> int:
-        """The file descriptor; -1 for a named pipe, which no child gets."""
-        sock = self._transport.get_extra_info("socket")
-        return -1 if sock is None else sock.fileno()
 
     def close(self, reason: Optional[ToolError] = None) -> None:
         if reason is not None:
             _say(f"the connection is closed: {reason.message}")
         self._transport.close()
+
+    async def flush_and_close(self) -> None:
+        """Lets what was written go out, for as long as a host that reads needs."""
+        self.close()
+        await asyncio.wait([self._closed], timeout=_SETTLE_SECONDS)
+        if not self._closed.done():
+            self._transport.abort()
 
     def answer(self, request_id: Any, result: Json) -> None:
         self.write(self.encode({"jsonrpc": "2.0", "id": request_id, "result": result}))
@@ -1280,6 +1300,8 @@ class _Connection(asyncio.Protocol):
 
     async def request(self, method: str, params: Json) -> Json:
         """The result. Raises ToolError."""
+        if self._refusal is not None:
+            raise self._refusal
         request_id = f"p{len(self._requests) + 1}"
         answered = self._requests[request_id] = self._loop.create_future()
         self.write(self.encode({"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}))
@@ -1346,19 +1368,23 @@ class _Connection(asyncio.Protocol):
 
     def _take_response(self, message: Json) -> None:
         request_id, error, result = message.get("id"), message.get("error"), message.get("result")
+        if request_id is None and isinstance(error, dict):
+            self._refusal = _error_from(error)  # BUSY, which may be said before anything was asked
+            self._fail_requests(self._refusal)
+            return
         waiting = self._requests.pop(request_id, None) if isinstance(request_id, str) else None
-        if waiting is None and request_id is None and isinstance(error, dict) and self._requests:
-            waiting = self._requests.pop(next(iter(self._requests)))  # BUSY, said before anything was asked
         if waiting is None or waiting.done():
             return  # late, repeated or unknown
         if isinstance(error, dict):
-            data = error.get("data")
-            info = data if isinstance(data, dict) else {}
-            details = info.get("details") if isinstance(info.get("details"), dict) else None
-            code, words = str(info.get("code", "PROTOCOL_VIOLATION")), str(error.get("message"))
-            waiting.set_exception(ToolError(code, words, bool(info.get("retryable")), details))
+            waiting.set_exception(_error_from(error))
         else:
             waiting.set_result(result if isinstance(result, dict) else {})
+
+    def _fail_requests(self, error: ToolError) -> None:
+        for request in self._requests.values():
+            if not request.done():
+                request.set_exception(error)
+        self._requests.clear()
 
     def _refuse_oversized(self, frame: _Oversized) -> None:
         words = f"A frame of {frame.length} bytes is longer than {self._frames.limit} bytes; send less at once."
@@ -1370,7 +1396,8 @@ class _Connection(asyncio.Protocol):
         self.refuse(request_id, _FAILED, ToolError("FRAME_TOO_LARGE", words))
 
     def limit(self, limits: Any) -> None:
-        """Takes over what the host says of its limits, within ours."""
+        """Takes over what the host says of its limits, within ours, once it has taken the registration."""
+        self.is_registered = True
         if not isinstance(limits, dict):
             return
         max_bytes, depth = limits.get("maxFrameBytes"), limits.get("maxDepth")
@@ -1412,6 +1439,10 @@ class _Threads:
 # The provider --------------------------------------------------------------------------------------------------------
 
 _HANDSHAKE_SECONDS = 15.0
+_CONNECT_SECONDS = 2.0
+_RETRY_SECONDS = 0.05
+_DRAIN_SECONDS = 30.0
+_MAX_DRAIN_SECONDS = 600.0
 _SETTLE_SECONDS = 0.5
 _DISPOSE_SECONDS = 2.0
 _REFUSED_EXIT_CODE = 78
@@ -1464,6 +1495,7 @@ class _Provider:
         self._tools = tools
         self._on_end = on_end
         self._is_initialized = False
+        self._connection: Any = None
         self._state: Any = {}
         self._calls: Dict[Any, _Call] = {}
         self._threads = _Threads()
@@ -1483,24 +1515,20 @@ class _Provider:
         self._ended = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
-        connection = await self._connect(address)
         self._log = Log(self._log_for(None))
         try:
-            registered = connection.request("provider/register", self._registration(token))
-            answer = await asyncio.wait_for(registered, _HANDSHAKE_SECONDS)
-            if answer.get("protocol") != PROTOCOL:
-                words = f"The host speaks protocol {answer.get('protocol')!r} and this file {PROTOCOL}; use those of one release."
-                raise ToolError("PROTOCOL_VIOLATION", words)
-            connection.limit(answer.get("limits"))
+            await asyncio.wait_for(self._register(address, token), _HANDSHAKE_SECONDS)
             self._tools.on_change = self._tell_of_tools
             await self._ended.wait()
+            await self._end()
         except asyncio.TimeoutError:
             words = f"The host did not answer the registration within {_HANDSHAKE_SECONDS:.0f} s."
             raise ToolError("TIMED_OUT", words) from None
         finally:
+            self._on_end()
             self._tools.on_change = lambda: None
-            await self._end()
-            connection.close()
+            if self._connection is not None:
+                await self._connection.flush_and_close()
 
     def end_soon(self) -> None:
         """From a signal handler: lets `serve` end."""
@@ -1510,17 +1538,44 @@ class _Provider:
         except (AttributeError, RuntimeError):
             pass  # not yet connected, or ended already
 
+    async def _register(self, address: str, token: str) -> None:
+        """Connects and registers; again while the host is busy, or makes its socket anew."""
+        patience = time.monotonic() + _CONNECT_SECONDS
+        while not self._ended.is_set():
+            try:
+                self._connection = await self._connect(address)
+                answer = await self._connection.request("provider/register", self._registration(token))
+            except (FileNotFoundError, ConnectionError, BlockingIOError):
+                if time.monotonic() > patience:
+                    raise
+            except ToolError as error:
+                self._connection.close()
+                if error.code != "BUSY":
+                    raise
+            else:
+                if answer.get("protocol") != PROTOCOL:
+                    words = f"The host speaks protocol {answer.get('protocol')!r}, and this file {PROTOCOL}"
+                    raise ToolError("PROTOCOL_VIOLATION", f"{words}; use those of one release.")
+                self._connection.limit(answer.get("limits"))
+                return
+            await asyncio.sleep(_RETRY_SECONDS * (1 + 4 * random.random()))
+
     async def _connect(self, address: str) -> _Connection:
         def make() -> _Connection:
-            return _Connection(self._on_request, self._on_notification, lambda error: self._ended.set())
+            return _Connection(self._on_request, self._on_notification, self._on_close)
 
         loop: Any = self._loop
         if sys.platform == "win32":
-            _, self._connection = await loop.create_pipe_connection(make, address)
+            _, connection = await loop.create_pipe_connection(make, address)
         else:
-            _, self._connection = await loop.create_unix_connection(make, address)
-            _close_in_forks(self._connection.socket_number)
-        return self._connection
+            _, connection = await loop.create_unix_connection(make, address)
+            _forks_close.add(connection.socket_number)
+        return connection
+
+    def _on_close(self, closed: _Connection) -> None:
+        _forks_close.discard(closed.socket_number)
+        if closed.is_registered:
+            self._ended.set()
 
     def _registration(self, token: str) -> Json:
         functions = self._functions
@@ -1619,19 +1674,20 @@ class _Provider:
     async def _decide(self, params: Json) -> Json:
         old, new = (_settings(params.get(side)) for side in ("old", "new"))
         functions = self._functions
-        restart = functions.should_restart is not None and await self._run(functions.should_restart, old, new)
+        if functions.should_restart is not None and await self._run(functions.should_restart, old, new):
+            return {"restart": True, "reinitialize": False}
         again = functions.should_reinitialize is None or await self._run(functions.should_reinitialize, old, new)
-        return {"restart": bool(restart), "reinitialize": bool(again)}
+        return {"restart": False, "reinitialize": bool(again)}
 
     async def _export_state(self, params: Json) -> Json:
         state, dropped = _carried_by_json(self._state)
         return {"state": state, "dropped": dropped}
 
     async def _drain(self, params: Json) -> Json:
-        deadline = params.get("deadlineMs", 0)
-        seconds = max(0.0, deadline / 1_000) if type(deadline) in (int, float) else 0.0
+        deadline = params.get("deadlineMs")
+        seconds = max(0.0, deadline / 1_000) if isinstance(deadline, (int, float)) else _DRAIN_SECONDS
         try:
-            await asyncio.wait_for(self._idle.wait(), min(seconds, 86_400.0))
+            await asyncio.wait_for(self._idle.wait(), min(seconds, _MAX_DRAIN_SECONDS))
         except asyncio.TimeoutError:
             pass
         return {"drained": not self._calls}
@@ -1645,7 +1701,8 @@ class _Provider:
 
     async def _run_dispose(self) -> None:
         if self._functions.dispose is not None and self._is_initialized:
-            await self._run(self._functions.dispose, LifecycleContext(self._log, self._ending, self._state, "dispose"))
+            context = LifecycleContext(self._log, self._ending, self._state, "dispose")
+            await self._run(self._functions.dispose, context)
 
     async def _run(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """A function of the author's: in the event loop when it is asynchronous, else in a thread."""
@@ -1680,6 +1737,10 @@ class _Provider:
             near = _suggestion(str(name), self._tools.by_name, f"{self.name}.")
             words = f'The provider "{self.name}" has no tool "{_shortened(str(name))}"{near}'
             self._connection.refuse(request_id, _INVALID_PARAMS, ToolError("TOOL_NOT_FOUND", words))
+            return
+        if not self._is_initialized:
+            early = ToolError("UNAVAILABLE", "provider/initialize must come before any call.")
+            self._connection.refuse(request_id, _FAILED, early)
             return
         call = _Call(request_id, called, self._context(request_id, params.get("_meta")))
         try:
@@ -1751,7 +1812,8 @@ class _Provider:
                 call.is_settled = True
         except BaseException as thrown:
             if isinstance(thrown, asyncio.CancelledError):
-                thrown = Cancelled() if call.context.cancelled else ToolError("EXECUTION_FAILED", "It cancelled itself.")
+                itself = ToolError("EXECUTION_FAILED", "The tool cancelled itself.")
+                thrown = Cancelled() if call.context.cancelled else itself
             error = _error_of(thrown, f'{self.name}: the tool "{call.tool.name}"')
             return self._connection.encode(_response(call.request_id, _failure(error)))
 
@@ -1833,18 +1895,24 @@ def _say(what: str) -> None:
         pass  # there is no stderr
 
 
-def _close_in_forks(descriptor: int) -> None:
+_forks_close: set = set()
+"""File descriptors that no fork may keep; a child that executes a program has them closed by the system."""
+
+
+def _forget_in_forks() -> None:
     """A fork without exec would keep the connection open after our end, and take our signals' meaning along."""
 
     def forget() -> None:
-        try:
-            os.close(descriptor)
-        except OSError:
-            pass  # the fork of a fork
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+        for descriptor in _forks_close:
+            try:
+                os.close(descriptor)
+            except OSError:
+                pass  # closed in this moment
+        _forks_close.clear()
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
-    if descriptor >= 0 and hasattr(os, "register_at_fork"):
+    if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=forget)
 
 
@@ -1902,6 +1970,7 @@ def run(
     leaving = _start_last_resort()
     provider = _Provider(name, version, description, functions, _registry, lambda: leaving.put(0))
     _end_on_signals(provider, leaving)
+    _forget_in_forks()
     code = 0
     try:
         asyncio.run(provider.serve(host.address, host.token))

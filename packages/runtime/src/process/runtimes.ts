@@ -93,9 +93,9 @@ function pythonEnvironment(env: Readonly<Record<string, string>>): Record<string
   return paths.length === 0 ? {} : { PYTHONPATH: paths.join(delimiter) };
 }
 
-/** Beside the built modules, or beside the sources. */
+/** Seen from the built modules, or from the sources. */
 function pythonFolder(): string | undefined {
-  return [new URL('./python/', import.meta.url), new URL('../provider/python/', import.meta.url)]
+  return [new URL('../python/', import.meta.url), new URL('../../python/', import.meta.url)]
     .map((url) => fileURLToPath(url))
-    .find((folder) => existsSync(folder));
+    .find((folder) => existsSync(`${folder}toolwright_provider.py`));
 }
