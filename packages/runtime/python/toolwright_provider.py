@@ -1516,9 +1516,9 @@ class _Provider:
         self._idle = asyncio.Event()
         self._idle.set()
         self._log = Log(self._log_for(None))
+        self._tools.on_change = self._tell_of_tools
         try:
             await asyncio.wait_for(self._register(address, token), _HANDSHAKE_SECONDS)
-            self._tools.on_change = self._tell_of_tools
             await self._ended.wait()
             await self._end()
         except asyncio.TimeoutError:
@@ -1544,19 +1544,24 @@ class _Provider:
         while not self._ended.is_set():
             try:
                 self._connection = await self._connect(address)
+                listed = self._tools.by_name
                 answer = await self._connection.request("provider/register", self._registration(token))
             except (FileNotFoundError, ConnectionError, BlockingIOError):
                 if time.monotonic() > patience:
                     raise
             except ToolError as error:
                 self._connection.close()
-                if error.code != "BUSY":
+                # A busy host may have closed before we wrote, so that its word is lost.
+                is_closed = error.code == "CONNECTION_CLOSED" and time.monotonic() < patience
+                if error.code != "BUSY" and not is_closed:
                     raise
             else:
                 if answer.get("protocol") != PROTOCOL:
                     words = f"The host speaks protocol {answer.get('protocol')!r}, and this file {PROTOCOL}"
                     raise ToolError("PROTOCOL_VIOLATION", f"{words}; use those of one release.")
                 self._connection.limit(answer.get("limits"))
+                if self._tools.by_name is not listed:
+                    self._tell_of_tools()
                 return
             await asyncio.sleep(_RETRY_SECONDS * (1 + 4 * random.random()))
 
@@ -1600,7 +1605,8 @@ class _Provider:
         return [known.listing for known in self._tools.by_name.values()]
 
     def _tell_of_tools(self) -> None:
-        self._connection.notify("notifications/tools/list_changed", {})
+        if self._connection is not None and self._connection.is_registered:
+            self._connection.notify("notifications/tools/list_changed", {})
 
     def _log_for(self, call_id: Optional[str]) -> Callable[[str, Json], None]:
         def emit(level: str, data: Json) -> None:

@@ -9,7 +9,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { textOf } from '@toolwright/core';
 import { allowedEnvironment, spawnChild, type Child } from '@toolwright/core/process';
-import { toolProviderContract } from '@toolwright/core/testing';
+import { contractCases, runContractCase } from '@toolwright/core/testing';
 import { ProcessToolProvider } from '@toolwright/runtime';
 import { describe, expect, it } from 'vitest';
 
@@ -18,7 +18,8 @@ const PYTHON = here('../python/');
 const CONTRACT = here('./fixtures/contract_provider.py');
 const CALCULATOR = here('../../../examples/provider-processes/calculator.py');
 
-const reason = process.platform === 'win32' ? 'these tests use unix sockets' : await whyNoPython();
+const soaking = process.env['TOOLWRIGHT_SOAK'] === '1';
+const { python, reason } = await findPython();
 if (reason !== undefined) console.warn(`skipped: ${reason}`);
 
 describe.skipIf(reason !== undefined)('toolwright_provider.py', () => {
@@ -34,11 +35,19 @@ describe.skipIf(reason !== undefined)('toolwright_provider.py', () => {
     expect(code, output).toBe(0);
   });
 
-  toolProviderContract(
-    'ProcessToolProvider of a file in Python',
-    () => ({ provider: new ProcessToolProvider({ name: 'contract', path: CONTRACT, env: QUIET }), dispose() {} }),
-    { describe, it },
-  );
+  // Each case starts a process: a third of them by default, all of them with TOOLWRIGHT_SOAK=1.
+  describe('ProcessToolProvider of a file in Python keeps the ToolProvider contract', () => {
+    const runtime = { command: python, args: ['-S', '-u'] }; // whatever the machine adds to its Python is left out
+    const env = { ...QUIET, PYTHONPATH: PYTHON };
+    for (const contractCase of contractCases.filter((_, index) => soaking || index % 3 === 1)) {
+      it(contractCase.title, () =>
+        runContractCase(contractCase, () => ({
+          provider: new ProcessToolProvider({ name: 'contract', path: CONTRACT, runtime, env }),
+          dispose() {},
+        })),
+      );
+    }
+  });
 
   it('gives its config, variables, state and log to and from a host', async () => {
     const heard: string[] = [];
@@ -105,7 +114,10 @@ describe.skipIf(reason !== undefined)('toolwright_provider.py', () => {
     host.send({ id, result: { protocol: 1, config: {}, variables: {}, previousState: null, limits: {} } });
     host.send({ id: 1, method: 'provider/initialize', params: { config: {}, variables: {}, previousState: null } });
     for (let call = 2; call < 200; call++) {
-      const params = { name: ['wait', 'big', 'echo'][call % 3], arguments: [{ ms: 1e6 }, { bytes: 1e6 }, {}][call % 3] };
+      const params = {
+        name: ['wait', 'big', 'echo'][call % 3],
+        arguments: [{ ms: 1e6 }, { bytes: 1e6 }, {}][call % 3],
+      };
       host.send({ id: call, method: 'tools/call', params });
     }
     await host.next();
@@ -137,7 +149,7 @@ class BareHost implements AsyncDisposable {
     const connected = new Promise<Socket>((resolve) => server.once('connection', resolve));
     await new Promise<void>((resolve) => server.listen(join(directory, 's'), resolve));
     const child = spawnChild({
-      command: 'python3',
+      command: python,
       args: ['-u', path],
       cwd: directory,
       extraEnv: {
@@ -173,18 +185,22 @@ class BareHost implements AsyncDisposable {
 
 async function runPython(args: string[]): Promise<{ code: number | null; output: string }> {
   const env = { ...allowedEnvironment(), ...QUIET, PYTHONPATH: PYTHON };
-  await using child = spawnChild({ command: 'python3', args, cwd: PYTHON, env, stderrTailBytes: 256 * 1024 });
+  await using child = spawnChild({ command: python, args, cwd: PYTHON, env, stderrTailBytes: 256 * 1024 });
   let output = '';
   child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
   const { code } = await child.exited;
   return { code, output: output + child.stderrTail() };
 }
 
-async function whyNoPython(): Promise<string | undefined> {
-  const parts = 'import sys, asyncio; sys.exit(sys.version_info < (3, 9))';
-  const child = spawnChild({ command: 'python3', args: ['-c', parts], cwd: tmpdir() });
-  child.stdout.resume();
+/** The program itself, as `python3` may be a script that looks for it at each start. */
+async function findPython(): Promise<{ python: string; reason?: string }> {
+  const none = { python: 'python3', reason: 'there is no python3 of release 3.9 or later' };
+  if (process.platform === 'win32') return { python: 'python', reason: 'these tests use unix sockets' };
+  const script = 'import sys, asyncio; print(sys.executable if sys.version_info >= (3, 9) else "")';
+  await using child = spawnChild({ command: 'python3', args: ['-c', script], cwd: tmpdir() });
+  let output = '';
+  child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
   const code = await child.exited.then(({ code }) => code).catch(() => undefined);
-  if (code === undefined) return 'there is no python3';
-  return code === 0 ? undefined : 'python3 is older than 3.9';
+  const python = output.trim();
+  return code === 0 && python !== '' ? { python } : none;
 }
