@@ -269,10 +269,15 @@ export class ProviderGeneration {
 
   async #whenClosed(reason: ToolError | undefined): Promise<void> {
     if (this.#ending) return;
+    if (reason) {
+      // This end closed it, and knows why; that the process ends then says nothing more.
+      const why = `broke the protocol: ${reason.message.replace(/\.$/, '')}`;
+      return this.#lose(endError(this.#started.trace, reason.code, why, undefined));
+    }
     if (!this.#exit) await settledWithin([this.#started.child.exited], FOLLOWS_WITHIN_MS);
     if (this.#exit) return; // told there, with how it ended
-    const why = reason ? `closed its connection: ${reason.message}` : 'closed its connection and runs on';
-    this.#lose(endError(this.#started.trace, reason?.code ?? 'CONNECTION_CLOSED', why.replace(/\.$/, ''), undefined));
+    const why = 'closed its connection and runs on';
+    this.#lose(endError(this.#started.trace, 'CONNECTION_CLOSED', why, undefined));
   }
 
   #lose(error: ToolError): void {

@@ -43,7 +43,17 @@ async function connectRaw(path: string): Promise<RawPeer> {
 const registration = (token: string, more: JsonObject = {}): JsonObject => ({
   id: 1,
   method: 'provider/register',
-  params: { protocol: 1, token, name: 'calc', version: '1', description: '', tools: [TOOL], pid: 1, capabilities: {}, ...more },
+  params: {
+    protocol: 1,
+    token,
+    name: 'calc',
+    version: '1',
+    description: '',
+    tools: [TOOL],
+    pid: 1,
+    capabilities: {},
+    ...more,
+  },
 });
 
 async function refusalOf({ registered }: Expectation): Promise<ToolError> {
@@ -57,7 +67,10 @@ describe('ProviderListener', () => {
   it('listens in a directory of its own that only this user can enter, and leaves nothing behind', async () => {
     await using _ = expectNoLeaks();
     const { listener, expectation } = await expectOne();
-    const [file, directory] = await Promise.all([lstat(expectation.socketPath), lstat(dirname(expectation.socketPath))]);
+    const [file, directory] = await Promise.all([
+      lstat(expectation.socketPath),
+      lstat(dirname(expectation.socketPath)),
+    ]);
     expect([file.isSocket(), file.mode & 0o777, directory.mode & 0o777]).toEqual([true, 0o600, 0o700]);
     expect(Buffer.byteLength(expectation.socketPath)).toBeLessThanOrEqual(100);
     expect(expectation.token).toMatch(/^[0-9a-f]{64}$/);
@@ -127,7 +140,15 @@ describe('ProviderListener', () => {
     [{ tools: 'none' }, /tools is no array/],
     [{ tools: [TOOL, TOOL] }, /two tools are named "echo"/],
     [{ tools: [{ ...TOOL, name: 'a.b' }] }, /a tool's name must be/],
-    [{ tools: [{ ...TOOL, inputSchema: 1 }, { ...TOOL, name: 'x', description: 4 }] }, /inputSchema.*echo.*description.*"x"/],
+    [
+      {
+        tools: [
+          { ...TOOL, inputSchema: 1 },
+          { ...TOOL, name: 'x', description: 4 },
+        ],
+      },
+      /inputSchema.*echo.*description.*"x"/,
+    ],
     [{ version: 1 }, /version is no text/],
   ])('refuses the registration %j for good', async (wrong, words) => {
     const { expectation } = await expectOne();
@@ -142,7 +163,9 @@ describe('ProviderListener', () => {
     const { expectation } = await expectOne();
     const raw = await connectRaw(expectation.socketPath);
     raw.send({ id: 1, method: 'tools/list' });
-    expect((await raw.next()).error).toMatchObject({ message: expect.stringContaining('provider/register') as unknown });
+    expect((await raw.next()).error).toMatchObject({
+      message: expect.stringContaining('provider/register') as unknown,
+    });
     await raw.closed();
   });
 
@@ -182,7 +205,9 @@ describe('ProviderListener', () => {
 
   it('survives a thousand connections at once, and lets the right one in', async () => {
     const { listener, expectation } = await expectOne({ maxUnregistered: 64 });
-    const flood = await Promise.allSettled(Array.from({ length: 1_000 }, () => RawPeer.connect(expectation.socketPath)));
+    const flood = await Promise.allSettled(
+      Array.from({ length: 1_000 }, () => RawPeer.connect(expectation.socketPath)),
+    );
     for (const each of flood) if (each.status === 'fulfilled') each.value.socket.destroy();
     await expect.poll(() => listener.unregistered).toBe(0);
     const raw = await connectRaw(expectation.socketPath);
@@ -194,7 +219,16 @@ describe('ProviderListener', () => {
     const { expectation } = await expectOne();
     await unlink(expectation.socketPath);
     const startedAt = performance.now();
-    await expect.poll(() => connectRaw(expectation.socketPath).then(() => true, () => false), { interval: 20 }).toBe(true);
+    await expect
+      .poll(
+        () =>
+          connectRaw(expectation.socketPath).then(
+            () => true,
+            () => false,
+          ),
+        { interval: 20 },
+      )
+      .toBe(true);
     expect(performance.now() - startedAt).toBeLessThan(5_000);
     const raw = await connectRaw(expectation.socketPath);
     raw.send(registration(expectation.token));

@@ -191,7 +191,7 @@ describe('WirePeer', () => {
 
 /** What it counts when it has stopped growing. */
 async function quiet(count: () => number): Promise<number> {
-  for (let last = -1; ; ) {
+  for (let last = -1; ;) {
     if (count() === last) return last;
     last = count();
     await new Promise((resolve) => setTimeout(resolve, 200));

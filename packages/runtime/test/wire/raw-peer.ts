@@ -34,7 +34,9 @@ export class RawPeer implements Disposable {
 
   send(message: object | string | Buffer): void {
     this.socket.write(
-      typeof message === 'string' || Buffer.isBuffer(message) ? message : `${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`,
+      typeof message === 'string' || Buffer.isBuffer(message)
+        ? message
+        : `${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`,
     );
   }
 
