@@ -46,7 +46,7 @@ describe('a provider process', () => {
     await provider.connect();
     const before = process.memoryUsage().rss;
     const { error } = await provider.callTool('raw.echo', { mode: 'giant' });
-    expect([error?.code, error?.details?.cause]).toEqual(['OUTCOME_UNKNOWN', 'FRAME_TOO_LARGE']);
+    expect([error?.code, error?.details?.cause], error?.message).toEqual(['OUTCOME_UNKNOWN', 'FRAME_TOO_LARGE']);
     expect(process.memoryUsage().rss - before).toBeLessThan(250 * 1024 * 1024);
     expect(textOf(await provider.callTool('raw.echo'))).toBe('right');
   });
