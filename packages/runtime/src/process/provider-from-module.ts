@@ -4,7 +4,7 @@
 import { pathToFileURL } from 'node:url';
 import { isAbsolute } from 'node:path';
 import { defineServer, InProcessToolProvider, ToolError, type JsonObject, type Logger } from '@toolwright/core';
-import { Provider } from '../provider/provider.js';
+import { Provider, type AnyProvider } from '../provider/provider.js';
 import { settingsOf } from './provider-options.js';
 
 /** Options of {@link providerFromModule}. */
@@ -28,12 +28,12 @@ export interface ModuleProviderOptions {
  * @throws {ToolError} NOT_FOUND, EXECUTION_FAILED or INVALID_ARGUMENT for a file without a provider
  */
 export async function providerFromModule(
-  module: string | URL | Provider<never> | Provider,
+  module: string | URL | AnyProvider,
   options: ModuleProviderOptions = {},
 ): Promise<InProcessToolProvider> {
   const { callTimeoutMs, logger } = options;
   const settings = settingsOf(options);
-  const provider = module instanceof Provider ? (module as Provider) : await loadProvider(module as string | URL);
+  const provider = module instanceof Provider ? module : await loadProvider(module);
   let unsubscribe = (): void => undefined;
   const server = defineServer<unknown>({
     name: provider.name,
@@ -44,7 +44,7 @@ export async function providerFromModule(
       unsubscribe = provider.onToolsChanged(() => follow());
       follow();
       const context = { logger: own, signal, reason: 'start', isReinitialization: false } as const;
-      return provider.options.initialize?.(settings, null, context);
+      return provider.options.initialize?.(settings, null, context) as unknown;
     },
     stop: async (state) => {
       unsubscribe();
@@ -73,7 +73,7 @@ export async function providerFromModule(
 const DISPOSE_MS = 2_000;
 const SILENT: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 
-async function loadProvider(file: string | URL): Promise<Provider> {
+async function loadProvider(file: string | URL): Promise<AnyProvider> {
   if (typeof file === 'string' && !isAbsolute(file))
     throw new ToolError('INVALID_ARGUMENT', `The path of a provider file must be absolute, not ${file}.`);
   const url = typeof file === 'string' ? pathToFileURL(file).href : file.href;
@@ -87,7 +87,7 @@ async function loadProvider(file: string | URL): Promise<Provider> {
       cause: thrown,
     });
   }
-  if (loaded.default instanceof Provider) return loaded.default as Provider;
+  if (loaded.default instanceof Provider) return loaded.default;
   throw new ToolError(
     'INVALID_ARGUMENT',
     `${url} has no provider as its default export; export what createProvider() gives.`,

@@ -40,7 +40,7 @@ export function resolveRuntime(
   path: string,
   given: ProviderRuntime | undefined,
   env: Readonly<Record<string, string>> = {},
-  host: HostRuntime = process as unknown as HostRuntime,
+  host: HostRuntime = process,
 ): ResolvedRuntime {
   if (typeof given === 'object') return { command: given.command, args: [...(given.args ?? []), path], env: {} };
   const runtime = given ?? runtimeOf(extname(path).toLowerCase(), host);

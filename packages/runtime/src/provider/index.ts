@@ -5,6 +5,7 @@ export { ToolError } from '@toolwright/core/kit';
 export {
   createProvider,
   Provider,
+  type AnyProvider,
   type DisposeContext,
   type InitializeContext,
   type ProviderOptions,

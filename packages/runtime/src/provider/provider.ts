@@ -113,6 +113,10 @@ export class Provider<State = unknown> {
   }
 }
 
+/** A provider, whatever its state is. */
+// eslint-disable-next-line @typescript-eslint/no-explicit-any -- the one type that stands for every state
+export type AnyProvider = Provider<any>;
+
 /**
  * Defines a provider. The file that does so exports it as its default and ends with {@link startProvider}; it can be run
  * as a process, loaded into the host's own, and imported by a unit test.

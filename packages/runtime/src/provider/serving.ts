@@ -35,7 +35,7 @@ import {
   type MessageId,
 } from '../wire/protocol.js';
 import { exportState } from './exported-state.js';
-import type { Provider } from './provider.js';
+import type { AnyProvider } from './provider.js';
 
 /** How long a drain waits where the host names no time, and at most. */
 const DEFAULT_DRAIN_MS = 30_000;
@@ -44,7 +44,7 @@ const DISPOSE_MS = 2_000;
 
 /** A provider at one connection. */
 export class ServedProvider implements PeerHandlers {
-  readonly #provider: Provider;
+  readonly #provider: AnyProvider;
   readonly #life = new AbortController();
   readonly #calls = new Map<MessageId, CallScope>();
   /** Functions that run, also when their call was settled early. */
@@ -58,7 +58,7 @@ export class ServedProvider implements PeerHandlers {
   readonly #onEnd: () => void;
 
   /** @param onEnd told when the host has gone and the state is disposed of */
-  constructor(provider: Provider, onEnd: () => void) {
+  constructor(provider: AnyProvider, onEnd: () => void) {
     this.#provider = provider;
     this.#onEnd = onEnd;
     this.#indexTools();

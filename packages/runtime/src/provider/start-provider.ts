@@ -14,7 +14,7 @@ import {
   type RegisterParams,
   type RegisterResult,
 } from '../wire/protocol.js';
-import type { Provider } from './provider.js';
+import type { AnyProvider } from './provider.js';
 import { ServedProvider } from './serving.js';
 
 /** A host makes its socket again within moments when somebody removed it. */
@@ -31,19 +31,19 @@ const GONE: ReadonlySet<unknown> = new Set(['ENOENT', 'ECONNREFUSED', 'EAGAIN'])
  * The process ends when its host closes the connection or dies: its calls are aborted, and `dispose` has two seconds. The
  * variables of the connection are taken out of `process.env`, so that children of the provider do not get them.
  */
-export function startProvider(provider: Provider<never> | Provider): void {
+export function startProvider(provider: AnyProvider): void {
   const path = process.env[SOCKET_VARIABLE];
   const token = process.env[TOKEN_VARIABLE];
   for (const name of [SOCKET_VARIABLE, TOKEN_VARIABLE, NAME_VARIABLE]) delete process.env[name];
   if (path === undefined || path === '' || token === undefined) return;
-  serve(provider as Provider, path, token).catch((thrown: unknown) => {
+  serve(provider, path, token).catch((thrown: unknown) => {
     const error = ToolError.from(thrown, 'INTERNAL');
     process.stderr.write(`The provider "${provider.name}" did not start: [${error.code}] ${error.message}\n`);
     process.exit(error.details?.permanent === true ? REFUSED_EXIT_CODE : 1);
   });
 }
 
-async function serve(provider: Provider, path: string, token: string): Promise<void> {
+async function serve(provider: AnyProvider, path: string, token: string): Promise<void> {
   // The host's end, before there is a connection to show it.
   process.stdin.on('end', () => process.exit(1)).resume();
   process.stdin.unref?.();
