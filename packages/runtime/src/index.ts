@@ -1,4 +1,15 @@
-// @toolwright/runtime: provider processes, supervision and hot reload. This release holds the package's name only.
+// @toolwright/runtime: providers in processes of their own. What a provider file itself imports is ./provider.
 
 /** The version that the three packages share. */
 export const VERSION = '0.1.0';
+
+// For engines.
+export { ProcessToolProvider } from './process/process-provider.js';
+export type { ProcessToolProviderOptions } from './process/provider-options.js';
+export type { ProviderRuntime, RuntimeCommand } from './process/runtimes.js';
+export { providerFromModule, type ModuleProviderOptions } from './process/provider-from-module.js';
+
+// For those who supervise and reload.
+export { ProviderGeneration, type GenerationOptions, type ProviderProgram } from './process/generation.js';
+export { ProviderListener, type ListenerOptions } from './wire/listener.js';
+export type { Decision, ExportedState, InitializeReason, ProviderSettings } from './wire/protocol.js';
