@@ -12,6 +12,7 @@ import { ProcessFamily } from './process-family.js';
 import { ProcessGroup } from './process-group.js';
 import { StreamTail } from './stream-tail.js';
 import { MARK_VARIABLE } from './stray-processes.js';
+import { HOST_MARK_VARIABLE, watchdog } from './watchdog.js';
 
 const DEFAULT_GRACE_MS = 2_000;
 const DEFAULT_STDERR_TAIL_BYTES = 8 * 1024;
@@ -109,6 +110,7 @@ export function spawnChild(options: SpawnOptions): Child {
       new ToolError('CANCELLED', `"${options.command}" was not started: its signal was aborted already.`),
     );
   }
+  watchdog.ensure(); // first: then there is no moment in which a program has nobody to end it
   let child: ChildProcess;
   try {
     child = spawn(options.command, [...(options.args ?? [])], {
@@ -117,6 +119,7 @@ export function spawnChild(options: SpawnOptions): Child {
         ...(options.env ?? allowedEnvironment()),
         ...options.extraEnv,
         ...(options.mark !== undefined && { [MARK_VARIABLE]: options.mark }),
+        [HOST_MARK_VARIABLE]: watchdog.mark,
       },
       stdio: [options.stdin ?? 'ignore', 'pipe', 'pipe'],
       detached: process.platform !== 'win32', // a group of its own; on Windows it would open a console
@@ -137,12 +140,14 @@ export function spawnChild(options: SpawnOptions): Child {
 
   const tail = new StreamTail(options.stderrTailBytes ?? DEFAULT_STDERR_TAIL_BYTES);
   stderr.on('data', (chunk: Buffer) => tail.push(chunk));
-  // The one place where a group comes into being; who must know of every group learns of it here.
+  // The one place where a group comes into being.
   const group = new ProcessGroup(child, pid);
+  watchdog.add(group);
   const family = new ProcessFamily(group, { mark: options.mark, isSandbox: options.isSandbox ?? false });
   const exited = new Promise<ChildExit>((resolve) => {
     child.once('exit', (code, exitSignal) => {
       group.noteLeaderExit();
+      watchdog.review(group);
       resolve({ code, signal: exitSignal });
       if (!group.isAlive()) signal?.removeEventListener('abort', onAbort);
     });
@@ -152,9 +157,10 @@ export function spawnChild(options: SpawnOptions): Child {
 
   let ending: Promise<void> | undefined;
   const end = ({ graceMs = DEFAULT_GRACE_MS }: { graceMs?: number } = {}): Promise<void> =>
-    (ending ??= climbKillLadder({ family, stdin, outputs: [stdout, stderr], exited }, graceMs).finally(() =>
-      signal?.removeEventListener('abort', onAbort),
-    ));
+    (ending ??= climbKillLadder({ family, stdin, outputs: [stdout, stderr], exited }, graceMs).finally(() => {
+      watchdog.review(group);
+      signal?.removeEventListener('abort', onAbort);
+    }));
   const onAbort = (): void => void end();
   signal?.addEventListener('abort', onAbort, { once: true });
 

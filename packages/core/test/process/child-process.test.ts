@@ -86,7 +86,9 @@ describe('spawnChild()', () => {
 
   it('spawnChild() takes env as the whole environment when it is given', async () => {
     const child = start({ args: ['-p', 'JSON.stringify(process.env)'], env: { ONLY: '1' }, extraEnv: { AND: '2' } });
-    expect(JSON.parse(await text(child.stdout))).toEqual({ ONLY: '1', AND: '2' });
+    const { TOOLWRIGHT_HOST_MARK: mark, ...env } = JSON.parse(await text(child.stdout)) as Record<string, string>;
+    expect(env).toEqual({ ONLY: '1', AND: '2' });
+    expect(mark).toMatch(/^[0-9a-f]{32}$/);
   });
 
   it('spawnChild() keeps the last 8 KiB of stderr when the program floods it', async () => {
