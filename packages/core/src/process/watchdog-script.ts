@@ -71,9 +71,10 @@ check_groups() {
   done
 }
 
-# Whether anything of the host runs, into $left; what of it is outside of the groups, into $strays, as NUMBER:START.
+# Whether anything of the host runs, into $left; what of it is outside of the groups, into $strays, as NUMBER:START. What
+# was a stray once is one for good: its descent ends with its parent.
 find_left() {
-  left= strays=
+  left= known="$strays " strays=
   # Of a name with a line break only the last line has all fields; the number is the file's.
   table=$(cd /proc && set +f && grep -as '' [0-9]*/stat)
   if [ -z "$table" ]; then
@@ -92,8 +93,8 @@ find_left() {
     case $ours in
       *" $4 "*) members="$members$1 " left=yes ;;
       *)
-        case "$ours$marked" in
-          *" $5 "* | *"$newline$1/environ$newline"*) members="$members$1 " left=yes strays="$strays $1:\${21}" ;;
+        case "$ours$marked$known" in
+          *" $5 "* | *"$newline$1/environ$newline"* | *" $1:\${21} "*) members="$members$1 " left=yes strays="$strays $1:\${21}" ;;
           *) others="$others$1 $3 \${21}$newline" ;;
         esac
         ;;
@@ -117,17 +118,15 @@ find_left() {
 
 # Ends all of it; fails when something is left that cannot be ended.
 end_all() {
-  round=0 quiet=0
+  round=0 quiet=0 strays=
   while [ $round -lt 60 ]; do
     case $round in 0) signal=TERM ;; [1-4]) signal= ;; *) signal=KILL ;; esac
     check_groups
-    if [ -n "$signal" ]; then
-      for group in $ours; do kill -s $signal -- "-$group"; done
-    fi
     find_left
     if [ -n "$left" ]; then
       quiet=0
       if [ -n "$signal" ]; then
+        for group in $ours; do kill -s $signal -- "-$group"; done
         for stray in $strays; do
           look_at "\${stray%:*}"
           [ "$start" != "\${stray#*:}" ] || kill -s $signal "\${stray%:*}"
