@@ -7,14 +7,13 @@ import { isAbsolute } from 'node:path';
 import { PassThrough, type Readable, type Writable } from 'node:stream';
 import { messageOf, ToolError } from '../errors.js';
 import { allowedEnvironment } from './environment.js';
-import { climbKillLadder } from './kill-ladder.js';
+import { KillLadder, type EndOptions } from './kill-ladder.js';
 import { ProcessFamily } from './process-family.js';
 import { ProcessGroup } from './process-group.js';
 import { StreamTail } from './stream-tail.js';
 import { MARK_VARIABLE } from './stray-processes.js';
 import { HOST_MARK_VARIABLE, watchdog } from './watchdog.js';
 
-const DEFAULT_GRACE_MS = 2_000;
 const DEFAULT_STDERR_TAIL_BYTES = 8 * 1024;
 
 /** What {@link spawnChild} starts, and how. */
@@ -81,10 +80,11 @@ export interface Child extends AsyncDisposable {
   /** The numbers of what runs of it, the child itself included. Linux only: elsewhere, and once it is gone, none. */
   runningPids(): number[];
   /**
-   * Ends the whole group: closes stdin, sends SIGTERM, waits up to `graceMs` (default 2,000), sends SIGKILL and waits
-   * for the exit. Idempotent, never rejects; concurrent calls share the first one's ladder and grace.
+   * Ends the whole group: asks it to end where there is a way to (`ask`), closes stdin, sends SIGTERM, waits up to
+   * `graceMs` (default 2,000), sends SIGKILL and waits for the exit. Never rejects. It is done once: a later call waits for
+   * the same end, and can only hasten it, as the abort of the signal does.
    */
-  end(options?: { graceMs?: number }): Promise<void>;
+  end(options?: EndOptions): Promise<void>;
 }
 
 /**
@@ -155,12 +155,15 @@ export function spawnChild(options: SpawnOptions): Child {
   // After the start only a signal that could not be sent arrives here, and the ladder looks for itself.
   child.on('error', ignoreStreamError);
 
+  const ladder = new KillLadder({ family, stdin, outputs: [stdout, stderr], exited });
   let ending: Promise<void> | undefined;
-  const end = ({ graceMs = DEFAULT_GRACE_MS }: { graceMs?: number } = {}): Promise<void> =>
-    (ending ??= climbKillLadder({ family, stdin, outputs: [stdout, stderr], exited }, graceMs).finally(() => {
+  const end = (how: EndOptions = {}): Promise<void> => {
+    const gone = ladder.climb(how);
+    return (ending ??= gone.finally(() => {
       watchdog.review(group);
       signal?.removeEventListener('abort', onAbort);
     }));
+  };
   const onAbort = (): void => void end();
   signal?.addEventListener('abort', onAbort, { once: true });
 

@@ -119,8 +119,8 @@ find_left() {
 # Ends all of it; fails when something is left that cannot be ended.
 end_all() {
   round=0 quiet=0 strays=
-  while [ $round -lt 60 ]; do
-    case $round in 0) signal=TERM ;; [1-4]) signal= ;; *) signal=KILL ;; esac
+  while [ $round -lt 40 ]; do
+    case $round in 0) signal=TERM pause=0.25 ;; 1) signal= pause=0.25 ;; *) signal=KILL pause=0.1 ;; esac
     check_groups
     find_left
     if [ -n "$left" ]; then
@@ -136,9 +136,10 @@ end_all() {
       # Twice, as a process that is just being started has no environment for a moment.
       quiet=$((quiet + 1))
       [ $quiet -lt 2 ] || return 0
+      pause=0.1
     fi
     round=$((round + 1))
-    sleep 0.1 || { sleep 1; round=$((round + 4)); }
+    sleep $pause || sleep 1
   done
   return 1
 }

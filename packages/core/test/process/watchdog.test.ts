@@ -1,7 +1,8 @@
 // Nothing outlives a host. Real hosts are killed at all kinds of moments, and what is left is looked for from outside.
 
 import { once } from 'node:events';
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { chmod, mkdir, readdir, readFile, readlink, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { text } from 'node:stream/consumers';
@@ -9,6 +10,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { spawnChild, type Child } from '@toolwright/core/process';
 import { createTestProject, type TestProject } from '@toolwright/core/testing';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { startOf } from '../../src/process/stray-processes.js';
 import { Watchdog } from '../../src/process/watchdog.js';
 import { bundleFixture } from '../mcp/bundle.js';
 import { soaking, tries } from '../soak.js';
@@ -60,9 +62,9 @@ function startHost(mode: string, ...args: string[]): Host {
   return { child, pid: child.pid!, label };
 }
 
-async function said(child: Child): Promise<Record<string, any>> {
+async function said(child: Child): Promise<Record<string, number>> {
   const [chunk] = (await once(child.stdout, 'data')) as [Buffer];
-  return JSON.parse(chunk.toString().split('\n', 1)[0]!) as Record<string, any>;
+  return JSON.parse(chunk.toString().split('\n', 1)[0]!) as Record<string, number>;
 }
 
 /** What a host had started is gone, and its watchdog after it; how long the first took. */
@@ -77,8 +79,8 @@ async function expectAllGone({ pid, label }: Host, others: readonly number[] = [
 }
 
 const kill = ({ pid }: { pid: number }, name: NodeJS.Signals = 'SIGKILL'): true => process.kill(pid, name);
-const journals = async (): Promise<string[]> =>
-  readdir(join(state.projectDir, 'toolwright', 'processes')).catch(() => []);
+const journalDirectory = (): string => join(state.projectDir, 'toolwright', 'processes');
+const journals = async (): Promise<string[]> => readdir(journalDirectory()).catch(() => []);
 
 describe.skipIf(process.platform !== 'linux')('a host that is killed', () => {
   const ROUNDS = soaking ? 200 : tries(200);
@@ -148,7 +150,7 @@ describe.skipIf(process.platform !== 'linux')('a host that is killed', () => {
 
   it('touches nothing of another host', async () => {
     const [one, other] = [startHost('sleeper'), startHost('sleeper')];
-    const [, { pid }] = await Promise.all([said(one.child), said(other.child)]);
+    const [, { pid = 0 }] = await Promise.all([said(one.child), said(other.child)]);
     kill(one);
     await expectAllGone(one);
     expect(isRunning(pid)).toBe(true);
@@ -166,7 +168,7 @@ describe.skipIf(process.platform !== 'linux')('a host that is killed', () => {
 
   it('ends a thread and what that started, and nothing else', async () => {
     const one = startHost('thread');
-    const { worker, pid } = await said(one.child);
+    const { worker = 0, pid = 0 } = await said(one.child);
     expect([isRunning(worker), isRunning(pid)]).toEqual([true, true]);
     one.child.stdin!.write('end the thread\n');
     await said(one.child);
@@ -239,7 +241,7 @@ describe.skipIf(process.platform !== 'linux')('a watchdog', () => {
 
   it('that was killed with its host leaves a journal, which the next host sweeps; those of the living it leaves alone', async () => {
     const living = startHost('sleeper');
-    const { pid: bystander } = await said(living.child);
+    const { pid: bystander = 0 } = await said(living.child);
     const one = startHost('family');
     await said(one.child);
     const [watchdog] = watchdogsOf(one.pid);
@@ -252,7 +254,7 @@ describe.skipIf(process.platform !== 'linux')('a watchdog', () => {
     expect(await journals()).toHaveLength(2);
 
     const next = startHost('sleeper');
-    const { pid } = await said(next.child);
+    const { pid = 0 } = await said(next.child);
     await expectAllGone(one);
     expect(await becomes(() => watchdogsOf(next.pid).length === 1)).toBe(true);
     expect([isRunning(bystander), isRunning(pid)]).toEqual([true, true]);
@@ -260,6 +262,61 @@ describe.skipIf(process.platform !== 'linux')('a watchdog', () => {
     for (const host of [living, next]) kill(host);
     await Promise.all([expectAllGone(living), expectAllGone(next)]);
     expect(await journals()).toEqual([]);
+  });
+
+  it('that sweeps a journal kills what it names, and nothing of the same number that started at another time', async () => {
+    await mkdir(journalDirectory(), { recursive: true, mode: 0o700 });
+    const here = async (): Promise<string> => {
+      const boot = (await readFile('/proc/sys/kernel/random/boot_id', 'latin1')).trim();
+      return `${boot} ${await readlink('/proc/self/ns/pid')}`;
+    };
+    const sleeper = (): Child => {
+      const child = spawnChild({ command: 'sleep', args: ['300'], cwd: '/' });
+      started.push(child);
+      return child;
+    };
+    const [named, renumbered, leaderless, other] = [sleeper(), sleeper(), sleeper(), sleeper()];
+    const start = (child: Child): number => startOf(child.pid!);
+    const journal = (name: string, ...lines: string[]): Promise<void> =>
+      writeFile(join(journalDirectory(), name), `${lines.join('\n')}\n`, { mode: 0o600 });
+    const mark = 'a0'.repeat(16);
+    const dead = `${await here()} 2 1 ${mark}`; // a number that is another's since the boot
+    const add = (child: Child, at = start(child)): string => `+ ${child.pid} ${at}`;
+    await journal(
+      'dead',
+      dead,
+      add(named),
+      add(renumbered, start(renumbered) - 1),
+      `~ ${leaderless.pid}`,
+      '+ x 1',
+      '+',
+      '',
+    );
+    await journal('alive', `${await here()} ${process.pid} ${startOf(process.pid)} ${mark}`, add(other));
+    await journal('elsewhere', `0b7e ${await readlink('/proc/self/ns/pid')} 2 1 ${mark}`, add(other));
+    await journal('no-mark', `${await here()} 2 1`, add(other));
+    await journal('empty-mark', `${await here()} 2 1 `, add(other));
+    await symlink(join(journalDirectory(), 'dead'), join(journalDirectory(), 'link'));
+    const one = startHost('sleeper');
+    await said(one.child);
+    expect(await named.exited).toEqual({ code: null, signal: 'SIGTERM' });
+    expect(await becomes(() => !existsSync(join(journalDirectory(), 'dead')))).toBe(true);
+    expect([renumbered, leaderless, other].map(({ pid }) => isRunning(pid!))).toEqual([true, true, true]);
+    kill(one);
+    await expectAllGone(one);
+    expect((await journals()).toSorted()).toEqual(['alive', 'elsewhere', 'empty-mark', 'link', 'no-mark']);
+    await rm(journalDirectory(), { recursive: true });
+  });
+
+  it('keeps no journal in a directory that others can write', async () => {
+    await mkdir(journalDirectory(), { recursive: true, mode: 0o700 });
+    await chmod(journalDirectory(), 0o777);
+    const one = startHost('family');
+    await said(one.child);
+    kill(one);
+    await expectAllGone(one);
+    expect(await journals()).toEqual([]);
+    await rm(journalDirectory(), { recursive: true });
   });
 
   it('that stands still never makes the host wait, and is replaced once its pipe is full', async () => {
