@@ -8,11 +8,6 @@ export function carrying(text: string): number[] {
   return processes().filter((pid) => isRunning(pid) && contentOf(pid, 'environ').includes(text));
 }
 
-/** Those that run with a text in their arguments. */
-export function naming(text: string): number[] {
-  return processes().filter((pid) => contentOf(pid, 'cmdline').includes(text));
-}
-
 /** The watchdogs of the process of that number. */
 export function watchdogsOf(host: number): number[] {
   return processes().filter(
@@ -25,14 +20,6 @@ export function watchdogsOf(host: number): number[] {
 export function isRunning(pid: number): boolean {
   const stat = contentOf(pid, 'stat');
   return stat !== '' && !/^[ZX]/.test(stat.slice(stat.lastIndexOf(')') + 2));
-}
-
-/** The value of a variable in the environment that the process was started with. */
-export function variableOf(pid: number, name: string): string | undefined {
-  const entry = contentOf(pid, 'environ')
-    .split('\0')
-    .find((each) => each.startsWith(`${name}=`));
-  return entry?.slice(name.length + 1);
 }
 
 /** Everything below a process, as far as its parents still run. */

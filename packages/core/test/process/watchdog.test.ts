@@ -11,10 +11,11 @@ import { spawnChild, type Child } from '@toolwright/core/process';
 import { createTestProject, type TestProject } from '@toolwright/core/testing';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { startOf } from '../../src/process/stray-processes.js';
+import { WATCHDOG_SCRIPT } from '../../src/process/watchdog-script.js';
 import { Watchdog } from '../../src/process/watchdog.js';
 import { bundleFixture } from '../mcp/bundle.js';
 import { soaking, tries } from '../soak.js';
-import { becomes, carrying, descendantsOf, isRunning, naming, variableOf, watchdogsOf } from './outside.js';
+import { becomes, carrying, descendantsOf, isRunning, watchdogsOf } from './outside.js';
 
 const FIXTURES = fileURLToPath(new URL('fixtures/', import.meta.url));
 const MCP_SERVER = fileURLToPath(new URL('../mcp/fixtures/hostile.mjs', import.meta.url));
@@ -177,26 +178,6 @@ describe.skipIf(process.platform !== 'linux')('a host that is killed', () => {
     kill(one);
     await expectAllGone(one);
   });
-
-  it('has its mark in no argument, also while it is swept', async () => {
-    const one = startHost('family');
-    await said(one.child);
-    const mark = variableOf(
-      carrying(one.label).find((pid) => pid !== one.pid)!,
-      'TOOLWRIGHT_HOST_MARK',
-    )!;
-    expect(mark).toMatch(/^[0-9a-f]{32}$/);
-    let looks = 0;
-    const seen = new Set<number>();
-    kill(one);
-    while (watchdogsOf(one.pid).length > 0) {
-      for (const pid of naming(mark)) seen.add(pid);
-      looks++;
-      await delay(1);
-    }
-    expect(looks).toBeGreaterThan(5);
-    expect([...seen]).toEqual([]);
-  });
 });
 
 describe.skipIf(process.platform !== 'linux')('a host that ends by itself', () => {
@@ -331,6 +312,33 @@ describe.skipIf(process.platform !== 'linux')('a watchdog', () => {
     expect(await becomes(() => watchdogsOf(one.pid).length === 1 && watchdogsOf(one.pid)[0] !== first)).toBe(true);
     kill(one);
     await expectAllGone(one);
+  });
+
+  it('puts its mark into no argument of what it runs', async () => {
+    await using project = await createTestProject({});
+    const at = (name: string): string => join(project.projectDir, name);
+    const programs = ['grep', 'sleep', 'ls', 'mkdir', 'mv', 'rm', 'find'];
+    for (const name of programs) {
+      const wrapper = `#!/bin/sh\necho "${name} $*" >> '${at('ran')}'\nPATH=/usr/bin:/bin\nexec ${name} "$@"\n`;
+      await writeFile(at(name), wrapper, { mode: 0o700 });
+    }
+    const mark = 'b1'.repeat(16);
+    await mkdir(at('journals'), { mode: 0o700 });
+    await writeFile(at('journals/old'), 'elsewhere 1 1 1\n');
+    const changes = Array.from({ length: 1_001 }, () => '- 99999999\n').join('');
+    await writeFile(at('changes'), changes);
+    const env = { PATH: project.projectDir, MARK: mark, HOST: 'boot space 1 1', JOURNAL: at('journals/own') };
+    await using child = spawnChild({
+      command: '/bin/sh',
+      args: ['-c', `exec 3<'${at('changes')}'; eval "$SCRIPT"`],
+      cwd: '/',
+      env: { ...env, SCRIPT: WATCHDOG_SCRIPT },
+    });
+    child.stdout.resume();
+    await child.exited;
+    const ran = await readFile(at('ran'), 'utf8');
+    expect(new Set(ran.match(/^\w+/gm))).toEqual(new Set(programs.filter((name) => name !== 'mkdir')));
+    expect(ran).not.toContain(mark);
   });
 
   it('that cannot be started costs a warning, once, and no program', async () => {
