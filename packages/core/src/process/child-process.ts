@@ -24,7 +24,7 @@ export interface SpawnOptions {
   args?: readonly string[];
   /** The working directory. Required, as nothing of Toolwright depends on the host's. */
   cwd: string;
-  /** The whole environment. Default: the allow-listed part of the host's (PATH, HOME, LANG, LC_*, TERM, TZ, ...). */
+  /** The whole environment but for the host's mark. Default: the allow-listed part of the host's (PATH, HOME, LANG, LC_*, TERM, TZ, ...). */
   env?: Readonly<Record<string, string>>;
   /** Added to the environment, over what it has. Default: nothing. */
   extraEnv?: Readonly<Record<string, string>>;
@@ -89,7 +89,8 @@ export interface Child extends AsyncDisposable {
 
 /**
  * Starts a program as the leader of its own process group. Never throws: a program that cannot be started is told by
- * {@link Child.exited}, so that there is one place to look.
+ * {@link Child.exited}, so that there is one place to look. Whatever ends the host, or the thread that called, ends the
+ * program and all it started: what is left gets SIGTERM and then SIGKILL within two seconds, see SECURITY.md.
  *
  * @example
  * ```ts

@@ -14,7 +14,7 @@ import { HOST_MARK_VARIABLE, WATCHDOG_SCRIPT } from './watchdog-script.js';
 const SYSTEM_PATH = '/usr/bin:/bin:/usr/sbin:/sbin:/run/current-system/sw/bin';
 /** One that reads nothing for so long stands still, and is replaced. */
 const STALLED_MS = 2_000;
-/** So many in a row that lived less are replaced at once, and then with the next program only. */
+/** So many in a row that lived less are replaced at once, and then after a while. */
 const LIVED_MS = 1_000;
 const MAX_SHORT_LIVES = 3;
 const FIRST_RETRY_MS = 1_000;
@@ -123,13 +123,18 @@ export class Watchdog {
         stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
         detached: true, // a session of its own: what a terminal tells the host is not for it
       });
-      child.on('error', (error) => this.#onFailure(`it could not be started: ${messageOf(error)}`));
+      child.on('error', (error) => this.#onFailedStart(error));
       if (child.pid === undefined) return;
       child.unref();
       this.#use(child.stdio[3] as Duplex & { unref(): void });
     } catch (error) {
-      this.#onFailure(`it could not be started: ${messageOf(error)}`);
+      this.#onFailedStart(error);
     }
+  }
+
+  #onFailedStart(error: unknown): void {
+    const { code } = error as { code?: unknown };
+    this.#onFailure(`it could not be started: ${messageOf(error)}`, code !== 'ENOENT' && code !== 'EACCES');
   }
 
   #use(socket: Duplex & { unref(): void }): void {
@@ -148,7 +153,7 @@ export class Watchdog {
       if (this.#link !== link) return;
       this.#link = undefined;
       if (performance.now() - link.since > LIVED_MS) this.#shortLives = 0;
-      else if (++this.#shortLives > MAX_SHORT_LIVES) return this.#onFailure('it ends as soon as it is started');
+      else if (++this.#shortLives > MAX_SHORT_LIVES) return this.#onFailure('it ends as soon as it is started', true);
       this.#start();
     });
     const all = [...this.#groups.values()].map(lineOf).join('');
@@ -184,9 +189,16 @@ export class Watchdog {
     }, STALLED_MS).unref();
   }
 
-  #onFailure(reason: string): void {
+  #onFailure(reason: string, mayPass: boolean): void {
     this.#link = undefined;
-    this.#retryAt = performance.now() + Math.min(FIRST_RETRY_MS * 2 ** this.#failures++, LAST_RETRY_MS);
+    const retryMs = Math.min(FIRST_RETRY_MS * 2 ** this.#failures++, LAST_RETRY_MS);
+    this.#retryAt = performance.now() + retryMs;
+    if (mayPass) {
+      // What runs already is not left without one until the next program.
+      setTimeout(() => {
+        if (this.#groups.size > 0) this.ensure();
+      }, retryMs + 1).unref();
+    }
     if (this.#warned) return;
     this.#warned = true;
     process.emitWarning(

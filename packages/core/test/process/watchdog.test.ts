@@ -79,6 +79,12 @@ async function expectAllGone({ pid, label }: Host, others: readonly number[] = [
   return tookMs;
 }
 
+/** The only one, once the processes that it is started and helped by have ended. */
+async function watchdogOf({ pid }: Host): Promise<number> {
+  expect(await becomes(() => watchdogsOf(pid).length === 1)).toBe(true);
+  return watchdogsOf(pid)[0]!;
+}
+
 const kill = ({ pid }: { pid: number }, name: NodeJS.Signals = 'SIGKILL'): true => process.kill(pid, name);
 const journalDirectory = (): string => join(state.projectDir, 'toolwright', 'processes');
 const journals = async (): Promise<string[]> => readdir(journalDirectory()).catch(() => []);
@@ -125,13 +131,13 @@ describe.skipIf(process.platform !== 'linux')('a host that is killed', () => {
   it('is seen to leave processes while its watchdog stands still, and none once it goes on', async () => {
     const one = startHost('family');
     await said(one.child);
-    const [watchdog] = watchdogsOf(one.pid);
-    kill({ pid: watchdog! }, 'SIGSTOP');
+    const watchdog = await watchdogOf(one);
+    kill({ pid: watchdog }, 'SIGSTOP');
     kill(one);
     await one.child.exited;
     await delay(300);
     expect(carrying(one.label).length).toBeGreaterThan(3);
-    kill({ pid: watchdog! }, 'SIGCONT');
+    kill({ pid: watchdog }, 'SIGCONT');
     await expectAllGone(one);
   });
 
@@ -162,7 +168,7 @@ describe.skipIf(process.platform !== 'linux')('a host that is killed', () => {
   it('leaves nothing of a second copy of the module, nor of its threads, each of which has a watchdog', async () => {
     const copies = startHost('bundles');
     await said(copies.child);
-    expect(watchdogsOf(copies.pid)).toHaveLength(2);
+    expect(await becomes(() => watchdogsOf(copies.pid).length === 2)).toBe(true);
     kill(copies);
     await expectAllGone(copies);
   });
@@ -209,10 +215,10 @@ describe.skipIf(process.platform !== 'linux')('a watchdog', () => {
   it('is replaced when it is killed, and the next one knows what runs', async () => {
     const one = startHost('family');
     await said(one.child);
-    const [first] = watchdogsOf(one.pid);
+    const first = await watchdogOf(one);
     for (let killed = 0; killed < 3; killed++) {
-      const [last] = watchdogsOf(one.pid);
-      kill({ pid: last! });
+      const last = await watchdogOf(one);
+      kill({ pid: last });
       expect(await becomes(() => watchdogsOf(one.pid).some((pid) => pid !== last))).toBe(true);
     }
     expect(watchdogsOf(one.pid)).not.toContain(first);
@@ -225,9 +231,9 @@ describe.skipIf(process.platform !== 'linux')('a watchdog', () => {
     const { pid: bystander = 0 } = await said(living.child);
     const one = startHost('family');
     await said(one.child);
-    const [watchdog] = watchdogsOf(one.pid);
+    const watchdog = await watchdogOf(one);
     kill(one, 'SIGSTOP'); // or it would start another
-    kill({ pid: watchdog! });
+    kill({ pid: watchdog });
     kill(one);
     await one.child.exited;
     await delay(300);
@@ -303,8 +309,8 @@ describe.skipIf(process.platform !== 'linux')('a watchdog', () => {
   it('that stands still never makes the host wait, and is replaced once its pipe is full', async () => {
     const one = startHost('waits', 'flood', '2600');
     await said(one.child);
-    const [first] = watchdogsOf(one.pid);
-    kill({ pid: first! }, 'SIGSTOP');
+    const first = await watchdogOf(one);
+    kill({ pid: first }, 'SIGSTOP');
     one.child.stdin!.write('go\n');
     const { count, longestMs } = await said(one.child);
     expect(count).toBeGreaterThan(200);
@@ -341,19 +347,20 @@ describe.skipIf(process.platform !== 'linux')('a watchdog', () => {
     expect(ran).not.toContain(mark);
   });
 
-  it('that cannot be started costs a warning, once, and no program', async () => {
+  it.each([
+    ['/no/such/shell', /watchdog of Toolwright does not run.*ENOENT.*may live on/],
+    ['/bin/false', /watchdog of Toolwright does not run.*ends as soon as it is started.*may live on/],
+  ])('that is %s costs a warning, once, and no program', async (shell, words) => {
     const warnings: Error[] = [];
     const listen = (warning: Error): void => void warnings.push(warning);
     process.on('warning', listen);
     try {
-      const watchdog = new Watchdog('/no/such/shell');
+      const watchdog = new Watchdog(shell);
       watchdog.ensure();
       await becomes(() => warnings.length > 0);
       watchdog.ensure();
       await delay(20);
-      expect(warnings.map(({ message }) => message)).toEqual([
-        expect.stringMatching(/watchdog of Toolwright does not run.*ENOENT.*may live on/),
-      ]);
+      expect(warnings.map(({ message }) => message)).toEqual([expect.stringMatching(words)]);
     } finally {
       process.off('warning', listen);
     }
