@@ -1,8 +1,10 @@
 // A provider in a process of its own: what it is given, how it starts, and what becomes of calls when it ends.
 
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { textOf, ToolError, type LogEntry, type Logger } from '@toolwright/core';
-import { expectNoLeaks } from '@toolwright/core/testing';
+import { textOf, type ToolError, type LogEntry, type Logger } from '@toolwright/core';
+import { createTestProject, expectNoLeaks } from '@toolwright/core/testing';
 import { ProcessToolProvider, type ProcessToolProviderOptions } from '@toolwright/runtime';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { bundleFixtures, type BundledFixtures } from '../bundle.js';
@@ -26,6 +28,12 @@ function recorder(): Logger & { lines: [keyof Logger, string, object?][] } {
     (...said: [string, object?]): void =>
       void lines.push([level, ...said]);
   return { lines, debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
+}
+
+function circle(): object {
+  const itself: Record<string, unknown> = {};
+  itself.itself = itself;
+  return itself;
 }
 
 async function failure(promise: Promise<unknown>): Promise<ToolError> {
@@ -126,6 +134,27 @@ describe('ProcessToolProvider', () => {
     expect((await provider.callTool('lab.echo', { text: 'fast' }, { timeoutMs: 10_000 })).isError).toBe(false);
     await provider.disconnect();
     for (const { error } of await Promise.all(slow)) expect(error?.code).toBe('CONNECTION_CLOSED');
+  });
+
+  it('disposes of the state once, and waits for that, when it is disconnected', async () => {
+    await using project = await createTestProject({});
+    const disposed = join(project.projectDir, 'disposed');
+    await using provider = lab({ config: { disposed } });
+    await provider.callTool('lab.state');
+    await Promise.all([provider.disconnect(), provider.disconnect()]);
+    expect(await readFile(disposed, 'utf8')).toBe('1 (1)\n');
+  });
+
+  it('takes the deadline of a tool before its own', async () => {
+    await using provider = lab({ callTimeoutMs: 200 });
+    await provider.connect();
+    expect((await provider.callTool('lab.wait', { ms: 400 })).isError).toBe(false);
+    expect((await provider.callTool('lab.wait', { ms: 60_000 }, { timeoutMs: 20 })).error?.code).toBe('TIMED_OUT');
+  });
+
+  it.each([[{ big: 1n }], [circle()], [[1]], [7], [null]])('refuses arguments that are not JSON: %#', async (args) => {
+    await using provider = lab();
+    expect((await provider.callTool('lab.echo', args as never)).error?.code).toBe('INVALID_ARGUMENT');
   });
 
   it('refuses a result that is too large for the wire, and goes on', async () => {

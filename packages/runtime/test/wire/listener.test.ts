@@ -153,7 +153,7 @@ describe('ProviderListener', () => {
   ])('refuses the registration %j for good', async (wrong, words) => {
     const { expectation } = await expectOne();
     const raw = await connectRaw(expectation.socketPath);
-    raw.send(registration(expectation.token, wrong as JsonObject));
+    raw.send(registration(expectation.token, wrong));
     const error = await refusalOf(expectation);
     expect([error.code, error.details?.permanent]).toEqual(['PROTOCOL_VIOLATION', true]);
     expect(error.message).toMatch(words);
