@@ -235,6 +235,15 @@ describe('ProviderListener', () => {
     expect((await raw.next()).result).toBeDefined();
   });
 
+  it('leaves a file alone that has taken the place of its socket', async () => {
+    const { expectation } = await expectOne();
+    await rm(expectation.socketPath);
+    await writeFile(expectation.socketPath, 'not yours');
+    await expectation.release();
+    expect(await readFile(expectation.socketPath, 'utf8')).toBe('not yours');
+    await rm(dirname(expectation.socketPath), { recursive: true });
+  });
+
   it('goes elsewhere when something else stands at its path, and leaves that alone', async () => {
     const { listener, expectation } = await expectOne();
     const directory = dirname(expectation.socketPath);
