@@ -15,8 +15,10 @@ export {
   executionFailed,
   finishTool,
   isThenable,
+  listedTimeoutMs,
   parseArguments,
   startTool,
+  TIMEOUT_META,
 } from '../tool-call.js';
 export { ToolIndex } from '../tool-index.js';
 export { defineTool, fillAnnotations, listingOf, nameFault, prepareTool } from '../tool.js';

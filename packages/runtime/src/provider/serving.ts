@@ -16,6 +16,7 @@ import {
   settledWithin,
   SILENT_LOGGER,
   startTool,
+  TIMEOUT_META,
   ToolError,
   ToolIndex,
   toWireResult,
@@ -26,7 +27,6 @@ import { RpcError, type PeerHandlers, type WirePeer } from '../wire/peer.js';
 import {
   CALL_META,
   RPC,
-  TIMEOUT_META,
   type CallParams,
   type DecideParams,
   type Decision,

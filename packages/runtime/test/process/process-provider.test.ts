@@ -3,7 +3,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { textOf, type ToolError, type LogEntry, type Logger } from '@toolwright/core';
+import { textOf, ToolHub, type ToolError, type LogEntry, type Logger } from '@toolwright/core';
 import { createTestProject, expectNoLeaks } from '@toolwright/core/testing';
 import { ProcessToolProvider, type ProcessToolProviderOptions } from '@toolwright/runtime';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -145,10 +145,14 @@ describe('ProcessToolProvider', () => {
     expect(await readFile(disposed, 'utf8')).toBe('1 (1)\n');
   });
 
-  it('takes the deadline of a tool before its own', async () => {
-    await using provider = lab({ callTimeoutMs: 200 });
-    await provider.connect();
-    expect((await provider.callTool('lab.wait', { ms: 400 })).isError).toBe(false);
+  it('takes the deadline of a tool before its own, also in a hub', async () => {
+    const provider = lab({ callTimeoutMs: 200 });
+    await using hub = new ToolHub({ providers: [provider] });
+    await hub.callTool('lab.wait', { ms: 0 }, { timeoutMs: 20_000 }); // compiles the schema
+    for (const each of [provider, hub]) {
+      const result = await each.callTool('lab.wait', { ms: 400 });
+      expect(result.error?.message).toBeUndefined();
+    }
     expect((await provider.callTool('lab.wait', { ms: 60_000 }, { timeoutMs: 20 })).error?.code).toBe('TIMED_OUT');
   });
 
