@@ -65,6 +65,11 @@ export interface CallOptions {
    * directory: the tool leaves out, or refuses, what this denies. Set by a hub from its policy; heeded in process only.
    */
   permits?: ((pattern: string) => boolean) | undefined;
+  /**
+   * Stops the clock of the call while a person or a model is asked, until what it gives is called. Set by a hub, for
+   * providers that ask during a call; one that enforces a deadline of its own stops that too.
+   */
+  hold?: (() => () => void) | undefined;
 }
 
 /** What a tool said during a call. */

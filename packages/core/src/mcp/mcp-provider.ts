@@ -81,7 +81,8 @@ export class MCPToolProvider implements ToolProvider {
     this.servers = Object.freeze([name]);
     this.#logger = options.logger ? safeLogger(options.logger) : SILENT_LOGGER;
     const { elicitation, sampling } = options;
-    this.#requests = new ServerRequests(roots, { ...(elicitation && { elicitation }), ...(sampling && { sampling }) });
+    const offers = { ...(elicitation && { elicitation }), ...(sampling && { sampling }) };
+    this.#requests = new ServerRequests(roots, offers, this.#inFlight);
     this.#tools = new ListedTools({
       name,
       listTimeoutMs,
