@@ -34,6 +34,11 @@ export interface ToolProvider extends AsyncDisposable {
   prepareCall?(name: string, args: JsonObject, options?: CallOptions): PreparedCall | Promise<PreparedCall>;
   /** Ends the provider. Idempotent, never rejects; every call in flight settles first (as `CONNECTION_CLOSED`). */
   disconnect(): Promise<void>;
+  /**
+   * Ends what is kept for the calls of one `sessionId`, such as background jobs: its conversation is over. Idempotent,
+   * never rejects. Wrappers pass it on.
+   */
+  endSession?(sessionId: string): Promise<void>;
   /** Tells of a changed tool list. Returns the unsubscribe. */
   onToolsChanged(listener: () => void): () => void;
   /** Counters and the lifecycle state, read at once and without I/O. */

@@ -7,10 +7,14 @@ import { namerOf, ToolCatalog, type Naming } from './catalog.js';
 import type { HttpListener, ServeHttpOptions } from './http.js';
 import { parseLimits, type EffectiveLimits, type GatewayLimits } from './limits.js';
 import { GatewayMetrics } from './metrics.js';
+import { messageOf } from './rpc-error.js';
 import type { ClientSession, SessionHost } from './session.js';
 import type { ServeSocketOptions } from './socket.js';
 import type { ServeStdioOptions } from './stdio.js';
 import { VERSION } from './version.js';
+
+/** How long calls of a client that has gone may take to settle, before what it left is ended all the same. */
+const SETTLING_MS = 1_000;
 
 /** How a gateway serves its provider. */
 export interface GatewayOptions {
@@ -78,6 +82,8 @@ class ProviderGateway implements Gateway {
   readonly #sessions = new Set<ClientSession>();
   readonly #listeners = new Set<() => Promise<void>>();
   readonly #metrics = new GatewayMetrics();
+  /** What providers keep for conversations that are over; closing waits for its end. */
+  readonly #ending = new Set<Promise<void>>();
   #opening: Promise<SessionHost> | undefined;
   #unsubscribe: (() => void) | undefined;
   #closed = false;
@@ -107,7 +113,7 @@ class ProviderGateway implements Gateway {
     const [{ serveOverSocket }, { ClientSession }] = await Promise.all([import('./socket.js'), import('./session.js')]);
     const limits = { maxFrameBytes: DEFAULT_MAX_FRAME_BYTES, maxSessions: this.#limits.maxSessions };
     const close = await serveOverSocket(options, limits, (transport) => {
-      void this.#adopt(new ClientSession(host, this.#identity('socket'))).connect(transport);
+      void this.#adopt(new ClientSession(host, this.#ownIdentity('socket'))).connect(transport);
     });
     return { close: this.#own(close) };
   }
@@ -119,6 +125,7 @@ class ProviderGateway implements Gateway {
       limits: this.#limits,
       metrics: this.#metrics,
       openSession: (id, onClosed) => this.#adopt(new ClientSession(host, this.#identity('http', id, onClosed))),
+      endConversation: this.#endConversation,
       isReady: () => !this.#closed && !['COLD', 'DEAD'].includes(this.#provider.health?.().state ?? 'READY'),
       metricsText: () => this.#metrics.text(this.#countSessions()),
       warn: this.#warn,
@@ -131,6 +138,7 @@ class ProviderGateway implements Gateway {
     const host = await this.#opening?.catch(() => undefined);
     await Promise.all([...this.#listeners].map((close) => close()));
     await Promise.all([...this.#sessions].map((session) => session.close()));
+    await Promise.all(this.#ending);
     this.#unsubscribe?.();
     host?.forwarding?.close();
   }
@@ -179,7 +187,7 @@ class ProviderGateway implements Gateway {
 
   async #newSession(host: SessionHost, transport: ClientSession['transport']): Promise<ClientSession> {
     const { ClientSession } = await import('./session.js');
-    return this.#adopt(new ClientSession(host, this.#identity(transport)));
+    return this.#adopt(new ClientSession(host, this.#ownIdentity(transport)));
   }
 
   #adopt(session: ClientSession): ClientSession {
@@ -187,16 +195,30 @@ class ProviderGateway implements Gateway {
     return session;
   }
 
-  #identity(transport: ClientSession['transport'], id: string = randomUUID(), onClosed: () => void = () => undefined) {
+  /** Of a client whose connection is its conversation. */
+  #ownIdentity(transport: ClientSession['transport']) {
+    return this.#identity(transport, randomUUID(), (session) => this.#endConversation(session.id, session.whenIdle()));
+  }
+
+  #identity(transport: ClientSession['transport'], id: string, onClosed: (session: ClientSession) => void) {
     return {
       id,
       transport,
       onClosed: (session: ClientSession) => {
         this.#sessions.delete(session);
-        onClosed();
+        onClosed(session);
       },
     };
   }
+
+  /** @param idle its calls are aborted, and start nothing more once they have settled */
+  readonly #endConversation = (id: string, idle: Promise<void>): void => {
+    const ending: Promise<void> = within(idle, SETTLING_MS)
+      .then(() => this.#provider.endSession?.(id))
+      .catch((thrown: unknown) => this.#warn(`What a client left could not be ended: ${messageOf(thrown)}`))
+      .finally(() => this.#ending.delete(ending));
+    this.#ending.add(ending);
+  };
 
   /** The listener ends with the gateway, or before it, once. */
   #own(close: () => Promise<void>): () => Promise<void> {
@@ -222,6 +244,12 @@ class ProviderGateway implements Gateway {
       // The logger is the host's; serving goes on without it.
     }
   };
+}
+
+async function within(promise: Promise<void>, ms: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  await Promise.race([promise, new Promise<void>((resolve) => (timer = setTimeout(resolve, ms)))]);
+  clearTimeout(timer);
 }
 
 /** Those of a hub, or the provider itself where it is one. */

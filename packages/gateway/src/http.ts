@@ -50,7 +50,9 @@ export interface HttpListener {
 export interface HttpHost {
   limits: EffectiveLimits;
   metrics: GatewayMetrics;
-  openSession: (id: string, onClosed: () => void) => ClientSession;
+  openSession: (id: string, onClosed: (session: ClientSession) => void) => ClientSession;
+  /** Told when no more calls under this id of a session will come. */
+  endConversation: (id: string, idle: Promise<void>) => void;
   isReady: () => boolean;
   metricsText: () => string;
   warn: (message: string) => void;
@@ -122,11 +124,18 @@ class HttpFront {
     this.#path = path;
     this.#hosts = options.hosts;
     this.#stateless = options.stateless;
-    this.#sessions = new HttpSessions(host.limits, host.openSession);
+    this.#sessions = new HttpSessions(host.limits, (id, onClosed) =>
+      host.openSession(id, (session) => {
+        onClosed();
+        host.endConversation(id, session.whenIdle());
+      }),
+    );
   }
 
-  close(): Promise<void> {
-    return this.#sessions.close();
+  async close(): Promise<void> {
+    await this.#sessions.close();
+    for (const conversation of this.#conversations.values())
+      this.#host.endConversation(conversation, Promise.resolve());
   }
 
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
