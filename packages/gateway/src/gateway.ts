@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { ToolError, type Logger, type McpPeer, type ToolProvider } from '@toolwright/core';
 import { DEFAULT_MAX_FRAME_BYTES } from '@toolwright/core/mcp';
+import { Backlog } from './backlog.js';
 import { namerOf, ToolCatalog, type Naming } from './catalog.js';
 import type { HttpListener, ServeHttpOptions } from './http.js';
 import { parseLimits, type EffectiveLimits, type GatewayLimits } from './limits.js';
@@ -81,6 +82,7 @@ class ProviderGateway implements Gateway {
   readonly #forward: boolean;
   readonly #sessions = new Set<ClientSession>();
   readonly #listeners = new Set<() => Promise<void>>();
+  readonly #backlog: Backlog;
   readonly #metrics = new GatewayMetrics();
   /** What providers keep for conversations that are over; closing waits for its end. */
   readonly #ending = new Set<Promise<void>>();
@@ -96,13 +98,14 @@ class ProviderGateway implements Gateway {
     this.#forward = forward;
     this.#limits = parseLimits(limits);
     this.#logger = logger;
+    this.#backlog = new Backlog(this.#limits.maxPendingBytes, this.#warn);
   }
 
   async serveStdio(options: ServeStdioOptions = {}): Promise<StdioConnection> {
     const host = await this.#open();
     const { serveOverStdio } = await import('./stdio.js');
     const session = await this.#newSession(host, 'stdio');
-    const connection = await serveOverStdio(session, options, DEFAULT_MAX_FRAME_BYTES);
+    const connection = await serveOverStdio(session, options, DEFAULT_MAX_FRAME_BYTES, this.#backlog);
     this.#listeners.add(connection.close);
     void connection.closed.then(() => this.#listeners.delete(connection.close));
     return connection;
@@ -111,7 +114,8 @@ class ProviderGateway implements Gateway {
   async serveSocket(options: ServeSocketOptions): Promise<Listener> {
     const host = await this.#open();
     const [{ serveOverSocket }, { ClientSession }] = await Promise.all([import('./socket.js'), import('./session.js')]);
-    const limits = { maxFrameBytes: DEFAULT_MAX_FRAME_BYTES, maxSessions: this.#limits.maxSessions };
+    const { maxSessions } = this.#limits;
+    const limits = { maxFrameBytes: DEFAULT_MAX_FRAME_BYTES, maxSessions, backlog: this.#backlog };
     const close = await serveOverSocket(options, limits, (transport) => {
       void this.#adopt(new ClientSession(host, this.#ownIdentity('socket'))).connect(transport);
     });
@@ -124,6 +128,7 @@ class ProviderGateway implements Gateway {
     const listener = await serveOverHttp(options, {
       limits: this.#limits,
       metrics: this.#metrics,
+      backlog: this.#backlog,
       openSession: (id, onClosed) => this.#adopt(new ClientSession(host, this.#identity('http', id, onClosed))),
       endConversation: this.#endConversation,
       isReady: () => !this.#closed && !['COLD', 'DEAD'].includes(this.#provider.health?.().state ?? 'READY'),

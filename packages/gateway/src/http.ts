@@ -6,6 +6,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from 'node:net';
 import { ToolError } from '@toolwright/core';
 import { BearerTokens, bracketed, KnownHosts, type HttpAuth } from './auth.js';
+import type { Backlog } from './backlog.js';
 import { readBody, sendResponse, webRequestOf } from './http-messages.js';
 import { HttpSessions } from './http-sessions.js';
 import type { EffectiveLimits } from './limits.js';
@@ -50,6 +51,7 @@ export interface HttpListener {
 export interface HttpHost {
   limits: EffectiveLimits;
   metrics: GatewayMetrics;
+  backlog: Backlog;
   openSession: (id: string, onClosed: (session: ClientSession) => void) => ClientSession;
   /** Told when no more calls under this id of a session will come. */
   endConversation: (id: string, idle: Promise<void>) => void;
@@ -230,7 +232,7 @@ class HttpFront {
       webRequestOf(request, this.#stateless),
       parsedBody === undefined ? {} : { parsedBody },
     );
-    await sendResponse(answered, response);
+    await sendResponse(answered, response, this.#host.backlog);
   }
 
   #refuse(response: ServerResponse, reason: string, status: number, message: string, code?: number): undefined {
