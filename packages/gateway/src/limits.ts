@@ -6,7 +6,7 @@ import { ToolError } from '@toolwright/core';
 export interface GatewayLimits {
   /** Entries of one page of a list. Default 100. */
   pageSize?: number;
-  /** Requests of one client that are answered at once; more are `BUSY`. Default 128. */
+  /** Requests of one client that are answered at once; more are `BUSY`. Default 1,024. */
   maxRequestsInFlight?: number;
   /**
    * What may wait for a client that does not read, in bytes, before it is let go. For all clients together it is four
@@ -34,7 +34,7 @@ export type EffectiveLimits = Required<GatewayLimits>;
 
 const DEFAULTS: EffectiveLimits = {
   pageSize: 100,
-  maxRequestsInFlight: 128,
+  maxRequestsInFlight: 1_024,
   maxPendingBytes: 64 * 1024 * 1024,
   approvalTimeoutMs: 600_000,
   maxSessions: 256,
