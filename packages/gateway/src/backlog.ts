@@ -8,6 +8,9 @@ export interface Outlet {
   drop(): void;
 }
 
+/** An ordinary reader is behind by so much for a moment; all are only looked at when one is behind by more. */
+const TOO_LITTLE_TO_COUNT = 64 * 1024;
+
 export class Backlog {
   readonly #maxBytes: number;
   readonly #warn: (message: string) => void;
@@ -27,7 +30,9 @@ export class Backlog {
 
   /** Called when a reader is behind: lets clients go while too much waits, the one with the most first. */
   check(outlet: Outlet): void {
-    if (outlet.pendingBytes > this.#maxBytes) this.#drop(outlet);
+    const { pendingBytes } = outlet;
+    if (pendingBytes < TOO_LITTLE_TO_COUNT) return;
+    if (pendingBytes > this.#maxBytes) this.#drop(outlet);
     for (;;) {
       let total = 0;
       let largest = outlet;

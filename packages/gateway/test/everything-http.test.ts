@@ -3,6 +3,7 @@
 
 import { existsSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
@@ -17,9 +18,8 @@ import { expectNoLeaks } from '@toolwright/core/testing';
 import { createGateway } from '@toolwright/gateway';
 import { describe, expect, it } from 'vitest';
 
-const SERVER = fileURLToPath(
-  new URL('../../../tools/peers/node_modules/@modelcontextprotocol/server-everything/dist/index.js', import.meta.url),
-);
+const PEERS = fileURLToPath(new URL('../../../tools/peers/node_modules/@modelcontextprotocol/', import.meta.url));
+const SERVER = join(PEERS, 'server-everything', 'dist', 'index.js');
 const skipped = existsSync(SERVER) ? '' : ' (skipped: server-everything is not in tools/peers)';
 
 async function freePort(): Promise<number> {

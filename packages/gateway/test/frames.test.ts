@@ -18,7 +18,7 @@ import { createGateway } from '@toolwright/gateway';
 import { expect, it } from 'vitest';
 import { echoTools } from './fixtures/echo-tools.js';
 import { everythingServer } from './fixtures/everything-server.js';
-import { frameJudge, type Frame, type Revision } from './fixtures/protocol-schema.js';
+import { frameJudge, type Frame, type Revision } from '../../core/test/mcp/fixtures/protocol-schema.js';
 
 /** What went over one connection, seen from the side that is judged. */
 class Wire {
