@@ -47,6 +47,7 @@ export class CallScope implements Deadline, CallOptions {
   // The deadline: dueAt moves with progress and stands while paused.
   dueAt = Infinity;
   #deadlineMs = Infinity;
+  #isDefaultDeadline = false;
   #lastDueAt = Infinity;
   #pausedAt: number | undefined;
 
@@ -152,9 +153,11 @@ export class CallScope implements Deadline, CallOptions {
    * Sets the call's deadline, counted from its start. Calling it again moves the deadline.
    *
    * @param maxTotalTimeoutMs how far progress can renew it, counted from the start too; never less than `timeoutMs`
+   * @param isDefault neither the caller nor the tool named it: its passing says something of the provider
    */
-  setDeadline(timeoutMs: number, maxTotalTimeoutMs: number = MAX_TOTAL_TIMEOUT_MS): void {
+  setDeadline(timeoutMs: number, maxTotalTimeoutMs: number = MAX_TOTAL_TIMEOUT_MS, isDefault = false): void {
     this.#deadlineMs = timeoutMs;
+    this.#isDefaultDeadline = isDefault;
     this.#lastDueAt = this.startedAt + Math.max(timeoutMs, maxTotalTimeoutMs);
     this.dueAt = this.startedAt + timeoutMs;
     if (this.#error || this.#closed || this.#pausedAt !== undefined) return;
@@ -205,6 +208,7 @@ export class CallScope implements Deadline, CallOptions {
       new ToolError(
         'TIMED_OUT',
         `The call did not finish within ${Math.round(this.#deadlineMs)} ms; give it a longer timeoutMs, or ask for less.`,
+        this.#isDefaultDeadline ? { details: { defaultDeadline: true } } : {},
       ),
     );
   }

@@ -71,7 +71,7 @@ export class CallPath {
       this.#limits.callTimeoutMs ??
       (provider.kind === 'in-process' ? Infinity : EXTERNAL_CALL_TIMEOUT_MS);
     const timeoutMs = given ?? fallback;
-    if (timeoutMs !== Infinity) scope.setDeadline(timeoutMs, this.#limits.maxTotalTimeoutMs);
+    if (timeoutMs !== Infinity) scope.setDeadline(timeoutMs, this.#limits.maxTotalTimeoutMs, given === undefined);
     if (scope.error) throw scope.error;
   }
 

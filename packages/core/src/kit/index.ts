@@ -1,0 +1,19 @@
+// @toolwright/core/kit, for implementers of providers: what the providers of these packages are made of. The life of a
+// call, the running of an authored tool, lists, results on a wire. It may change with every release.
+
+export { assertTimeout, CallScope, MAX_TOTAL_TIMEOUT_MS, outcomeUnknown } from '../call-scope.js';
+export { CallCounters } from '../call-counters.js';
+export { messageOf } from '../errors.js';
+export { isDirective } from '../directives.js';
+export { copyJson } from '../json-copy.js';
+export { callSafely, Listeners, safeLogger } from '../listeners.js';
+export { SILENT_LOGGER } from '../logger.js';
+export { refusedCall } from '../refused-call.js';
+export { errorResult, isOwnFailure, type UntimedResult } from '../result.js';
+export { CallContext, executionFailed, finishTool, isThenable, parseArguments, startTool } from '../tool-call.js';
+export { ToolIndex } from '../tool-index.js';
+export { defineTool, fillAnnotations, listingOf, nameFault, prepareTool } from '../tool.js';
+export { settledWithin, untilAborted } from '../waiting.js';
+export { fromWireResult, toWireResult, type WireResult } from '../mcp/wire-result.js';
+export { lastWords, plainWords, withoutSecrets } from '../mcp/server-words.js';
+export { StreamTail } from '../process/stream-tail.js';
