@@ -12,6 +12,7 @@ import { readingRows } from './rows/reading.js';
 import { searchRows } from './rows/search.js';
 import { gatewayRows } from './rows/gateway.js';
 import { mcpRows } from './rows/mcp.js';
+import { processRows } from './rows/processes.js';
 
 const GROUPS: Record<string, () => Promise<Row[]>> = {
   calls: callRows,
@@ -21,6 +22,7 @@ const GROUPS: Record<string, () => Promise<Row[]>> = {
   bash: bashRows,
   git: gitRows,
   mcp: mcpRows,
+  processes: processRows,
   gateway: gatewayRows,
   imports: importRows,
 };

@@ -1,4 +1,5 @@
-// @toolwright/runtime: provider processes, supervision and hot reload.
+// @toolwright/runtime: providers in processes of their own, supervision and hot reload. What a provider file itself imports
+// is ./provider.
 
 export { supervise, type SupervisedToolProvider } from './supervise/supervisor.js';
 export type { BackoffOptions, SuperviseOptions } from './supervise/options.js';
@@ -6,3 +7,14 @@ export type { SupervisorEvents } from './supervise/events.js';
 
 /** The version that the three packages share. */
 export const VERSION = '0.1.0';
+
+// For engines.
+export { ProcessToolProvider } from './process/process-provider.js';
+export type { ProcessToolProviderOptions } from './process/provider-options.js';
+export type { ProviderRuntime, RuntimeCommand } from './process/runtimes.js';
+export { providerFromModule, type ModuleProviderOptions } from './process/provider-from-module.js';
+
+// For those who supervise and reload.
+export { ProviderGeneration, type GenerationOptions, type ProviderProgram } from './process/generation.js';
+export { ProviderListener, type ListenerOptions } from './wire/listener.js';
+export type { Decision, ExportedState, InitializeReason, ProviderSettings } from './wire/protocol.js';

@@ -3,7 +3,7 @@
 
 export { assertTimeout, CallScope, MAX_TOTAL_TIMEOUT_MS, outcomeUnknown } from '../call-scope.js';
 export { CallCounters } from '../call-counters.js';
-export { messageOf } from '../errors.js';
+export { messageOf, ToolError } from '../errors.js';
 export { isDirective } from '../directives.js';
 export { copyJson } from '../json-copy.js';
 export { callSafely, Listeners, safeLogger } from '../listeners.js';
@@ -13,6 +13,7 @@ export { errorResult, isOwnFailure, type UntimedResult } from '../result.js';
 export { CallContext, executionFailed, finishTool, isThenable, parseArguments, startTool } from '../tool-call.js';
 export { ToolIndex } from '../tool-index.js';
 export { defineTool, fillAnnotations, listingOf, nameFault, prepareTool } from '../tool.js';
+export { ToolServer } from '../tool-server.js';
 export { settledWithin, untilAborted } from '../waiting.js';
 export { fromWireResult, toWireResult, type WireResult } from '../mcp/wire-result.js';
 export { lastWords, plainWords, withoutSecrets } from '../mcp/server-words.js';

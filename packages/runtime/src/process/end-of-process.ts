@@ -1,0 +1,72 @@
+// How a provider's process ended, in words that say what to do next.
+
+import { ToolError, type ToolErrorCode } from '@toolwright/core';
+import { lastWords, withoutSecrets } from '@toolwright/core/kit';
+import type { Child, ChildExit } from '@toolwright/core/process';
+import { REFUSED_EXIT_CODE } from '../wire/protocol.js';
+
+/** What is known of a process that is gone, or does not do what it should. */
+export interface ProcessTrace {
+  name: string;
+  /** What was started, as a person knows it. */
+  program: string;
+  child: Child;
+  stdoutTail: () => string;
+  /** Values that were given in confidence; they are shown in no message. */
+  secrets: readonly string[];
+}
+
+const SHOWN_CHARACTERS = 4_000;
+
+/** The end of what the process wrote. */
+export function lastOutput({ child, stdoutTail, secrets }: ProcessTrace): string {
+  const stderr = lastWords(withoutSecrets(child.stderrTail(), secrets), SHOWN_CHARACTERS);
+  return stderr === '' ? lastWords(withoutSecrets(stdoutTail(), secrets), SHOWN_CHARACTERS) : stderr;
+}
+
+/** The error for a process that ended, or did not come up. */
+export function endError(
+  trace: ProcessTrace,
+  code: ToolErrorCode,
+  what: string,
+  exit: ChildExit | undefined,
+  hint?: string,
+): ToolError {
+  const output = lastOutput(trace);
+  const advice = hint ?? (exit && hintFor(exit, output));
+  const said = output === '' ? ' It wrote nothing to stderr.' : ` Its output ends:\n${output}`;
+  return new ToolError(
+    code,
+    `The provider "${trace.name}" ${what}.${advice === undefined ? '' : ` ${advice}`}${said}`,
+    {
+      provider: trace.name,
+      details: {
+        ...(exit && { exitCode: exit.code, signal: exit.signal }),
+        ...(output !== '' && { stderr: output }),
+        ...(exit?.code === REFUSED_EXIT_CODE && { permanent: true }),
+      },
+    },
+  );
+}
+
+/** "exited with code 1", "was ended by SIGKILL". */
+export function howItEnded({ code, signal }: ChildExit): string {
+  return signal === null ? `exited with code ${code}` : `was ended by ${signal}`;
+}
+
+/** What a person would look at first. */
+function hintFor({ code, signal }: ChildExit, output: string): string | undefined {
+  if (/Cannot find (module|package)|ERR_MODULE_NOT_FOUND|ModuleNotFoundError/.test(output)) {
+    return 'A module that it imports is not installed where it is looked for.';
+  }
+  if (/ERR_UNKNOWN_FILE_EXTENSION|ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX/.test(output)) {
+    return "This runtime does not take the file; set runtime, for example to 'tsx'.";
+  }
+  if (/SyntaxError/.test(output)) return 'The file cannot be parsed.';
+  if (signal === 'SIGKILL' || code === 137) return 'Somebody killed it, or the system was out of memory.';
+  if (signal === 'SIGSEGV' || code === 139) return 'It crashed in native code.';
+  if (code === 126) return 'The program may not be executed.';
+  if (code === 127) return 'The program was not found.';
+  if (code === 0) return 'A provider file ends with startProvider(provider), which keeps it running.';
+  return undefined;
+}

@@ -1,0 +1,444 @@
+// One process of a provider, from its spawn to its end: registered, initialized, called, asked for its state, drained,
+// disposed of, ended. Two may stand side by side while one takes over from the other; nothing here knows of a second.
+
+import { existsSync } from 'node:fs';
+import { ToolError, type JsonObject, type Logger } from '@toolwright/core';
+import { settledWithin, StreamTail, ToolIndex, untilAborted } from '@toolwright/core/kit';
+import { spawnChild, type Child, type ChildExit } from '@toolwright/core/process';
+import { REGISTERED_ALREADY, unknownMethod, type Expectation, type ProviderListener } from '../wire/listener.js';
+import type { Settle, WirePeer } from '../wire/peer.js';
+import {
+  NAME_VARIABLE,
+  SOCKET_VARIABLE,
+  TOKEN_VARIABLE,
+  type Decision,
+  type ExportedState,
+  type InitializeReason,
+  type LogParams,
+  type ProviderCapabilities,
+  type ProviderSettings,
+} from '../wire/protocol.js';
+import { parseToolList, type ListedTool, type Registration } from '../wire/registration.js';
+import { endError, howItEnded, type ProcessTrace } from './end-of-process.js';
+import { resolveRuntime, type ProviderRuntime } from './runtimes.js';
+
+/** What is started. */
+export interface ProviderProgram {
+  name: string;
+  /** The provider file, absolute; or else `command`. */
+  path?: string | undefined;
+  runtime?: ProviderRuntime | undefined;
+  command?: string | undefined;
+  args: readonly string[];
+  cwd: string;
+  /** Added to the safe part of the environment. */
+  env: Readonly<Record<string, string>>;
+}
+
+/** How a generation is started, and who hears of it. */
+export interface GenerationOptions {
+  program: ProviderProgram;
+  settings: ProviderSettings;
+  listener: ProviderListener;
+  /** From the spawn to the registration, in milliseconds. */
+  startTimeoutMs: number;
+  logger: Logger;
+  /** The list of tools is another one now. */
+  onToolsChanged: (generation: ProviderGeneration) => void;
+  /** The process or its connection has gone, without having been asked to. */
+  onLost: (generation: ProviderGeneration, error: ToolError) => void;
+}
+
+/** How long a process that has closed its socket, or a socket whose process has gone, may take to follow. */
+const FOLLOWS_WITHIN_MS = 50;
+const OUTPUT_TAIL_BYTES = 64 * 1024;
+const DISPOSE_MS = 2_000;
+/** For a provider that ends by itself once its socket is closed. */
+const EXIT_MS = 1_000;
+const GRACE_MS = 2_000;
+/** A provider whose list changes at each reading is read at this pace. */
+const RELIST_PAUSE_MS = 50;
+
+let generations = 0;
+
+export class ProviderGeneration {
+  /** Counts the generations of this process, from 1. */
+  readonly number = ++generations;
+  readonly registration: Registration;
+  readonly #options: GenerationOptions;
+  readonly #started: StartedProcess;
+  readonly #peer: WirePeer;
+  #tools: ToolIndex<ListedTool>;
+  #listed: readonly ListedTool[];
+  #relisting: Promise<void> | undefined;
+  #listIsOld = false;
+  #lost: ToolError | undefined;
+  #exit: ChildExit | undefined;
+  #ending: Promise<void> | undefined;
+
+  private constructor(options: GenerationOptions, started: StartedProcess, peer: WirePeer, registration: Registration) {
+    this.registration = registration;
+    this.#options = options;
+    this.#started = started;
+    this.#peer = peer;
+    this.#listed = registration.tools;
+    this.#tools = indexOf(registration.tools);
+    peer.handlers = {
+      onRequest: (method) => {
+        if (method === 'provider/register') throw new ToolError('PROTOCOL_VIOLATION', REGISTERED_ALREADY);
+        throw unknownMethod(method);
+      },
+      onNotification: (method, params) => this.#hear(method, params),
+      onClose: (reason) => void this.#whenClosed(reason),
+    };
+    started.child.exited.then(
+      (exit) => void this.#whenExited(exit),
+      () => undefined, // it was started, or there would be no generation
+    );
+    if (peer.isClosed) void this.#whenClosed(undefined);
+  }
+
+  /**
+   * Starts the process and waits until it has registered. It is not initialized yet: see {@link initialize}.
+   *
+   * @throws {ToolError} SPAWN_FAILED when there is no such file or program, PROCESS_EXITED when it ended before it
+   * registered, TIMED_OUT when it did not register, PROTOCOL_VIOLATION when it registered wrongly. What would fail again
+   * has `details.permanent: true`. CANCELLED with the signal.
+   */
+  static async start(
+    options: GenerationOptions,
+    takeover: { previousState?: JsonObject | null; signal?: AbortSignal | undefined } = {},
+  ): Promise<ProviderGeneration> {
+    const { program, settings, listener } = options;
+    assertFileExists(program);
+    const { previousState = null, signal } = takeover;
+    const expectation = await listener.expect(program.name, { ...settings, previousState });
+    const started = spawnProvider(program, settings, expectation);
+    try {
+      const wait = waitForRegistration(started, expectation, options.startTimeoutMs);
+      const { peer, registration } = await (signal ? untilAborted(wait, signal) : wait);
+      return new ProviderGeneration(options, started, peer, registration);
+    } catch (thrown) {
+      await started.child.end({ graceMs: GRACE_MS });
+      await expectation.release();
+      throw ToolError.from(thrown, 'SPAWN_FAILED', { provider: program.name });
+    }
+  }
+
+  get pid(): number | undefined {
+    return this.#started.child.pid;
+  }
+
+  get capabilities(): ProviderCapabilities {
+    return this.registration.capabilities;
+  }
+
+  /** The tools as they are now, in the provider's order. */
+  get listed(): readonly ListedTool[] {
+    return this.#listed;
+  }
+
+  get tools(): ToolIndex<ListedTool> {
+    return this.#tools;
+  }
+
+  /** Defined while the list is being read again. */
+  get relisting(): Promise<void> | undefined {
+    return this.#relisting;
+  }
+
+  /** False once the process or its connection has gone, or was asked to end. */
+  get isAlive(): boolean {
+    return this.#lost === undefined && this.#ending === undefined;
+  }
+
+  /** Why it was lost, if it was. */
+  get lost(): ToolError | undefined {
+    return this.#lost;
+  }
+
+  /** Calls and other requests that have not been answered. */
+  get inFlight(): number {
+    return this.#peer.open;
+  }
+
+  /** For a request that does not hurry: it waits while too much waits to be sent. */
+  get peer(): WirePeer {
+    return this.#peer;
+  }
+
+  /** Runs the provider's `initialize`. Rejects with what it threw; the process goes on. */
+  async initialize(
+    settings: ProviderSettings,
+    previousState: JsonObject | null,
+    reason: InitializeReason,
+  ): Promise<void> {
+    const isReinitialization = reason !== 'start';
+    await this.#peer.request('provider/initialize', { ...settings, previousState, reason, isReinitialization });
+  }
+
+  /** What the provider wants done for a changed config; undefined where it leaves that to the host. */
+  async decide(before: ProviderSettings, after: ProviderSettings): Promise<Decision | undefined> {
+    if (this.capabilities.decide !== true) return undefined;
+    const { restart, reinitialize } = await this.#peer.request('provider/decide', { old: before, new: after });
+    return { restart: restart === true, reinitialize: reinitialize === true };
+  }
+
+  /** The provider's state as far as JSON carries it, and the dotted paths of the rest. */
+  async exportState(): Promise<ExportedState> {
+    if (this.capabilities.state !== true) return { state: null, dropped: [] };
+    const { state, dropped } = await this.#peer.request('provider/export_state');
+    return {
+      state: typeof state === 'object' && state !== null && !Array.isArray(state) ? (state as JsonObject) : null,
+      dropped: Array.isArray(dropped) ? dropped.filter((path) => typeof path === 'string') : [],
+    };
+  }
+
+  /** Answered without waiting for calls: a provider that does not is stuck. Rejects after `timeoutMs`. */
+  async ping(timeoutMs: number): Promise<void> {
+    const answer = this.#peer.request('ping');
+    if (await settledWithin([answer], timeoutMs)) return void (await answer);
+    throw new ToolError(
+      'TIMED_OUT',
+      `The provider "${this.#options.program.name}" did not answer within ${timeoutMs} ms.`,
+    );
+  }
+
+  /** Waits until no call is in flight; false when some were at the deadline. */
+  async drain(deadlineMs: number): Promise<boolean> {
+    const answer = this.#peer.request('provider/drain', { deadlineMs });
+    if (!(await settledWithin([answer], deadlineMs + FOLLOWS_WITHIN_MS))) return false;
+    return (await answer.catch(() => ({ drained: false }))).drained === true;
+  }
+
+  /**
+   * Sends one call, whose answer goes to `settle`. Gives the id to cancel it by.
+   *
+   * @throws {ToolError} when it was not sent: PROCESS_EXITED, FRAME_TOO_LARGE
+   */
+  call(bareName: string, args: JsonObject, meta: JsonObject, settle: Settle): number {
+    if (this.#lost) throw this.#lost;
+    const _meta = { ...meta, progressToken: this.#peer.nextId };
+    return this.#peer.send('tools/call', { name: bareName, arguments: args, _meta }, settle);
+  }
+
+  /** Asks for the end of a call; its answer, should it come, is dropped. */
+  cancel(id: number, reason: string): void {
+    this.#peer.forget(id);
+    this.#peer.notify('notifications/cancelled', { requestId: id, reason });
+  }
+
+  /**
+   * Ends it: lets calls finish for `drainMs` (default 0), disposes of it, closes the connection, ends its whole process
+   * group and waits for that. Idempotent, never rejects.
+   */
+  end({ drainMs = 0 }: { drainMs?: number } = {}): Promise<void> {
+    return (this.#ending ??= this.#end(drainMs));
+  }
+
+  async #end(drainMs: number): Promise<void> {
+    const { child } = this.#started;
+    if (!this.#lost && !this.#peer.isClosed) {
+      if (drainMs > 0) await this.drain(drainMs);
+      if (this.capabilities.dispose === true) {
+        const disposed = this.#peer.request('provider/dispose').catch((error: unknown) => {
+          if (this.#exit || this.#peer.isClosed) return; // told below
+          const { message } = ToolError.from(error);
+          this.#options.logger.warn(`The provider "${this.#options.program.name}" did not dispose cleanly: ${message}`);
+        });
+        await settledWithin([disposed], DISPOSE_MS);
+      }
+      this.#peer.close();
+      // It ends by itself now. One that is given SIGTERM in the middle of its exit would be reported as killed.
+      await settledWithin([child.exited], this.capabilities.dispose === true ? EXIT_MS : FOLLOWS_WITHIN_MS);
+    }
+    await child.end({ graceMs: GRACE_MS });
+    this.#peer.destroy();
+    this.#failOpen(this.#lost ?? new ToolError('CONNECTION_CLOSED', 'The provider was ended.'));
+    await this.#started.expectation.release();
+  }
+
+  // Being lost.
+
+  async #whenExited(exit: ChildExit): Promise<void> {
+    this.#exit = exit;
+    if (this.#ending) return;
+    await settledWithin([this.#peer.closed], FOLLOWS_WITHIN_MS); // answers that are on their way
+    this.#lose(endError(this.#started.trace, 'PROCESS_EXITED', howItEnded(exit), exit));
+  }
+
+  async #whenClosed(reason: ToolError | undefined): Promise<void> {
+    if (this.#ending) return;
+    if (!this.#exit) await settledWithin([this.#started.child.exited], FOLLOWS_WITHIN_MS);
+    if (this.#exit) return; // told there, with how it ended
+    const why = reason ? `closed its connection: ${reason.message}` : 'closed its connection and runs on';
+    this.#lose(endError(this.#started.trace, reason?.code ?? 'CONNECTION_CLOSED', why.replace(/\.$/, ''), undefined));
+  }
+
+  #lose(error: ToolError): void {
+    if (this.#lost || this.#ending) return;
+    this.#lost = error;
+    this.#failOpen(error);
+    void this.end(); // its group may hold more than the one that is gone
+    this.#options.onLost(this, error);
+  }
+
+  /** What was sent may have been done. */
+  #failOpen(error: ToolError): void {
+    const { code, message, details } = error;
+    const unknown = new ToolError(
+      'OUTCOME_UNKNOWN',
+      `The provider went before it answered, so the call may have happened. ${message}`,
+      { provider: this.#options.program.name, details: { ...details, cause: code, outcomeUnknown: true } },
+    );
+    this.#peer.failAll((settle) => (settle.callId === undefined ? error : unknown));
+  }
+
+  // What it says of its own accord.
+
+  #hear(method: string, params: JsonObject): void {
+    if (method === 'notifications/tools/list_changed') this.#relist();
+    else if (method === 'notifications/message') this.#log(params as unknown as LogParams);
+  }
+
+  #log(params: LogParams): void {
+    const call = params._meta?.['toolwright/call'] as { callId?: unknown } | undefined;
+    const settle = call?.callId === undefined ? undefined : this.#peer.waiting({ callId: call.callId });
+    if (settle?.onLog) return settle.onLog(params as unknown as JsonObject);
+    logLine(this.#options.logger, params);
+  }
+
+  #relist(): void {
+    this.#listIsOld = true;
+    this.#relisting ??= this.#readList().finally(() => (this.#relisting = undefined));
+  }
+
+  async #readList(): Promise<void> {
+    const { program, logger, onToolsChanged } = this.#options;
+    for (let reading = 0; this.#listIsOld && this.isAlive; reading++) {
+      if (reading > 1) await new Promise((resolve) => setTimeout(resolve, RELIST_PAUSE_MS).unref());
+      this.#listIsOld = false;
+      try {
+        const tools = parseToolList(await this.#peer.request('tools/list'), program.name);
+        if (JSON.stringify(tools) === JSON.stringify(this.#listed)) continue;
+        this.#listed = tools;
+        this.#tools = indexOf(tools);
+        onToolsChanged(this);
+      } catch (thrown) {
+        const { message } = ToolError.from(thrown);
+        if (this.isAlive) logger.warn(`The tools of "${program.name}" could not be read again: ${message}`);
+        return;
+      }
+    }
+  }
+}
+
+/** A line of a provider's log, to the logger of its host. */
+export function logLine(logger: Logger, { level, data }: LogParams): void {
+  const { message, ...fields } = typeof data === 'object' && (data as unknown) !== null ? data : { message: data };
+  const text = typeof message === 'string' ? message : (JSON.stringify(message) ?? '');
+  const to = levelOf(level);
+  if (Object.keys(fields).length > 0) logger[to](text, fields);
+  else logger[to](text);
+}
+
+/** The levels of a {@link Logger}, and MCP's further ones as the nearest of them. */
+export function levelOf(level: unknown): keyof Logger {
+  switch (level) {
+    case 'debug':
+    case 'info':
+    case 'error':
+      return level;
+    case 'warning':
+    case 'warn':
+      return 'warn';
+    case 'critical':
+    case 'alert':
+    case 'emergency':
+      return 'error';
+    default:
+      return 'info';
+  }
+}
+
+interface StartedProcess {
+  child: Child;
+  expectation: Expectation;
+  trace: ProcessTrace;
+}
+
+function assertFileExists({ name, path }: ProviderProgram): void {
+  if (path === undefined || existsSync(path)) return;
+  throw new ToolError('SPAWN_FAILED', `Provider file not found: ${path}`, {
+    provider: name,
+    details: { permanent: true, path },
+  });
+}
+
+function spawnProvider(program: ProviderProgram, settings: ProviderSettings, expectation: Expectation): StartedProcess {
+  const { name, path, runtime, env, cwd } = program;
+  const { socketPath, token } = expectation;
+  const line =
+    path === undefined
+      ? { command: program.command as string, args: [] as string[], env: {} }
+      : resolveRuntime(path, runtime, env);
+  const child = spawnChild({
+    command: line.command,
+    args: [...line.args, ...program.args],
+    cwd,
+    extraEnv: {
+      ...env,
+      ...line.env,
+      [SOCKET_VARIABLE]: socketPath,
+      [NAME_VARIABLE]: name,
+      [TOKEN_VARIABLE]: token,
+    },
+    stdin: 'pipe', // its end tells a provider that has no connection yet
+    stderrTailBytes: OUTPUT_TAIL_BYTES,
+  });
+  const stdout = new StreamTail(OUTPUT_TAIL_BYTES);
+  child.stdout.on('data', (chunk: Buffer) => stdout.push(chunk));
+  const secrets = [token, ...Object.values(env), ...Object.values(settings.variables)];
+  const trace = { name, program: path ?? line.command, child, stdoutTail: () => stdout.text(), secrets };
+  return { child, expectation, trace };
+}
+
+async function waitForRegistration(
+  { child, trace }: StartedProcess,
+  { registered }: Expectation,
+  startTimeoutMs: number,
+): Promise<Awaited<Expectation['registered']>> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => {
+      const hint = 'A provider file ends with startProvider(provider); raise startTimeoutMs for a slow one.';
+      reject(endError(trace, 'TIMED_OUT', `did not register within ${startTimeoutMs} ms`, undefined, hint));
+    }, startTimeoutMs);
+  });
+  const ended = child.exited.then(
+    async (exit) => {
+      // What it registered wrongly says more than how it ended, and may be on its way.
+      await settledWithin([registered], FOLLOWS_WITHIN_MS);
+      throw endError(trace, 'PROCESS_EXITED', `${howItEnded(exit)} before it registered`, exit);
+    },
+    (thrown: unknown) => {
+      const { code, message, details, cause } = ToolError.from(thrown, 'SPAWN_FAILED');
+      throw new ToolError(code, message, { cause, details: { ...details, permanent: isPermanent(details) } });
+    },
+  );
+  try {
+    return await Promise.race([registered, ended, late]);
+  } finally {
+    clearTimeout(timer);
+    ended.catch(() => undefined); // it lost the race, and is looked at elsewhere
+  }
+}
+
+/** A system that is short of something may have it the next time. */
+function isPermanent(details: JsonObject | undefined): boolean {
+  return !['EAGAIN', 'EMFILE', 'ENFILE', 'ENOMEM', 'ETXTBSY'].includes(String(details?.errno));
+}
+
+function indexOf(tools: readonly ListedTool[]): ToolIndex<ListedTool> {
+  return new ToolIndex(tools.map((tool) => [tool.definition.name, tool] as const));
+}

@@ -1,0 +1,424 @@
+// ProcessToolProvider: a provider file in a process of its own. It holds the one generation that is called, starts the next
+// where that has gone, and settles each call once. What happens within a generation is generation.ts.
+
+import {
+  ToolError,
+  type CallOptions,
+  type JsonObject,
+  type Logger,
+  type ProviderHealth,
+  type ProviderState,
+  type ToolDefinition,
+  type ToolProvider,
+  type ToolResult,
+} from '@toolwright/core';
+import {
+  assertTimeout,
+  CallCounters,
+  CallScope,
+  copyJson,
+  errorResult,
+  fromWireResult,
+  Listeners,
+  outcomeUnknown,
+  safeLogger,
+  settledWithin,
+  SILENT_LOGGER,
+} from '@toolwright/core/kit';
+import { sharedListener, type ProviderListener } from '../wire/listener.js';
+import { CALL_META, type InitializeReason, type LogParams, type ProviderSettings } from '../wire/protocol.js';
+import type { ListedTool } from '../wire/registration.js';
+import { levelOf, logLine, ProviderGeneration } from './generation.js';
+import {
+  resolveProcessOptions,
+  type ProcessToolProviderOptions,
+  type ResolvedProcessOptions,
+} from './provider-options.js';
+
+/** Longer than a generation takes to end, with its disposal and the kill ladder. */
+const ENDING_PATIENCE_MS = 10_000;
+/** What a tool's `timeout_ms` argument leaves it to end itself. */
+const SELF_TIMEOUT_GRACE_MS = 5_000;
+const CANCELLED_WORDS = 500;
+
+/**
+ * The tools of one provider file, run in a process of its own and called over a unix socket. The process starts with
+ * `connect` or the first call, and again with the first call after it has ended.
+ *
+ * A call that was in flight when the process ended is `OUTCOME_UNKNOWN`, and is not sent again. Like every provider it has
+ * no policy of its own: put it into a `ToolHub` to have each call judged.
+ *
+ * @example
+ * ```ts
+ * await using provider = new ProcessToolProvider({ name: 'calculator', path: '/path/to/calculator.ts' });
+ * const result = await provider.callTool('calculator.add', { a: 1, b: 2 });
+ * ```
+ */
+export class ProcessToolProvider implements ToolProvider {
+  readonly name: string;
+  readonly kind = 'process';
+  readonly callTimeoutMs: number;
+  readonly servers: readonly string[];
+  /** Whether the tools' annotations are believed where that decides on sending a call again. */
+  readonly trustAnnotations: boolean;
+  readonly #options: ResolvedProcessOptions;
+  readonly #listener: ProviderListener;
+  readonly #logger: Logger;
+  readonly #counters = new CallCounters();
+  readonly #changed = new Listeners();
+  readonly #inFlight = new Set<CallScope>();
+  /** Generations on their way out; a disconnect waits for them. */
+  readonly #ending = new Set<Promise<void>>();
+  #settings: ProviderSettings;
+  #generation: ProviderGeneration | undefined;
+  /** The list of the last generation, by which a changed one is told. */
+  #listing: readonly ToolDefinition[] | undefined;
+  #starting: Promise<ProviderGeneration> | undefined;
+  #abortStart: AbortController | undefined;
+  /** Set while a generation takes over from another: new calls wait for it. */
+  #held: Promise<void> | undefined;
+  #disconnecting: Promise<void> | undefined;
+  #disconnected = false;
+  #starts = 0;
+  #lastFailure: ToolError | undefined;
+
+  /** @throws {ToolError} INVALID_ARGUMENT for a wrong option, named in the message */
+  constructor(options: ProcessToolProviderOptions) {
+    this.#options = resolveProcessOptions(options);
+    this.#settings = this.#options.settings;
+    this.name = options.name;
+    this.callTimeoutMs = this.#options.callTimeoutMs;
+    this.servers = Object.freeze([this.name]);
+    this.trustAnnotations = options.trustAnnotations ?? true;
+    this.#logger = options.logger ? safeLogger(options.logger) : SILENT_LOGGER;
+    this.#listener = options.listener ?? sharedListener();
+  }
+
+  async connect(options: { signal?: AbortSignal } = {}): Promise<void> {
+    this.#disconnected = false;
+    const scope = new CallScope(options);
+    try {
+      await scope.race(this.#open());
+    } finally {
+      scope.close();
+    }
+  }
+
+  async listTools(options: { signal?: AbortSignal } = {}): Promise<readonly ToolDefinition[]> {
+    const scope = new CallScope(options);
+    try {
+      const generation = await scope.race(this.#open());
+      if (generation.relisting) await scope.race(generation.relisting);
+      return (this.#listing = definitionsOf(generation));
+    } finally {
+      scope.close();
+    }
+  }
+
+  async callTool(name: string, args: JsonObject = {}, options?: CallOptions): Promise<ToolResult> {
+    const scope = new CallScope(options);
+    this.#inFlight.add(scope);
+    let result: ToolResult;
+    try {
+      if (options?.timeoutMs !== undefined) assertTimeout(options.timeoutMs);
+      const given = options?.timeoutMs;
+      // Finding the tool may take a start, which is under the deadline too.
+      let tool = this.#isReady ? this.#generation?.tools.get(name) : undefined;
+      if (!tool) {
+        setDeadline(scope, given ?? this.callTimeoutMs, this.#options.maxTotalTimeoutMs);
+        if (scope.error) throw scope.error;
+        tool = await this.#find(name, scope);
+      }
+      setDeadline(scope, given ?? ownTimeoutMs(tool, args) ?? this.callTimeoutMs, this.#options.maxTotalTimeoutMs);
+      if (scope.error) throw scope.error;
+      result = await this.#call(tool, args, scope);
+    } catch (thrown) {
+      result = errorResult(this.#located(thrown, name), scope.startedAt);
+    }
+    this.#inFlight.delete(scope);
+    scope.close();
+    this.#counters.record(result, scope.startedAt + result.durationMs);
+    return result;
+  }
+
+  async disconnect(): Promise<void> {
+    this.#disconnected = true;
+    return (this.#disconnecting ??= this.#close().finally(() => (this.#disconnecting = undefined)));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.disconnect();
+  }
+
+  onToolsChanged(listener: () => void): () => void {
+    return this.#changed.add(listener);
+  }
+
+  health(): ProviderHealth {
+    const health = this.#counters.health(this.#state());
+    const lastError = health.lastError ?? this.#lastFailure?.message;
+    return { ...health, restarts: Math.max(0, this.#starts - 1), ...(lastError !== undefined && { lastError }) };
+  }
+
+  /** The number of the process that is called now; undefined while there is none. */
+  get pid(): number | undefined {
+    return this.#generation?.isAlive ? this.#generation.pid : undefined;
+  }
+
+  // For those who supervise and reload.
+
+  /** @internal The generation that is called now. */
+  get generation(): ProviderGeneration | undefined {
+    return this.#generation?.isAlive ? this.#generation : undefined;
+  }
+
+  /** @internal What the next generation is started with. */
+  get settings(): ProviderSettings {
+    return this.#settings;
+  }
+
+  /** @internal For the next generation; the one that runs is not told. */
+  set settings(settings: ProviderSettings) {
+    this.#settings = settings;
+  }
+
+  /** @internal Starts a generation beside the one that is called. It is registered and not initialized. */
+  startGeneration(
+    takeover: { previousState?: JsonObject | null; signal?: AbortSignal } = {},
+  ): Promise<ProviderGeneration> {
+    const { program, startTimeoutMs } = this.#options;
+    return ProviderGeneration.start(
+      {
+        program,
+        settings: this.#settings,
+        listener: this.#listener,
+        startTimeoutMs,
+        logger: this.#logger,
+        onToolsChanged: (generation) => {
+          if (generation === this.#generation) this.#noteList(generation);
+        },
+        onLost: (generation, error) => this.#lose(generation, error),
+      },
+      takeover,
+    );
+  }
+
+  /** @internal Lets new calls wait until the function it gives is called. */
+  holdCalls(): () => void {
+    let release = (): void => undefined;
+    const held = new Promise<void>((resolve) => (release = resolve));
+    this.#held = held;
+    return () => {
+      if (this.#held === held) this.#held = undefined;
+      release();
+    };
+  }
+
+  /** @internal Calls the generation from now on. Gives the one before, which its caller ends. */
+  adopt(generation: ProviderGeneration): ProviderGeneration | undefined {
+    const before = this.#generation;
+    this.#generation = generation;
+    this.#noteList(generation);
+    return before;
+  }
+
+  /** @internal Ends a generation; a disconnect waits for that. */
+  retire(generation: ProviderGeneration, options?: { drainMs?: number }): Promise<void> {
+    const ending = generation.end(options);
+    this.#ending.add(ending);
+    void ending.finally(() => this.#ending.delete(ending));
+    return ending;
+  }
+
+  // The process.
+
+  get #isReady(): boolean {
+    return this.#generation?.isAlive === true && this.#held === undefined && !this.#disconnected;
+  }
+
+  #open(): Promise<ProviderGeneration> {
+    if (this.#disconnected) return Promise.reject(this.#notConnected());
+    if (this.#generation?.isAlive) return Promise.resolve(this.#generation);
+    return (this.#starting ??= this.#start('start', null).finally(() => (this.#starting = undefined)));
+  }
+
+  async #start(reason: InitializeReason, previousState: JsonObject | null): Promise<ProviderGeneration> {
+    const abort = (this.#abortStart = new AbortController());
+    await this.#disconnecting;
+    if (this.#disconnected) throw this.#notConnected(); // by a disconnect that came after
+    const { startTimeoutMs } = this.#options;
+    let generation: ProviderGeneration | undefined;
+    try {
+      const startedAt = performance.now();
+      generation = await this.startGeneration({ previousState, signal: abort.signal });
+      const leftMs = Math.max(0, startTimeoutMs - (performance.now() - startedAt));
+      await this.#initialize(generation, previousState, reason, leftMs, abort.signal);
+      this.#starts++;
+      this.#lastFailure = undefined;
+      this.adopt(generation);
+      return generation;
+    } catch (thrown) {
+      if (generation) void this.retire(generation);
+      throw (this.#lastFailure = ToolError.from(thrown, 'UNAVAILABLE'));
+    }
+  }
+
+  async #initialize(
+    generation: ProviderGeneration,
+    previousState: JsonObject | null,
+    reason: InitializeReason,
+    timeoutMs: number,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const scope = new CallScope({ signal });
+    scope.setDeadline(timeoutMs, timeoutMs);
+    try {
+      await scope.race(generation.initialize(this.#settings, previousState, reason));
+    } catch (thrown) {
+      const { code, message, details, retryable } = ToolError.from(thrown);
+      const words =
+        code === 'TIMED_OUT' ? `it did not finish within startTimeoutMs (${this.#options.startTimeoutMs}).` : message;
+      if (scope.error && code !== 'TIMED_OUT') throw thrown;
+      throw new ToolError(code, `The provider "${this.name}" could not be initialized: ${words}`, {
+        provider: this.name,
+        details,
+        retryable,
+        cause: thrown,
+      });
+    } finally {
+      scope.close();
+    }
+  }
+
+  #lose(generation: ProviderGeneration, error: ToolError): void {
+    const ending = generation.end();
+    this.#ending.add(ending);
+    void ending.finally(() => this.#ending.delete(ending));
+    if (generation !== this.#generation) return;
+    this.#lastFailure = error;
+    this.#logger.warn(`The provider "${this.name}" was lost; the next call starts it again: ${error.message}`);
+  }
+
+  #noteList(generation: ProviderGeneration): void {
+    const before = this.#listing;
+    this.#listing = definitionsOf(generation);
+    if (before && JSON.stringify(before) !== JSON.stringify(this.#listing)) this.#changed.tell(this.#logger);
+  }
+
+  async #close(): Promise<void> {
+    this.#abortStart?.abort(this.#notConnected());
+    await this.#starting?.catch(() => undefined); // whoever waits for it is told there
+    const closed = new ToolError('CONNECTION_CLOSED', `The provider "${this.name}" was disconnected during the call.`, {
+      provider: this.name,
+    });
+    for (const scope of [...this.#inFlight]) scope.end(closed);
+    if (this.#generation?.isAlive) void this.retire(this.#generation);
+    if (!(await settledWithin([...this.#ending], ENDING_PATIENCE_MS))) {
+      this.#logger.warn(`The provider "${this.name}" had not ended after ${ENDING_PATIENCE_MS} ms and was left.`);
+    }
+    this.#generation = undefined;
+    this.#lastFailure = undefined;
+  }
+
+  #state(): ProviderState {
+    if (this.#generation?.isAlive) return 'READY';
+    if (this.#starting) return 'INITIALIZING';
+    return this.#lastFailure ? 'DEAD' : 'COLD';
+  }
+
+  // One call.
+
+  /** The tool, starting the process first where there is none. @throws {ToolError} TOOL_NOT_FOUND, or why not */
+  async #find(name: string, scope: CallScope): Promise<ListedTool> {
+    while (this.#held) await scope.race(this.#held);
+    const generation = await scope.race(this.#open());
+    const tool = generation.tools.get(name);
+    if (tool) return tool;
+    if (generation.relisting) await scope.race(generation.relisting);
+    const found = generation.tools.get(name);
+    if (!found) throw generation.tools.notFound(name, `The provider "${this.name}"`);
+    return found;
+  }
+
+  async #call(tool: ListedTool, given: JsonObject, scope: CallScope): Promise<ToolResult> {
+    if (typeof given !== 'object' || (given as unknown) === null || Array.isArray(given)) {
+      throw new ToolError('INVALID_ARGUMENT', `The arguments of "${tool.definition.name}" must be an object.`);
+    }
+    const generation = this.#generation?.isAlive ? this.#generation : await scope.race(this.#open());
+    for (let full = generation.peer.congestion; full; full = generation.peer.congestion) await scope.race(full);
+    const meta: JsonObject = { [CALL_META]: { callId: scope.callId, sessionId: scope.sessionId } };
+    if (typeof scope.meta === 'object') Object.assign(meta, copyJson(scope.meta));
+    return new Promise<ToolResult>((resolve, reject) => {
+      const { onLog } = scope;
+      const id = generation.call(tool.bareName, given, meta, {
+        callId: scope.callId,
+        resolve: (wire) => {
+          try {
+            const untimed = fromWireResult(wire, (what) =>
+              this.#logger.warn(`In the result of "${tool.definition.name}" ${what}.`),
+            );
+            resolve(Object.assign(untimed, { durationMs: performance.now() - scope.startedAt }));
+          } catch (thrown) {
+            reject(thrown);
+          }
+        },
+        reject,
+        onProgress: ({ progress, total, message }) => {
+          if (typeof progress !== 'number') return;
+          scope.progress({
+            progress,
+            ...(typeof total === 'number' && { total }),
+            ...(typeof message === 'string' && { message }),
+          });
+        },
+        onLog: (params) => this.#hearLog(params as unknown as LogParams, onLog),
+      });
+      scope.onEnd((error) => {
+        generation.cancel(id, error.message.slice(0, CANCELLED_WORDS));
+        reject(outcomeUnknown(error, this.name, tool.definition.name));
+      });
+    });
+  }
+
+  #hearLog(params: LogParams, onLog: CallOptions['onLog']): void {
+    logLine(this.#logger, params);
+    if (!onLog) return;
+    const { message, ...fields } = params.data;
+    onLog({
+      level: levelOf(params.level),
+      message: typeof message === 'string' ? message : String(message),
+      ...(Object.keys(fields).length > 0 && { fields }),
+    });
+  }
+
+  #located(thrown: unknown, tool: string): ToolError {
+    const { code, message, details, retryable, cause } = ToolError.from(thrown, 'INTERNAL');
+    const name = typeof tool === 'string' ? { tool } : {};
+    return new ToolError(code, message, { provider: this.name, ...name, details, retryable, cause });
+  }
+
+  #notConnected(): ToolError {
+    return new ToolError(
+      'NOT_CONNECTED',
+      `The provider "${this.name}" was disconnected; call connect() to use it again.`,
+      { provider: this.name },
+    );
+  }
+}
+
+function definitionsOf({ listed }: ProviderGeneration): readonly ToolDefinition[] {
+  return Object.freeze(listed.map(({ definition }) => definition));
+}
+
+function setDeadline(scope: CallScope, timeoutMs: number, maxTotalTimeoutMs: number): void {
+  if (timeoutMs !== Infinity || scope.dueAt !== Infinity) scope.setDeadline(timeoutMs, maxTotalTimeoutMs);
+}
+
+/** The tool's own deadline: its `timeout_ms` argument with room to end itself, else what it was defined with. */
+function ownTimeoutMs({ definition, timeoutMs }: ListedTool, args: JsonObject): number | undefined {
+  const { properties } = definition.inputSchema;
+  const own: unknown = (args as JsonObject | null)?.timeout_ms;
+  if (typeof own === 'number' && own > 0 && Object.hasOwn(Object(properties) as object, 'timeout_ms'))
+    return own + SELF_TIMEOUT_GRACE_MS;
+  return timeoutMs;
+}

@@ -1,0 +1,95 @@
+// A provider file in the host's own process: the same file, no subprocess, no JSON. For tests, and for what is called so
+// often that a socket would count.
+
+import { pathToFileURL } from 'node:url';
+import { isAbsolute } from 'node:path';
+import { defineServer, InProcessToolProvider, ToolError, type JsonObject, type Logger } from '@toolwright/core';
+import { Provider, type AnyProvider } from '../provider/provider.js';
+import { settingsOf } from './provider-options.js';
+
+/** Options of {@link providerFromModule}. */
+export interface ModuleProviderOptions {
+  /** Given to the provider's `initialize`. Default: `{}`. */
+  config?: JsonObject;
+  /** Texts by name, for `initialize`. Default: none. */
+  variables?: Readonly<Record<string, string>>;
+  /** The deadline of a call that names none and whose tool has none, in milliseconds. Default: none. */
+  callTimeoutMs?: number;
+  /** Given to tools as `ctx.logger`. Default: silent. */
+  logger?: Logger;
+}
+
+/**
+ * Loads a provider file, or takes a provider, and runs it in this process. Its `initialize` runs when the provider
+ * connects, `dispose` when it disconnects. It shares this process's memory and its modules: a file that was changed is
+ * not read again, and what it breaks is broken here.
+ *
+ * @param module the absolute path of a file whose default export is a provider, or that provider
+ * @throws {ToolError} NOT_FOUND, EXECUTION_FAILED or INVALID_ARGUMENT for a file without a provider
+ */
+export async function providerFromModule(
+  module: string | URL | AnyProvider,
+  options: ModuleProviderOptions = {},
+): Promise<InProcessToolProvider> {
+  const { callTimeoutMs, logger } = options;
+  const settings = settingsOf(options);
+  const provider = module instanceof Provider ? module : await loadProvider(module);
+  let unsubscribe = (): void => undefined;
+  const server = defineServer<unknown>({
+    name: provider.name,
+    version: provider.version,
+    tools: provider.tools,
+    start: async ({ logger: own, signal }) => {
+      unsubscribe();
+      unsubscribe = provider.onToolsChanged(() => follow());
+      follow();
+      const context = { logger: own, signal, reason: 'start', isReinitialization: false } as const;
+      return provider.options.initialize?.(settings, null, context);
+    },
+    stop: async (state) => {
+      unsubscribe();
+      await provider.options.dispose?.({
+        state,
+        logger: logger ?? SILENT,
+        signal: AbortSignal.timeout(DISPOSE_MS),
+      });
+    },
+  });
+  /** The server's tools are the provider's, also when some came or went. */
+  function follow(): void {
+    const wanted = new Set(provider.tools);
+    for (const tool of server.tools) if (!wanted.has(tool)) server.removeTool(tool.name);
+    const has = new Set(server.tools);
+    for (const tool of wanted) if (!has.has(tool)) server.addTool(tool);
+  }
+  return new InProcessToolProvider({
+    name: provider.name,
+    servers: [server],
+    ...(callTimeoutMs !== undefined && { callTimeoutMs }),
+    ...(logger && { logger }),
+  });
+}
+
+const DISPOSE_MS = 2_000;
+const SILENT: Logger = { debug() {}, info() {}, warn() {}, error() {} };
+
+async function loadProvider(file: string | URL): Promise<AnyProvider> {
+  if (typeof file === 'string' && !isAbsolute(file))
+    throw new ToolError('INVALID_ARGUMENT', `The path of a provider file must be absolute, not ${file}.`);
+  const url = typeof file === 'string' ? pathToFileURL(file).href : file.href;
+  let loaded: { default?: unknown };
+  try {
+    loaded = (await import(url)) as { default?: unknown };
+  } catch (thrown) {
+    const { code, message } = ToolError.from(thrown);
+    const isMissing = (thrown as { code?: unknown }).code === 'ERR_MODULE_NOT_FOUND';
+    throw new ToolError(isMissing ? 'NOT_FOUND' : code, `The provider file cannot be loaded: ${message}`, {
+      cause: thrown,
+    });
+  }
+  if (loaded.default instanceof Provider) return loaded.default;
+  throw new ToolError(
+    'INVALID_ARGUMENT',
+    `${url} has no provider as its default export; export what createProvider() gives.`,
+  );
+}

@@ -1,0 +1,101 @@
+// Which program runs a provider file: by its extension, unless the caller says it. Nothing is downloaded, and no shell or
+// package runner stands between.
+
+import { existsSync } from 'node:fs';
+import { delimiter, extname } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { ToolError } from '@toolwright/core';
+
+/** A program with the arguments that come before the file. */
+export interface RuntimeCommand {
+  command: string;
+  args?: readonly string[];
+}
+
+/**
+ * What runs a provider file: `'node'` (this very one), `'tsx'` (node with tsx, which is installed with this package),
+ * another program on the PATH such as `'bun'` or `'python3'`, or a command line of yours.
+ */
+export type ProviderRuntime = string | RuntimeCommand;
+
+/** A command line without the provider's own arguments. */
+export interface ResolvedRuntime {
+  command: string;
+  args: string[];
+  /** Added to the environment. */
+  env: Record<string, string>;
+}
+
+/** What the choice depends on. */
+export interface HostRuntime {
+  execPath: string;
+  platform: NodeJS.Platform;
+  versions: { node: string; bun?: string | undefined };
+}
+
+const TYPESCRIPT: ReadonlySet<string> = new Set(['.ts', '.mts', '.cts', '.tsx']);
+
+/** @throws {ToolError} SPAWN_FAILED where tsx is needed and not installed */
+export function resolveRuntime(
+  path: string,
+  given: ProviderRuntime | undefined,
+  env: Readonly<Record<string, string>> = {},
+  host: HostRuntime = process,
+): ResolvedRuntime {
+  if (typeof given === 'object') return { command: given.command, args: [...(given.args ?? []), path], env: {} };
+  const runtime = given ?? runtimeOf(extname(path).toLowerCase(), host);
+  switch (runtime) {
+    case 'node':
+      return { command: nodeOf(host), args: [path], env: {} };
+    case 'tsx':
+      return { command: nodeOf(host), args: ['--import', locateTsx(), path], env: {} };
+    case 'bun':
+      return { command: host.versions.bun ? host.execPath : 'bun', args: ['--no-cache', path], env: {} };
+    default:
+      if (!/^(python(3(\.\d+)?)?|py)$/.test(runtime)) return { command: runtime, args: [path], env: {} };
+      return { command: runtime, args: ['-u', path], env: pythonEnvironment(env) };
+  }
+}
+
+function runtimeOf(extension: string, host: HostRuntime): string {
+  if (extension === '.py') return host.platform === 'win32' ? 'python' : 'python3';
+  if (!TYPESCRIPT.has(extension)) return 'node';
+  if (host.versions.bun !== undefined) return 'bun';
+  return extension !== '.tsx' && stripsTypes(host.versions.node) ? 'node' : 'tsx';
+}
+
+/** https://nodejs.org/api/typescript.html#type-stripping: on by default from 22.18 and 23.6 on. */
+function stripsTypes(version: string): boolean {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  return major > 23 || (major === 23 && minor >= 6) || (major === 22 && minor >= 18);
+}
+
+/** Under Bun a file for node is run by the node on the PATH. */
+function nodeOf({ execPath, versions }: HostRuntime): string {
+  return versions.bun === undefined ? execPath : 'node';
+}
+
+function locateTsx(): string {
+  try {
+    return import.meta.resolve('tsx');
+  } catch (cause) {
+    throw new ToolError(
+      'SPAWN_FAILED',
+      'TypeScript needs tsx on this release of Node: run "npm install tsx", or set runtime to what runs the file.',
+      { cause, details: { permanent: true } },
+    );
+  }
+}
+
+/** Our module for Python is found by its name; what the caller put on the path comes after it. */
+function pythonEnvironment(env: Readonly<Record<string, string>>): Record<string, string> {
+  const paths = [pythonFolder(), env.PYTHONPATH].filter((path) => path !== undefined && path !== '');
+  return paths.length === 0 ? {} : { PYTHONPATH: paths.join(delimiter) };
+}
+
+/** Beside the built modules, or beside the sources. */
+function pythonFolder(): string | undefined {
+  return [new URL('./python/', import.meta.url), new URL('../provider/python/', import.meta.url)]
+    .map((url) => fileURLToPath(url))
+    .find((folder) => existsSync(folder));
+}

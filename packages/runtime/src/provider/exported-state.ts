@@ -1,0 +1,45 @@
+// A state as another process can have it: what JSON carries, and the paths of what it does not.
+
+import type { JsonObject } from '@toolwright/core';
+import type { ExportedState } from '../wire/protocol.js';
+
+/** A message of the wire has 64 levels, of which its envelope takes some. */
+const MAX_DEPTH = 56;
+const MAX_PATHS = 100;
+
+/** Copies the plain part of a state. What is left out is named by its dotted path, 100 paths at most. */
+export function exportState(state: unknown): ExportedState {
+  const dropped: string[] = [];
+  const copied = copy(state, '', new Set(), dropped);
+  const isObject = typeof copied === 'object' && copied !== null && !Array.isArray(copied);
+  if (!isObject && copied !== undefined && copied !== null) drop(dropped, '');
+  return { state: isObject ? (copied as JsonObject) : null, dropped };
+}
+
+function copy(value: unknown, path: string, above: Set<object>, dropped: string[]): unknown {
+  if (value === null || typeof value === 'string' || typeof value === 'boolean') return value;
+  if (typeof value === 'number' && Number.isFinite(value)) return value;
+  if (value === undefined) return undefined; // JSON leaves it out, and reading it gives the same
+  if (typeof value !== 'object' || above.has(value) || above.size >= MAX_DEPTH) return drop(dropped, path);
+  above.add(value);
+  try {
+    if (Array.isArray(value)) {
+      return value.map((item: unknown, index) => copy(item, `${path}.${index}`, above, dropped) ?? null);
+    }
+    const prototype: unknown = Object.getPrototypeOf(value);
+    if (prototype !== Object.prototype && prototype !== null) return drop(dropped, path);
+    const result: JsonObject = Object.create(null) as JsonObject; // where "__proto__" is a name like any other
+    for (const [key, item] of Object.entries(value)) {
+      const copied = copy(item, path === '' ? key : `${path}.${key}`, above, dropped);
+      if (copied !== undefined) result[key] = copied;
+    }
+    return result;
+  } finally {
+    above.delete(value);
+  }
+}
+
+function drop(dropped: string[], path: string): undefined {
+  if (dropped.length < MAX_PATHS) dropped.push(path === '' ? '(the state itself)' : path.replace(/^\./, ''));
+  return undefined;
+}

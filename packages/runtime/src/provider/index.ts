@@ -1,0 +1,15 @@
+// @toolwright/runtime/provider: all that a provider file imports. Loads neither the host's side nor a schema library.
+
+export { defineTool as createTool } from '@toolwright/core/kit';
+export { ToolError } from '@toolwright/core/kit';
+export {
+  createProvider,
+  Provider,
+  type AnyProvider,
+  type DisposeContext,
+  type InitializeContext,
+  type ProviderOptions,
+} from './provider.js';
+export { startProvider } from './start-provider.js';
+export type { InitializeReason, ProviderSettings } from '../wire/protocol.js';
+export type { ToolContext } from '@toolwright/core';

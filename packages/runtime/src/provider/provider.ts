@@ -1,0 +1,134 @@
+// Authoring a provider: its tools, its state and how that lives, without any process. Who runs it is serving.ts, or
+// providerFromModule() for a provider in the host's own process.
+
+import type { JsonObject, Logger, Tool } from '@toolwright/core';
+import { ToolError, ToolServer } from '@toolwright/core/kit';
+import type { InitializeReason, ProviderCapabilities, ProviderSettings } from '../wire/protocol.js';
+
+/** What `initialize` is given beside the settings. */
+export interface InitializeContext {
+  readonly logger: Logger;
+  /** Aborted when the host has gone. */
+  readonly signal: AbortSignal;
+  /** It was started, it takes over from an older process, or its config was changed. */
+  readonly reason: InitializeReason;
+  /** True when there was a state before. */
+  readonly isReinitialization: boolean;
+}
+
+/** What `dispose` is given. */
+export interface DisposeContext<State> {
+  readonly state: State;
+  readonly logger: Logger;
+  /** Aborted when there is no more time. */
+  readonly signal: AbortSignal;
+}
+
+/** A provider as its author writes it. */
+export interface ProviderOptions<State> {
+  /** `^[A-Za-z0-9_-]{1,64}$`; the prefix of its tools' names. The host starts it under the same name. */
+  name: string;
+  version: string;
+  description: string;
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- of any arguments and output
+  tools: readonly Tool<any, any, State>[];
+  /**
+   * Makes the state, which every tool sees as `ctx.state`: the very object that this returns. `previous` is the state of
+   * the process that this one takes over from, as far as JSON carries it; with the reason `'config'` it is the state
+   * itself. A throw keeps the provider from starting, or the old state in place.
+   */
+  initialize?: (
+    current: ProviderSettings,
+    previous: JsonObject | null,
+    ctx: InitializeContext,
+  ) => State | Promise<State>;
+  /** Whether a changed config needs a new process. Default: the host decides. */
+  shouldRestart?: (old: ProviderSettings, next: ProviderSettings) => boolean | Promise<boolean>;
+  /** Whether a changed config needs `initialize`, where it needs no new process. Default: the host decides. */
+  shouldReinitialize?: (old: ProviderSettings, next: ProviderSettings) => boolean | Promise<boolean>;
+  /** Ends the state. Runs once, when no more calls come, for two seconds at most. */
+  dispose?: (ctx: DisposeContext<State>) => void | Promise<void>;
+}
+
+/** A provider. It holds no state of its own: whoever runs it initializes one. */
+export class Provider<State = unknown> {
+  readonly name: string;
+  readonly version: string;
+  readonly description: string;
+  /** @internal */
+  readonly options: ProviderOptions<State>;
+  readonly #server: ToolServer<State>;
+
+  /** Use {@link createProvider}. */
+  constructor(options: ProviderOptions<State>) {
+    if (typeof options !== 'object' || (options as unknown) === null)
+      throw new ToolError('INVALID_ARGUMENT', 'createProvider() takes { name, version, description, tools, … }.');
+    const { name, version, description, tools } = options;
+    const faults: string[] = [];
+    if (typeof description !== 'string') faults.push('description must be a text');
+    if (!Array.isArray(tools)) faults.push('tools must be an array of tools made by createTool()');
+    for (const key of ['initialize', 'shouldRestart', 'shouldReinitialize', 'dispose'] as const) {
+      if (options[key] !== undefined && typeof options[key] !== 'function') faults.push(`${key} must be a function`);
+    }
+    if (faults.length > 0) {
+      const words = `The provider "${String(name)}" cannot be made: ${faults.join('; ')}.`;
+      throw new ToolError('INVALID_ARGUMENT', words, { details: { faults } });
+    }
+    this.#server = new ToolServer<State>({ name, version, tools });
+    this.name = name;
+    this.version = version;
+    this.description = description;
+    this.options = options;
+  }
+
+  /** The tools as they are now, in the order they were added. */
+  get tools(): readonly Tool[] {
+    return this.#server.tools;
+  }
+
+  /** Adds a tool while the provider runs; its host learns of it. @throws {ToolError} NAME_CONFLICT */
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- of any arguments and output
+  addTool(tool: Tool<any, any, State>): void {
+    this.#server.addTool(tool);
+  }
+
+  /** Removes a tool; calls of it that run go on. False when there was none of that name. */
+  removeTool(name: string): boolean {
+    return this.#server.removeTool(name);
+  }
+
+  /** Tells of tools that came or went. Returns the unsubscribe. */
+  onToolsChanged(listener: () => void): () => void {
+    return this.#server.onToolsChanged(listener);
+  }
+
+  /** @internal Which of its functions a host may ask for. */
+  get capabilities(): ProviderCapabilities {
+    const { initialize, shouldRestart, shouldReinitialize, dispose } = this.options;
+    return {
+      ...(initialize && { initialize: true, state: true }),
+      ...((shouldRestart ?? shouldReinitialize) && { decide: true }),
+      ...(dispose && { dispose: true }),
+    };
+  }
+}
+
+/** A provider, whatever its state is. */
+// eslint-disable-next-line @typescript-eslint/no-explicit-any -- the one type that stands for every state
+export type AnyProvider = Provider<any>;
+
+/**
+ * Defines a provider. The file that does so exports it as its default and ends with {@link startProvider}; it can be run
+ * as a process, loaded into the host's own, and imported by a unit test.
+ *
+ * @throws {ToolError} INVALID_ARGUMENT naming what is wrong, NAME_CONFLICT for two tools of one name
+ * @example
+ * ```ts
+ * const provider = createProvider({ name: 'calculator', version: '1.0.0', description: 'Adds.', tools: [add] });
+ * export default provider;
+ * startProvider(provider);
+ * ```
+ */
+export function createProvider<State = unknown>(options: ProviderOptions<State>): Provider<State> {
+  return new Provider(options);
+}

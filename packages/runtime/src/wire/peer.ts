@@ -1,0 +1,438 @@
+// One end of a connection: JSON-RPC 2.0 both ways over a socket. It correlates answers, holds the queue of what is to be
+// sent, and turns whatever the other end does wrong into the failure of one message, or of this connection.
+
+import type { Socket } from 'node:net';
+import { ToolError, type JsonObject, type ToolErrorCode } from '@toolwright/core';
+import { isThenable } from '@toolwright/core/kit';
+import { DEFAULT_MAX_FRAME_BYTES, FrameReader, HARD_LIMIT_FACTOR, headOf, MAX_DEPTH } from './framing.js';
+import { isErrorInfo, RPC, type MessageId, type RpcErrorObject } from './protocol.js';
+
+/** What may wait to be sent, in bytes, before new requests wait and the other end's are no longer read. */
+export const DEFAULT_MAX_QUEUE_BYTES = 16 * 1024 * 1024;
+/** So many lines that cannot be parsed end the connection. */
+export const MAX_BAD_FRAMES = 10;
+
+const FLUSH_AT = 256 * 1024;
+const FLOOD_FACTOR = 3;
+/** How long the last words may take to be read before the socket is cut. */
+const CLOSE_MS = 1_000;
+
+/** What an end answers and hears. Handlers may be replaced while the connection is open. */
+export interface PeerHandlers {
+  /** Answers a request, at once or with a promise. What it throws is the error of the answer. */
+  onRequest(method: string, params: JsonObject, id: MessageId): unknown;
+  onNotification(method: string, params: JsonObject): void;
+  /** An error that answers no request, such as BUSY. */
+  onError?(error: ToolError): void;
+  /** Called once. Requests that are open stay so until {@link WirePeer.failAll}. `reason` is set when this end closed it. */
+  onClose(reason: ToolError | undefined): void;
+}
+
+/** Who waits for an answer. Exactly one of the two is called, unless the request is forgotten. */
+export interface Settle {
+  resolve(result: JsonObject): void;
+  reject(error: ToolError): void;
+  onProgress?(params: JsonObject): void;
+  onLog?(params: JsonObject): void;
+  readonly callId?: string;
+}
+
+/** Limits of one connection. */
+export interface PeerLimits {
+  maxFrameBytes?: number;
+  maxQueueBytes?: number;
+}
+
+/** What was dropped without a word to anybody, for tests and for those who wonder. */
+export interface PeerCounts {
+  /** Answers to nothing: unknown, repeated or late. */
+  droppedAnswers: number;
+  badFrames: number;
+}
+
+export class WirePeer {
+  handlers: PeerHandlers;
+  /** Resolves when the connection has gone. */
+  readonly closed: Promise<void>;
+  readonly counts: PeerCounts = { droppedAnswers: 0, badFrames: 0 };
+  /** What the other end takes in one frame. */
+  maxSendBytes = DEFAULT_MAX_FRAME_BYTES;
+  readonly #socket: Socket;
+  readonly #reader: FrameReader;
+  readonly #maxQueueBytes: number;
+  readonly #waiting = new Map<number, Settle>();
+  #lastId = 0;
+  #batch = '';
+  #flushing = false;
+  /** What the socket has not taken when it last asked for patience. */
+  #unsent = 0;
+  #drained: { promise: Promise<void>; resolve: () => void } | undefined;
+  #closing = false;
+  #closed = false;
+  #reason: ToolError | undefined;
+
+  constructor(socket: Socket, handlers: PeerHandlers, limits: PeerLimits = {}) {
+    const { maxFrameBytes = DEFAULT_MAX_FRAME_BYTES, maxQueueBytes = DEFAULT_MAX_QUEUE_BYTES } = limits;
+    this.#socket = socket;
+    this.handlers = handlers;
+    this.#maxQueueBytes = maxQueueBytes;
+    this.#reader = new FrameReader(
+      {
+        onMessage: (message) => this.#receive(message),
+        onTooDeep: (message) => this.#refuseWhole(message, 'PROTOCOL_VIOLATION', TOO_DEEP),
+        onUnparseable: (reason) => this.#countBad(reason),
+        onTooLarge: (beginning) => this.#tooLarge(beginning, maxFrameBytes),
+      },
+      maxFrameBytes,
+    );
+    socket.on('error', () => undefined); // its close is what counts
+    socket.on('data', (chunk: Buffer) => this.#read(chunk));
+    socket.on('drain', () => this.#drain());
+    this.closed = new Promise((resolve) => {
+      socket.on('close', () => {
+        this.#onClose();
+        resolve();
+      });
+    });
+  }
+
+  get isClosed(): boolean {
+    return this.#closed;
+  }
+
+  /** Requests that wait for their answer. */
+  get open(): number {
+    return this.#waiting.size;
+  }
+
+  /** The id that the next request will have. */
+  get nextId(): number {
+    return this.#lastId + 1;
+  }
+
+  /** Defined while too much waits to be sent; resolves when it has gone, or the connection has. */
+  get congestion(): Promise<void> | undefined {
+    if (this.#unsent + this.#batch.length <= this.#maxQueueBytes || this.#closed) return undefined;
+    return (this.#drained ??= promiseToResolve()).promise;
+  }
+
+  /** True when what nobody has to read, such as progress, is better left out. */
+  get isBehind(): boolean {
+    return this.#unsent + this.#batch.length > this.#maxQueueBytes;
+  }
+
+  /** Sends a request whose answer goes to `settle`. Gives its id. @throws {ToolError} FRAME_TOO_LARGE, CONNECTION_CLOSED */
+  send(method: string, params: object, settle: Settle): number {
+    if (this.#closing || this.#closed)
+      throw this.#reason ?? new ToolError('CONNECTION_CLOSED', 'The connection has been closed.');
+    const id = this.#lastId + 1;
+    const frame = this.#encode({ jsonrpc: '2.0', id, method, params });
+    this.#lastId = id;
+    this.#waiting.set(id, settle);
+    this.#write(frame);
+    return id;
+  }
+
+  /** Sends a request. Rejects with {@link ToolError}. */
+  request(method: string, params: object = {}): Promise<JsonObject> {
+    return new Promise((resolve, reject) => this.send(method, params, { resolve, reject }));
+  }
+
+  /** Sends a notification; nothing happens when the connection has gone, or it is too large. */
+  notify(method: string, params: object): void {
+    if (this.#closed) return;
+    let frame: string;
+    try {
+      frame = this.#encode({ jsonrpc: '2.0', method, params });
+    } catch {
+      return; // nobody waits for it
+    }
+    this.#write(frame);
+  }
+
+  /** An answer that comes for it is dropped as late. */
+  forget(id: number): void {
+    this.#waiting.delete(id);
+  }
+
+  /** The one who waits for a call's answer, by the id of its request or by the call's own. */
+  waiting(of: { id?: unknown; callId?: unknown }): Settle | undefined {
+    if (typeof of.id === 'number') return this.#waiting.get(of.id);
+    if (typeof of.callId !== 'string') return undefined;
+    for (const settle of this.#waiting.values()) if (settle.callId === of.callId) return settle;
+    return undefined;
+  }
+
+  /** Fails every request that is open. */
+  failAll(errorOf: (settle: Settle) => ToolError): void {
+    const waiting = [...this.#waiting.values()];
+    this.#waiting.clear();
+    for (const settle of waiting) settle.reject(errorOf(settle));
+  }
+
+  /** Sends an error that answers nothing, such as BUSY, and closes. */
+  refuse(error: ToolError): void {
+    this.#write(this.#encode({ jsonrpc: '2.0', id: null, error: errorObject(error) }));
+    this.close(error);
+  }
+
+  /** Sends what is queued and closes; what is not read within a second is cut off. Idempotent. */
+  close(reason?: ToolError): void {
+    if (this.#closing || this.#closed) return;
+    this.#reason ??= reason;
+    this.#reader.stop();
+    this.#flush();
+    this.#closing = true;
+    const timer = setTimeout(() => this.#socket.destroy(), CLOSE_MS);
+    timer.unref();
+    this.#socket.once('close', () => clearTimeout(timer));
+    this.#socket.resume(); // what is not read keeps the end from being seen
+    this.#socket.end();
+  }
+
+  /** Cuts the connection. */
+  destroy(reason?: ToolError): void {
+    this.#reason ??= reason;
+    this.#closing = true;
+    this.#reader.stop();
+    this.#socket.destroy();
+  }
+
+  #onClose(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#reader.stop();
+    this.#drain();
+    this.handlers.onClose(this.#reason);
+  }
+
+  // Reading.
+
+  #read(chunk: Buffer): void {
+    try {
+      this.#reader.push(chunk);
+    } catch (thrown) {
+      const error = ToolError.from(thrown, 'INTERNAL');
+      this.#write(this.#encode({ jsonrpc: '2.0', id: null, error: errorObject(error) }));
+      this.close(error);
+    }
+  }
+
+  #receive(message: JsonObject): void {
+    const { id, method, params, result, error } = message;
+    if (typeof method === 'string') {
+      const given = isRecord(params) ? params : {};
+      if (id === undefined) this.#hear(method, given);
+      else if (typeof id === 'string' || typeof id === 'number') this.#answer(id, method, given);
+      else this.#sendError(null, RPC.invalidRequest, 'The id of a request is a text or a number.');
+    } else if (result !== undefined || error !== undefined) this.#settle(id, result, error);
+    else this.#countBad('The line is no message of JSON-RPC 2.0.', RPC.invalidRequest);
+  }
+
+  #settle(id: unknown, result: unknown, error: unknown): void {
+    const settle = typeof id === 'number' ? this.#waiting.get(id) : undefined;
+    if (settle) {
+      this.#waiting.delete(id as number);
+      if (isRecord(result)) settle.resolve(result);
+      else if (error !== undefined) settle.reject(errorOf(error));
+      else settle.reject(new ToolError('PROTOCOL_VIOLATION', 'The answer has neither a result object nor an error.'));
+    } else if (id === null && error !== undefined) this.handlers.onError?.(errorOf(error));
+    else this.counts.droppedAnswers++;
+  }
+
+  #hear(method: string, params: JsonObject): void {
+    if (method === 'notifications/progress') this.waiting({ id: params.progressToken })?.onProgress?.(params);
+    else this.handlers.onNotification(method, params);
+  }
+
+  #answer(id: MessageId, method: string, params: JsonObject): void {
+    if (method === 'ping') return this.#sendResult(id, {});
+    let outcome: unknown;
+    try {
+      outcome = this.handlers.onRequest(method, params, id);
+    } catch (thrown) {
+      return this.#sendThrown(id, thrown);
+    }
+    if (!isThenable(outcome)) return this.#sendResult(id, outcome);
+    outcome.then(
+      (result) => this.#sendResult(id, result),
+      (thrown: unknown) => this.#sendThrown(id, thrown),
+    );
+  }
+
+  #countBad(reason: string, code: number = RPC.parseError): void {
+    this.#sendError(null, code, reason);
+    if (++this.counts.badFrames < MAX_BAD_FRAMES) return;
+    this.close(
+      new ToolError('PROTOCOL_VIOLATION', `${MAX_BAD_FRAMES} lines were no messages; the connection was closed.`),
+    );
+  }
+
+  #tooLarge(beginning: string, maxFrameBytes: number): void {
+    const { id, isRequest } = headOf(beginning);
+    const words = `A message was larger than ${maxFrameBytes} bytes. Send less at once.`;
+    this.#refuseWhole({ id, ...(isRequest && { method: '' }) }, 'FRAME_TOO_LARGE', words);
+  }
+
+  /** The failure of one message whose content is not looked at. */
+  #refuseWhole({ id, method }: JsonObject, code: ToolErrorCode, words: string): void {
+    const error = new ToolError(code, words);
+    const known = typeof id === 'string' || typeof id === 'number' ? id : null;
+    if (method !== undefined || known === null) return this.#sendThrown(known, error);
+    const settle = typeof known === 'number' ? this.#waiting.get(known) : undefined;
+    if (!settle) {
+      this.counts.droppedAnswers++;
+      return;
+    }
+    this.#waiting.delete(known as number);
+    settle.reject(error);
+  }
+
+  // Sending.
+
+  #sendResult(id: MessageId, result: unknown): void {
+    if (this.#closed) return;
+    let frame: string;
+    try {
+      frame = this.#encode({ jsonrpc: '2.0', id, result: isRecord(result) ? result : {} });
+    } catch (thrown) {
+      return this.#sendThrown(id, thrown);
+    }
+    this.#write(frame);
+  }
+
+  #sendThrown(id: MessageId | null, thrown: unknown): void {
+    if (this.#closed) return;
+    const error = thrown instanceof RpcError ? thrown.toObject() : errorObject(ToolError.from(thrown, 'INTERNAL'));
+    let frame: string;
+    try {
+      frame = this.#encode({ jsonrpc: '2.0', id, error });
+    } catch {
+      frame = this.#encode({ jsonrpc: '2.0', id, error: { code: error.code, message: error.message.slice(0, 1_000) } });
+    }
+    this.#write(frame);
+  }
+
+  #sendError(id: MessageId | null, code: number, message: string): void {
+    this.#sendThrown(id, new RpcError(code, message));
+  }
+
+  /** @throws {ToolError} FRAME_TOO_LARGE, or INVALID_ARGUMENT for what JSON does not carry */
+  #encode(message: object): string {
+    let frame: string;
+    try {
+      frame = `${JSON.stringify(message)}\n`;
+    } catch (cause) {
+      const tooLong = cause instanceof RangeError && /string length/i.test(cause.message);
+      if (tooLong) throw this.#tooLargeToSend('more than a string can hold');
+      throw new ToolError('INVALID_ARGUMENT', `It cannot be sent: ${ToolError.from(cause).message}`, { cause });
+    }
+    // A character is at most three bytes: only what may be too long is measured.
+    if (frame.length * 3 > this.maxSendBytes) {
+      const bytes = Buffer.byteLength(frame);
+      if (bytes > this.maxSendBytes) throw this.#tooLargeToSend(`${bytes}`);
+    }
+    return frame;
+  }
+
+  #tooLargeToSend(size: string): ToolError {
+    return new ToolError(
+      'FRAME_TOO_LARGE',
+      `The message has ${size} bytes, and ${this.maxSendBytes} are taken at once. Ask for less, or pass a file's path.`,
+    );
+  }
+
+  /** What is written in one turn of the event loop goes out in one piece, when all of the turn's work is done. */
+  #write(frame: string): void {
+    this.#batch += frame;
+    if (this.#batch.length > FLUSH_AT) this.#flush();
+    else if (!this.#flushing) {
+      this.#flushing = true;
+      process.nextTick(this.#flushLater);
+    }
+  }
+
+  readonly #flushLater = (): void => {
+    this.#flushing = false;
+    this.#flush();
+  };
+
+  #flush(): void {
+    const batch = this.#batch;
+    if (batch === '') return;
+    this.#batch = '';
+    if (this.#closed || this.#socket.destroyed || this.#socket.writableEnded) return;
+    if (this.#socket.write(batch)) return;
+    this.#unsent += batch.length;
+    // Who sends requests and reads no answers is not read any more either. An end that waits for answers itself has to
+    // read on, or both would wait; its own requests stop at one queue's worth and a frame, so that three are a flood.
+    const patience = this.#waiting.size === 0 ? 1 : FLOOD_FACTOR;
+    if (this.#unsent > patience * this.#maxQueueBytes) this.#socket.pause();
+  }
+
+  #drain(): void {
+    this.#unsent = 0;
+    if (!this.#closed) this.#socket.resume();
+    this.#drained?.resolve();
+    this.#drained = undefined;
+  }
+}
+
+const TOO_DEEP = `The message is nested deeper than ${MAX_DEPTH} levels.`;
+
+/** An error answer with a number of JSON-RPC's own; everything else is a {@link ToolError}. */
+export class RpcError extends Error {
+  readonly code: number;
+  readonly data: unknown;
+
+  constructor(code: number, message: string, data?: unknown) {
+    super(message);
+    this.code = code;
+    this.data = data;
+  }
+
+  toObject(): RpcErrorObject {
+    return { code: this.code, message: this.message, ...(this.data !== undefined && { data: this.data }) };
+  }
+}
+
+/** A ToolError as the error of an answer. */
+export function errorObject(error: ToolError, code: number = RPC.toolError): RpcErrorObject {
+  return { code, message: error.message, data: error.toInfo() };
+}
+
+/** The error of an answer as a ToolError: by its `data`, else by the number of JSON-RPC's that it has. */
+export function errorOf(given: unknown): ToolError {
+  const { code, message, data } = (isRecord(given) ? given : {}) as Partial<RpcErrorObject>;
+  const words = typeof message === 'string' && message !== '' ? message : 'The other end gave an error without words.';
+  if (isErrorInfo(data) && ToolError.isCode(data.code)) {
+    return new ToolError(data.code, data.message, {
+      retryable: typeof data.retryable === 'boolean' ? data.retryable : undefined,
+      details: isRecord(data.details) ? data.details : undefined,
+    });
+  }
+  const details = { rpcCode: code };
+  switch (code) {
+    case RPC.invalidParams:
+      return new ToolError('INVALID_ARGUMENT', words, { details });
+    case RPC.methodNotFound:
+    case RPC.invalidRequest:
+    case RPC.parseError:
+      return new ToolError('PROTOCOL_VIOLATION', words, { details });
+    default:
+      return new ToolError('EXECUTION_FAILED', words, { details });
+  }
+}
+
+function promiseToResolve(): { promise: Promise<void>; resolve: () => void } {
+  let resolve = (): void => undefined;
+  const promise = new Promise<void>((settle) => (resolve = settle));
+  return { promise, resolve };
+}
+
+function isRecord(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** The most that a frame may have, whatever an option says: a string cannot hold much more. */
+export const MAX_FRAME_BYTES_CEILING = (512 * 1024 * 1024) / HARD_LIMIT_FACTOR;

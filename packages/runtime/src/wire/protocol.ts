@@ -1,0 +1,138 @@
+// Every message between a host and a provider process, on one page: JSON-RPC 2.0, one object a line, both ways.
+// docs/wire-protocol.md has the rules in words.
+
+import type { JsonObject, ToolErrorInfo } from '@toolwright/core';
+
+/** The protocol that this release speaks; a host also takes the one before. */
+export const PROTOCOL_VERSION = 1;
+
+/** What a provider finds in its environment. It deletes all three as soon as it has read them. */
+export const SOCKET_VARIABLE = 'TOOLWRIGHT_SOCKET';
+export const NAME_VARIABLE = 'TOOLWRIGHT_PROVIDER';
+export const TOKEN_VARIABLE = 'TOOLWRIGHT_TOKEN';
+
+/** Where a call's ids ride: `{ callId, sessionId? }`. */
+export const CALL_META = 'toolwright/call';
+/** In a tool's `_meta`: its own deadline in milliseconds. */
+export const TIMEOUT_META = 'toolwright/timeoutMs';
+
+/** JSON-RPC's numbers, and the one for a {@link ToolErrorInfo} in `data`. */
+export const RPC = {
+  parseError: -32_700,
+  invalidRequest: -32_600,
+  methodNotFound: -32_601,
+  invalidParams: -32_602,
+  toolError: -32_000,
+} as const;
+
+/** The exit code of a provider that the host refused for good: a wrong token, name, protocol or registration. */
+export const REFUSED_EXIT_CODE = 78;
+
+export type MessageId = string | number;
+
+/** The error of an answer. `data` is a {@link ToolErrorInfo} where the code is `RPC.toolError`. */
+export interface RpcErrorObject {
+  code: number;
+  message: string;
+  data?: unknown;
+}
+
+// Provider -> host.
+
+/** `provider/register`, which must be the first message. */
+export interface RegisterParams {
+  protocol: number;
+  token: string;
+  name: string;
+  version: string;
+  description: string;
+  /** As MCP lists them, with bare names. */
+  tools: JsonObject[];
+  pid: number;
+  capabilities: ProviderCapabilities;
+}
+
+/** Which functions a provider has; an absent one is not asked for. */
+export interface ProviderCapabilities {
+  initialize?: boolean;
+  decide?: boolean;
+  state?: boolean;
+  dispose?: boolean;
+}
+
+/** The answer to `provider/register`. */
+export interface RegisterResult {
+  protocol: number;
+  config: JsonObject;
+  variables: Record<string, string>;
+  previousState: JsonObject | null;
+  limits: { maxFrameBytes: number; maxDepth: number };
+}
+
+/** `notifications/message`: a line of a provider's log. */
+export interface LogParams {
+  level: string;
+  data: JsonObject;
+  _meta?: JsonObject;
+}
+
+// Host -> provider.
+
+/** What a provider runs with. */
+export interface ProviderSettings {
+  config: JsonObject;
+  /** Settings and secrets by name, which are in no environment. */
+  variables: Record<string, string>;
+}
+
+/** Why a provider is initialized: it was started, it takes over from another generation, or its config changed. */
+export type InitializeReason = 'start' | 'reload' | 'config';
+
+/** `provider/initialize`, before any call and again after each change of the config. Answer: `{}`. */
+export interface InitializeParams extends ProviderSettings {
+  previousState: JsonObject | null;
+  reason: InitializeReason;
+  isReinitialization: boolean;
+}
+
+/** `tools/call`. Answer: MCP's CallToolResult, with `toolwright/error` and `toolwright/directives` in `_meta`. */
+export interface CallParams {
+  name: string;
+  arguments: JsonObject;
+  _meta?: JsonObject;
+}
+
+/** `provider/decide`. Answer: {@link Decision}. */
+export interface DecideParams {
+  old: ProviderSettings;
+  new: ProviderSettings;
+}
+
+/** What a provider wants when its config changes; `restart` goes first. */
+export interface Decision {
+  restart: boolean;
+  reinitialize: boolean;
+}
+
+/** The answer to `provider/export_state`: what JSON carries, and the dotted paths of what it does not. */
+export interface ExportedState {
+  state: JsonObject | null;
+  dropped: string[];
+}
+
+/** `provider/drain`, answered `{ drained }` when no call is in flight or the deadline has passed. `provider/dispose`: `{}`. */
+export interface DrainParams {
+  deadlineMs: number;
+}
+
+/** True for a version that a host of version `newest` takes: that one and the one before. */
+export function speaksProtocol(version: unknown, newest: number = PROTOCOL_VERSION): boolean {
+  return version === newest || (version === newest - 1 && version >= 1);
+}
+
+/** The plain form of an error, as `data` of a JSON-RPC error carries it. */
+export function isErrorInfo(value: unknown): value is ToolErrorInfo {
+  if (typeof value !== 'object' || value === null) return false;
+  const { code, message } = value as Partial<ToolErrorInfo>;
+  return typeof code === 'string' && typeof message === 'string';
+}

@@ -1,0 +1,140 @@
+// What a provider says of itself when it registers, parsed once: a registration is right or refused as a whole, as it is
+// written by the tools of this package and not by strangers.
+
+import { ToolError, type JsonObject, type ToolAnnotations, type ToolDefinition, type ToolIcon } from '@toolwright/core';
+import { fillAnnotations, nameFault, plainWords } from '@toolwright/core/kit';
+import { PROTOCOL_VERSION, speaksProtocol, TIMEOUT_META, type ProviderCapabilities } from './protocol.js';
+
+/** A tool of a provider process. */
+export interface ListedTool {
+  /** Under its qualified name. */
+  readonly definition: ToolDefinition;
+  /** As the provider calls it. */
+  readonly bareName: string;
+  /** The tool's own deadline, in milliseconds. */
+  readonly timeoutMs?: number;
+}
+
+/** A provider, as it said that it is. */
+export interface Registration {
+  readonly version: string;
+  readonly description: string;
+  readonly tools: readonly ListedTool[];
+  readonly pid: number | undefined;
+  readonly capabilities: ProviderCapabilities;
+}
+
+const MAX_TOOLS = 10_000;
+const MAX_FAULTS = 10;
+const HINTS = ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint'] as const;
+
+/** @throws {ToolError} PROTOCOL_VIOLATION, permanent, for another name, another protocol or a wrong registration */
+export function parseRegistration(params: JsonObject, expectedName: string): Registration {
+  const { protocol, name, version, description, tools, pid, capabilities } = params;
+  if (!speaksProtocol(protocol)) {
+    throw violation(
+      `It speaks version ${shown(protocol)} of the protocol, and this host version ${PROTOCOL_VERSION}; ` +
+        'use releases of Toolwright that go together.',
+    );
+  }
+  if (name !== expectedName) {
+    throw violation(
+      `The process that was started as "${expectedName}" registered as ${shown(name)}; ` +
+        'give createProvider() and the host the same name.',
+    );
+  }
+  const faults: string[] = [];
+  if (typeof version !== 'string') faults.push('version is no text');
+  if (typeof description !== 'string') faults.push('description is no text');
+  const listed = parseTools(tools, expectedName, faults);
+  if (faults.length > 0) {
+    throw violation(
+      `The registration of "${expectedName}" is wrong: ${faults.slice(0, MAX_FAULTS).join('; ')}.`,
+      faults.slice(0, MAX_FAULTS),
+    );
+  }
+  return {
+    version: version as string,
+    description: description as string,
+    tools: listed,
+    pid: typeof pid === 'number' ? pid : undefined,
+    capabilities: isRecord(capabilities) ? capabilities : {},
+  };
+}
+
+/** The tools of a `tools/list`. @throws {ToolError} PROTOCOL_VIOLATION */
+export function parseToolList(result: JsonObject, provider: string): readonly ListedTool[] {
+  const faults: string[] = [];
+  const tools = parseTools(result.tools, provider, faults);
+  if (faults.length === 0) return tools;
+  throw violation(`The tools of "${provider}" are wrong: ${faults.slice(0, MAX_FAULTS).join('; ')}.`);
+}
+
+function parseTools(given: unknown, provider: string, faults: string[]): ListedTool[] {
+  if (!Array.isArray(given)) {
+    faults.push('tools is no array');
+    return [];
+  }
+  if (given.length > MAX_TOOLS) faults.push(`it has ${given.length} tools, and ${MAX_TOOLS} are the most`);
+  const names = new Set<unknown>();
+  return given.slice(0, MAX_TOOLS).flatMap((each: unknown) => {
+    const tool = parseTool(each, provider, faults);
+    if (!tool) return [];
+    if (names.has(tool.bareName)) faults.push(`two tools are named "${tool.bareName}"`);
+    names.add(tool.bareName);
+    return [tool];
+  });
+}
+
+function parseTool(given: unknown, provider: string, faults: string[]): ListedTool | undefined {
+  if (!isRecord(given)) return void faults.push('a tool is no object');
+  const { name, title, description, inputSchema, outputSchema, annotations, icons, _meta } = given;
+  const fault = nameFault("a tool's name", name);
+  if (fault !== undefined) return void faults.push(fault);
+  const wrong = (what: string, isWrong: boolean): void => {
+    if (isWrong) faults.push(`${what} of the tool "${String(name)}" is malformed`);
+  };
+  wrong('description', typeof description !== 'string');
+  wrong('inputSchema', !isRecord(inputSchema));
+  wrong('outputSchema', outputSchema !== undefined && !isRecord(outputSchema));
+  wrong('title', title !== undefined && typeof title !== 'string');
+  wrong('icons', icons !== undefined && !Array.isArray(icons));
+  wrong('annotations', annotations !== undefined && !isRecord(annotations));
+  wrong('_meta', _meta !== undefined && !isRecord(_meta));
+  const { [TIMEOUT_META]: timeoutMs, ...meta } = isRecord(_meta) ? _meta : {};
+  const definition: ToolDefinition = Object.freeze({
+    name: `${provider}.${String(name)}`,
+    ...(title !== undefined && { title: title as string }),
+    description: description as string,
+    inputSchema: inputSchema as JsonObject,
+    ...(outputSchema !== undefined && { outputSchema: outputSchema as JsonObject }),
+    annotations: Object.freeze(annotationsOf(annotations)),
+    ...(icons !== undefined && { icons: icons as ToolIcon[] }),
+    ...(Object.keys(meta).length > 0 && { _meta: meta }),
+  });
+  return {
+    definition,
+    bareName: name as string,
+    ...(typeof timeoutMs === 'number' && timeoutMs > 0 && { timeoutMs }),
+  };
+}
+
+function annotationsOf(given: unknown): Required<ToolAnnotations> {
+  if (!isRecord(given)) return fillAnnotations();
+  return fillAnnotations(
+    Object.fromEntries(HINTS.filter((hint) => typeof given[hint] === 'boolean').map((hint) => [hint, given[hint]])),
+  );
+}
+
+/** Somebody has to correct it: another start would end the same way. */
+function violation(message: string, faults?: string[]): ToolError {
+  return new ToolError('PROTOCOL_VIOLATION', message, { details: { permanent: true, ...(faults && { faults }) } });
+}
+
+function shown(value: unknown): string {
+  return value === undefined ? 'none' : plainWords(JSON.stringify(value) ?? 'none', 120);
+}
+
+function isRecord(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

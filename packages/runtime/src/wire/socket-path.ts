@@ -1,0 +1,165 @@
+// Where a host listens: a socket in a fresh directory that nobody else can enter, bound so that nobody else can connect at
+// any moment. Whatever cannot be made sure of is refused. Nothing is unlinked that is not a socket of ours.
+
+import { randomBytes } from 'node:crypto';
+import { chmodSync, existsSync, lstatSync, mkdtempSync, renameSync, rmdirSync, unlinkSync, type Stats } from 'node:fs';
+import type { Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ToolError } from '@toolwright/core';
+
+/** Systems take 104 to 108, and Node cuts longer paths without a word: two could become one. */
+export const MAX_SOCKET_PATH_BYTES = 100;
+
+const ON_WINDOWS = process.platform === 'win32';
+const SOCKET_NAME = 's';
+
+/** A socket that this process listens at. */
+export interface BoundSocket {
+  readonly path: string;
+  /** False when the file is gone or is another's. */
+  isThere(): boolean;
+  /** Its directory, where the file is gone and nothing has taken its place: the next one may be made there. */
+  vacantDirectory(): string | undefined;
+  /** Removes the file and its directory, as far as they are ours. Called when the server has closed. */
+  remove(): void;
+}
+
+/** @throws {ToolError} INVALID_ARGUMENT for a path that a system would cut, or one without a file */
+export function assertSocketPath(path: string): void {
+  if (ON_WINDOWS) return;
+  const bytes = Buffer.byteLength(path);
+  if (path.startsWith('\0') || path === '') {
+    throw new ToolError('INVALID_ARGUMENT', 'A socket needs a path in the file system: others have no permissions.');
+  }
+  if (bytes > MAX_SOCKET_PATH_BYTES) {
+    throw new ToolError(
+      'INVALID_ARGUMENT',
+      `The path of a socket has at most ${MAX_SOCKET_PATH_BYTES} bytes, and ${path} has ${bytes}. ` +
+        'Set TMPDIR to a shorter directory.',
+    );
+  }
+}
+
+/** A fresh directory for a socket, below `base`, that only this user can enter. @throws {ToolError} PERMISSION_DENIED */
+export function createSocketDirectory(base: string = tmpdir()): string {
+  const directory = mkdtempSync(join(base, 'toolwright-'));
+  try {
+    assertPrivateDirectory(directory);
+  } catch (error) {
+    rmdirSync(directory);
+    throw error;
+  }
+  return directory;
+}
+
+/** @throws {ToolError} PERMISSION_DENIED unless it is a directory of this user's, and closed to all others */
+export function assertPrivateDirectory(directory: string): void {
+  const stats = lstatSync(directory);
+  const fault = !stats.isDirectory()
+    ? 'is no directory'
+    : stats.uid !== process.getuid?.()
+      ? `belongs to user ${stats.uid}`
+      : (stats.mode & 0o077) !== 0
+        ? `can be entered by others (mode ${(stats.mode & 0o777).toString(8)})`
+        : undefined;
+  if (fault === undefined || ON_WINDOWS) return;
+  throw new ToolError(
+    'PERMISSION_DENIED',
+    `No socket is made in ${directory}: it ${fault}, and must be a directory of this user's with mode 700.`,
+  );
+}
+
+/** Where a socket is made. */
+export interface BindOptions {
+  backlog: number;
+  /** Where a fresh directory is made. Default: the system's directory for temporary files. */
+  base?: string | undefined;
+  /** The directory itself, which is removed with the socket. Default: a fresh one. */
+  directory?: string | undefined;
+}
+
+/**
+ * Makes a new `server` listen at a new socket.
+ *
+ * @throws {ToolError} when anything stands at the socket's path, or the directory is not private
+ */
+export async function bindPrivately(server: Server, options: BindOptions): Promise<BoundSocket> {
+  const { backlog, base, directory = ON_WINDOWS ? '' : createSocketDirectory(base) } = options;
+  if (ON_WINDOWS) return bindPipe(server, backlog);
+  try {
+    const path = join(directory, SOCKET_NAME);
+    // Bound under another name and renamed: Node unlinks the name that it has bound when the server closes, whatever is
+    // there by then.
+    const bound = `${path}.new`;
+    assertSocketPath(bound);
+    assertPrivateDirectory(directory);
+    for (const name of [path, bound]) assertNothingAt(name);
+    await listen(server, bound, backlog);
+    chmodSync(bound, 0o600);
+    const { dev, ino } = lstatSync(bound);
+    renameSync(bound, path);
+    return boundSocket(directory, path, (stats) => stats.dev === dev && stats.ino === ino && stats.isSocket());
+  } catch (thrown) {
+    server.close();
+    removeDirectory(directory);
+    throw ToolError.from(thrown, 'UNAVAILABLE');
+  }
+}
+
+function boundSocket(directory: string, path: string, isOurs: (stats: Stats) => boolean): BoundSocket {
+  const look = (): Stats | undefined => lstatSync(path, { throwIfNoEntry: false });
+  const isThere = (): boolean => {
+    const stats = look();
+    return stats !== undefined && isOurs(stats);
+  };
+  return {
+    path,
+    isThere,
+    vacantDirectory: () => (look() === undefined && existsSync(directory) ? directory : undefined),
+    remove() {
+      if (isThere()) unlinkSync(path);
+      removeDirectory(directory);
+    },
+  };
+}
+
+/** A directory that somebody has put something into stays. */
+function removeDirectory(directory: string): void {
+  try {
+    rmdirSync(directory);
+  } catch {
+    // Not empty, or gone: neither is ours to change.
+  }
+}
+
+function assertNothingAt(path: string): void {
+  if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return;
+  throw new ToolError('LOCKED', `Something is at ${path} already, and is left there; no socket is made.`);
+}
+
+/** The umask closes the moment between bind and chmod. A worker cannot set it; there the directory alone protects. */
+async function listen(server: Server, path: string, backlog: number): Promise<void> {
+  const before = narrowUmask();
+  const listening = new Promise<void>((resolve, reject) => {
+    server.once('error', reject).once('listening', resolve);
+    server.listen({ path, backlog, exclusive: true }); // binds before it returns
+  });
+  if (before !== undefined) process.umask(before);
+  await listening;
+}
+
+function narrowUmask(): number | undefined {
+  try {
+    return process.umask(0o177);
+  } catch {
+    return undefined;
+  }
+}
+
+/** A pipe's name cannot be guessed, and it is gone with its process. */
+async function bindPipe(server: Server, backlog: number): Promise<BoundSocket> {
+  const path = `\\\\.\\pipe\\toolwright-${process.pid}-${randomBytes(16).toString('hex')}`;
+  await listen(server, path, backlog);
+  return { path, isThere: () => true, vacantDirectory: () => undefined, remove: () => undefined };
+}

@@ -1,0 +1,30 @@
+// The contract of ToolProvider, kept by a provider in a process of its own, and by the same file in this process.
+
+import { toolProviderContract } from '@toolwright/core/testing';
+import { ProcessToolProvider, providerFromModule } from '@toolwright/runtime';
+import { afterAll, beforeAll, describe, it } from 'vitest';
+import { bundleFixtures, type BundledFixtures } from './bundle.js';
+
+let fixtures: BundledFixtures;
+beforeAll(async () => {
+  fixtures = await bundleFixtures();
+}, 60_000);
+afterAll(() => fixtures[Symbol.asyncDispose]());
+
+toolProviderContract(
+  'ProcessToolProvider',
+  () => ({
+    provider: new ProcessToolProvider({ name: 'contract', path: fixtures.file('contract-provider') }),
+    dispose() {},
+  }),
+  { describe, it },
+);
+
+toolProviderContract(
+  'providerFromModule()',
+  async () => {
+    const { default: contract } = await import('./fixtures/contract-provider.js');
+    return { provider: await providerFromModule(contract), dispose() {} };
+  },
+  { describe, it },
+);
