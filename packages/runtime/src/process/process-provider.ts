@@ -15,6 +15,7 @@ import {
 import {
   assertTimeout,
   CallCounters,
+  callSafely,
   CallScope,
   copyJson,
   errorResult,
@@ -66,6 +67,7 @@ export class ProcessToolProvider implements ToolProvider {
   readonly #logger: Logger;
   readonly #counters = new CallCounters();
   readonly #changed = new Listeners();
+  readonly #lost = new Set<(failure: ToolError) => void>();
   readonly #inFlight = new Set<CallScope>();
   /** Generations on their way out; a disconnect waits for them. */
   readonly #ending = new Set<Promise<void>>();
@@ -152,6 +154,22 @@ export class ProcessToolProvider implements ToolProvider {
 
   onToolsChanged(listener: () => void): () => void {
     return this.#changed.add(listener);
+  }
+
+  onLost(listener: (failure: ToolError) => void): () => void {
+    this.#lost.add(listener);
+    return () => void this.#lost.delete(listener);
+  }
+
+  async ping(options: { signal?: AbortSignal } = {}): Promise<void> {
+    const generation = this.#generation;
+    if (!generation?.isAlive) throw this.#lastFailure ?? this.#notConnected();
+    const scope = new CallScope(options);
+    try {
+      await scope.race(generation.peer.request('ping'));
+    } finally {
+      scope.close();
+    }
   }
 
   health(): ProviderHealth {
@@ -296,6 +314,7 @@ export class ProcessToolProvider implements ToolProvider {
     void ending.finally(() => this.#ending.delete(ending));
     if (generation !== this.#generation) return;
     this.#lastFailure = error;
+    for (const tell of [...this.#lost]) callSafely(() => tell(error));
     this.#logger.warn(`The provider "${this.name}" was lost; the next call starts it again: ${error.message}`);
   }
 

@@ -42,7 +42,7 @@ export interface SuperviseOptions {
   backoff?: BackoffOptions;
   /**
    * Believe the provider's annotations: a call whose outcome is unknown is then sent again, once, when its tool says that
-   * it is read-only or idempotent. Default: true for providers of kind `'process'` and `'in-process'`, else false.
+   * it is read-only or idempotent. Default: what the provider says, else true for providers of kind `'process'` and `'in-process'`, else false.
    */
   trustAnnotations?: boolean;
   /** Told of starts, failures and ends. Arguments and results are never logged. Default: silent. */

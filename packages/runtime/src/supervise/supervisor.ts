@@ -97,7 +97,10 @@ export class SupervisedToolProvider implements ToolProvider {
     this.kind = provider.kind;
     this.callTimeoutMs = options.callTimeoutMs ?? provider.callTimeoutMs ?? DEFAULT_CALL_TIMEOUT_MS;
     this.#servers = provider.servers;
-    this.#trustsAnnotations = options.trustAnnotations ?? (this.kind === 'process' || this.kind === 'in-process');
+    this.#trustsAnnotations =
+      options.trustAnnotations ??
+      trustOf(provider as { trustAnnotations?: unknown }) ??
+      (this.kind === 'process' || this.kind === 'in-process');
     this.#logger = telling(options.logger ? safeLogger(options.logger) : SILENT_LOGGER, this.#events);
     this.#gate = new CallGate(this.#options.maxConcurrent);
     this.#budget = new RestartBudget(this.#options);
@@ -549,6 +552,11 @@ export class SupervisedToolProvider implements ToolProvider {
     const words = `The provider "${this.name}" had not started after ${this.#options.startTimeoutMs} ms; see why, or raise startTimeoutMs.`;
     return new ToolError('TIMED_OUT', words, { provider: this.name });
   }
+}
+
+/** What a provider process was told by its own options. */
+function trustOf({ trustAnnotations }: { trustAnnotations?: unknown }): boolean | undefined {
+  return typeof trustAnnotations === 'boolean' ? trustAnnotations : undefined;
 }
 
 /**
