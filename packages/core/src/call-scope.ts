@@ -13,6 +13,12 @@ const NO_OPTIONS: CallOptions = Object.freeze({});
 
 type EndListener = (error: ToolError) => void;
 
+/**
+ * Set on a provider that reads call options by their names and never spreads them: it may be handed a {@link CallScope} as
+ * it is. A plain object with a real AbortSignal costs more than the rest of a call.
+ */
+export const TAKES_SCOPES = Symbol.for('toolwright.takesScopes');
+
 /** One AbortSignal may be given to thousands of calls: they share one listener on it. */
 const followers = new WeakMap<AbortSignal, { scopes: Set<CallScope>; listener: () => void }>();
 
@@ -135,6 +141,11 @@ export class CallScope implements Deadline, CallOptions {
       if (this.#error) this.#controller.abort(this.#error);
     }
     return this.#controller.signal;
+  }
+
+  /** The options for the next layer in: this scope where the provider takes one, else {@link inward}. */
+  inwardFor(provider: object): CallOptions {
+    return TAKES_SCOPES in provider ? this : this.inward;
   }
 
   /** The options for a layer that is not ours: a plain object, whose spread by a wrapper keeps the signal. */

@@ -1,6 +1,7 @@
 // @toolwright/runtime: providers in processes of their own, supervision and hot reload. What a provider file itself imports
 // is ./provider.
 
+export { createRegistryServer } from './supervise/registry.js';
 export { supervise, type SupervisedToolProvider } from './supervise/supervisor.js';
 export type { BackoffOptions, SuperviseOptions } from './supervise/options.js';
 export type { SupervisorEvents } from './supervise/events.js';

@@ -1,7 +1,7 @@
 // @toolwright/core/kit, for implementers of providers: what the providers of these packages are made of. The life of a
 // call, the running of an authored tool, lists, results on a wire. It may change with every release.
 
-export { assertTimeout, CallScope, MAX_TOTAL_TIMEOUT_MS, outcomeUnknown } from '../call-scope.js';
+export { assertTimeout, CallScope, MAX_TOTAL_TIMEOUT_MS, outcomeUnknown, TAKES_SCOPES } from '../call-scope.js';
 export { CallCounters } from '../call-counters.js';
 export { messageOf, ToolError } from '../errors.js';
 export { isDirective } from '../directives.js';

@@ -1,7 +1,7 @@
 // MCPToolProvider: one MCP server as a provider of tools. It owns the session and settles each call once.
 
 import { CallCounters } from '../call-counters.js';
-import { assertTimeout, CallScope } from '../call-scope.js';
+import { assertTimeout, CallScope, TAKES_SCOPES } from '../call-scope.js';
 import { ToolError } from '../errors.js';
 import { copyJson } from '../json-copy.js';
 import type { JsonObject } from '../json.js';
@@ -50,6 +50,8 @@ const CLIENT_INFO = { name: 'toolwright', version: '0.1.0' };
 export class MCPToolProvider implements ToolProvider {
   readonly name: string;
   readonly kind = 'mcp';
+  /** @internal */
+  readonly [TAKES_SCOPES] = true;
   readonly callTimeoutMs: number;
   readonly servers: readonly string[];
   /** The server beyond its tools: resources, prompts, completion, and its own requests. */

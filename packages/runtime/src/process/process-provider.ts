@@ -25,6 +25,7 @@ import {
   safeLogger,
   settledWithin,
   SILENT_LOGGER,
+  TAKES_SCOPES,
 } from '@toolwright/core/kit';
 import { sharedListener, type ProviderListener } from '../wire/listener.js';
 import { CALL_META, type InitializeReason, type LogParams, type ProviderSettings } from '../wire/protocol.js';
@@ -58,6 +59,8 @@ const CANCELLED_WORDS = 500;
 export class ProcessToolProvider implements ToolProvider {
   readonly name: string;
   readonly kind = 'process';
+  /** @internal */
+  readonly [TAKES_SCOPES] = true;
   readonly callTimeoutMs: number;
   readonly servers: readonly string[];
   /** Whether the tools' annotations are believed where that decides on sending a call again. */

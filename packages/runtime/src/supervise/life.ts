@@ -4,6 +4,7 @@ import {
   ToolError,
   type CallOptions,
   type Logger,
+  type Progress,
   type ToolDefinition,
   type ToolProvider,
   type ToolResult,
@@ -14,7 +15,7 @@ import {
   outcomeUnknown,
   settledWithin,
   untilAborted,
-  type CallScope,
+  CallScope,
 } from '@toolwright/core/kit';
 
 /** How long a provider may take to end before the supervisor goes on without it. */
@@ -33,6 +34,16 @@ export interface LifeOptions {
 
 /** Sends one call: to the provider, or to a call that it prepared. */
 export type Send = (life: Life, options: CallOptions) => Promise<ToolResult>;
+
+/** The scope of a supervised call: its progress is a sign of the life that has the call. */
+export class SupervisedScope extends CallScope {
+  onSign: (() => void) | undefined;
+
+  override progress(progress: Progress): void {
+    this.onSign?.();
+    super.progress(progress);
+  }
+}
 
 /** A call that the provider has. */
 interface Flight {
@@ -88,7 +99,7 @@ export class Life {
    *
    * @param silenceMs after so long without a sign of the provider the call is one of {@link silent}
    */
-  call(send: Send, tool: string, scope: CallScope, silenceMs: number): Promise<ToolResult> {
+  call(send: Send, tool: string, scope: SupervisedScope, silenceMs: number): Promise<ToolResult> {
     return new Promise<ToolResult>((resolve) => {
       const startedAt = performance.now();
       const end = (error: ToolError): void =>
@@ -107,20 +118,20 @@ export class Life {
       this.#flights.add(flight);
       scope.onEnd(end);
       if (!this.#flights.has(flight)) return;
-      const { inward } = scope;
-      inward.onProgress = (progress) => {
-        this.lastSignAt = performance.now();
-        scope.progress(progress);
-      };
+      scope.onSign = this.#sign;
       const fail = (thrown: unknown): void =>
         flight.settle(errorResult(ToolError.from(thrown, 'INTERNAL'), scope.startedAt));
       try {
-        send(this, inward).then((result) => this.#land(flight, result, scope), fail);
+        send(this, scope.inwardFor(this.provider)).then((result) => this.#land(flight, result, scope), fail);
       } catch (thrown) {
         fail(thrown);
       }
     });
   }
+
+  readonly #sign = (): void => {
+    this.lastSignAt = performance.now();
+  };
 
   /** The calls that are silent at `now`, and when the next one will be. */
   silent(now: number): { count: number; nextAt: number } {

@@ -24,12 +24,13 @@ import {
   refusedCall,
   safeLogger,
   SILENT_LOGGER,
+  TAKES_SCOPES,
   untilAborted,
 } from '@toolwright/core/kit';
 import { CallGate } from './call-gate.js';
 import { Events, telling, type SupervisorEvents } from './events.js';
 import { startFailure, verdictOf } from './failure.js';
-import { Life, type Send } from './life.js';
+import { Life, SupervisedScope, type Send } from './life.js';
 import { LastingPeer } from './lasting-peer.js';
 import { resolveSuperviseOptions, type ResolvedSuperviseOptions, type SuperviseOptions } from './options.js';
 import { RestartBudget } from './restart-budget.js';
@@ -50,6 +51,8 @@ const LOST_PATIENCE_MS = 50;
 export class SupervisedToolProvider implements ToolProvider {
   readonly name: string;
   readonly kind: ToolProvider['kind'];
+  /** @internal */
+  readonly [TAKES_SCOPES] = true;
   readonly callTimeoutMs: number;
   /** There when the provider prepares calls. */
   readonly prepareCall?: NonNullable<ToolProvider['prepareCall']>;
@@ -158,7 +161,7 @@ export class SupervisedToolProvider implements ToolProvider {
   }
 
   callTool(name: string, args: JsonObject = {}, options?: CallOptions): Promise<ToolResult> {
-    const scope = new CallScope(options);
+    const scope = new SupervisedScope(options);
     let copied: JsonObject;
     try {
       copied = copyJson(args); // it may wait, or be sent twice
@@ -420,7 +423,7 @@ export class SupervisedToolProvider implements ToolProvider {
 
   async #call(
     name: string,
-    scope: CallScope,
+    scope: SupervisedScope,
     given: number | undefined,
     ownMs: number | undefined,
     send: Send,
@@ -465,7 +468,7 @@ export class SupervisedToolProvider implements ToolProvider {
   }
 
   /** Sends the call when the provider is ready and has a place. @throws {ToolError} why it was not sent */
-  async #send(name: string, scope: CallScope, silenceMs: number, send: Send): Promise<ToolResult> {
+  async #send(name: string, scope: SupervisedScope, silenceMs: number, send: Send): Promise<ToolResult> {
     const state = this.#state;
     const isFree = state.name === 'READY' && this.#gate.tryEnter();
     const life = isFree ? state.life : await this.#admit(scope);
@@ -510,7 +513,7 @@ export class SupervisedToolProvider implements ToolProvider {
     try {
       const life = await scope.race(this.#ready());
       const { provider } = life;
-      const prepared = await scope.race(Promise.resolve(provider.prepareCall?.(name, args, scope.inward)));
+      const prepared = await scope.race(Promise.resolve(provider.prepareCall?.(name, args, scope.inwardFor(provider))));
       if (!prepared) throw new ToolError('INTERNAL', `The provider "${this.name}" no longer prepares calls.`);
       if (prepared.refused) return prepared;
       const { tool, timeoutMs } = prepared;
@@ -519,7 +522,7 @@ export class SupervisedToolProvider implements ToolProvider {
         current === life ? prepared.execute(inward) : current.provider.callTool(tool.name, prepared.args, inward);
       return {
         ...prepared,
-        execute: (inner) => this.#call(tool.name, new CallScope(inner), inner?.timeoutMs, timeoutMs, send),
+        execute: (inner) => this.#call(tool.name, new SupervisedScope(inner), inner?.timeoutMs, timeoutMs, send),
       };
     } catch (thrown) {
       return refusedCall(name, undefined, args, errorResult(ToolError.from(thrown, 'INTERNAL'), scope.startedAt));
