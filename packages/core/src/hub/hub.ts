@@ -221,7 +221,7 @@ export class ToolHub implements ToolProvider {
   }
 
   /** The provider of that name, for whoever starts, ends or asks one; the hub goes on owning it. */
-  provider(name: string): ToolProvider | undefined {
+  providerNamed(name: string): ToolProvider | undefined {
     return this.#routing.members.find((member) => member.name === name)?.provider;
   }
 

@@ -143,7 +143,7 @@ export function createRegistryServer(hub: ToolHub): ToolServer {
 
 /** @throws {ToolError} NOT_FOUND */
 function providerOf(hub: ToolHub, name: string): ToolProvider {
-  const provider = hub.provider(name);
+  const provider = hub.providerNamed(name);
   if (provider) return provider;
   const names = hub.status().map((row) => row.name);
   throw new ToolError('NOT_FOUND', `There is no provider "${name}"; there are ${names.join(', ')}.`);
