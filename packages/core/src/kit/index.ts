@@ -10,7 +10,17 @@ export { callSafely, Listeners, safeLogger } from '../listeners.js';
 export { SILENT_LOGGER } from '../logger.js';
 export { refusedCall } from '../refused-call.js';
 export { errorResult, isOwnFailure, type UntimedResult } from '../result.js';
-export { CallContext, executionFailed, finishTool, isThenable, parseArguments, startTool } from '../tool-call.js';
+export {
+  CallContext,
+  executeTool,
+  executionFailed,
+  finishTool,
+  isThenable,
+  listedTimeoutMs,
+  parseArguments,
+  startTool,
+  TIMEOUT_META,
+} from '../tool-call.js';
 export { ToolIndex } from '../tool-index.js';
 export { defineTool, fillAnnotations, listingOf, nameFault, prepareTool } from '../tool.js';
 export { ToolServer } from '../tool-server.js';

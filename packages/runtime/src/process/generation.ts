@@ -264,15 +264,26 @@ export class ProviderGeneration {
     this.#exit = exit;
     if (this.#ending) return;
     await settledWithin([this.#peer.closed], FOLLOWS_WITHIN_MS); // answers that are on their way
-    this.#lose(endError(this.#started.trace, 'PROCESS_EXITED', howItEnded(exit), exit));
+    this.#lose(
+      this.#breach(this.#peer.reason) ?? endError(this.#started.trace, 'PROCESS_EXITED', howItEnded(exit), exit),
+    );
   }
 
   async #whenClosed(reason: ToolError | undefined): Promise<void> {
     if (this.#ending) return;
+    const breach = this.#breach(reason);
+    if (breach) return this.#lose(breach);
     if (!this.#exit) await settledWithin([this.#started.child.exited], FOLLOWS_WITHIN_MS);
     if (this.#exit) return; // told there, with how it ended
-    const why = reason ? `closed its connection: ${reason.message}` : 'closed its connection and runs on';
-    this.#lose(endError(this.#started.trace, reason?.code ?? 'CONNECTION_CLOSED', why.replace(/\.$/, ''), undefined));
+    const why = 'closed its connection and runs on';
+    this.#lose(endError(this.#started.trace, 'CONNECTION_CLOSED', why, undefined));
+  }
+
+  /** This end closed the connection and knows why; how the process ended then says nothing more. */
+  #breach(reason: ToolError | undefined): ToolError | undefined {
+    if (!reason) return undefined;
+    const why = `broke the protocol: ${reason.message.replace(/\.$/, '')}`;
+    return endError(this.#started.trace, reason.code, why, undefined);
   }
 
   #lose(error: ToolError): void {

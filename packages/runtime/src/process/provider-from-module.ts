@@ -44,7 +44,7 @@ export async function providerFromModule(
       unsubscribe = provider.onToolsChanged(() => follow());
       follow();
       const context = { logger: own, signal, reason: 'start', isReinitialization: false } as const;
-      return provider.options.initialize?.(settings, null, context);
+      return provider.options.initialize?.(settings, null, context) as unknown;
     },
     stop: async (state) => {
       unsubscribe();

@@ -100,6 +100,11 @@ export class WirePeer {
     return this.#closed;
   }
 
+  /** Why this end closed the connection, if it did. */
+  get reason(): ToolError | undefined {
+    return this.#reason;
+  }
+
   /** Requests that wait for their answer. */
   get open(): number {
     return this.#waiting.size;

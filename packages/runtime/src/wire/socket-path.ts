@@ -43,7 +43,15 @@ export function assertSocketPath(path: string): void {
 
 /** A fresh directory for a socket, below `base`, that only this user can enter. @throws {ToolError} PERMISSION_DENIED */
 export function createSocketDirectory(base: string = tmpdir()): string {
-  const directory = mkdtempSync(join(base, 'toolwright-'));
+  let directory: string;
+  try {
+    directory = mkdtempSync(join(base, 'toolwright-'));
+  } catch (cause) {
+    const { code, message } = ToolError.from(cause, 'UNAVAILABLE');
+    throw new ToolError(code, `No directory for a socket can be made: ${message}. Set TMPDIR to one that exists.`, {
+      cause,
+    });
+  }
   try {
     assertPrivateDirectory(directory);
   } catch (error) {
