@@ -1,6 +1,8 @@
 // @toolwright/runtime: providers in processes of their own, supervision and hot reload. What a provider file itself imports
 // is ./provider.
 
+export { superviseProcess, type SupervisedProcess, type SuperviseProcessOptions } from './reload/supervised-process.js';
+export type { ChangeAnalysis, ConfigAction } from './reload/config-change.js';
 export { createRegistryServer } from './supervise/registry.js';
 export { supervise, type SupervisedToolProvider } from './supervise/supervisor.js';
 export type { BackoffOptions, SuperviseOptions } from './supervise/options.js';

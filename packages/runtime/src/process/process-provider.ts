@@ -353,6 +353,10 @@ export class ProcessToolProvider implements ToolProvider {
 
   // One call.
 
+  #waitFor({ peer }: ProviderGeneration): Promise<unknown> | undefined {
+    return this.#held ?? peer.congestion;
+  }
+
   /** The tool, starting the process first where there is none. @throws {ToolError} TOOL_NOT_FOUND, or why not */
   async #find(name: string, scope: CallScope): Promise<ListedTool> {
     while (this.#held) await scope.race(this.#held);
@@ -369,8 +373,12 @@ export class ProcessToolProvider implements ToolProvider {
     if (typeof given !== 'object' || (given as unknown) === null || Array.isArray(given)) {
       throw new ToolError('INVALID_ARGUMENT', `The arguments of "${tool.definition.name}" must be an object.`);
     }
-    const generation = this.#generation?.isAlive ? this.#generation : await scope.race(this.#open());
-    for (let full = generation.peer.congestion; full; full = generation.peer.congestion) await scope.race(full);
+    let generation = this.#generation?.isAlive ? this.#generation : await scope.race(this.#open());
+    // Whoever waited looks again: a call must not reach a generation that has handed over its state.
+    for (let wait = this.#waitFor(generation); wait; wait = this.#waitFor(generation)) {
+      await scope.race(wait);
+      generation = this.#generation?.isAlive ? this.#generation : await scope.race(this.#open());
+    }
     const meta: JsonObject = { [CALL_META]: { callId: scope.callId, sessionId: scope.sessionId } };
     if (typeof scope.meta === 'object') Object.assign(meta, copyJson(scope.meta));
     return new Promise<ToolResult>((resolve, reject) => {

@@ -19,12 +19,14 @@ import {
   CallScope,
   copyJson,
   errorResult,
+  listedTimeoutMs,
   Listeners,
   MAX_TOTAL_TIMEOUT_MS,
   refusedCall,
   safeLogger,
   SILENT_LOGGER,
   TAKES_SCOPES,
+  ToolIndex,
   untilAborted,
 } from '@toolwright/core/kit';
 import { CallGate } from './call-gate.js';
@@ -62,7 +64,8 @@ export class SupervisedToolProvider implements ToolProvider {
   readonly #options: ResolvedSuperviseOptions;
   readonly #trustsAnnotations: boolean;
   readonly #events = new Events();
-  readonly #logger: Logger;
+  /** @internal */
+  protected readonly logger: Logger;
   readonly #peer: LastingPeer;
   readonly #gate: CallGate;
   readonly #budget: RestartBudget;
@@ -81,7 +84,10 @@ export class SupervisedToolProvider implements ToolProvider {
   #servers: readonly string[];
   #abortStart: AbortController | undefined;
   #disconnected = false;
+  /** What made the last start fail may be mended. */
+  #isForgiven = false;
   #definitions: readonly ToolDefinition[] | undefined;
+  #index = new ToolIndex<ToolDefinition>([]);
   #refreshing: Promise<void> | undefined;
   #isListDirty = false;
   #lives = 0;
@@ -104,7 +110,7 @@ export class SupervisedToolProvider implements ToolProvider {
       options.trustAnnotations ??
       trustOf(provider as { trustAnnotations?: unknown }) ??
       (this.kind === 'process' || this.kind === 'in-process');
-    this.#logger = telling(options.logger ? safeLogger(options.logger) : SILENT_LOGGER, this.#events);
+    this.logger = telling(options.logger ? safeLogger(options.logger) : SILENT_LOGGER, this.#events);
     this.#gate = new CallGate(this.#options.maxConcurrent);
     this.#budget = new RestartBudget(this.#options);
     this.#peer = new LastingPeer({
@@ -168,9 +174,8 @@ export class SupervisedToolProvider implements ToolProvider {
     } catch (thrown) {
       return Promise.resolve(this.#finish(errorResult(ToolError.from(thrown, 'INTERNAL'), scope.startedAt), scope));
     }
-    return this.#call(name, scope, options?.timeoutMs, undefined, ({ provider }, inward) =>
-      provider.callTool(name, copied, inward),
-    );
+    const send: Send = ({ provider }, inward) => provider.callTool(name, copied, inward);
+    return this.#call(name, scope, options?.timeoutMs, () => this.#ownTimeoutMs(name, copied), send);
   }
 
   async disconnect(): Promise<void> {
@@ -210,6 +215,23 @@ export class SupervisedToolProvider implements ToolProvider {
     };
   }
 
+  // For those who know what the provider is made of.
+
+  /** @internal A failure of before says nothing of the next start. */
+  protected forgive(): void {
+    this.#isForgiven = true;
+  }
+
+  /** @internal */
+  protected tell<Name extends keyof SupervisorEvents>(name: Name, event: SupervisorEvents[Name]): void {
+    this.#events.tell(name, event);
+  }
+
+  /** @internal The number of a process that took the place of another. */
+  protected countGeneration(): number {
+    return ++this.#lives;
+  }
+
   // The state, and the ways from one to the next.
 
   #setState(next: SupervisorState): void {
@@ -235,7 +257,9 @@ export class SupervisedToolProvider implements ToolProvider {
     if (this.#disconnected) return Promise.reject(this.#notConnected());
     if (state.name === 'READY') return Promise.resolve(state.life);
     if (state.name === 'INITIALIZING') return state.started;
-    if (isExplicit) this.#budget.reset();
+    const isFree = isExplicit || this.#isForgiven;
+    this.#isForgiven = false;
+    if (isFree) this.#budget.reset();
     else if (state.name !== 'COLD') {
       const refusal = this.#refusal(state);
       if (refusal) return Promise.reject(refusal);
@@ -302,7 +326,7 @@ export class SupervisedToolProvider implements ToolProvider {
       provider,
       number: ++this.#lives,
       healthTimeoutMs: this.#options.healthTimeoutMs,
-      logger: this.#logger,
+      logger: this.logger,
       onLost: (life, failure) => this.#lose(life, failure),
       onToolsChanged: (life) => this.#refresh(life),
     });
@@ -314,14 +338,14 @@ export class SupervisedToolProvider implements ToolProvider {
     this.#adoptList(life);
     if (!isRestart) return;
     this.#restarts++;
-    this.#logger.info(`The provider "${this.name}" was started again.`);
+    this.logger.info(`The provider "${this.name}" was started again.`);
     this.#events.tell('restarted', { generation: life.number });
   }
 
   #becomeDead({ error, isPermanent }: { error: ToolError; isPermanent: boolean }, readyMs: number): void {
     this.#lastError = error;
     this.#budget.noteFailure(performance.now(), readyMs);
-    this.#logger.warn(`The provider "${this.name}" ${readyMs > 0 ? 'was lost' : 'did not start'}: ${error.message}`);
+    this.logger.warn(`The provider "${this.name}" ${readyMs > 0 ? 'was lost' : 'did not start'}: ${error.message}`);
     this.#setState({ name: 'DEAD', error, isPermanent });
   }
 
@@ -339,7 +363,7 @@ export class SupervisedToolProvider implements ToolProvider {
     this.#lastError = error;
     this.#budget.noteFailure(performance.now(), performance.now() - state.since);
     const words = `The provider "${this.name}" failed ${this.#failures} times in a row and is replaced: ${error.message}`;
-    this.#logger.warn(words);
+    this.logger.warn(words);
     this.#setState({ name: 'DEGRADED', error, isPermanent: false });
     this.#track(life.retire(error, this.callTimeoutMs));
   }
@@ -348,7 +372,7 @@ export class SupervisedToolProvider implements ToolProvider {
     const state = this.#state;
     if (state.name !== 'READY' || state.life !== life) return;
     this.#budget.noteEnd(performance.now() - state.since);
-    this.#logger.debug(`The provider "${this.name}" was idle and is ended.`);
+    this.logger.debug(`The provider "${this.name}" was idle and is ended.`);
     this.#setState({ name: 'COLD' });
     this.#track(life.end());
   }
@@ -397,7 +421,8 @@ export class SupervisedToolProvider implements ToolProvider {
     this.#servers = provider.servers;
     if (before && JSON.stringify(before) === JSON.stringify(definitions)) return;
     this.#definitions = definitions;
-    if (before) this.#changed.tell(this.#logger);
+    this.#index = new ToolIndex(definitions.map((tool) => [tool.name, tool] as const));
+    if (before) this.#changed.tell(this.logger);
   }
 
   /** Reads the list again; a burst of changes is one. */
@@ -412,7 +437,7 @@ export class SupervisedToolProvider implements ToolProvider {
           if (this.#isCurrent(life)) this.#adoptList(life);
         } catch (thrown) {
           const why = ToolError.from(thrown).message;
-          this.#logger.warn(`The tools of "${this.name}" could not be read again, the old list stands: ${why}`);
+          this.logger.warn(`The tools of "${this.name}" could not be read again, the old list stands: ${why}`);
         }
       }
     };
@@ -421,22 +446,25 @@ export class SupervisedToolProvider implements ToolProvider {
 
   // One call.
 
+  /** @param ownMs the tool's own deadline, where it is known */
   async #call(
     name: string,
     scope: SupervisedScope,
     given: number | undefined,
-    ownMs: number | undefined,
+    ownMs: () => number | undefined,
     send: Send,
   ): Promise<ToolResult> {
     let result: ToolResult;
     try {
       this.#enter(scope);
-      const timeoutMs = given ?? ownMs ?? this.callTimeoutMs;
       if (given !== undefined) assertTimeout(given);
-      if (timeoutMs !== Infinity)
-        scope.setDeadline(timeoutMs, MAX_TOTAL_TIMEOUT_MS, given === undefined && ownMs === undefined);
+      this.#setDeadline(scope, given, ownMs());
+      if (this.#state.name !== 'READY') {
+        await scope.race(this.#ready());
+        this.#setDeadline(scope, given, ownMs()); // the list is known now
+      }
       if (scope.error) throw scope.error;
-      const silenceMs = (timeoutMs === Infinity ? this.callTimeoutMs : timeoutMs) / 2;
+      const silenceMs = (scope.dueAt === Infinity ? this.callTimeoutMs : scope.dueAt - scope.startedAt) / 2;
       result = await this.#send(name, scope, silenceMs, send);
       if (result.error?.code === 'OUTCOME_UNKNOWN' && !scope.error && this.#mayRepeat(name))
         result = await this.#send(name, scope, silenceMs, send).catch(() => result); // it may have happened: that stays
@@ -444,6 +472,18 @@ export class SupervisedToolProvider implements ToolProvider {
       result = errorResult(ToolError.from(thrown, 'INTERNAL'), scope.startedAt);
     }
     return this.#finish(result, scope);
+  }
+
+  #setDeadline(scope: SupervisedScope, given: number | undefined, ownMs: number | undefined): void {
+    const timeoutMs = given ?? ownMs ?? this.callTimeoutMs;
+    if (timeoutMs !== Infinity || scope.dueAt !== Infinity)
+      scope.setDeadline(timeoutMs, MAX_TOTAL_TIMEOUT_MS, given === undefined && ownMs === undefined);
+  }
+
+  /** As its listing says, where the provider is ours: a stranger does not choose how long it is waited for. */
+  #ownTimeoutMs(name: string, args: JsonObject): number | undefined {
+    const tool = this.kind === 'process' ? this.#index.get(name) : undefined;
+    return tool && listedTimeoutMs(tool, args);
   }
 
   /** @throws {ToolError} BUSY when too many calls wait already */
@@ -502,9 +542,7 @@ export class SupervisedToolProvider implements ToolProvider {
   /** True for a tool that may run twice, by annotations that are believed. */
   #mayRepeat(name: string): boolean {
     if (!this.#trustsAnnotations) return false;
-    const isNamed = (tool: ToolDefinition): boolean =>
-      tool.name === name || tool.name.slice(tool.name.indexOf('.') + 1) === name;
-    const { readOnlyHint, idempotentHint } = this.#definitions?.find(isNamed)?.annotations ?? {};
+    const { readOnlyHint, idempotentHint } = this.#index.get(name)?.annotations ?? {};
     return readOnlyHint === true || idempotentHint === true;
   }
 
@@ -522,7 +560,7 @@ export class SupervisedToolProvider implements ToolProvider {
         current === life ? prepared.execute(inward) : current.provider.callTool(tool.name, prepared.args, inward);
       return {
         ...prepared,
-        execute: (inner) => this.#call(tool.name, new SupervisedScope(inner), inner?.timeoutMs, timeoutMs, send),
+        execute: (inner) => this.#call(tool.name, new SupervisedScope(inner), inner?.timeoutMs, () => timeoutMs, send),
       };
     } catch (thrown) {
       return refusedCall(name, undefined, args, errorResult(ToolError.from(thrown, 'INTERNAL'), scope.startedAt));
