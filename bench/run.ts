@@ -10,6 +10,7 @@ import { importRows } from './rows/imports.js';
 import { listingRows } from './rows/listing.js';
 import { readingRows } from './rows/reading.js';
 import { searchRows } from './rows/search.js';
+import { supervisionRows } from './rows/supervision.js';
 import { gatewayRows } from './rows/gateway.js';
 import { mcpRows } from './rows/mcp.js';
 import { processRows } from './rows/processes.js';
@@ -23,6 +24,7 @@ const GROUPS: Record<string, () => Promise<Row[]>> = {
   git: gitRows,
   mcp: mcpRows,
   processes: processRows,
+  supervision: supervisionRows,
   gateway: gatewayRows,
   imports: importRows,
 };

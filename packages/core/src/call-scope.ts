@@ -13,6 +13,12 @@ const NO_OPTIONS: CallOptions = Object.freeze({});
 
 type EndListener = (error: ToolError) => void;
 
+/**
+ * Set on a provider that reads call options by their names and never spreads them: it may be handed a {@link CallScope} as
+ * it is. A plain object with a real AbortSignal costs more than the rest of a call.
+ */
+export const TAKES_SCOPES = Symbol.for('toolwright.takesScopes');
+
 /** One AbortSignal may be given to thousands of calls: they share one listener on it. */
 const followers = new WeakMap<AbortSignal, { scopes: Set<CallScope>; listener: () => void }>();
 
@@ -47,6 +53,7 @@ export class CallScope implements Deadline, CallOptions {
   // The deadline: dueAt moves with progress and stands while paused.
   dueAt = Infinity;
   #deadlineMs = Infinity;
+  #isDefaultDeadline = false;
   #lastDueAt = Infinity;
   #pausedAt: number | undefined;
   #pauses = 0;
@@ -137,6 +144,11 @@ export class CallScope implements Deadline, CallOptions {
     return this.#controller.signal;
   }
 
+  /** The options for the next layer in: this scope where the provider takes one, else {@link inward}. */
+  inwardFor(provider: object): CallOptions {
+    return TAKES_SCOPES in provider ? this : this.inward;
+  }
+
   /** The options for a layer that is not ours: a plain object, whose spread by a wrapper keeps the signal. */
   get inward(): CallOptions {
     if (this.#inward) return this.#inward;
@@ -153,9 +165,11 @@ export class CallScope implements Deadline, CallOptions {
    * Sets the call's deadline, counted from its start. Calling it again moves the deadline.
    *
    * @param maxTotalTimeoutMs how far progress can renew it, counted from the start too; never less than `timeoutMs`
+   * @param isDefault neither the caller nor the tool named it: its passing says something of the provider
    */
-  setDeadline(timeoutMs: number, maxTotalTimeoutMs: number = MAX_TOTAL_TIMEOUT_MS): void {
+  setDeadline(timeoutMs: number, maxTotalTimeoutMs: number = MAX_TOTAL_TIMEOUT_MS, isDefault = false): void {
     this.#deadlineMs = timeoutMs;
+    this.#isDefaultDeadline = isDefault;
     this.#lastDueAt = this.startedAt + Math.max(timeoutMs, maxTotalTimeoutMs);
     this.dueAt = this.startedAt + timeoutMs;
     if (this.#error || this.#closed || this.#pausedAt !== undefined) return;
@@ -220,6 +234,7 @@ export class CallScope implements Deadline, CallOptions {
       new ToolError(
         'TIMED_OUT',
         `The call did not finish within ${Math.round(this.#deadlineMs)} ms; give it a longer timeoutMs, or ask for less.`,
+        this.#isDefaultDeadline ? { details: { defaultDeadline: true } } : {},
       ),
     );
   }

@@ -1,7 +1,7 @@
 // InProcessToolProvider: runs tool servers in this process. It owns their lifecycle and settles each call once.
 
 import { CallCounters } from './call-counters.js';
-import { assertTimeout, CallScope, MAX_TOTAL_TIMEOUT_MS, outcomeUnknown } from './call-scope.js';
+import { assertTimeout, CallScope, MAX_TOTAL_TIMEOUT_MS, outcomeUnknown, TAKES_SCOPES } from './call-scope.js';
 import { parseClaims } from './claims.js';
 import { ToolError } from './errors.js';
 import type { JsonObject } from './json.js';
@@ -62,6 +62,8 @@ let unnamed = 0;
 export class InProcessToolProvider implements ToolProvider {
   readonly name: string;
   readonly kind = 'in-process';
+  /** @internal */
+  readonly [TAKES_SCOPES] = true;
   readonly callTimeoutMs?: number;
   readonly servers: readonly string[];
   readonly #logger: Logger;

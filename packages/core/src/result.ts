@@ -94,15 +94,25 @@ export function textOf(result: Pick<ToolResult, 'content'>): string {
   return text;
 }
 
+/** Failures that were told in this process, not by a peer. */
+const madeHere = new WeakSet<ToolResult>();
+
+/** True when a provider in this process says why the call failed; false when its peer, or the tool there, said so. */
+export function isOwnFailure(result: ToolResult): boolean {
+  return madeHere.has(result);
+}
+
 /** The result of a failed call: the message for the model, the code for the program. */
 export function errorResult(error: ToolError, startedAt: number): ToolResult {
-  return {
+  const result: ToolResult = {
     content: [{ type: 'text', text: `[${error.code}] ${error.message}` }],
     isError: true,
     error: boundedInfo(error),
     directives: NO_DIRECTIVES,
     durationMs: performance.now() - startedAt,
   };
+  madeHere.add(result);
+  return result;
 }
 
 /** The program's copy of a message is bounded; the model's, in `content`, is under the hub's output limit. */

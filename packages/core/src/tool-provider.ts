@@ -1,5 +1,6 @@
 // The contract: what every provider of tools promises. Types only; result.ts and errors.ts hold what calls give back.
 
+import type { ToolError } from './errors.js';
 import type { Approval, ApprovalContext, ApprovalRequest } from './hub/policy.js';
 import type { JsonObject, JsonSchema } from './json.js';
 import type { Logger } from './logger.js';
@@ -21,8 +22,11 @@ export interface ToolProvider extends AsyncDisposable {
   readonly callTimeoutMs?: number;
   /** The name prefixes it owns, known before it connects. A hub's is the union and may grow (with onToolsChanged). */
   readonly servers: readonly string[];
-  /** Opens the provider. Idempotent; concurrent calls share one attempt. Rejects with {@link ToolError}. */
-  connect(options?: { signal?: AbortSignal }): Promise<void>;
+  /**
+   * Opens the provider. Idempotent; concurrent calls share one attempt. Rejects with {@link ToolError}. `onDemand`: a
+   * call asks for it, not a person, so that a supervisor may refuse to start yet again what keeps failing.
+   */
+  connect(options?: { signal?: AbortSignal; onDemand?: boolean }): Promise<void>;
   /** Every tool, under its qualified name. Rejects with {@link ToolError}, `NOT_CONNECTED` after a disconnect. */
   listTools(options?: { signal?: AbortSignal }): Promise<readonly ToolDefinition[]>;
   /** Runs one tool. Never rejects and never throws: every failure is a result with `isError` and a code. */
@@ -43,6 +47,10 @@ export interface ToolProvider extends AsyncDisposable {
   onToolsChanged(listener: () => void): () => void;
   /** Counters and the lifecycle state, read at once and without I/O. */
   health?(): ProviderHealth;
+  /** Asks the peer whether it answers; opens nothing. Rejects with {@link ToolError} when it does not, or is not there. */
+  ping?(options?: { signal?: AbortSignal }): Promise<void>;
+  /** Tells, once a connection, that it is gone and nobody disconnected it. Returns the unsubscribe. */
+  onLost?(listener: (failure: ToolError) => void): () => void;
   /** What an MCP provider has beyond tools, in plain types; wrappers pass it on. */
   readonly mcp?: McpPeer;
 }

@@ -1,4 +1,12 @@
-// @toolwright/runtime: providers in processes of their own. What a provider file itself imports is ./provider.
+// @toolwright/runtime: providers in processes of their own, supervision and hot reload. What a provider file itself imports
+// is ./provider.
+
+export { superviseProcess, type SupervisedProcess, type SuperviseProcessOptions } from './reload/supervised-process.js';
+export type { ChangeAnalysis, ConfigAction } from './reload/config-change.js';
+export { createRegistryServer } from './supervise/registry.js';
+export { supervise, type SupervisedToolProvider } from './supervise/supervisor.js';
+export type { BackoffOptions, SuperviseOptions } from './supervise/options.js';
+export type { SupervisorEvents } from './supervise/events.js';
 
 /** The version that the three packages share. */
 export const VERSION = '0.1.0';

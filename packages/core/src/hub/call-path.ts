@@ -6,7 +6,7 @@ import { ToolError, type ToolErrorInfo } from '../errors.js';
 import { InProcessToolProvider } from '../in-process-provider.js';
 import type { JsonObject } from '../json.js';
 import { isContentBlock, textOf, type ToolResult } from '../result.js';
-import type { CallOptions, PreparedCall, ToolProvider } from '../tool-provider.js';
+import type { PreparedCall, ToolProvider } from '../tool-provider.js';
 import type { PolicyGate } from './approval.js';
 import { prepareForeignCall } from './foreign-call.js';
 import type { HubLimits } from './hub.js';
@@ -71,7 +71,7 @@ export class CallPath {
       this.#limits.callTimeoutMs ??
       (provider.kind === 'in-process' ? Infinity : EXTERNAL_CALL_TIMEOUT_MS);
     const timeoutMs = given ?? fallback;
-    if (timeoutMs !== Infinity) scope.setDeadline(timeoutMs, this.#limits.maxTotalTimeoutMs);
+    if (timeoutMs !== Infinity) scope.setDeadline(timeoutMs, this.#limits.maxTotalTimeoutMs, given === undefined);
     if (scope.error) throw scope.error;
   }
 
@@ -83,7 +83,7 @@ export class CallPath {
 
   /** Ends with the scope, whatever a stranger's provider or a middleware does, and takes nothing but a result. */
   async #executeGuarded(provider: ToolProvider, prepared: PreparedCall, scope: CallScope): Promise<ToolResult> {
-    const execute = (): Promise<ToolResult> => prepared.execute(inwardOf(scope, provider));
+    const execute = (): Promise<ToolResult> => prepared.execute(scope.inwardFor(provider));
     try {
       return parseResult(await scope.race(this.#runMiddleware(prepared, scope, execute)), provider);
     } catch (thrown) {
@@ -107,7 +107,7 @@ export function prepareCallOf(
   const { provider } = member;
   if (!provider.prepareCall) return prepareForeignCall(member, name, args);
   if (provider instanceof InProcessToolProvider) return provider.prepareCall(name, args, scope);
-  const prepared = provider.prepareCall(name, args, scope.inward);
+  const prepared = provider.prepareCall(name, args, scope.inwardFor(provider));
   return prepared instanceof Promise
     ? prepared.then((settled) => checked(settled, provider))
     : checked(prepared, provider);
@@ -120,11 +120,6 @@ function checked(prepared: PreparedCall, { name }: ToolProvider): PreparedCall {
     claims: parseClaims(prepared.claims, name, prepared.tool.name),
     execute: (options) => prepared.execute(options),
   };
-}
-
-/** What the provider is given of the call: a provider of ours joins it, for any other a signal is made when it looks. */
-function inwardOf(scope: CallScope, provider: ToolProvider): CallOptions {
-  return provider instanceof InProcessToolProvider ? scope : scope.inward;
 }
 
 function middlewareCall(prepared: PreparedCall, scope: CallScope): MiddlewareCall {

@@ -220,6 +220,11 @@ export class ToolHub implements ToolProvider {
     return this.#routing.members.map((member) => member.status());
   }
 
+  /** The provider of that name, for whoever starts, ends or asks one; the hub goes on owning it. */
+  providerNamed(name: string): ToolProvider | undefined {
+    return this.#routing.members.find((member) => member.name === name)?.provider;
+  }
+
   /**
    * Where a tool is routed, in what state its provider is, and what the policy says. With `args` the claims of that
    * very call are judged; without, the tool's name alone. Runs nothing and asks nobody.

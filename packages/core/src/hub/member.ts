@@ -177,7 +177,7 @@ export class HubMember {
 
   async #connect(): Promise<void> {
     const { signal } = this.#abort;
-    const connecting = (async () => this.provider.connect({ signal }))();
+    const connecting = (async () => this.provider.connect({ signal, onDemand: true }))();
     try {
       await untilAborted(connecting, signal);
     } catch (thrown) {

@@ -1,11 +1,11 @@
 // MCPToolProvider: one MCP server as a provider of tools. It owns the session and settles each call once.
 
 import { CallCounters } from '../call-counters.js';
-import { assertTimeout, CallScope } from '../call-scope.js';
+import { assertTimeout, CallScope, TAKES_SCOPES } from '../call-scope.js';
 import { ToolError } from '../errors.js';
 import { copyJson } from '../json-copy.js';
 import type { JsonObject } from '../json.js';
-import { Listeners, safeLogger } from '../listeners.js';
+import { callSafely, Listeners, safeLogger } from '../listeners.js';
 import { SILENT_LOGGER, type Logger } from '../logger.js';
 import { errorResult, type ToolResult, type UntimedResult } from '../result.js';
 import { describeIssues } from '../schema.js';
@@ -19,7 +19,7 @@ import type {
 } from '../tool-provider.js';
 import { settledWithin } from '../waiting.js';
 import { callFailure, type CallOnItsWay } from './call-failure.js';
-import { McpSession } from './connection.js';
+import { LostSession, McpSession, RpcFailure } from './connection.js';
 import { ListedTools } from './listed-tools.js';
 import { createLink } from './open-link.js';
 import { resolveOptions, secretsOf, type MCPToolProviderOptions, type ResolvedOptions } from './provider-options.js';
@@ -51,6 +51,8 @@ const CLIENT_INFO = { name: 'toolwright', version: '0.1.0' };
 export class MCPToolProvider implements ToolProvider {
   readonly name: string;
   readonly kind = 'mcp';
+  /** @internal */
+  readonly [TAKES_SCOPES] = true;
   readonly callTimeoutMs: number;
   readonly servers: readonly string[];
   /** The server beyond its tools: resources, prompts, completion, and its own requests. */
@@ -62,6 +64,7 @@ export class MCPToolProvider implements ToolProvider {
   readonly #tools: ListedTools;
   readonly #counters = new CallCounters();
   readonly #changed = new Listeners();
+  readonly #lost = new Set<(failure: ToolError) => void>();
   readonly #inFlight = new Set<CallScope>();
   /** Sessions on their way out; a disconnect waits for them. */
   readonly #ending = new Set<Promise<void>>();
@@ -157,6 +160,26 @@ export class MCPToolProvider implements ToolProvider {
     return this.#changed.add(listener);
   }
 
+  onLost(listener: (failure: ToolError) => void): () => void {
+    this.#lost.add(listener);
+    return () => void this.#lost.delete(listener);
+  }
+
+  /** MCP's `ping`. A server that does not know it has answered too. */
+  async ping(options: { signal?: AbortSignal } = {}): Promise<void> {
+    const session = this.#session;
+    if (!session?.isOpen) throw this.#lastFailure ?? this.#notConnected();
+    const scope = new CallScope(options);
+    try {
+      await session.request('ping', {}, scope);
+    } catch (thrown) {
+      if (thrown instanceof RpcFailure) return;
+      throw scope.error ?? (thrown instanceof LostSession ? thrown.failure : ToolError.from(thrown, 'INTERNAL'));
+    } finally {
+      scope.close();
+    }
+  }
+
   health(): ProviderHealth {
     const health = this.#counters.health(this.#state());
     const lastError = health.lastError ?? this.#lastFailure?.message;
@@ -221,6 +244,7 @@ export class MCPToolProvider implements ToolProvider {
 
   #lose(failure: ToolError): void {
     this.#lastFailure = failure;
+    for (const listener of [...this.#lost]) callSafely(() => listener(failure), this.#warn);
     this.#warn(`The MCP server "${this.name}" was lost; the next call connects again: ${failure.message}`);
   }
 

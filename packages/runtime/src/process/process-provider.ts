@@ -15,6 +15,7 @@ import {
 import {
   assertTimeout,
   CallCounters,
+  callSafely,
   CallScope,
   copyJson,
   errorResult,
@@ -25,6 +26,7 @@ import {
   safeLogger,
   settledWithin,
   SILENT_LOGGER,
+  TAKES_SCOPES,
 } from '@toolwright/core/kit';
 import { sharedListener, type ProviderListener } from '../wire/listener.js';
 import { CALL_META, type InitializeReason, type LogParams, type ProviderSettings } from '../wire/protocol.js';
@@ -56,6 +58,8 @@ const CANCELLED_WORDS = 500;
 export class ProcessToolProvider implements ToolProvider {
   readonly name: string;
   readonly kind = 'process';
+  /** @internal */
+  readonly [TAKES_SCOPES] = true;
   readonly callTimeoutMs: number;
   readonly servers: readonly string[];
   /** Whether the tools' annotations are believed where that decides on sending a call again. */
@@ -65,6 +69,7 @@ export class ProcessToolProvider implements ToolProvider {
   readonly #logger: Logger;
   readonly #counters = new CallCounters();
   readonly #changed = new Listeners();
+  readonly #lost = new Set<(failure: ToolError) => void>();
   readonly #inFlight = new Set<CallScope>();
   /** Generations on their way out; a disconnect waits for them. */
   readonly #ending = new Set<Promise<void>>();
@@ -155,6 +160,22 @@ export class ProcessToolProvider implements ToolProvider {
 
   onToolsChanged(listener: () => void): () => void {
     return this.#changed.add(listener);
+  }
+
+  onLost(listener: (failure: ToolError) => void): () => void {
+    this.#lost.add(listener);
+    return () => void this.#lost.delete(listener);
+  }
+
+  async ping(options: { signal?: AbortSignal } = {}): Promise<void> {
+    const generation = this.#generation;
+    if (!generation?.isAlive) throw this.#lastFailure ?? this.#notConnected();
+    const scope = new CallScope(options);
+    try {
+      await scope.race(generation.peer.request('ping'));
+    } finally {
+      scope.close();
+    }
   }
 
   health(): ProviderHealth {
@@ -299,6 +320,7 @@ export class ProcessToolProvider implements ToolProvider {
     void ending.finally(() => this.#ending.delete(ending));
     if (generation !== this.#generation) return;
     this.#lastFailure = error;
+    for (const tell of [...this.#lost]) callSafely(() => tell(error));
     this.#logger.warn(`The provider "${this.name}" was lost; the next call starts it again: ${error.message}`);
   }
 
@@ -331,6 +353,10 @@ export class ProcessToolProvider implements ToolProvider {
 
   // One call.
 
+  #waitFor({ peer }: ProviderGeneration): Promise<unknown> | undefined {
+    return this.#held ?? peer.congestion;
+  }
+
   /** The tool, starting the process first where there is none. @throws {ToolError} TOOL_NOT_FOUND, or why not */
   async #find(name: string, scope: CallScope): Promise<ListedTool> {
     while (this.#held) await scope.race(this.#held);
@@ -347,8 +373,12 @@ export class ProcessToolProvider implements ToolProvider {
     if (typeof given !== 'object' || (given as unknown) === null || Array.isArray(given)) {
       throw new ToolError('INVALID_ARGUMENT', `The arguments of "${tool.definition.name}" must be an object.`);
     }
-    const generation = this.#generation?.isAlive ? this.#generation : await scope.race(this.#open());
-    for (let full = generation.peer.congestion; full; full = generation.peer.congestion) await scope.race(full);
+    let generation = this.#generation?.isAlive ? this.#generation : await scope.race(this.#open());
+    // Whoever waited looks again: a call must not reach a generation that has handed over its state.
+    for (let wait = this.#waitFor(generation); wait; wait = this.#waitFor(generation)) {
+      await scope.race(wait);
+      generation = this.#generation?.isAlive ? this.#generation : await scope.race(this.#open());
+    }
     const meta: JsonObject = { [CALL_META]: { callId: scope.callId, sessionId: scope.sessionId } };
     if (typeof scope.meta === 'object') Object.assign(meta, copyJson(scope.meta));
     return new Promise<ToolResult>((resolve, reject) => {

@@ -1,0 +1,300 @@
+// superviseProcess: a provider file under supervision, which is loaded anew when it changes, or when its config does.
+
+import { resolve } from 'node:path';
+import { ToolError, type JsonObject, type Logger } from '@toolwright/core';
+import { SILENT_LOGGER } from '@toolwright/core/kit';
+import { ProcessToolProvider } from '../process/process-provider.js';
+import { settingsOf, type ProcessToolProviderOptions } from '../process/provider-options.js';
+import type { SuperviseOptions } from '../supervise/options.js';
+import { SupervisedToolProvider } from '../supervise/supervisor.js';
+import type { ProviderSettings } from '../wire/protocol.js';
+import { actionFor, changedPaths, type ChangeAnalysis, type ConfigAction } from './config-change.js';
+import { readImportGraph } from './import-graph.js';
+import { placeFault } from './source-place.js';
+import { reinitialize, switchGenerations } from './switch-generations.js';
+import { FileWatch } from './watch.js';
+
+/** Options of {@link superviseProcess}: those of the process and those of its supervision. */
+export interface SuperviseProcessOptions extends ProcessToolProviderOptions, SuperviseOptions {
+  name: string;
+  /** Load the provider anew when its file, or one that it imports, changes. Needs `path`. Default false. */
+  watch?: boolean;
+  /** What a changed config asks for, where the provider itself does not say. */
+  changeAnalysis?: ChangeAnalysis;
+}
+
+/** A reload that held calls for too long is tried again after this, and then ever more slowly. */
+const FIRST_RETRY_MS = 1_000;
+const LONGEST_RETRY_MS = 30_000;
+const CONFIG_TRIES = 3;
+
+const OF_SUPERVISION = [
+  'idleTtlMs',
+  'healthIntervalMs',
+  'healthTimeoutMs',
+  'failureThreshold',
+  'maxConcurrent',
+  'maxQueue',
+  'maxStarts',
+  'startWindowMs',
+  'backoff',
+] as const;
+const OF_BOTH = ['name', 'callTimeoutMs', 'startTimeoutMs', 'trustAnnotations'] as const;
+
+/** What the constructor and the function that makes processes share. */
+interface Current {
+  process: ProcessToolProvider | undefined;
+  settings: ProviderSettings;
+  logger: Logger;
+}
+
+/** A supervised provider process. Made by {@link superviseProcess}. */
+export class SupervisedProcess extends SupervisedToolProvider {
+  readonly #current: Current;
+  readonly #path: string | undefined;
+  readonly #watches: boolean;
+  readonly #analysis: ChangeAnalysis;
+  /** Parts of the state that were told not to be carried; each is told once. */
+  readonly #droppedTold = new Set<string>();
+  /** Reloads and changes of the config, one after the other. */
+  #work: Promise<unknown> = Promise.resolve();
+  #life = new AbortController();
+  #watch: FileWatch | undefined;
+  #files: ReadonlySet<string>;
+  /** A reload waits for its turn; it will see whatever changes until then. */
+  #isWaiting = false;
+  #retry: NodeJS.Timeout | undefined;
+  #retries = 0;
+
+  /** Use {@link superviseProcess}. */
+  constructor(options: SuperviseProcessOptions) {
+    const { watch = false, changeAnalysis = {}, logger, ...rest } = options;
+    const supervision: Record<string, unknown> = { ...(logger && { logger }) };
+    const process: Record<string, unknown> = { ...rest };
+    for (const key of OF_BOTH) if (rest[key] !== undefined) supervision[key] = rest[key];
+    for (const key of OF_SUPERVISION) {
+      if (rest[key] !== undefined) supervision[key] = rest[key];
+      delete process[key];
+    }
+    const current: Current = { process: undefined, settings: settingsOf(options), logger: SILENT_LOGGER };
+    const forward: Logger = {
+      debug: (...line) => current.logger.debug(...line),
+      info: (...line) => current.logger.info(...line),
+      warn: (...line) => current.logger.warn(...line),
+      error: (...line) => current.logger.error(...line),
+    };
+    super(() => {
+      const { config, variables } = current.settings;
+      const given = { ...process, config, variables, logger: forward } as unknown as ProcessToolProviderOptions;
+      return (current.process = new ProcessToolProvider(given));
+    }, supervision);
+    current.logger = this.logger;
+    this.#current = current;
+    this.#analysis = changeAnalysis;
+    this.#watches = watch;
+    const { path, projectDir, cwd = projectDir ?? globalThis.process.cwd() } = options;
+    if (watch && path === undefined)
+      throw new ToolError('INVALID_ARGUMENT', 'watch needs path: a command has no sources that are known.');
+    this.#path = path === undefined ? undefined : resolve(cwd, path);
+    this.#files = new Set(this.#path === undefined ? [] : [this.#path]);
+    if (watch) this.on('stateChanged', ({ to }) => to === 'INITIALIZING' && this.#openWatch());
+  }
+
+  /** The number of the process that is called now; undefined while there is none. */
+  get pid(): number | undefined {
+    return this.#current.process?.pid;
+  }
+
+  /**
+   * Puts a new process in the place of the one that runs, with its state. Nothing happens while none runs: the next start
+   * is a new one.
+   *
+   * @throws {ToolError} why the new process did not come up, the old one serves on; UNAVAILABLE when calls would have been
+   * held for too long
+   */
+  async reload(): Promise<void> {
+    await this.#inTurn(async () => {
+      if ((await this.#switch()) === 'put off')
+        throw new ToolError('UNAVAILABLE', `The provider "${this.name}" was too busy to be reloaded; try again.`);
+    });
+  }
+
+  /**
+   * Gives the provider another config, and other variables where they are given. The provider says whether that takes a new
+   * process or another `initialize`, then `changeAnalysis` does; otherwise it is initialized again where it is. Gives what
+   * was done. A provider that does not run is started with it.
+   *
+   * @throws {ToolError} INVALID_ARGUMENT for what is no config; what the provider threw, which then keeps the old one
+   */
+  async setConfig(
+    config: JsonObject,
+    variables: Readonly<Record<string, string>> = this.#current.settings.variables,
+  ): Promise<ConfigAction> {
+    const after = settingsOf({ config, variables });
+    return this.#inTurn(() => this.#change(after));
+  }
+
+  override async disconnect(): Promise<void> {
+    this.#life.abort(new ToolError('NOT_CONNECTED', `The provider "${this.name}" was disconnected.`));
+    this.#life = new AbortController();
+    clearTimeout(this.#retry);
+    const watch = this.#watch;
+    this.#watch = undefined;
+    await Promise.all([super.disconnect(), watch?.close(), this.#work]);
+  }
+
+  // What changes comes in turn.
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const { signal } = this.#life;
+    const turn = this.#work.then(async () => {
+      if (signal.aborted) throw ToolError.from(signal.reason);
+      await this.#whenSettled();
+      return work();
+    });
+    this.#work = turn.catch(() => undefined); // whoever asked is told
+    return turn;
+  }
+
+  /** Waits for a start that is under way. */
+  async #whenSettled(): Promise<void> {
+    if (this.state !== 'INITIALIZING') return;
+    await new Promise<void>((resolve) => {
+      const unsubscribe = this.on('stateChanged', ({ to }) => {
+        if (to === 'INITIALIZING') return;
+        unsubscribe();
+        resolve();
+      });
+    });
+  }
+
+  async #switch(): Promise<'switched' | 'put off' | 'nothing runs'> {
+    const { process } = this.#current;
+    if (!process || this.state !== 'READY') {
+      this.forgive(); // what failed may be mended now
+      return 'nothing runs';
+    }
+    const { signal } = this.#life;
+    const outcome = await switchGenerations({
+      provider: process,
+      signal,
+      logger: this.logger,
+      onDropped: (paths) => this.#tellDropped(paths),
+    });
+    if (outcome === 'switched') this.tell('reloaded', { generation: this.countGeneration() });
+    return outcome;
+  }
+
+  #tellDropped(paths: readonly string[]): void {
+    const news = paths.filter((path) => !this.#droppedTold.has(path));
+    for (const path of news) this.#droppedTold.add(path);
+    if (news.length === 0) return;
+    const words = `The state of "${this.name}" holds what JSON does not carry, and initialize() makes anew: ${news.join(', ')}.`;
+    this.logger.warn(words);
+  }
+
+  // A changed config.
+
+  async #change(after: ProviderSettings): Promise<ConfigAction> {
+    const current = this.#current;
+    const { process, settings: before } = current;
+    const changed = [
+      ...changedPaths(before.config, after.config),
+      ...changedPaths(before.variables, after.variables, 'variables'),
+    ];
+    const generation = this.state === 'READY' ? process?.generation : undefined;
+    if (!process || !generation || changed.length === 0) {
+      current.settings = after;
+      if (process) process.settings = after;
+      if (changed.length > 0) this.forgive();
+      return changed.length === 0 ? 'nothing' : 'restart';
+    }
+    const action = actionFor(changed, await generation.decide(before, after), this.#analysis);
+    process.settings = after;
+    try {
+      if (action === 'restart') await this.#restart();
+      else if (action === 'reinitialize') await reinitialize(process, generation);
+    } catch (thrown) {
+      process.settings = before;
+      throw thrown;
+    }
+    current.settings = after;
+    return action;
+  }
+
+  async #restart(): Promise<void> {
+    for (let tries = 1; tries <= CONFIG_TRIES; tries++) if ((await this.#switch()) !== 'put off') return;
+    throw new ToolError('UNAVAILABLE', `The provider "${this.name}" was too busy to be restarted; try again.`);
+  }
+
+  // Changed files.
+
+  #openWatch(): void {
+    if (!this.#watches || this.#watch || this.#path === undefined) return;
+    const watch = (this.#watch = new FileWatch(
+      () => this.#reloadSoon(),
+      (message) => this.logger.warn(`The files of "${this.name}" cannot be watched: ${message}`),
+    ));
+    // The file itself at once; what it imports when that is known.
+    void watch.watch(this.#files);
+    void this.#readGraph(watch).catch((thrown: unknown) => this.#tellFailure(thrown));
+  }
+
+  /** True when the sources can be loaded; they are watched in any case. */
+  async #readGraph(watch: FileWatch): Promise<boolean> {
+    const { files, fault } = await readImportGraph(this.#path as string, this.#life.signal);
+    await watch.watch(fault ? new Set([...this.#files, ...files]) : files);
+    if (fault) this.tell('reloadFailed', fault);
+    else this.#files = files;
+    return fault === undefined;
+  }
+
+  #reloadSoon(): void {
+    if (this.#isWaiting) return;
+    this.#isWaiting = true;
+    const reload = async (): Promise<void> => {
+      this.#isWaiting = false;
+      const watch = this.#watch;
+      if (!watch || !(await this.#readGraph(watch))) return;
+      if ((await this.#switch()) !== 'put off') {
+        this.#retries = 0;
+        return;
+      }
+      const ms = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** this.#retries++);
+      this.logger.info(
+        `The reload of "${this.name}" is put off by ${ms} ms: its calls would have waited for too long.`,
+      );
+      this.#retry = setTimeout(() => this.#reloadSoon(), ms);
+      this.#retry.unref();
+    };
+    this.#inTurn(reload).catch((thrown: unknown) => {
+      this.#isWaiting = false;
+      this.#tellFailure(thrown);
+    });
+  }
+
+  #tellFailure(thrown: unknown): void {
+    const error = ToolError.from(thrown);
+    if (error.code === 'NOT_CONNECTED' || error.code === 'CANCELLED') return; // it was disconnected
+    const stderr = error.details?.stderr;
+    const fault = placeFault(error.message, typeof stderr === 'string' ? stderr : error.message, this.#files);
+    this.logger.warn(`The provider "${this.name}" was not reloaded, the one before serves on: ${error.message}`);
+    this.tell('reloadFailed', fault);
+  }
+}
+
+/**
+ * Supervises a provider file in a process of its own: {@link supervise} and `ProcessToolProvider` in one. With
+ * `watch: true` a changed file starts another process beside the one that runs, and takes its state and its calls when it
+ * is ready; one that does not come up costs nothing but an event.
+ *
+ * @throws {ToolError} INVALID_ARGUMENT for a wrong option
+ * @example
+ * ```ts
+ * await using notes = superviseProcess({ name: 'notes', path: 'notes.ts', cwd: projectDir, watch: true });
+ * notes.on('reloadFailed', ({ file, line, message }) => console.error(`${file}:${line}: ${message}`));
+ * ```
+ */
+export function superviseProcess(options: SuperviseProcessOptions): SupervisedProcess {
+  return new SupervisedProcess(options);
+}

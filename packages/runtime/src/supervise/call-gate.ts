@@ -1,0 +1,83 @@
+// Which calls may go now: so many at once, none while they are held, the others in their order.
+
+import type { ToolError } from '@toolwright/core';
+import type { CallScope } from '@toolwright/core/kit';
+
+interface Waiting {
+  readonly go: () => void;
+  readonly refuse: (error: ToolError) => void;
+}
+
+export class CallGate {
+  readonly #maxRunning: number;
+  readonly #waiting = new Set<Waiting>();
+  #running = 0;
+  #holds = 0;
+
+  constructor(maxRunning: number) {
+    this.#maxRunning = maxRunning;
+  }
+
+  /** Takes a place where one is free and nobody waits for it. */
+  tryEnter(): boolean {
+    if (this.#holds > 0 || this.#waiting.size > 0 || this.#running >= this.#maxRunning) return false;
+    this.#running++;
+    return true;
+  }
+
+  /** Waits for a place, which {@link leave} gives back. @throws {ToolError} what ends the call before */
+  enter(scope: CallScope): Promise<void> {
+    if (scope.error) return Promise.reject(scope.error);
+    if (this.tryEnter()) return Promise.resolve();
+    return new Promise<void>((resolve, reject) => {
+      const end = (error: ToolError): void => {
+        if (this.#waiting.delete(waiting)) reject(error);
+      };
+      const waiting: Waiting = {
+        go: () => {
+          scope.offEnd(end);
+          resolve();
+        },
+        refuse: (error) => {
+          scope.offEnd(end);
+          reject(error);
+        },
+      };
+      this.#waiting.add(waiting);
+      scope.onEnd(end);
+    });
+  }
+
+  leave(): void {
+    this.#running--;
+    this.#admit();
+  }
+
+  /** Keeps calls back until the function that it returns is called. */
+  hold(): () => void {
+    this.#holds++;
+    let isHeld = true;
+    return () => {
+      if (!isHeld) return;
+      isHeld = false;
+      this.#holds--;
+      this.#admit();
+    };
+  }
+
+  /** Refuses all who wait. */
+  refuse(error: ToolError): void {
+    const waiting = [...this.#waiting];
+    this.#waiting.clear();
+    for (const each of waiting) each.refuse(error);
+  }
+
+  #admit(): void {
+    for (const waiting of this.#waiting) {
+      if (this.#holds > 0 || this.#running >= this.#maxRunning) return;
+      this.#waiting.delete(waiting);
+      this.#running++;
+      waiting.go();
+    }
+  }
+}

@@ -1,0 +1,86 @@
+// The McpPeer of a supervised MCP provider: one peer for its users, whichever process stands behind it now.
+
+import type { JsonObject, LogEntry, McpPeer } from '@toolwright/core';
+import { callSafely } from '@toolwright/core/kit';
+
+type RequestHandler = Parameters<McpPeer['setRequestHandler']>;
+type Notified = (method: string, params: JsonObject) => void;
+
+/** What a {@link LastingPeer} needs of the supervisor. */
+export interface LastingPeerOptions {
+  /** Runs a request on the peer of the provider that is ready, starting one where none is. */
+  withPeer: (ask: (peer: McpPeer) => Promise<JsonObject>, options: { signal?: AbortSignal }) => Promise<JsonObject>;
+  onLog: (entry: LogEntry) => void;
+}
+
+export class LastingPeer implements McpPeer {
+  readonly #options: LastingPeerOptions;
+  readonly #listeners = new Set<Notified>();
+  #peer: McpPeer | undefined;
+  #unsubscribe: (() => void) | undefined;
+  #capabilities: JsonObject = {};
+  #handler: RequestHandler | undefined;
+
+  constructor(options: LastingPeerOptions) {
+    this.#options = options;
+  }
+
+  /** What the peer said last, also while nothing runs. */
+  get capabilities(): JsonObject {
+    const now = this.#peer?.capabilities;
+    if (now && Object.keys(now).length > 0) this.#capabilities = now;
+    return this.#capabilities;
+  }
+
+  request: McpPeer['request'] = (method, params, options = {}) =>
+    this.#options.withPeer((peer) => peer.request(method, params, options), options);
+
+  onNotification(listener: Notified): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  setRequestHandler(...handler: RequestHandler): void {
+    this.#handler = handler;
+    this.#peer?.setRequestHandler(...handler);
+  }
+
+  /** Gives a peer that is not connected yet the handler of its requests, as connecting says what is offered. */
+  prepare(peer: McpPeer | undefined): void {
+    if (this.#handler) peer?.setRequestHandler(...this.#handler);
+  }
+
+  /** Stands for another peer from now on. */
+  adopt(peer: McpPeer | undefined): void {
+    void this.capabilities; // of the one before, for as long as the new one has none
+    this.#unsubscribe?.();
+    this.#peer = peer;
+    if (!peer) return;
+    this.#unsubscribe = peer.onNotification((method, params) => {
+      if (method === 'notifications/message') this.#options.onLog(logEntryOf(params));
+      for (const listener of [...this.#listeners]) callSafely(() => listener(method, params));
+    });
+  }
+}
+
+/** https://modelcontextprotocol.io/specification/2025-11-25/server/utilities/logging#log-levels */
+const LEVELS: ReadonlyMap<unknown, LogEntry['level']> = new Map([
+  ['debug', 'debug'],
+  ['warning', 'warn'],
+  ['error', 'error'],
+  ['critical', 'error'],
+  ['alert', 'error'],
+  ['emergency', 'error'],
+]);
+
+function logEntryOf({ level, logger, data }: JsonObject): LogEntry {
+  const ours = LEVELS.get(level) ?? 'info';
+  const fields = typeof data === 'object' && data !== null ? (data as JsonObject) : {};
+  const message =
+    typeof data === 'string'
+      ? data
+      : typeof fields.message === 'string'
+        ? fields.message
+        : JSON.stringify(data ?? null);
+  return { level: ours, message, fields: { ...fields, ...(typeof logger === 'string' && { logger }) } };
+}

@@ -1,0 +1,167 @@
+// createRegistryServer: a hub's providers and tools as tools, for operators and models.
+
+import {
+  defineServer,
+  defineTool,
+  ToolError,
+  type ToolDefinition,
+  type ToolHub,
+  type ToolProvider,
+  type ToolServer,
+} from '@toolwright/core';
+
+const PREFIX = 'registry';
+const LOOKING = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false };
+const PROVIDER = { type: 'string', description: 'The name of a provider, as `list` gives it.' } as const;
+const TOOL = {
+  type: 'string',
+  description: 'The qualified name of a tool, as `tools` gives it: server.tool.',
+} as const;
+
+/**
+ * A tool server `registry` over a hub, to be put into that hub or used beside it: `list`, `start`, `stop`, `tools`,
+ * `details`, `health`, and `invoke`, which goes through `hub.callTool` with its policy, deadline and middleware. `invoke`
+ * runs nothing of the registry's own and nothing that the hub does not list.
+ *
+ * @example
+ * ```ts
+ * await hub.add(new InProcessToolProvider({ servers: [createRegistryServer(hub)] }));
+ * ```
+ */
+export function createRegistryServer(hub: ToolHub): ToolServer {
+  return defineServer({
+    name: PREFIX,
+    version: '1.0.0',
+    tools: [
+      defineTool({
+        name: 'list',
+        description: 'Lists the providers with their state, prefixes, and number of tools.',
+        annotations: LOOKING,
+        execute: () => ({
+          providers: hub.status().map((row) => {
+            const { kind, servers } = providerOf(hub, row.name);
+            return { ...row, kind, servers: [...servers] };
+          }),
+        }),
+      }),
+      defineTool({
+        name: 'start',
+        description: 'Starts a provider, whatever it failed with before. Nothing happens to one that runs.',
+        input: { type: 'object', properties: { provider: PROVIDER }, required: ['provider'] },
+        annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+        execute: async ({ provider }, { signal }) => {
+          await providerOf(hub, provider).connect({ signal });
+          return { provider, state: stateOf(hub, provider) };
+        },
+      }),
+      defineTool({
+        name: 'stop',
+        description: 'Ends a provider; its calls are cut off, and further ones are refused until it is started.',
+        input: { type: 'object', properties: { provider: PROVIDER }, required: ['provider'] },
+        annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
+        execute: async ({ provider: name }) => {
+          const provider = providerOf(hub, name);
+          if (provider.servers.includes(PREFIX))
+            throw new ToolError('INVALID_ARGUMENT', `"${name}" holds the registry itself and is not stopped by it.`);
+          await provider.disconnect();
+          return { provider: name, state: stateOf(hub, name) };
+        },
+      }),
+      defineTool({
+        name: 'tools',
+        description: 'Lists the tools, of all providers or of one, by name and description.',
+        input: { type: 'object', properties: { provider: PROVIDER } },
+        annotations: LOOKING,
+        execute: async ({ provider }, { signal }) => {
+          const servers = provider === undefined ? undefined : providerOf(hub, provider).servers;
+          const tools = (await hub.listTools({ signal })).filter(
+            ({ name }) => servers === undefined || servers.includes(serverOf(name)),
+          );
+          return { tools: tools.map(({ name, description }) => ({ name, description })) };
+        },
+      }),
+      defineTool({
+        name: 'details',
+        description: 'Gives a tool with its schemas and annotations, its provider, and what the policy says of it.',
+        input: { type: 'object', properties: { tool: TOOL }, required: ['tool'] },
+        annotations: LOOKING,
+        execute: async ({ tool }, { signal }) => {
+          const definition = await listed(hub, tool, signal);
+          return { tool: { ...definition }, explanation: { ...(await hub.explain(tool)) } };
+        },
+      }),
+      defineTool({
+        name: 'health',
+        description:
+          'Gives the counters of the providers, of all or of one: calls, failures, restarts, the last error.',
+        input: { type: 'object', properties: { provider: PROVIDER } },
+        annotations: LOOKING,
+        execute: ({ provider }) => {
+          const names = provider === undefined ? hub.status().map(({ name }) => name) : [provider];
+          return { providers: names.map((name) => ({ name, ...providerOf(hub, name).health?.() })) };
+        },
+      }),
+      defineTool({
+        name: 'invoke',
+        description: 'Calls a tool by its qualified name, as if it were called itself: judged, limited and recorded.',
+        input: {
+          type: 'object',
+          properties: {
+            tool: TOOL,
+            arguments: { type: 'object', description: 'Its arguments. Default: none.', additionalProperties: true },
+          },
+          required: ['tool'],
+        },
+        annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
+        permissionPattern: ({ tool }) => `invoke:${tool}`,
+        execute: async ({ tool, arguments: args = {} }, ctx) => {
+          const { name } = await listed(hub, tool, ctx.signal);
+          if (serverOf(name) === PREFIX)
+            throw new ToolError('INVALID_ARGUMENT', `"${name}" is the registry's own; call it by itself.`, {
+              tool: name,
+            });
+          const { content, structuredContent, isError, error, directives, _meta } = await hub.callTool(name, args, {
+            signal: ctx.signal,
+            timeoutMs: Infinity, // the call of `invoke` has the deadline
+            onProgress: (progress) => ctx.progress(progress),
+            sessionId: ctx.sessionId,
+            meta: ctx.meta,
+          });
+          return {
+            content,
+            isError,
+            directives,
+            ...(structuredContent && { structuredContent }),
+            ...(error && { error: new ToolError(error) }),
+            ...(_meta && { _meta }),
+          };
+        },
+      }),
+    ],
+  });
+}
+
+/** @throws {ToolError} NOT_FOUND */
+function providerOf(hub: ToolHub, name: string): ToolProvider {
+  const provider = hub.providerNamed(name);
+  if (provider) return provider;
+  const names = hub.status().map((row) => row.name);
+  throw new ToolError('NOT_FOUND', `There is no provider "${name}"; there are ${names.join(', ')}.`);
+}
+
+function stateOf(hub: ToolHub, name: string): string {
+  return hub.status().find((row) => row.name === name)?.state ?? 'COLD';
+}
+
+/** A tool under its very name: a bare one could be the registry's own. @throws {ToolError} TOOL_NOT_FOUND */
+async function listed(hub: ToolHub, name: string, signal: AbortSignal): Promise<ToolDefinition> {
+  const tool = (await hub.listTools({ signal })).find((each) => each.name === name);
+  if (tool) return tool;
+  throw new ToolError('TOOL_NOT_FOUND', `The hub lists no tool "${name}"; registry.tools gives their names.`, {
+    tool: name,
+  });
+}
+
+function serverOf(name: string): string {
+  return name.slice(0, Math.max(0, name.indexOf('.')));
+}

@@ -1,0 +1,104 @@
+// A changed config: who decides what it takes, and that the provider gets it.
+
+import { describe, expect, it } from 'vitest';
+import { actionFor, changedPaths } from '../../src/reload/config-change.js';
+import { COUNTER, createReloadProject } from './reload-project.js';
+
+const provider = (functions: string): Record<string, string> => ({
+  ...COUNTER,
+  'provider.mjs': COUNTER['provider.mjs'].replace('initialize:', `${functions}\n  initialize:`),
+});
+
+describe('superviseProcess().setConfig()', () => {
+  it('initializes again in place by default, with the state, and keeps the old config when that throws', async () => {
+    const files = {
+      ...COUNTER,
+      'provider.mjs': COUNTER['provider.mjs']
+        .replace(
+          'initialize: ({ config }, previous) => (',
+          'initialize: ({ config }, previous) => { if (config.bad) throw new Error("bad config"); return (',
+        )
+        .replace('new Date() }),', 'new Date() }) },'),
+    };
+    await using project = await createReloadProject(files);
+    const supervised = project.supervise({ watch: false, config: { mode: 'one' } });
+    const first = (await supervised.callTool('counter.count')).structuredContent;
+    expect(first).toMatchObject({ count: 1, config: { mode: 'one' } });
+    expect(await supervised.setConfig({ mode: 'two' })).toBe('reinitialize');
+    const second = (await supervised.callTool('counter.count')).structuredContent;
+    expect(second).toMatchObject({ count: 2, config: { mode: 'two' }, pid: first?.pid });
+    expect(await supervised.setConfig({ mode: 'two' })).toBe('nothing');
+    await expect(supervised.setConfig({ bad: true })).rejects.toMatchObject({
+      message: expect.stringContaining('bad config'),
+    });
+    expect((await supervised.callTool('counter.count')).structuredContent).toMatchObject({
+      count: 3,
+      config: { mode: 'two' },
+    });
+    await expect(supervised.setConfig([] as never)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+  });
+
+  it('starts another process with the state when the provider wants one, or a trigger does', async () => {
+    await using project = await createReloadProject(
+      provider('shouldRestart: (old, next) => old.config.port !== next.config.port,'),
+    );
+    const supervised = project.supervise({
+      watch: false,
+      config: { port: 1, database: { url: 'a' } },
+      changeAnalysis: { restartTriggers: ['database.url'] },
+    });
+    const pids = [(await supervised.callTool('counter.count')).structuredContent?.pid];
+    expect(await supervised.setConfig({ port: 2, database: { url: 'a' } })).toBe('restart');
+    pids.push((await supervised.callTool('counter.count')).structuredContent?.pid);
+    expect(await supervised.setConfig({ port: 2, database: { url: 'b' } })).toBe('restart');
+    const last = (await supervised.callTool('counter.count')).structuredContent;
+    expect(last).toMatchObject({ count: 3, config: { port: 2, database: { url: 'b' } } });
+    expect(new Set([...pids, last?.pid]).size).toBe(3);
+    expect(await supervised.setConfig({ port: 2, database: { url: 'b' }, other: 1 })).toBe('reinitialize');
+  });
+
+  it('does nothing when the provider says so, and the next process has the config all the same', async () => {
+    await using project = await createReloadProject(provider('shouldReinitialize: () => false,'));
+    const supervised = project.supervise({ watch: false, changeAnalysis: { reinitTriggers: ['mode'] } });
+    await supervised.callTool('counter.count');
+    expect(await supervised.setConfig({ colour: 'red' })).toBe('nothing');
+    expect((await supervised.callTool('counter.count')).structuredContent?.config).toEqual({});
+    expect(await supervised.setConfig({ colour: 'red', mode: 'x' })).toBe('reinitialize');
+    await supervised.setConfig({ colour: 'blue', mode: 'x' });
+    await supervised.reload();
+    expect((await supervised.callTool('counter.count')).structuredContent).toMatchObject({
+      count: 3,
+      config: { colour: 'blue', mode: 'x' },
+    });
+  });
+
+  it('is what a provider is started with that does not run', async () => {
+    await using project = await createReloadProject(COUNTER);
+    const supervised = project.supervise({ watch: false });
+    expect(await supervised.setConfig({ mode: 'cold' })).toBe('restart');
+    expect((await supervised.callTool('counter.count')).structuredContent?.config).toEqual({ mode: 'cold' });
+  });
+});
+
+describe('changedPaths()', () => {
+  it('names the smallest parts that differ', () => {
+    const before = { a: 1, b: { c: 2, d: [1, 2] }, e: { f: 1 } };
+    expect(changedPaths(before, structuredClone(before))).toEqual([]);
+    expect(changedPaths(before, { a: 1, b: { c: 3, d: [2, 1] }, e: 4, g: null })).toEqual(['b.c', 'b.d', 'e', 'g']);
+  });
+});
+
+describe('actionFor()', () => {
+  it.each([
+    [[], undefined, {}, 'nothing'],
+    [['a'], undefined, {}, 'reinitialize'],
+    [['a'], { restart: true, reinitialize: false }, {}, 'restart'],
+    [['a.b'], undefined, { restartTriggers: ['a'] }, 'restart'],
+    [['a'], undefined, { restartTriggers: ['a.b'] }, 'restart'],
+    [['ab'], undefined, { restartTriggers: ['a'] }, 'reinitialize'],
+    [['a'], { restart: false, reinitialize: false }, {}, 'nothing'],
+    [['a'], { restart: false, reinitialize: false }, { reinitTriggers: ['a'] }, 'reinitialize'],
+  ] as const)('for %j, %j and %j is %s', (changed, decision, triggers, action) => {
+    expect(actionFor(changed, decision, triggers)).toBe(action);
+  });
+});
