@@ -33,8 +33,7 @@ async function find(): Promise<URL> {
 
 async function bundled(source: URL): Promise<URL> {
   const bundler = 'esbuild'; // in a variable: it is no dependency of the published package
-  const { build } = (await import(bundler)) as Bundler;
-  const { outputFiles } = await build({
+  const { outputFiles } = await ((await import(bundler)) as Bundler).build({
     entryPoints: [decodeURIComponent(source.pathname)],
     bundle: true,
     write: false,
