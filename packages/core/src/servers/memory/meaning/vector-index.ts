@@ -11,7 +11,7 @@ export interface QuantizedVector {
 
 /** A row that was found. */
 export interface VectorMatch {
-  key: number;
+  key: string;
   /** The cosine of the angle to the query, -1 to 1. */
   similarity: number;
 }
@@ -21,14 +21,7 @@ export interface VectorSearchOptions {
   /** How many rows to find. Default: 10. */
   limit?: number | undefined;
   /** False for a row that is not to be found. Asked only of rows that would be among the best, which are few. */
-  accept?: ((key: number) => boolean) | undefined;
-  /**
-   * The float32 vectors of these rows, in order, undefined for one that is gone. Without it the answer is ordered by
-   * the int8 rows, and one in a few hundred of the ten best is another than it should be.
-   */
-  exact?: ((keys: readonly number[]) => readonly (Float32Array | undefined)[]) | undefined;
-  /** How many of the best are ordered by their float32 vectors. Default: 50. */
-  rerank?: number | undefined;
+  accept?: ((key: string) => boolean) | undefined;
 }
 
 /** The int8 form of a vector. */
@@ -46,13 +39,22 @@ function toWholeNumbers(vector: Float32Array, largest: number): { numbers: Int16
   return { numbers, scale: Math.fround(max / largest) };
 }
 
-/** Unit vectors by a whole number (the row's id in the database). Not safe for two threads, and never waits. */
+/**
+ * The float32 vectors of these rows; one that is gone is left out. They lie in a database, as they would take four times
+ * the memory here.
+ */
+export type ExactVectors = (keys: readonly string[]) => Promise<ReadonlyMap<string, Float32Array>>;
+
+/** How many of the best are ordered by their float32 vectors: enough that the ten best of them are the ten best of all. */
+const RERANKED = 50;
+
+/** Unit vectors by id, all of the same length. */
 export class VectorIndex {
   readonly dim: number;
   readonly #wanted: Kernel | undefined;
-  readonly #slots = new Map<number, number>();
+  readonly #slots = new Map<string, number>();
   #matrix: RowMatrix;
-  #keys = new Float64Array(0);
+  readonly #keys: string[] = [];
   #scales = new Float32Array(0);
 
   /** @param kernel for tests; by default WebAssembly where it has SIMD */
@@ -72,12 +74,12 @@ export class VectorIndex {
     return this.#matrix.kernel;
   }
 
-  has(key: number): boolean {
+  has(key: string): boolean {
     return this.#slots.has(key);
   }
 
   /** Adds a vector, or puts it in the place of the one that the key had. */
-  set(key: number, vector: Float32Array | QuantizedVector): void {
+  set(key: string, vector: Float32Array | QuantizedVector): void {
     const { row, scale } = vector instanceof Float32Array ? quantize(vector) : vector;
     if (row.length !== this.dim) throw new RangeError(`A vector of ${row.length} numbers in an index of ${this.dim}.`);
     let slot = this.#slots.get(key);
@@ -85,19 +87,19 @@ export class VectorIndex {
       slot = this.size;
       this.reserve(slot + 1);
       this.#slots.set(key, slot);
-      this.#keys[slot] = key;
+      this.#keys.push(key);
     }
     this.#matrix.row(slot).set(row);
     this.#scales[slot] = scale;
   }
 
   /** Takes a row away; the last one moves into its place. False when there was none. */
-  delete(key: number): boolean {
+  delete(key: string): boolean {
     const slot = this.#slots.get(key);
     if (slot === undefined) return false;
     const last = this.size - 1;
+    const moved = this.#keys.pop()!;
     if (slot !== last) {
-      const moved = this.#keys[last]!;
       this.#matrix.row(slot).set(this.#matrix.row(last));
       this.#keys[slot] = moved;
       this.#scales[slot] = this.#scales[last]!;
@@ -111,25 +113,26 @@ export class VectorIndex {
   clear(): void {
     this.#slots.clear();
     this.#matrix = createRowMatrix(this.dim, this.#wanted);
-    this.#keys = new Float64Array(0);
+    this.#keys.length = 0;
     this.#scales = new Float32Array(0);
   }
 
   /** Makes room for so many rows at once. */
   reserve(rows: number): void {
     this.#matrix.reserve(rows);
-    if (rows <= this.#keys.length) return;
-    const length = Math.max(rows, Math.ceil(this.#keys.length * 1.25), 256);
-    const [keys, scales] = [new Float64Array(length), new Float32Array(length)];
-    keys.set(this.#keys);
+    if (rows <= this.#scales.length) return;
+    const scales = new Float32Array(Math.max(rows, Math.ceil(this.#scales.length * 1.25), 256));
     scales.set(this.#scales);
-    [this.#keys, this.#scales] = [keys, scales];
+    this.#scales = scales;
   }
 
-  /** The rows nearest to a unit vector, best first; of two that are as near, the one with the smaller key. */
+  /**
+   * The rows nearest to a unit vector, best first; of two that are as near, the one with the smaller key. The order is
+   * the int8 rows': about one in 300 of the ten best is another than it should be.
+   */
   search(query: Float32Array, options: VectorSearchOptions = {}): VectorMatch[] {
-    const { limit = 10, accept, exact, rerank = 50 } = options;
-    const best = new Best(exact ? Math.max(limit, rerank) : limit);
+    const { limit = 10, accept } = options;
+    const best = new Best(limit);
     const { numbers, scale } = this.#wholeNumbers(query);
     for (let start = 0; start < this.size; start += BATCH) {
       const count = Math.min(BATCH, this.size - start);
@@ -141,18 +144,28 @@ export class VectorIndex {
         if (best.wants(key, similarity) && (accept === undefined || accept(key))) best.add({ key, similarity });
       }
     }
-    const found = best.sorted();
-    if (!exact) return found;
-    const vectors = exact(found.slice(0, rerank).map(({ key }) => key));
-    const reranked = found.slice(0, rerank).flatMap(({ key }, i) => {
-      const vector = vectors[i];
+    return best.sorted();
+  }
+
+  /** As {@link search}, with the best fifty ordered by their float32 vectors. One that has none any more is left out. */
+  async searchExactly(
+    query: Float32Array,
+    exact: ExactVectors,
+    options: VectorSearchOptions = {},
+  ): Promise<VectorMatch[]> {
+    const { limit = 10, accept } = options;
+    const found = this.search(query, { limit: Math.max(limit, RERANKED), accept });
+    const best = found.slice(0, RERANKED);
+    const vectors = await exact(best.map(({ key }) => key));
+    const exactly = best.flatMap(({ key }) => {
+      const vector = vectors.get(key);
       return vector ? [{ key, similarity: cosine(query, vector) }] : [];
     });
-    return [...reranked, ...found.slice(rerank)].sort(byRank).slice(0, limit);
+    return [...exactly, ...found.slice(RERANKED)].sort(byRank).slice(0, limit);
   }
 
   /** The cosine of a unit vector with one row, by int8; undefined when there is no such row. */
-  similarity(query: Float32Array, key: number): number | undefined {
+  similarity(query: Float32Array, key: string): number | undefined {
     const slot = this.#slots.get(key);
     if (slot === undefined) return undefined;
     const { numbers, scale } = this.#wholeNumbers(query);
@@ -174,7 +187,8 @@ export function cosine(a: Float32Array, b: Float32Array): number {
   return sum;
 }
 
-const byRank = (a: VectorMatch, b: VectorMatch): number => b.similarity - a.similarity || a.key - b.key;
+const byRank = (a: VectorMatch, b: VectorMatch): number =>
+  b.similarity - a.similarity || (a.key < b.key ? -1 : a.key > b.key ? 1 : 0);
 
 /** The best few of many matches: a heap whose root is the worst of them. */
 class Best {
@@ -189,7 +203,7 @@ class Best {
   }
 
   /** Whether a match would be among the best. */
-  wants(key: number, similarity: number): boolean {
+  wants(key: string, similarity: number): boolean {
     const root = this.#heap[0];
     return root === undefined || this.#heap.length < this.#limit || byRank({ key, similarity }, root) < 0;
   }
