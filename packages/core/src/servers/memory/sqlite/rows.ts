@@ -6,7 +6,7 @@ import type { SqlRow } from './driver.js';
 
 /** The columns of a record. */
 export const COLUMNS =
-  'memory.place, id, content, category, tags, importance, documentation_path, upsert_key, project, created_ms, updated_ms, rev, deleted_ms, memory.seq';
+  'memory.place, memory.id, content, category, tags, importance, documentation_path, upsert_key, project, created_ms, updated_ms, rev, deleted_ms, memory.seq';
 
 export function recordOf(row: SqlRow): MemoryRecord {
   return {
@@ -46,8 +46,12 @@ export function foldTag(tag: string): string {
 }
 
 function parseTags(value: SqlRow[string] | undefined): string[] {
-  const tags: unknown = JSON.parse(String(value));
-  return Array.isArray(tags) ? tags.filter((tag) => typeof tag === 'string') : [];
+  try {
+    const tags: unknown = JSON.parse(String(value));
+    return Array.isArray(tags) ? tags.filter((tag) => typeof tag === 'string') : [];
+  } catch {
+    return []; // of a damaged row the content is worth more
+  }
 }
 
 function textOrNull(value: SqlRow[string] | undefined): string | null {

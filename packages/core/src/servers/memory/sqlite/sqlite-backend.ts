@@ -23,7 +23,7 @@ import type {
 import { queryWords } from '../words.js';
 import { driverName, type SqliteConnection, type SqliteDriverName, type SqlRow, type SqlValue } from './driver.js';
 import { MemoryRows } from './memory-rows.js';
-import { COLUMNS, foldTag, recordOf, versionOf } from './rows.js';
+import { COLUMNS, digestOf, foldTag, recordOf, versionOf } from './rows.js';
 import { StoreFile } from './store-file.js';
 import { StorePlace } from './store-place.js';
 import { pendingVectors, setVectors, vectorFloats, vectorsSince } from './vector-rows.js';
@@ -245,10 +245,13 @@ export class SqliteBackend implements MemoryBackend {
     const folded = { category, tags: tags?.map(foldTag) };
     const hits = await this.#file.read((connection) => {
       const found = this.#searchOf(connection).find(words, folded, limit, memoriesIn(connection));
-      const read = connection.prepare(`SELECT ${COLUMNS} FROM memory WHERE place = ?`);
+      const rows = connection
+        .prepare(`SELECT ${COLUMNS} FROM json_each(?) AS each JOIN memory ON memory.place = each.value`)
+        .all(JSON.stringify(found.map(({ place }) => place)));
+      const records = new Map(rows.map((row) => [Number(row['place']), recordOf(row)]));
       return found.flatMap(({ place, score, share }) => {
-        const row = read.get(place);
-        return row ? [{ memory: recordOf(row), score, share }] : [];
+        const memory = records.get(place);
+        return memory ? [{ memory, score, share }] : [];
       });
     });
     return hits ?? [];
@@ -377,39 +380,57 @@ export class SqliteBackend implements MemoryBackend {
   }
 }
 
-/** Takes over what can be read of a damaged file, from both ends. Gives how many memories that were. */
+/** Takes over what can be read of a damaged file. Gives how many memories that were. */
 function recover(from: SqliteConnection, into: SqliteConnection): number {
   const rows = new MemoryRows(into);
   let recovered = 0;
   const take = (row: SqlRow): void => {
     const record = recordOf(row);
-    if (record.deletedMs !== null || rows.byId(record.id)) return;
+    if (!isWhole(row) || record.deletedMs !== null || rows.byId(record.id)) return;
     const { key } = record;
     rows.insert({ ...record, key: key !== null && rows.byKey(key) ? null : key }, record.updatedMs);
     recovered++;
   };
-  for (const direction of ['ASC', 'DESC'] as const) {
-    try {
-      for (let place = direction === 'ASC' ? 0 : Number.MAX_SAFE_INTEGER; ;) {
-        const batch = batchAfter(from, place, direction);
-        batch.forEach(take);
-        if (batch.length < BATCH) return recovered;
-        place = Number(batch.at(-1)?.['place']);
-      }
-    } catch {
-      // As far as it could be read from this end.
+  const highest = readable(() => from.prepare("SELECT seq AS place FROM sqlite_sequence WHERE name = 'memory'").get());
+  const last = Number(highest?.['place'] ?? 0);
+  for (let place = 0; place < last; place += BATCH) {
+    const batch = readable(() => batchAfter(from, place, place + BATCH));
+    if (batch) batch.forEach(take);
+    else {
+      // Around the pages that cannot be read.
+      for (let each = place; each < place + BATCH; each++)
+        readable(() => batchAfter(from, each, each + 1))?.forEach(take);
     }
   }
   return recovered;
 }
 
-function batchAfter(connection: SqliteConnection, place: number, direction: 'ASC' | 'DESC' = 'ASC'): SqlRow[] {
-  const beyond = direction === 'ASC' ? '>' : '<';
+/** False for a row that came out of a damaged page as something else: its content has another digest. */
+function isWhole({ id, content, category, importance, created_ms: createdMs, digest }: SqlRow): boolean {
+  return (
+    [id, content, category].every((text) => typeof text === 'string' && text !== '') &&
+    [importance, createdMs].every((number) => typeof number === 'number') &&
+    digest instanceof Uint8Array &&
+    Buffer.compare(digest, digestOf(String(content))) === 0
+  );
+}
+
+/** Undefined where the file is damaged. */
+function readable<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch {
+    return undefined; // the file is put aside for just this
+  }
+}
+
+/** Memories by their numbers, above one and up to another. */
+function batchAfter(connection: SqliteConnection, place: number, upTo = Number.MAX_SAFE_INTEGER): SqlRow[] {
   return connection
     .prepare(
-      `SELECT ${COLUMNS} FROM memory WHERE deleted_ms IS NULL AND memory.place ${beyond} ? ORDER BY memory.place ${direction} LIMIT ${BATCH}`,
+      `SELECT ${COLUMNS}, digest FROM memory WHERE deleted_ms IS NULL AND memory.place > ? AND memory.place <= ? ORDER BY memory.place LIMIT ${BATCH}`,
     )
-    .all(place);
+    .all(place, upTo);
 }
 
 function memoriesIn(connection: SqliteConnection): number {
