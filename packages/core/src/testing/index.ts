@@ -11,5 +11,11 @@ export {
 } from './contract.js';
 export { contractServer, type ContractState } from './contract-server.js';
 export { expectNoLeaks, type LeakOptions } from './leaks.js';
+export {
+  memoryBackendCases,
+  memoryBackendContract,
+  type MemoryBackendCase,
+  type MemoryBackendFixture,
+} from './memory-backend-contract.js';
 export { createTestProject, type TestFile, type TestProject, type TestProjectOptions } from './project.js';
 export { runTool, type RunToolOptions } from './run-tool.js';

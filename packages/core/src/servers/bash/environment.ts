@@ -3,6 +3,7 @@
 
 import { ToolError } from '../../errors.js';
 import { allowedEnvironment } from '../../process/index.js';
+import { hasSecretShape } from '../secret-shapes.js';
 
 /** No colours, no pagers, no prompts. */
 const UNATTENDED: Readonly<Record<string, string>> = {
@@ -27,20 +28,15 @@ const RUNS_CODE =
 const SECRET_NAME =
   /TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|PRIVATE|(^|_)(PWD|AUTH|CREDS?|CERT|DSN|URI|KEYS?)(_|$)(?<!^PWD)|KEY$|^DATABASE_URL$|_DATABASE_URL$/i;
 
-const SECRET_VALUES: readonly RegExp[] = [
-  /-----BEGIN [A-Z ]*(PRIVATE KEY|CERTIFICATE)/,
-  /\b[a-z][a-z0-9+.-]*:\/\/[^\s/@:]*:[^\s/@]+@/i, // scheme://user:password@
-  /\b(gh[pousr]_[A-Za-z0-9]{16}|github_pat_|glpat-|xox[abeoprs]-|sk_live_|rk_live_|npm_[A-Za-z0-9]{30}|sk-[A-Za-z0-9_-]{20})/,
-  /\b(AKIA|ASIA)[A-Z0-9]{12}|\bAIza[A-Za-z0-9_-]{30}/,
-  /\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\./, // a JSON web token
-];
+/** Certificates are no secret elsewhere; a command has no use for one in its environment. */
+const CERTIFICATE = /-----BEGIN [A-Z ]*CERTIFICATE/;
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const MAX_ADDED_BYTES = 64 * 1024;
 
 /** True for a name or value that reads like a secret. */
 export function looksSecret(name: string, value: string): boolean {
-  return SECRET_NAME.test(name) || SECRET_VALUES.some((pattern) => pattern.test(value));
+  return SECRET_NAME.test(name) || CERTIFICATE.test(value) || hasSecretShape(value);
 }
 
 /**

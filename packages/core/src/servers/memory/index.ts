@@ -1,0 +1,182 @@
+// The memory server: its options, its tools, and the thread that they talk to. Each tool is a file of its own.
+
+import { isAbsolute, join, resolve } from 'node:path';
+import { ToolError } from '../../errors.js';
+import type { Tool } from '../../tool.js';
+import { defineServer, type ToolServer } from '../../tool-server.js';
+import { DEFAULT_OUTPUT_LIMITS, type OutputLimits } from '../output-budget.js';
+import { ProjectFiles, type ProjectFilesOptions } from '../project-files.js';
+import { bankFetchTool } from './bank-fetch.js';
+import type { MemoryContext } from './context.js';
+import { deleteTool } from './delete.js';
+import { exportTool } from './export.js';
+import { getTool } from './get.js';
+import { historyTool } from './history.js';
+import { importTool } from './import.js';
+import { listTool } from './list.js';
+import { MemoryBeside, type BackendFactory } from './memory-beside.js';
+import type { MemoryConfig } from './memory-service.js';
+import { MemoryThread, type MemoryWorker } from './memory-thread.js';
+import { restoreTool } from './restore.js';
+import { retrieveTool } from './retrieve.js';
+import { statsTool } from './stats.js';
+import { storeTool } from './store.js';
+import { updateTool } from './update.js';
+
+export type {
+  BackendStats,
+  DuplicateRule,
+  ImportOutcome,
+  ListPosition,
+  MemoryBackend,
+  MemoryChange,
+  MemoryDraft,
+  MemoryFilter,
+  MemoryPatch,
+  MemoryRecord,
+  MemoryScope,
+  MemorySort,
+  MemoryVector,
+  MemoryVersion,
+  PutOutcome,
+  SetAsideRecord,
+  VectorCodes,
+  WordHit,
+} from './backend.js';
+export type { BackendFactory } from './memory-beside.js';
+export type { OutputLimits } from '../output-budget.js';
+
+/** The categories of memories, unless the server is given others. */
+export const MEMORY_CATEGORIES = ['technical', 'deployment', 'preference', 'bug', 'ways_of_working'] as const;
+
+/** What {@link createMemoryServer} takes. */
+export interface MemoryServerOptions extends ProjectFilesOptions {
+  /**
+   * The directory of the memories that every project sees, absolute, such as `~/.mcp-memory` written out. It is made by
+   * the first memory of scope `global`. Default: none, and `global` is refused.
+   */
+  globalDir?: string | undefined;
+  /** The categories that a memory may have, 1 to 50 names of at most 100 characters. Default: {@link MEMORY_CATEGORIES}. */
+  categories?: readonly string[] | undefined;
+  /**
+   * What the tools are called: `'memcp'` names the five that earlier memory servers had `memcp_store`, `memcp_retrieve`,
+   * `memcp_list`, `memcp_update` and `memcp_delete`. Default: `'memory'`, plain names.
+   */
+  names?: 'memory' | 'memcp' | undefined;
+  /**
+   * `'normal'`: a process that is killed loses nothing that was answered, a power failure may lose the last seconds.
+   * `'full'`: that neither, and each change waits for the disk. Default: `'normal'`.
+   */
+  durability?: 'normal' | 'full' | undefined;
+  /** What happens to a content with what reads like a secret: that is redacted, or the call refused. Default: `'redact'`. */
+  secrets?: 'redact' | 'refuse' | undefined;
+  /** `'seed'` orders by `cosine + 0.1 x keyword matches`, as earlier memory servers did. Default: `'fused'`. */
+  ranking?: 'fused' | 'seed' | undefined;
+  /**
+   * Keeps the memories elsewhere than in SQLite files: gives the store of a scope. It runs in the engine's own thread,
+   * and is closed with the server. Default: none.
+   */
+  backend?: BackendFactory | undefined;
+  /** The text that one answer may have; at least 1 line and 1 KiB. Default: 2,000 lines, 50 KiB. */
+  output?: Partial<OutputLimits> | undefined;
+  /** The files of the project, shared with other servers. Default: made from the project options here, which it replaces. */
+  projectFiles?: ProjectFiles | undefined;
+}
+
+const TOOLS: readonly ((context: MemoryContext) => Tool)[] = [
+  storeTool,
+  retrieveTool,
+  listTool,
+  updateTool,
+  deleteTool,
+  getTool,
+  restoreTool,
+  historyTool,
+  importTool,
+  exportTool,
+  statsTool,
+  bankFetchTool,
+];
+
+/** The tools that earlier servers had, under the prefix that they had. */
+const MEMCP_NAMES = ['store', 'retrieve', 'list', 'update', 'delete'];
+const MAX_CATEGORIES = 50;
+const MAX_CATEGORY_CHARS = 100;
+const MIN_OUTPUT_BYTES = 1024;
+
+/**
+ * The tools over the memories of one project and of its user. Nothing is opened or made before the first call, nothing
+ * is made by reading, and the databases are used in a thread of their own.
+ *
+ * @throws {ToolError} INVALID_ARGUMENT for a project directory that is relative, missing or too wide, or a wrong option
+ * @example
+ * ```ts
+ * await using provider = new InProcessToolProvider({ servers: [createMemoryServer({ projectDir: '/work/shop' })] });
+ * await provider.callTool('memory.store', { content: 'Deploys need the VPN.', category: 'deployment' });
+ * const found = await provider.callTool('memory.retrieve', { query: 'how do I deploy' });
+ * ```
+ */
+export function createMemoryServer(options: MemoryServerOptions): ToolServer<MemoryWorker> {
+  const files = options.projectFiles ?? new ProjectFiles(options);
+  const { names = 'memory', categories = MEMORY_CATEGORIES, backend } = options;
+  const config: MemoryConfig = {
+    projectDir: files.scope.projectDir,
+    verification: files.scope.verification,
+    globalDir: globalDirectory(options.globalDir, files.scope.projectDir),
+    durability: oneOf('durability', options.durability ?? 'normal', ['normal', 'full']),
+    secrets: oneOf('secrets', options.secrets ?? 'redact', ['redact', 'refuse']),
+    ranking: oneOf('ranking', options.ranking ?? 'fused', ['fused', 'seed']),
+  };
+  oneOf('names', names, ['memory', 'memcp']);
+  const limits = { ...DEFAULT_OUTPUT_LIMITS, ...options.output };
+  if (!(limits.maxLines >= 1) || !(limits.maxBytes >= MIN_OUTPUT_BYTES)) {
+    throw wrong(
+      `output needs maxLines of at least 1 and maxBytes of at least ${MIN_OUTPUT_BYTES}, not ${limits.maxLines} and ${limits.maxBytes}.`,
+    );
+  }
+  if (backend !== undefined && typeof backend !== 'function') throw wrong('backend must be a function of the scope.');
+  const context: MemoryContext = {
+    files,
+    categories: categoryNames(categories),
+    limits,
+    hasGlobal: config.globalDir !== undefined || backend !== undefined,
+    toolName: (name) => (names === 'memcp' && MEMCP_NAMES.includes(name) ? `memcp_${name}` : name),
+  };
+  return defineServer<MemoryWorker>({
+    name: 'memory',
+    version: '0.1.0',
+    tools: TOOLS.map((make) => make(context)),
+    start: () => (backend ? new MemoryBeside(config, backend) : new MemoryThread(config)),
+    stop: (worker) => worker.close(),
+  });
+}
+
+function globalDirectory(given: unknown, projectDir: string): string | undefined {
+  if (given === undefined) return undefined;
+  if (typeof given !== 'string' || !isAbsolute(given) || given.includes('\0'))
+    throw wrong(`globalDir must be an absolute path, not ${JSON.stringify(given)}. Write "~" out.`);
+  const directory = resolve(given);
+  if (directory === join(projectDir, '.mcp-memory'))
+    throw wrong(`globalDir must not be the project's own .mcp-memory: what is global is seen by every project.`);
+  return directory;
+}
+
+function categoryNames(given: readonly string[]): readonly string[] {
+  const isRight = (name: unknown): boolean =>
+    typeof name === 'string' && name.trim() !== '' && name.length <= MAX_CATEGORY_CHARS;
+  if (Array.isArray(given) && given.length >= 1 && given.length <= MAX_CATEGORIES && given.every(isRight))
+    return [...new Set<string>(given)];
+  throw wrong(
+    `categories must be 1 to ${MAX_CATEGORIES} names of at most ${MAX_CATEGORY_CHARS} characters, not ${JSON.stringify(given)?.slice(0, 200)}.`,
+  );
+}
+
+/** A word that is none of them (JavaScript, JSON configuration) must not read as the default. */
+function oneOf<const Value extends string>(name: string, value: Value, values: readonly Value[]): Value {
+  if (values.includes(value)) return value;
+  throw wrong(`${name} must be one of ${values.join(', ')}, not ${JSON.stringify(value)}.`);
+}
+
+function wrong(message: string): ToolError {
+  return new ToolError('INVALID_ARGUMENT', message);
+}

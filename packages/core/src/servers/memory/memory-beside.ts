@@ -1,0 +1,54 @@
+// The memory service in the engine's own thread, for a backend that the caller brings: its waiting is its own.
+
+import { ToolError } from '../../errors.js';
+import type { MemoryBackend, MemoryScope } from './backend.js';
+import { MemoryService, performMethod, type MemoryConfig } from './memory-service.js';
+import type { Watch } from './legacy-import.js';
+import type { Caller, MemoryWorker, Told } from './memory-thread.js';
+import type { MemoryMethod, MethodArguments, MethodResult } from './protocol.js';
+
+/** Gives the store of a scope; undefined where there is none. Asked once a connection, by the first call. */
+export type BackendFactory = (scope: MemoryScope) => MemoryBackend | undefined | Promise<MemoryBackend | undefined>;
+
+export class MemoryBeside implements MemoryWorker {
+  readonly #config: MemoryConfig;
+  readonly #factory: BackendFactory;
+  #service: Promise<MemoryService> | undefined;
+  #isClosed = false;
+
+  constructor(config: MemoryConfig, factory: BackendFactory) {
+    this.#config = config;
+    this.#factory = factory;
+  }
+
+  async call<Method extends MemoryMethod>(
+    method: Method,
+    args: MethodArguments<Method>,
+    caller: Caller,
+  ): Promise<Told<MethodResult<Method>>> {
+    if (this.#isClosed) throw new ToolError('CONNECTION_CLOSED', 'The memory server was stopped.');
+    const service = await (this.#service ??= this.#open());
+    caller.signal.throwIfAborted();
+    const watch: Watch = {
+      signal: caller.signal,
+      progress: (done, message) => caller.progress({ progress: done, message }),
+    };
+    const result = (await performMethod(service, method, args, watch)) as MethodResult<Method>;
+    return { result, notices: service.takeNotices() };
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await (await this.#service?.catch(() => undefined))?.close();
+  }
+
+  async #open(): Promise<MemoryService> {
+    try {
+      const [project, global] = [await this.#factory('project'), await this.#factory('global')];
+      return new MemoryService(this.#config, { ...(project && { project }), ...(global && { global }) });
+    } catch (error) {
+      this.#service = undefined;
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,22 @@
+// What the engine's thread and the memory thread say to each other. Calls are answered in any order, each once.
+
+import type { ToolErrorInfo } from '../../errors.js';
+import type { MemoryService } from './memory-service.js';
+
+/** The calls there are: methods of {@link MemoryService}. */
+export type MemoryMethod = Exclude<keyof MemoryService, 'close' | 'takeNotices'>;
+
+export type MethodArguments<Method extends MemoryMethod> = Parameters<MemoryService[Method]>[0];
+export type MethodResult<Method extends MemoryMethod> = Awaited<ReturnType<MemoryService[Method]>>;
+
+/** To the thread. `'close'` is the last message, and is answered by its end. */
+export type ThreadRequest =
+  | { kind: 'call'; id: number; method: MemoryMethod; args: unknown }
+  | { kind: 'cancel'; id: number }
+  | { kind: 'close' };
+
+/** From the thread. */
+export type ThreadReply =
+  | { kind: 'result'; id: number; result: unknown; notices: string[] }
+  | { kind: 'error'; id: number; error: ToolErrorInfo; notices: string[] }
+  | { kind: 'progress'; id: number; done: number; message: string };

@@ -1,0 +1,156 @@
+// The way of a question: lists of candidates from every scope, fused into one order, cut, and then told with reasons.
+
+import type { MemoryRecord, MemoryScope, WordHit } from './backend.js';
+import type { ScopedStore } from './scoped-store.js';
+import { queryWords } from './words.js';
+
+/** What is asked for. */
+export interface Question {
+  query: string;
+  category?: string | undefined;
+  tags?: readonly string[] | undefined;
+  limit: number;
+  minScore?: number | undefined;
+}
+
+/** What the relevance of a memory is made of. */
+export interface ScoreParts {
+  /** What part of the best possible score by words it has, 0 to 1. */
+  words: number;
+  /** The cosine of query and memory, where both have a vector. */
+  meaning?: number;
+  /** What its importance and age multiply its place by. */
+  importance: number;
+  age: number;
+}
+
+/** One memory that was found. */
+export interface Found {
+  scope: MemoryScope;
+  memory: MemoryRecord;
+  similarity: number;
+  parts: ScoreParts;
+  /** Words of the query that it has. */
+  matched: string[];
+}
+
+/** How the order is made: see the option `ranking`. */
+export type Ranking = 'fused' | 'seed';
+
+export type RetrieveMode = 'hybrid' | 'hybrid-partial' | 'lexical';
+
+export interface Retrieved {
+  found: Found[];
+  mode: RetrieveMode;
+  /** Why it is not `'hybrid'`. */
+  reason?: string;
+}
+
+/** A candidate on its way: the list of the words, and later the one of the meanings, fill it. */
+interface Candidate {
+  store: ScopedStore;
+  memory: MemoryRecord;
+  words: number;
+  meaning?: number;
+}
+
+/** Of a list. A memory that is in neither list's first hundred is no candidate. */
+const LIST_LENGTH = 100;
+/** Distinct words of a query that are looked up; the search takes the rarest of them. */
+const MAX_QUERY_WORDS = 400;
+const DAY_MS = 86_400_000;
+const HALF_LIFE_DAYS = 180;
+
+/** @param nowMs for the age of memories */
+export async function retrieve(
+  stores: readonly ScopedStore[],
+  question: Question,
+  ranking: Ranking,
+  signal: AbortSignal,
+  nowMs: number = Date.now(),
+): Promise<Retrieved> {
+  const words = queryWords(question.query, MAX_QUERY_WORDS);
+  const candidates = new Map<string, Candidate>();
+  for (const store of stores) {
+    signal.throwIfAborted();
+    for (const hit of await wordList(store, words, question)) {
+      candidates.set(`${store.scope} ${hit.memory.id}`, { store, memory: hit.memory, words: hit.share });
+    }
+    // The second list comes here: memories by meaning, added to `candidates` or given their `meaning` there.
+  }
+  const ranked = [...candidates.values()]
+    .map((candidate) => ({ candidate, similarity: similarityOf(candidate, ranking, words) }))
+    .filter(({ similarity }) => question.minScore === undefined || similarity >= question.minScore)
+    .sort((a, b) => b.similarity - a.similarity || tieOf(a.candidate.memory, b.candidate.memory))
+    .slice(0, question.limit);
+  const found = ranked.map(({ candidate, similarity }): Found => {
+    const { store, memory, words: share, meaning } = candidate;
+    const { importance, age } = ranking === 'seed' ? { importance: 1, age: 1 } : multipliers(memory, nowMs);
+    return {
+      scope: store.scope,
+      memory,
+      similarity: round(similarity),
+      parts: { words: round(share), ...(meaning !== undefined && { meaning: round(meaning) }), importance, age },
+      matched: matchedWords(memory, words),
+    };
+  });
+  return {
+    found: found.sort((a, b) => placeOf(b) - placeOf(a)),
+    mode: 'lexical',
+    reason: 'semantic search is off: there is no embedder. The order is by words.',
+  };
+}
+
+async function wordList(store: ScopedStore, words: readonly string[], question: Question): Promise<WordHit[]> {
+  if (words.length === 0) return [];
+  const { category, tags, limit } = question;
+  return store.backend.search(words, { category, tags }, Math.max(LIST_LENGTH, limit));
+}
+
+/** Decides who is answered. Importance and age do not: they must not push out what fits better. */
+function similarityOf({ memory, words, meaning }: Candidate, ranking: Ranking, queried: readonly string[]): number {
+  if (ranking === 'seed') return (meaning ?? 0) + 0.1 * seedMatches(memory, queried);
+  return words;
+}
+
+/** Terms of the query that are in the content or in a tag, as a part of them: the original formula counts these. */
+function seedMatches({ content, tags }: MemoryRecord, words: readonly string[]): number {
+  const text = content.toLowerCase();
+  const names = tags.map((tag) => tag.toLowerCase());
+  return words.filter((word) => text.includes(word) || names.some((name) => name.includes(word))).length;
+}
+
+/** Of two that fit alike, the more important one, then the younger. */
+function tieOf(a: MemoryRecord, b: MemoryRecord): number {
+  return b.importance - a.importance || b.updatedMs - a.updatedMs || (a.id < b.id ? -1 : 1);
+}
+
+/**
+ * What orders the answered ones among themselves: at most a tenth. Age halves its part every half year, and none of it
+ * touches what is important.
+ */
+function multipliers({ importance, updatedMs }: MemoryRecord, nowMs: number): { importance: number; age: number } {
+  const days = Math.max(0, (nowMs - updatedMs) / DAY_MS);
+  return {
+    importance: round(1 + (0.05 * (importance - 5)) / 5),
+    age: importance >= 8 ? 1 : round(0.95 + 0.05 * 2 ** (-days / HALF_LIFE_DAYS)),
+  };
+}
+
+function placeOf({ similarity, parts }: Found): number {
+  return similarity * parts.importance * parts.age;
+}
+
+/** By their beginnings, as the index compares stems: close enough for a reason. */
+function matchedWords({ content, tags }: MemoryRecord, words: readonly string[]): string[] {
+  const has = new Set(queryWords(`${tags.join(' ')} ${content}`, 8_000).map(stem));
+  return words.filter((word) => has.has(stem(word))).slice(0, 20);
+}
+
+function stem(word: string): string {
+  return word.length > 4 ? word.replace(/(?:ing|edly|ed|ies|es|s|ly|e|y)$/, '') : word.replace(/s$/, '');
+}
+
+function round(value: number): number {
+  return Math.round(value * 10_000) / 10_000;
+}

@@ -1,0 +1,82 @@
+// The store of one scope: its backend, and what is imported into it before its first use.
+
+import { join } from 'node:path';
+import type { MemoryBackend, MemoryScope, SetAsideRecord } from './backend.js';
+import { importOnce, type ImportReport, type Watch } from './legacy-import.js';
+import { SqliteBackend } from './sqlite/sqlite-backend.js';
+
+/** Where the store of a scope lies. */
+export interface StoreLocation {
+  scope: MemoryScope;
+  /** Absolute. */
+  directory: string;
+  /** How messages name it. */
+  shown: string;
+  /** The file of an earlier memory server that may be there. */
+  legacyName: string;
+}
+
+export class ScopedStore {
+  readonly scope: MemoryScope;
+  readonly backend: MemoryBackend;
+  readonly location: StoreLocation | undefined;
+  readonly #notices: string[];
+  #importing: Promise<void> | undefined;
+  #imported: ImportReport | undefined;
+
+  /** @param notices gets what the next answer has to tell */
+  constructor(scope: MemoryScope, backend: MemoryBackend, location: StoreLocation | undefined, notices: string[]) {
+    this.scope = scope;
+    this.backend = backend;
+    this.location = location;
+    this.#notices = notices;
+  }
+
+  static onDisk(
+    location: StoreLocation,
+    options: { durability: 'normal' | 'full'; driver?: 'node:sqlite' | 'libsql' | undefined },
+    notices: string[],
+  ): ScopedStore {
+    const backend = new SqliteBackend({
+      ...options,
+      directory: location.directory,
+      shown: location.shown,
+      onSetAside: (record) => void notices.push(setAsideNotice(location, record)),
+    });
+    return new ScopedStore(location.scope, backend, location, notices);
+  }
+
+  /** The last import of this thread. */
+  get imported(): ImportReport | undefined {
+    return this.#imported;
+  }
+
+  /** Takes over the memories of an earlier server, once. One that fails is tried again by the next call. */
+  ready(watch: Watch): Promise<void> {
+    return (this.#importing ??= this.#import(watch).catch((error: unknown) => {
+      this.#importing = undefined;
+      throw error;
+    }));
+  }
+
+  async #import(watch: Watch): Promise<void> {
+    if (!this.location) return;
+    const { directory, shown, legacyName, scope } = this.location;
+    const report = await importOnce(this.backend, join(directory, legacyName), `${shown}/${legacyName}`, scope, watch);
+    if (!report) return;
+    this.#imported = report;
+    this.#notices.push(importNotice(report));
+  }
+}
+
+/** What an answer says of an import. */
+export function importNotice({ source, imported, skipped, rejected, rejectedFile }: ImportReport): string {
+  const parts = [`${imported} memories were imported from ${source}`];
+  if (skipped > 0) parts.push(`${skipped} were there already`);
+  if (rejected > 0) parts.push(`${rejected} could not be taken and are, with the reasons, in ${rejectedFile}`);
+  return `${parts.join('; ')}.`;
+}
+
+function setAsideNotice({ shown }: StoreLocation, { file, reason, recovered }: SetAsideRecord): string {
+  return `The memory file ${shown}/memory.db could not be read (${reason}). It is kept as ${shown}/${file}; ${recovered} memories were taken over from it into a new one.`;
+}

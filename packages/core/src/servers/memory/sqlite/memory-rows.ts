@@ -1,0 +1,176 @@
+// What one change does to all tables: the memory, its words, its tags, its earlier states, its place in the order of
+// changes. Inside a transaction of the caller's.
+
+import { randomUUID } from 'node:crypto';
+import type { MemoryDraft, MemoryRecord, MemoryVersion } from '../backend.js';
+import { identifierParts } from '../words.js';
+import type { SqliteConnection, SqlRow } from './driver.js';
+import { COLUMNS, digestOf, foldTag, recordOf } from './rows.js';
+
+/** A record with its number. */
+export interface Kept {
+  place: number;
+  record: MemoryRecord;
+}
+
+/** Earlier states of one memory; older ones go. */
+const MAX_VERSIONS = 100;
+
+/** The tables of one open file, as a change sees them. */
+export class MemoryRows {
+  readonly #connection: SqliteConnection;
+
+  constructor(connection: SqliteConnection) {
+    this.#connection = connection;
+  }
+
+  /** Also a deleted one. */
+  byId(id: string): Kept | undefined {
+    return kept(this.#connection.prepare(`SELECT ${COLUMNS} FROM memory WHERE id = ?`).get(id));
+  }
+
+  byKey(key: string): Kept | undefined {
+    const sql = `SELECT ${COLUMNS} FROM memory WHERE upsert_key = ? AND deleted_ms IS NULL`;
+    return kept(this.#connection.prepare(sql).get(key));
+  }
+
+  /** The oldest that has the same content. */
+  byContent(content: string): Kept | undefined {
+    const sql = `SELECT ${COLUMNS} FROM memory WHERE digest = ? AND deleted_ms IS NULL ORDER BY memory.place LIMIT 1`;
+    return kept(this.#connection.prepare(sql).get(digestOf(content)));
+  }
+
+  isGone(id: string): boolean {
+    return this.#connection.prepare('SELECT 1 AS found FROM gone WHERE id = ?').get(id) !== undefined;
+  }
+
+  insert(draft: MemoryDraft, nowMs: number): MemoryRecord {
+    const record: MemoryRecord = {
+      id: draft.id ?? randomUUID(),
+      content: draft.content,
+      category: draft.category,
+      tags: [...draft.tags],
+      importance: draft.importance,
+      documentationPath: draft.documentationPath ?? null,
+      key: draft.key ?? null,
+      project: draft.project ?? null,
+      createdMs: draft.createdMs ?? nowMs,
+      updatedMs: draft.createdMs ?? nowMs,
+      rev: 1,
+      deletedMs: null,
+      seq: this.#nextSeq(1),
+    };
+    const row = this.#connection
+      .prepare(
+        `INSERT INTO memory (id, content, category, tags, importance, documentation_path, upsert_key, project, digest,
+          created_ms, updated_ms, rev, deleted_ms, seq) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, NULL, ?) RETURNING place`,
+      )
+      .get(
+        record.id,
+        record.content,
+        record.category,
+        JSON.stringify(record.tags),
+        record.importance,
+        record.documentationPath,
+        record.key,
+        record.project,
+        digestOf(record.content),
+        record.createdMs,
+        record.updatedMs,
+        record.seq,
+      );
+    this.#index(Number(row?.['place']), record);
+    return record;
+  }
+
+  /** Replaces a state by another, and keeps the old one. */
+  replace(
+    { place, record: before }: Kept,
+    change: Partial<MemoryRecord>,
+    operation: MemoryVersion['operation'],
+    nowMs: number,
+  ): MemoryRecord {
+    const isBack = before.deletedMs !== null && change.deletedMs === null;
+    const isLeaving = before.deletedMs === null && typeof change.deletedMs === 'number';
+    const record: MemoryRecord = {
+      ...before,
+      ...change,
+      rev: before.rev + 1,
+      updatedMs: Math.max(nowMs, before.createdMs),
+      seq: this.#nextSeq(isBack ? 1 : isLeaving ? -1 : 0),
+    };
+    const connection = this.#connection;
+    connection
+      .prepare('INSERT INTO version (place, rev, operation, at_ms, before) VALUES (?, ?, ?, ?, ?)')
+      .run(place, before.rev, operation, nowMs, JSON.stringify(before));
+    connection.prepare('DELETE FROM version WHERE place = ? AND rev <= ?').run(place, before.rev - MAX_VERSIONS);
+    connection
+      .prepare(
+        `UPDATE memory SET content = ?, category = ?, tags = ?, importance = ?, documentation_path = ?, upsert_key = ?,
+          digest = ?, updated_ms = ?, rev = ?, deleted_ms = ?, seq = ? WHERE place = ?`,
+      )
+      .run(
+        record.content,
+        record.category,
+        JSON.stringify(record.tags),
+        record.importance,
+        record.documentationPath,
+        record.key,
+        digestOf(record.content),
+        record.updatedMs,
+        record.rev,
+        record.deletedMs,
+        record.seq,
+        place,
+      );
+    if (record.deletedMs !== null || record.content !== before.content) this.#dropVectors(place);
+    this.#unindex(place);
+    if (record.deletedMs === null) this.#index(place, record);
+    return record;
+  }
+
+  /** For good: only its id stays, so that no import brings it back. */
+  erase({ place, record }: Kept): void {
+    const seq = this.#nextSeq(record.deletedMs === null ? -1 : 0);
+    this.#unindex(place);
+    this.#dropVectors(place);
+    this.#connection.prepare('DELETE FROM version WHERE place = ?').run(place);
+    this.#connection.prepare('DELETE FROM memory WHERE place = ?').run(place);
+    this.#connection.prepare('INSERT OR REPLACE INTO gone (id, seq) VALUES (?, ?)').run(record.id, seq);
+  }
+
+  /** Forgets that it was erased: somebody stores it anew. */
+  forgetErased(id: string): void {
+    this.#connection.prepare('DELETE FROM gone WHERE id = ?').run(id);
+  }
+
+  #nextSeq(more: number): number {
+    const row = this.#connection
+      .prepare('UPDATE counter SET seq = seq + 1, memories = memories + ? RETURNING seq')
+      .get(more);
+    return Number(row?.['seq']);
+  }
+
+  #index(place: number, { content, tags }: MemoryRecord): void {
+    const text = tags.join(' ');
+    this.#connection
+      .prepare('INSERT INTO words (rowid, content, tags, parts) VALUES (?, ?, ?, ?)')
+      .run(place, content, text, identifierParts(`${content} ${text}`));
+    const insert = this.#connection.prepare('INSERT OR IGNORE INTO tag (name, place) VALUES (?, ?)');
+    for (const tag of tags) insert.run(foldTag(tag), place);
+  }
+
+  #unindex(place: number): void {
+    this.#connection.prepare('DELETE FROM words WHERE rowid = ?').run(place);
+    this.#connection.prepare('DELETE FROM tag WHERE place = ?').run(place);
+  }
+
+  #dropVectors(place: number): void {
+    this.#connection.prepare('DELETE FROM vector WHERE place = ?').run(place);
+    this.#connection.prepare('DELETE FROM vector_floats WHERE place = ?').run(place);
+  }
+}
+
+function kept(row: SqlRow | undefined): Kept | undefined {
+  return row && { place: Number(row['place']), record: recordOf(row) };
+}

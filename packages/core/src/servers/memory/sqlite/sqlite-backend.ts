@@ -1,0 +1,449 @@
+// MemoryBackend on one SQLite file.
+
+import { ToolError } from '../../../errors.js';
+import type {
+  BackendStats,
+  DuplicateRule,
+  ImportOutcome,
+  ListPosition,
+  MemoryBackend,
+  MemoryChange,
+  MemoryDraft,
+  MemoryFilter,
+  MemoryPatch,
+  MemoryRecord,
+  MemorySort,
+  MemoryVector,
+  MemoryVersion,
+  PutOutcome,
+  SetAsideRecord,
+  VectorCodes,
+  WordHit,
+} from '../backend.js';
+import { queryWords } from '../words.js';
+import { driverName, type SqliteConnection, type SqliteDriverName, type SqlRow, type SqlValue } from './driver.js';
+import { MemoryRows } from './memory-rows.js';
+import { COLUMNS, foldTag, recordOf, versionOf } from './rows.js';
+import { StoreFile } from './store-file.js';
+import { StorePlace } from './store-place.js';
+import { pendingVectors, setVectors, vectorFloats, vectorsSince } from './vector-rows.js';
+import { WordSearch } from './word-search.js';
+
+export interface SqliteBackendOptions {
+  /** Where `memory.db` is, absolute. Made by the first write. */
+  directory: string;
+  /** How messages name the directory. */
+  shown: string;
+  /** Default: what the run time has. */
+  driver?: SqliteDriverName | undefined;
+  /** Default: `'normal'`. */
+  durability?: 'normal' | 'full' | undefined;
+  /** Told when a file could not be read and was put aside. */
+  onSetAside?: ((record: SetAsideRecord) => void) | undefined;
+}
+
+const SORT_COLUMNS: Readonly<Record<MemorySort, string>> = {
+  created: 'created_ms',
+  updated: 'updated_ms',
+  importance: 'importance',
+};
+/** Read at once by {@link SqliteBackend.all} and by a recovery. */
+const BATCH = 500;
+/** A content is compared with those that share so many of its longest words. */
+const ALIKE_WORDS = 3;
+const SET_ASIDE = 'set-aside';
+
+export class SqliteBackend implements MemoryBackend {
+  readonly #file: StoreFile;
+  readonly #engine: string;
+  readonly #searches = new WeakMap<SqliteConnection, WordSearch>();
+
+  constructor(options: SqliteBackendOptions) {
+    const driver = options.driver ?? driverName();
+    this.#engine = `sqlite (${driver})`;
+    this.#file = new StoreFile({
+      place: new StorePlace(options.directory, options.shown),
+      driver,
+      durability: options.durability ?? 'normal',
+      recover,
+      onSetAside: (record) => {
+        this.#pendingRecords.push(record);
+        options.onSetAside?.(record);
+      },
+    });
+  }
+
+  /** Told of, and not yet noted in the successor. */
+  readonly #pendingRecords: SetAsideRecord[] = [];
+
+  put(draft: MemoryDraft, onDuplicate: DuplicateRule = 'merge'): Promise<PutOutcome> {
+    const nowMs = Date.now();
+    const whole = { ...draft, id: draft.id ?? crypto.randomUUID() }; // the same when the transaction is run again
+    return this.#write((connection) => {
+      const rows = new MemoryRows(connection);
+      const again = rows.byId(whole.id);
+      if (again) return { memory: again.record, outcome: 'created' };
+      const named = typeof whole.key !== 'string' ? undefined : rows.byKey(whole.key);
+      if (named) {
+        const { content, category, tags, importance, documentationPath = null } = whole;
+        const change = { content, category, tags: [...tags], importance, documentationPath };
+        if (isSame(named.record, change)) return { memory: named.record, outcome: 'updated' };
+        return { memory: rows.replace(named, change, 'update', nowMs), outcome: 'updated' };
+      }
+      const same = onDuplicate === 'merge' ? rows.byContent(whole.content) : undefined;
+      if (same && (typeof whole.key !== 'string' || same.record.key === null)) {
+        const { record } = same;
+        const change = {
+          tags: unionOf(record.tags, whole.tags),
+          importance: Math.max(record.importance, whole.importance),
+          documentationPath: record.documentationPath ?? whole.documentationPath ?? null,
+          key: record.key ?? whole.key ?? null,
+        };
+        if (isSame(record, change)) return { memory: record, outcome: 'merged' };
+        return { memory: rows.replace(same, change, 'merge', nowMs), outcome: 'merged' };
+      }
+      rows.forgetErased(whole.id);
+      return { memory: rows.insert(whole, nowMs), outcome: 'created' };
+    });
+  }
+
+  import(drafts: readonly MemoryDraft[]): Promise<ImportOutcome> {
+    const nowMs = Date.now();
+    return this.#write((connection) => {
+      const rows = new MemoryRows(connection);
+      let imported = 0;
+      for (const draft of drafts) {
+        if (draft.id !== undefined && (rows.byId(draft.id) || rows.isGone(draft.id))) continue;
+        if (rows.byContent(draft.content)) continue;
+        const isTaken = typeof draft.key === 'string' && rows.byKey(draft.key) !== undefined;
+        rows.insert(isTaken ? { ...draft, key: null } : draft, nowMs);
+        imported++;
+      }
+      return { imported, skipped: drafts.length - imported };
+    });
+  }
+
+  async get(ids: readonly string[]): Promise<MemoryRecord[]> {
+    const found = await this.#file.read((connection) => {
+      const rows = new MemoryRows(connection);
+      return ids.map((id) => rows.byId(id)?.record);
+    });
+    return (found ?? []).filter((record) => record !== undefined && record.deletedMs === null) as MemoryRecord[];
+  }
+
+  async update(id: string, patch: MemoryPatch, expectedRev?: number): Promise<MemoryRecord | undefined> {
+    const nowMs = Date.now();
+    if ((await this.get([id])).length === 0) return undefined; // makes no file
+    return this.#write((connection) => {
+      const rows = new MemoryRows(connection);
+      const current = rows.byId(id);
+      if (!current || current.record.deletedMs !== null) return undefined;
+      const { record } = current;
+      if (expectedRev !== undefined && record.rev !== expectedRev) {
+        throw new ToolError(
+          'FILE_CHANGED',
+          `Memory with ID ${id} is at revision ${record.rev}, not ${expectedRev}: it changed since it was read. Get it again, then update with expected_rev ${record.rev}.`,
+          { details: { rev: record.rev, expected_rev: expectedRev } },
+        );
+      }
+      const change: Partial<MemoryRecord> = Object.fromEntries(
+        Object.entries(patch).filter(([, value]) => value !== undefined),
+      );
+      return isSame(record, change) ? record : rows.replace(current, change, 'update', nowMs);
+    });
+  }
+
+  async delete(id: string, hard = false): Promise<MemoryRecord | undefined> {
+    const nowMs = Date.now();
+    const isThere = await this.#file.read((connection) => new MemoryRows(connection).byId(id) !== undefined);
+    if (!isThere) return undefined;
+    return this.#write((connection) => {
+      const rows = new MemoryRows(connection);
+      const current = rows.byId(id);
+      if (!current || (current.record.deletedMs !== null && !hard)) return undefined;
+      if (!hard) rows.replace(current, { deletedMs: nowMs }, 'delete', nowMs);
+      else {
+        connection.exec('PRAGMA secure_delete = ON'); // its pages are overwritten, not only freed
+        rows.erase(current);
+      }
+      return current.record;
+    });
+  }
+
+  async restore(id: string, rev?: number): Promise<MemoryRecord | undefined> {
+    const nowMs = Date.now();
+    const isThere = await this.#file.read((connection) => new MemoryRows(connection).byId(id) !== undefined);
+    if (!isThere) return undefined;
+    return this.#write((connection) => {
+      const rows = new MemoryRows(connection);
+      const current = rows.byId(id);
+      if (!current) return undefined;
+      const { record } = current;
+      const change: Partial<MemoryRecord> = record.deletedMs === null ? {} : { deletedMs: null };
+      if (rev !== undefined && rev !== record.rev) {
+        const row = connection
+          .prepare('SELECT operation, at_ms, before FROM version WHERE place = ? AND rev = ?')
+          .get(current.place, rev);
+        if (!row) return undefined;
+        const { content, category, tags, importance, documentationPath } = versionOf(row).before;
+        Object.assign(change, { content, category, tags, importance, documentationPath });
+      }
+      const holder = record.deletedMs !== null && record.key !== null ? rows.byKey(record.key) : undefined;
+      if (holder) {
+        throw new ToolError(
+          'NAME_CONFLICT',
+          `Memory with ID ${id} has the key ${JSON.stringify(record.key)}, which memory ${holder.record.id} has by now. Delete that one first.`,
+        );
+      }
+      return isSame(record, change) ? record : rows.replace(current, change, 'restore', nowMs);
+    });
+  }
+
+  async history(id: string): Promise<MemoryVersion[]> {
+    const versions = await this.#file.read((connection) =>
+      connection
+        .prepare(
+          `SELECT operation, at_ms, before FROM version JOIN memory ON memory.place = version.place
+            WHERE memory.id = ? ORDER BY version.rev DESC`,
+        )
+        .all(id)
+        .map(versionOf),
+    );
+    return versions ?? [];
+  }
+
+  async list(
+    { category, tags }: MemoryFilter,
+    sort: MemorySort,
+    limit: number,
+    after?: ListPosition,
+  ): Promise<MemoryRecord[]> {
+    const column = SORT_COLUMNS[sort];
+    const values: SqlValue[] = [];
+    let sql = `SELECT ${COLUMNS} FROM memory WHERE deleted_ms IS NULL`;
+    if (category !== undefined) {
+      sql += ' AND category = ?';
+      values.push(category);
+    }
+    if (tags !== undefined && tags.length > 0) {
+      sql +=
+        ' AND EXISTS (SELECT 1 FROM tag WHERE tag.place = memory.place AND name IN (SELECT value FROM json_each(?)))';
+      values.push(JSON.stringify(tags.map(foldTag)));
+    }
+    if (after) {
+      sql += ` AND (${column}, id) < (?, ?)`;
+      values.push(after.value, after.id);
+    }
+    sql += ` ORDER BY ${column} DESC, id DESC LIMIT ?`;
+    values.push(limit);
+    const rows = await this.#file.read((connection) => connection.prepare(sql).all(...values));
+    return (rows ?? []).map(recordOf);
+  }
+
+  async search(words: readonly string[], filter: MemoryFilter, limit: number): Promise<WordHit[]> {
+    const { category, tags } = filter;
+    const folded = { category, tags: tags?.map(foldTag) };
+    const hits = await this.#file.read((connection) => {
+      const found = this.#searchOf(connection).find(words, folded, limit, memoriesIn(connection));
+      const read = connection.prepare(`SELECT ${COLUMNS} FROM memory WHERE place = ?`);
+      return found.flatMap(({ place, score, share }) => {
+        const row = read.get(place);
+        return row ? [{ memory: recordOf(row), score, share }] : [];
+      });
+    });
+    return hits ?? [];
+  }
+
+  async alike(content: string, limit: number): Promise<MemoryRecord[]> {
+    const longest = queryWords(content, 200)
+      .sort((a, b) => b.length - a.length)
+      .slice(0, ALIKE_WORDS);
+    const found = await this.#file.read((connection) => {
+      const read = connection.prepare(`SELECT ${COLUMNS} FROM memory WHERE place = ?`);
+      return this.#searchOf(connection)
+        .withAll(longest, limit)
+        .map((place) => read.get(place))
+        .filter((row) => row !== undefined);
+    });
+    return (found ?? []).map(recordOf);
+  }
+
+  async *all(): AsyncIterable<MemoryRecord> {
+    for (let place = 0; ;) {
+      const rows = await this.#file.read((connection) => batchAfter(connection, place));
+      if (!rows || rows.length === 0) return;
+      yield* rows.map(recordOf);
+      place = Number(rows.at(-1)?.['place']);
+    }
+  }
+
+  async changesSince(seq: number, limit: number): Promise<MemoryChange[]> {
+    const changes = await this.#file.read((connection) => {
+      const changed = connection
+        .prepare(`SELECT ${COLUMNS} FROM memory WHERE memory.seq > ? ORDER BY memory.seq LIMIT ?`)
+        .all(seq, limit)
+        .map((row): MemoryChange => {
+          const memory = recordOf(row);
+          return { seq: memory.seq, id: memory.id, memory: memory.deletedMs === null ? memory : null };
+        });
+      const gone = connection
+        .prepare('SELECT id, seq FROM gone WHERE seq > ? ORDER BY seq LIMIT ?')
+        .all(seq, limit)
+        .map((row): MemoryChange => ({ seq: Number(row['seq']), id: String(row['id']), memory: null }));
+      return [...changed, ...gone].sort((a, b) => a.seq - b.seq).slice(0, limit);
+    });
+    return changes ?? [];
+  }
+
+  async pendingVectors(embedder: string, limit: number): Promise<MemoryRecord[]> {
+    return (await this.#file.read((connection) => pendingVectors(connection, embedder, limit))) ?? [];
+  }
+
+  async setVectors(embedder: string, vectors: readonly MemoryVector[]): Promise<number> {
+    return this.#write((connection) => setVectors(connection, embedder, vectors));
+  }
+
+  async vectorsSince(embedder: string, seq: number, limit: number): Promise<VectorCodes[]> {
+    return (await this.#file.read((connection) => vectorsSince(connection, embedder, seq, limit))) ?? [];
+  }
+
+  async vectorFloats(embedder: string, ids: readonly string[]): Promise<Map<string, Float32Array>> {
+    return (await this.#file.read((connection) => vectorFloats(connection, embedder, ids))) ?? new Map();
+  }
+
+  async lastSeq(): Promise<number> {
+    const row = await this.#file.read((connection) => connection.prepare('SELECT seq FROM counter').get());
+    return Number(row?.['seq'] ?? 0);
+  }
+
+  async note(name: string): Promise<string | undefined> {
+    const row = await this.#file.read((connection) => readNote(connection, name));
+    return row;
+  }
+
+  async setNote(name: string, value: string): Promise<void> {
+    await this.#write((connection) => writeNote(connection, name, value));
+  }
+
+  async stats({ check = false }: { check?: boolean | undefined } = {}): Promise<BackendStats> {
+    const stats = await this.#file.read((connection) => {
+      const counter = connection.prepare('SELECT seq, memories FROM counter').get();
+      const count = (sql: string): Record<string, number> =>
+        Object.fromEntries(
+          connection
+            .prepare(sql)
+            .all()
+            .map((row) => [String(row['name']), Number(row['count'])] as const),
+        );
+      return {
+        memories: Number(counter?.['memories']),
+        deleted: Number(
+          connection.prepare('SELECT count(*) AS count FROM memory WHERE deleted_ms IS NOT NULL').get()?.['count'],
+        ),
+        byCategory: count(
+          'SELECT category AS name, count(*) AS count FROM memory WHERE deleted_ms IS NULL GROUP BY category',
+        ),
+        vectors: count('SELECT embedder AS name, count(*) AS count FROM vector GROUP BY embedder'),
+        seq: Number(counter?.['seq']),
+        bytes: pragma(connection, 'page_count') * pragma(connection, 'page_size'),
+        ...(check && { integrity: integrityOf(connection) }),
+        setAside: [...setAsideIn(connection), ...this.#pendingRecords],
+      };
+    });
+    const none = { memories: 0, deleted: 0, byCategory: {}, vectors: {}, seq: 0, bytes: 0, setAside: [] };
+    return { engine: this.#engine, ...(stats ?? none) };
+  }
+
+  async close(): Promise<void> {
+    this.#file.close();
+  }
+
+  #write<T>(action: (connection: SqliteConnection) => T): Promise<T> {
+    return this.#file.write((connection) => {
+      if (this.#pendingRecords.length > 0)
+        writeNote(
+          connection,
+          SET_ASIDE,
+          JSON.stringify([...setAsideIn(connection), ...this.#pendingRecords.splice(0)]),
+        );
+      return action(connection);
+    });
+  }
+
+  #searchOf(connection: SqliteConnection): WordSearch {
+    let search = this.#searches.get(connection);
+    if (!search) this.#searches.set(connection, (search = new WordSearch(connection)));
+    return search;
+  }
+}
+
+/** Takes over what can be read of a damaged file, from both ends. Gives how many memories that were. */
+function recover(from: SqliteConnection, into: SqliteConnection): number {
+  const rows = new MemoryRows(into);
+  let recovered = 0;
+  const take = (row: SqlRow): void => {
+    const record = recordOf(row);
+    if (record.deletedMs !== null || rows.byId(record.id)) return;
+    const { key } = record;
+    rows.insert({ ...record, key: key !== null && rows.byKey(key) ? null : key }, record.updatedMs);
+    recovered++;
+  };
+  for (const direction of ['ASC', 'DESC'] as const) {
+    try {
+      for (let place = direction === 'ASC' ? 0 : Number.MAX_SAFE_INTEGER; ;) {
+        const batch = batchAfter(from, place, direction);
+        batch.forEach(take);
+        if (batch.length < BATCH) return recovered;
+        place = Number(batch.at(-1)?.['place']);
+      }
+    } catch {
+      // As far as it could be read from this end.
+    }
+  }
+  return recovered;
+}
+
+function batchAfter(connection: SqliteConnection, place: number, direction: 'ASC' | 'DESC' = 'ASC'): SqlRow[] {
+  const beyond = direction === 'ASC' ? '>' : '<';
+  return connection
+    .prepare(
+      `SELECT ${COLUMNS} FROM memory WHERE deleted_ms IS NULL AND memory.place ${beyond} ? ORDER BY memory.place ${direction} LIMIT ${BATCH}`,
+    )
+    .all(place);
+}
+
+function memoriesIn(connection: SqliteConnection): number {
+  return Number(connection.prepare('SELECT memories FROM counter').get()?.['memories']);
+}
+
+function readNote(connection: SqliteConnection, name: string): string | undefined {
+  const value = connection.prepare('SELECT value FROM note WHERE name = ?').get(name)?.['value'];
+  return value === undefined ? undefined : String(value);
+}
+
+function writeNote(connection: SqliteConnection, name: string, value: string): void {
+  connection.prepare('INSERT OR REPLACE INTO note (name, value) VALUES (?, ?)').run(name, value);
+}
+
+function setAsideIn(connection: SqliteConnection): SetAsideRecord[] {
+  return JSON.parse(readNote(connection, SET_ASIDE) ?? '[]') as SetAsideRecord[];
+}
+
+function integrityOf(connection: SqliteConnection): string {
+  return String(connection.prepare('PRAGMA integrity_check(1)').get()?.['integrity_check']);
+}
+
+function pragma(connection: SqliteConnection, name: 'page_count' | 'page_size'): number {
+  return Number(connection.prepare(`PRAGMA ${name}`).get()?.[name]);
+}
+
+function unionOf(tags: readonly string[], more: readonly string[]): string[] {
+  const known = new Set(tags.map(foldTag));
+  return [...tags, ...more.filter((tag) => !known.has(foldTag(tag)) && known.add(foldTag(tag)))];
+}
+
+function isSame(record: MemoryRecord, change: Partial<MemoryRecord>): boolean {
+  return Object.entries(change).every(
+    ([name, value]) => JSON.stringify(record[name as keyof MemoryRecord]) === JSON.stringify(value),
+  );
+}

@@ -1,0 +1,81 @@
+// Vectors of memories: kept beside them, dropped with their content, read in the order of changes.
+
+import type { MemoryRecord, MemoryVector, VectorCodes } from '../backend.js';
+import type { SqliteConnection } from './driver.js';
+import { COLUMNS, recordOf } from './rows.js';
+
+export function pendingVectors(connection: SqliteConnection, embedder: string, limit: number): MemoryRecord[] {
+  return connection
+    .prepare(
+      `SELECT ${COLUMNS} FROM memory WHERE deleted_ms IS NULL
+        AND NOT EXISTS (SELECT 1 FROM vector WHERE vector.embedder = ? AND vector.place = memory.place)
+        ORDER BY memory.place DESC LIMIT ?`,
+    )
+    .all(embedder, limit)
+    .map(recordOf);
+}
+
+/** In a transaction of the caller's. */
+export function setVectors(connection: SqliteConnection, embedder: string, vectors: readonly MemoryVector[]): number {
+  const find = connection.prepare('SELECT place FROM memory WHERE id = ? AND rev = ? AND deleted_ms IS NULL');
+  const next = connection.prepare('UPDATE counter SET seq = seq + 1 RETURNING seq');
+  const codes = connection.prepare(
+    'INSERT OR REPLACE INTO vector (place, embedder, scale, codes, seq) VALUES (?, ?, ?, ?, ?)',
+  );
+  const floats = connection.prepare('INSERT OR REPLACE INTO vector_floats (place, embedder, floats) VALUES (?, ?, ?)');
+  let kept = 0;
+  for (const vector of vectors) {
+    const place = find.get(vector.id, vector.rev)?.['place'];
+    if (place === undefined) continue;
+    const seq = Number(next.get()?.['seq']);
+    codes.run(Number(place), embedder, vector.scale, bytesOf(vector.codes), seq);
+    floats.run(Number(place), embedder, bytesOf(vector.floats));
+    kept++;
+  }
+  return kept;
+}
+
+export function vectorsSince(
+  connection: SqliteConnection,
+  embedder: string,
+  seq: number,
+  limit: number,
+): VectorCodes[] {
+  return connection
+    .prepare(
+      `SELECT memory.id, vector.scale, vector.codes, vector.seq FROM vector JOIN memory ON memory.place = vector.place
+        WHERE vector.embedder = ? AND vector.seq > ? ORDER BY vector.seq LIMIT ?`,
+    )
+    .all(embedder, seq, limit)
+    .map((row) => {
+      const codes = row['codes'] as Uint8Array;
+      return {
+        id: String(row['id']),
+        scale: Number(row['scale']),
+        codes: new Int8Array(codes.buffer, codes.byteOffset, codes.byteLength),
+        seq: Number(row['seq']),
+      };
+    });
+}
+
+export function vectorFloats(
+  connection: SqliteConnection,
+  embedder: string,
+  ids: readonly string[],
+): Map<string, Float32Array> {
+  const find = connection.prepare(
+    `SELECT floats FROM vector_floats JOIN memory ON memory.place = vector_floats.place
+      WHERE vector_floats.embedder = ? AND memory.id = ?`,
+  );
+  const found = new Map<string, Float32Array>();
+  for (const id of ids) {
+    const floats = find.get(embedder, id)?.['floats'];
+    // Copied, as a view of floats must begin at a multiple of four.
+    if (floats instanceof Uint8Array) found.set(id, new Float32Array(Uint8Array.from(floats).buffer));
+  }
+  return found;
+}
+
+function bytesOf(array: Int8Array | Float32Array): Uint8Array {
+  return new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
+}

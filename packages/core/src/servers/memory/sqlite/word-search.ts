@@ -1,0 +1,189 @@
+// The search by words: BM25 of FTS5. In a large store the words that are in many memories cost the most and say the
+// least, so candidates come from the rarer ones; all words rank them.
+
+import type { MemoryFilter } from '../backend.js';
+import type { SqliteConnection, SqlValue } from './driver.js';
+
+/** Of a hit: the number of its memory, its BM25, and what part that is of the best possible. */
+export interface PlaceHit {
+  place: number;
+  score: number;
+  share: number;
+}
+
+/** The weights of the columns content, tags and parts. */
+const RANK = 'bm25(words, 1.0, 2.0, 0.5)';
+/** More memories than this are searched in two stages. */
+const TWO_STAGES_FROM = 5_000;
+/** A word that is in more of the memories than this finds no candidates, unless there is no rarer one. */
+const COMMON = 0.05;
+const MIN_CANDIDATE_WORDS = 3;
+const CANDIDATES = 400;
+/** Of a longer query the rarest words count. */
+const MAX_WORDS = 32;
+/** The `k1 + 1` of FTS5's BM25: what the score of a word tends to, times its rarity. */
+const SATURATION = 2.2;
+/** Counts are remembered until the store has grown by a tenth, and only so many. */
+const MAX_COUNTS = 20_000;
+
+interface Word {
+  text: string;
+  rarity: number;
+  /** How many memories have it. */
+  count: number;
+}
+
+export class WordSearch {
+  readonly #connection: SqliteConnection;
+  #counts = new Map<string, number>();
+  #countedAt = 0;
+  #hasScratch = false;
+
+  constructor(connection: SqliteConnection) {
+    this.#connection = connection;
+  }
+
+  /** @param memories how many there are */
+  find(words: readonly string[], filter: MemoryFilter, limit: number, memories: number): PlaceHit[] {
+    const known = this.#known(words, memories);
+    if (known.length === 0) return [];
+    const best = known.reduce((sum, { rarity }) => sum + rarity, 0);
+    // A word that is nowhere counts as one that is as rare as the others are.
+    const missing = Math.min(words.length, MAX_WORDS) / Math.min(known.length, MAX_WORDS);
+    const hits =
+      memories > TWO_STAGES_FROM
+        ? this.#findInTwoStages(known, filter, limit, memories)
+        : this.#query(anyOf(known), filter, limit);
+    return hits.map(({ place, score }) => ({
+      place,
+      score,
+      share: Math.min(1, score / (best * Math.max(1, missing) * SATURATION)),
+    }));
+  }
+
+  /** Memories that have all of these words, the newest first. */
+  withAll(words: readonly string[], limit: number): number[] {
+    if (words.length === 0) return [];
+    return this.#connection
+      .prepare('SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT ?')
+      .all(words.map(quoted).join(' AND '), limit)
+      .map(({ rowid }) => Number(rowid));
+  }
+
+  /**
+   * The common words cannot be asked for alone, and FTS5 knows no optional word. `rare AND (rare OR common)` has the
+   * memories with a rare word, and scores them by all words, the rare ones twice; once is taken off again.
+   */
+  #findInTwoStages(
+    words: readonly Word[],
+    filter: MemoryFilter,
+    limit: number,
+    memories: number,
+  ): Omit<PlaceHit, 'share'>[] {
+    const rare = words.filter(({ count }, index) => index < MIN_CANDIDATE_WORDS || count < memories * COMMON);
+    const common = words.slice(rare.length);
+    const byRare = this.#query(anyOf(rare), filter, Math.max(CANDIDATES, limit));
+    if (common.length === 0) return byRare.slice(0, limit);
+    const once = new Map(byRare.map(({ place, score }) => [place, score]));
+    return this.#query(`(${anyOf(rare)}) AND (${anyOf(words)})`, filter, Math.max(CANDIDATES, limit))
+      .flatMap(({ place, score }) => {
+        const less = once.get(place);
+        return less === undefined ? [] : [{ place, score: score - less }];
+      })
+      .sort((a, b) => b.score - a.score || b.place - a.place)
+      .slice(0, limit);
+  }
+
+  #query(match: string, { category, tags }: MemoryFilter, limit: number): Omit<PlaceHit, 'share'>[] {
+    const values: SqlValue[] = [match];
+    let sql = `SELECT words.rowid AS place, ${RANK} AS rank FROM words`;
+    if (category !== undefined) sql += ' JOIN memory ON memory.place = words.rowid';
+    sql += ' WHERE words MATCH ?';
+    if (category !== undefined) {
+      sql += ' AND memory.category = ?';
+      values.push(category);
+    }
+    if (tags !== undefined && tags.length > 0) {
+      sql +=
+        ' AND EXISTS (SELECT 1 FROM tag WHERE tag.place = words.rowid AND tag.name IN (SELECT value FROM json_each(?)))';
+      values.push(JSON.stringify(tags));
+    }
+    values.push(limit);
+    return this.#connection
+      .prepare(`${sql} ORDER BY rank LIMIT ?`)
+      .all(...values)
+      .map(({ place, rank }) => ({ place: Number(place), score: -Number(rank) }));
+  }
+
+  /** The words that any memory has, the rarest first. */
+  #known(words: readonly string[], memories: number): Word[] {
+    const rows = this.#rowsEver();
+    if (Math.abs(memories - this.#countedAt) > this.#countedAt / 10 || this.#counts.size > MAX_COUNTS) {
+      this.#counts = new Map();
+      this.#countedAt = memories;
+    }
+    const uncounted = words.filter((word) => !this.#counts.has(word));
+    if (uncounted.length > 0) this.#count(uncounted);
+    return words
+      .map((text) => {
+        const count = this.#counts.get(text) ?? 0;
+        return { text, count, rarity: Math.max(1e-6, Math.log((rows - count + 0.5) / (count + 0.5))) };
+      })
+      .filter(({ count }) => count > 0)
+      .sort((a, b) => a.count - b.count)
+      .slice(0, MAX_WORDS);
+  }
+
+  /**
+   * The number of rows that BM25 counts with: an index that holds no text does not take deleted ones off. It is the
+   * first varint of the record 1. https://www.sqlite.org/fts5.html#the_averages_record
+   */
+  #rowsEver(): number {
+    const block = this.#connection.prepare('SELECT block FROM words_data WHERE id = 1').get()?.['block'];
+    if (!(block instanceof Uint8Array)) return 0;
+    let rows = 0;
+    for (const byte of block) {
+      rows = rows * 128 + (byte & 0x7f);
+      if (byte < 0x80) break;
+    }
+    return rows;
+  }
+
+  /** The index holds stems. A scratch index with the same tokenizer tells the stem of each word. */
+  #count(words: readonly string[]): void {
+    const connection = this.#connection;
+    if (!this.#hasScratch) {
+      connection.exec(`CREATE VIRTUAL TABLE temp.scratch USING fts5(
+        content, tokenize='porter unicode61 remove_diacritics 2', detail=full)`);
+      connection.exec(`CREATE VIRTUAL TABLE temp.scratch_words USING fts5vocab('temp', 'scratch', 'instance')`);
+      this.#hasScratch = true;
+    }
+    connection.exec('BEGIN');
+    try {
+      const insert = connection.prepare('INSERT INTO temp.scratch (rowid, content) VALUES (?, ?)');
+      for (const [index, word] of words.entries()) insert.run(index, word);
+      const stems = connection.prepare('SELECT term, doc FROM temp.scratch_words').all();
+      const count = connection.prepare('SELECT doc FROM word_count WHERE term = ?');
+      const seen = new Set<number>();
+      for (const { term, doc } of stems) {
+        const word = words[Number(doc)] ?? '';
+        const memories = Number(count.get(term ?? '')?.['doc'] ?? 0);
+        if (memories === 0) continue; // not remembered: the next memory may have it
+        // What is split in two is asked for as a phrase, which is no more common than its rarest part.
+        this.#counts.set(word, seen.has(Number(doc)) ? Math.min(memories, this.#counts.get(word) ?? 0) : memories);
+        seen.add(Number(doc));
+      }
+    } finally {
+      connection.exec('ROLLBACK');
+    }
+  }
+}
+
+function anyOf(words: readonly Word[]): string {
+  return words.map(({ text }) => quoted(text)).join(' OR ');
+}
+
+/** Between double quotes everything is text to FTS5 but the double quote itself, which no word holds. */
+function quoted(word: string): string {
+  return `"${word.replaceAll('"', '""').replaceAll('\0', ' ')}"`;
+}

@@ -1,0 +1,68 @@
+// The memory thread: databases, vectors and embedders live here, so that the engine's thread never waits for a disk.
+
+import { parentPort, workerData } from 'node:worker_threads';
+import { ToolError } from '../../errors.js';
+import { MemoryService, performMethod, type MemoryConfig } from './memory-service.js';
+import type { ThreadReply, ThreadRequest } from './protocol.js';
+import type { Watch } from './legacy-import.js';
+
+const port = parentPort;
+if (!port) throw new Error('This module is the program of a thread.');
+
+const service = new MemoryService(workerData as MemoryConfig);
+const waiting: Extract<ThreadRequest, { kind: 'call' }>[] = [];
+const running = new Map<number, AbortController>();
+let isAwake = false;
+
+port.on('message', (request: ThreadRequest) => {
+  if (request.kind === 'call') {
+    waiting.push(request);
+    wake();
+  } else if (request.kind === 'cancel') {
+    const index = waiting.findIndex(({ id }) => id === request.id);
+    if (index >= 0) waiting.splice(index, 1);
+    running.get(request.id)?.abort();
+  } else void end();
+});
+
+/** Calls begin on the turn after they came: a cancel that came with them is heard first. */
+function wake(): void {
+  if (isAwake) return;
+  isAwake = true;
+  setImmediate(() => {
+    isAwake = false;
+    const call = waiting.shift();
+    if (waiting.length > 0) wake();
+    if (call) void run(call);
+  });
+}
+
+async function run({ id, method, args }: Extract<ThreadRequest, { kind: 'call' }>): Promise<void> {
+  const controller = new AbortController();
+  running.set(id, controller);
+  const watch: Watch = {
+    signal: controller.signal,
+    progress: (done, message) => reply({ kind: 'progress', id, done, message }),
+  };
+  try {
+    const result = await performMethod(service, method, args, watch);
+    reply({ kind: 'result', id, result, notices: service.takeNotices() });
+  } catch (thrown) {
+    const error = ToolError.from(thrown, 'INTERNAL').toInfo();
+    reply({ kind: 'error', id, error, notices: service.takeNotices() });
+  } finally {
+    running.delete(id);
+  }
+}
+
+/** Ends the thread by leaving it nothing to wait for. */
+async function end(): Promise<void> {
+  waiting.length = 0;
+  for (const controller of running.values()) controller.abort();
+  await service.close();
+  port?.close();
+}
+
+function reply(message: ThreadReply): void {
+  port?.postMessage(message);
+}
