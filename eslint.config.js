@@ -77,7 +77,16 @@ const OTHER_SERVERS = {
 };
 
 export default tseslint.config(
-  { ignores: ['**/dist/**', '**/node_modules/**', 'coverage/**', 'docs/api/**', 'packages/*/test/**/fixtures/**'] },
+  {
+    ignores: [
+      '**/dist/**',
+      '**/node_modules/**',
+      'coverage/**',
+      'docs/api/**',
+      'packages/*/test/**/fixtures/**',
+      'tools/vector-kernel/**',
+    ],
+  },
   ...tseslint.configs.recommendedTypeChecked,
   {
     languageOptions: {

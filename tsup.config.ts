@@ -9,11 +9,12 @@ const { toolwright } = JSON.parse(readFileSync('package.json', 'utf8')) as {
   toolwright: { entries: Record<string, string>; copies?: Record<string, string> };
 };
 
-/** Files of development dependencies that are published: the grammar, not the package that it comes in. */
+/** Files that are published as they are: of development dependencies, or (with `./`) of the package itself. */
 async function copyFiles(): Promise<void> {
   for (const [name, from] of Object.entries(toolwright.copies ?? {})) {
     await mkdir(dirname(`dist/${name}`), { recursive: true });
-    await copyFile(fileURLToPath(new URL(`./node_modules/${from}`, import.meta.url)), `dist/${name}`);
+    const dependency = fileURLToPath(new URL(`./node_modules/${from}`, import.meta.url));
+    await copyFile(from.startsWith('./') ? from : dependency, `dist/${name}`);
   }
 }
 

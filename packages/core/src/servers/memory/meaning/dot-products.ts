@@ -1,0 +1,142 @@
+// Rows of int8 one after the other, and the dot products of a query with all of them: in WebAssembly with SIMD, or in
+// JavaScript with the same integers where a run time has none.
+
+import { DOT_PRODUCTS_WASM } from './dot-products-wasm.js';
+
+/** The way the products are computed. Both give the same numbers. */
+export type Kernel = 'wasm' | 'js';
+
+/** How many products are computed in one go: the 16 KiB of them stay in the processor's first cache. */
+export const BATCH = 4096;
+
+/** The largest number of an int8 row: -128 is not used, so that a row and its opposite are as long. */
+export const ROW_MAX = 127;
+
+/** Rows in memory, which grows by a quarter, and the products with them. */
+export interface RowMatrix {
+  readonly kernel: Kernel;
+  /** Bytes from one row to the next: the dimensions, rounded up to a multiple of 16. */
+  readonly stride: number;
+  /** Makes room for so many rows; what was there stays. @throws {RangeError} when there is no memory for them */
+  reserve(rows: number): void;
+  /** The row's `dim` bytes, to read and write. Valid until the next `reserve`. */
+  row(slot: number): Int8Array;
+  /** The products of a query with the rows from `slot` on, at most {@link BATCH}. Valid until the next call. */
+  dotProducts(query: Int16Array, slot: number, count: number): Int32Array;
+}
+
+/** The largest whole number that a query's entry may have, so that no sum of products leaves 32 bits. */
+export const queryMax = (dim: number): number => Math.min(32767, Math.floor((2 ** 31 - 1) / (ROW_MAX * dim)));
+
+const strideOf = (dim: number): number => (dim + 15) & ~15;
+const grown = (rows: number, had: number): number => Math.max(rows, Math.ceil(had * 1.25), 256);
+
+/** What we use of the global `WebAssembly`, which the types of Node leave out. */
+interface WebAssemblyGlobal {
+  Module: new (bytes: Uint8Array) => object;
+  Instance: new (module: object, imports: object) => { exports: Record<string, unknown> };
+  Memory: new (pages: { initial: number }) => { readonly buffer: ArrayBuffer; grow(pages: number): number };
+}
+const { WebAssembly } = globalThis as unknown as { WebAssembly: WebAssemblyGlobal };
+
+let compiled: object | false | undefined;
+
+/** Compiled once; false where the run time knows no SIMD or may compile no WebAssembly. */
+function kernelModule(): object | false {
+  if (compiled !== undefined) return compiled;
+  try {
+    compiled = new WebAssembly.Module(Buffer.from(DOT_PRODUCTS_WASM, 'base64'));
+  } catch {
+    compiled = false; // the products in JavaScript are the same
+  }
+  return compiled;
+}
+
+/** A matrix for rows of `dim` numbers. `kernel` is for tests: by default the fastest that there is. */
+export function createRowMatrix(dim: number, kernel?: Kernel): RowMatrix {
+  const module = kernel === 'js' ? false : kernelModule();
+  if (kernel === 'wasm' && !module) throw new Error('This run time has no WebAssembly SIMD.');
+  return module ? new WasmRows(dim, module) : new PlainRows(dim);
+}
+
+const PAGE = 65_536;
+
+type DotProducts = (query: number, rows: number, stride: number, count: number, dots: number) => void;
+
+/** The query, then the products, then the rows, in one WebAssembly memory. */
+class WasmRows implements RowMatrix {
+  readonly kernel = 'wasm';
+  readonly stride: number;
+  readonly #dim: number;
+  readonly #memory: InstanceType<WebAssemblyGlobal['Memory']>;
+  readonly #dotProducts: DotProducts;
+  readonly #dots: number;
+  readonly #rows: number;
+  #capacity = 0;
+
+  constructor(dim: number, module: object) {
+    this.#dim = dim;
+    this.stride = strideOf(dim);
+    this.#dots = this.stride * 2;
+    this.#rows = this.#dots + BATCH * 4;
+    this.#memory = new WebAssembly.Memory({ initial: Math.ceil(this.#rows / PAGE) });
+    const { exports } = new WebAssembly.Instance(module, { env: { memory: this.#memory } });
+    this.#dotProducts = exports['dotProducts'] as DotProducts;
+  }
+
+  reserve(rows: number): void {
+    if (rows <= this.#capacity) return;
+    const wanted = grown(rows, this.#capacity);
+    const pages = Math.ceil((this.#rows + wanted * this.stride) / PAGE) - this.#memory.buffer.byteLength / PAGE;
+    if (pages > 0) this.#memory.grow(pages);
+    this.#capacity = wanted;
+  }
+
+  row(slot: number): Int8Array {
+    return new Int8Array(this.#memory.buffer, this.#rows + slot * this.stride, this.#dim);
+  }
+
+  dotProducts(query: Int16Array, slot: number, count: number): Int32Array {
+    new Int16Array(this.#memory.buffer, 0, this.stride).set(query); // the rest of the stride is zero and stays so
+    this.#dotProducts(0, this.#rows + slot * this.stride, this.stride, count, this.#dots);
+    return new Int32Array(this.#memory.buffer, this.#dots, count);
+  }
+}
+
+class PlainRows implements RowMatrix {
+  readonly kernel = 'js';
+  readonly stride: number;
+  readonly #dim: number;
+  readonly #dots = new Int32Array(BATCH);
+  #rows = new Int8Array(0);
+  #capacity = 0;
+
+  constructor(dim: number) {
+    this.#dim = dim;
+    this.stride = strideOf(dim);
+  }
+
+  reserve(rows: number): void {
+    if (rows <= this.#capacity) return;
+    const wanted = grown(rows, this.#capacity);
+    const larger = new Int8Array(wanted * this.stride);
+    larger.set(this.#rows);
+    this.#rows = larger;
+    this.#capacity = wanted;
+  }
+
+  row(slot: number): Int8Array {
+    return this.#rows.subarray(slot * this.stride, slot * this.stride + this.#dim);
+  }
+
+  dotProducts(query: Int16Array, slot: number, count: number): Int32Array {
+    const rows = this.#rows;
+    for (let i = 0; i < count; i++) {
+      const start = (slot + i) * this.stride;
+      let sum = 0;
+      for (let j = 0; j < query.length; j++) sum += query[j]! * rows[start + j]!;
+      this.#dots[i] = sum;
+    }
+    return this.#dots.subarray(0, count);
+  }
+}
