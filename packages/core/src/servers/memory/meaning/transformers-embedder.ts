@@ -2,7 +2,7 @@
 // used as they are; nothing is downloaded unless that was allowed.
 
 import { existsSync } from 'node:fs';
-import { isAbsolute, join } from 'node:path';
+import { basename, dirname, isAbsolute, join } from 'node:path';
 import { ToolError } from '../../../errors.js';
 import type { Embedder } from './embedder.js';
 
@@ -37,13 +37,10 @@ interface Extractor {
   dispose(): Promise<unknown>;
 }
 
-/** Where the files of a model are on disk; undefined when they are not. */
-function localModel(modelPath: string | undefined, model: string): { parent: string; name: string } | undefined {
+/** The directory of a model on disk; undefined when it is not there. */
+function localModel(modelPath: string | undefined, model: string): string | undefined {
   if (modelPath === undefined) return undefined;
-  for (const name of [model, '.']) {
-    if (existsSync(join(modelPath, name, 'config.json'))) return { parent: modelPath, name };
-  }
-  return undefined;
+  return [join(modelPath, model), modelPath].find((directory) => existsSync(join(directory, 'config.json')));
 }
 
 /**
@@ -63,20 +60,20 @@ export async function openTransformersEmbedder(options: TransformersOptions = {}
     throw new ToolError('UNAVAILABLE', `The model ${model} is not on disk: ${where}, and allowDownload is not set.`);
   }
   const { env, pipeline } = await loadPeer(options.load);
-  if (modelPath !== undefined) env.localModelPath = modelPath;
-  env.allowLocalModels = modelPath !== undefined;
-  env.allowRemoteModels = allowDownload;
-  const name = local?.name ?? model;
-  const onDisk = existsSync(join(modelPath ?? '/', name, 'onnx', 'model_quantized.onnx'));
-  const dtype = !local || onDisk ? 'q8' : 'fp32';
-  const extractor = await pipeline('feature-extraction', name, {
+  if (local !== undefined) env.localModelPath = dirname(local);
+  env.allowLocalModels = local !== undefined;
+  env.allowRemoteModels = local === undefined;
+  const dtype = local === undefined || existsSync(join(local, 'onnx/model_quantized.onnx')) ? 'q8' : 'fp32';
+  const extractor = await pipeline('feature-extraction', local === undefined ? model : basename(local), {
     dtype,
     device: 'cpu',
-    local_files_only: local !== undefined,
     session_options: { intraOpNumThreads: 2 }, // more would take the cores that the engine needs
     progress_callback: (event: { status?: string; progress?: number; file?: string }) => {
       if (event.status === 'progress') onProgress?.((event.progress ?? 0) / 100, `${model}: ${event.file ?? ''}`);
     },
+  }).catch((error: unknown) => {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new ToolError('UNAVAILABLE', `The model ${local ?? model} could not be loaded: ${reason}`, { cause: error });
   });
   const embed = async (texts: readonly string[]): Promise<Float32Array[]> => {
     const { dims, data } = await extractor([...texts], { pooling: 'mean', normalize: true });
@@ -84,9 +81,8 @@ export async function openTransformersEmbedder(options: TransformersOptions = {}
     return texts.map((_, i) => data.slice(i * width, (i + 1) * width));
   };
   const [probe] = await embed(['dimensions']); // what a model says of its size is not the same in each
-  const id = `${local && local.name === '.' ? modelPath : model} ${dtype}`;
   return {
-    id: `transformers:${id}`.slice(0, 200),
+    id: `transformers:${local === modelPath ? basename(local ?? '') : model} ${dtype} ${probe!.length}`.slice(0, 200),
     dim: probe!.length,
     fusionWeight: FUSION_WEIGHT,
     maxTokens: MAX_TOKENS,

@@ -5,7 +5,10 @@ import { expect, it } from 'vitest';
 import { fuse } from '../../../../src/servers/memory/meaning/fusion.js';
 
 const number = (min: number, max: number) => fc.double({ min, max, noNaN: true });
-const candidate = fc.record({ words: number(0, 30), meaning: fc.option(number(-1, 1), { nil: undefined }) });
+const candidate = fc.record({
+  words: fc.oneof(fc.constant(0), number(0.01, 30)),
+  meaning: fc.option(number(-1, 1), { nil: undefined }),
+});
 const candidates = fc.array(candidate, { minLength: 1, maxLength: 120 });
 const orderOf = (scores: readonly number[]): number[] =>
   scores.map((_, index) => index).sort((a, b) => scores[b]! - scores[a]! || a - b);
