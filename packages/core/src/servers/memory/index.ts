@@ -16,6 +16,7 @@ import { importTool } from './import.js';
 import { listTool } from './list.js';
 import { MemoryBeside, type BackendFactory } from './memory-beside.js';
 import type { MemoryConfig } from './memory-service.js';
+import { checkEmbedder, type Embedder } from './meaning/embedder.js';
 import { MemoryThread, type MemoryWorker } from './memory-thread.js';
 import { restoreTool } from './restore.js';
 import { retrieveTool } from './retrieve.js';
@@ -43,6 +44,7 @@ export type {
   VectorCodes,
   WordHit,
 } from './backend.js';
+export type { Embedder, EmbeddingKind } from './meaning/embedder.js';
 export type { BackendFactory } from './memory-beside.js';
 export type { OutputLimits } from '../output-budget.js';
 
@@ -72,6 +74,20 @@ export interface MemoryServerOptions extends ProjectFilesOptions {
   secrets?: 'redact' | 'refuse' | undefined;
   /** `'seed'` orders by `cosine + 0.1 x keyword matches`, as earlier memory servers did. Default: `'fused'`. */
   ranking?: 'fused' | 'seed' | undefined;
+  /**
+   * What finds memories by their meaning. `'auto'`: all-MiniLM-L6-v2 where `modelPath` or `allowDownload` give it, else the
+   * model that is built in. `'static'`: that one. `'off'`: words only. Or one of yours, which is called in this thread.
+   * Default: `'auto'`.
+   */
+  embedder?: 'auto' | 'static' | 'off' | Embedder | undefined;
+  /**
+   * The directory of a sentence encoder in ONNX form, absolute, with `config.json`, `tokenizer.json` and
+   * `onnx/model_quantized.onnx`, or one that has it as `Xenova/all-MiniLM-L6-v2`. Needs `@huggingface/transformers`.
+   * Default: none.
+   */
+  modelPath?: string | undefined;
+  /** Whether `@huggingface/transformers` may fetch the model from the model hub, once. Default: false. */
+  allowDownload?: boolean | undefined;
   /**
    * Keeps the memories elsewhere than in SQLite files: gives the store of a scope. It runs in the engine's own thread,
    * and is closed with the server. Default: none.
@@ -119,6 +135,9 @@ const MIN_OUTPUT_BYTES = 1024;
 export function createMemoryServer(options: MemoryServerOptions): ToolServer<MemoryWorker> {
   const files = options.projectFiles ?? new ProjectFiles(options);
   const { names = 'memory', categories = MEMORY_CATEGORIES, backend } = options;
+  const { embedder = 'auto' } = options;
+  const own = typeof embedder === 'string' ? undefined : embedder;
+  if (own !== undefined) checkEmbedder(own);
   const config: MemoryConfig = {
     projectDir: files.scope.projectDir,
     verification: files.scope.verification,
@@ -126,6 +145,9 @@ export function createMemoryServer(options: MemoryServerOptions): ToolServer<Mem
     durability: oneOf('durability', options.durability ?? 'normal', ['normal', 'full']),
     secrets: oneOf('secrets', options.secrets ?? 'redact', ['redact', 'refuse']),
     ranking: oneOf('ranking', options.ranking ?? 'fused', ['fused', 'seed']),
+    embedder: typeof embedder === 'string' ? oneOf('embedder', embedder, ['auto', 'static', 'off']) : 'own',
+    modelPath: modelDirectory(options.modelPath),
+    allowDownload: options.allowDownload === true,
   };
   oneOf('names', names, ['memory', 'memcp']);
   const limits = { ...DEFAULT_OUTPUT_LIMITS, ...options.output };
@@ -146,7 +168,7 @@ export function createMemoryServer(options: MemoryServerOptions): ToolServer<Mem
     name: 'memory',
     version: '0.1.0',
     tools: TOOLS.map((make) => make(context)),
-    start: () => (backend ? new MemoryBeside(config, backend) : new MemoryThread(config)),
+    start: () => (backend ? new MemoryBeside(config, backend, own) : new MemoryThread(config, undefined, own)),
     stop: (worker) => worker.close(),
   });
 }
@@ -159,6 +181,12 @@ function globalDirectory(given: unknown, projectDir: string): string | undefined
   if (directory === join(projectDir, '.mcp-memory'))
     throw wrong(`globalDir must not be the project's own .mcp-memory: what is global is seen by every project.`);
   return directory;
+}
+
+function modelDirectory(given: unknown): string | undefined {
+  if (given === undefined) return undefined;
+  if (typeof given === 'string' && isAbsolute(given) && !given.includes('\0')) return given;
+  throw wrong(`modelPath must be an absolute path, not ${JSON.stringify(given)}.`);
 }
 
 function categoryNames(given: readonly string[]): readonly string[] {

@@ -2,6 +2,7 @@
 
 import { ToolError } from '../../errors.js';
 import type { MemoryBackend, MemoryScope } from './backend.js';
+import type { Embedder } from './meaning/embedder.js';
 import { MemoryService, performMethod, type MemoryConfig } from './memory-service.js';
 import type { Watch } from './legacy-import.js';
 import type { Caller, MemoryWorker, Told } from './memory-thread.js';
@@ -13,12 +14,14 @@ export type BackendFactory = (scope: MemoryScope) => MemoryBackend | undefined |
 export class MemoryBeside implements MemoryWorker {
   readonly #config: MemoryConfig;
   readonly #factory: BackendFactory;
+  readonly #embedder: Embedder | undefined;
   #service: Promise<MemoryService> | undefined;
   #isClosed = false;
 
-  constructor(config: MemoryConfig, factory: BackendFactory) {
+  constructor(config: MemoryConfig, factory: BackendFactory, embedder?: Embedder) {
     this.#config = config;
     this.#factory = factory;
+    this.#embedder = embedder;
   }
 
   async call<Method extends MemoryMethod>(
@@ -45,7 +48,14 @@ export class MemoryBeside implements MemoryWorker {
   async #open(): Promise<MemoryService> {
     try {
       const [project, global] = [await this.#factory('project'), await this.#factory('global')];
-      return new MemoryService(this.#config, { ...(project && { project }), ...(global && { global }) });
+      return new MemoryService(
+        this.#config,
+        {
+          ...(project && { project }),
+          ...(global && { global }),
+        },
+        this.#embedder,
+      );
     } catch (error) {
       this.#service = undefined;
       throw error;

@@ -21,6 +21,8 @@ import { exportLines, type ExportFormat } from './export-formats.js';
 import { importFile, type ImportReport, type Watch } from './legacy-import.js';
 import { assertStorable, storableContent, type SecretRule } from './private-text.js';
 import { projectName } from './project-name.js';
+import type { Embedder } from './meaning/embedder.js';
+import { Meaning } from './meaning/meaning.js';
 import { retrieve, type Question, type Ranking, type Retrieved } from './retrieval.js';
 import { ScopedStore } from './scoped-store.js';
 import { openImportFile } from './import-file.js';
@@ -35,6 +37,10 @@ export interface MemoryConfig {
   durability: 'normal' | 'full';
   secrets: SecretRule;
   ranking: Ranking;
+  /** `'own'` comes beside this, as it is no plain data. */
+  embedder: 'auto' | 'static' | 'off' | 'own';
+  modelPath: string | undefined;
+  allowDownload: boolean;
   /** For tests: instead of what the run time has. */
   driver?: 'node:sqlite' | 'libsql' | undefined;
 }
@@ -47,6 +53,8 @@ export type ScopedMemory = MemoryRecord & { scope: MemoryScope };
 
 /** Two contents that share this much of their words are told of as similar. */
 const SIMILAR = 0.6;
+/** The cosine from which two contents mean nearly the same. */
+const SIMILAR_MEANING = 0.9;
 const MAX_SIMILAR = 5;
 const ALIKE_LOOKED_AT = 20;
 /** An export as an answer; more goes to a file. */
@@ -58,11 +66,17 @@ export class MemoryService {
   readonly #stores: readonly ScopedStore[];
   /** What the next answer has to tell. */
   readonly #notices: string[] = [];
+  readonly #meaning: Meaning;
   #name: Promise<string> | undefined;
 
-  /** @param backends instead of files in the project; they need no directory */
-  constructor(config: MemoryConfig, backends?: Partial<Record<MemoryScope, MemoryBackend>>) {
+  /**
+   * @param backends instead of files in the project; they need no directory
+   * @param own the caller's embedder
+   */
+  constructor(config: MemoryConfig, backends?: Partial<Record<MemoryScope, MemoryBackend>>, own?: Embedder) {
     this.#config = config;
+    const { embedder, modelPath, allowDownload } = config;
+    this.#meaning = new Meaning({ embedder: embedder === 'own' ? own : embedder, modelPath, allowDownload });
     this.#files = new ProjectFiles({ projectDir: config.projectDir, verification: config.verification });
     this.#stores = backends
       ? (['project', 'global'] as const).flatMap((scope) => {
@@ -90,12 +104,14 @@ export class MemoryService {
     const project = await this.#projectName();
     const tags = distinct(given.tags);
     const put = await store.backend.put({ ...given, content, tags, project }, onDuplicate);
-    return { ...put, project, ...(notice !== undefined && { notice }), similar: await similarTo(store, put.memory) };
+    this.#meaning.written(store.backend);
+    const similar = await similarTo(store, put.memory, this.#meaning, watch);
+    return { ...put, project, ...(notice !== undefined && { notice }), similar };
   }
 
   async retrieve(question: Question & { scope: AskedScope }, watch: Watch): Promise<Retrieved & { project: string }> {
     const stores = await this.#readyAll(question.scope, watch);
-    const retrieved = await retrieve(stores, question, this.#config.ranking, watch.signal);
+    const retrieved = await retrieve(stores, question, this.#config.ranking, this.#meaning, watch);
     return { ...retrieved, project: await this.#projectName() };
   }
 
@@ -144,7 +160,9 @@ export class MemoryService {
     }
     if (patch.tags !== undefined) checked.tags = distinct(patch.tags);
     assertFields(patch);
-    const memory = await this.#inEither(id, watch, (backend) => backend.update(id, checked, expectedRev));
+    const memory = await this.#inEither(id, watch, (backend) =>
+      this.#embedded(backend, backend.update(id, checked, expectedRev)),
+    );
     return { memory, ...(notice !== undefined && { notice }) };
   }
 
@@ -153,7 +171,7 @@ export class MemoryService {
   }
 
   async restore({ id, rev }: { id: string; rev?: number | undefined }, watch: Watch): Promise<ScopedMemory> {
-    return this.#inEither(id, watch, (backend) => backend.restore(id, rev), rev);
+    return this.#inEither(id, watch, (backend) => this.#embedded(backend, backend.restore(id, rev)), rev);
   }
 
   async history({ id }: { id: string }, watch: Watch): Promise<{ memory?: ScopedMemory; versions: MemoryVersion[] }> {
@@ -180,12 +198,14 @@ export class MemoryService {
     try {
       const beside = store.location?.directory ?? this.#files.scope.projectDir;
       const lines = /\.(?:jsonl|ndjson)$/i.test(path);
-      return await importFile(
+      const report = await importFile(
         store.backend,
         source.text(),
         { path: `${beside}/${source.name}`, shown: source.shown, scope, modifiedMs: source.modifiedMs, lines },
         watch,
       );
+      this.#meaning.written(store.backend);
+      return report;
     } finally {
       await source.close();
     }
@@ -256,7 +276,18 @@ export class MemoryService {
   }
 
   async close(): Promise<void> {
+    await this.#meaning.close();
     for (const store of this.#stores) await store.backend.close();
+  }
+
+  /** What was changed gets another vector, when the call is done. */
+  async #embedded(
+    backend: MemoryBackend,
+    change: Promise<MemoryRecord | undefined>,
+  ): Promise<MemoryRecord | undefined> {
+    const changed = await change;
+    if (changed) this.#meaning.written(backend);
+    return changed;
   }
 
   #projectName(): Promise<string> {
@@ -356,21 +387,28 @@ function distinct(tags: readonly string[]): string[] {
   return [...new Set(tags.map((tag) => tag.trim()).filter((tag) => tag !== ''))];
 }
 
+/** Nearly the same by words, or by meaning: what is likely to be the same memory, told otherwise. */
 async function similarTo(
   store: ScopedStore,
-  { id, content }: MemoryRecord,
+  stored: MemoryRecord,
+  meaning: Meaning,
+  watch: Watch,
 ): Promise<{ memory: ScopedMemory; similarity: number }[]> {
-  const words = new Set(queryWords(content, 1_000));
-  const alike = await store.backend.alike(content, ALIKE_LOOKED_AT);
-  return alike
-    .filter((memory) => memory.id !== id)
-    .map((memory) => ({
-      memory: scoped(store, memory),
-      similarity: overlap(words, new Set(queryWords(memory.content, 1_000))),
-    }))
-    .filter(({ similarity }) => similarity >= SIMILAR)
-    .sort((a, b) => b.similarity - a.similarity)
-    .slice(0, MAX_SIMILAR);
+  const words = new Set(queryWords(stored.content, 1_000));
+  const alike = await store.backend.alike(stored.content, ALIKE_LOOKED_AT);
+  const found = new Map<string, { memory: ScopedMemory; similarity: number }>();
+  for (const memory of alike) {
+    const similarity = overlap(words, new Set(queryWords(memory.content, 1_000)));
+    if (memory.id !== stored.id && similarity >= SIMILAR)
+      found.set(memory.id, { memory: scoped(store, memory), similarity });
+  }
+  const near = await meaning.alike(store.backend, stored, SIMILAR_MEANING, MAX_SIMILAR, watch);
+  for (const { memory, similarity } of near) {
+    const known = found.get(memory.id)?.similarity ?? 0;
+    const rounded = Math.round(Math.min(1, similarity) * 100) / 100;
+    if (rounded > known) found.set(memory.id, { memory: scoped(store, memory), similarity: rounded });
+  }
+  return [...found.values()].sort((a, b) => b.similarity - a.similarity).slice(0, MAX_SIMILAR);
 }
 
 /** Of two sets of words, what they share of what they have. */

@@ -1,9 +1,18 @@
 // The engine's side of the memory thread: started by the first call, one at a time, ended with the provider.
 
-import { Worker } from 'node:worker_threads';
+import { MessageChannel, Worker, type MessagePort } from 'node:worker_threads';
 import { messageOf, ToolError } from '../../errors.js';
+import type { Embedder } from './meaning/embedder.js';
+import { describeEmbedder, serveEmbedder } from './meaning/remote-embedder.js';
 import type { MemoryConfig } from './memory-service.js';
-import type { MemoryMethod, MethodArguments, MethodResult, ThreadReply, ThreadRequest } from './protocol.js';
+import type {
+  MemoryMethod,
+  MethodArguments,
+  MethodResult,
+  ThreadData,
+  ThreadReply,
+  ThreadRequest,
+} from './protocol.js';
 import { workerProgram } from './worker-program.js';
 
 /** What a call of a tool brings: its signal and where its progress goes. */
@@ -51,6 +60,7 @@ interface Pending {
 export class MemoryThread implements MemoryWorker {
   readonly #config: MemoryConfig;
   readonly #program: (() => Promise<URL>) | undefined;
+  readonly #embedder: Embedder | undefined;
   readonly #pending = new Map<number, Pending>();
   #worker: Promise<Worker> | undefined;
   /** The one that runs; another one's late words count no more. */
@@ -58,9 +68,13 @@ export class MemoryThread implements MemoryWorker {
   #lastId = 0;
   #isClosed = false;
 
-  /** @param program for tests: what the thread runs */
-  constructor(config: MemoryConfig, program?: () => Promise<URL>) {
+  /**
+   * @param program for tests: what the thread runs
+   * @param embedder the caller's own, which stays in this thread
+   */
+  constructor(config: MemoryConfig, program?: () => Promise<URL>, embedder?: Embedder) {
     this.#config = config;
+    this.#embedder = embedder;
     this.#program = program;
   }
 
@@ -103,7 +117,11 @@ export class MemoryThread implements MemoryWorker {
   async close(): Promise<void> {
     this.#isClosed = true;
     const worker = await this.#worker?.catch(() => undefined);
-    if (!worker) return;
+    if (worker) await this.#end(worker);
+    await this.#embedder?.dispose?.();
+  }
+
+  async #end(worker: Worker): Promise<void> {
     const ended = new Promise<void>((resolve) => worker.once('exit', () => resolve()));
     worker.ref();
     this.#send(worker, { kind: 'close' });
@@ -124,13 +142,22 @@ export class MemoryThread implements MemoryWorker {
   async #start(): Promise<Worker> {
     const program = await (this.#program ?? workerProgram)();
     // What the host gives Node on its command line (a loader, a debugger) is not for this thread.
-    const worker = new Worker(program, { workerData: this.#config, execArgv: [], stdin: false });
+    const { data, ports } = this.#data();
+    const worker = new Worker(program, { workerData: data, transferList: ports, execArgv: [], stdin: false });
     this.#running = worker;
     worker.unref();
     worker.on('message', (reply: ThreadReply) => this.#hear(worker, reply));
     worker.on('error', (error) => this.#ended(worker, error));
     worker.on('exit', () => this.#ended(worker, undefined));
     return worker;
+  }
+
+  /** A thread that is started again gets a port of its own to the embedder. */
+  #data(): { data: ThreadData; ports: MessagePort[] } {
+    if (!this.#embedder) return { data: { config: this.#config }, ports: [] };
+    const { port1, port2 } = new MessageChannel();
+    serveEmbedder(port1, this.#embedder);
+    return { data: { config: this.#config, embedder: describeEmbedder(this.#embedder), port: port2 }, ports: [port2] };
   }
 
   #hear(worker: Worker, reply: ThreadReply): void {

@@ -1,6 +1,9 @@
 // The way of a question: lists of candidates from every scope, fused into one order, cut, and then told with reasons.
 
 import type { MemoryRecord, MemoryScope, WordHit } from './backend.js';
+import { fuse } from './meaning/fusion.js';
+import type { Meaning, RetrieveMode } from './meaning/meaning.js';
+import type { Watch } from './legacy-import.js';
 import type { ScopedStore } from './scoped-store.js';
 import { queryWords } from './words.js';
 
@@ -37,8 +40,6 @@ export interface Found {
 /** How the order is made: see the option `ranking`. */
 export type Ranking = 'fused' | 'seed';
 
-export type RetrieveMode = 'hybrid' | 'hybrid-partial' | 'lexical';
-
 export interface Retrieved {
   found: Found[];
   mode: RetrieveMode;
@@ -51,11 +52,12 @@ interface Candidate {
   store: ScopedStore;
   memory: MemoryRecord;
   words: number;
-  meaning?: number;
+  meaning?: number | undefined;
 }
 
-/** Of a list. A memory that is in neither list's first hundred is no candidate. */
+/** Of the list by words, and of that by meaning. A memory that is in neither is no candidate. */
 const LIST_LENGTH = 100;
+const NEAR_LENGTH = 50;
 /** Distinct words of a query that are looked up; the search takes the rarest of them. */
 const MAX_QUERY_WORDS = 400;
 const DAY_MS = 86_400_000;
@@ -66,39 +68,79 @@ export async function retrieve(
   stores: readonly ScopedStore[],
   question: Question,
   ranking: Ranking,
-  signal: AbortSignal,
+  meaning: Meaning,
+  watch: Watch,
   nowMs: number = Date.now(),
 ): Promise<Retrieved> {
   const words = queryWords(question.query, MAX_QUERY_WORDS);
+  const asked = await meaning.question(question.query, watch);
   const candidates = new Map<string, Candidate>();
+  const reasons = asked.reason === undefined ? [] : [asked.reason];
+  let pending = 0;
   for (const store of stores) {
-    signal.throwIfAborted();
-    for (const hit of await wordList(store, words, question)) {
-      candidates.set(`${store.scope} ${hit.memory.id}`, { store, memory: hit.memory, words: hit.share });
+    watch.signal.throwIfAborted();
+    const hits = await wordList(store, words, question);
+    const { category, tags, limit } = question;
+    const answer =
+      asked.vector &&
+      (await meaning.near(
+        store.backend,
+        asked.vector,
+        hits.map(({ memory }) => memory.id),
+        { category, tags },
+        Math.max(NEAR_LENGTH, limit),
+        watch,
+      ));
+    for (const { memory, share } of hits) {
+      const similarity = answer?.similarities.get(memory.id);
+      candidates.set(keyOf(store, memory), { store, memory, words: share, meaning: similarity });
     }
-    // The second list comes here: memories by meaning, added to `candidates` or given their `meaning` there.
+    for (const { memory, similarity } of answer?.near ?? []) {
+      const found = candidates.get(keyOf(store, memory));
+      if (found) found.meaning = similarity;
+      else if (similarity > 0) candidates.set(keyOf(store, memory), { store, memory, words: 0, meaning: similarity });
+    }
+    pending += answer?.pending ?? 0;
+    if (answer?.reason !== undefined) reasons.push(answer.reason);
   }
-  const ranked = [...candidates.values()]
-    .map((candidate) => ({ candidate, similarity: similarityOf(candidate, ranking, words) }))
+  const all = [...candidates.values()];
+  const scores = scoresOf(all, ranking, words, asked.vector && asked.fusionWeight);
+  const ranked = all
+    .map((candidate, index) => ({ candidate, similarity: scores[index] ?? 0 }))
     .filter(({ similarity }) => question.minScore === undefined || similarity >= question.minScore)
     .sort((a, b) => b.similarity - a.similarity || tieOf(a.candidate.memory, b.candidate.memory))
     .slice(0, question.limit);
   const found = ranked.map(({ candidate, similarity }): Found => {
-    const { store, memory, words: share, meaning } = candidate;
+    const { store, memory, words: share, meaning: cosine } = candidate;
     const { importance, age } = ranking === 'seed' ? { importance: 1, age: 1 } : multipliers(memory, nowMs);
     return {
       scope: store.scope,
       memory,
       similarity: round(similarity),
-      parts: { words: round(share), ...(meaning !== undefined && { meaning: round(meaning) }), importance, age },
+      parts: { words: round(share), ...(cosine !== undefined && { meaning: round(cosine) }), importance, age },
       matched: matchedWords(memory, words),
     };
   });
+  return { found: found.sort((a, b) => placeOf(b) - placeOf(a)), ...modeOf(asked.vector, pending, reasons) };
+}
+
+function modeOf(
+  vector: Float32Array | undefined,
+  pending: number,
+  reasons: readonly string[],
+): { mode: RetrieveMode; reason?: string } {
+  const because = reasons.join('; ');
+  if (!vector) return { mode: 'lexical', reason: `semantic search is off: ${because}. The order is by words.` };
+  if (pending === 0) return { mode: 'hybrid', ...(because !== '' && { reason: `${because}.` }) };
+  const more = because === '' ? 'They follow in the background' : because;
   return {
-    found: found.sort((a, b) => placeOf(b) - placeOf(a)),
-    mode: 'lexical',
-    reason: 'semantic search is off: there is no embedder. The order is by words.',
+    mode: 'hybrid-partial',
+    reason: `${pending} memories have no vector yet and were found by words only. ${more}.`,
   };
+}
+
+function keyOf({ scope }: ScopedStore, { id }: MemoryRecord): string {
+  return `${scope} ${id}`;
 }
 
 async function wordList(store: ScopedStore, words: readonly string[], question: Question): Promise<WordHit[]> {
@@ -108,9 +150,16 @@ async function wordList(store: ScopedStore, words: readonly string[], question: 
 }
 
 /** Decides who is answered. Importance and age do not: they must not push out what fits better. */
-function similarityOf({ memory, words, meaning }: Candidate, ranking: Ranking, queried: readonly string[]): number {
-  if (ranking === 'seed') return (meaning ?? 0) + 0.1 * seedMatches(memory, queried);
-  return words;
+function scoresOf(
+  candidates: readonly Candidate[],
+  ranking: Ranking,
+  queried: readonly string[],
+  fusionWeight: number | undefined,
+): number[] {
+  if (ranking === 'seed') {
+    return candidates.map(({ memory, meaning }) => (meaning ?? 0) + 0.1 * seedMatches(memory, queried));
+  }
+  return fusionWeight === undefined ? candidates.map(({ words }) => words) : fuse(candidates, fusionWeight);
 }
 
 /** Terms of the query that are in the content or in a tag, as a part of them: the original formula counts these. */

@@ -2,14 +2,20 @@
 
 import { parentPort, workerData } from 'node:worker_threads';
 import { ToolError } from '../../errors.js';
-import { MemoryService, performMethod, type MemoryConfig } from './memory-service.js';
-import type { ThreadReply, ThreadRequest } from './protocol.js';
+import { remoteEmbedder } from './meaning/remote-embedder.js';
+import { MemoryService, performMethod } from './memory-service.js';
+import type { ThreadData, ThreadReply, ThreadRequest } from './protocol.js';
 import type { Watch } from './legacy-import.js';
 
 const port = parentPort;
 if (!port) throw new Error('This module is the program of a thread.');
 
-const service = new MemoryService(workerData as MemoryConfig);
+const data = workerData as ThreadData;
+const service = new MemoryService(
+  data.config,
+  undefined,
+  'port' in data ? remoteEmbedder(data.embedder, data.port) : undefined,
+);
 const waiting: Extract<ThreadRequest, { kind: 'call' }>[] = [];
 const running = new Map<number, AbortController>();
 let isAwake = false;

@@ -91,3 +91,47 @@ export async function embedTexts(
     return unitVector(vector as ArrayLike<number>);
   });
 }
+
+const DEFAULT_MAX_TOKENS = 256;
+/** Of an English text in a subword vocabulary; code has more, and what does not fit a model's window is cut by the model. */
+const TOKENS_PER_WORD = 1.5;
+/** Texts of one call of {@link Embedder.embed}. */
+const MAX_TEXTS = 64;
+
+/**
+ * As {@link embedTexts}, in calls of at most 64 texts. One that is longer than the model reads is cut into parts, and
+ * has the mean of their vectors: what stands at its end would be lost otherwise.
+ */
+export async function embedLongTexts(
+  embedder: Embedder,
+  texts: readonly string[],
+  kind: EmbeddingKind,
+): Promise<(Float32Array | undefined)[]> {
+  const wordsOfPart = Math.max(1, Math.floor((embedder.maxTokens ?? DEFAULT_MAX_TOKENS) / TOKENS_PER_WORD));
+  const parts = texts.map((text) => partsOf(text, wordsOfPart));
+  const flat = parts.flat();
+  const vectors: (Float32Array | undefined)[] = [];
+  for (let start = 0; start < flat.length; start += MAX_TEXTS) {
+    vectors.push(...(await embedTexts(embedder, flat.slice(start, start + MAX_TEXTS), kind)));
+  }
+  let next = 0;
+  return parts.map(({ length }) => mean(vectors.slice(next, (next += length)), embedder.dim));
+}
+
+function partsOf(text: string, wordsOfPart: number): string[] {
+  const parts: string[] = [];
+  let [start, words] = [0, 0];
+  for (const { index } of text.matchAll(/\S+/g)) {
+    if (words++ < wordsOfPart) continue;
+    parts.push(text.slice(start, index));
+    [start, words] = [index, 1];
+  }
+  return [...parts, text.slice(start)];
+}
+
+function mean(vectors: readonly (Float32Array | undefined)[], dim: number): Float32Array | undefined {
+  if (vectors.length === 1) return vectors[0];
+  const sum = new Float32Array(dim);
+  for (const vector of vectors) vector?.forEach((number, i) => (sum[i]! += number));
+  return unitVector(sum);
+}

@@ -159,17 +159,20 @@ export class VectorIndex {
     const vectors = await exact(best.map(({ key }) => key));
     const exactly = best.flatMap(({ key }) => {
       const vector = vectors.get(key);
-      return vector ? [{ key, similarity: cosine(query, vector) }] : [];
+      const similarity = vector?.length === this.dim ? cosine(query, vector) : NaN;
+      return Number.isFinite(similarity) ? [{ key, similarity }] : []; // the file may be anybody's
     });
     return [...exactly, ...found.slice(RERANKED)].sort(byRank).slice(0, limit);
   }
 
-  /** The cosine of a unit vector with one row, by int8; undefined when there is no such row. */
-  similarity(query: Float32Array, key: string): number | undefined {
-    const slot = this.#slots.get(key);
-    if (slot === undefined) return undefined;
+  /** The cosines of a unit vector with some rows, by int8; undefined for one that is not there. */
+  similarities(query: Float32Array, keys: readonly string[]): (number | undefined)[] {
     const { numbers, scale } = this.#wholeNumbers(query);
-    return this.#matrix.dotProducts(numbers, slot, 1)[0]! * this.#scales[slot]! * scale;
+    return keys.map((key) => {
+      const slot = this.#slots.get(key);
+      if (slot === undefined) return undefined;
+      return this.#matrix.dotProducts(numbers, slot, 1)[0]! * this.#scales[slot]! * scale;
+    });
   }
 
   #wholeNumbers(query: Float32Array): { numbers: Int16Array; scale: number } {

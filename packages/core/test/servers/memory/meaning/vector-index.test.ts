@@ -128,9 +128,9 @@ describe('VectorIndex', () => {
     const index = new VectorIndex(8);
     const [row, query] = modelLikeVectors(2, 8) as [Float32Array, Float32Array];
     index.set('1', quantize(row));
-    const quantized = index.similarity(query, '1');
+    const [quantized] = index.similarities(query, ['1']);
     index.set('1', row);
-    expect(index.similarity(query, '1')).toBe(quantized);
+    expect(index.similarities(query, ['1', '2'])).toEqual([quantized, undefined]);
     expect(quantized).toBeCloseTo(cosine(row, query), 1);
     expect(() => index.set('2', new Float32Array(9))).toThrow(RangeError);
   });

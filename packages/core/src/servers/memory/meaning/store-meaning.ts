@@ -1,0 +1,272 @@
+// The meaning of the memories of one store, for one embedder: an index of their vectors that keeps up with what any
+// process writes, and the queue that makes the vectors that are missing.
+
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { messageOf } from '../../../errors.js';
+import type { MemoryBackend, MemoryFilter, MemoryRecord } from '../backend.js';
+import { embedLongTexts, type Embedder } from './embedder.js';
+import { quantize, VectorIndex, type VectorMatch } from './vector-index.js';
+
+/** A memory that is near to a question. */
+export interface NearMemory {
+  memory: MemoryRecord;
+  /** The cosine, -1 to 1. */
+  similarity: number;
+}
+
+/** Read at once from the store. */
+const READ_BATCH = 2_000;
+/** Embedded and written at once: what another call may have to wait for. */
+const EMBED_BATCH = 32;
+/** So many memories with a category or a tag are looked at one by one, without the index. */
+const FEW = 2_000;
+/** A failed embedder is tried again after this, by the next call that needs it. */
+const RETRY_MS = 30_000;
+/** Texts that fail alone, one after the other: then it is the embedder, not the text. */
+const MAX_FAILED_ALONE = 3;
+
+export class StoreMeaning {
+  readonly #backend: MemoryBackend;
+  readonly #embedder: Embedder;
+  readonly #index: VectorIndex;
+  /** Ids of memories without a vector. */
+  readonly #pending = new Set<string>();
+  /** Those whose text the embedder refuses; they are found by their words, until they change. */
+  readonly #refused = new Set<string>();
+  /** Whether there may be more without a vector than are in `#pending`. */
+  #hasMorePending = false;
+  #seq = -1;
+  #refreshing: Promise<void> | undefined;
+  #embedding: Promise<void> | undefined;
+  #failure: { reason: string; atMs: number } | undefined;
+  #isClosed = false;
+
+  constructor(backend: MemoryBackend, embedder: Embedder) {
+    this.#backend = backend;
+    this.#embedder = embedder;
+    this.#index = new VectorIndex(embedder.dim);
+  }
+
+  /** How many memories are known to have no vector yet, those of which the embedder refuses the text among them. */
+  get pending(): number {
+    return this.#pending.size;
+  }
+
+  /** What went wrong with the embedder; undefined while it works. */
+  get failure(): string | undefined {
+    return this.#failure?.reason;
+  }
+
+  /** Makes the index what the store is now. Costs one small read when nobody has written. */
+  async refresh(): Promise<void> {
+    return (this.#refreshing ??= this.#refresh().finally(() => (this.#refreshing = undefined)));
+  }
+
+  /** The memories that are nearest to a query's vector, best first, of those that pass the filter. */
+  async nearest(query: Float32Array, filter: MemoryFilter, limit: number): Promise<NearMemory[]> {
+    const isFiltered = filter.category !== undefined || (filter.tags?.length ?? 0) > 0;
+    if (!isFiltered) return this.#recordsOf(await this.#search(query, limit));
+    const some = await this.#backend.list(filter, 'created', FEW + 1);
+    if (some.length <= FEW) {
+      const byId = new Map(some.map((memory) => [memory.id, memory]));
+      const found = await this.#search(query, limit, (id) => byId.has(id));
+      return found.map(({ key, similarity }) => ({ memory: byId.get(key)!, similarity }));
+    }
+    // Many have it, so some of the best have it: more of them are looked at until there are enough.
+    const { category, tags } = filter;
+    const wanted = new Set(tags?.map(foldTag));
+    for (let looked = limit * 4; ; looked *= 4) {
+      const near = await this.#recordsOf(await this.#search(query, looked));
+      const passing = near.filter(
+        ({ memory }) =>
+          (category === undefined || memory.category === category) &&
+          (wanted.size === 0 || memory.tags.some((tag) => wanted.has(foldTag(tag)))),
+      );
+      if (passing.length >= limit || looked >= this.#index.size) return passing.slice(0, limit);
+    }
+  }
+
+  /** The nearest of at least this similarity, by int8, but for the one itself. */
+  async alike(vector: Float32Array, id: string, least: number, limit: number): Promise<NearMemory[]> {
+    const near = this.#index.search(vector, { limit, accept: (key) => key !== id });
+    return this.#recordsOf(near.filter(({ similarity }) => similarity >= least));
+  }
+
+  /** How near memories are that were found in another way; those without a vector are left out. */
+  similarities(query: Float32Array, ids: readonly string[]): Map<string, number> {
+    const known = ids.filter((id) => !this.#pending.has(id));
+    const similarities = this.#index.similarities(query, known);
+    return new Map(known.flatMap((id, i) => (similarities[i] === undefined ? [] : [[id, similarities[i]]])));
+  }
+
+  /** Begins to embed what is pending, unless that goes on already. Resolves when it is done or given up. */
+  embedPending(): Promise<void> {
+    if (this.#isClosed) return Promise.resolve();
+    return (this.#embedding ??= this.#embedPending().finally(() => (this.#embedding = undefined)));
+  }
+
+  /** Ends the queue after the batch that it is at. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#embedding?.catch(() => undefined);
+    this.#index.clear();
+  }
+
+  async #refresh(): Promise<void> {
+    const last = await this.#backend.lastSeq();
+    if (last === this.#seq) return;
+    if (last < this.#seq) this.#forget(); // the file was put aside, or another is in its place
+    const isFirst = this.#seq < 0;
+    const from = Math.max(this.#seq, 0);
+    const stale = isFirst ? new Set<string>() : await this.#changedSince(from);
+    for (let seq = from; ;) {
+      const vectors = await this.#backend.vectorsSince(this.#embedder.id, seq, READ_BATCH);
+      for (const { id, codes, scale } of vectors) {
+        stale.delete(id);
+        this.#pending.delete(id);
+        // A text that means nothing to the model has a vector of zeros: it is done, and near to nothing.
+        if (!(scale > 0 && scale < Infinity) || codes.length !== this.#embedder.dim) this.#index.delete(id);
+        else this.#index.set(id, { row: codes, scale });
+      }
+      if (vectors.length < READ_BATCH) break;
+      seq = vectors.at(-1)!.seq;
+      await nextTurn();
+    }
+    if (isFirst) await this.#findPending();
+    else await this.#checkVectors([...stale]);
+    this.#seq = last;
+  }
+
+  #forget(): void {
+    this.#index.clear();
+    this.#pending.clear();
+    this.#refused.clear();
+    this.#hasMorePending = false;
+    this.#seq = -1;
+  }
+
+  /** Takes away what was deleted, and gives the ids of what was added or changed. */
+  async #changedSince(from: number): Promise<Set<string>> {
+    const changed = new Set<string>();
+    for (let seq = from; ;) {
+      const changes = await this.#backend.changesSince(seq, READ_BATCH);
+      for (const { id, memory } of changes) {
+        this.#refused.delete(id);
+        if (memory) changed.add(id);
+        else {
+          changed.delete(id);
+          this.#index.delete(id);
+          this.#pending.delete(id);
+        }
+      }
+      if (changes.length < READ_BATCH) return changed;
+      seq = changes.at(-1)!.seq;
+      await nextTurn();
+    }
+  }
+
+  /** By a look at all memories: at the beginning, and when those of the last look are done. */
+  async #findPending(): Promise<void> {
+    const memories = await this.#backend.pendingVectors(this.#embedder.id, READ_BATCH);
+    for (const { id } of memories) this.#pending.add(id);
+    this.#hasMorePending = memories.length === READ_BATCH;
+  }
+
+  /** Of what was changed by a tag alone the vector stays; of another content the store has dropped it. */
+  async #checkVectors(ids: readonly string[]): Promise<void> {
+    for (let start = 0; start < ids.length; start += READ_BATCH) {
+      const some = ids.slice(start, start + READ_BATCH);
+      const known = some.filter((id) => this.#index.has(id));
+      const vectors = await this.#backend.vectorFloats(this.#embedder.id, known);
+      for (const id of some) {
+        if (vectors.has(id)) continue;
+        this.#index.delete(id);
+        this.#pending.add(id);
+      }
+    }
+  }
+
+  #search(query: Float32Array, limit: number, accept?: (id: string) => boolean): Promise<VectorMatch[]> {
+    const exact = (ids: readonly string[]) => this.#backend.vectorFloats(this.#embedder.id, ids);
+    return this.#index.searchExactly(query, exact, { limit, accept });
+  }
+
+  async #recordsOf(matches: readonly VectorMatch[]): Promise<NearMemory[]> {
+    const records = await this.#backend.get(matches.map(({ key }) => key));
+    const byId = new Map(records.map((memory) => [memory.id, memory]));
+    return matches.flatMap(({ key, similarity }) => {
+      const memory = byId.get(key);
+      return memory ? [{ memory, similarity }] : [];
+    });
+  }
+
+  async #embedPending(): Promise<void> {
+    if (this.#failure && performance.now() - this.#failure.atMs < RETRY_MS) return;
+    this.#failure = undefined;
+    try {
+      for (;;) {
+        await nextTurn(); // calls that came meanwhile go first
+        if (this.#isClosed) return;
+        await this.refresh();
+        if (this.#nextIds().length === 0 && this.#hasMorePending) await this.#findPending();
+        const ids = this.#nextIds();
+        if (ids.length === 0) return;
+        const memories = await this.#backend.get(ids);
+        const there = new Set(memories.map(({ id }) => id));
+        for (const id of ids) if (!there.has(id)) this.#pending.delete(id);
+        const vectors = await this.#vectorsOf(memories);
+        if (this.#isClosed) return;
+        await this.#backend.setVectors(this.#embedder.id, vectors);
+      }
+    } catch (error) {
+      this.#failure = { reason: messageOf(error), atMs: performance.now() };
+    }
+  }
+
+  #nextIds(): string[] {
+    const ids: string[] = [];
+    for (const id of this.#pending) {
+      if (this.#refused.has(id)) continue;
+      if (ids.push(id) === EMBED_BATCH) break;
+    }
+    return ids;
+  }
+
+  /** Of a batch that fails each text is tried alone, so that one cannot hold up the others. */
+  async #vectorsOf(memories: readonly MemoryRecord[]) {
+    const embedded: { memory: MemoryRecord; vector: Float32Array | undefined }[] = [];
+    const embed = async (some: readonly MemoryRecord[]): Promise<void> => {
+      const vectors = await embedLongTexts(
+        this.#embedder,
+        some.map(({ content }) => content),
+        'doc',
+      );
+      some.forEach((memory, i) => embedded.push({ memory, vector: vectors[i] }));
+    };
+    try {
+      await embed(memories);
+    } catch (whole) {
+      let failed = 0;
+      for (const memory of memories) {
+        try {
+          await embed([memory]);
+          failed = 0;
+        } catch (error) {
+          if (++failed === MAX_FAILED_ALONE || memories.length === 1) throw error;
+          this.#refused.add(memory.id);
+        }
+      }
+      if (embedded.length === 0) throw whole;
+    }
+    return embedded.map(({ memory, vector }) => {
+      const floats = vector ?? new Float32Array(this.#embedder.dim);
+      const { row, scale } = quantize(floats);
+      return { id: memory.id, rev: memory.rev, codes: row, scale, floats };
+    });
+  }
+}
+
+/** The form in which tags are compared, as the store does. */
+function foldTag(tag: string): string {
+  return tag.normalize('NFKC').toLowerCase();
+}

@@ -1,0 +1,221 @@
+// The memory server as it is after an installation, offline: it finds what a question means, says in which mode, and keeps
+// up with what other processes write.
+
+import { InProcessToolProvider } from '@toolwright/core';
+import { createTestProject, type TestProject } from '@toolwright/core/testing';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createMemoryServer, type Embedder, type MemoryServerOptions } from '../../../../src/servers/memory/index.js';
+
+interface Answer {
+  mode: string;
+  notice?: string;
+  results: { memory: { content: string }; similarity: number; parts: Record<string, number>; why: string }[];
+}
+
+let project: TestProject;
+const providers: InProcessToolProvider[] = [];
+beforeEach(async () => void (project = await createTestProject({})));
+afterEach(async () => {
+  for (const provider of providers.splice(0)) await provider.disconnect();
+  await project[Symbol.asyncDispose]();
+});
+
+function server(options: Omit<MemoryServerOptions, 'projectDir'> = {}) {
+  const provider = new InProcessToolProvider({
+    servers: [createMemoryServer({ ...options, projectDir: project.projectDir })],
+  });
+  providers.push(provider);
+  const call = async (tool: string, args: object): Promise<any> => {
+    const { structuredContent, isError, content } = await provider.callTool(`memory.${tool}`, { ...args });
+    if (isError) throw new Error(JSON.stringify(content));
+    return structuredContent;
+  };
+  return {
+    call,
+    store: (content: string, more: object = {}) => call('store', { content, category: 'technical', ...more }),
+    retrieve: (query: string, more: object = {}): Promise<Answer> => call('retrieve', { query, ...more }),
+  };
+}
+
+const MEMORIES = [
+  'the database uses snake case column names',
+  'releases are deployed by tagging main',
+  'passwords are hashed with argon2id',
+  'CSS is written with tailwind utility classes',
+  'rate limits are one hundred requests a minute for each token',
+  'the nightly job that deletes expired sessions runs at three',
+];
+const contents = ({ results }: Answer): string[] => results.map(({ memory }) => memory.content);
+
+/** Places texts by their first letter, so that a test decides what is near. */
+function ownEmbedder(more: Partial<Embedder> = {}): Embedder {
+  const embed = (texts: readonly string[]) =>
+    Promise.resolve(
+      texts.map((text) => Float32Array.from({ length: 26 }, (_, i) => (text.charCodeAt(0) - 97 === i ? 1 : 0.01))),
+    );
+  return { id: 'letters', dim: 26, fusionWeight: 0.5, embed, ...more };
+}
+
+describe('retrieve() by meaning', () => {
+  it('finds a paraphrase that shares no word, without any download, and says that both ways were used', async () => {
+    const memory = server();
+    for (const content of MEMORIES) await memory.store(content);
+    const answer = await memory.retrieve('how do we ship to production', { limit: 1 });
+    expect(contents(answer)).toEqual(['releases are deployed by tagging main']);
+    expect(answer.mode).toBe('hybrid');
+    expect(answer.notice).toBeUndefined();
+    expect(answer.results[0]!.parts).toMatchObject({ words: 0, meaning: expect.any(Number) as number });
+    expect(answer.results[0]!.why).toMatch(/^meaning 0\.\d+$/);
+  });
+
+  it('finds by words alone when the embedder is off, and says why', async () => {
+    const memory = server({ embedder: 'off' });
+    for (const content of MEMORIES) await memory.store(content);
+    expect(await memory.retrieve('how do we ship goods')).toMatchObject({ mode: 'lexical', results: [] });
+    const answer = await memory.retrieve('hashed passwords');
+    expect(contents(answer)).toEqual([MEMORIES[2]]);
+    expect(answer.mode).toBe('lexical');
+    expect(answer.notice).toContain('the option embedder is "off"');
+    expect(answer.results[0]!.parts).not.toHaveProperty('meaning');
+  });
+
+  it('says why the built-in model answers when another was asked for', async () => {
+    const memory = server({ modelPath: project.projectDir });
+    await memory.store(MEMORIES[1]!);
+    const { mode, notice } = await memory.retrieve('how do we ship');
+    expect(mode).toBe('hybrid');
+    expect(notice).toContain('holds no config.json');
+  });
+
+  it('answers by words when a question means nothing to the model', async () => {
+    const memory = server();
+    await memory.store('the qzxv service listens on 4711');
+    const answer = await memory.retrieve('4711');
+    expect(contents(answer)).toHaveLength(1);
+    expect(answer).toMatchObject({ mode: 'lexical', notice: expect.stringContaining('knows no word') as string });
+  });
+
+  it('keeps to category and tags', async () => {
+    const memory = server();
+    await memory.store('releases are deployed by tagging main', { category: 'deployment', tags: ['CI'] });
+    await memory.store('the shop is deployed by hand', { category: 'technical', tags: ['manual'] });
+    const question = 'how do we ship to production';
+    expect(contents(await memory.retrieve(question, { category: 'technical' }))).toEqual([
+      'the shop is deployed by hand',
+    ]);
+    expect(contents(await memory.retrieve(question, { tags: ['ci'] }))).toEqual([
+      'releases are deployed by tagging main',
+    ]);
+  });
+
+  it('forgets what was deleted, and follows what was changed', async () => {
+    const memory = server({ embedder: ownEmbedder() });
+    const { id } = await memory.store('apples');
+    await memory.store('bananas');
+    expect(contents(await memory.retrieve('a question', { limit: 1 }))).toEqual(['apples']);
+    await memory.call('update', { memory_id: id, content: 'zebras' });
+    expect(contents(await memory.retrieve('z question', { limit: 1 }))).toEqual(['zebras']);
+    const near = await memory.retrieve('a question');
+    expect(near.results.find((each) => each.memory.content === 'zebras')?.parts['meaning']).toBeLessThan(0.5);
+    await memory.call('delete', { memory_id: id });
+    expect(contents(await memory.retrieve('z question'))).toEqual(['bananas']);
+    await memory.call('restore', { memory_id: id });
+    expect(contents(await memory.retrieve('z question', { limit: 1 }))).toEqual(['zebras']);
+  });
+
+  it('sees what another process has stored, changed and deleted', async () => {
+    const [one, other] = [server(), server()];
+    await one.store(MEMORIES[0]!);
+    await one.retrieve('anything');
+    const { id } = await other.store(MEMORIES[1]!);
+    const question = 'how do we ship to production';
+    expect(contents(await one.retrieve(question, { limit: 1 }))).toEqual([MEMORIES[1]]);
+    await other.call('update', { memory_id: id, content: MEMORIES[2] });
+    expect(contents(await one.retrieve('cryptography for credentials', { limit: 1 }))).toEqual([MEMORIES[2]]);
+    await other.call('delete', { memory_id: id });
+    expect(contents(await one.retrieve('columns of a table'))).toEqual([MEMORIES[0]]);
+  });
+
+  it('makes the vectors anew when the embedder is another', async () => {
+    const before = server({ embedder: 'static' });
+    for (const content of MEMORIES) await before.store(content);
+    expect((await before.retrieve('how do we ship')).mode).toBe('hybrid');
+    const after = server({ embedder: ownEmbedder() });
+    const answer = await after.retrieve('r', { limit: 2 });
+    expect(answer.mode).toBe('hybrid');
+    expect(contents(answer).sort()).toEqual([MEMORIES[4], MEMORIES[1]].sort());
+    const { stores } = await after.call('stats', {});
+    expect(stores[0].vectors).toMatchObject({ letters: MEMORIES.length });
+  });
+
+  it('tells store() what means nearly the same', async () => {
+    const memory = server({ embedder: ownEmbedder() });
+    await memory.store('apples');
+    await memory.retrieve('a'); // the model is open now
+    const { similar } = await memory.store('avocado soup');
+    expect(similar).toMatchObject([{ memory: { content: 'apples' }, similarity: 1 }]);
+  });
+});
+
+describe('an embedder of the caller’s', () => {
+  it('is called in the caller’s thread, with documents and with the question', async () => {
+    const calls: string[] = [];
+    const own = ownEmbedder();
+    const embed: Embedder['embed'] = (texts, kind) => {
+      calls.push(`${kind} ${texts.join(', ')}`);
+      return own.embed(texts, kind);
+    };
+    const memory = server({ embedder: { ...own, embed } });
+    await memory.store('apples');
+    expect((await memory.retrieve('a question')).mode).toBe('hybrid');
+    expect([...new Set(calls)].sort()).toEqual(['doc apples', 'query a question']);
+  });
+
+  it.each<[string, Partial<Embedder>, string]>([
+    ['throws', { embed: () => Promise.reject(new Error('out of quota')) }, 'out of quota'],
+    ['returns too few', { embed: () => Promise.resolve([]) }, 'returned 0 vectors for 1 texts'],
+    [
+      'returns another length',
+      { embed: (texts) => Promise.resolve(texts.map(() => new Float32Array(3))) },
+      'its dim is 26',
+    ],
+    ['returns what is no vector', { embed: () => Promise.resolve(['a' as never]) }, 'returned string'],
+    ['returns what cannot be sent', { embed: () => Promise.resolve([(() => 1) as never]) }, 'cannot be sent'],
+    [
+      'returns NaN',
+      { embed: (texts) => Promise.resolve(texts.map(() => new Float32Array(26).fill(NaN))) },
+      'knows no word',
+    ],
+  ])('that %s leaves the answer to the words, with the reason', async (_, more, reason) => {
+    const memory = server({ embedder: ownEmbedder(more) });
+    await memory.store('apples are kept in the cellar');
+    const answer = await memory.retrieve('where are apples kept');
+    expect(contents(answer)).toEqual(['apples are kept in the cellar']);
+    expect(answer.mode).toBe('lexical');
+    expect(answer.notice).toContain(reason);
+  });
+
+  it('that refuses one text has the others embedded, and says that one is missing', async () => {
+    const own = ownEmbedder();
+    const embed: Embedder['embed'] = (texts, kind) =>
+      texts.includes('poison') ? Promise.reject(new Error('refused')) : own.embed(texts, kind);
+    const words = server({ embedder: 'off' });
+    for (const content of ['apples', 'poison', 'cherries', 'dates']) await words.store(content);
+    const answer = await server({ embedder: { ...own, embed } }).retrieve('c', { limit: 1 });
+    expect(contents(answer)).toEqual(['cherries']);
+    expect(answer).toMatchObject({
+      mode: 'hybrid-partial',
+      notice: expect.stringContaining('1 memories have no vector') as string,
+    });
+  });
+
+  it.each([
+    [{ id: '' }, 'embedder.id'],
+    [{ dim: 0 }, 'embedder.dim'],
+    [{ fusionWeight: 2 }, 'embedder.fusionWeight'],
+    [{ maxTokens: 1 }, 'embedder.maxTokens'],
+    [{ embed: 'x' as never }, 'embedder.embed'],
+  ])('that is none is refused: %j', (more, named) => {
+    expect(() => createMemoryServer({ projectDir: project.projectDir, embedder: ownEmbedder(more) })).toThrow(named);
+  });
+});
