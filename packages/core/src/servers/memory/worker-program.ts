@@ -10,6 +10,7 @@ const SOURCE = './worker.ts';
 /** What is used of esbuild. */
 interface Bundler {
   build(options: Record<string, unknown>): Promise<{ outputFiles: { contents: Uint8Array; hash: string }[] }>;
+  stop(): Promise<void>;
 }
 
 let program: Promise<URL> | undefined;
@@ -33,7 +34,8 @@ async function find(): Promise<URL> {
 
 async function bundled(source: URL): Promise<URL> {
   const bundler = 'esbuild'; // in a variable: it is no dependency of the published package
-  const { outputFiles } = await ((await import(bundler)) as Bundler).build({
+  const esbuild = (await import(bundler)) as Bundler;
+  const { outputFiles } = await esbuild.build({
     entryPoints: [decodeURIComponent(source.pathname)],
     bundle: true,
     write: false,
@@ -45,6 +47,7 @@ async function bundled(source: URL): Promise<URL> {
     define: { 'import.meta.url': JSON.stringify(source.href) },
     logLevel: 'silent',
   });
+  await esbuild.stop(); // it is a process
   const [output] = outputFiles;
   if (!output) throw new Error('esbuild gave no output');
   const directory = new URL('../../../node_modules/.cache/toolwright/', import.meta.url);

@@ -46,8 +46,12 @@ export function foldTag(tag: string): string {
 }
 
 function parseTags(value: SqlRow[string] | undefined): string[] {
-  const tags: unknown = JSON.parse(String(value));
-  return Array.isArray(tags) ? tags.filter((tag) => typeof tag === 'string') : [];
+  try {
+    const tags: unknown = JSON.parse(String(value));
+    return Array.isArray(tags) ? tags.filter((tag) => typeof tag === 'string') : [];
+  } catch {
+    return []; // of a damaged row the content is worth more
+  }
 }
 
 function textOrNull(value: SqlRow[string] | undefined): string | null {

@@ -61,6 +61,7 @@ async function withCopy(
         if (existsSync(aside + companion)) copyFileSync(aside + companion, copy + companion);
       from = await openSqlite(copy, driver);
       from.exec('PRAGMA trusted_schema = OFF');
+      from.exec('PRAGMA writable_schema = ON'); // also reads what is left of a file that was cut off
       const kind = fileKind(from);
       if (kind !== 'ours') {
         from.close();

@@ -377,39 +377,56 @@ export class SqliteBackend implements MemoryBackend {
   }
 }
 
-/** Takes over what can be read of a damaged file, from both ends. Gives how many memories that were. */
+/** Takes over what can be read of a damaged file. Gives how many memories that were. */
 function recover(from: SqliteConnection, into: SqliteConnection): number {
   const rows = new MemoryRows(into);
   let recovered = 0;
   const take = (row: SqlRow): void => {
     const record = recordOf(row);
-    if (record.deletedMs !== null || rows.byId(record.id)) return;
+    if (!isWhole(row) || record.deletedMs !== null || rows.byId(record.id)) return;
     const { key } = record;
     rows.insert({ ...record, key: key !== null && rows.byKey(key) ? null : key }, record.updatedMs);
     recovered++;
   };
-  for (const direction of ['ASC', 'DESC'] as const) {
-    try {
-      for (let place = direction === 'ASC' ? 0 : Number.MAX_SAFE_INTEGER; ;) {
-        const batch = batchAfter(from, place, direction);
-        batch.forEach(take);
-        if (batch.length < BATCH) return recovered;
-        place = Number(batch.at(-1)?.['place']);
-      }
-    } catch {
-      // As far as it could be read from this end.
+  const highest = readable(() => from.prepare("SELECT seq AS place FROM sqlite_sequence WHERE name = 'memory'").get());
+  const last = Number(highest?.['place'] ?? 0);
+  for (let place = 0; place < last; place += BATCH) {
+    const batch = readable(() => batchAfter(from, place, place + BATCH));
+    if (batch) batch.forEach(take);
+    else {
+      // Around the pages that cannot be read.
+      for (let each = place; each < place + BATCH; each++)
+        readable(() => batchAfter(from, each, each + 1))?.forEach(take);
     }
   }
   return recovered;
 }
 
-function batchAfter(connection: SqliteConnection, place: number, direction: 'ASC' | 'DESC' = 'ASC'): SqlRow[] {
-  const beyond = direction === 'ASC' ? '>' : '<';
+/** False for a row that came out of a damaged page as something else. */
+function isWhole({ id, content, category, importance, created_ms: createdMs }: SqlRow): boolean {
+  const texts = [id, content, category];
+  return (
+    texts.every((text) => typeof text === 'string' && text !== '' && !text.includes('\u{fffd}')) &&
+    [importance, createdMs].every((number) => typeof number === 'number')
+  );
+}
+
+/** Undefined where the file is damaged. */
+function readable<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch {
+    return undefined; // the file is put aside for just this
+  }
+}
+
+/** Memories by their numbers, above one and up to another. */
+function batchAfter(connection: SqliteConnection, place: number, upTo = Number.MAX_SAFE_INTEGER): SqlRow[] {
   return connection
     .prepare(
-      `SELECT ${COLUMNS} FROM memory WHERE deleted_ms IS NULL AND memory.place ${beyond} ? ORDER BY memory.place ${direction} LIMIT ${BATCH}`,
+      `SELECT ${COLUMNS} FROM memory WHERE deleted_ms IS NULL AND memory.place > ? AND memory.place <= ? ORDER BY memory.place LIMIT ${BATCH}`,
     )
-    .all(place);
+    .all(place, upTo);
 }
 
 function memoriesIn(connection: SqliteConnection): number {
