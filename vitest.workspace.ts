@@ -40,6 +40,7 @@ export default defineConfig({
       project('core', './packages/core', ['test/**/*.test.ts'], ['test/built/**', ...SLOW]),
       project('runtime', './packages/runtime', ['test/**/*.test.ts']),
       project('gateway', './packages/gateway', ['test/**/*.test.ts']),
+      project('eval', './eval', ['*/test/**/*.test.ts']),
       project('slow', './packages/core', SLOW),
       project('built', './packages/core', ['test/built/**/*.test.ts']),
     ],

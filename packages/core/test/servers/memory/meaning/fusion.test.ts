@@ -6,7 +6,7 @@ import { fuse } from '../../../../src/servers/memory/meaning/fusion.js';
 
 const number = (min: number, max: number) => fc.double({ min, max, noNaN: true });
 const candidate = fc.record({
-  words: fc.oneof(fc.constant(0), number(0.01, 30)),
+  words: fc.oneof(fc.constant(0), number(0.01, 1)),
   meaning: fc.option(number(-1, 1), { nil: undefined }),
 });
 const candidates = fc.array(candidate, { minLength: 1, maxLength: 120 });
@@ -26,7 +26,7 @@ it('fuse() orders by words alone with weight 0, and by meaning alone with weight
   fc.assert(
     fc.property(separate, (values) => {
       const list = values.map((value, index) => ({
-        words: value + 100,
+        words: (value + 100) / 200,
         meaning: -values[values.length - 1 - index]! / 100,
       }));
       expect(orderOf(fuse(list, 0))).toEqual(orderOf(list.map(({ words }) => words)));
@@ -48,11 +48,11 @@ it('fuse() never puts a candidate behind one that is worse by words and by meani
   );
 });
 
-it('fuse() does not depend on the scale of the words, nor on what all meanings have in common', () => {
+it('fuse() does not depend on what all meanings have in common', () => {
   fc.assert(
-    fc.property(candidates, number(0, 1), number(0.5, 100), number(-1, 1), (list, weight, scale, shift) => {
+    fc.property(candidates, number(0, 1), number(-1, 1), (list, weight, shift) => {
       const moved = list.map(({ words, meaning }) => ({
-        words: words * scale,
+        words,
         meaning: meaning === undefined ? undefined : meaning + shift,
       }));
       const apart = list.flatMap(({ meaning }) => meaning ?? []);
@@ -65,4 +65,28 @@ it('fuse() does not depend on the scale of the words, nor on what all meanings h
 it('fuse() keeps the order of the words for candidates that have no vector yet', () => {
   const list = [{ words: 1 }, { words: 3 }, { words: 2 }];
   expect(orderOf(fuse(list, 0.5))).toEqual([1, 2, 0]);
+});
+
+it('fuse() gives the words a quarter of their weight when the best has half of what is clear', () => {
+  const list = [
+    { words: 0.2, meaning: 0.1 },
+    { words: 0.1, meaning: 0.5 },
+    { words: 0, meaning: 0.3 },
+  ];
+  const expected = [0.7 * 0.25, 0.7 * 0.125 + 0.3, 0.3 * 0.5];
+  fuse(list, 0.3).forEach((score, index) => expect(score).toBeCloseTo(expected[index]!, 12));
+});
+
+it('fuse() puts the best by words first when it fits the question clearly, and the nearest when it does not', () => {
+  const best = (words: number): number =>
+    orderOf(
+      fuse(
+        [
+          { words, meaning: 0.1 },
+          { words: 0, meaning: 0.5 },
+        ],
+        0.3,
+      ),
+    )[0]!;
+  expect([best(0.5), best(0.4), best(0.1)]).toEqual([0, 0, 1]);
 });

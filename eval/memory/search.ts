@@ -1,0 +1,115 @@
+// The searches that are compared, each through the tools of a memory server over a temporary project.
+
+import { InProcessToolProvider } from '@toolwright/core';
+import { createMemoryServer, type MemoryServerOptions } from '@toolwright/core/servers/memory';
+import { createTestProject, type TestProject } from '@toolwright/core/testing';
+import type { Embedder } from '../../packages/core/src/servers/memory/meaning/embedder.js';
+import type { Collection } from './dataset.js';
+import { withWeight } from './embedders.js';
+
+/** A way to search. */
+export interface System {
+  name: string;
+  options: Pick<MemoryServerOptions, 'embedder' | 'ranking'>;
+}
+
+export const WORDS: System = { name: 'words', options: { embedder: 'off' } };
+
+/** What one embedder is compared by, after the words alone. */
+export function systemsOf(embedder: Embedder): System[] {
+  return [
+    { name: 'vectors', options: { embedder: withWeight(embedder, 1) } },
+    fusedBy(embedder, embedder.fusionWeight),
+    { name: 'original formula', options: { embedder, ranking: 'seed' } },
+  ];
+}
+
+export function fusedBy(embedder: Embedder, weight: number): System {
+  return { name: `fused ${weight.toFixed(2)}`, options: { embedder: withWeight(embedder, weight) } };
+}
+
+/** What a question was answered with: its first five when it asks for five, as agents do, and its first ten. */
+export interface Rankings {
+  five: string[];
+  ten: string[];
+}
+
+/** The most that one call answers. */
+const MOST = 50;
+/** A model that is still busy with vectors after so long has hung. */
+const PATIENCE_MS = 600_000;
+
+/** A collection stored in a project of its own. Hold it with `await using`. */
+export class StoredCollection implements AsyncDisposable {
+  readonly #project: TestProject;
+  readonly #collection: Collection;
+  /** By the id that the server gave: the one of the collection. */
+  readonly #ids = new Map<string, string>();
+
+  private constructor(project: TestProject, collection: Collection) {
+    this.#project = project;
+    this.#collection = collection;
+  }
+
+  static async create(collection: Collection): Promise<StoredCollection> {
+    const stored = new StoredCollection(await createTestProject(), collection);
+    await using tools = stored.#open(WORDS);
+    for (const { id, content, category = 'technical', importance = 5 } of collection.memories) {
+      const data = await call(tools, 'store', { content, category, importance, on_duplicate: 'allow' });
+      stored.#ids.set(String(data['id']), id);
+    }
+    return stored;
+  }
+
+  /** Answers every question of the collection, in order. */
+  async answer(system: System): Promise<Rankings[]> {
+    await using tools = this.#open(system);
+    if (system.options.embedder !== 'off') await this.#embedded(tools);
+    const rankings: Rankings[] = [];
+    for (const { question } of this.#collection.questions) {
+      rankings.push({ five: await this.#ranking(tools, question, 5), ten: await this.#ranking(tools, question, 10) });
+    }
+    return rankings;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#project[Symbol.asyncDispose]();
+  }
+
+  #open({ options }: System): InProcessToolProvider {
+    const server = createMemoryServer({ projectDir: this.#project.projectDir, ...options });
+    return new InProcessToolProvider({ servers: [server] });
+  }
+
+  /** The distinct ids. Where documents are in parts, more is asked for, so that enough are left. */
+  async #ranking(tools: InProcessToolProvider, query: string, count: number): Promise<string[]> {
+    const isInParts = this.#ids.size > new Set(this.#ids.values()).size;
+    const limit = isInParts ? MOST : count;
+    const { results } = (await call(tools, 'retrieve', { query, limit, detail: 'compact' })) as {
+      results: { memory: { id: string } }[];
+    };
+    return [...new Set(results.map(({ memory }) => this.#ids.get(memory.id)!))].slice(0, count);
+  }
+
+  /** Waits until every memory has its vector. */
+  async #embedded(tools: InProcessToolProvider): Promise<void> {
+    const deadline = performance.now() + PATIENCE_MS;
+    const [probe] = this.#collection.memories;
+    while (probe !== undefined) {
+      const { mode, notice } = await call(tools, 'retrieve', { query: probe.content.slice(0, 1_000), limit: 1 });
+      if (mode === 'hybrid') return;
+      if (performance.now() > deadline) throw new Error(`No vectors after ${PATIENCE_MS} ms: ${String(notice)}`);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  }
+}
+
+async function call(
+  tools: InProcessToolProvider,
+  tool: string,
+  args: Record<string, string | number>,
+): Promise<Record<string, unknown>> {
+  const result = await tools.callTool(`memory.${tool}`, args);
+  if (result.error) throw new Error(`${tool}: ${result.error.code}: ${result.error.message}`);
+  return result.structuredContent ?? {};
+}

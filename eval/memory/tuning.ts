@@ -1,0 +1,63 @@
+// Choosing how much meaning counts: every weight on the half that tunes, none on the half that reports.
+
+import type { Embedder } from '../../packages/core/src/servers/memory/meaning/embedder.js';
+import type { Dataset } from './dataset.js';
+import { evaluate, type Scored } from './evaluation.js';
+import { mean } from './metrics.js';
+import { fusedBy } from './search.js';
+
+/** One weight, and what it gives on the half that tunes. */
+export interface WeightRow {
+  weight: number;
+  recall5: number;
+  ndcg10: number;
+  /** The mean of the two, which is what is chosen by: recall alone moves in steps of whole questions. */
+  both: number;
+  /** Recall at 5, by kind. */
+  byKind: Record<string, number>;
+}
+
+/** The steps of a sweep. */
+const WEIGHTS = Array.from({ length: 21 }, (_, step) => step / 20);
+
+export async function sweep(
+  dataset: Dataset,
+  embedder: Embedder,
+  weights: readonly number[] = WEIGHTS,
+): Promise<WeightRow[]> {
+  const tuning = tuningHalf(dataset);
+  const scored = await evaluate(
+    tuning,
+    weights.map((weight) => fusedBy(embedder, weight)),
+  );
+  return scored.map(({ scores }, index) => rowOf(weights[index]!, scores));
+}
+
+/**
+ * The least of the weights that are as good as the best within half a hundredth. A peak of one step is chance, and where
+ * meaning adds nothing the words are the surer guide to memories of another kind.
+ */
+export function bestWeight(rows: readonly WeightRow[]): number {
+  const best = Math.max(...rows.map(({ both }) => both));
+  return Math.min(...rows.filter(({ both }) => both >= best - 0.005).map(({ weight }) => weight));
+}
+
+/** The dataset without the questions that report, so that they are not even asked. */
+function tuningHalf(dataset: Dataset): Dataset {
+  let number = 0;
+  const collections = dataset.collections.map((collection) => ({
+    ...collection,
+    questions: collection.questions.filter(() => ++number % 2 === 1),
+  }));
+  return { ...dataset, collections };
+}
+
+function rowOf(weight: number, scores: Scored['scores']): WeightRow {
+  const recall5 = mean(scores.map((score) => score.recall5));
+  const ndcg10 = mean(scores.map((score) => score.ndcg10));
+  const byKind: Record<string, number> = {};
+  for (const kind of new Set(scores.map((score) => score.kind))) {
+    byKind[kind] = mean(scores.filter((score) => score.kind === kind).map((score) => score.recall5));
+  }
+  return { weight, recall5, ndcg10, both: (recall5 + ndcg10) / 2, byKind };
+}
