@@ -28,12 +28,14 @@ export async function askDiagnostics(
   document: OpenDocument,
   patience: Patience,
 ): Promise<Diagnostic[]> {
-  const { version } = document;
+  const { version, text } = document;
   const found = session.launch.asksTsserver
     ? await askTsserver(session, document, patience)
     : await pullOrWait(session, document, patience);
+  const diagnostics = inOrder(found);
+  document.said = { diagnostics, text };
   if (document.version === version) document.isSettled = true;
-  return inOrder(found);
+  return diagnostics;
 }
 
 async function pullOrWait(session: LanguageSession, document: OpenDocument, patience: Patience): Promise<Diagnostic[]> {

@@ -1,7 +1,7 @@
 // The documents that are open in a language server: opened once, versioned, and the oldest closed when there are many.
 
 import { pathToFileURL } from 'node:url';
-import type { TextDocumentSyncOptions } from 'vscode-languageserver-protocol';
+import type { Diagnostic } from '../diagnostic.js';
 import type { LanguageSession } from './session.js';
 
 /** More than these are closed again, the longest unused first. */
@@ -22,6 +22,8 @@ export interface OpenDocument {
   wasSettled: boolean;
   /** Whether the server has said all of this version. */
   isSettled: boolean;
+  /** What it said last, and of which text; undefined before it has said all of one. */
+  said?: { diagnostics: readonly Diagnostic[]; text: string };
 }
 
 /** Opens, changes and closes; the server is told of each change once. */

@@ -5,13 +5,20 @@ import { ToolError } from '../../errors.js';
 import { defineServer, type ToolServer } from '../../tool-server.js';
 import { DEFAULT_OUTPUT_LIMITS, type OutputLimits } from '../output-budget.js';
 import { ProjectFiles, type ProjectFilesOptions } from '../project-files.js';
+import type { AfterChangeHook } from '../after-change.js';
+import { afterChangeHook } from './after-change.js';
 import { checkErrorsTool } from './check-errors.js';
 import type { DiagnosticsContext } from './context.js';
 import { customPreset, type LanguageServerOptions } from './custom-server.js';
 import { diagnosticsTool, notStarted } from './diagnostics-tool.js';
+import { hoverTool } from './hover.js';
 import { LanguageServers } from './language-servers.js';
+import { LOCATION_TOOLS } from './locations.js';
 import { presets } from './presets.js';
 import { ProgramPlaces } from './program-places.js';
+import { renameTool } from './rename.js';
+import { serversTool } from './servers-tool.js';
+import { symbolsTool } from './symbols.js';
 
 export type { LanguageServerOptions } from './custom-server.js';
 
@@ -38,6 +45,12 @@ export interface DiagnosticsServerOptions extends ProjectFilesOptions {
   projectFiles?: ProjectFiles | undefined;
 }
 
+/** A {@link ToolServer} that can also tell of the errors that a change brought. */
+export interface DiagnosticsServer extends ToolServer {
+  /** For the filesystem server's option of this name. Says nothing while no provider runs the server. */
+  readonly afterChange: AfterChangeHook;
+}
+
 const MIN_OUTPUT_BYTES = 1024;
 
 /**
@@ -50,7 +63,7 @@ const MIN_OUTPUT_BYTES = 1024;
  * const result = await provider.callTool('diagnostics.check_errors', { path: 'src/main.ts' });
  * ```
  */
-export function createDiagnosticsServer(options: DiagnosticsServerOptions): ToolServer {
+export function createDiagnosticsServer(options: DiagnosticsServerOptions): DiagnosticsServer {
   const { trust = 'untrusted', typescript } = options;
   // A word that is neither (JavaScript, JSON configuration) must not read as trust.
   if (trust !== 'untrusted' && trust !== 'trusted')
@@ -79,10 +92,18 @@ export function createDiagnosticsServer(options: DiagnosticsServerOptions): Tool
     requestTimeoutMs: milliseconds('requestTimeoutMs', options.requestTimeoutMs, 30_000, 100, 600_000),
     servers: () => running ?? notStarted(),
   };
-  return defineServer({
+  const server = defineServer({
     name: 'diagnostics',
     version: '0.1.0',
-    tools: [diagnosticsTool(context), checkErrorsTool(context)],
+    tools: [
+      diagnosticsTool(context),
+      checkErrorsTool(context),
+      ...LOCATION_TOOLS.map((make) => make(context)),
+      hoverTool(context),
+      symbolsTool(context),
+      renameTool(context),
+      serversTool(context),
+    ],
     // Several providers that run this server share its language servers; the last one ends them.
     start(): unknown {
       users++;
@@ -100,6 +121,7 @@ export function createDiagnosticsServer(options: DiagnosticsServerOptions): Tool
       await servers?.close();
     },
   });
+  return Object.assign(server, { afterChange: afterChangeHook(context, () => running) });
 }
 
 function milliseconds(name: string, value: number | undefined, standard: number, least: number, most: number): number {

@@ -166,10 +166,9 @@ export class LanguageServers {
         'TOO_LARGE',
         `${quote(shown)} has ${bytes.length} bytes; files are checked up to ${MAX_DOCUMENT_BYTES / 1024 / 1024} MiB.`,
       );
-    const detected = bytes.length === 0 ? ({ encoding: 'utf-8' } as const) : encodingOf(bytes);
-    if (!detected) throw new ToolError('BINARY_FILE', `${quote(shown)} is not text, so no language server is asked.`);
-    // A byte order mark is no part of the text for servers and their columns.
-    return decodeText(bytes, detected.encoding).replace(/^\ufeff/, '');
+    const text = decodeDocument(bytes);
+    if (text !== undefined) return text;
+    throw new ToolError('BINARY_FILE', `${quote(shown)} is not text, so no language server is asked.`);
   }
 
   /** Ends all servers. */
@@ -257,4 +256,11 @@ export class LanguageServers {
       }
     }
   }
+}
+
+/** The text that servers see; undefined for what is not text. A byte order mark is no part of it, nor of its columns. */
+export function decodeDocument(bytes: Buffer): string | undefined {
+  if (bytes.length === 0) return '';
+  const detected = encodingOf(bytes);
+  return detected && decodeText(bytes, detected.encoding).replace(/^\ufeff/, '');
 }

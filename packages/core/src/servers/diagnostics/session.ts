@@ -95,8 +95,8 @@ export class LanguageSession {
       signal?.addEventListener('abort', onAbort, { once: true });
       const answer =
         params === undefined
-          ? connection.sendRequest(method, cancellation.token)
-          : connection.sendRequest(method, params, cancellation.token);
+          ? connection.sendRequest<Result>(method, cancellation.token)
+          : connection.sendRequest<Result>(method, params, cancellation.token);
       void this.ended.then(reject);
       answer
         .then(resolve, (error: unknown) => reject(this.failure ?? this.#refusal(method, error)))
