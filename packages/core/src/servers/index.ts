@@ -58,7 +58,8 @@ export interface BuiltinServersOptions extends ProjectFilesOptions {
   /** The project's git repository. On by default. */
   git?: Omit<GitServerOptions, keyof ProjectFilesOptions | 'projectFiles' | 'trust'> | false | undefined;
   /** What language servers say of the project's files; the filesystem tools then tell of the errors that they make. On by default. */
-  diagnostics?: Omit<DiagnosticsServerOptions, keyof ProjectFilesOptions | 'projectFiles' | 'trust'> | false | undefined;
+  diagnostics?:
+    Omit<DiagnosticsServerOptions, keyof ProjectFilesOptions | 'projectFiles' | 'trust'> | false | undefined;
   /** Whether what the project brings along (git hooks and filters, its own language servers) may run. Default: `'untrusted'`, nothing does. */
   trust?: 'untrusted' | 'trusted' | undefined;
 }

@@ -160,7 +160,9 @@ async function findInFile(
   const params = { textDocument: { uri } };
   const answer = await session.request<unknown>('textDocument/documentSymbol', params, patience.signal);
   const all = flatSymbols(answer);
-  const found = all.filter((each) => each.names.join('.') === symbol || `.${each.names.join('.')}`.endsWith(`.${symbol}`));
+  const found = all.filter(
+    (each) => each.names.join('.') === symbol || `.${each.names.join('.')}`.endsWith(`.${symbol}`),
+  );
   // A symbol's parts may be listed under the same name as itself: the outermost is meant.
   const depth = Math.min(...found.map(({ names }) => names.length));
   const outermost = found.filter(({ names }) => names.length === depth);
@@ -171,7 +173,11 @@ async function findInFile(
       `${quote(shown)} has no symbol ${quote(symbol)}. It has ${someNames(all.map(({ names }) => names.join('.')))}.`,
     );
   const others = outermost.filter(({ start }) => start.line !== first.start.line);
-  if (others.length > 0) throw several(symbol, outermost.map(({ start }) => `${shown}:${start.line + 1}:${start.character + 1}`));
+  if (others.length > 0)
+    throw several(
+      symbol,
+      outermost.map(({ start }) => `${shown}:${start.line + 1}:${start.character + 1}`),
+    );
   return first.start;
 }
 
@@ -202,7 +208,10 @@ async function findInWorkspace(
       `No symbol ${quote(symbol)} is known in the project. Give the path of its file, or path, line and column.`,
     );
   if (found.length > 1)
-    throw several(symbol, found.map(({ place, range }) => `${place.shown}:${range.line}:${range.column}`));
+    throw several(
+      symbol,
+      found.map(({ place, range }) => `${place.shown}:${range.line}:${range.column}`),
+    );
   const { line, column } = first.range;
   return { absolute: first.place.absolute, position: { line: line - 1, character: column - 1 } };
 }

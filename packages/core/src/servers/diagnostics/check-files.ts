@@ -51,7 +51,7 @@ export async function checkFiles(
       if ('hint' in client) answers.set(file.absolute, { ...unknown(file, client.hint), isMissing: true });
       else byClient.set(client, [...(byClient.get(client) ?? []), file]);
     } catch (error) {
-      answers.set(file.absolute, unknown(file, reasonOf(error, patience, file.language.preset.name)));
+      answers.set(file.absolute, unknown(file, reasonOf(error, patience, { name: file.language.preset.name })));
     }
   }
   const checks = [...byClient].map(([client, own]) =>
@@ -75,7 +75,6 @@ async function checkWith(
   patience: Patience,
   snapshot: TreeSnapshot,
 ): Promise<FileAnswer[]> {
-  const name = client.launch.name;
   const answers: FileAnswer[] = [];
   let starting: Promise<LanguageSession> | undefined;
   const queue = [...files];
@@ -90,7 +89,7 @@ async function checkWith(
           answer = await checkOne(servers, session, file, patience);
           break;
         } catch (error) {
-          answer = unknown(file, reasonOf(error, patience, name));
+          answer = unknown(file, reasonOf(error, patience, { name: client.launch.name, failure: client.failure }));
           if (!session?.failure) break;
           starting = undefined;
         }
@@ -123,10 +122,16 @@ function unknown({ absolute }: CheckedFile, pending: string): FileAnswer {
 }
 
 /** @throws {ToolError} the caller's reason */
-function reasonOf(error: unknown, patience: Patience, server: string): string {
+function reasonOf(
+  error: unknown,
+  patience: Patience,
+  { name, failure }: { name: string; failure?: ToolError | undefined },
+): string {
   const { code } = ToolError.from(error);
   if (patience.isOver && code === 'TIMED_OUT')
-    return `${server} has not said everything yet; ask again, or wait longer.`;
+    return failure
+      ? `${failure.message} It was started again and has not said everything yet.`
+      : `${name} has not said everything yet; ask again, or wait longer.`;
   if (patience.signal.aborted && !patience.isOver) throw error;
   return messageOf(error);
 }

@@ -7,9 +7,12 @@ import type { Diagnostic } from '../diagnostic.js';
 /** Diagnostics of one file, each by a text that stands for it; the same fault twice is two. */
 export class KnownDiagnostics {
   readonly #counts = new Map<string, number>();
+  /** How many there are. */
+  readonly size: number;
 
   /** @param text of the file that they are about */
   constructor(diagnostics: readonly Diagnostic[], text: string) {
+    this.size = diagnostics.length;
     for (const key of keysOf(diagnostics, text)) this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1);
   }
 
@@ -26,6 +29,12 @@ export class KnownDiagnostics {
   }
 }
 
+function sizeOf(answer: ReadonlyMap<string, KnownDiagnostics>): number {
+  let size = 0;
+  for (const known of answer.values()) size += known.size;
+  return size;
+}
+
 function keysOf(diagnostics: readonly Diagnostic[], text: string): string[] {
   if (diagnostics.length === 0) return [];
   const lines = text.split(/\r\n|\r|\n/);
@@ -36,6 +45,8 @@ function keysOf(diagnostics: readonly Diagnostic[], text: string): string[] {
 
 /** Later answers can be asked for what is new since one of the last so many. */
 const MAX_TOKENS = 32;
+/** Diagnostics of all of them; the last answer is kept however many it has. */
+const MAX_KEPT = 20_000;
 
 /** Answers that were given, by their token. */
 export class GivenAnswers {
@@ -44,11 +55,14 @@ export class GivenAnswers {
   /** Keeps an answer, by file, and gives its token. */
   keep(answer: ReadonlyMap<string, KnownDiagnostics>): string {
     const token = randomBytes(9).toString('base64url');
-    this.#answers.set(token, answer);
-    for (const oldest of this.#answers.keys()) {
-      if (this.#answers.size <= MAX_TOKENS) break;
+    let kept = sizeOf(answer);
+    for (const each of this.#answers.values()) kept += sizeOf(each);
+    for (const [oldest, each] of this.#answers) {
+      if (this.#answers.size < MAX_TOKENS && kept <= MAX_KEPT) break;
+      kept -= sizeOf(each);
       this.#answers.delete(oldest);
     }
+    this.#answers.set(token, answer);
     return token;
   }
 

@@ -6,7 +6,7 @@ import type { Patience } from './patience.js';
 import { LanguageSession } from './session.js';
 
 /** After the first, second and third crash. After one more it is left alone. */
-const BACKOFF_MS = [200, 1_000, 5_000] as const;
+const BACKOFF_MS = [200, 1_000, 3_000] as const;
 /** Who ran so long has recovered. */
 const HEALTHY_AFTER_MS = 60_000;
 
@@ -53,7 +53,7 @@ export class LanguageClient {
 
   get state(): ClientState {
     if (this.#starting) return 'starting';
-    if (this.#session && !this.#session.failure) return 'ready';
+    if (this.running) return 'ready';
     if (this.#crashes > BACKOFF_MS.length) return 'failed';
     return this.#crashes > 0 && performance.now() < this.#retryAt ? 'waiting' : 'idle';
   }
@@ -63,9 +63,9 @@ export class LanguageClient {
     return this.#failure;
   }
 
-  /** The run that is under way, if there is one. */
+  /** The run that is under way, once hands are shaken: nothing may be sent to a server before that. */
   get running(): LanguageSession | undefined {
-    return this.#session && !this.#session.failure ? this.#session : undefined;
+    return this.#starting || this.#session?.failure ? undefined : this.#session;
   }
 
   get isInUse(): boolean {

@@ -53,7 +53,9 @@ export function locationsOf(
   let withheld = 0;
   const list: unknown[] = Array.isArray(answer) ? answer : answer === null || answer === undefined ? [] : [answer];
   for (const each of list) {
-    const { uri, range, targetUri, targetSelectionRange, targetRange } = Object(each) as Partial<Location & LocationLink>;
+    const { uri, range, targetUri, targetSelectionRange, targetRange } = Object(each) as Partial<
+      Location & LocationLink
+    >;
     const absolute = pathOfUri(uri ?? targetUri);
     const at = rangeFromLsp(range ?? targetSelectionRange ?? targetRange);
     if (absolute === undefined || !at) continue;

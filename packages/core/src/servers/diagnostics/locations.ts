@@ -89,7 +89,9 @@ function locationTool(
           ...(withheld > 0 ? [`The policy leaves out ${withheld}.`] : []),
         ];
         return {
-          content: [{ type: 'text', text: limitText(lines.join('\n'), context.limits, (count) => `[${count} more lines]`) }],
+          content: [
+            { type: 'text', text: limitText(lines.join('\n'), context.limits, (count) => `[${count} more lines]`) },
+          ],
           structuredContent: {
             locations,
             count: rows.length,

@@ -56,15 +56,23 @@ export function renameTool(context: DiagnosticsContext): Tool {
     annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
     // Where the symbol is used is known when the server has been asked: the claim is the whole project.
     permission: ({ path, dry_run }) =>
-      dry_run ? claimPath(context, path ?? 'all', 'looks for a symbol') : claimPath(context, 'all', 'may change any file'),
+      dry_run
+        ? claimPath(context, path ?? 'all', 'looks for a symbol')
+        : claimPath(context, 'all', 'may change any file'),
     async execute({ new_name: newName, dry_run: dryRun, ...args }, ctx) {
       if (/[\s\p{Cc}\p{Surrogate}]/u.test(newName))
-        throw new ToolError('INVALID_ARGUMENT', 'new_name holds white space or a control character, which no name has.');
+        throw new ToolError(
+          'INVALID_ARGUMENT',
+          'new_name holds white space or a control character, which no name has.',
+        );
       return await atPlace(context, args, ctx, async (place) => {
         const changes = await foundEdits(context, place, newName);
         for (const { shown } of changes) {
           if (!ctx.permits(shown))
-            throw new ToolError('PERMISSION_DENIED', `The policy does not permit ${quote(shown)}; nothing was changed.`);
+            throw new ToolError(
+              'PERMISSION_DENIED',
+              `The policy does not permit ${quote(shown)}; nothing was changed.`,
+            );
           await files.resolve(shown, 'write'); // a link that leads outside or onto a protected file
         }
         const textOf = (absolute: string): string => place.session.documents.get(absolute)?.text ?? '';
@@ -80,7 +88,9 @@ export function renameTool(context: DiagnosticsContext): Tool {
           `${changes.length === 1 ? 'file' : 'files'}: ${changes.map(({ shown }) => escapeControls(shown)).join(', ')}.`;
         const text = [head, ...diffs].join('\n');
         return {
-          content: [{ type: 'text', text: limitText(text, context.limits, (lines) => `[${lines} more lines of the diff]`) }],
+          content: [
+            { type: 'text', text: limitText(text, context.limits, (lines) => `[${lines} more lines of the diff]`) },
+          ],
           structuredContent: {
             changes: changes.map(({ shown, edits }) => ({ path: shown, edits: edits.length })),
             applied: !dryRun,
@@ -108,7 +118,10 @@ async function foundEdits(
     for (const { absolute } of unseen) {
       const language = servers.languageOf(absolute);
       if (!language)
-        throw new ToolError('UNAVAILABLE', `The server would change ${quote(absolute)}, which is of no known language.`);
+        throw new ToolError(
+          'UNAVAILABLE',
+          `The server would change ${quote(absolute)}, which is of no known language.`,
+        );
       await patience.race(servers.show(session, absolute, language));
     }
   }

@@ -2,7 +2,7 @@
 
 import { basename } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { MessageConnection } from 'vscode-jsonrpc';
+import type { MessageConnection, ResponseError } from 'vscode-jsonrpc';
 import type { ConfigurationParams, Registration, WorkspaceFolder } from 'vscode-languageserver-protocol';
 import type { JsonObject } from '../../json.js';
 import type { PushedDiagnostics } from './pushed-diagnostics.js';
@@ -37,12 +37,16 @@ export class ServerRequests {
     return [...this.#registrations.values()].filter((each) => each.method === method);
   }
 
-  listen(connection: MessageConnection, pushed: PushedDiagnostics): void {
+  /** @param refusal makes the answer to what we do not know */
+  listen(
+    connection: MessageConnection,
+    pushed: PushedDiagnostics,
+    refusal: (code: number, message: string) => ResponseError,
+  ): void {
     connection.onRequest((method: string, params: unknown) => {
       const answer = this.#answer(method, params);
       pushed.wake();
-      if (answer !== undefined) return answer;
-      throw Object.assign(new Error(`This client does not know ${method}.`), { code: METHOD_NOT_FOUND });
+      return answer === undefined ? refusal(METHOD_NOT_FOUND, `This client does not know ${method}.`) : answer;
     });
     connection.onNotification((method: string, params: unknown) => {
       if (method === 'textDocument/publishDiagnostics') pushed.take(params as object | undefined);

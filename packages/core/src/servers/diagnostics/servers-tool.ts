@@ -67,14 +67,18 @@ export function serversTool(context: DiagnosticsContext): Tool {
       const rows = servers.clients.map((client) => serverRow(client, context.files.scope));
       const lines = [
         ...rows.map(({ name, state, root, version, error }) =>
-          escapeControls(`${name}${version === undefined ? '' : ` ${version}`} in ${root}: ${state}${error === undefined ? '' : `. ${error}`}`),
+          escapeControls(
+            `${name}${version === undefined ? '' : ` ${version}`} in ${root}: ${state}${error === undefined ? '' : `. ${error}`}`,
+          ),
         ),
         ...languages.map(({ name, extensions, found, hint }) =>
           escapeControls(`${name} (${extensions.join(' ')}): ${found ? 'found' : `not found. ${hint ?? ''}`}`),
         ),
       ];
       return {
-        content: [{ type: 'text', text: limitText(lines.join('\n'), context.limits, (more) => `[${more} more lines]`) }],
+        content: [
+          { type: 'text', text: limitText(lines.join('\n'), context.limits, (more) => `[${more} more lines]`) },
+        ],
         structuredContent: { servers: rows, languages, restarted: ended.length },
       };
     },

@@ -120,7 +120,8 @@ export class LanguageSession {
   }
 
   async #shakeHands(): Promise<void> {
-    const { CancellationTokenSource, createMessageConnection, NullLogger } = await import('vscode-jsonrpc/node');
+    const { CancellationTokenSource, createMessageConnection, NullLogger, ResponseError } =
+      await import('vscode-jsonrpc/node');
     if (this.failure) throw this.failure;
     const { command, args, cwd, env } = this.launch;
     const child = (this.#child = spawnChild({ command, args, cwd, env, stdin: 'pipe' }));
@@ -136,7 +137,7 @@ export class LanguageSession {
       },
     }));
     this.#makeCancellation = () => new CancellationTokenSource();
-    this.requests.listen(connection, this.pushed);
+    this.requests.listen(connection, this.pushed, (code, message) => new ResponseError(code, message));
     connection.listen();
     void child.exited.then(
       ({ code, signal }) => this.#fail(this.#exited(signal ? `was ended by ${signal}` : `exited with code ${code}`)),

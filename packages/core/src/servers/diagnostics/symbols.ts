@@ -91,14 +91,14 @@ export function symbolsTool(context: DiagnosticsContext): Tool {
       const symbols = all.slice(0, limit);
       const truncated = all.length > limit;
       const lines = symbols.map(({ name, kind, path: shown, line, column, container }) =>
-        escapeControls(
-          `${shown}:${line}:${column} ${kind} ${container === undefined ? name : `${container}.${name}`}`,
-        ),
+        escapeControls(`${shown}:${line}:${column} ${kind} ${container === undefined ? name : `${container}.${name}`}`),
       );
       if (all.length === 0) lines.push('There is none.');
       if (truncated) lines.push(`[${all.length - limit} more. Raise limit, or ask more narrowly.]`);
       return {
-        content: [{ type: 'text', text: limitText(lines.join('\n'), context.limits, (more) => `[${more} more lines]`) }],
+        content: [
+          { type: 'text', text: limitText(lines.join('\n'), context.limits, (more) => `[${more} more lines]`) },
+        ],
         structuredContent: { symbols, count: all.length, truncated },
       };
     },
@@ -112,7 +112,8 @@ async function outline(
   patience: Patience,
 ): Promise<SymbolRow[]> {
   const asked = await askedPath(context, path);
-  if (asked.isDirectory) throw new ToolError('INVALID_ARGUMENT', `${quote(asked.shown)} is a directory; give query instead.`);
+  if (asked.isDirectory)
+    throw new ToolError('INVALID_ARGUMENT', `${quote(asked.shown)} is a directory; give query instead.`);
   return await inFile(context, asked.absolute, patience, async ({ session }, { uri }) => {
     const params = { textDocument: { uri } };
     const answer = await session.request<unknown>('textDocument/documentSymbol', params, patience.signal);
@@ -142,24 +143,26 @@ async function declared(
   const answers = await inWorkspace(context, patience, ({ session }) =>
     session.request<SymbolInformation[] | null>('workspace/symbol', { query }, patience.signal),
   );
-  const rows = answers.flatMap((answer) => (Array.isArray(answer) ? answer : [])).flatMap((each): SymbolRow[] => {
-    const { name, kind, location, containerName } = Object(each) as Partial<SymbolInformation>;
-    const absolute = pathOfUri(location?.uri);
-    const at = rangeFromLsp(location?.range);
-    const place = absolute === undefined ? undefined : context.files.scope.find(absolute);
-    if (typeof name !== 'string' || !at || !place || !permits(place.shown)) return [];
-    return [
-      {
-        name,
-        kind: KINDS[(kind ?? 0) - 1] ?? 'symbol',
-        path: place.shown,
-        line: at.line,
-        column: at.column,
-        end_line: at.end_line,
-        ...(containerName && { container: containerName }),
-      },
-    ];
-  });
+  const rows = answers
+    .flatMap((answer) => (Array.isArray(answer) ? answer : []))
+    .flatMap((each): SymbolRow[] => {
+      const { name, kind, location, containerName } = Object(each) as Partial<SymbolInformation>;
+      const absolute = pathOfUri(location?.uri);
+      const at = rangeFromLsp(location?.range);
+      const place = absolute === undefined ? undefined : context.files.scope.find(absolute);
+      if (typeof name !== 'string' || !at || !place || !permits(place.shown)) return [];
+      return [
+        {
+          name,
+          kind: KINDS[(kind ?? 0) - 1] ?? 'symbol',
+          path: place.shown,
+          line: at.line,
+          column: at.column,
+          end_line: at.end_line,
+          ...(containerName && { container: containerName }),
+        },
+      ];
+    });
   const isOwn = ({ path }: SymbolRow): number => Number(path.includes('node_modules/'));
   return rows.sort((a, b) => isOwn(a) - isOwn(b) || (a.path < b.path ? -1 : a.path > b.path ? 1 : a.line - b.line));
 }

@@ -56,7 +56,7 @@ export async function openTools(
   options: Partial<DiagnosticsServerOptions> = {},
 ): Promise<Tools> {
   const project = await createTestProject(content);
-  const { projectDir } = project;
+  const { projectDir = project.projectDir } = options;
   const projectFiles = new ProjectFiles({ fsync: false, ...options, projectDir });
   const server = createDiagnosticsServer({ ...options, projectDir, projectFiles });
   const provider = new InProcessToolProvider({ servers: [server] });
