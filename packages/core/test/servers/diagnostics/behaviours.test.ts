@@ -232,9 +232,9 @@ describe('diagnostics()', () => {
       const { data } = await tools.call('diagnostics', { wait_ms: 60_000 });
       expect(data).toMatchObject({ complete: true, counts: { error: 1_000 }, checked: 50 });
     };
-    for (let number = 0; number < 10; number++) await round(number);
+    for (let number = 0; number < 5; number++) await round(number);
     const before = await heapUsed();
-    for (let number = 10; number < 10 + tries(300); number++) await round(number);
+    for (let number = 5; number < 5 + tries(100); number++) await round(number);
     expect((await heapUsed()) - before).toBeLessThan(8 * 1024 * 1024);
   });
 });

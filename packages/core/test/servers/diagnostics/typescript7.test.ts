@@ -83,7 +83,7 @@ describe.skipIf(typescript === undefined)('diagnostics with TypeScript 7', () =>
 
 describe.skipIf(typescript === undefined)('symbols with TypeScript 7', () => {
   const SHAPES =
-    'export interface Shape {\n  area(): number;\n}\nexport class Square implements Shape {\n  side = 2;\n  area(): number {\n    return this.side ** 2;\n  }\n}\n';
+    'export interface Shape {\n  area(): number;\n}\nexport class Square implements Shape {\n  side = 2;\n  area(): number {\n    return this.side ** 2;\n  }\n}\nexport type P = Promise<string>;\n';
 
   it('definition(), references(), implementation() and hover() know a symbol by its place or its name', async () => {
     await using tools = await open({ 'src/shape.ts': SHAPES });
@@ -113,8 +113,11 @@ describe.skipIf(typescript === undefined)('symbols with TypeScript 7', () => {
       'shape.ts:6:3',
     );
     expect((await tools.call('hover', { path: 'src/a.ts', symbol: 'add' })).data.markdown).toContain('add(a: number');
-    const outside = await tools.call('definition', { path: 'src/shape.ts', line: 2, column: 11 });
-    expect(outside.data.count).toBe(1);
+    const library = await tools.call('definition', { path: 'src/shape.ts', line: 10, column: 18 });
+    expect(library.data.locations[0]).toMatchObject({
+      path: expect.stringMatching(/^\/.*lib\..*d\.ts$/),
+      external: true,
+    });
   });
 
   it('symbols() gives the outline of a file, and finds declarations in the project', async () => {
@@ -126,8 +129,9 @@ describe.skipIf(typescript === undefined)('symbols with TypeScript 7', () => {
       { name: 'Square', kind: 'class', line: 4, end_line: 9 },
       { name: 'side', kind: 'property', container: 'Square' },
       { name: 'area', kind: 'method', container: 'Square' },
+      { name: 'P', line: 10 },
     ]);
-    expect((await tools.call('symbols', { path: 'src/shape.ts', depth: 1 })).data.count).toBe(2);
+    expect((await tools.call('symbols', { path: 'src/shape.ts', depth: 1 })).data.count).toBe(3);
     expect((await tools.call('symbols', { query: 'Squ' })).data.symbols).toMatchObject([
       { name: 'Square', path: 'src/shape.ts' },
     ]);
