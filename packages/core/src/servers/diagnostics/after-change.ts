@@ -11,6 +11,7 @@ import { KnownDiagnostics } from './known-diagnostics.js';
 import type { LanguageClient } from './language-client.js';
 import { decodeDocument, type LanguageServers } from './language-servers.js';
 import { Patience } from './patience.js';
+import type { LanguageSession } from './session.js';
 import type { TreeSnapshot } from './source-tree.js';
 
 /** Other open documents that are looked at again, the last used first. */
@@ -51,7 +52,8 @@ export function afterChangeHook(
       const checked: CheckedFile[] = [...changed];
       for (const client of clients) {
         const own = changed.filter((each) => each.client === client);
-        await client.use(() => learnBefore(servers, client, own, known, patience, snapshot));
+        const isLearnt = await client.use(() => learnBefore(servers, client, own, known, patience, snapshot));
+        if (!isLearnt) return NOT_KNOWN;
         checked.push(...othersOf(servers, client, own, known));
       }
       const answers = await checkFiles(servers, checked, patience, snapshot);
@@ -70,7 +72,10 @@ export function afterChangeHook(
 
 const NOT_KNOWN: AfterChange = { diagnostics: [], complete: false };
 
-/** What was said of the open documents; and of those that were not open, what is to be said of their old text. */
+/**
+ * What was said of the open documents; and of those that were not open, what is to be said of their old text. False when
+ * that cannot be asked, as others ask the server about what is on the disk.
+ */
 async function learnBefore(
   servers: LanguageServers,
   client: LanguageClient,
@@ -78,17 +83,35 @@ async function learnBefore(
   known: Before,
   patience: Patience,
   snapshot: TreeSnapshot,
-): Promise<void> {
+): Promise<boolean> {
   for (const { absolute, said } of client.running?.documents.all ?? [])
     if (said) known.set(absolute, new KnownDiagnostics(said.diagnostics, said.text));
   const unknown = changed.filter(({ absolute, old }) => old && !known.has(absolute));
-  if (unknown.length === 0) return;
-  const session = await servers.informed(client, snapshot, patience);
+  if (unknown.length === 0) return true;
+  const session = await patience.race(servers.informed(client, snapshot, patience));
+  if (client.isShared || client.pretending) return false;
+  const pretending = pretend(servers, session, unknown, known, patience);
+  client.pretending = pretending.catch(() => undefined).finally(() => (client.pretending = undefined));
+  await pretending;
+  return true;
+}
+
+async function pretend(
+  servers: LanguageServers,
+  session: LanguageSession,
+  unknown: readonly (CheckedFile & { old: Buffer | undefined })[],
+  known: Before,
+  patience: Patience,
+): Promise<void> {
   for (const { absolute, language, old } of unknown) {
     const text = old && decodeDocument(old);
     if (text === undefined) continue;
-    const document = session.documents.show(absolute, language.languageId, text, '');
-    known.set(absolute, new KnownDiagnostics(await askDiagnostics(session, document, patience), text));
+    try {
+      const document = session.documents.show(absolute, language.languageId, text, '');
+      known.set(absolute, new KnownDiagnostics(await askDiagnostics(session, document, patience), text));
+    } finally {
+      await servers.show(session, absolute, language).catch(() => session.documents.close(absolute));
+    }
   }
 }
 

@@ -40,7 +40,7 @@ export async function askDiagnostics(
 
 async function pullOrWait(session: LanguageSession, document: OpenDocument, patience: Patience): Promise<Diagnostic[]> {
   for (;;) {
-    const providers = pullProviders(session);
+    const providers = pullProviders(session, document);
     if (providers.length > 0) {
       await loaded(session, patience);
       return fromLsp(session, await pull(session, document, providers, patience));
@@ -53,17 +53,28 @@ async function pullOrWait(session: LanguageSession, document: OpenDocument, pati
 }
 
 /** The identifiers of what can be pulled. */
-function pullProviders(session: LanguageSession): (string | undefined)[] {
+function pullProviders(session: LanguageSession, { languageId }: OpenDocument): (string | undefined)[] {
   const { diagnosticProvider } = session.capabilities;
   const options: unknown[] = session.requests
     .registered('textDocument/diagnostic')
-    .map((each) => each.registerOptions as unknown);
+    .map((each) => each.registerOptions as unknown)
+    .filter((each) => isFor(each, languageId));
   if (diagnosticProvider) options.push(diagnosticProvider);
   const identifiers = options.map((each) => {
     const { identifier } = Object(each) as { identifier?: unknown };
     return typeof identifier === 'string' ? identifier : undefined;
   });
   return [...new Set(identifiers)];
+}
+
+/** Whether what was registered is for documents of a language. Where it does not say, it is. */
+function isFor(options: unknown, languageId: string): boolean {
+  const { documentSelector } = Object(options) as { documentSelector?: unknown };
+  if (!Array.isArray(documentSelector)) return true;
+  return documentSelector.some((each) => {
+    const { language } = Object(each) as { language?: unknown };
+    return language === undefined || language === languageId;
+  });
 }
 
 /** Waits until a server whose answers are not final while it loads has loaded. */
@@ -124,9 +135,12 @@ function untilSettled(session: LanguageSession, document: OpenDocument): number 
 }
 
 function fromLsp(session: LanguageSession, items: readonly LspDiagnostic[]): Diagnostic[] {
-  return items
-    .map((item) => diagnosticFromLsp(item, session.launch.name))
-    .filter((diagnostic) => diagnostic !== undefined);
+  return items.map((item) => {
+    const diagnostic = diagnosticFromLsp(item, session.launch.name);
+    if (diagnostic) return diagnostic;
+    // Left out, it would make a faulty file look clean.
+    throw new ToolError('PROTOCOL_VIOLATION', `${session.launch.name} reported something that is no diagnostic.`);
+  });
 }
 
 /** https://github.com/microsoft/TypeScript/blob/v5.9.3/src/server/protocol.ts: DiagnosticWithLinePosition */

@@ -99,7 +99,7 @@ export async function inFile<T>(
   const { client, language } = await clientOf(context, servers, absolute);
   return await client.use(async () => {
     const snapshot = await patience.race(servers.lookAround(patience.signal));
-    const session = await servers.informed(client, snapshot, patience);
+    const session = await patience.race(servers.informed(client, snapshot, patience));
     const document = await patience.race(servers.show(session, absolute, language));
     return await patience.race(run({ servers, session, snapshot, patience }, document));
   });
@@ -127,7 +127,7 @@ export async function inWorkspace<T>(
   return await Promise.all(
     [...first].map(([client, { absolute, language }]) =>
       client.use(async () => {
-        const session = await servers.informed(client, snapshot, patience);
+        const session = await patience.race(servers.informed(client, snapshot, patience));
         if (session.documents.all.length === 0) await patience.race(servers.show(session, absolute, language));
         return await patience.race(run({ servers, session, snapshot, patience }));
       }),

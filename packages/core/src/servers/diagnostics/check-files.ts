@@ -42,6 +42,7 @@ export async function checkFiles(
   files: readonly CheckedFile[],
   patience: Patience,
   snapshot: TreeSnapshot,
+  onChecked: (done: number) => void = () => undefined,
 ): Promise<FileAnswer[]> {
   const answers = new Map<string, FileAnswer>();
   const byClient = new Map<LanguageClient, CheckedFile[]>();
@@ -56,8 +57,10 @@ export async function checkFiles(
   }
   const checks = [...byClient].map(([client, own]) =>
     client.use(async () => {
-      for (const answer of await checkWith(servers, client, own, patience, snapshot))
+      await checkWith(servers, client, own, patience, snapshot, (answer) => {
         answers.set(answer.absolute, answer);
+        onChecked(answers.size);
+      });
     }),
   );
   await Promise.all(checks);
@@ -74,11 +77,13 @@ async function checkWith(
   files: readonly CheckedFile[],
   patience: Patience,
   snapshot: TreeSnapshot,
-): Promise<FileAnswer[]> {
-  const answers: FileAnswer[] = [];
+  onAnswer: (answer: FileAnswer) => void,
+): Promise<void> {
   let starting: Promise<LanguageSession> | undefined;
   const queue = [...files];
-  const informed = (): Promise<LanguageSession> => (starting ??= servers.informed(client, snapshot, patience));
+  const informed = (): Promise<LanguageSession> =>
+    (starting ??= patience.race(servers.informed(client, snapshot, patience)));
+  if (client.pretending) await patience.race(client.pretending).catch(() => undefined); // out of time, as each file says
   const worker = async (): Promise<void> => {
     for (let file = queue.shift(); file; file = queue.shift()) {
       let answer = unknown(file, '');
@@ -94,11 +99,10 @@ async function checkWith(
           starting = undefined;
         }
       }
-      answers.push(answer);
+      onAnswer(answer);
     }
   };
   await Promise.all(Array.from({ length: Math.min(AT_ONCE, files.length) }, worker));
-  return answers;
 }
 
 async function checkOne(

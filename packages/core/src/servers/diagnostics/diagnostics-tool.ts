@@ -112,7 +112,12 @@ export function diagnosticsTool(context: DiagnosticsContext): Tool {
     async execute({ path, severity, since, wait_ms: waitMs, limit }, ctx) {
       const known = since === undefined ? undefined : given.get(since);
       const asked = await askedPath(context, path);
-      const result = await checkPath(context, asked, { waitMs, signal: ctx.signal, permits: ctx.permits });
+      const result = await checkPath(context, asked, {
+        waitMs,
+        signal: ctx.signal,
+        permits: ctx.permits,
+        onChecked: (progress, total) => ctx.progress({ progress, total, message: 'checking files' }),
+      });
       const { answers, servers, withheld, notChecked } = result;
       const shownOf = (absolute: string): string => context.files.scope.find(absolute)?.shown ?? absolute;
       const token = given.keep(
@@ -175,6 +180,8 @@ export interface CheckOptions {
   waitMs: number;
   signal: AbortSignal;
   permits: (shown: string) => boolean;
+  /** Told of each file that was checked. */
+  onChecked?: (done: number, total: number) => void;
 }
 
 /** A kind of file that was left out, as nothing is there to check it. */
@@ -196,7 +203,7 @@ export interface PathAnswer {
 export async function checkPath(
   context: DiagnosticsContext,
   asked: AskedPath,
-  { waitMs, signal, permits }: CheckOptions,
+  { waitMs, signal, permits, onChecked }: CheckOptions,
 ): Promise<PathAnswer> {
   const servers = context.servers();
   using patience = new Patience(waitMs, signal);
@@ -211,7 +218,9 @@ export async function checkPath(
   }
   const { files, unknown } = await chosenFiles(context, servers, asked, snapshot);
   const permitted = files.filter(({ absolute }) => permits(context.files.scope.find(absolute)?.shown ?? absolute));
-  const answers = await checkFiles(servers, permitted, patience, snapshot);
+  const answers = await checkFiles(servers, permitted, patience, snapshot, (done) =>
+    onChecked?.(done, permitted.length),
+  );
   const notChecked = asked.isDirectory ? missingOptional(answers) : [];
   const counted = answers.filter((each) => !asked.isDirectory || !isOptional(servers, each));
   const involved = new Set(permitted.map(({ language }) => language.preset.name));

@@ -12,6 +12,7 @@ export interface OpenDocument {
   /** Absolute and real. */
   readonly absolute: string;
   readonly uri: string;
+  readonly languageId: string;
   version: number;
   text: string;
   /** Of the file, when it was read; empty when that says nothing. */
@@ -57,6 +58,7 @@ export class Documents {
     const document: OpenDocument = {
       absolute,
       uri: pathToFileURL(absolute).href,
+      languageId,
       version: 1,
       text,
       stamp,

@@ -27,6 +27,8 @@ export class LanguageClient {
   lastUsedAt = performance.now();
   /** Starts since it was made, the first included. */
   starts = 0;
+  /** While the server is shown something else than the disk has; nobody should ask it anything then. */
+  pretending: Promise<void> | undefined;
   readonly #times: ClientTimes;
   /** Called before each start; its end is what the session takes as told. */
   readonly #beforeStart: (session: LanguageSession) => Promise<void>;
@@ -70,6 +72,11 @@ export class LanguageClient {
 
   get isInUse(): boolean {
     return this.#users > 0 || this.#starting !== undefined;
+  }
+
+  /** True when more than one call needs it. */
+  get isShared(): boolean {
+    return this.#users > 1;
   }
 
   /** Runs something that needs the server; it is not stopped as idle meanwhile. */

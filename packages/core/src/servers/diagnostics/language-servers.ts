@@ -57,6 +57,7 @@ export class LanguageServers {
   readonly #found = new Map<string, Promise<Found>>();
   readonly #clients = new Map<string, LanguageClient>();
   readonly #unsubscribe: () => void;
+  #closed = false;
 
   constructor({ files, places, presets, times }: LanguageServersOptions) {
     this.files = files;
@@ -100,17 +101,20 @@ export class LanguageServers {
     const launch = await this.locate(preset);
     if (!('command' in launch)) return launch;
     const root = await this.#rootOf(absolute, preset.rootMarkers);
+    if (this.#closed) throw new ToolError('NOT_CONNECTED', 'The language servers were ended.');
     const key = `${preset.name}\0${root}`;
     let client = this.#clients.get(key);
     if (!client) {
       await this.#makeRoom();
+      if (this.#closed) throw new ToolError('NOT_CONNECTED', 'The language servers were ended.');
       const cwd = this.places.trust === 'trusted' ? root : launch.cwd;
       client =
         this.#clients.get(key) ??
         new LanguageClient({ ...launch, cwd }, root, this.#times, async (session) => {
           // Looked at before it starts: whatever changes while it reads is told to it.
-          const { stamps, packages } = await this.lookAround(new AbortController().signal);
+          const { at, stamps, packages } = await this.lookAround(new AbortController().signal);
           session.seen = stamps;
+          session.seenAt = at;
           session.packages = packages;
         });
       this.#clients.set(key, client);
@@ -130,9 +134,10 @@ export class LanguageServers {
    * @throws {ToolError} as `LanguageClient.session`
    */
   async informed(client: LanguageClient, snapshot: TreeSnapshot, patience: Patience): Promise<LanguageSession> {
-    if (client.running && client.running.packages !== snapshot.packages) await client.stop();
+    const { running } = client;
+    if (running && running.packages !== snapshot.packages && running.seenAt < snapshot.at) await client.stop();
     const session = await client.session(patience);
-    this.#tell(session, snapshot.stamps);
+    this.#tell(session, snapshot);
     for (const { absolute, stamp } of session.documents.all) {
       const now = snapshot.stamps.get(absolute);
       if (stamp === '' || stamp !== now) await this.#showAgain(session, absolute);
@@ -173,6 +178,7 @@ export class LanguageServers {
 
   /** Ends all servers. */
   async close(): Promise<void> {
+    this.#closed = true;
     this.#unsubscribe();
     const clients = this.clients;
     this.#clients.clear();
@@ -219,7 +225,8 @@ export class LanguageServers {
       throw new ToolError('BUSY', `${MAX_CLIENTS} language servers are at work. Ask again when one is done.`);
   }
 
-  #tell(session: LanguageSession, now: ReadonlyMap<string, string>): void {
+  #tell(session: LanguageSession, { at, stamps: now }: TreeSnapshot): void {
+    if (at <= session.seenAt) return; // somebody has told of later ones
     const before = session.seen;
     const changes: { uri: string; type: number }[] = [];
     const note = (absolute: string, kind: keyof typeof FILE_CHANGE): unknown =>
@@ -231,6 +238,7 @@ export class LanguageServers {
     }
     for (const absolute of before.keys()) if (!now.has(absolute)) note(absolute, 'deleted');
     session.seen = now;
+    session.seenAt = at;
     if (changes.length > 0) session.notify('workspace/didChangeWatchedFiles', { changes });
   }
 

@@ -32,10 +32,14 @@ export class LanguageSession {
   failure: ToolError | undefined;
   /** What the files of the project were when the server was last told of them: a stamp a path. */
   seen: ReadonlyMap<string, string> = new Map();
+  /** When that was looked at, by `performance.now()`. */
+  seenAt = -Infinity;
   /** What the installed packages were when it started. */
   packages = '';
   capabilities: ServerCapabilities = {};
   version: string | undefined;
+  /** Told when the session ends: the requests that are open. */
+  readonly #open = new Set<(reason: ToolError) => void>();
   #child: Child | undefined;
   #connection: MessageConnection | undefined;
   #makeCancellation: (() => { token: { isCancellationRequested: boolean }; cancel(): void }) | undefined;
@@ -97,10 +101,13 @@ export class LanguageSession {
         params === undefined
           ? connection.sendRequest<Result>(method, cancellation.token)
           : connection.sendRequest<Result>(method, params, cancellation.token);
-      void this.ended.then(reject);
+      this.#open.add(reject);
       answer
         .then(resolve, (error: unknown) => reject(this.failure ?? this.#refusal(method, error)))
-        .finally(() => signal?.removeEventListener('abort', onAbort));
+        .finally(() => {
+          this.#open.delete(reject);
+          signal?.removeEventListener('abort', onAbort);
+        });
     });
   }
 
@@ -174,8 +181,7 @@ export class LanguageSession {
   #fail(reason: ToolError): void {
     if (this.failure) return;
     this.failure = reason;
-    this.#end(reason);
-    this.pushed.wake();
+    this.#tellEnded(reason);
     void this.close();
   }
 
@@ -183,10 +189,16 @@ export class LanguageSession {
     const child = this.#child;
     if (!this.failure && child) await this.#shutDown();
     this.failure ??= this.#notRunning();
-    this.#end(this.failure);
-    this.pushed.wake();
+    this.#tellEnded(this.failure);
     await child?.end({ graceMs: GRACE_MS });
     this.#connection?.dispose();
+  }
+
+  #tellEnded(reason: ToolError): void {
+    this.#end(reason);
+    for (const reject of this.#open) reject(reason);
+    this.#open.clear();
+    this.pushed.wake();
   }
 
   async #shutDown(): Promise<void> {

@@ -31,6 +31,8 @@ const LEFT_OUT = new Set([PACKAGES, '__pycache__', 'venv']);
 
 /** The files of the project at one time. */
 export interface TreeSnapshot {
+  /** When the look began, by `performance.now()`. */
+  at: number;
   /** By absolute path. Empty for one that changed just now and may again. */
   stamps: ReadonlyMap<string, string>;
   /** Of installed packages: when it changes, whoever has read them has to read anew. */
@@ -49,6 +51,7 @@ export async function lookAtTree(
   languages: ReadonlySet<string>,
   signal: AbortSignal,
 ): Promise<TreeSnapshot> {
+  const at = performance.now();
   const stamps = new Map<string, string>();
   const packages: string[] = [];
   let isCut = false;
@@ -75,7 +78,7 @@ export async function lookAtTree(
     else for (const each of directories) if (!isCut) await visit(each, depth + 1);
   };
   for (const root of scope.roots) await visit(root.path, 1);
-  return { stamps, packages: packages.join(), isCut };
+  return { at, stamps, packages: packages.join(), isCut };
 }
 
 /** What tells versions of a file apart without reading it. */
