@@ -5,10 +5,12 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
 import { expectNoLeaks } from '../../../src/testing/leaks.js';
+import { createTestProject } from '../../../src/testing/project.js';
 import { tries } from '../../soak.js';
 import { fixtureServer, openTools } from './tools.js';
 
@@ -195,6 +197,27 @@ describe('the client of a language server', () => {
     expect((await tools.call('diagnostics')).data).toMatchObject({ complete: false, pending_count: 2 });
     expect((await tools.call('diagnostics', { path: 'gone.fix' })).code).toBe('NOT_FOUND');
     expect((await tools.call('diagnostics', { path: '../outside.fix' })).code).toBe('OUTSIDE_PROJECT');
+  });
+});
+
+describe('rename()', () => {
+  it.each([
+    ['leaves the project', 'rename-outside', 'OUTSIDE_PROJECT'],
+    ['overlaps itself', 'rename-overlap', 'PROTOCOL_VIOLATION'],
+    ['deletes a file', 'rename-delete', 'INVALID_ARGUMENT'],
+  ])('changes nothing when the edit of the server %s', async (_, behaviour, code) => {
+    await using world = await createTestProject({ 'outside.fix': 'good', 'proj/a.fix': 'good good' });
+    const servers = fixtureServer(behaviour, pathToFileURL(world.resolve('outside.fix')).href);
+    await using tools = await openTools({}, { servers, projectDir: world.resolve('proj') });
+    for (const dry_run of [true, false]) {
+      const asked = { path: 'a.fix', line: 1, column: 1, new_name: 'bad', dry_run };
+      expect(await tools.call('rename', asked)).toMatchObject({
+        code,
+        text: expect.stringContaining('nothing was changed'),
+      });
+    }
+    expect(await world.read('proj/a.fix')).toBe('good good');
+    expect(await world.read('outside.fix')).toBe('good');
   });
 });
 

@@ -84,8 +84,6 @@ describe('a project that is not trusted', () => {
     const { world, projectDir, mark } = await hostileProject();
     await using _world = world;
     const old = process.env.PATH;
-    const tools = ['tsc', 'typescript-language-server', 'pyright-langserver'];
-    expect(tools).toHaveLength(3);
     // The project's own programs first, as a shell profile may have it; the host's own last.
     process.env.PATH = [
       `${projectDir}/bin`,
@@ -97,7 +95,7 @@ describe('a project that is not trusted', () => {
     try {
       await using checked = await openTools({}, { projectDir, ...options });
       const { data } = await checked.call('diagnostics', { path, wait_ms: 30_000 });
-      if (path === 'c.py' || options.typescript !== undefined)
+      if (path === 'c.py' || 'typescript' in options)
         expect(data).toMatchObject({ complete: true, counts: { error: 1 } });
       await checked.call('diagnostics', { path: 'b.js', wait_ms: 30_000 });
       await checked.call('servers');
