@@ -99,12 +99,11 @@ describe.skipIf(typescript === undefined)('symbols with TypeScript 7', () => {
       truncated: false,
     });
     const references = await tools.call('references', { symbol: 'add' });
-    expect(references.data.locations.map((each: any) => `${each.path}:${each.range.line}`)).toEqual([
-      // eslint-disable-line @typescript-eslint/no-explicit-any
-      'src/a.ts:1',
-      'src/b.ts:1',
-      'src/b.ts:2',
-    ]);
+    expect(
+      references.data.locations.map(
+        (each: { path: string; range: { line: number } }) => `${each.path}:${each.range.line}`,
+      ),
+    ).toEqual(['src/a.ts:1', 'src/b.ts:1', 'src/b.ts:2']);
     expect((await tools.call('references', { symbol: 'add', limit: 1 })).data).toMatchObject({
       count: 3,
       truncated: true,
@@ -213,8 +212,7 @@ describe.skipIf(typescript === undefined)('the filesystem tools with TypeScript 
       git: false,
       diagnostics: { typescript: typescript! },
     });
-    const call = async (name: string, args: JsonObject): Promise<any> => {
-      // eslint-disable-line @typescript-eslint/no-explicit-any
+    const call = async (name: string, args: JsonObject): Promise<JsonObject & { text: string }> => {
       const result = await provider.callTool(`filesystem.${name}`, args);
       expect(result.error).toBeUndefined();
       return { ...result.structuredContent, text: textOf(result) };
