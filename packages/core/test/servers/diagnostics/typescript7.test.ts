@@ -1,6 +1,7 @@
 // The tools with the real server of TypeScript 7.
 
 import { describe, expect, it } from 'vitest';
+import { ToolHub } from '../../../src/hub/hub.js';
 import { InProcessToolProvider } from '../../../src/in-process-provider.js';
 import type { JsonObject } from '../../../src/json.js';
 import { textOf } from '../../../src/result.js';
@@ -78,6 +79,39 @@ describe.skipIf(typescript === undefined)('diagnostics with TypeScript 7', () =>
       files: [{ path: 'src/b.ts', diagnostics: [{ line: 2, code: '2322' }] }],
       complete: true,
     });
+  });
+});
+
+describe.skipIf(typescript === undefined)('what is installed and what is permitted, with TypeScript 7', () => {
+  it('diagnostics() sees a package that was installed, and the settings that are wrong', async () => {
+    await using tools = await open({ 'src/b.ts': "import { left } from 'left';\nleft.slice();\n" });
+    expect((await tools.call('diagnostics')).data).toMatchObject({ counts: { error: 1 }, complete: true });
+    await tools.write(
+      'node_modules/left/package.json',
+      '{ "name": "left", "version": "1.0.0", "types": "index.d.ts" }',
+    );
+    await tools.write('node_modules/left/index.d.ts', 'export declare const left: string;\n');
+    expect((await tools.call('diagnostics')).data).toMatchObject({ counts: { error: 0 }, complete: true });
+    await tools.write('tsconfig.json', TSCONFIG.replace('es2022', 'es1066'));
+    const { data } = await tools.call('diagnostics');
+    expect(data.files).toMatchObject([{ path: 'tsconfig.json', diagnostics: [{ line: 1, severity: 'error' }] }]);
+  });
+
+  it('diagnostics() and references() leave out what the policy denies, and say so', async () => {
+    await using tools = await open();
+    const rules = [{ tool: 'diagnostics.*', pattern: 'src/b.ts', action: 'deny' as const }];
+    await using hub = new ToolHub({ providers: [tools.provider], policy: { rules, default: 'allow' } });
+    const all = await hub.callTool('diagnostics.diagnostics');
+    expect(all.structuredContent).toMatchObject({ files: [], checked: 1, withheld: 1 });
+    expect((await hub.callTool('diagnostics.check_errors', { path: 'src/b.ts' })).error?.code).toBe(
+      'PERMISSION_DENIED',
+    );
+    const place = { path: 'src/a.ts', line: 1, column: 17 };
+    const references = await hub.callTool('diagnostics.references', place);
+    expect(references.structuredContent).toMatchObject({ locations: [{ path: 'src/a.ts' }], withheld: 2 });
+    const renamed = await hub.callTool('diagnostics.rename', { ...place, new_name: 'plus', dry_run: false });
+    expect(renamed.error?.code).toBe('PERMISSION_DENIED');
+    expect(await tools.read('src/a.ts')).toBe(ADD);
   });
 });
 
