@@ -221,7 +221,7 @@ export async function checkPath(
   const answers = await checkFiles(servers, permitted, patience, snapshot, (done) =>
     onChecked?.(done, permitted.length),
   );
-  const notChecked = asked.isDirectory ? missingOptional(answers) : [];
+  const notChecked = asked.isDirectory ? missingOptional(answers.filter((each) => isOptional(servers, each))) : [];
   const counted = answers.filter((each) => !asked.isDirectory || !isOptional(servers, each));
   const involved = new Set(permitted.map(({ language }) => language.preset.name));
   const clients = servers.clients.filter((client) => involved.has(client.launch.name));
@@ -266,8 +266,7 @@ function isOptional(servers: LanguageServers, { absolute, isMissing }: FileAnswe
 
 function missingOptional(answers: readonly FileAnswer[]): NotChecked[] {
   const rows = new Map<string, NotChecked>();
-  for (const { absolute, isMissing, pending = '' } of answers) {
-    if (!isMissing) continue;
+  for (const { absolute, pending = '' } of answers) {
     const extension = extname(absolute).toLowerCase();
     const row = rows.get(extension) ?? { extension, count: 0, hint: pending };
     row.count++;
