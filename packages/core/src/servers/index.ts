@@ -5,6 +5,7 @@ import { likelyName } from '../nearest-names.js';
 import type { ToolServer } from '../tool-server.js';
 import { createAgentServer, type AgentServerOptions } from './agent/index.js';
 import { createBashServer, type BashServerOptions } from './bash/index.js';
+import { createDiagnosticsServer, type DiagnosticsServerOptions } from './diagnostics/index.js';
 import { createFilesystemServer, type FilesystemServerOptions } from './filesystem/index.js';
 import { createGitServer, type GitServerOptions } from './git/index.js';
 import { ProjectFiles, type ProjectFilesOptions } from './project-files.js';
@@ -19,6 +20,14 @@ export {
   type SandboxMode,
   type SandboxRules,
 } from './bash/index.js';
+export type { AfterChange, AfterChangeHook, AfterChangeOptions } from './after-change.js';
+export type { Diagnostic, Severity } from './diagnostic.js';
+export {
+  createDiagnosticsServer,
+  type DiagnosticsServer,
+  type DiagnosticsServerOptions,
+  type LanguageServerOptions,
+} from './diagnostics/index.js';
 export {
   createFilesystemServer,
   type FilesystemServerOptions,
@@ -50,9 +59,12 @@ export interface BuiltinServersOptions extends ProjectFilesOptions {
   bash?: Omit<BashServerOptions, keyof ProjectFilesOptions | 'projectFiles'> | false | undefined;
   /** The project's git repository. On by default. */
   git?: Omit<GitServerOptions, keyof ProjectFilesOptions | 'projectFiles' | 'trust'> | false | undefined;
+  /** What language servers say of the project's files; the filesystem tools then tell of the errors that they make. On by default. */
+  diagnostics?:
+    Omit<DiagnosticsServerOptions, keyof ProjectFilesOptions | 'projectFiles' | 'trust'> | false | undefined;
   /** Tools by which a model steers its own engine. Off by default: `{}` turns it on. */
   agent?: AgentServerOptions | false | undefined;
-  /** Whether what the project brings along (git hooks and filters) may run. Default: `'untrusted'`, nothing does. */
+  /** Whether what the project brings along (git hooks and filters, its own language servers) may run. Default: `'untrusted'`, nothing does. */
   trust?: 'untrusted' | 'trusted' | undefined;
 }
 
@@ -67,17 +79,22 @@ export interface BuiltinServersOptions extends ProjectFilesOptions {
  */
 export function createBuiltinServers(options: BuiltinServersOptions): ToolServer[] {
   refuseUnknownOptions(options);
-  const { filesystem = {}, bash = {}, git = {}, agent = false, trust, ...project } = options;
+  const { filesystem = {}, bash = {}, git = {}, diagnostics = {}, agent = false, trust, ...project } = options;
   const projectFiles = new ProjectFiles(project);
   const servers: ToolServer[] = [];
-  if (filesystem !== false) servers.push(createFilesystemServer({ ...project, ...filesystem, projectFiles }));
+  const checks =
+    diagnostics !== false ? createDiagnosticsServer({ ...project, ...diagnostics, trust, projectFiles }) : undefined;
+  const afterChange = checks?.afterChange;
+  if (filesystem !== false)
+    servers.push(createFilesystemServer({ ...project, afterChange, ...filesystem, projectFiles }));
   if (bash !== false) servers.push(createBashServer({ ...project, ...bash, projectFiles }));
   if (git !== false) servers.push(createGitServer({ ...project, ...git, trust, projectFiles }));
+  if (checks) servers.push(checks);
   if (agent !== false) servers.push(createAgentServer(agent));
   return servers;
 }
 
-const SERVERS = ['filesystem', 'bash', 'git', 'agent'] as const;
+const SERVERS = ['filesystem', 'bash', 'git', 'diagnostics', 'agent'] as const;
 const KNOWN_OPTIONS = ['projectDir', 'extraRoots', 'allowProtected', 'verification', 'fsync', 'trust', ...SERVERS];
 
 /** A misspelt `filesystem: false` would leave the server on: what is not known is refused. */

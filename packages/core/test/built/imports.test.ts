@@ -91,6 +91,7 @@ describe('what an import loads', () => {
     ['@toolwright/core', []],
     ['@toolwright/core/process', []],
     ['@toolwright/core/servers', ['diff']],
+    ['@toolwright/core/servers/diagnostics', ['diff']],
     ['@toolwright/core/testing', []],
     ['@toolwright/core/mcp', []],
     ['@toolwright/core/kit', []],

@@ -5,6 +5,7 @@ import { ToolError } from '../../errors.js';
 import { defineTool, type Tool } from '../../tool.js';
 import type { TogetherFile } from '../project-files.js';
 import { escapeControls, quote } from '../project-scope.js';
+import { afterChangeOutput, afterChangeText, lookAfterChange } from '../after-change.js';
 import { claimPath, type FilesystemContext } from './context.js';
 import { limitText } from '../output-budget.js';
 import { binaryFileOf } from './media-type.js';
@@ -47,6 +48,7 @@ const output = {
         additionalProperties: false,
       },
     },
+    diagnostics: afterChangeOutput,
   },
   required: ['changes'],
   additionalProperties: false,
@@ -62,7 +64,7 @@ interface Change {
 const NOTHING = Buffer.alloc(0);
 
 /** The tool `apply_patch`. */
-export function applyPatchTool({ files, requireRead, limits }: FilesystemContext): Tool {
+export function applyPatchTool({ files, requireRead, limits, afterChange }: FilesystemContext): Tool {
   return defineTool({
     name: 'apply_patch',
     title: 'Apply patch',
@@ -83,6 +85,7 @@ export function applyPatchTool({ files, requireRead, limits }: FilesystemContext
       const operations = parsePatch(patch);
       const changes: Change[] = [];
       const diffs: string[] = [];
+      const replaced = new Map<string, Buffer>();
       await files.changeTogether(
         pathsOf(operations),
         { sessionId: ctx.sessionId, requireRead, signal: ctx.signal },
@@ -95,6 +98,7 @@ export function applyPatchTool({ files, requireRead, limits }: FilesystemContext
             const isText = old !== undefined && now !== undefined;
             changes.push({ ...change, ...(isText && { diff_stat: await diffStat(old, now) }) });
             const shown = change.move_path ?? change.path;
+            if (before && change.op !== 'add' && !replaced.has(shown)) replaced.set(shown, before);
             diffs.push(isText ? await unifiedDiff(shown, old, now) : `${escapeControls(shown)} is not shown as text`);
             await nextTurn(undefined, { signal: ctx.signal });
           }
@@ -106,9 +110,12 @@ export function applyPatchTool({ files, requireRead, limits }: FilesystemContext
         escapeControls(`${op} ${path}${to === undefined ? '' : ` to ${to}`}`),
       );
       const text = [head, ...names, ...diffs.filter((diff) => diff !== '')].join('\n');
+      const paths = dry_run ? [] : [...new Set(changes.map(({ path, move_path: to }) => to ?? path))];
+      const diagnostics = await lookAfterChange(afterChange, paths, { signal: ctx.signal, before: replaced });
+      const shownText = limitText(text, limits, (lines) => `[${lines} more lines of the diff]`);
       return {
-        content: [{ type: 'text', text: limitText(text, limits, (lines) => `[${lines} more lines of the diff]`) }],
-        structuredContent: { changes },
+        content: [{ type: 'text', text: shownText + afterChangeText(diagnostics, paths[0] ?? '') }],
+        structuredContent: { changes, ...(diagnostics && { diagnostics }) },
       };
     },
   });

@@ -4,6 +4,7 @@ import { basename, dirname, join } from 'node:path';
 import type { PermissionClaim } from '../../tool-provider.js';
 import { ToolError } from '../../errors.js';
 import type { ToolContext } from '../../tool.js';
+import type { AfterChangeHook } from '../after-change.js';
 import type { ProjectFiles } from '../project-files.js';
 import { escapeControls, quote, type ScopePath } from '../project-scope.js';
 import type { OutputLimits } from '../output-budget.js';
@@ -17,6 +18,8 @@ export interface FilesystemContext {
   limits: OutputLimits;
   /** What grep and glob search with. */
   search: SearchEngineChoice;
+  /** Says which errors a change brought. */
+  afterChange?: AfterChangeHook | undefined;
 }
 
 /**

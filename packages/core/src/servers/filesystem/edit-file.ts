@@ -2,6 +2,7 @@
 
 import { defineTool, type Tool } from '../../tool.js';
 import { ToolError } from '../../errors.js';
+import { afterChangeOutput, afterChangeText, lookAfterChange } from '../after-change.js';
 import { claimPath, type FilesystemContext } from './context.js';
 import { MATCH_STRATEGIES } from './match-ladder.js';
 import { binaryFileOf } from './media-type.js';
@@ -65,6 +66,7 @@ const output = {
       },
     },
     etag: { type: 'string', description: 'Of the file as it is now; with dry_run, as it was.' },
+    diagnostics: afterChangeOutput,
   },
   required: ['path', 'applied', 'etag'],
   additionalProperties: false,
@@ -73,7 +75,7 @@ const output = {
 type Change = (text: EditableText, signal: AbortSignal) => EditOutcome | Promise<EditOutcome>;
 
 /** The tool `edit_file`. */
-export function editFileTool({ files, requireRead, limits }: FilesystemContext): Tool {
+export function editFileTool({ files, requireRead, limits, afterChange }: FilesystemContext): Tool {
   return defineTool({
     name: 'edit_file',
     title: 'Edit file',
@@ -112,9 +114,11 @@ export function editFileTool({ files, requireRead, limits }: FilesystemContext):
       const count = after.applied.reduce((sum, each) => sum + each.count, 0);
       const head = `${args.dry_run ? 'Would change' : 'Changed'} ${escapeControls(shown)} in ${count} ${count === 1 ? 'place' : 'places'}.`;
       const shownDiff = limitText(diff, limits, (lines) => `[${lines} more lines of the diff]`);
+      const options = { signal: ctx.signal, before: new Map([[shown, before.bytes]]) };
+      const diagnostics = await lookAfterChange(afterChange, args.dry_run ? [] : [shown], options);
       return {
-        content: [{ type: 'text', text: `${head}\n${shownDiff}` }],
-        structuredContent: { path: shown, applied: after.applied, etag },
+        content: [{ type: 'text', text: `${head}\n${shownDiff}${afterChangeText(diagnostics, shown)}` }],
+        structuredContent: { path: shown, applied: after.applied, etag, ...(diagnostics && { diagnostics }) },
       };
     },
   });

@@ -2,6 +2,7 @@
 
 import { ToolError } from '../../errors.js';
 import { defineServer, type ToolServer } from '../../tool-server.js';
+import type { AfterChangeHook } from '../after-change.js';
 import { ProjectFiles, type ProjectFilesOptions } from '../project-files.js';
 import { applyPatchTool } from './apply-patch.js';
 import type { FilesystemContext } from './context.js';
@@ -36,6 +37,11 @@ export interface FilesystemServerOptions extends ProjectFilesOptions {
    * that is there.
    */
   search?: SearchEngineChoice | undefined;
+  /**
+   * Asked after write_file, edit_file and apply_patch for the errors that the change brought, which the answer then tells;
+   * it may take 1.5 s, and the change stays whatever it says. The diagnostics server has one. Default: none.
+   */
+  afterChange?: AfterChangeHook | undefined;
   /** The files to work on, shared with other servers. Default: made from the project options here, which it replaces. */
   projectFiles?: ProjectFiles | undefined;
 }
@@ -70,6 +76,7 @@ export function createFilesystemServer(options: FilesystemServerOptions): ToolSe
     requireRead: options.requireRead ?? true,
     limits,
     search,
+    afterChange: options.afterChange,
   };
   return defineServer({
     name: 'filesystem',

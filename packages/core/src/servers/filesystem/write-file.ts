@@ -2,6 +2,7 @@
 
 import { defineTool, type Tool } from '../../tool.js';
 import { ToolError } from '../../errors.js';
+import { afterChangeOutput, afterChangeText, lookAfterChange } from '../after-change.js';
 import { claimPath, type FilesystemContext } from './context.js';
 import { MAX_WHOLE_FILE_BYTES } from '../project-files.js';
 import { escapeControls } from '../project-scope.js';
@@ -35,13 +36,14 @@ const output = {
       required: ['added', 'removed'],
       additionalProperties: false,
     },
+    diagnostics: afterChangeOutput,
   },
   required: ['path', 'created', 'bytes_written', 'etag'],
   additionalProperties: false,
 } as const;
 
 /** The tool `write_file`. */
-export function writeFileTool({ files, requireRead }: FilesystemContext): Tool {
+export function writeFileTool({ files, requireRead, afterChange }: FilesystemContext): Tool {
   return defineTool({
     name: 'write_file',
     title: 'Write file',
@@ -65,6 +67,7 @@ export function writeFileTool({ files, requireRead }: FilesystemContext): Tool {
           `content has ${asUtf8Text.length} bytes, and files are written up to 64 MiB; nothing was written. Make the file with a program.`,
         );
       let stat: DiffStat | undefined;
+      let old: Buffer | undefined;
       let written: EncodedContent = { bytes: asUtf8Text, encoding: 'utf-8' };
       const { etag, created } = await files.change(
         path,
@@ -78,20 +81,23 @@ export function writeFileTool({ files, requireRead }: FilesystemContext): Tool {
         },
         async (current) => {
           const before = current ? current.bytes : Buffer.alloc(0);
+          old = current && before;
           written = encodedLike(before, content) ?? { bytes: asUtf8Text, encoding: 'utf-8' };
-          const [old, now] = [before && asUtf8(before), asUtf8(written.bytes)];
-          stat = old && now && (await diffStat(old, now));
+          const [was, now] = [before && asUtf8(before), asUtf8(written.bytes)];
+          stat = was && now && (await diffStat(was, now));
           return written.bytes;
         },
       );
       const { shown } = files.scope.parse(path);
       const { bytes, encoding } = written;
+      const before = new Map(old && [[shown, old]]);
+      const diagnostics = await lookAfterChange(afterChange, [shown], { signal: ctx.signal, before });
       const lines = stat ? `, ${stat.added} lines added, ${stat.removed} removed` : '';
       return {
         content: [
           {
             type: 'text',
-            text: `${created ? 'Created' : 'Replaced'} ${escapeControls(shown)} (${bytes.length} bytes${encoding === 'utf-8' ? '' : ` in ${encoding}`}${lines}).`,
+            text: `${created ? 'Created' : 'Replaced'} ${escapeControls(shown)} (${bytes.length} bytes${encoding === 'utf-8' ? '' : ` in ${encoding}`}${lines}).${afterChangeText(diagnostics, shown)}`,
           },
         ],
         structuredContent: {
@@ -101,6 +107,7 @@ export function writeFileTool({ files, requireRead }: FilesystemContext): Tool {
           etag,
           ...(encoding !== 'utf-8' && { encoding }),
           ...(stat && { diff_stat: stat }),
+          ...(diagnostics && { diagnostics }),
         },
       };
     },

@@ -1,0 +1,135 @@
+// The diagnostics server: its tools, and the language servers that they ask. Each tool is a file of its own.
+
+import { isAbsolute } from 'node:path';
+import { ToolError } from '../../errors.js';
+import { defineServer, type ToolServer } from '../../tool-server.js';
+import { DEFAULT_OUTPUT_LIMITS, type OutputLimits } from '../output-budget.js';
+import { ProjectFiles, type ProjectFilesOptions } from '../project-files.js';
+import type { AfterChangeHook } from '../after-change.js';
+import { afterChangeHook } from './after-change.js';
+import { checkErrorsTool } from './check-errors.js';
+import type { DiagnosticsContext } from './context.js';
+import { customPreset, type LanguageServerOptions } from './custom-server.js';
+import { diagnosticsTool, notStarted } from './diagnostics-tool.js';
+import { hoverTool } from './hover.js';
+import { LanguageServers } from './language-servers.js';
+import { LOCATION_TOOLS } from './locations.js';
+import { presets } from './presets.js';
+import { ProgramPlaces } from './program-places.js';
+import { renameTool } from './rename.js';
+import { serversTool } from './servers-tool.js';
+import { symbolsTool } from './symbols.js';
+
+export type { LanguageServerOptions } from './custom-server.js';
+
+/** What {@link createDiagnosticsServer} takes: the project, how far it is trusted, and where language servers are. */
+export interface DiagnosticsServerOptions extends ProjectFilesOptions {
+  /**
+   * `'untrusted'`: no program and no package of the project is run, its TypeScript neither. `'trusted'`: what is installed
+   * in the project comes first. Default: `'untrusted'`.
+   */
+  trust?: 'untrusted' | 'trusted' | undefined;
+  /** A TypeScript package to use, version 5 or later, absolute. Default: the host application's, or the one of the PATH. */
+  typescript?: string | undefined;
+  /** Language servers to add, or to use instead of the known one of that name or for those extensions. Default: none. */
+  servers?: readonly LanguageServerOptions[] | undefined;
+  /** How long a server may take to start, in milliseconds, 1,000 to 600,000. Default: 45,000. */
+  initializeTimeoutMs?: number | undefined;
+  /** How long definition, references, hover, symbols and rename may take, in milliseconds, 100 to 600,000. Default: 30,000. */
+  requestTimeoutMs?: number | undefined;
+  /** After how long without use a server is stopped, in milliseconds, 100 to 86,400,000. Default: 600,000. */
+  idleMs?: number | undefined;
+  /** The text that one answer may have; at least 1 line and 1 KiB. Default: 2,000 lines, 50 KiB. */
+  output?: Partial<OutputLimits> | undefined;
+  /** The files to work on, shared with other servers. Default: made from the project options here, which it replaces. */
+  projectFiles?: ProjectFiles | undefined;
+}
+
+/** A {@link ToolServer} that can also tell of the errors that a change brought. */
+export interface DiagnosticsServer extends ToolServer {
+  /** For the filesystem server's option of this name. Says nothing while no provider runs the server. */
+  readonly afterChange: AfterChangeHook;
+}
+
+const MIN_OUTPUT_BYTES = 1024;
+
+/**
+ * The tools that ask language servers about one project. Nothing is looked for or started before the first call.
+ *
+ * @throws {ToolError} INVALID_ARGUMENT for a project directory that is relative, missing or too wide, or a wrong option
+ * @example
+ * ```ts
+ * const provider = new InProcessToolProvider({ servers: [createDiagnosticsServer({ projectDir: '/work/shop' })] });
+ * const result = await provider.callTool('diagnostics.check_errors', { path: 'src/main.ts' });
+ * ```
+ */
+export function createDiagnosticsServer(options: DiagnosticsServerOptions): DiagnosticsServer {
+  const { trust = 'untrusted', typescript } = options;
+  // A word that is neither (JavaScript, JSON configuration) must not read as trust.
+  if (trust !== 'untrusted' && trust !== 'trusted')
+    throw wrong(`trust must be 'untrusted' or 'trusted', not ${JSON.stringify(trust)}.`);
+  if (typescript !== undefined && !(typeof typescript === 'string' && isAbsolute(typescript)))
+    throw wrong(`typescript must be the absolute path of a TypeScript package, not ${JSON.stringify(typescript)}.`);
+  const limits = { ...DEFAULT_OUTPUT_LIMITS, ...options.output };
+  if (!(limits.maxLines >= 1) || !(limits.maxBytes >= MIN_OUTPUT_BYTES))
+    throw wrong(
+      `output needs maxLines of at least 1 and maxBytes of at least ${MIN_OUTPUT_BYTES}, not ${limits.maxLines} and ${limits.maxBytes}.`,
+    );
+  const times = {
+    initializeTimeoutMs: milliseconds('initializeTimeoutMs', options.initializeTimeoutMs, 45_000, 1_000, 600_000),
+    idleMs: milliseconds('idleMs', options.idleMs, 600_000, 100, 86_400_000),
+  };
+  const custom = (options.servers ?? []).map(customPreset);
+  const names = new Set(custom.map(({ name }) => name));
+  if (names.size < custom.length) throw wrong('servers has two of one name; rename one.');
+  const known = presets(typescript).filter(({ name }) => !names.has(name));
+  const files = options.projectFiles ?? new ProjectFiles(options);
+  let running: LanguageServers | undefined;
+  let users = 0;
+  const context: DiagnosticsContext = {
+    files,
+    limits,
+    requestTimeoutMs: milliseconds('requestTimeoutMs', options.requestTimeoutMs, 30_000, 100, 600_000),
+    servers: () => running ?? notStarted(),
+  };
+  const server = defineServer({
+    name: 'diagnostics',
+    version: '0.1.0',
+    tools: [
+      diagnosticsTool(context),
+      checkErrorsTool(context),
+      ...LOCATION_TOOLS.map((make) => make(context)),
+      hoverTool(context),
+      symbolsTool(context),
+      renameTool(context),
+      serversTool(context),
+    ],
+    // Several providers that run this server share its language servers; the last one ends them.
+    start(): unknown {
+      users++;
+      return (running ??= new LanguageServers({
+        files,
+        places: new ProgramPlaces(files.scope, trust),
+        presets: [...custom, ...known],
+        times,
+      }));
+    },
+    async stop() {
+      if (--users > 0) return;
+      const servers = running;
+      running = undefined;
+      await servers?.close();
+    },
+  });
+  return Object.assign(server, { afterChange: afterChangeHook(context, () => running) });
+}
+
+function milliseconds(name: string, value: number | undefined, standard: number, least: number, most: number): number {
+  if (value === undefined) return standard;
+  if (value >= least && value <= most) return value;
+  throw wrong(`${name} must be ${least} to ${most} milliseconds, not ${value}.`);
+}
+
+function wrong(message: string): ToolError {
+  return new ToolError('INVALID_ARGUMENT', message);
+}
