@@ -3,6 +3,8 @@
 import { constants } from 'node:fs';
 import { access, readdir, readFile } from 'node:fs/promises';
 import { delimiter, isAbsolute, join } from 'node:path';
+import { ToolError } from '../../errors.js';
+import { nameFault } from '../../tool.js';
 import { parseCargo } from './parsers/cargo.js';
 import { parseEslint } from './parsers/eslint.js';
 import { parseGeneric } from './parsers/generic.js';
@@ -60,19 +62,26 @@ const has =
   (names: ReadonlySet<string>): boolean =>
     wanted.some((name) => names.has(name));
 
-/** In the order in which `auto` takes the first that applies: what finds errors of types before what finds those of style. */
-const KNOWN: readonly Checker[] = [
-  {
+const TSC_ARGUMENTS = ['--noEmit', '--pretty', 'false', '--listFiles', '-p', '.'];
+
+/** @param typescript the directory of a TypeScript package, for a project that has none */
+function tsc(typescript: string | undefined): Checker {
+  return {
     name: 'tsc',
     parse: parseTsc,
     applies: has('tsconfig.json'),
     find: (projectDir) =>
       firstOf(
-        nodeProgram(projectDir, 'typescript', 'tsc', ['--noEmit', '--pretty', 'false', '--listFiles', '-p', '.']),
-        onPath('tsc', ['--noEmit', '--pretty', 'false', '--listFiles', '-p', '.']),
+        nodeProgram(join(projectDir, 'node_modules', 'typescript'), 'tsc', TSC_ARGUMENTS),
+        typescript === undefined ? Promise.resolve(undefined) : nodeProgram(typescript, 'tsc', TSC_ARGUMENTS),
+        onPath('tsc', TSC_ARGUMENTS),
       ),
     hint: 'npm install --save-dev typescript',
-  },
+  };
+}
+
+/** In the order in which `auto` takes the first that applies: what finds errors of types before what finds those of style. */
+const KNOWN: readonly Checker[] = [
   {
     name: 'cargo',
     parse: parseCargo,
@@ -93,7 +102,7 @@ const KNOWN: readonly Checker[] = [
     applies: has('pyrightconfig.json', 'pyproject.toml', 'setup.py', 'requirements.txt'),
     find: (projectDir) =>
       firstOf(
-        nodeProgram(projectDir, 'pyright', 'pyright', ['--outputjson']),
+        nodeProgram(join(projectDir, 'node_modules', 'pyright'), 'pyright', ['--outputjson']),
         inDirectory(venv(projectDir), 'pyright', ['--outputjson']),
         onPath('pyright', ['--outputjson']),
       ),
@@ -116,15 +125,28 @@ const KNOWN: readonly Checker[] = [
     applies: (names) => [...names].some((name) => /^eslint\.config\.[cm]?[jt]s$|^\.eslintrc/.test(name)),
     find: (projectDir) =>
       firstOf(
-        nodeProgram(projectDir, 'eslint', 'eslint', ['--format', 'json', '.']),
+        nodeProgram(join(projectDir, 'node_modules', 'eslint'), 'eslint', ['--format', 'json', '.']),
         onPath('eslint', ['--format', 'json', '.']),
       ),
     hint: 'npm install --save-dev eslint',
   },
 ];
 
-/** The known checkers with the host's own in front; one of the same name takes the place of a known one. */
-export function checkersWith(own: readonly CheckerOptions[]): readonly Checker[] {
+/**
+ * The known checkers with the host's own in front; one of the same name takes the place of a known one.
+ *
+ * @param typescript as in {@link tsc}
+ * @throws {ToolError} INVALID_ARGUMENT for a name, a command or a format that is none
+ */
+export function checkersWith(own: readonly CheckerOptions[], typescript?: string): readonly Checker[] {
+  for (const { name, command, format = 'generic' } of own) {
+    const fault =
+      nameFault('name', name) ??
+      (typeof command === 'string' && command !== '' ? undefined : 'command must be a program') ??
+      (Object.hasOwn(PARSERS, format) ? undefined : `format must be one of ${Object.keys(PARSERS).join(', ')}`) ??
+      (name === 'auto' ? 'name must not be "auto", which takes the first that fits' : undefined);
+    if (fault !== undefined) throw new ToolError('INVALID_ARGUMENT', `checkers: ${fault}.`);
+  }
   const given = own.map(({ name, command, args = [], format = 'generic' }): Checker => ({
     name,
     parse: PARSERS[format],
@@ -132,7 +154,7 @@ export function checkersWith(own: readonly CheckerOptions[]): readonly Checker[]
     find: () => (isAbsolute(command) ? inDirectory('', command, args) : onPath(command, args)),
     hint: `install ${command}`,
   }));
-  return [...given, ...KNOWN.filter(({ name }) => !own.some((each) => each.name === name))];
+  return [...given, ...[tsc(typescript), ...KNOWN].filter(({ name }) => !own.some((each) => each.name === name))];
 }
 
 /** The names in the project's top directory. */
@@ -144,14 +166,12 @@ async function firstOf(...tries: Promise<CheckerCommand | undefined>[]): Promise
   return (await Promise.all(tries)).find((each) => each !== undefined);
 }
 
-/** A command of a package in the project's `node_modules`, run by this Node. */
+/** A command of an npm package, run by this Node. */
 async function nodeProgram(
-  projectDir: string,
-  packageName: string,
+  directory: string,
   bin: string,
   args: readonly string[],
 ): Promise<CheckerCommand | undefined> {
-  const directory = join(projectDir, 'node_modules', packageName);
   const manifest = parseJson(await readFile(join(directory, 'package.json'), 'utf8').catch(() => ''));
   const bins = field(manifest, 'bin');
   const path = typeof bins === 'string' ? bins : field(bins, bin);

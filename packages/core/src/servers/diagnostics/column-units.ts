@@ -40,7 +40,7 @@ export class ColumnUnits {
 
 /** A column from 1 in a line; one that is past its end stays as far past it. */
 function toUtf16(line: string, column: number, units: 'code-points' | 'bytes'): number {
-  if (/^[\0-\x7f]*$/.test(line)) return column;  
+  if (/^[\0-\x7f]*$/.test(line)) return column;
   let left = column - 1;
   let utf16 = 0;
   for (const character of line) {

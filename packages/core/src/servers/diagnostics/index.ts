@@ -8,6 +8,8 @@ import { ProjectFiles, type ProjectFilesOptions } from '../project-files.js';
 import type { AfterChangeHook } from '../after-change.js';
 import { afterChangeHook } from './after-change.js';
 import { checkErrorsTool } from './check-errors.js';
+import { checkProjectTool } from './check-project.js';
+import { checkersWith, type CheckerOptions } from './checkers.js';
 import type { DiagnosticsContext } from './context.js';
 import { customPreset, type LanguageServerOptions } from './custom-server.js';
 import { diagnosticsTool, notStarted } from './diagnostics-tool.js';
@@ -20,6 +22,7 @@ import { renameTool } from './rename.js';
 import { serversTool } from './servers-tool.js';
 import { symbolsTool } from './symbols.js';
 
+export type { CheckerFormat, CheckerOptions } from './checkers.js';
 export type { LanguageServerOptions } from './custom-server.js';
 
 /** What {@link createDiagnosticsServer} takes: the project, how far it is trusted, and where language servers are. */
@@ -33,6 +36,8 @@ export interface DiagnosticsServerOptions extends ProjectFilesOptions {
   typescript?: string | undefined;
   /** Language servers to add, or to use instead of the known one of that name or for those extensions. Default: none. */
   servers?: readonly LanguageServerOptions[] | undefined;
+  /** Checkers for `check_project` to add, or to use instead of the known one of that name. Default: none. */
+  checkers?: readonly CheckerOptions[] | undefined;
   /** How long a server may take to start, in milliseconds, 1,000 to 600,000. Default: 45,000. */
   initializeTimeoutMs?: number | undefined;
   /** How long definition, references, hover, symbols and rename may take, in milliseconds, 100 to 600,000. Default: 30,000. */
@@ -98,6 +103,7 @@ export function createDiagnosticsServer(options: DiagnosticsServerOptions): Diag
     tools: [
       diagnosticsTool(context),
       checkErrorsTool(context),
+      checkProjectTool({ files, trust, limits, checkers: checkersWith(options.checkers ?? [], typescript) }),
       ...LOCATION_TOOLS.map((make) => make(context)),
       hoverTool(context),
       symbolsTool(context),

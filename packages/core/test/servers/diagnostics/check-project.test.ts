@@ -9,6 +9,7 @@ import { InProcessToolProvider } from '../../../src/in-process-provider.js';
 import type { JsonObject } from '../../../src/json.js';
 import { textOf } from '../../../src/result.js';
 import { checkProjectTool, type CheckProjectContext } from '../../../src/servers/diagnostics/check-project.js';
+import { createDiagnosticsServer } from '../../../src/servers/diagnostics/index.js';
 import { checkersWith, type CheckerOptions } from '../../../src/servers/diagnostics/checkers.js';
 import { DEFAULT_OUTPUT_LIMITS } from '../../../src/servers/output-budget.js';
 import { ProjectFiles } from '../../../src/servers/project-files.js';
@@ -289,6 +290,26 @@ describe('check_project()', () => {
     } finally {
       delete process.env.CHECKER_TEST_SECRET;
     }
+  });
+
+  it.each([
+    [{ name: 'a b', command: 'x' }, 'name must be'],
+    [{ name: 'auto', command: 'x' }, 'auto'],
+    [{ name: 'x', command: '' }, 'command must be'],
+    [{ name: 'x', command: 'x', format: 'xml' }, 'format must be one of tsc, eslint'],
+  ])('createDiagnosticsServer() refuses the checker %j', async (checker, said) => {
+    await using project = await createTestProject({});
+    const options = { projectDir: project.projectDir, checkers: [checker as CheckerOptions] };
+    expect(() => createDiagnosticsServer(options)).toThrow(said);
+  });
+
+  it('is a tool of the diagnostics server, and takes the TypeScript of the host', async () => {
+    await using project = await createTestProject({ 'tsconfig.json': TSCONFIG, 'src/a.ts': "let a: number = 'x';\n" });
+    const typescript = join(OWN, 'typescript');
+    const server = createDiagnosticsServer({ projectDir: project.projectDir, trust: 'trusted', typescript });
+    await using provider = new InProcessToolProvider({ servers: [server] });
+    const { structuredContent } = await provider.callTool('diagnostics.check_project');
+    expect(structuredContent).toMatchObject({ checker: 'tsc', complete: true, counts: { error: 1 } });
   });
 
   it('names what is missing, and how to get it', async () => {
