@@ -22,7 +22,6 @@ import { checkFiles, type CheckedFile, type FileAnswer } from './check-files.js'
 import { askedPath, claimPath, type AskedPath, type DiagnosticsContext } from './context.js';
 import { GivenAnswers, KnownDiagnostics } from './known-diagnostics.js';
 import type { LanguageServers } from './language-servers.js';
-import { diagnosticFromLsp } from './lsp-conversion.js';
 import { Patience } from './patience.js';
 import { filesToCheck } from './project-files-to-check.js';
 import { serverOutput, serverRow, type ServerRow } from './server-rows.js';
@@ -284,10 +283,9 @@ function unaskedFor(
 ): FileAnswer[] {
   const known = new Set(answers.filter((each) => !each.isMissing).map(({ absolute }) => absolute));
   const found = new Map<string, Diagnostic[]>();
-  for (const { running, launch } of servers.clients) {
-    for (const [absolute, { items }] of running?.pushed.all ?? []) {
+  for (const { running } of servers.clients) {
+    for (const [absolute, { diagnostics }] of running?.pushed.all ?? []) {
       if (known.has(absolute) || !files.scope.find(absolute) || !isBelow(asked.absolute, absolute)) continue;
-      const diagnostics = items.flatMap((item) => diagnosticFromLsp(item, launch.name) ?? []);
       if (diagnostics.length > 0) found.set(absolute, inOrder([...(found.get(absolute) ?? []), ...diagnostics]));
     }
   }
