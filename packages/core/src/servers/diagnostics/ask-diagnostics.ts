@@ -16,6 +16,8 @@ const VERSIONED_QUIET_MS = 150;
 const UNVERSIONED_QUIET_MS = 300;
 /** A push without a version, while one for the version before may still be under way. */
 const AMBIGUOUS_QUIET_MS = 1_500;
+/** Diagnostics of one document that are remembered. */
+const MAX_SAID = 2_000;
 const RETRY_MS = 30;
 /** https://microsoft.github.io/language-server-protocol/specifications/lsp/3.17/specification/#errorCodes */
 const CONTENT_MODIFIED = -32801;
@@ -33,7 +35,8 @@ export async function askDiagnostics(
     ? await askTsserver(session, document, patience)
     : await pullOrWait(session, document, patience);
   const diagnostics = inOrder(found);
-  document.said = { diagnostics, text };
+  if (diagnostics.length <= MAX_SAID) document.said = { diagnostics, text };
+  else delete document.said;
   if (document.version === version) document.isSettled = true;
   return diagnostics;
 }
@@ -43,10 +46,10 @@ async function pullOrWait(session: LanguageSession, document: OpenDocument, pati
     const providers = pullProviders(session, document);
     if (providers.length > 0) {
       await loaded(session, patience);
-      return fromLsp(session, await pull(session, document, providers, patience));
+      return await pull(session, document, providers, patience);
     }
     const wait = untilSettled(session, document);
-    if (wait === 0) return fromLsp(session, session.pushed.get(document.absolute)?.items ?? []);
+    if (wait === 0) return [...pushedFor(session, document)];
     await patience.race(session.pushed.changed(Math.min(wait, patience.left + 1)));
     if (session.failure) throw session.failure;
   }
@@ -87,26 +90,32 @@ async function loaded(session: LanguageSession, patience: Patience): Promise<voi
 
 async function pull(
   session: LanguageSession,
-  { uri, absolute, version, changedAt }: OpenDocument,
+  document: OpenDocument,
   providers: readonly (string | undefined)[],
   patience: Patience,
-): Promise<LspDiagnostic[]> {
-  const found: LspDiagnostic[] = [];
+): Promise<Diagnostic[]> {
+  const found: Diagnostic[] = [];
   for (const identifier of providers) {
-    const params = { textDocument: { uri }, ...(identifier !== undefined && { identifier }) };
+    const params = { textDocument: { uri: document.uri }, ...(identifier !== undefined && { identifier }) };
     const report = await retried(patience, () =>
       session.request<DocumentDiagnosticReport | null>('textDocument/diagnostic', params, patience.signal),
     );
     // "unchanged" since what? No earlier result was named.
     if (report?.kind !== 'full' || !Array.isArray(report.items))
       throw new ToolError('PROTOCOL_VIOLATION', `${session.launch.name} answered without a full report.`);
-    found.push(...report.items);
+    for (const item of report.items) found.push(fromLsp(session, item));
   }
-  // Some servers pull one part and push another. Only what is about this version counts.
-  const pushed = session.pushed.get(absolute);
-  if (pushed && pushed.at >= changedAt && (pushed.version === undefined || pushed.version === version))
-    found.push(...pushed.items);
+  // Some servers pull one part and push another.
+  for (const each of pushedFor(session, document)) found.push(each);
   return found;
+}
+
+/** What was pushed about this version of the document. @throws {ToolError} PROTOCOL_VIOLATION */
+function pushedFor(session: LanguageSession, { absolute, version, changedAt }: OpenDocument): readonly Diagnostic[] {
+  const push = session.pushed.get(absolute);
+  if (!push || push.at < changedAt || (push.version !== undefined && push.version !== version)) return [];
+  if (push.isWrong) throw noDiagnostic(session);
+  return push.diagnostics;
 }
 
 /** Asks again when the server says that it was interrupted. */
@@ -129,18 +138,20 @@ function untilSettled(session: LanguageSession, document: OpenDocument): number 
   if (!push || push.at < changedAt || session.requests.isWorking) return Infinity;
   if (push.version !== undefined && push.version !== version) return Infinity;
   let quiet = push.version === undefined ? UNVERSIONED_QUIET_MS : VERSIONED_QUIET_MS;
-  if (push.items.length === 0 && push.count === 1) quiet = EMPTY_QUIET_MS;
+  if (push.diagnostics.length === 0 && push.count === 1) quiet = EMPTY_QUIET_MS;
   if (push.version === undefined && !wasSettled) quiet = AMBIGUOUS_QUIET_MS;
   return Math.max(0, Math.ceil(push.at + quiet - performance.now()));
 }
 
-function fromLsp(session: LanguageSession, items: readonly LspDiagnostic[]): Diagnostic[] {
-  return items.map((item) => {
-    const diagnostic = diagnosticFromLsp(item, session.launch.name);
-    if (diagnostic) return diagnostic;
-    // Left out, it would make a faulty file look clean.
-    throw new ToolError('PROTOCOL_VIOLATION', `${session.launch.name} reported something that is no diagnostic.`);
-  });
+function fromLsp(session: LanguageSession, item: LspDiagnostic): Diagnostic {
+  const diagnostic = diagnosticFromLsp(item, session.launch.name);
+  if (!diagnostic) throw noDiagnostic(session);
+  return diagnostic;
+}
+
+/** What is left out would make a faulty file look clean. */
+function noDiagnostic(session: LanguageSession): ToolError {
+  return new ToolError('PROTOCOL_VIOLATION', `${session.launch.name} reported something that is no diagnostic.`);
 }
 
 /** https://github.com/microsoft/TypeScript/blob/v5.9.3/src/server/protocol.ts: DiagnosticWithLinePosition */

@@ -4,8 +4,8 @@ import { defineTool, type Tool } from '../../tool.js';
 import { diagnosticLine } from '../diagnostic.js';
 import { limitText } from '../output-budget.js';
 import { escapeControls } from '../project-scope.js';
+import { checkPath } from './check-path.js';
 import { askedPath, claimPath, type DiagnosticsContext } from './context.js';
-import { checkPath } from './diagnostics-tool.js';
 
 const WAIT_MS = 5_000;
 

@@ -1,7 +1,5 @@
 // diagnostics: what is wrong with a file, a directory or the project, and whether that is all.
 
-import { basename, extname } from 'node:path';
-import { ToolError } from '../../errors.js';
 import { defineTool, type Tool } from '../../tool.js';
 import {
   countsOf,
@@ -9,7 +7,6 @@ import {
   countWords,
   diagnosticLine,
   diagnosticOutput,
-  inOrder,
   isAtLeast,
   SEVERITIES,
   type Diagnostic,
@@ -18,15 +15,10 @@ import {
 } from '../diagnostic.js';
 import { limitText } from '../output-budget.js';
 import { escapeControls } from '../project-scope.js';
-import { checkFiles, type CheckedFile, type FileAnswer } from './check-files.js';
+import { checkPath, type NotChecked } from './check-path.js';
 import { askedPath, claimPath, type AskedPath, type DiagnosticsContext } from './context.js';
 import { GivenAnswers, KnownDiagnostics } from './known-diagnostics.js';
-import type { LanguageServers } from './language-servers.js';
-import { diagnosticFromLsp } from './lsp-conversion.js';
-import { Patience } from './patience.js';
-import { filesToCheck } from './project-files-to-check.js';
-import { serverOutput, serverRow, type ServerRow } from './server-rows.js';
-import type { TreeSnapshot } from './source-tree.js';
+import { serverOutput } from './server-rows.js';
 
 const MAX_WAIT_MS = 120_000;
 const PENDING_SHOWN = 20;
@@ -175,129 +167,6 @@ export function diagnosticsTool(context: DiagnosticsContext): Tool {
   });
 }
 
-/** How a path is checked. */
-export interface CheckOptions {
-  waitMs: number;
-  signal: AbortSignal;
-  permits: (shown: string) => boolean;
-  /** Told of each file that was checked. */
-  onChecked?: (done: number, total: number) => void;
-}
-
-/** A kind of file that was left out, as nothing is there to check it. */
-export interface NotChecked {
-  extension: string;
-  count: number;
-  hint: string;
-}
-
-/** What is known of a path. */
-export interface PathAnswer {
-  answers: FileAnswer[];
-  servers: ServerRow[];
-  withheld: number;
-  notChecked: NotChecked[];
-}
-
-/** Checks a file, or every file below a directory that has a language. @throws {ToolError} the caller's reason */
-export async function checkPath(
-  context: DiagnosticsContext,
-  asked: AskedPath,
-  { waitMs, signal, permits, onChecked }: CheckOptions,
-): Promise<PathAnswer> {
-  const servers = context.servers();
-  using patience = new Patience(waitMs, signal);
-  let snapshot: TreeSnapshot;
-  try {
-    snapshot = await patience.race(servers.lookAround(patience.signal));
-  } catch (error) {
-    if (!patience.isOver) throw error;
-    const pending = 'The files of the project could not be looked through in time; wait longer.';
-    const answer = { absolute: asked.absolute, diagnostics: [], text: undefined, pending };
-    return { answers: [answer], servers: [], withheld: 0, notChecked: [] };
-  }
-  const { files, unknown } = await chosenFiles(context, servers, asked, snapshot);
-  const permitted = files.filter(({ absolute }) => permits(context.files.scope.find(absolute)?.shown ?? absolute));
-  const answers = await checkFiles(servers, permitted, patience, snapshot, (done) =>
-    onChecked?.(done, permitted.length),
-  );
-  const notChecked = asked.isDirectory ? missingOptional(answers.filter((each) => isOptional(servers, each))) : [];
-  const counted = answers.filter((each) => !asked.isDirectory || !isOptional(servers, each));
-  const involved = new Set(permitted.map(({ language }) => language.preset.name));
-  const clients = servers.clients.filter((client) => involved.has(client.launch.name));
-  return {
-    answers: [...counted, ...unknown, ...(asked.isDirectory ? unaskedFor(context, servers, asked, answers) : [])],
-    servers: clients.map((client) => serverRow(client, context.files.scope)),
-    withheld: files.length - permitted.length,
-    notChecked,
-  };
-}
-
-async function chosenFiles(
-  { files }: DiagnosticsContext,
-  servers: LanguageServers,
-  asked: AskedPath,
-  snapshot: TreeSnapshot,
-): Promise<{ files: CheckedFile[]; unknown: FileAnswer[] }> {
-  const { absolute } = asked;
-  if (asked.isDirectory) {
-    const found = await filesToCheck(files, absolute, snapshot);
-    return {
-      files: found.flatMap((file) => {
-        const language = servers.languageOf(file);
-        return language ? [{ absolute: file, language }] : [];
-      }),
-      unknown: [],
-    };
-  }
-  const language = servers.languageOf(absolute);
-  if (language) return { files: [{ absolute, language }], unknown: [] };
-  const kind = extname(absolute) || basename(absolute);
-  const pending =
-    `No language server is known for ${escapeControls(kind)} files. The operator can add one with the option ` +
-    'servers: [{ name, command, extensions }].';
-  return { files: [], unknown: [{ absolute, diagnostics: [], text: undefined, pending }] };
-}
-
-/** A file that has no server, and of which nobody expects that a compiler looks at it. */
-function isOptional(servers: LanguageServers, { absolute, isMissing }: FileAnswer): boolean {
-  return isMissing === true && servers.languageOf(absolute)?.preset.isOptional === true;
-}
-
-function missingOptional(answers: readonly FileAnswer[]): NotChecked[] {
-  const rows = new Map<string, NotChecked>();
-  for (const { absolute, pending = '' } of answers) {
-    const extension = extname(absolute).toLowerCase();
-    const row = rows.get(extension) ?? { extension, count: 0, hint: pending };
-    row.count++;
-    rows.set(extension, row);
-  }
-  return [...rows.values()];
-}
-
-/** What servers said of other files, such as a tsconfig.json that they cannot read. */
-function unaskedFor(
-  { files }: DiagnosticsContext,
-  servers: LanguageServers,
-  asked: AskedPath,
-  answers: readonly FileAnswer[],
-): FileAnswer[] {
-  const known = new Set(answers.filter((each) => !each.isMissing).map(({ absolute }) => absolute));
-  const found = new Map<string, Diagnostic[]>();
-  for (const { running, launch } of servers.clients) {
-    for (const [absolute, { items }] of running?.pushed.all ?? []) {
-      if (known.has(absolute) || !files.scope.find(absolute) || !isBelow(asked.absolute, absolute)) continue;
-      const diagnostics = items.flatMap((item) => diagnosticFromLsp(item, launch.name) ?? []);
-      if (diagnostics.length > 0) found.set(absolute, inOrder([...(found.get(absolute) ?? []), ...diagnostics]));
-    }
-  }
-  return [...found].map(([absolute, diagnostics]) => ({ absolute, diagnostics, text: '', pending: undefined }));
-}
-
-function isBelow(directory: string, path: string): boolean {
-  return path.startsWith(directory.endsWith('/') ? directory : `${directory}/`);
-}
-
 function limited(files: readonly FileDiagnostics[], limit: number): { files: FileDiagnostics[]; isCut: boolean } {
   const kept: FileDiagnostics[] = [];
   let [left, bytes] = [limit, MAX_ROW_BYTES];
@@ -354,9 +223,4 @@ function answerText(words: AnswerWords): string {
   if (words.withheld > 0) lines.push(`The policy leaves out ${words.withheld} files.`);
   if (words.isCut) lines.push('[There is more. Raise limit, or ask for less at once.]');
   return lines.filter((line) => line !== '').join('\n');
-}
-
-/** @throws {ToolError} NOT_CONNECTED */
-export function notStarted(): never {
-  throw new ToolError('NOT_CONNECTED', 'The diagnostics server is not started; connect its provider.');
 }

@@ -6,6 +6,8 @@ import type { LanguageSession } from './session.js';
 
 /** More than these are closed again, the longest unused first. */
 const MAX_OPEN = 200;
+/** The texts of all that are open; the youngest is open whatever it has. */
+const MAX_CHARACTERS = 32 * 1024 * 1024;
 
 /** A document as the server has it. */
 export interface OpenDocument {
@@ -70,10 +72,7 @@ export class Documents {
     const { uri, version } = document;
     this.#session.pushed.forget(absolute);
     this.#session.notify('textDocument/didOpen', { textDocument: { uri, languageId, version, text } });
-    for (const oldest of this.#open.keys()) {
-      if (this.#open.size <= MAX_OPEN) break;
-      this.close(oldest);
-    }
+    this.#makeRoom(absolute);
     return document;
   }
 
@@ -83,6 +82,16 @@ export class Documents {
     this.#open.delete(absolute);
     this.#session.pushed.forget(absolute);
     this.#session.notify('textDocument/didClose', { textDocument: { uri: document.uri } });
+  }
+
+  #makeRoom(youngest: string): void {
+    let characters = 0;
+    for (const { text } of this.#open.values()) characters += text.length;
+    for (const [oldest, { text }] of this.#open) {
+      if ((this.#open.size <= MAX_OPEN && characters <= MAX_CHARACTERS) || oldest === youngest) return;
+      characters -= text.length;
+      this.close(oldest);
+    }
   }
 
   /** The whole text goes: it is as right for servers that take parts, and nothing can be applied wrongly. */

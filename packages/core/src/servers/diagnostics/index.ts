@@ -12,7 +12,7 @@ import { checkProjectTool } from './check-project.js';
 import { checkersWith, type CheckerOptions } from './checkers.js';
 import type { DiagnosticsContext } from './context.js';
 import { customPreset, type LanguageServerOptions } from './custom-server.js';
-import { diagnosticsTool, notStarted } from './diagnostics-tool.js';
+import { diagnosticsTool } from './diagnostics-tool.js';
 import { hoverTool } from './hover.js';
 import { LanguageServers } from './language-servers.js';
 import { LOCATION_TOOLS } from './locations.js';
@@ -138,4 +138,8 @@ function milliseconds(name: string, value: number | undefined, standard: number,
 
 function wrong(message: string): ToolError {
   return new ToolError('INVALID_ARGUMENT', message);
+}
+
+function notStarted(): never {
+  throw new ToolError('NOT_CONNECTED', 'The diagnostics server is not started; connect its provider.');
 }

@@ -1,5 +1,6 @@
 // How long a call waits: until its time is over or its caller gives up, whichever comes first.
 
+import { setMaxListeners } from 'node:events';
 import { ToolError } from '../../errors.js';
 
 /** A deadline and the caller's signal in one. Close it, so that its timer goes. */
@@ -14,6 +15,7 @@ export class Patience implements Disposable {
   constructor(ms: number, caller: AbortSignal) {
     this.#caller = caller;
     this.#endsAt = performance.now() + ms;
+    setMaxListeners(0, this.#own.signal); // one for each file that is checked side by side
     const late = (): void => this.#own.abort(new ToolError('TIMED_OUT', `It took more than ${ms} ms.`));
     this.#timer = setTimeout(late, ms);
     if (caller.aborted) this.#onAbort();

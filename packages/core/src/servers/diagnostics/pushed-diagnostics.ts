@@ -1,17 +1,24 @@
 // What a language server has pushed, the last of each file, and the wait for more.
 
 import { fileURLToPath } from 'node:url';
-import type { Diagnostic as LspDiagnostic, PublishDiagnosticsParams } from 'vscode-languageserver-protocol';
+import type { PublishDiagnosticsParams } from 'vscode-languageserver-protocol';
+import type { Diagnostic } from '../diagnostic.js';
+import { diagnosticFromLsp } from './lsp-conversion.js';
 
 /** Files of which pushes are kept. A server may push for every file of a workspace. */
 const MAX_FILES = 1_000;
+/** Of one file. */
 const MAX_ITEMS = 2_000;
+/** Of all files. */
+const MAX_ALL_ITEMS = 20_000;
 
 /** What was pushed for a file. */
 export interface Push {
   /** Of the document that it is about; undefined where the server does not say. */
   version: number | undefined;
-  items: readonly LspDiagnostic[];
+  diagnostics: readonly Diagnostic[];
+  /** Something in it was no diagnostic, so that it cannot be relied on. */
+  isWrong: boolean;
   /** By `performance.now()`. */
   at: number;
   /** How many came for the file since it was opened. */
@@ -20,8 +27,15 @@ export interface Push {
 
 /** The last push of each file. */
 export class PushedDiagnostics {
+  readonly #server: string;
   readonly #pushes = new Map<string, Push>();
+  #items = 0;
   readonly #waiting = new Set<() => void>();
+
+  /** @param server the source of diagnostics that name none */
+  constructor(server: string) {
+    this.#server = server;
+  }
 
   /** All that is kept, by file. */
   get all(): ReadonlyMap<string, Push> {
@@ -33,6 +47,7 @@ export class PushedDiagnostics {
   }
 
   forget(absolute: string): void {
+    this.#items -= this.#pushes.get(absolute)?.diagnostics.length ?? 0;
     this.#pushes.delete(absolute);
   }
 
@@ -40,18 +55,22 @@ export class PushedDiagnostics {
   take(params: Partial<PublishDiagnosticsParams> | undefined): void {
     const absolute = pathOfUri(params?.uri);
     if (absolute === undefined || !Array.isArray(params?.diagnostics)) return;
-    const { version, diagnostics } = params;
+    const { version } = params;
     const count = (this.#pushes.get(absolute)?.count ?? 0) + 1;
-    this.#pushes.delete(absolute);
+    const items = params.diagnostics.slice(0, MAX_ITEMS).map((item) => diagnosticFromLsp(item, this.#server));
+    const diagnostics = items.filter((each) => each !== undefined);
+    this.forget(absolute);
+    this.#items += diagnostics.length;
     this.#pushes.set(absolute, {
       version: typeof version === 'number' ? version : undefined,
-      items: diagnostics.slice(0, MAX_ITEMS),
+      diagnostics,
+      isWrong: diagnostics.length < items.length,
       at: performance.now(),
       count,
     });
     for (const oldest of this.#pushes.keys()) {
-      if (this.#pushes.size <= MAX_FILES) break;
-      this.#pushes.delete(oldest);
+      if ((this.#pushes.size <= MAX_FILES && this.#items <= MAX_ALL_ITEMS) || oldest === absolute) break;
+      this.forget(oldest);
     }
     this.wake();
   }

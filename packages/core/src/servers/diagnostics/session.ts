@@ -24,7 +24,7 @@ export class LanguageSession {
   /** The directory that it was started for, absolute. */
   readonly root: string;
   readonly documents: Documents;
-  readonly pushed = new PushedDiagnostics();
+  readonly pushed: PushedDiagnostics;
   readonly requests: ServerRequests;
   /** Resolves with why, once the session is of no more use. Never rejects. */
   readonly ended: Promise<ToolError>;
@@ -50,6 +50,7 @@ export class LanguageSession {
     this.launch = launch;
     this.root = root;
     this.ended = new Promise((resolve) => (this.#end = resolve));
+    this.pushed = new PushedDiagnostics(launch.name);
     this.documents = new Documents(this);
     this.requests = new ServerRequests(root, launch.settings ?? {});
   }

@@ -1,0 +1,58 @@
+// The option afterChange: what the answer of a change tells of it, whatever the function does.
+
+import { expect, it } from 'vitest';
+import { InProcessToolProvider } from '../../../src/in-process-provider.js';
+import { textOf } from '../../../src/result.js';
+import type { AfterChangeHook } from '../../../src/servers/after-change.js';
+import { createFilesystemServer } from '../../../src/servers/filesystem/index.js';
+import { createTestProject } from '../../../src/testing/project.js';
+
+const ERROR = {
+  line: 1,
+  column: 2,
+  end_line: 1,
+  end_column: 3,
+  severity: 'error',
+  code: 'E1',
+  source: 'test',
+  message: 'It is\u001b[31m wrong.',
+} as const;
+
+async function write(afterChange: AfterChangeHook): Promise<{ diagnostics: unknown; text: string; written: string }> {
+  await using project = await createTestProject();
+  const server = createFilesystemServer({ projectDir: project.projectDir, fsync: false, afterChange });
+  await using provider = new InProcessToolProvider({ servers: [server] });
+  const result = await provider.callTool('filesystem.write_file', { path: 'a.txt', content: 'new' });
+  expect(result.error).toBeUndefined();
+  return {
+    diagnostics: result.structuredContent?.diagnostics,
+    text: textOf(result),
+    written: await project.read('a.txt'),
+  };
+}
+
+it('write_file() tells of what afterChange says, and gives it the path, a deadline and a signal', async () => {
+  let given: unknown[] = [];
+  const { diagnostics, text } = await write((...args) => {
+    given = args;
+    return Promise.resolve({ diagnostics: [{ ...ERROR, extra: 1 }], complete: true });
+  });
+  expect(given).toMatchObject([['a.txt'], { deadlineMs: 1_500, signal: expect.any(AbortSignal) }]);
+  expect(diagnostics).toEqual({ diagnostics: [ERROR], complete: true });
+  expect(text).toContain('New with this change: 1 error.\na.txt:1:2 error test E1: It is\\u{1b}[31m wrong.');
+});
+
+it.each([
+  ['fails', () => Promise.reject(new Error('no'))],
+  ['throws', () => { throw new Error('no'); }], // prettier-ignore
+  ['never answers', () => new Promise<never>(() => undefined)],
+])('write_file() has written, and knows nothing of errors, when afterChange %s', async (_, hook) => {
+  const { diagnostics, text, written } = await write(hook);
+  expect(diagnostics).toEqual({ diagnostics: [], complete: false });
+  expect(text).not.toContain('New with this change');
+  expect(written).toBe('new');
+});
+
+it('write_file() says nothing of errors when afterChange cannot tell', async () => {
+  expect((await write(() => Promise.resolve(undefined))).diagnostics).toBeUndefined();
+});
