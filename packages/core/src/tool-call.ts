@@ -94,7 +94,7 @@ export function ownTimeoutMs(tool: Tool, parsed: unknown): number | undefined {
 /** In the `_meta` of a tool that another process lists: its own deadline, in milliseconds. */
 export const TIMEOUT_META = 'toolwright/timeoutMs';
 
-/** {@link ownTimeoutMs} of a tool that is known by its listing alone. For providers that are believed. */
+/** The own deadline of a tool that is known by its listing alone, as {@link TIMEOUT_META} or its argument has it. */
 export function listedTimeoutMs({ inputSchema, _meta }: ToolDefinition, args: unknown): number | undefined {
   const properties = Object(inputSchema.properties) as object;
   if (Object.hasOwn(properties, SELF_TIMEOUT_ARGUMENT)) {

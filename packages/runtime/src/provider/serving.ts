@@ -98,7 +98,7 @@ export class ServedProvider implements PeerHandlers {
       case 'provider/export_state':
         return exportState(this.#state) satisfies ExportedState;
       case 'provider/drain':
-        return this.#drain(params as Partial<DrainParams>);
+        return this.#drain(params);
       case 'provider/dispose':
         return this.#dispose().then(() => ({}));
       default:

@@ -1,13 +1,15 @@
 // A provider in a process of its own: what it is given, how it starts, and what becomes of calls when it ends.
 
-import { readFile } from 'node:fs/promises';
+import { readFile, unlink } from 'node:fs/promises';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { textOf, ToolHub, type ToolError, type LogEntry, type Logger } from '@toolwright/core';
 import { createTestProject, expectNoLeaks } from '@toolwright/core/testing';
-import { ProcessToolProvider, type ProcessToolProviderOptions } from '@toolwright/runtime';
+import { ProcessToolProvider, ProviderListener, type ProcessToolProviderOptions } from '@toolwright/runtime';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { bundleFixtures, type BundledFixtures } from '../bundle.js';
+import { sharedListener } from '../../src/wire/listener.js';
 
 let fixtures: BundledFixtures;
 beforeAll(async () => {
@@ -325,5 +327,31 @@ describe('ProviderGeneration', () => {
     expect((await provider.callTool('lab.state')).structuredContent).toMatchObject({ count: 2, reason: 'config' });
     await expect(generation.initialize(settings({ fail: true }), null, 'config')).rejects.toThrow('told to fail');
     expect((await provider.callTool('lab.state')).structuredContent).toMatchObject({ count: 3 });
+  });
+});
+
+describe('ProviderListener under others', () => {
+  it('lets a process in that finds all places taken, as soon as one is free', async () => {
+    await using _ = expectNoLeaks();
+    const listener = new ProviderListener({ maxUnregistered: 1, handshakeTimeoutMs: 60_000 });
+    await using provider = lab({ listener });
+    const place = await listener.expect('other', { config: {}, variables: {}, previousState: null });
+    const squatter = connect(place.socketPath);
+    await expect.poll(() => listener.unregistered).toBe(1);
+    const call = provider.callTool('lab.echo', { text: 'in' });
+    setTimeout(() => squatter.destroy(), 500); // while the process asks again and again
+    expect((await call).isError).toBe(false);
+    await place.release();
+  });
+
+  it('serves a provider whose connections were made when the file of the socket is gone', async () => {
+    await using provider = lab();
+    await provider.connect();
+    await using second = new ProcessToolProvider({ name: 'lab', path: fixtures.file('lab-provider') });
+    const place = await sharedListener().expect('other', { config: {}, variables: {}, previousState: null });
+    await unlink(place.socketPath);
+    expect((await second.callTool('lab.echo', { text: 'new' })).isError).toBe(false);
+    expect((await provider.callTool('lab.echo', { text: 'old' })).isError).toBe(false);
+    await place.release();
   });
 });
