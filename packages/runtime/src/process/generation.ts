@@ -75,6 +75,7 @@ export class ProviderGeneration {
   #lost: ToolError | undefined;
   #exit: ChildExit | undefined;
   #ending: Promise<void> | undefined;
+  #cutDrain: () => void = () => undefined;
 
   private constructor(options: GenerationOptions, started: StartedProcess, peer: WirePeer, registration: Registration) {
     this.registration = registration;
@@ -230,16 +231,17 @@ export class ProviderGeneration {
 
   /**
    * Ends it: lets calls finish for `drainMs` (default 0), disposes of it, closes the connection, ends its whole process
-   * group and waits for that. Idempotent, never rejects.
+   * group and waits for that. Idempotent, never rejects; a second call with nothing to wait for ends the wait of the first.
    */
   end({ drainMs = 0 }: { drainMs?: number } = {}): Promise<void> {
+    if (drainMs === 0) this.#cutDrain();
     return (this.#ending ??= this.#end(drainMs));
   }
 
   async #end(drainMs: number): Promise<void> {
     const { child } = this.#started;
     if (!this.#lost && !this.#peer.isClosed) {
-      if (drainMs > 0) await this.drain(drainMs);
+      if (drainMs > 0) await Promise.race([this.drain(drainMs), new Promise<void>((cut) => (this.#cutDrain = cut))]);
       if (this.capabilities.dispose === true) {
         const disposed = this.#peer.request('provider/dispose').catch((error: unknown) => {
           if (this.#exit || this.#peer.isClosed) return; // told below

@@ -73,6 +73,7 @@ export class ProcessToolProvider implements ToolProvider {
   readonly #inFlight = new Set<CallScope>();
   /** Generations on their way out; a disconnect waits for them. */
   readonly #ending = new Set<Promise<void>>();
+  readonly #retiring = new Set<ProviderGeneration>();
   #settings: ProviderSettings;
   #generation: ProviderGeneration | undefined;
   /** The list of the last generation, by which a changed one is told. */
@@ -250,7 +251,11 @@ export class ProcessToolProvider implements ToolProvider {
   retire(generation: ProviderGeneration, options?: { drainMs?: number }): Promise<void> {
     const ending = generation.end(options);
     this.#ending.add(ending);
-    void ending.finally(() => this.#ending.delete(ending));
+    this.#retiring.add(generation);
+    void ending.finally(() => {
+      this.#ending.delete(ending);
+      this.#retiring.delete(generation);
+    });
     return ending;
   }
 
@@ -337,6 +342,7 @@ export class ProcessToolProvider implements ToolProvider {
       provider: this.name,
     });
     for (const scope of [...this.#inFlight]) scope.end(closed);
+    for (const generation of this.#retiring) void generation.end(); // nobody waits for its calls any more
     if (this.#generation?.isAlive) void this.retire(this.#generation);
     if (!(await settledWithin([...this.#ending], ENDING_PATIENCE_MS))) {
       this.#logger.warn(`The provider "${this.name}" had not ended after ${ENDING_PATIENCE_MS} ms and was left.`);

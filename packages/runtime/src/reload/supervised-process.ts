@@ -1,5 +1,6 @@
 // superviseProcess: a provider file under supervision, which is loaded anew when it changes, or when its config does.
 
+import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { ToolError, type JsonObject, type Logger } from '@toolwright/core';
 import { SILENT_LOGGER } from '@toolwright/core/kit';
@@ -11,7 +12,7 @@ import type { ProviderSettings } from '../wire/protocol.js';
 import { actionFor, changedPaths, type ChangeAnalysis, type ConfigAction } from './config-change.js';
 import { readImportGraph } from './import-graph.js';
 import { placeFault } from './source-place.js';
-import { reinitialize, switchGenerations } from './switch-generations.js';
+import { decide, reinitialize, switchGenerations } from './switch-generations.js';
 import { FileWatch } from './watch.js';
 
 /** Options of {@link superviseProcess}: those of the process and those of its supervision. */
@@ -27,6 +28,9 @@ export interface SuperviseProcessOptions extends ProcessToolProviderOptions, Sup
 const FIRST_RETRY_MS = 1_000;
 const LONGEST_RETRY_MS = 30_000;
 const CONFIG_TRIES = 3;
+/** How long a provider may take to say what a changed config needs. */
+const ANSWER_MS = 5_000;
+const DEFAULT_START_TIMEOUT_MS = 15_000;
 
 const OF_SUPERVISION = [
   'idleTtlMs',
@@ -54,12 +58,14 @@ export class SupervisedProcess extends SupervisedToolProvider {
   readonly #path: string | undefined;
   readonly #watches: boolean;
   readonly #analysis: ChangeAnalysis;
+  readonly #startTimeoutMs: number;
   /** Parts of the state that were told not to be carried; each is told once. */
   readonly #droppedTold = new Set<string>();
   /** Reloads and changes of the config, one after the other. */
   #work: Promise<unknown> = Promise.resolve();
   #life = new AbortController();
   #watch: FileWatch | undefined;
+  #watching: Promise<void> = Promise.resolve();
   #files: ReadonlySet<string>;
   /** A reload waits for its turn; it will see whatever changes until then. */
   #isWaiting = false;
@@ -92,6 +98,7 @@ export class SupervisedProcess extends SupervisedToolProvider {
     this.#current = current;
     this.#analysis = changeAnalysis;
     this.#watches = watch;
+    this.#startTimeoutMs = options.startTimeoutMs ?? DEFAULT_START_TIMEOUT_MS;
     const { path, projectDir, cwd = projectDir ?? globalThis.process.cwd() } = options;
     if (watch && path === undefined)
       throw new ToolError('INVALID_ARGUMENT', 'watch needs path: a command has no sources that are known.');
@@ -140,7 +147,7 @@ export class SupervisedProcess extends SupervisedToolProvider {
     clearTimeout(this.#retry);
     const watch = this.#watch;
     this.#watch = undefined;
-    await Promise.all([super.disconnect(), watch?.close(), this.#work]);
+    await Promise.all([super.disconnect(), watch?.close(), this.#watching, this.#work]);
   }
 
   // What changes comes in turn.
@@ -209,11 +216,11 @@ export class SupervisedProcess extends SupervisedToolProvider {
       if (changed.length > 0) this.forgive();
       return changed.length === 0 ? 'nothing' : 'restart';
     }
-    const action = actionFor(changed, await generation.decide(before, after), this.#analysis);
+    const action = actionFor(changed, await decide(generation, before, after, ANSWER_MS), this.#analysis);
     process.settings = after;
     try {
       if (action === 'restart') await this.#restart();
-      else if (action === 'reinitialize') await reinitialize(process, generation);
+      else if (action === 'reinitialize') await reinitialize(process, generation, this.#startTimeoutMs);
     } catch (thrown) {
       process.settings = before;
       throw thrown;
@@ -235,18 +242,34 @@ export class SupervisedProcess extends SupervisedToolProvider {
       () => this.#reloadSoon(),
       (message) => this.logger.warn(`The files of "${this.name}" cannot be watched: ${message}`),
     ));
-    // The file itself at once; what it imports when that is known.
-    void watch.watch(this.#files);
-    void this.#readGraph(watch).catch((thrown: unknown) => this.#tellFailure(thrown));
+    this.#watching = this.#watchAll(watch, Date.now()).catch((thrown: unknown) => this.#tellFailure(thrown));
+  }
+
+  /** The file itself at once; what it imports when that is known, with what was changed until then. */
+  async #watchAll(watch: FileWatch, since: number): Promise<void> {
+    await watch.watch(this.#files);
+    if (!(await this.#readGraph(watch)) || this.#watch !== watch) return;
+    const times = await Promise.all([...this.#files].map((file) => stat(file).catch(() => undefined)));
+    if (times.some((found) => found && found.mtimeMs > since)) this.#reloadSoon();
   }
 
   /** True when the sources can be loaded; they are watched in any case. */
   async #readGraph(watch: FileWatch): Promise<boolean> {
-    const { files, fault } = await readImportGraph(this.#path as string, this.#life.signal);
+    const { signal } = this.#life;
+    const graph = await readImportGraph(this.#path as string, signal).catch((thrown: unknown) => {
+      if (!signal.aborted) this.#tellUnread(ToolError.from(thrown).message);
+      return { files: this.#files, fault: undefined };
+    });
+    const { files, fault } = graph;
     await watch.watch(fault ? new Set([...this.#files, ...files]) : files);
     if (fault) this.tell('reloadFailed', fault);
     else this.#files = files;
     return fault === undefined;
+  }
+
+  /** Without the graph the provider file alone is watched, and whether it loads is seen when it does. */
+  #tellUnread(why: string): void {
+    this.logger.warn(`What "${this.name}" imports is not known, and not watched: ${why}`);
   }
 
   #reloadSoon(): void {

@@ -5,7 +5,7 @@ import { ToolError, type JsonObject, type Logger } from '@toolwright/core';
 import { settledWithin } from '@toolwright/core/kit';
 import type { ProviderGeneration } from '../process/generation.js';
 import type { ProcessToolProvider } from '../process/process-provider.js';
-import type { InitializeReason } from '../wire/protocol.js';
+import type { Decision, InitializeReason, ProviderSettings } from '../wire/protocol.js';
 
 /** How long calls may be held; a switch that has not come to its end then is put off. */
 const HOLD_MS = 2_000;
@@ -53,22 +53,49 @@ export async function switchGenerations(options: SwitchOptions): Promise<'switch
       release();
     }
   } catch (thrown) {
-    if (provider.generation !== next) void provider.retire(next);
+    await provider.retire(next);
     throw ToolError.from(thrown, 'UNAVAILABLE');
   }
   void provider.retire(old, { drainMs: FINISH_MS });
   return 'switched';
 }
 
-/** Lets the calls of a provider rest while its state is made anew. @throws {ToolError} what `initialize` threw */
-export async function reinitialize(provider: ProcessToolProvider, generation: ProviderGeneration): Promise<void> {
+/**
+ * Lets the calls of a provider rest while its state is made anew.
+ *
+ * @throws {ToolError} what `initialize` threw, TIMED_OUT after `timeoutMs`
+ */
+export async function reinitialize(
+  provider: ProcessToolProvider,
+  generation: ProviderGeneration,
+  timeoutMs: number,
+): Promise<void> {
   const release = provider.holdCalls();
   const work = generation
     .drain(DRAIN_MS)
     .then(() => generation.initialize(provider.settings, null, 'config'))
     .finally(release);
-  if (!(await settledWithin([work], HOLD_MS))) release();
-  await work;
+  const held = setTimeout(release, HOLD_MS);
+  try {
+    if (await settledWithin([work], timeoutMs)) return await work;
+  } finally {
+    clearTimeout(held);
+    work.catch(() => undefined); // told, or too late
+  }
+  const words = `The provider "${provider.name}" had not finished initialize() after ${timeoutMs} ms.`;
+  throw new ToolError('TIMED_OUT', words, { provider: provider.name });
+}
+
+/** What the provider says of a changed config. @throws {ToolError} what it threw, TIMED_OUT after `timeoutMs` */
+export async function decide(
+  generation: ProviderGeneration,
+  before: ProviderSettings,
+  after: ProviderSettings,
+  timeoutMs: number,
+): Promise<Decision | undefined> {
+  const decision = generation.decide(before, after);
+  if (await settledWithin([decision], timeoutMs)) return decision;
+  throw new ToolError('TIMED_OUT', `shouldRestart() and shouldReinitialize() had not answered after ${timeoutMs} ms.`);
 }
 
 /** The state, from the old to the new. */
@@ -95,6 +122,6 @@ async function undone<Outcome>(
   next: ProviderGeneration,
   { provider }: SwitchOptions,
 ): Promise<Outcome> {
-  void provider.retire(next);
+  await provider.retire(next);
   return outcome;
 }

@@ -41,7 +41,7 @@ export class FileWatch {
     watcher.on('error', (error) => this.#onError(error instanceof Error ? error.message : String(error)));
     await new Promise<void>((ready) => watcher.once('ready', ready));
     const before = this.#watcher;
-    if (this.#isClosed as boolean) return watcher.close();
+    if ((this.#isClosed as boolean) || this.#files !== files) return watcher.close();
     this.#watcher = watcher; // the one before has watched until now: nothing is missed
     await before?.close();
   }

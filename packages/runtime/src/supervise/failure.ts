@@ -49,8 +49,15 @@ export function verdictOf(
   if (scope.error) return scope.error.details?.defaultDeadline === true ? 'failed' : undefined;
   if (!isError || !error || !isOwnFailure(result)) return 'answered';
   if (!TRANSPORT.has(error.code)) return undefined; // refused before it was sent, for what it is
-  const isDown = provider.health ? provider.health().state !== 'READY' : GONE.has(error.code);
-  return isDown ? 'gone' : 'failed';
+  return isDown(provider, error.code) ? 'gone' : 'failed';
+}
+
+function isDown(provider: ToolProvider, code: ToolErrorCode): boolean {
+  try {
+    return provider.health ? provider.health().state !== 'READY' : GONE.has(code);
+  } catch {
+    return true; // it cannot even say how it is
+  }
 }
 
 /** The failure of a start, saying in `details.permanent` whether another start would fail likewise. */

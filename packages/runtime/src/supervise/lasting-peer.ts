@@ -45,17 +45,13 @@ export class LastingPeer implements McpPeer {
     this.#peer?.setRequestHandler(...handler);
   }
 
-  /** Gives a peer that is not connected yet the handler of its requests, as connecting says what is offered. */
-  prepare(peer: McpPeer | undefined): void {
-    if (this.#handler) peer?.setRequestHandler(...this.#handler);
-  }
-
-  /** Stands for another peer from now on. */
+  /** Stands for another peer from now on. To be called before that one connects, as connecting says what is offered. */
   adopt(peer: McpPeer | undefined): void {
     void this.capabilities; // of the one before, for as long as the new one has none
     this.#unsubscribe?.();
     this.#peer = peer;
     if (!peer) return;
+    if (this.#handler) peer.setRequestHandler(...this.#handler);
     this.#unsubscribe = peer.onNotification((method, params) => {
       if (method === 'notifications/message') this.#options.onLog(logEntryOf(params));
       for (const listener of [...this.#listeners]) callSafely(() => listener(method, params));

@@ -58,6 +58,7 @@ export class Life {
   readonly provider: ToolProvider;
   readonly number: number;
   definitions: readonly ToolDefinition[] = [];
+  servers: readonly string[] = [];
   /** When it last gave an answer, on the clock of `performance.now()`. */
   lastSignAt = 0;
   readonly #options: LifeOptions;
@@ -73,19 +74,24 @@ export class Life {
     this.provider = options.provider;
     this.number = options.number;
     const { provider } = options;
-    this.#unsubscribes.push(provider.onToolsChanged(() => options.onToolsChanged(this)));
-    if (provider.onLost) this.#unsubscribes.push(provider.onLost((failure) => options.onLost(this, failure)));
+    this.#keep(provider.onToolsChanged(() => options.onToolsChanged(this)));
+    this.#keep(provider.onLost?.((failure) => options.onLost(this, failure)));
   }
 
   /** Connects and lists. @throws {ToolError} */
   async open(signal: AbortSignal): Promise<void> {
     await untilAborted(this.provider.connect({ signal }), signal);
+    this.servers = [...this.provider.servers];
     await this.list(signal);
   }
 
   /** Reads the list. @throws {ToolError} */
   async list(signal: AbortSignal = this.#life.signal): Promise<void> {
-    this.definitions = await untilAborted(this.provider.listTools({ signal }), signal);
+    const listed: unknown = await untilAborted(this.provider.listTools({ signal }), signal);
+    if (!Array.isArray(listed))
+      throw new ToolError('PROTOCOL_VIOLATION', `What "${this.provider.name}" listed is no list of tools.`);
+    const tools = listed.filter(isDefinition);
+    this.definitions = tools.length === listed.length ? listed : tools; // a malformed tool costs no other
     this.lastSignAt = performance.now();
   }
 
@@ -216,6 +222,10 @@ export class Life {
     }
   }
 
+  #keep(unsubscribe: unknown): void {
+    if (typeof unsubscribe === 'function') this.#unsubscribes.push(unsubscribe as () => void);
+  }
+
   #tellIdle(): void {
     const told = this.#whenIdle;
     this.#whenIdle = [];
@@ -243,4 +253,9 @@ export class Life {
 function isResult(value: unknown): value is ToolResult {
   const { content, isError } = (value ?? {}) as Partial<ToolResult>;
   return Array.isArray(content) && typeof isError === 'boolean';
+}
+
+function isDefinition(value: unknown): value is ToolDefinition {
+  const { name, inputSchema } = (value ?? {}) as Partial<ToolDefinition>;
+  return typeof name === 'string' && typeof inputSchema === 'object';
 }

@@ -1,4 +1,5 @@
-// SupervisedToolProvider: the life of a provider that may fail. It owns the state, and each way from one to the next.
+// SupervisedToolProvider: a provider that may fail, as one that is there when it is called. It owns the calls; when the
+// provider behind them is started and ended is lifecycle.ts.
 
 import {
   ToolError,
@@ -20,28 +21,22 @@ import {
   copyJson,
   errorResult,
   listedTimeoutMs,
-  Listeners,
   MAX_TOTAL_TIMEOUT_MS,
   refusedCall,
   safeLogger,
   SILENT_LOGGER,
   TAKES_SCOPES,
-  ToolIndex,
-  untilAborted,
 } from '@toolwright/core/kit';
 import { CallGate } from './call-gate.js';
 import { Events, telling, type SupervisorEvents } from './events.js';
-import { startFailure, verdictOf } from './failure.js';
-import { Life, SupervisedScope, type Send } from './life.js';
+import { verdictOf } from './failure.js';
+import { KeptList } from './kept-list.js';
 import { LastingPeer } from './lasting-peer.js';
+import { SupervisedScope, type Life, type Send } from './life.js';
+import { Lifecycle } from './lifecycle.js';
 import { resolveSuperviseOptions, type ResolvedSuperviseOptions, type SuperviseOptions } from './options.js';
-import { RestartBudget } from './restart-budget.js';
-import { assertTransition, type SupervisorState } from './state.js';
-import { Vigil } from './vigil.js';
 
 const DEFAULT_CALL_TIMEOUT_MS = 30_000;
-/** Calls of a provider that has gone are settled by it, or else by the supervisor after this. */
-const LOST_PATIENCE_MS = 50;
 
 /**
  * A provider that is started when it is needed, replaced when it fails, and ended when it is not needed. Made by
@@ -60,65 +55,65 @@ export class SupervisedToolProvider implements ToolProvider {
   readonly prepareCall?: NonNullable<ToolProvider['prepareCall']>;
   /** There when the provider is an MCP server's: one peer across all restarts. */
   readonly mcp?: McpPeer;
-  readonly #create: () => ToolProvider;
   readonly #options: ResolvedSuperviseOptions;
   readonly #trustsAnnotations: boolean;
   readonly #events = new Events();
   /** @internal */
   protected readonly logger: Logger;
-  readonly #peer: LastingPeer;
+  readonly #lifecycle: Lifecycle;
+  readonly #list: KeptList;
   readonly #gate: CallGate;
-  readonly #budget: RestartBudget;
   readonly #counters = new CallCounters();
-  readonly #changed = new Listeners();
   /** Calls that have not settled, wherever they are. */
   readonly #open = new Set<CallScope>();
-  /** Generations on their way out; the next start, and a disconnect, wait for them. */
-  readonly #ending = new Set<Promise<void>>();
-  #state: SupervisorState = { name: 'COLD' };
-  #vigil: Vigil | undefined;
-  /** The one that is being asked whether it answers. */
-  #checked: Life | undefined;
-  /** The one that was made to learn its name, until it is started. */
-  #unused: ToolProvider | undefined;
   #servers: readonly string[];
-  #abortStart: AbortController | undefined;
-  #disconnected = false;
-  /** What made the last start fail may be mended. */
-  #isForgiven = false;
-  #definitions: readonly ToolDefinition[] | undefined;
-  #index = new ToolIndex<ToolDefinition>([]);
-  #refreshing: Promise<void> | undefined;
-  #isListDirty = false;
-  #lives = 0;
-  #restarts = 0;
-  #failures = 0;
-  #lastError: ToolError | undefined;
 
   /** Use {@link supervise}. */
   constructor(create: () => ToolProvider, options: SuperviseOptions = {}) {
     if (typeof create !== 'function')
       throw new ToolError('INVALID_ARGUMENT', 'supervise() takes a function that makes the provider.');
     this.#options = resolveSuperviseOptions(options);
-    this.#create = create;
-    const provider = (this.#unused = create());
-    this.name = options.name ?? provider.name;
-    this.kind = provider.kind;
-    this.callTimeoutMs = options.callTimeoutMs ?? provider.callTimeoutMs ?? DEFAULT_CALL_TIMEOUT_MS;
-    this.#servers = provider.servers;
+    const provider = create();
+    let unused: ToolProvider | undefined = provider; // made to learn its name; the first start takes it
+    const { name, kind, servers, callTimeoutMs, trustAnnotations } = provider as ToolProvider & Believed;
+    this.name = options.name ?? name;
+    this.kind = kind;
+    this.callTimeoutMs = options.callTimeoutMs ?? callTimeoutMs ?? DEFAULT_CALL_TIMEOUT_MS;
+    this.#servers = servers;
     this.#trustsAnnotations =
-      options.trustAnnotations ??
-      trustOf(provider as { trustAnnotations?: unknown }) ??
-      (this.kind === 'process' || this.kind === 'in-process');
+      options.trustAnnotations ?? trustAnnotations ?? (kind === 'process' || kind === 'in-process');
     this.logger = telling(options.logger ? safeLogger(options.logger) : SILENT_LOGGER, this.#events);
     this.#gate = new CallGate(this.#options.maxConcurrent);
-    this.#budget = new RestartBudget(this.#options);
-    this.#peer = new LastingPeer({
+    const peer = new LastingPeer({
       withPeer: (ask, given) => this.#askPeer(ask, given),
       onLog: (entry) => this.#events.tell('log', entry),
     });
+    this.#lifecycle = new Lifecycle({
+      name: this.name,
+      make: () => {
+        const made = unused ?? create();
+        unused = undefined;
+        return made;
+      },
+      options: this.#options,
+      drainMs: this.callTimeoutMs,
+      events: this.#events,
+      logger: this.logger,
+      isBusy: () => this.#open.size > 0,
+      onMade: (life) => peer.adopt(life.provider.mcp),
+      onReady: (life) => {
+        this.#servers = life.servers;
+        this.#list.start(life);
+      },
+      onToolsChanged: (life) => this.#list.refresh(life),
+    });
+    this.#list = new KeptList({
+      name: this.name,
+      logger: this.logger,
+      isCurrent: (life) => this.#lifecycle.isCurrent(life),
+    });
     if (provider.prepareCall) this.prepareCall = (...call) => this.#prepare(...call);
-    if (provider.mcp) this.mcp = this.#peer;
+    if (provider.mcp) this.mcp = peer;
   }
 
   get servers(): readonly string[] {
@@ -127,7 +122,7 @@ export class SupervisedToolProvider implements ToolProvider {
 
   /** The state it is in. */
   get state(): ProviderState {
-    return this.#state.name;
+    return this.#lifecycle.state.name;
   }
 
   /** Tells of an event; returns the unsubscribe. A listener that throws breaks nothing. */
@@ -141,12 +136,13 @@ export class SupervisedToolProvider implements ToolProvider {
    */
   async connect(options: { signal?: AbortSignal; onDemand?: boolean } = {}): Promise<void> {
     const scope = new CallScope(options);
+    const lifecycle = this.#lifecycle;
     try {
       if (scope.error) throw scope.error;
-      const isExplicit = options.onDemand !== true || this.#disconnected;
-      this.#disconnected = false;
-      await scope.race(this.#ready(isExplicit));
-      if (this.#disconnected) throw this.#notConnected();
+      const isExplicit = options.onDemand !== true || lifecycle.isDisconnected;
+      lifecycle.reopen();
+      await scope.race(lifecycle.ready(isExplicit));
+      if (lifecycle.isDisconnected) throw lifecycle.notConnected();
     } finally {
       scope.close();
     }
@@ -154,13 +150,14 @@ export class SupervisedToolProvider implements ToolProvider {
 
   /** The tools as they were listed last. A provider that was never started is started; one that is idle is not. */
   async listTools(options: { signal?: AbortSignal } = {}): Promise<readonly ToolDefinition[]> {
-    if (this.#disconnected) throw this.#notConnected();
     const scope = new CallScope(options);
+    const lifecycle = this.#lifecycle;
     try {
-      if (!this.#definitions) await scope.race(this.#ready());
-      while (this.#refreshing) await scope.race(this.#refreshing);
-      if (this.#disconnected || !this.#definitions) throw this.#notConnected();
-      return this.#definitions;
+      if (lifecycle.isDisconnected) throw lifecycle.notConnected();
+      if (!this.#list.definitions) await scope.race(lifecycle.ready());
+      while (this.#list.reading) await scope.race(this.#list.reading);
+      if (lifecycle.isDisconnected || !this.#list.definitions) throw lifecycle.notConnected();
+      return this.#list.definitions;
     } finally {
       scope.close();
     }
@@ -179,18 +176,10 @@ export class SupervisedToolProvider implements ToolProvider {
   }
 
   async disconnect(): Promise<void> {
-    this.#disconnected = true;
-    const closed = new ToolError('CONNECTION_CLOSED', `The provider "${this.name}" was disconnected during the call.`, {
-      provider: this.name,
-    });
+    const words = `The provider "${this.name}" was disconnected during the call.`;
+    const closed = new ToolError('CONNECTION_CLOSED', words, { provider: this.name });
     for (const scope of [...this.#open]) scope.end(closed);
-    this.#abortStart?.abort(this.#notConnected());
-    const state = this.#state;
-    if (state.name !== 'COLD') this.#setState({ name: 'COLD' });
-    if (state.name === 'READY') this.#track(state.life.end());
-    this.#budget.reset();
-    this.#failures = 0;
-    await Promise.all([...this.#ending]);
+    await this.#lifecycle.end();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -198,28 +187,19 @@ export class SupervisedToolProvider implements ToolProvider {
   }
 
   onToolsChanged(listener: () => void): () => void {
-    return this.#changed.add(listener);
+    return this.#list.changed.add(listener);
   }
 
   /** `consecutiveFailures` are those of the provider itself; `totalFailures` are of calls, the tools' own among them. */
   health(): ProviderHealth {
-    const { lastError, ...counted } = this.#counters.health(this.state);
-    const { retryAt } = this.#budget;
-    const words = this.#lastError?.message ?? lastError;
-    return {
-      ...counted,
-      consecutiveFailures: this.state === 'READY' ? this.#failures : Math.max(this.#failures, this.#budget.failures),
-      restarts: this.#restarts,
-      ...(retryAt > performance.now() && { retryAt: performance.timeOrigin + retryAt }),
-      ...(words !== undefined && { lastError: words }),
-    };
+    return { ...this.#counters.health(this.state), ...this.#lifecycle.health() };
   }
 
   // For those who know what the provider is made of.
 
   /** @internal A failure of before says nothing of the next start. */
   protected forgive(): void {
-    this.#isForgiven = true;
+    this.#lifecycle.forgive();
   }
 
   /** @internal */
@@ -229,219 +209,7 @@ export class SupervisedToolProvider implements ToolProvider {
 
   /** @internal The number of a process that took the place of another. */
   protected countGeneration(): number {
-    return ++this.#lives;
-  }
-
-  // The state, and the ways from one to the next.
-
-  #setState(next: SupervisorState): void {
-    const { name: from } = this.#state;
-    assertTransition(from, next.name, this.name);
-    this.#vigil?.end();
-    this.#vigil = undefined;
-    this.#state = next;
-    if (next.name === 'READY') {
-      this.#vigil = new Vigil(next.life, {
-        ...this.#options,
-        isBusy: () => this.#open.size > 0,
-        onCheck: (life) => void this.#check(life),
-        onIdle: (life) => this.#stopIdle(life),
-      });
-    }
-    this.#events.tell('stateChanged', { from, to: next.name, ...('error' in next && { error: next.error.toInfo() }) });
-  }
-
-  /** The life that is ready, started where none is. @throws {ToolError} why there is none */
-  #ready(isExplicit = false): Promise<Life> {
-    const state = this.#state;
-    if (this.#disconnected) return Promise.reject(this.#notConnected());
-    if (state.name === 'READY') return Promise.resolve(state.life);
-    if (state.name === 'INITIALIZING') return state.started;
-    const isFree = isExplicit || this.#isForgiven;
-    this.#isForgiven = false;
-    if (isFree) this.#budget.reset();
-    else if (state.name !== 'COLD') {
-      const refusal = this.#refusal(state);
-      if (refusal) return Promise.reject(refusal);
-      this.#budget.countStart(performance.now());
-    }
-    return this.#start(state.name !== 'COLD');
-  }
-
-  /** Why nothing is started for a call, if nothing is. */
-  #refusal(state: SupervisorState & { name: 'DEGRADED' | 'DEAD' }): ToolError | undefined {
-    if (state.isPermanent) return state.error;
-    const waitMs = this.#budget.waitMs(performance.now());
-    if (waitMs === 0) return undefined;
-    const { maxStarts, startWindowMs } = this.#options;
-    const last = `Its last failure: ${state.error.message}`;
-    if (waitMs === Infinity) {
-      const words = `The provider "${this.name}" was started ${maxStarts} times in ${startWindowMs} ms after failures and is not started again by itself. See to the cause, then call connect(). ${last}`;
-      return new ToolError('RESTART_LIMIT', words, { provider: this.name, details: { maxStarts, startWindowMs } });
-    }
-    const retryAfterMs = Math.ceil(waitMs);
-    const words = `The provider "${this.name}" failed ${this.#budget.failures} times in a row; try again in ${retryAfterMs} ms. ${last}`;
-    return new ToolError('UNAVAILABLE', words, { provider: this.name, details: { retryAfterMs } });
-  }
-
-  #start(isRestart: boolean): Promise<Life> {
-    const abort = (this.#abortStart = new AbortController());
-    const started = this.#launch(abort, isRestart);
-    started.catch(() => undefined); // whoever waits for it is told
-    this.#setState({ name: 'INITIALIZING', started });
-    return started;
-  }
-
-  async #launch(abort: AbortController, isRestart: boolean): Promise<Life> {
-    await Promise.resolve(); // until the state says that it is under way
-    const { signal } = abort;
-    const { startTimeoutMs } = this.#options;
-    let life: Life | undefined;
-    let timer: NodeJS.Timeout | undefined;
-    try {
-      if (this.#ending.size > 0) await untilAborted(Promise.all([...this.#ending]), signal);
-      timer = setTimeout(() => abort.abort(this.#startedTooSlowly()), startTimeoutMs);
-      life = this.#makeLife();
-      this.#peer.adopt(life.provider.mcp);
-      await life.open(signal);
-      if (signal.aborted) throw ToolError.from(signal.reason);
-      this.#becomeReady(life, isRestart);
-      return life;
-    } catch (thrown) {
-      const failure = startFailure(signal.aborted ? signal.reason : thrown, this.name);
-      if (life) this.#track(life.end());
-      if (this.#abortStart === abort && this.#state.name === 'INITIALIZING') this.#becomeDead(failure, 0);
-      throw failure.error;
-    } finally {
-      clearTimeout(timer);
-    }
-  }
-
-  /** A provider that is not connected, as the next life. */
-  #makeLife(): Life {
-    const provider = this.#unused ?? this.#create();
-    this.#unused = undefined;
-    this.#peer.prepare(provider.mcp);
-    return new Life({
-      provider,
-      number: ++this.#lives,
-      healthTimeoutMs: this.#options.healthTimeoutMs,
-      logger: this.logger,
-      onLost: (life, failure) => this.#lose(life, failure),
-      onToolsChanged: (life) => this.#refresh(life),
-    });
-  }
-
-  #becomeReady(life: Life, isRestart: boolean): void {
-    this.#failures = 0;
-    this.#setState({ name: 'READY', life, since: performance.now() });
-    this.#adoptList(life);
-    if (!isRestart) return;
-    this.#restarts++;
-    this.logger.info(`The provider "${this.name}" was started again.`);
-    this.#events.tell('restarted', { generation: life.number });
-  }
-
-  #becomeDead({ error, isPermanent }: { error: ToolError; isPermanent: boolean }, readyMs: number): void {
-    this.#lastError = error;
-    this.#budget.noteFailure(performance.now(), readyMs);
-    this.logger.warn(`The provider "${this.name}" ${readyMs > 0 ? 'was lost' : 'did not start'}: ${error.message}`);
-    this.#setState({ name: 'DEAD', error, isPermanent });
-  }
-
-  /** The life went by itself, or stopped answering. */
-  #lose(life: Life, error: ToolError): void {
-    const state = this.#state;
-    if (state.name !== 'READY' || state.life !== life) return;
-    this.#becomeDead({ error, isPermanent: false }, Math.max(performance.now() - state.since, Number.MIN_VALUE));
-    this.#track(life.retire(error, LOST_PATIENCE_MS));
-  }
-
-  #degrade(life: Life, error: ToolError): void {
-    const state = this.#state;
-    if (state.name !== 'READY' || state.life !== life) return;
-    this.#lastError = error;
-    this.#budget.noteFailure(performance.now(), performance.now() - state.since);
-    const words = `The provider "${this.name}" failed ${this.#failures} times in a row and is replaced: ${error.message}`;
-    this.logger.warn(words);
-    this.#setState({ name: 'DEGRADED', error, isPermanent: false });
-    this.#track(life.retire(error, this.callTimeoutMs));
-  }
-
-  #stopIdle(life: Life): void {
-    const state = this.#state;
-    if (state.name !== 'READY' || state.life !== life) return;
-    this.#budget.noteEnd(performance.now() - state.since);
-    this.logger.debug(`The provider "${this.name}" was idle and is ended.`);
-    this.#setState({ name: 'COLD' });
-    this.#track(life.end());
-  }
-
-  #track(ending: Promise<void>): void {
-    this.#ending.add(ending);
-    void ending.finally(() => this.#ending.delete(ending));
-  }
-
-  // Failures and checks.
-
-  #noteFailure(life: Life, error: ToolError): void {
-    this.#lastError = error;
-    if (++this.#failures >= this.#options.failureThreshold) this.#degrade(life, error);
-  }
-
-  /** Asks whether the provider answers, and once more when it does not. */
-  async #check(life: Life): Promise<void> {
-    if (this.#checked === life) return;
-    this.#checked = life;
-    await this.#askTwice(life);
-    if (this.#checked === life) this.#checked = undefined;
-  }
-
-  async #askTwice(life: Life): Promise<void> {
-    for (let missed = 1; missed <= 2; missed++) {
-      if (await life.check()) return;
-      const { healthTimeoutMs } = this.#options;
-      const words = `The provider "${this.name}" did not answer ${missed === 1 ? 'a ping' : 'two pings in a row'} within ${healthTimeoutMs} ms.`;
-      const error = new ToolError('UNAVAILABLE', words, { provider: this.name });
-      if (missed === 2) this.#lose(life, error);
-      else if (this.#isCurrent(life)) this.#noteFailure(life, error);
-      if (!this.#isCurrent(life)) return;
-    }
-  }
-
-  #isCurrent(life: Life): boolean {
-    return this.#state.name === 'READY' && this.#state.life === life;
-  }
-
-  // The list.
-
-  #adoptList(life: Life): void {
-    const { definitions, provider } = life;
-    const before = this.#definitions;
-    this.#servers = provider.servers;
-    if (before && JSON.stringify(before) === JSON.stringify(definitions)) return;
-    this.#definitions = definitions;
-    this.#index = new ToolIndex(definitions.map((tool) => [tool.name, tool] as const));
-    if (before) this.#changed.tell(this.logger);
-  }
-
-  /** Reads the list again; a burst of changes is one. */
-  #refresh(life: Life): void {
-    this.#isListDirty = true;
-    if (this.#refreshing || !this.#isCurrent(life)) return;
-    const read = async (): Promise<void> => {
-      while (this.#isListDirty && this.#isCurrent(life)) {
-        this.#isListDirty = false;
-        try {
-          await life.list();
-          if (this.#isCurrent(life)) this.#adoptList(life);
-        } catch (thrown) {
-          const why = ToolError.from(thrown).message;
-          this.logger.warn(`The tools of "${this.name}" could not be read again, the old list stands: ${why}`);
-        }
-      }
-    };
-    this.#refreshing = read().finally(() => (this.#refreshing = undefined));
+    return this.#lifecycle.countLife();
   }
 
   // One call.
@@ -459,8 +227,8 @@ export class SupervisedToolProvider implements ToolProvider {
       this.#enter(scope);
       if (given !== undefined) assertTimeout(given);
       this.#setDeadline(scope, given, ownMs());
-      if (this.#state.name !== 'READY') {
-        await scope.race(this.#ready());
+      if (this.state !== 'READY') {
+        await scope.race(this.#lifecycle.ready());
         this.#setDeadline(scope, given, ownMs()); // the list is known now
       }
       if (scope.error) throw scope.error;
@@ -474,18 +242,6 @@ export class SupervisedToolProvider implements ToolProvider {
     return this.#finish(result, scope);
   }
 
-  #setDeadline(scope: SupervisedScope, given: number | undefined, ownMs: number | undefined): void {
-    const timeoutMs = given ?? ownMs ?? this.callTimeoutMs;
-    if (timeoutMs !== Infinity || scope.dueAt !== Infinity)
-      scope.setDeadline(timeoutMs, MAX_TOTAL_TIMEOUT_MS, given === undefined && ownMs === undefined);
-  }
-
-  /** As its listing says, where the provider is ours: a stranger does not choose how long it is waited for. */
-  #ownTimeoutMs(name: string, args: JsonObject): number | undefined {
-    const tool = this.kind === 'process' ? this.#index.get(name) : undefined;
-    return tool && listedTimeoutMs(tool, args);
-  }
-
   /** @throws {ToolError} BUSY when too many calls wait already */
   #enter(scope: CallScope): void {
     const { maxConcurrent, maxQueue } = this.#options;
@@ -496,6 +252,18 @@ export class SupervisedToolProvider implements ToolProvider {
     this.#open.add(scope);
   }
 
+  #setDeadline(scope: SupervisedScope, given: number | undefined, ownMs: number | undefined): void {
+    const timeoutMs = given ?? ownMs ?? this.callTimeoutMs;
+    if (timeoutMs !== Infinity || scope.dueAt !== Infinity)
+      scope.setDeadline(timeoutMs, MAX_TOTAL_TIMEOUT_MS, given === undefined && ownMs === undefined);
+  }
+
+  /** As its listing says, where the provider is ours: a stranger does not choose how long it is waited for. */
+  #ownTimeoutMs(name: string, args: JsonObject): number | undefined {
+    const tool = this.kind === 'process' ? this.#list.get(name) : undefined;
+    return tool && listedTimeoutMs(tool, args);
+  }
+
   #finish(result: ToolResult, scope: CallScope): ToolResult {
     this.#open.delete(scope);
     scope.close();
@@ -503,37 +271,38 @@ export class SupervisedToolProvider implements ToolProvider {
     const timed = Object.isFrozen(result) ? { ...result } : result;
     timed.durationMs = now - scope.startedAt;
     this.#counters.record(timed, now);
-    this.#vigil?.noteActivity(now);
+    this.#lifecycle.noteActivity(now);
     return timed;
   }
 
   /** Sends the call when the provider is ready and has a place. @throws {ToolError} why it was not sent */
   async #send(name: string, scope: SupervisedScope, silenceMs: number, send: Send): Promise<ToolResult> {
-    const state = this.#state;
+    const lifecycle = this.#lifecycle;
+    const { state } = lifecycle;
     const isFree = state.name === 'READY' && this.#gate.tryEnter();
     const life = isFree ? state.life : await this.#admit(scope);
     let result: ToolResult;
     try {
-      this.#vigil?.callSent(performance.now(), silenceMs);
+      lifecycle.noteSent(silenceMs);
       result = await life.call(send, name, scope, silenceMs);
     } finally {
       this.#gate.leave();
     }
     const verdict = verdictOf(result, scope, life.provider);
-    if (verdict === 'answered') this.#failures = 0;
-    else if (verdict !== undefined && this.#isCurrent(life)) {
+    if (verdict === 'answered') lifecycle.noteAnswer();
+    else if (verdict !== undefined) {
       const error = new ToolError(result.error ?? { code: 'INTERNAL', message: 'no error was told' });
-      if (verdict === 'gone') this.#lose(life, error);
-      else this.#noteFailure(life, error);
+      if (verdict === 'gone') lifecycle.lose(life, error);
+      else lifecycle.noteFailure(life, error);
     }
     return result;
   }
 
   async #admit(scope: CallScope): Promise<Life> {
     for (;;) {
-      await scope.race(this.#ready());
+      await scope.race(this.#lifecycle.ready());
       await this.#gate.enter(scope);
-      const state = this.#state;
+      const { state } = this.#lifecycle;
       if (state.name === 'READY') return state.life;
       this.#gate.leave(); // it went while the call waited
     }
@@ -541,15 +310,14 @@ export class SupervisedToolProvider implements ToolProvider {
 
   /** True for a tool that may run twice, by annotations that are believed. */
   #mayRepeat(name: string): boolean {
-    if (!this.#trustsAnnotations) return false;
-    const { readOnlyHint, idempotentHint } = this.#index.get(name)?.annotations ?? {};
-    return readOnlyHint === true || idempotentHint === true;
+    const { readOnlyHint, idempotentHint } = this.#list.get(name)?.annotations ?? {};
+    return this.#trustsAnnotations && (readOnlyHint === true || idempotentHint === true);
   }
 
   async #prepare(name: string, args: JsonObject, options?: CallOptions): Promise<PreparedCall> {
     const scope = new CallScope(options);
     try {
-      const life = await scope.race(this.#ready());
+      const life = await scope.race(this.#lifecycle.ready());
       const { provider } = life;
       const prepared = await scope.race(Promise.resolve(provider.prepareCall?.(name, args, scope.inwardFor(provider))));
       if (!prepared) throw new ToolError('INTERNAL', `The provider "${this.name}" no longer prepares calls.`);
@@ -574,30 +342,20 @@ export class SupervisedToolProvider implements ToolProvider {
     const scope = new CallScope(options);
     try {
       this.#enter(scope);
-      const { provider } = await scope.race(this.#ready());
+      const { provider } = await scope.race(this.#lifecycle.ready());
       if (!provider.mcp) throw new ToolError('INTERNAL', `The provider "${this.name}" is no MCP server any more.`);
       return await scope.race(ask(provider.mcp));
     } finally {
       this.#open.delete(scope);
       scope.close();
-      this.#vigil?.noteActivity(performance.now());
+      this.#lifecycle.noteActivity(performance.now());
     }
-  }
-
-  #notConnected(): ToolError {
-    const words = `The provider "${this.name}" was disconnected; call connect() to use it again.`;
-    return new ToolError('NOT_CONNECTED', words, { provider: this.name });
-  }
-
-  #startedTooSlowly(): ToolError {
-    const words = `The provider "${this.name}" had not started after ${this.#options.startTimeoutMs} ms; see why, or raise startTimeoutMs.`;
-    return new ToolError('TIMED_OUT', words, { provider: this.name });
   }
 }
 
 /** What a provider process was told by its own options. */
-function trustOf({ trustAnnotations }: { trustAnnotations?: unknown }): boolean | undefined {
-  return typeof trustAnnotations === 'boolean' ? trustAnnotations : undefined;
+interface Believed {
+  readonly trustAnnotations?: boolean;
 }
 
 /**

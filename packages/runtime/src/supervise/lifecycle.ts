@@ -1,0 +1,319 @@
+// The life that a supervised provider has now: its start, its failures, its end, and the state that all of it is told by.
+
+import { ToolError, type Logger, type ProviderHealth, type ToolProvider } from '@toolwright/core';
+import { untilAborted } from '@toolwright/core/kit';
+import type { Events } from './events.js';
+import { startFailure } from './failure.js';
+import { Life } from './life.js';
+import type { ResolvedSuperviseOptions } from './options.js';
+import { RestartBudget } from './restart-budget.js';
+import { assertTransition, type SupervisorState } from './state.js';
+import { Vigil } from './vigil.js';
+
+/** Calls of a provider that has gone are settled by it, or else by the supervisor after this. */
+const LOST_PATIENCE_MS = 50;
+/** A provider that does not answer is asked once more. */
+const PINGS = 2;
+
+/** What a {@link Lifecycle} is made of. */
+export interface LifecycleOptions {
+  name: string;
+  /** Makes a provider that is not connected. */
+  make: () => ToolProvider;
+  options: ResolvedSuperviseOptions;
+  /** How long calls of a degraded provider may take to settle. */
+  drainMs: number;
+  events: Events;
+  logger: Logger;
+  /** True while a call waits or runs. */
+  isBusy: () => boolean;
+  /** Told before a life connects, and when it is ready. */
+  onMade: (life: Life) => void;
+  onReady: (life: Life) => void;
+  onToolsChanged: (life: Life) => void;
+}
+
+export class Lifecycle {
+  readonly #given: LifecycleOptions;
+  readonly #budget: RestartBudget;
+  /** Lives on their way out; the next start, and a disconnect, wait for them. */
+  readonly #ending = new Set<Promise<void>>();
+  #state: SupervisorState = { name: 'COLD' };
+  #vigil: Vigil | undefined;
+  /** The one that is being asked whether it answers. */
+  #checked: Life | undefined;
+  #abortStart: AbortController | undefined;
+  /** What made the last start fail may be mended. */
+  #isForgiven = false;
+  #isDisconnected = false;
+  #lives = 0;
+  #restarts = 0;
+  /** Failures of the provider in a row, while it is ready. */
+  #failures = 0;
+  #lastError: ToolError | undefined;
+
+  constructor(given: LifecycleOptions) {
+    this.#given = given;
+    this.#budget = new RestartBudget(given.options);
+  }
+
+  get state(): SupervisorState {
+    return this.#state;
+  }
+
+  /** True from {@link end} to {@link reopen}. */
+  get isDisconnected(): boolean {
+    return this.#isDisconnected;
+  }
+
+  reopen(): void {
+    this.#isDisconnected = false;
+  }
+
+  isCurrent(life: Life): boolean {
+    return this.#state.name === 'READY' && this.#state.life === life;
+  }
+
+  /** A failure of before says nothing of the next start. */
+  forgive(): void {
+    this.#isForgiven = true;
+  }
+
+  /** The number of the next life, or of what took the place of one. */
+  countLife(): number {
+    return ++this.#lives;
+  }
+
+  health(): Pick<ProviderHealth, 'consecutiveFailures' | 'restarts' | 'retryAt' | 'lastError'> {
+    const { failures, retryAt } = this.#budget;
+    return {
+      consecutiveFailures: this.#state.name === 'READY' ? this.#failures : Math.max(this.#failures, failures),
+      restarts: this.#restarts,
+      ...(retryAt > performance.now() && { retryAt: performance.timeOrigin + retryAt }),
+      ...(this.#lastError && { lastError: this.#lastError.message }),
+    };
+  }
+
+  /**
+   * The life that is ready, started where there is none: once for all who ask. An explicit start does not look at earlier
+   * failures.
+   *
+   * @throws {ToolError} why there is none
+   */
+  ready(isExplicit = false): Promise<Life> {
+    const state = this.#state;
+    if (this.#isDisconnected) return Promise.reject(this.notConnected());
+    if (state.name === 'READY') return Promise.resolve(state.life);
+    if (state.name === 'INITIALIZING') return state.started;
+    const isFree = isExplicit || this.#isForgiven;
+    this.#isForgiven = false;
+    if (isFree) this.#budget.reset();
+    else if (state.name !== 'COLD') {
+      const refusal = this.#refusal(state);
+      if (refusal) return Promise.reject(refusal);
+      this.#budget.countStart(performance.now());
+    }
+    return this.#start(state.name !== 'COLD');
+  }
+
+  /** Ends whatever runs or starts. Never rejects. */
+  async end(): Promise<void> {
+    this.#isDisconnected = true;
+    this.#abortStart?.abort(this.notConnected());
+    const state = this.#state;
+    if (state.name !== 'COLD') this.#enter({ name: 'COLD' });
+    if (state.name === 'READY') this.#track(state.life.end());
+    this.#budget.reset();
+    this.#isForgiven = false;
+    this.#failures = 0;
+    await Promise.all([...this.#ending]);
+  }
+
+  // What calls say of the life that has them.
+
+  /** A call is sent, which should not be silent for `silenceMs`. */
+  noteSent(silenceMs: number): void {
+    this.#vigil?.callSent(performance.now(), silenceMs);
+  }
+
+  /** A call came or settled. */
+  noteActivity(now: number): void {
+    this.#vigil?.noteActivity(now);
+  }
+
+  noteAnswer(): void {
+    this.#failures = 0;
+  }
+
+  /** The provider failed, and is there still. */
+  noteFailure(life: Life, error: ToolError): void {
+    const state = this.#state;
+    if (state.name !== 'READY' || state.life !== life) return;
+    this.#lastError = error;
+    if (++this.#failures < this.#given.options.failureThreshold) return;
+    const { name, logger, drainMs } = this.#given;
+    this.#budget.noteFailure(performance.now(), performance.now() - state.since);
+    logger.warn(`The provider "${name}" failed ${this.#failures} times in a row and is replaced: ${error.message}`);
+    this.#enter({ name: 'DEGRADED', error, isPermanent: false });
+    this.#track(life.retire(error, drainMs));
+  }
+
+  /** The provider went by itself, or stopped answering. */
+  lose(life: Life, error: ToolError): void {
+    const state = this.#state;
+    if (state.name !== 'READY' || state.life !== life) return;
+    this.#given.logger.warn(`The provider "${this.#given.name}" was lost: ${error.message}`);
+    this.#die({ error, isPermanent: false }, performance.now() - state.since);
+    this.#track(life.retire(error, LOST_PATIENCE_MS));
+  }
+
+  notConnected(): ToolError {
+    const { name } = this.#given;
+    return new ToolError('NOT_CONNECTED', `The provider "${name}" was disconnected; call connect() to use it again.`, {
+      provider: name,
+    });
+  }
+
+  // The ways from one state to the next.
+
+  #enter(next: SupervisorState): void {
+    const { name: from } = this.#state;
+    assertTransition(from, next.name, this.#given.name);
+    this.#vigil?.end();
+    this.#vigil = undefined;
+    this.#state = next;
+    if (next.name === 'READY') {
+      this.#vigil = new Vigil(next.life, {
+        ...this.#given.options,
+        isBusy: this.#given.isBusy,
+        onCheck: (life) => void this.#check(life),
+        onIdle: (life) => this.#stopIdle(life),
+      });
+    }
+    const error = 'error' in next ? { error: next.error.toInfo() } : {};
+    this.#given.events.tell('stateChanged', { from, to: next.name, ...error });
+  }
+
+  #start(isRestart: boolean): Promise<Life> {
+    const abort = (this.#abortStart = new AbortController());
+    const started = this.#launch(abort, isRestart);
+    started.catch(() => undefined); // whoever waits for it is told
+    this.#enter({ name: 'INITIALIZING', started });
+    return started;
+  }
+
+  async #launch(abort: AbortController, isRestart: boolean): Promise<Life> {
+    await Promise.resolve(); // until the state says that it is under way
+    const { signal } = abort;
+    const { name, options, logger } = this.#given;
+    let life: Life | undefined;
+    let timer: NodeJS.Timeout | undefined;
+    try {
+      if (this.#ending.size > 0) await untilAborted(Promise.all([...this.#ending]), signal);
+      timer = setTimeout(() => abort.abort(startedTooSlowly(name, options.startTimeoutMs)), options.startTimeoutMs);
+      life = this.#makeLife();
+      await life.open(signal);
+      if (signal.aborted) throw ToolError.from(signal.reason);
+    } catch (thrown) {
+      const failure = startFailure(signal.aborted ? signal.reason : thrown, name);
+      if (life) this.#track(life.end());
+      if (this.#abortStart === abort && this.#state.name === 'INITIALIZING') {
+        logger.warn(`The provider "${name}" did not start: ${failure.error.message}`);
+        this.#die(failure, 0);
+      }
+      throw failure.error;
+    } finally {
+      clearTimeout(timer);
+    }
+    this.#becomeReady(life, isRestart);
+    return life;
+  }
+
+  #makeLife(): Life {
+    const { make, options, logger, onMade, onToolsChanged } = this.#given;
+    const life = new Life({
+      provider: make(),
+      number: this.countLife(),
+      healthTimeoutMs: options.healthTimeoutMs,
+      logger,
+      onLost: (lost, failure) => this.lose(lost, failure),
+      onToolsChanged,
+    });
+    onMade(life);
+    return life;
+  }
+
+  #becomeReady(life: Life, isRestart: boolean): void {
+    const { name, events, logger, onReady } = this.#given;
+    this.#failures = 0;
+    this.#enter({ name: 'READY', life, since: performance.now() });
+    onReady(life);
+    if (!isRestart) return;
+    this.#restarts++;
+    logger.info(`The provider "${name}" was started again.`);
+    events.tell('restarted', { generation: life.number });
+  }
+
+  #die({ error, isPermanent }: { error: ToolError; isPermanent: boolean }, readyMs: number): void {
+    this.#lastError = error;
+    this.#budget.noteFailure(performance.now(), readyMs);
+    this.#enter({ name: 'DEAD', error, isPermanent });
+  }
+
+  #stopIdle(life: Life): void {
+    const state = this.#state;
+    if (state.name !== 'READY' || state.life !== life) return;
+    this.#budget.noteEnd(performance.now() - state.since);
+    this.#given.logger.debug(`The provider "${this.#given.name}" was idle and is ended.`);
+    this.#enter({ name: 'COLD' });
+    this.#track(life.end());
+  }
+
+  #track(ending: Promise<void>): void {
+    this.#ending.add(ending);
+    void ending.finally(() => this.#ending.delete(ending));
+  }
+
+  /** Why nothing is started for a call, if nothing is. */
+  #refusal(state: SupervisorState & { name: 'DEGRADED' | 'DEAD' }): ToolError | undefined {
+    if (state.isPermanent) return state.error;
+    const waitMs = this.#budget.waitMs(performance.now());
+    if (waitMs === 0) return undefined;
+    const { name, options } = this.#given;
+    const { maxStarts, startWindowMs } = options;
+    const last = `Its last failure: ${state.error.message}`;
+    if (waitMs === Infinity) {
+      const words = `The provider "${name}" was started ${maxStarts} times in ${startWindowMs} ms after failures and is not started again by itself. See to the cause, then call connect(). ${last}`;
+      return new ToolError('RESTART_LIMIT', words, { provider: name, details: { maxStarts, startWindowMs } });
+    }
+    const retryAfterMs = Math.ceil(waitMs);
+    const words = `The provider "${name}" failed ${this.#budget.failures} times in a row; try again in ${retryAfterMs} ms. ${last}`;
+    return new ToolError('UNAVAILABLE', words, { provider: name, details: { retryAfterMs } });
+  }
+
+  /** Asks whether the provider answers; who asks meanwhile gets the same answer. */
+  async #check(life: Life): Promise<void> {
+    if (this.#checked === life) return;
+    this.#checked = life;
+    await this.#ask(life);
+    if (this.#checked === life) this.#checked = undefined;
+  }
+
+  async #ask(life: Life): Promise<void> {
+    const { name, options } = this.#given;
+    for (let missed = 1; missed <= PINGS; missed++) {
+      if (await life.check()) return;
+      const what = missed === 1 ? 'a ping' : `${missed} pings in a row`;
+      const words = `The provider "${name}" did not answer ${what} within ${options.healthTimeoutMs} ms.`;
+      const error = new ToolError('UNAVAILABLE', words, { provider: name });
+      if (missed === PINGS) this.lose(life, error);
+      else this.noteFailure(life, error);
+      if (!this.isCurrent(life)) return;
+    }
+  }
+}
+
+function startedTooSlowly(name: string, startTimeoutMs: number): ToolError {
+  const words = `The provider "${name}" had not started after ${startTimeoutMs} ms; see why, or raise startTimeoutMs.`;
+  return new ToolError('TIMED_OUT', words, { provider: name });
+}
