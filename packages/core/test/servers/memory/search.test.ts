@@ -87,12 +87,12 @@ describe('SqliteBackend', () => {
       await backend.import(Array.from({ length: 20 }, (_, each) => draftOf(4_990 + each)));
       const after = await backend.search(words, {}, 400); // two stages
       expect((await backend.stats()).memories).toBe(5_010);
+      expect(after[0]?.memory.content).toContain('rare');
       const scores = new Map(before.map(({ memory, score }) => [memory.id, score]));
-      expect(after.slice(0, 20).map(({ memory }) => memory.id)).toEqual(
-        before.slice(0, 20).map(({ memory }) => memory.id),
-      );
-      for (const { memory, score } of after.slice(0, 20))
-        expect(Math.abs(score / (scores.get(memory.id) ?? NaN) - 1)).toBeLessThan(0.02);
+      const known = after.slice(0, 100).filter(({ memory }) => scores.has(memory.id));
+      expect(known.length).toBeGreaterThan(50);
+      for (const { memory, score } of known)
+        expect(Math.abs(score / (scores.get(memory.id) ?? NaN) - 1), memory.content).toBeLessThan(0.05);
       await backend.put({ content: 'a brandnewword', category: 'bug', tags: [], importance: 5 });
       expect(await backend.search(['brandnewword'], {}, 5)).toHaveLength(1);
     } finally {
