@@ -14,6 +14,7 @@ import { supervisionRows } from './rows/supervision.js';
 import { gatewayRows } from './rows/gateway.js';
 import { mcpRows } from './rows/mcp.js';
 import { processRows } from './rows/processes.js';
+import { memoryRows } from './rows/memory.js';
 
 const GROUPS: Record<string, () => Promise<Row[]>> = {
   calls: callRows,
@@ -26,6 +27,7 @@ const GROUPS: Record<string, () => Promise<Row[]>> = {
   processes: processRows,
   supervision: supervisionRows,
   gateway: gatewayRows,
+  memory: memoryRows,
   imports: importRows,
 };
 

@@ -8,6 +8,7 @@ import { createBashServer, type BashServerOptions } from './bash/index.js';
 import { createDiagnosticsServer, type DiagnosticsServerOptions } from './diagnostics/index.js';
 import { createFilesystemServer, type FilesystemServerOptions } from './filesystem/index.js';
 import { createGitServer, type GitServerOptions } from './git/index.js';
+import { createMemoryServer, type MemoryServerOptions } from './memory/index.js';
 import { ProjectFiles, type ProjectFilesOptions } from './project-files.js';
 
 export { createAgentServer, type AgentServerOptions } from './agent/index.js';
@@ -35,6 +36,7 @@ export {
   type SearchEngineChoice,
 } from './filesystem/index.js';
 export { createGitServer, type GitServerOptions, type GitToolGroup } from './git/index.js';
+export { createMemoryServer, type MemoryServerOptions } from './memory/index.js';
 export {
   MAX_WHOLE_FILE_BYTES,
   ProjectFiles,
@@ -59,6 +61,8 @@ export interface BuiltinServersOptions extends ProjectFilesOptions {
   bash?: Omit<BashServerOptions, keyof ProjectFilesOptions | 'projectFiles'> | false | undefined;
   /** The project's git repository. On by default. */
   git?: Omit<GitServerOptions, keyof ProjectFilesOptions | 'projectFiles' | 'trust'> | false | undefined;
+  /** Memories that outlive a session. On by default; nothing is made before the first one is stored. */
+  memory?: Omit<MemoryServerOptions, keyof ProjectFilesOptions | 'projectFiles'> | false | undefined;
   /** What language servers say of the project's files; the filesystem tools then tell of the errors that they make. On by default. */
   diagnostics?:
     Omit<DiagnosticsServerOptions, keyof ProjectFilesOptions | 'projectFiles' | 'trust'> | false | undefined;
@@ -79,7 +83,16 @@ export interface BuiltinServersOptions extends ProjectFilesOptions {
  */
 export function createBuiltinServers(options: BuiltinServersOptions): ToolServer[] {
   refuseUnknownOptions(options);
-  const { filesystem = {}, bash = {}, git = {}, diagnostics = {}, agent = false, trust, ...project } = options;
+  const {
+    filesystem = {},
+    bash = {},
+    git = {},
+    memory = {},
+    diagnostics = {},
+    agent = false,
+    trust,
+    ...project
+  } = options;
   const projectFiles = new ProjectFiles(project);
   const servers: ToolServer[] = [];
   const checks =
@@ -89,12 +102,13 @@ export function createBuiltinServers(options: BuiltinServersOptions): ToolServer
     servers.push(createFilesystemServer({ ...project, afterChange, ...filesystem, projectFiles }));
   if (bash !== false) servers.push(createBashServer({ ...project, ...bash, projectFiles }));
   if (git !== false) servers.push(createGitServer({ ...project, ...git, trust, projectFiles }));
+  if (memory !== false) servers.push(createMemoryServer({ ...project, ...memory, projectFiles }));
   if (checks) servers.push(checks);
   if (agent !== false) servers.push(createAgentServer(agent));
   return servers;
 }
 
-const SERVERS = ['filesystem', 'bash', 'git', 'diagnostics', 'agent'] as const;
+const SERVERS = ['filesystem', 'bash', 'git', 'memory', 'diagnostics', 'agent'] as const;
 const KNOWN_OPTIONS = ['projectDir', 'extraRoots', 'allowProtected', 'verification', 'fsync', 'trust', ...SERVERS];
 
 /** A misspelt `filesystem: false` would leave the server on: what is not known is refused. */
