@@ -124,11 +124,16 @@ export class SqliteBackend implements MemoryBackend {
   }
 
   async get(ids: readonly string[]): Promise<MemoryRecord[]> {
-    const found = await this.#file.read((connection) => {
-      const rows = new MemoryRows(connection);
-      return ids.map((id) => rows.byId(id)?.record);
-    });
-    return (found ?? []).filter((record) => record !== undefined && record.deletedMs === null) as MemoryRecord[];
+    const rows = await this.#file.read((connection) =>
+      connection
+        .prepare(
+          `SELECT ${COLUMNS} FROM json_each(?) AS each JOIN memory ON memory.id = each.value
+            WHERE memory.deleted_ms IS NULL`,
+        )
+        .all(JSON.stringify(ids)),
+    );
+    const records = new Map((rows ?? []).map((row) => [String(row['id']), recordOf(row)]));
+    return ids.flatMap((id) => records.get(id) ?? []);
   }
 
   async update(id: string, patch: MemoryPatch, expectedRev?: number): Promise<MemoryRecord | undefined> {

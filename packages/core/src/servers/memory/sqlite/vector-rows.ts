@@ -63,15 +63,16 @@ export function vectorFloats(
   embedder: string,
   ids: readonly string[],
 ): Map<string, Float32Array> {
-  const find = connection.prepare(
-    `SELECT floats FROM vector_floats JOIN memory ON memory.place = vector_floats.place
-      WHERE vector_floats.embedder = ? AND memory.id = ?`,
-  );
+  const rows = connection
+    .prepare(
+      `SELECT memory.id, floats FROM json_each(?) AS each JOIN memory ON memory.id = each.value
+        JOIN vector_floats ON vector_floats.place = memory.place AND vector_floats.embedder = ?`,
+    )
+    .all(JSON.stringify(ids), embedder);
   const found = new Map<string, Float32Array>();
-  for (const id of ids) {
-    const floats = find.get(embedder, id)?.['floats'];
+  for (const { id, floats } of rows) {
     // Copied, as a view of floats must begin at a multiple of four.
-    if (floats instanceof Uint8Array) found.set(id, new Float32Array(Uint8Array.from(floats).buffer));
+    if (floats instanceof Uint8Array) found.set(String(id), new Float32Array(Uint8Array.from(floats).buffer));
   }
   return found;
 }
