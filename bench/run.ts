@@ -12,6 +12,7 @@ import { readingRows } from './rows/reading.js';
 import { searchRows } from './rows/search.js';
 import { gatewayRows } from './rows/gateway.js';
 import { mcpRows } from './rows/mcp.js';
+import { memoryRows } from './rows/memory.js';
 
 const GROUPS: Record<string, () => Promise<Row[]>> = {
   calls: callRows,
@@ -22,6 +23,7 @@ const GROUPS: Record<string, () => Promise<Row[]>> = {
   git: gitRows,
   mcp: mcpRows,
   gateway: gatewayRows,
+  memory: memoryRows,
   imports: importRows,
 };
 

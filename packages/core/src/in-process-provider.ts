@@ -407,7 +407,7 @@ export class InProcessToolProvider implements ToolProvider {
 }
 
 /** The built-in servers there are, in the order of their listing. */
-const BUILTIN_SERVERS = ['filesystem', 'bash', 'git'] as const;
+const BUILTIN_SERVERS = ['filesystem', 'bash', 'git', 'memory'] as const;
 
 function timed(result: UntimedResult, scope: CallScope): ToolResult {
   return Object.assign(result, { durationMs: performance.now() - scope.startedAt });

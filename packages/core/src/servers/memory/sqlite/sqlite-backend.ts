@@ -23,7 +23,7 @@ import type {
 import { queryWords } from '../words.js';
 import { driverName, type SqliteConnection, type SqliteDriverName, type SqlRow, type SqlValue } from './driver.js';
 import { MemoryRows } from './memory-rows.js';
-import { COLUMNS, digestOf, foldTag, recordOf, versionOf } from './rows.js';
+import { COLUMNS, digestOf, foldTag, recordOf, versionOf, withTexts } from './rows.js';
 import { StoreFile } from './store-file.js';
 import { StorePlace } from './store-place.js';
 import { pendingVectors, setVectors, vectorFloats, vectorsSince } from './vector-rows.js';
@@ -132,7 +132,7 @@ export class SqliteBackend implements MemoryBackend {
         )
         .all(JSON.stringify(ids)),
     );
-    const records = new Map((rows ?? []).map((row) => [String(row['id']), recordOf(row)]));
+    const records = new Map((rows ?? []).map(recordOf).map((record) => [record.id, record]));
     return ids.flatMap((id) => records.get(id) ?? []);
   }
 
@@ -236,10 +236,10 @@ export class SqliteBackend implements MemoryBackend {
       values.push(JSON.stringify(tags.map(foldTag)));
     }
     if (after) {
-      sql += ` AND (${column}, id) < (?, ?)`;
+      sql += ` AND (${column}, memory.id) < (?, ?)`;
       values.push(after.value, after.id);
     }
-    sql += ` ORDER BY ${column} DESC, id DESC LIMIT ?`;
+    sql += ` ORDER BY ${column} DESC, memory.id DESC LIMIT ?`;
     values.push(limit);
     const rows = await this.#file.read((connection) => connection.prepare(sql).all(...values));
     return (rows ?? []).map(recordOf);
@@ -435,7 +435,8 @@ function batchAfter(connection: SqliteConnection, place: number, upTo = Number.M
     .prepare(
       `SELECT ${COLUMNS}, digest FROM memory WHERE deleted_ms IS NULL AND memory.place > ? AND memory.place <= ? ORDER BY memory.place LIMIT ${BATCH}`,
     )
-    .all(place, upTo);
+    .all(place, upTo)
+    .map(withTexts);
 }
 
 function memoriesIn(connection: SqliteConnection): number {
