@@ -9,12 +9,14 @@ import { quartiles, type Row } from '../method.js';
 
 const ROUNDS = 21;
 const WARM_UP = 3;
-const DIST = fileURLToPath(new URL('../../packages/core/dist/', import.meta.url));
+const PACKAGES = fileURLToPath(new URL('../../packages/', import.meta.url));
 const ENTRIES: [name: string, file: string, bound: number | undefined][] = [
-  ['@toolwright/core', 'index.js', 0.5],
-  ['@toolwright/core/servers', 'servers/index.js', 1],
-  ['@toolwright/core/testing', 'testing/index.js', undefined],
-  ['@toolwright/core/mcp', 'mcp/index.js', undefined],
+  ['@toolwright/core', 'core/dist/index.js', 0.5],
+  ['@toolwright/core/servers', 'core/dist/servers/index.js', 1],
+  ['@toolwright/core/testing', 'core/dist/testing/index.js', undefined],
+  ['@toolwright/core/mcp', 'core/dist/mcp/index.js', undefined],
+  ['@toolwright/runtime', 'runtime/dist/index.js', undefined],
+  ['@toolwright/runtime/provider', 'runtime/dist/provider/index.js', undefined],
 ];
 
 export async function importRows(): Promise<Row[]> {
@@ -26,7 +28,7 @@ export async function importRows(): Promise<Row[]> {
       const subject = await moduleOf(
         directory,
         `${file.replaceAll('/', '-')}.mjs`,
-        `import ${JSON.stringify(pathToFileURL(join(DIST, file)).href)};\n`,
+        `import ${JSON.stringify(pathToFileURL(join(PACKAGES, file)).href)};\n`,
       );
       rows.push(await measure(name, subject, empty, bound));
     }

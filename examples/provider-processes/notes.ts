@@ -48,7 +48,7 @@ const provider = createProvider<Notes>({
   }),
   shouldRestart: () => false,
   shouldReinitialize: (old, next) => old.config.limit !== next.config.limit,
-  dispose: ({ state }) => process.stderr.write(`${state.texts.length} notes are gone\n`),
+  dispose: ({ state }) => void process.stderr.write(`${state.texts.length} notes are gone\n`),
 });
 // #endregion
 

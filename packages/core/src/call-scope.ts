@@ -49,6 +49,7 @@ export class CallScope implements Deadline, CallOptions {
   #deadlineMs = Infinity;
   #lastDueAt = Infinity;
   #pausedAt: number | undefined;
+  #pauses = 0;
 
   constructor(given?: CallOptions) {
     // A JavaScript caller may pass anything; a call answers all the same.
@@ -140,7 +141,7 @@ export class CallScope implements Deadline, CallOptions {
   get inward(): CallOptions {
     if (this.#inward) return this.#inward;
     const { callId, sessionId, meta, timeoutMs, onProgress, onLog, approve, permits } = this;
-    const inward: CallOptions = { callId, sessionId, meta, timeoutMs, onProgress, permits };
+    const inward: CallOptions = { callId, sessionId, meta, timeoutMs, onProgress, permits, hold: () => this.hold() };
     if (onLog) inward.onLog = onLog;
     if (approve) inward.approve = approve;
     // Own, enumerable and lazy. A literal's accessor would cost more than the rest of the call.
@@ -163,20 +164,34 @@ export class CallScope implements Deadline, CallOptions {
     else watchDeadline(this);
   }
 
-  /** Stops the clock, for as long as a person is asked. */
+  /** Stops the clock, for as long as a person is asked: until `resume` was called as often. */
   pause(): void {
-    if (this.#pausedAt !== undefined) return;
+    if (++this.#pauses > 1) return;
     this.#pausedAt = performance.now();
     unwatchDeadline(this);
   }
 
   resume(): void {
-    if (this.#pausedAt === undefined) return;
+    if (this.#pausedAt === undefined || --this.#pauses > 0) return;
     const stood = performance.now() - this.#pausedAt;
     this.#pausedAt = undefined;
     this.dueAt += stood;
     this.#lastDueAt += stood;
     if (this.dueAt !== Infinity && !this.#error && !this.#closed) watchDeadline(this);
+  }
+
+  /** Stops the clock of this call and of those it stands in, until what it gives is called. */
+  hold(): () => void {
+    let releaseOuter: unknown;
+    callSafely(() => (releaseOuter = this.#given.hold?.()));
+    this.pause();
+    let held = true;
+    return () => {
+      if (!held) return;
+      held = false;
+      this.resume();
+      if (typeof releaseOuter === 'function') callSafely(releaseOuter as () => unknown);
+    };
   }
 
   /** {@link progress}, bound: it renews the deadline also where the caller does not listen. */

@@ -189,6 +189,10 @@ export class InProcessToolProvider implements ToolProvider {
     await this.disconnect();
   }
 
+  async endSession(sessionId: string): Promise<void> {
+    await this.#running?.endSession(sessionId);
+  }
+
   onToolsChanged(listener: () => void): () => void {
     return this.#changed.add(listener);
   }

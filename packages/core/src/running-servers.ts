@@ -59,6 +59,18 @@ export class RunningServers {
     throw ToolError.from(failed ? failed.reason : context.signal.reason);
   }
 
+  /** Ends what every server keeps for one conversation. Never rejects. */
+  async endSession(sessionId: string): Promise<void> {
+    const ends = this.#started.map(async ({ server, state }) => {
+      const ending = server.endSession(state, sessionId).catch((thrown: unknown) => {
+        const { message } = ToolError.from(thrown);
+        this.#context.logger.error(`The server "${server.name}" did not end a session cleanly: ${message}`);
+      });
+      await settledWithin([ending], STOP_PATIENCE_MS);
+    });
+    await Promise.all(ends);
+  }
+
   /** Stops every server. Never rejects. */
   async stop(): Promise<void> {
     for (const unsubscribe of this.#unsubscribes) unsubscribe();

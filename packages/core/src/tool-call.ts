@@ -11,7 +11,7 @@ import { likelyName } from './nearest-names.js';
 import { resultFromOutput, type UntimedResult } from './result.js';
 import { describeIssues, normaliseIssues } from './schema.js';
 import { permitsAll, type Tool, type ToolContext } from './tool.js';
-import type { PermissionClaim, Progress } from './tool-provider.js';
+import type { PermissionClaim, Progress, ToolDefinition } from './tool-provider.js';
 
 /** Arguments after parsing: what the function gets, and the JSON that policy, approvals and cache keys see. */
 export interface ParsedArguments {
@@ -89,6 +89,20 @@ export function ownTimeoutMs(tool: Tool, parsed: unknown): number | undefined {
     if (typeof own === 'number') return own + SELF_TIMEOUT_GRACE_MS;
   }
   return tool.timeoutMs;
+}
+
+/** In the `_meta` of a tool that another process lists: its own deadline, in milliseconds. */
+export const TIMEOUT_META = 'toolwright/timeoutMs';
+
+/** The own deadline of a tool that is known by its listing alone, as {@link TIMEOUT_META} or its argument has it. */
+export function listedTimeoutMs({ inputSchema, _meta }: ToolDefinition, args: unknown): number | undefined {
+  const properties = Object(inputSchema.properties) as object;
+  if (Object.hasOwn(properties, SELF_TIMEOUT_ARGUMENT)) {
+    const own = (args as JsonObject | null)?.[SELF_TIMEOUT_ARGUMENT];
+    if (typeof own === 'number' && own > 0) return own + SELF_TIMEOUT_GRACE_MS;
+  }
+  const timeoutMs = _meta?.[TIMEOUT_META];
+  return typeof timeoutMs === 'number' && timeoutMs > 0 ? timeoutMs : undefined;
 }
 
 /** Claims of its own that a call makes; undefined for a tool that claims nothing but its name. */

@@ -34,6 +34,11 @@ export interface ToolProvider extends AsyncDisposable {
   prepareCall?(name: string, args: JsonObject, options?: CallOptions): PreparedCall | Promise<PreparedCall>;
   /** Ends the provider. Idempotent, never rejects; every call in flight settles first (as `CONNECTION_CLOSED`). */
   disconnect(): Promise<void>;
+  /**
+   * Ends what is kept for the calls of one `sessionId`, such as background jobs: its conversation is over. Idempotent,
+   * never rejects. Wrappers pass it on.
+   */
+  endSession?(sessionId: string): Promise<void>;
   /** Tells of a changed tool list. Returns the unsubscribe. */
   onToolsChanged(listener: () => void): () => void;
   /** Counters and the lifecycle state, read at once and without I/O. */
@@ -65,6 +70,11 @@ export interface CallOptions {
    * directory: the tool leaves out, or refuses, what this denies. Set by a hub from its policy; heeded in process only.
    */
   permits?: ((pattern: string) => boolean) | undefined;
+  /**
+   * Stops the clock of the call while a person or a model is asked, until what it gives is called. Set by a hub, for
+   * providers that ask during a call; one that enforces a deadline of its own stops that too.
+   */
+  hold?: (() => () => void) | undefined;
 }
 
 /** What a tool said during a call. */

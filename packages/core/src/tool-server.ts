@@ -26,6 +26,8 @@ export interface ToolServerOptions<State> {
   tools: readonly ToolNeeding<State>[];
   /** Makes the state that every tool sees as `ctx.state`, once a connection. Default: none. */
   start?: (ctx: ServerContext) => State | Promise<State>;
+  /** Ends what the state keeps for the calls of one `ctx.sessionId`: its conversation is over. */
+  endSession?: (state: State, sessionId: string) => void | Promise<void>;
   /** Ends the state. Runs after the last call has settled, also when a sibling failed to start. */
   stop?: (state: State) => void | Promise<void>;
 }
@@ -91,6 +93,11 @@ export class ToolServer<State = unknown> {
   /** Ends the state of one connection. For providers. */
   async stop(state: State): Promise<void> {
     await this.#options.stop?.(state);
+  }
+
+  /** Ends what a state keeps for one conversation. For providers. */
+  async endSession(state: State, sessionId: string): Promise<void> {
+    await this.#options.endSession?.(state, sessionId);
   }
 
   #insert(tool: Tool): void {

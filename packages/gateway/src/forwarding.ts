@@ -2,40 +2,19 @@
 // and the servers' own requests to the one client that they can be meant for.
 
 import { ToolError, type JsonObject, type McpPeer } from '@toolwright/core';
-import { NamedList } from './catalog.js';
 import type { Exchange } from './mcp-server.js';
+import { PeerLists, type Owned, type PeerListsOptions } from './peer-lists.js';
+import { RequestsInFlight } from './requests-in-flight.js';
 import { INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, messageOf, METHOD_NOT_FOUND, rpcError } from './rpc-error.js';
 import { RESOURCE_NOT_FOUND } from './rpc-error.js';
 import type { ClientSession } from './session.js';
 import { Subscriptions } from './subscriptions.js';
 
 /** What is forwarded, and for whom. */
-export interface ForwardingOptions {
-  peers: () => ReadonlyMap<string, McpPeer>;
-  nameOf: (qualifiedName: string) => string;
+export interface ForwardingOptions extends PeerListsOptions {
   sessions: () => Iterable<ClientSession>;
   limits: { pageSize: number; approvalTimeoutMs: number };
-  warn: (message: string) => void;
 }
-
-interface Owned {
-  peerName: string;
-  peer: McpPeer;
-  /** Its name at the peer. */
-  name: string;
-}
-
-const KINDS = {
-  resources: { method: 'resources/list', capability: 'resources', field: 'resources', nameField: 'uri' },
-  templates: {
-    method: 'resources/templates/list',
-    capability: 'resources',
-    field: 'resourceTemplates',
-    nameField: 'uriTemplate',
-  },
-  prompts: { method: 'prompts/list', capability: 'prompts', field: 'prompts', nameField: 'name' },
-} as const;
-type Kind = keyof typeof KINDS;
 
 /** Requests of a server's that may be put to a client, with what the client must offer. */
 const ASKED: Readonly<Record<string, string>> = {
@@ -43,19 +22,16 @@ const ASKED: Readonly<Record<string, string>> = {
   'sampling/createMessage': 'sampling',
   'roots/list': 'roots',
 };
-const MAX_PAGES = 1_000;
-const MAX_ITEMS = 10_000;
-
 export class Forwarding {
   readonly #options: ForwardingOptions;
-  readonly #lists = new Map<Kind, Promise<NamedList<Owned>>>();
-  /** The requests that each peer is answering, by the name of the peer. */
-  readonly #inFlight = new Map<string, Set<{ session: ClientSession; exchange: Exchange }>>();
+  readonly #lists: PeerLists;
+  readonly #inFlight = new RequestsInFlight();
   readonly #attached = new Map<McpPeer, () => void>();
   readonly #subscriptions = new Subscriptions();
 
   constructor(options: ForwardingOptions) {
     this.#options = options;
+    this.#lists = new PeerLists(options);
   }
 
   /** Listens to every peer there is; called before they are connected, as they are told then what is offered. */
@@ -65,7 +41,7 @@ export class Forwarding {
       if ([...peers.values()].includes(peer)) continue;
       detach();
       this.#attached.delete(peer);
-      this.#lists.clear();
+      this.#lists.invalidate();
     }
     for (const [peerName, peer] of peers) {
       if (this.#attached.has(peer)) continue;
@@ -75,7 +51,7 @@ export class Forwarding {
         unsubscribe();
         peer.setRequestHandler(undefined);
       });
-      this.#lists.clear();
+      this.#lists.invalidate();
     }
   }
 
@@ -86,7 +62,7 @@ export class Forwarding {
 
   /** Notes that a call of a tool is in flight; gives what to call when it has settled. */
   enter(qualifiedName: string, session: ClientSession, exchange: Exchange): () => void {
-    return this.#enter(qualifiedName.slice(0, Math.max(0, qualifiedName.indexOf('.'))), session, exchange);
+    return this.#inFlight.enter(qualifiedName.slice(0, Math.max(0, qualifiedName.indexOf('.'))), session, exchange);
   }
 
   /** The session has ended: what it subscribed to is nobody's, where nobody else has. */
@@ -103,11 +79,11 @@ export class Forwarding {
   ): Promise<JsonObject> | undefined {
     switch (method) {
       case 'resources/list':
-        return this.#list('resources', params);
+        return this.#lists.page('resources', params);
       case 'resources/templates/list':
-        return this.#list('templates', params);
+        return this.#lists.page('templates', params);
       case 'prompts/list':
-        return this.#list('prompts', params);
+        return this.#lists.page('prompts', params);
       case 'prompts/get':
         return this.#getPrompt(params, session, exchange);
       case 'completion/complete':
@@ -121,67 +97,6 @@ export class Forwarding {
       default:
         return undefined;
     }
-  }
-
-  // Lists.
-
-  async #list(kind: Kind, { cursor }: JsonObject): Promise<JsonObject> {
-    const { items, ...next } = (await this.#owned(kind)).page(cursor, this.#options.limits.pageSize);
-    return { [KINDS[kind].field]: items, ...next };
-  }
-
-  #owned(kind: Kind): Promise<NamedList<Owned>> {
-    let list = this.#lists.get(kind);
-    if (!list) {
-      list = Promise.resolve().then(() => this.#gather(kind)); // which may take it out again
-      this.#lists.set(kind, list);
-    }
-    return list;
-  }
-
-  async #gather(kind: Kind): Promise<NamedList<Owned>> {
-    const { capability, nameField } = KINDS[kind];
-    const peers = [...this.#options.peers()].filter(([, { capabilities }]) => capability in capabilities);
-    // One that never tells of changes is asked each time.
-    const tells = ({ capabilities }: McpPeer): boolean =>
-      (capabilities[capability] as { listChanged?: unknown } | null)?.listChanged === true;
-    if (!peers.every(([, peer]) => tells(peer))) this.#lists.delete(kind);
-    const perPeer = await Promise.all(
-      peers.map(async ([peerName, peer]) => {
-        try {
-          return (await this.#pages(peer, kind)).map((item) => ({ peerName, peer, item }));
-        } catch (thrown) {
-          this.#lists.delete(kind); // it is asked again the next time
-          this.#options.warn(`"${peerName}" did not list its ${kind}: ${messageOf(thrown)}`);
-          return [];
-        }
-      }),
-    );
-    const { nameOf } = this.#options;
-    const entries = perPeer.flat().map(({ peerName, peer, item }) => {
-      const name = item[nameField] as string;
-      const key = kind === 'prompts' ? nameOf(`${peerName}.${name}`) : name;
-      return { key, item: kind === 'prompts' ? { ...item, name: key } : item, entry: { peerName, peer, name } };
-    });
-    return new NamedList<Owned>(entries, (key, { peerName }) =>
-      this.#options.warn(`"${key}" of "${peerName}" is left out: another server has it already.`),
-    );
-  }
-
-  async #pages(peer: McpPeer, kind: Kind): Promise<JsonObject[]> {
-    const { method, field, nameField } = KINDS[kind];
-    const items: JsonObject[] = [];
-    let cursor: unknown;
-    for (let pages = 0; pages < MAX_PAGES && items.length < MAX_ITEMS; pages++) {
-      const page = await peer.request(method, cursor === undefined ? {} : { cursor });
-      const listed: unknown = page[field];
-      if (!Array.isArray(listed)) break;
-      items.push(...(listed as JsonObject[]).filter((item) => typeof item?.[nameField] === 'string'));
-      const next = page.nextCursor;
-      if (typeof next !== 'string' || next === cursor) break;
-      cursor = next;
-    }
-    return items;
   }
 
   // Requests of clients.
@@ -218,7 +133,7 @@ export class Forwarding {
   }
 
   async #prompt(name: unknown): Promise<Owned> {
-    const owned = typeof name === 'string' ? (await this.#owned('prompts')).get(name) : undefined;
+    const owned = typeof name === 'string' ? (await this.#lists.owned('prompts')).get(name) : undefined;
     if (!owned) throw rpcError(INVALID_PARAMS, `Unknown prompt: ${String(name).slice(0, 200)}`);
     return owned;
   }
@@ -226,9 +141,9 @@ export class Forwarding {
   /** The server that lists the URI, or else the first with a template that begins as it does. */
   async #resource(uri: unknown): Promise<Owned> {
     if (typeof uri !== 'string') throw rpcError(INVALID_PARAMS, 'The uri of a resource is needed.');
-    const listed = (await this.#owned('resources')).get(uri);
+    const listed = (await this.#lists.owned('resources')).get(uri);
     if (listed) return listed;
-    const templates = await this.#owned('templates');
+    const templates = await this.#lists.owned('templates');
     const exact = templates.get(uri); // completion names the template itself
     if (exact) return exact;
     // No pattern is made of a stranger's template: its literal beginning decides, and the server judges the rest.
@@ -248,7 +163,7 @@ export class Forwarding {
     session: ClientSession,
     exchange: Exchange,
   ): Promise<JsonObject> {
-    const leave = this.#enter(peerName, session, exchange);
+    const leave = this.#inFlight.enter(peerName, session, exchange);
     try {
       return await told(peer.request(method, params, { signal: exchange.signal }));
     } finally {
@@ -261,17 +176,16 @@ export class Forwarding {
   #hear(peerName: string, peer: McpPeer, method: string, params: JsonObject): void {
     switch (method) {
       case 'notifications/resources/list_changed':
-        this.#lists.delete('resources');
-        this.#lists.delete('templates');
+        this.#lists.invalidate('resources', 'templates');
         return this.#tellAll(method);
       case 'notifications/prompts/list_changed':
-        this.#lists.delete('prompts');
+        this.#lists.invalidate('prompts');
         return this.#tellAll(method);
       case 'notifications/resources/updated':
         for (const session of this.#subscriptions.of(peer, params.uri)) session.notify(method, params);
         return;
       case 'notifications/message': {
-        const one = this.#onlyClient(peerName);
+        const one = this.#inFlight.onlyClient(peerName);
         if (one && typeof params.level === 'string') {
           const { level, ...said } = params;
           one.session.log(one.exchange, level, said);
@@ -287,7 +201,7 @@ export class Forwarding {
   async #ask(peerName: string, method: string, params: JsonObject, signal: AbortSignal): Promise<JsonObject> {
     const offer = Object.hasOwn(ASKED, method) ? ASKED[method] : undefined;
     if (offer === undefined) throw rpcError(METHOD_NOT_FOUND, `The gateway does not forward ${method}.`);
-    const one = this.#onlyClient(peerName);
+    const one = this.#inFlight.onlyClient(peerName);
     if (!one) {
       const words =
         'Declined: it belongs to no single client, as none or several have a call to this server in flight.';
@@ -298,23 +212,6 @@ export class Forwarding {
     }
     const { approvalTimeoutMs: timeoutMs } = this.#options.limits;
     return one.exchange.ask(method, params, { signal: AbortSignal.any([signal, one.exchange.signal]), timeoutMs });
-  }
-
-  /** The one client with a request to this peer in flight, by its latest request. */
-  #onlyClient(peerName: string): { session: ClientSession; exchange: Exchange } | undefined {
-    const entries = [...(this.#inFlight.get(peerName) ?? [])];
-    const last = entries.at(-1);
-    return last && entries.every(({ session }) => session === last.session) ? last : undefined;
-  }
-
-  #enter(peerName: string, session: ClientSession, exchange: Exchange): () => void {
-    const entry = { session, exchange };
-    const entries = this.#inFlight.get(peerName) ?? new Set();
-    this.#inFlight.set(peerName, entries.add(entry));
-    return () => {
-      entries.delete(entry);
-      if (entries.size === 0) this.#inFlight.delete(peerName);
-    };
   }
 }
 

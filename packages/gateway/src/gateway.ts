@@ -3,14 +3,19 @@
 import { randomUUID } from 'node:crypto';
 import { ToolError, type Logger, type McpPeer, type ToolProvider } from '@toolwright/core';
 import { DEFAULT_MAX_FRAME_BYTES } from '@toolwright/core/mcp';
+import { Backlog } from './backlog.js';
 import { namerOf, ToolCatalog, type Naming } from './catalog.js';
 import type { HttpListener, ServeHttpOptions } from './http.js';
 import { parseLimits, type EffectiveLimits, type GatewayLimits } from './limits.js';
 import { GatewayMetrics } from './metrics.js';
+import { messageOf } from './rpc-error.js';
 import type { ClientSession, SessionHost } from './session.js';
 import type { ServeSocketOptions } from './socket.js';
 import type { ServeStdioOptions } from './stdio.js';
 import { VERSION } from './version.js';
+
+/** How long calls of a client that has gone may take to settle, before what it left is ended all the same. */
+const SETTLING_MS = 1_000;
 
 /** How a gateway serves its provider. */
 export interface GatewayOptions {
@@ -77,7 +82,10 @@ class ProviderGateway implements Gateway {
   readonly #forward: boolean;
   readonly #sessions = new Set<ClientSession>();
   readonly #listeners = new Set<() => Promise<void>>();
+  readonly #backlog: Backlog;
   readonly #metrics = new GatewayMetrics();
+  /** What providers keep for conversations that are over; closing waits for its end. */
+  readonly #ending = new Set<Promise<void>>();
   #opening: Promise<SessionHost> | undefined;
   #unsubscribe: (() => void) | undefined;
   #closed = false;
@@ -90,13 +98,14 @@ class ProviderGateway implements Gateway {
     this.#forward = forward;
     this.#limits = parseLimits(limits);
     this.#logger = logger;
+    this.#backlog = new Backlog(this.#limits.maxPendingBytes, this.#warn);
   }
 
   async serveStdio(options: ServeStdioOptions = {}): Promise<StdioConnection> {
     const host = await this.#open();
     const { serveOverStdio } = await import('./stdio.js');
     const session = await this.#newSession(host, 'stdio');
-    const connection = await serveOverStdio(session, options, DEFAULT_MAX_FRAME_BYTES);
+    const connection = await serveOverStdio(session, options, DEFAULT_MAX_FRAME_BYTES, this.#backlog);
     this.#listeners.add(connection.close);
     void connection.closed.then(() => this.#listeners.delete(connection.close));
     return connection;
@@ -105,9 +114,10 @@ class ProviderGateway implements Gateway {
   async serveSocket(options: ServeSocketOptions): Promise<Listener> {
     const host = await this.#open();
     const [{ serveOverSocket }, { ClientSession }] = await Promise.all([import('./socket.js'), import('./session.js')]);
-    const limits = { maxFrameBytes: DEFAULT_MAX_FRAME_BYTES, maxSessions: this.#limits.maxSessions };
+    const { maxSessions } = this.#limits;
+    const limits = { maxFrameBytes: DEFAULT_MAX_FRAME_BYTES, maxSessions, backlog: this.#backlog };
     const close = await serveOverSocket(options, limits, (transport) => {
-      void this.#adopt(new ClientSession(host, this.#identity('socket'))).connect(transport);
+      void this.#adopt(new ClientSession(host, this.#ownIdentity('socket'))).connect(transport);
     });
     return { close: this.#own(close) };
   }
@@ -118,7 +128,9 @@ class ProviderGateway implements Gateway {
     const listener = await serveOverHttp(options, {
       limits: this.#limits,
       metrics: this.#metrics,
+      backlog: this.#backlog,
       openSession: (id, onClosed) => this.#adopt(new ClientSession(host, this.#identity('http', id, onClosed))),
+      endConversation: this.#endConversation,
       isReady: () => !this.#closed && !['COLD', 'DEAD'].includes(this.#provider.health?.().state ?? 'READY'),
       metricsText: () => this.#metrics.text(this.#countSessions()),
       warn: this.#warn,
@@ -131,6 +143,7 @@ class ProviderGateway implements Gateway {
     const host = await this.#opening?.catch(() => undefined);
     await Promise.all([...this.#listeners].map((close) => close()));
     await Promise.all([...this.#sessions].map((session) => session.close()));
+    await Promise.all(this.#ending);
     this.#unsubscribe?.();
     host?.forwarding?.close();
   }
@@ -179,7 +192,7 @@ class ProviderGateway implements Gateway {
 
   async #newSession(host: SessionHost, transport: ClientSession['transport']): Promise<ClientSession> {
     const { ClientSession } = await import('./session.js');
-    return this.#adopt(new ClientSession(host, this.#identity(transport)));
+    return this.#adopt(new ClientSession(host, this.#ownIdentity(transport)));
   }
 
   #adopt(session: ClientSession): ClientSession {
@@ -187,16 +200,30 @@ class ProviderGateway implements Gateway {
     return session;
   }
 
-  #identity(transport: ClientSession['transport'], id: string = randomUUID(), onClosed: () => void = () => undefined) {
+  /** Of a client whose connection is its conversation. */
+  #ownIdentity(transport: ClientSession['transport']) {
+    return this.#identity(transport, randomUUID(), (session) => this.#endConversation(session.id, session.whenIdle()));
+  }
+
+  #identity(transport: ClientSession['transport'], id: string, onClosed: (session: ClientSession) => void) {
     return {
       id,
       transport,
       onClosed: (session: ClientSession) => {
         this.#sessions.delete(session);
-        onClosed();
+        onClosed(session);
       },
     };
   }
+
+  /** @param idle its calls are aborted, and start nothing more once they have settled */
+  readonly #endConversation = (id: string, idle: Promise<void>): void => {
+    const ending: Promise<void> = within(idle, SETTLING_MS)
+      .then(() => this.#provider.endSession?.(id))
+      .catch((thrown: unknown) => this.#warn(`What a client left could not be ended: ${messageOf(thrown)}`))
+      .finally(() => this.#ending.delete(ending));
+    this.#ending.add(ending);
+  };
 
   /** The listener ends with the gateway, or before it, once. */
   #own(close: () => Promise<void>): () => Promise<void> {
@@ -222,6 +249,12 @@ class ProviderGateway implements Gateway {
       // The logger is the host's; serving goes on without it.
     }
   };
+}
+
+async function within(promise: Promise<void>, ms: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  await Promise.race([promise, new Promise<void>((resolve) => (timer = setTimeout(resolve, ms)))]);
+  clearTimeout(timer);
 }
 
 /** Those of a hub, or the provider itself where it is one. */

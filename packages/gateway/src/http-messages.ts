@@ -1,6 +1,7 @@
 // Node's HTTP messages and the web's: what the SDK's transport takes and gives.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Backlog, Outlet } from './backlog.js';
 
 /** A client that takes nothing for this long while there is something for it is let go. */
 const WRITE_PATIENCE_MS = 30_000;
@@ -40,35 +41,36 @@ export function webRequestOf({ method = 'GET', headers, url = '/' }: IncomingMes
   });
 }
 
-/** Sends the answer as it comes, no faster than the client takes it. */
-export async function sendResponse(answer: Response, response: ServerResponse): Promise<void> {
+/**
+ * Sends the answer as it comes. What the client is too slow for waits in one place, where it is counted; a client that
+ * takes nothing for a while, or for which too much waits, is let go.
+ */
+export async function sendResponse(answer: Response, response: ServerResponse, backlog: Backlog): Promise<void> {
   response.writeHead(answer.status, Object.fromEntries(answer.headers));
   const reader = answer.body?.getReader();
   if (!reader) return void response.end();
   response.flushHeaders();
+  const outlet: Outlet = {
+    get pendingBytes() {
+      return response.writableLength;
+    },
+    drop: () => response.destroy(),
+  };
+  const leaveBacklog = backlog.add(outlet);
   const stop = (): void => {
+    leaveBacklog();
     reader.cancel().catch(() => undefined); // it has ended already
   };
   response.once('close', stop);
+  // Called when nothing has moved for so long; nothing has to where there is nothing to send.
+  response.setTimeout(WRITE_PATIENCE_MS, () => {
+    if (response.writableLength > 0) response.destroy();
+  });
   if (response.destroyed) stop();
   for (;;) {
     const { done, value } = (await reader.read()) as { done: boolean; value?: Uint8Array };
     if (done || !value || response.destroyed) break;
-    if (!response.write(value) && !(await hasDrained(response))) response.destroy();
+    if (!response.write(value)) backlog.check(outlet);
   }
-  response.off('close', stop);
-  response.end();
-}
-
-function hasDrained(response: ServerResponse): Promise<boolean> {
-  return new Promise((resolve) => {
-    const settle = (drained: boolean) => (): void => {
-      clearTimeout(timer);
-      response.off('drain', onDrain).off('close', onClose);
-      resolve(drained);
-    };
-    const [onDrain, onClose] = [settle(true), settle(false)];
-    const timer = setTimeout(onClose, WRITE_PATIENCE_MS);
-    response.once('drain', onDrain).once('close', onClose);
-  });
+  response.end(); // its close ends what waits for it
 }

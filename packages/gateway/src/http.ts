@@ -6,6 +6,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from 'node:net';
 import { ToolError } from '@toolwright/core';
 import { BearerTokens, bracketed, KnownHosts, type HttpAuth } from './auth.js';
+import type { Backlog } from './backlog.js';
 import { readBody, sendResponse, webRequestOf } from './http-messages.js';
 import { HttpSessions } from './http-sessions.js';
 import type { EffectiveLimits } from './limits.js';
@@ -50,7 +51,10 @@ export interface HttpListener {
 export interface HttpHost {
   limits: EffectiveLimits;
   metrics: GatewayMetrics;
-  openSession: (id: string, onClosed: () => void) => ClientSession;
+  backlog: Backlog;
+  openSession: (id: string, onClosed: (session: ClientSession) => void) => ClientSession;
+  /** Told when no more calls under this id of a session will come. */
+  endConversation: (id: string, idle: Promise<void>) => void;
   isReady: () => boolean;
   metricsText: () => string;
   warn: (message: string) => void;
@@ -122,11 +126,18 @@ class HttpFront {
     this.#path = path;
     this.#hosts = options.hosts;
     this.#stateless = options.stateless;
-    this.#sessions = new HttpSessions(host.limits, host.openSession);
+    this.#sessions = new HttpSessions(host.limits, (id, onClosed) =>
+      host.openSession(id, (session) => {
+        onClosed();
+        host.endConversation(id, session.whenIdle());
+      }),
+    );
   }
 
-  close(): Promise<void> {
-    return this.#sessions.close();
+  async close(): Promise<void> {
+    await this.#sessions.close();
+    for (const conversation of this.#conversations.values())
+      this.#host.endConversation(conversation, Promise.resolve());
   }
 
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -221,7 +232,7 @@ class HttpFront {
       webRequestOf(request, this.#stateless),
       parsedBody === undefined ? {} : { parsedBody },
     );
-    await sendResponse(answered, response);
+    await sendResponse(answered, response, this.#host.backlog);
   }
 
   #refuse(response: ServerResponse, reason: string, status: number, message: string, code?: number): undefined {

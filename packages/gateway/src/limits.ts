@@ -6,6 +6,13 @@ import { ToolError } from '@toolwright/core';
 export interface GatewayLimits {
   /** Entries of one page of a list. Default 100. */
   pageSize?: number;
+  /** Requests of one client that are answered at once; more are `BUSY`. Default 1,024. */
+  maxRequestsInFlight?: number;
+  /**
+   * What may wait for a client that does not read, in bytes, before it is let go. For all clients together it is four
+   * times as much; the one for which the most waits goes first. Default 67,108,864.
+   */
+  maxPendingBytes?: number;
   /** How long a client has to answer an approval, or a server's question, in milliseconds. Default 600,000. */
   approvalTimeoutMs?: number;
   /** Clients at once, for each listener. Default 256. */
@@ -27,6 +34,8 @@ export type EffectiveLimits = Required<GatewayLimits>;
 
 const DEFAULTS: EffectiveLimits = {
   pageSize: 100,
+  maxRequestsInFlight: 1_024,
+  maxPendingBytes: 64 * 1024 * 1024,
   approvalTimeoutMs: 600_000,
   maxSessions: 256,
   sessionIdleMs: 30 * 60_000,

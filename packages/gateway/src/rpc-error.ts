@@ -6,6 +6,8 @@ export const INVALID_REQUEST = -32_600;
 export const METHOD_NOT_FOUND = -32_601;
 export const INTERNAL_ERROR = -32_603;
 export const RESOURCE_NOT_FOUND = -32_002;
+/** Of the numbers that JSON-RPC leaves to implementations, and that MCP has not given a meaning. */
+export const SERVER_BUSY = -32_050;
 
 /** A failure of the protocol, told to the client as it is. */
 export function rpcError(code: number, message: string): Error {

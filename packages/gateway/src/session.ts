@@ -7,7 +7,7 @@ import type { ToolCatalog } from './catalog.js';
 import type { Forwarding } from './forwarding.js';
 import { McpServer, type Exchange } from './mcp-server.js';
 import type { GatewayMetrics } from './metrics.js';
-import { INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, rpcError } from './rpc-error.js';
+import { INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, rpcError, SERVER_BUSY } from './rpc-error.js';
 
 /** What the clients of one gateway have in common. */
 export interface SessionHost {
@@ -15,7 +15,7 @@ export interface SessionHost {
   readonly catalog: ToolCatalog;
   readonly forwarding: Forwarding | undefined;
   readonly metrics: GatewayMetrics;
-  readonly limits: { pageSize: number; approvalTimeoutMs: number };
+  readonly limits: { pageSize: number; approvalTimeoutMs: number; maxRequestsInFlight: number };
   readonly version: string;
   readonly onError: (message: string) => void;
 }
@@ -103,12 +103,24 @@ export class ClientSession {
   async #handle(method: string, params: JsonObject, exchange: Exchange): Promise<JsonObject> {
     if (isDeeperThan(params, MAX_DEPTH))
       throw rpcError(INVALID_REQUEST, `The request is nested deeper than ${MAX_DEPTH} levels.`);
+    const { maxRequestsInFlight } = this.#host.limits;
+    if (this.#inFlight >= maxRequestsInFlight) return this.#refuseBusy(method, maxRequestsInFlight);
     this.#inFlight++;
     try {
       return await this.#answer(method, params, exchange);
     } finally {
       if (--this.#inFlight === 0) for (const resolve of this.#idle.splice(0)) setImmediate(resolve); // the answer goes out first
     }
+  }
+
+  /** The refusal of a call is a result, as every failure of it is. */
+  #refuseBusy(method: string, atOnce: number): JsonObject {
+    const message = `${atOnce} requests of this client are being answered already; wait for one of them.`;
+    if (method !== 'tools/call') throw rpcError(SERVER_BUSY, message);
+    const error = new ToolError('BUSY', message).toInfo();
+    const result = { content: [{ type: 'text' as const, text: message }], isError: true, error, directives: [] };
+    this.#host.metrics.record(result, 0);
+    return toWireResult({ ...result, durationMs: 0 });
   }
 
   #answer(method: string, params: JsonObject, exchange: Exchange): Promise<JsonObject> {

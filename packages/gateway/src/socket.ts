@@ -4,6 +4,7 @@ import { chmodSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import { ToolError } from '@toolwright/core';
 import type { McpTransport } from '@toolwright/core/mcp';
+import type { Backlog } from './backlog.js';
 import { StreamTransport } from './stream-transport.js';
 
 /** Where a gateway listens for MCP without HTTP. */
@@ -18,7 +19,7 @@ const MAX_PATH_BYTES = process.platform === 'darwin' ? 103 : 107;
 /** Listens, with each connection's transport given to `accept`. @throws {ToolError} */
 export async function serveOverSocket(
   { path }: ServeSocketOptions,
-  limits: { maxFrameBytes: number; maxSessions: number },
+  limits: { maxFrameBytes: number; maxSessions: number; backlog: Backlog },
   accept: (transport: McpTransport) => void,
 ): Promise<() => Promise<void>> {
   const sockets = new Set<Socket>();
@@ -31,9 +32,9 @@ export async function serveOverSocket(
       get pendingBytes() {
         return socket.writableLength;
       },
+      drop: () => void socket.destroy(),
     };
-    socket.setMaxListeners(0); // one listener a message that waits for the reader
-    const transport = new StreamTransport(socket, output, limits.maxFrameBytes);
+    const transport = new StreamTransport(socket, output, limits.maxFrameBytes, limits.backlog);
     accept(transport);
     const { onclose } = transport;
     transport.onclose = () => {

@@ -1,6 +1,7 @@
 // The gateway as a program's stdin and stdout: one client, and nothing on stdout but the protocol.
 
 import type { Readable, Writable } from 'node:stream';
+import type { Backlog } from './backlog.js';
 import type { ClientSession } from './session.js';
 import { StreamTransport, type LineWriter } from './stream-transport.js';
 
@@ -20,8 +21,12 @@ export async function serveOverStdio(
   session: ClientSession,
   { stdin = process.stdin, stdout = process.stdout }: ServeStdioOptions,
   maxFrameBytes: number,
+  backlog: Backlog,
 ): Promise<{ closed: Promise<void>; close: () => Promise<void> }> {
   const guard = stdout === process.stdout ? guardStdout() : undefined;
+  let ended: () => void = () => undefined;
+  const end = new Promise<void>((resolve) => (ended = resolve));
+  const gone = (): void => ended();
   const write = guard?.write ?? ((line: string): boolean => stdout.write(line));
   const output: LineWriter = {
     write,
@@ -29,11 +34,8 @@ export async function serveOverStdio(
     get pendingBytes() {
       return stdout.writableLength;
     },
+    drop: () => gone(),
   };
-  let ended: () => void = () => undefined;
-  const end = new Promise<void>((resolve) => (ended = resolve));
-  const gone = (): void => ended();
-  stdout.setMaxListeners(0); // one listener a message that waits for the reader
   let inputEnded = false;
   const lastWords = (): void => {
     if (inputEnded) return;
@@ -56,7 +58,7 @@ export async function serveOverStdio(
     stdin.pause();
     guard?.release();
   });
-  const transport = new StreamTransport(stdin, output, maxFrameBytes);
+  const transport = new StreamTransport(stdin, output, maxFrameBytes, backlog);
   await session.connect(transport);
   return {
     closed,

@@ -3,6 +3,7 @@
 import type { Readable } from 'node:stream';
 import { ToolError, type JsonObject } from '@toolwright/core';
 import { frameOf, FrameReader, type McpMessage, type McpTransport } from '@toolwright/core/mcp';
+import type { Backlog, Outlet } from './backlog.js';
 import { sendable } from './mcp-server.js';
 import { INVALID_REQUEST } from './rpc-error.js';
 
@@ -13,10 +14,10 @@ export interface LineWriter {
   onDrain(listener: () => void): void;
   /** What was written and not taken yet, in bytes. */
   readonly pendingBytes: number;
+  /** Ends it now, whatever waits to be read. */
+  drop(): void;
 }
 
-/** A client that reads nothing while answers of this many bytes wait for it is let go. */
-const MAX_PENDING_BYTES = 64 * 1024 * 1024;
 const PARSE_ERROR = -32_700;
 
 export class StreamTransport implements McpTransport {
@@ -26,11 +27,27 @@ export class StreamTransport implements McpTransport {
   readonly #input: Readable;
   readonly #output: LineWriter;
   readonly #frames: FrameReader;
+  readonly #backlog: Backlog;
+  readonly #outlet: Outlet;
+  readonly #leaveBacklog: () => void;
+  /** While the reader is behind; one for all that wait. */
+  #drained: Promise<void> | undefined;
   #closed = false;
 
-  constructor(input: Readable, output: LineWriter, maxFrameBytes: number) {
+  constructor(input: Readable, output: LineWriter, maxFrameBytes: number, backlog: Backlog) {
     this.#input = input;
     this.#output = output;
+    this.#backlog = backlog;
+    this.#outlet = {
+      get pendingBytes() {
+        return output.pendingBytes;
+      },
+      drop: () => {
+        output.drop();
+        void this.close();
+      },
+    };
+    this.#leaveBacklog = backlog.add(this.#outlet);
     this.#frames = new FrameReader(
       maxFrameBytes,
       (message) => this.#receive(message),
@@ -51,16 +68,19 @@ export class StreamTransport implements McpTransport {
       line = frameOf(sendable(message));
     }
     if (this.#output.write(line)) return;
-    if (this.#output.pendingBytes > MAX_PENDING_BYTES) {
-      this.onerror?.(new ToolError('BUSY', 'The client reads nothing, and was let go.'));
-      return this.close();
-    }
-    await new Promise<void>((resolve) => this.#output.onDrain(resolve));
+    this.#backlog.check(this.#outlet);
+    await (this.#drained ??= new Promise<void>((resolve) => {
+      this.#output.onDrain(() => {
+        this.#drained = undefined;
+        resolve();
+      });
+    }));
   }
 
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
+    this.#leaveBacklog();
     this.#input.off('data', this.#read);
     this.onclose?.();
   }

@@ -31,8 +31,12 @@ interface Served {
   connect: (capabilities?: object) => Promise<Client>;
 }
 
-async function serve(transport: 'stdio' | 'http', forward = true): Promise<Served> {
-  const one = forwardedServer('one', ['shared://a', 'one://b']);
+async function serve(
+  transport: 'stdio' | 'http',
+  forward = true,
+  options: { callTimeoutMs?: number } = {},
+): Promise<Served> {
+  const one = forwardedServer('one', ['shared://a', 'one://b'], options);
   const two = forwardedServer('two', ['two://c', 'shared://a']);
   const tools = new InProcessToolProvider({ servers: [echoTools()] });
   const hub = new ToolHub({ providers: [one.provider, tools, two.provider] });
@@ -164,6 +168,23 @@ describe.each(['stdio', 'http'] as const)('forwarding over %s', (transport) => {
       content: { text: 'sampled 7' },
     });
     expect(await ask({ method: 'roots/list' })).toEqual({ roots: [{ uri: 'file:///x' }] });
+  });
+
+  it('stops the clock of the call while the client is asked', async () => {
+    const { connect } = await serve(transport, true, { callTimeoutMs: 300 });
+    const client = await connect({ elicitation: {} });
+    client.setRequestHandler(ElicitRequestSchema, async () => {
+      await new Promise((resolve) => setTimeout(resolve, 700)); // a person thinks
+      return { action: 'decline' };
+    });
+    const question = {
+      method: 'elicitation/create',
+      message: 'hm?',
+      requestedSchema: { type: 'object', properties: {} },
+    };
+    expect(textOf(await client.callTool({ name: 'one__ask', arguments: question }))).toEqual({ action: 'decline' });
+    const late = (await client.callTool({ name: 'one__never' })) as { isError: boolean; _meta: object };
+    expect(late).toMatchObject({ isError: true, _meta: { 'toolwright/error': { code: 'TIMED_OUT' } } });
   });
 
   it('declines questions that belong to several clients, to none, or to one that does not offer it', async () => {

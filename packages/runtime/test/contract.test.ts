@@ -1,9 +1,11 @@
 // The contract of ToolProvider, kept by a provider in a process of its own, and by the same file in this process.
 
+import { fileURLToPath } from 'node:url';
 import { toolProviderContract } from '@toolwright/core/testing';
 import { ProcessToolProvider, providerFromModule } from '@toolwright/runtime';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { bundleFixtures, type BundledFixtures } from './bundle.js';
+import { soaking } from './soak.js';
 
 let fixtures: BundledFixtures;
 beforeAll(async () => {
@@ -19,6 +21,18 @@ toolProviderContract(
   }),
   { describe, it },
 );
+
+if (soaking) {
+  toolProviderContract(
+    'ProcessToolProvider of a TypeScript file',
+    () => {
+      const path = fileURLToPath(new URL('./fixtures/contract-provider.ts', import.meta.url));
+      const cwd = fileURLToPath(new URL('../../../', import.meta.url)); // its tsconfig leads to the sources
+      return { provider: new ProcessToolProvider({ name: 'contract', path, cwd, runtime: 'tsx' }), dispose() {} };
+    },
+    { describe, it },
+  );
+}
 
 toolProviderContract(
   'providerFromModule()',

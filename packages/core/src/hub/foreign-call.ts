@@ -7,6 +7,7 @@ import type { JsonObject } from '../json.js';
 import { copyJson } from '../json-copy.js';
 import type { JsonSchemaValidator } from '../json-schema-validator.js';
 import { describeIssues } from '../schema.js';
+import { listedTimeoutMs } from '../tool-call.js';
 import type { PreparedCall, ToolDefinition } from '../tool-provider.js';
 import type { HubMember } from './member.js';
 
@@ -31,9 +32,12 @@ export async function prepareForeignCall(member: HubMember, name: string, given:
       details: { issues: issues.map(({ path, message }) => ({ path: path.map(String), message })) },
     });
   }
+  // A stranger does not choose how long it is waited for.
+  const timeoutMs = member.provider.kind === 'process' ? listedTimeoutMs(tool, args) : undefined;
   return {
     tool,
     args,
+    ...(timeoutMs !== undefined && { timeoutMs }),
     claims: [{ pattern: tool.name.slice(tool.name.indexOf('.') + 1), match: 'glob', understood: true }],
     execute: (options) => member.provider.callTool(tool.name, args, options),
   };

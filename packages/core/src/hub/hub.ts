@@ -253,6 +253,10 @@ export class ToolHub implements ToolProvider {
     await this.disconnect();
   }
 
+  async endSession(sessionId: string): Promise<void> {
+    await Promise.all(this.#routing.members.map((member) => member.endSession(sessionId)));
+  }
+
   onToolsChanged(listener: () => void): () => void {
     return this.#changed.add(listener);
   }

@@ -107,6 +107,15 @@ export class HubMember {
     return tool;
   }
 
+  /** Ends what its provider keeps for one conversation. Never rejects. */
+  async endSession(sessionId: string): Promise<void> {
+    try {
+      await this.provider.endSession?.(sessionId);
+    } catch (thrown) {
+      this.#warn(`The provider "${this.name}" did not end a session cleanly: ${ToolError.from(thrown).message}`);
+    }
+  }
+
   /** Reads the list again, keeping the old one when that fails. Never rejects. */
   refresh(): Promise<void> {
     this.#dirty = true;

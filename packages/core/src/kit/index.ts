@@ -9,7 +9,17 @@ export { copyJson } from '../json-copy.js';
 export { callSafely, Listeners, safeLogger } from '../listeners.js';
 export { SILENT_LOGGER } from '../logger.js';
 export { errorResult, type UntimedResult } from '../result.js';
-export { CallContext, executionFailed, finishTool, isThenable, parseArguments, startTool } from '../tool-call.js';
+export {
+  CallContext,
+  executeTool,
+  executionFailed,
+  finishTool,
+  isThenable,
+  listedTimeoutMs,
+  parseArguments,
+  startTool,
+  TIMEOUT_META,
+} from '../tool-call.js';
 export { ToolIndex } from '../tool-index.js';
 export { defineTool, fillAnnotations, listingOf, nameFault, prepareTool } from '../tool.js';
 export { ToolServer } from '../tool-server.js';

@@ -6,7 +6,7 @@ import { ToolError } from '../errors.js';
 import type { JsonObject } from '../json.js';
 import type { Progress } from '../tool-provider.js';
 import { MessageGate, unboxed, type NotificationListener } from './message-gate.js';
-import { plainWords } from './server-words.js';
+import { plainWords, withoutSecrets, withoutSecretsInside } from './server-words.js';
 import type { LinkTransport } from './transport.js';
 
 /** What a session needs of the one who opens it. */
@@ -23,6 +23,8 @@ export interface SessionOptions {
   onLost: (failure: ToolError) => void;
   /** Given what to wait for when the session begins to end, for whatever reason. */
   onClosing: (closing: Promise<void>) => void;
+  /** Given in confidence; a server that says them again does not have them shown. */
+  secrets: readonly string[];
   /** For the words of a failure; `scope` holds the deadline itself. */
   connectTimeoutMs: number;
 }
@@ -184,7 +186,9 @@ export class McpSession {
     const hint = why.code === 'PROCESS_EXITED' ? ' Run its command by hand to see why.' : '';
     const more = remarks === undefined || why.message.includes(remarks) ? '' : ` ${remarks}`;
     const { code, message, details, retryable } = why;
-    return new ToolError(code, `The MCP server "${name}" did not start: ${message}${hint}${more}`, {
+    const secrets = [...this.#options.secrets, ...(this.#link.secrets?.() ?? [])];
+    const words = withoutSecrets(`The MCP server "${name}" did not start: ${message}${hint}${more}`, secrets);
+    return new ToolError(code, words, {
       provider: name,
       details,
       retryable,
@@ -198,7 +202,9 @@ export class McpSession {
     if (this.#over && code === CLOSED) return new LostSession(this.#lost());
     if (ToolError.isInstance(data)) return data;
     if (typeof code === 'number' && typeof message === 'string') {
-      return new RpcFailure(code, plainWords(message.replace(`MCP error ${code}: `, ''), 8_000), data);
+      const secrets = [...this.#options.secrets, ...(this.#link.secrets?.() ?? [])];
+      const words = withoutSecrets(message.replace(`MCP error ${code}: `, ''), secrets);
+      return new RpcFailure(code, plainWords(words, 8_000), withoutSecretsInside(data, secrets));
     }
     return ToolError.from(thrown, 'INTERNAL');
   }

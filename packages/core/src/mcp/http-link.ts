@@ -7,7 +7,7 @@ import { setMaxListeners } from 'node:events';
 import { ToolError, type ToolErrorCode } from '../errors.js';
 import { watchedBody } from './http-body.js';
 import type { Authorizer } from './oauth.js';
-import { plainWords, withoutSecrets } from './server-words.js';
+import { plainWords, secretsOfHeaders, withoutSecrets } from './server-words.js';
 import type { LinkTransport, McpMessage } from './transport.js';
 
 /** What an HTTP link talks to. */
@@ -20,6 +20,7 @@ export interface HttpLinkOptions {
 
 /** How long a server may take to note that its session is over. */
 const GOODBYE_MS = 1_000;
+const MAX_TOKENS = 8;
 /** Answers to `initialize` that an old server gives, which waits for a GET. */
 const MAY_BE_SSE: ReadonlySet<unknown> = new Set([400, 404, 405, 406, 415, 422]);
 
@@ -32,11 +33,17 @@ export class HttpLink implements LinkTransport {
   #transport: StreamableHTTPClientTransport | SSEClientTransport | undefined;
   /** Requests whose answers come on a stream that the SDK takes up again when it breaks. */
   readonly #resumable = new Set<number>();
+  /** The tokens that requests were sent with, of late. */
+  readonly #tokens = new Set<string>();
   #isSse = false;
   #closed = false;
 
   constructor(options: HttpLinkOptions) {
     this.#options = options;
+  }
+
+  secrets(): readonly string[] {
+    return [...this.#tokens];
   }
 
   readonly setProtocolVersion = (version: string): void => this.#transport?.setProtocolVersion(version);
@@ -129,10 +136,19 @@ export class HttpLink implements LinkTransport {
 
   async #send(input: string | URL, init: RequestInit, token: string | undefined): Promise<Response> {
     const headers = new Headers(init.headers);
-    if (token !== undefined) headers.set('authorization', `Bearer ${token}`);
+    if (token !== undefined) {
+      headers.set('authorization', `Bearer ${token}`);
+      this.#rememberToken(token);
+    }
     const response = await fetch(input, { ...init, headers });
     signedWith.set(response, token);
     return response;
+  }
+
+  #rememberToken(token: string): void {
+    this.#tokens.add(token);
+    const [oldest] = this.#tokens;
+    if (this.#tokens.size > MAX_TOKENS && oldest !== undefined) this.#tokens.delete(oldest);
   }
 
   /** An answer whose stream is over and that has not come will not come. */
@@ -177,7 +193,7 @@ export class HttpLink implements LinkTransport {
     if (ToolError.isInstance(thrown)) return ToolError.from(thrown);
     const { url, headers } = this.#options;
     const { code: status, message, cause } = thrown as { code?: unknown; message?: string; cause?: { code?: unknown } };
-    const secrets = Object.values(headers).flatMap((value) => [value, ...value.split(/\s+/)]);
+    const secrets = [...secretsOfHeaders(headers), ...this.#tokens];
     const words = plainWords(withoutSecrets(message ?? '', secrets), 300);
     if (typeof status === 'number' && status > 0) {
       const [code, hint] = meaningOf(status, this.#transport);

@@ -22,9 +22,10 @@ import { callFailure, type CallOnItsWay } from './call-failure.js';
 import { McpSession } from './connection.js';
 import { ListedTools } from './listed-tools.js';
 import { createLink } from './open-link.js';
-import { resolveOptions, type MCPToolProviderOptions, type ResolvedOptions } from './provider-options.js';
+import { resolveOptions, secretsOf, type MCPToolProviderOptions, type ResolvedOptions } from './provider-options.js';
 import { ServerRequests } from './server-requests.js';
 import { ServerPeer } from './server-peer.js';
+import { withoutSecrets } from './server-words.js';
 import { fromWireResult } from './wire-result.js';
 
 /** Longer than any transport of ours takes to end; one that was given may take for ever. */
@@ -81,7 +82,8 @@ export class MCPToolProvider implements ToolProvider {
     this.servers = Object.freeze([name]);
     this.#logger = options.logger ? safeLogger(options.logger) : SILENT_LOGGER;
     const { elicitation, sampling } = options;
-    this.#requests = new ServerRequests(roots, { ...(elicitation && { elicitation }), ...(sampling && { sampling }) });
+    const offers = { ...(elicitation && { elicitation }), ...(sampling && { sampling }) };
+    this.#requests = new ServerRequests(roots, offers, this.#inFlight);
     this.#tools = new ListedTools({
       name,
       listTimeoutMs,
@@ -190,6 +192,7 @@ export class MCPToolProvider implements ToolProvider {
         {
           name,
           connectTimeoutMs,
+          secrets: secretsOf(this.#options.place),
           clientInfo: CLIENT_INFO,
           capabilities: this.#requests.capabilities,
           onNotification: (method, params) => {
@@ -303,5 +306,6 @@ export class MCPToolProvider implements ToolProvider {
     );
   }
 
-  readonly #warn = (message: string): void => this.#logger.warn(message);
+  readonly #warn = (message: string): void =>
+    this.#logger.warn(withoutSecrets(message, secretsOf(this.#options.place)));
 }

@@ -9,7 +9,7 @@ import type {
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { ToolError } from '../errors.js';
 import { OAuthStore, type StoredCredentials } from './oauth-store.js';
-import { plainWords } from './server-words.js';
+import { plainWords, withoutSecrets } from './server-words.js';
 import { assertFollowable } from './web-address.js';
 
 /** How an HTTP server is signed in to. */
@@ -94,7 +94,10 @@ export class Authorizer {
       await this.#store.locked(() => run(code));
     } catch (thrown) {
       if (ToolError.isInstance(thrown)) throw thrown;
-      const words = plainWords(thrown instanceof Error ? thrown.message : String(thrown), 300);
+      const known = [this.#options.clientSecret, rejected, ...(session?.secrets ?? [])].filter(
+        (each) => each !== undefined,
+      );
+      const words = plainWords(withoutSecrets(thrown instanceof Error ? thrown.message : String(thrown), known), 300);
       throw new ToolError('PERMISSION_DENIED', `Signing in to ${this.#server.origin} failed: ${words}`, {
         cause: thrown,
       });
@@ -181,6 +184,13 @@ class ClientSession implements OAuthClientProvider {
 
   tokens(): OAuthTokens | undefined {
     return this.#credentials.tokens as OAuthTokens | undefined;
+  }
+
+  /** What its words to the server hold in confidence. */
+  get secrets(): string[] {
+    const { access_token: access, refresh_token: refresh } = this.#credentials.tokens ?? {};
+    const { client_secret: secret } = (this.#credentials.clientInformation ?? {}) as { client_secret?: string };
+    return [access, refresh, secret, this.#verifier].filter((each) => typeof each === 'string');
   }
 
   saveTokens(tokens: OAuthTokens): Promise<void> {

@@ -9,6 +9,7 @@ import { containerCommand } from './container-command.js';
 import { DEFAULT_MAX_FRAME_BYTES } from './frames.js';
 import type { OAuthOptions } from './oauth.js';
 import type { HostOffers } from './server-requests.js';
+import { secretsOfHeaders } from './server-words.js';
 import type { McpTransport } from './transport.js';
 
 /** A server that is started as a child, and spoken to over its stdin and stdout. */
@@ -158,6 +159,14 @@ export function resolveOptions(options: MCPToolProviderOptions): ResolvedOptions
     maxTotalTimeoutMs: options.maxTotalTimeoutMs ?? 600_000,
     maxFrameBytes: options.maxFrameBytes ?? DEFAULT_MAX_FRAME_BYTES,
   };
+}
+
+/** What a place was given in confidence: environments, headers, the secret of a client. */
+export function secretsOf(place: ServerPlace): readonly string[] {
+  if (place.kind === 'stdio' || place.kind === 'container') return Object.values(place.env);
+  if (place.kind !== 'http') return [];
+  const { clientSecret } = place.auth ?? {};
+  return [...secretsOfHeaders(place.headers), ...(clientSecret === undefined ? [] : [clientSecret])];
 }
 
 function placeOf(options: MCPToolProviderOptions): ServerPlace {

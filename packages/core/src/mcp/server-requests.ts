@@ -1,6 +1,7 @@
 // What a server asks of the host: its roots, a person's answer, a model's words. Each only where the host offers it.
 
 import { pathToFileURL } from 'node:url';
+import type { CallScope } from '../call-scope.js';
 import { ToolError } from '../errors.js';
 import type { JsonObject } from '../json.js';
 
@@ -36,14 +37,19 @@ const PEER_OFFERS: JsonObject = { elicitation: { form: {} }, sampling: {}, roots
 export class ServerRequests {
   readonly #roots: readonly string[] | undefined;
   readonly #offers: HostOffers;
+  readonly #inFlight: Iterable<CallScope>;
   #handler: PeerRequestHandler | undefined;
   #handlerOffers: JsonObject = {};
   #atOnce = 0;
 
-  /** @param roots absolute directories; undefined where no roots are offered */
-  constructor(roots: readonly string[] | undefined, offers: HostOffers) {
+  /**
+   * @param roots absolute directories; undefined where no roots are offered
+   * @param inFlight the calls whose clocks stand while a question is answered: which of them asks is not known
+   */
+  constructor(roots: readonly string[] | undefined, offers: HostOffers, inFlight: Iterable<CallScope>) {
     this.#roots = roots;
     this.#offers = offers;
+    this.#inFlight = inFlight;
   }
 
   setHandler(handler: PeerRequestHandler | undefined, offers: JsonObject = PEER_OFFERS): void {
@@ -70,6 +76,7 @@ export class ServerRequests {
     if (!handle) throw rpcError(METHOD_NOT_FOUND, `The host does not offer ${method}.`);
     if (this.#atOnce >= MAX_AT_ONCE) throw rpcError(INTERNAL_ERROR, 'Too many requests at once.');
     this.#atOnce++;
+    const releases = Array.from(this.#inFlight, (scope) => scope.hold());
     try {
       const answer: unknown = await handle();
       if (typeof answer === 'object' && answer !== null && !Array.isArray(answer)) return answer as JsonObject;
@@ -78,6 +85,7 @@ export class ServerRequests {
       if (ToolError.isInstance(thrown)) throw rpcError(INTERNAL_ERROR, thrown.message);
       if (Number.isSafeInteger(code) && typeof message === 'string') throw thrown; // meant for the server
     } finally {
+      for (const release of releases) release();
       this.#atOnce--;
     }
     throw rpcError(INTERNAL_ERROR, 'The host could not answer.');

@@ -27,3 +27,20 @@ export function withoutSecrets(text: string, secrets: Iterable<string>): string 
   for (const secret of secrets) if (secret.length >= SHORTEST_SECRET) clean = clean.replaceAll(secret, '[hidden]');
   return clean;
 }
+
+/** The same for whatever JSON holds; what has no secret in it is given back as it is. */
+export function withoutSecretsInside(value: unknown, secrets: readonly string[]): unknown {
+  if (typeof value === 'string') return withoutSecrets(value, secrets);
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map((item) => withoutSecretsInside(item, secrets));
+  const clean = Object.entries(value).map(([key, item]) => [
+    withoutSecrets(key, secrets),
+    withoutSecretsInside(item, secrets),
+  ]);
+  return Object.fromEntries(clean);
+}
+
+/** What a header says in confidence: its value, and the parts of it, such as the token behind `Bearer`. */
+export function secretsOfHeaders(headers: Readonly<Record<string, string>>): string[] {
+  return Object.values(headers).flatMap((value) => [value, ...value.split(/\s+/)]);
+}

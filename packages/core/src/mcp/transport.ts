@@ -39,4 +39,6 @@ export interface LinkTransport extends McpTransport {
   readonly failure?: ToolError | undefined;
   /** More words on why nothing was answered: what the server wrote to stderr. */
   readonly remarks?: string | undefined;
+  /** What it has said in confidence to the server besides what it was given, such as tokens that it was issued. */
+  secrets?(): readonly string[];
 }

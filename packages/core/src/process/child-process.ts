@@ -7,13 +7,13 @@ import { isAbsolute } from 'node:path';
 import { PassThrough, type Readable, type Writable } from 'node:stream';
 import { messageOf, ToolError } from '../errors.js';
 import { allowedEnvironment } from './environment.js';
-import { climbKillLadder } from './kill-ladder.js';
+import { KillLadder, type EndOptions } from './kill-ladder.js';
 import { ProcessFamily } from './process-family.js';
 import { ProcessGroup } from './process-group.js';
 import { StreamTail } from './stream-tail.js';
 import { MARK_VARIABLE } from './stray-processes.js';
+import { HOST_MARK_VARIABLE, watchdog } from './watchdog.js';
 
-const DEFAULT_GRACE_MS = 2_000;
 const DEFAULT_STDERR_TAIL_BYTES = 8 * 1024;
 
 /** What {@link spawnChild} starts, and how. */
@@ -24,7 +24,7 @@ export interface SpawnOptions {
   args?: readonly string[];
   /** The working directory. Required, as nothing of Toolwright depends on the host's. */
   cwd: string;
-  /** The whole environment. Default: the allow-listed part of the host's (PATH, HOME, LANG, LC_*, TERM, TZ, ...). */
+  /** The whole environment but for the host's mark. Default: the allow-listed part of the host's (PATH, HOME, LANG, LC_*, TERM, TZ, ...). */
   env?: Readonly<Record<string, string>>;
   /** Added to the environment, over what it has. Default: nothing. */
   extraEnv?: Readonly<Record<string, string>>;
@@ -80,15 +80,17 @@ export interface Child extends AsyncDisposable {
   /** The numbers of what runs of it, the child itself included. Linux only: elsewhere, and once it is gone, none. */
   runningPids(): number[];
   /**
-   * Ends the whole group: closes stdin, sends SIGTERM, waits up to `graceMs` (default 2,000), sends SIGKILL and waits
-   * for the exit. Idempotent, never rejects; concurrent calls share the first one's ladder and grace.
+   * Ends the whole group: asks it to end where there is a way to (`ask`), closes stdin, sends SIGTERM, waits up to
+   * `graceMs` (default 2,000), sends SIGKILL and waits for the exit. Never rejects. It is done once: a later call waits for
+   * the same end, and can only hasten it, as the abort of the signal does.
    */
-  end(options?: { graceMs?: number }): Promise<void>;
+  end(options?: EndOptions): Promise<void>;
 }
 
 /**
  * Starts a program as the leader of its own process group. Never throws: a program that cannot be started is told by
- * {@link Child.exited}, so that there is one place to look.
+ * {@link Child.exited}, so that there is one place to look. Whatever ends the host, or the thread that called, ends the
+ * program and all it started: what is left gets SIGTERM and then SIGKILL within two seconds, see SECURITY.md.
  *
  * @example
  * ```ts
@@ -109,6 +111,7 @@ export function spawnChild(options: SpawnOptions): Child {
       new ToolError('CANCELLED', `"${options.command}" was not started: its signal was aborted already.`),
     );
   }
+  watchdog.ensure(); // first: then there is no moment in which a program has nobody to end it
   let child: ChildProcess;
   try {
     child = spawn(options.command, [...(options.args ?? [])], {
@@ -117,6 +120,7 @@ export function spawnChild(options: SpawnOptions): Child {
         ...(options.env ?? allowedEnvironment()),
         ...options.extraEnv,
         ...(options.mark !== undefined && { [MARK_VARIABLE]: options.mark }),
+        [HOST_MARK_VARIABLE]: watchdog.mark,
       },
       stdio: [options.stdin ?? 'ignore', 'pipe', 'pipe'],
       detached: process.platform !== 'win32', // a group of its own; on Windows it would open a console
@@ -137,12 +141,14 @@ export function spawnChild(options: SpawnOptions): Child {
 
   const tail = new StreamTail(options.stderrTailBytes ?? DEFAULT_STDERR_TAIL_BYTES);
   stderr.on('data', (chunk: Buffer) => tail.push(chunk));
-  // The one place where a group comes into being; who must know of every group learns of it here.
+  // The one place where a group comes into being.
   const group = new ProcessGroup(child, pid);
+  watchdog.add(group);
   const family = new ProcessFamily(group, { mark: options.mark, isSandbox: options.isSandbox ?? false });
   const exited = new Promise<ChildExit>((resolve) => {
     child.once('exit', (code, exitSignal) => {
       group.noteLeaderExit();
+      watchdog.review(group);
       resolve({ code, signal: exitSignal });
       if (!group.isAlive()) signal?.removeEventListener('abort', onAbort);
     });
@@ -150,11 +156,15 @@ export function spawnChild(options: SpawnOptions): Child {
   // After the start only a signal that could not be sent arrives here, and the ladder looks for itself.
   child.on('error', ignoreStreamError);
 
+  const ladder = new KillLadder({ family, stdin, outputs: [stdout, stderr], exited });
   let ending: Promise<void> | undefined;
-  const end = ({ graceMs = DEFAULT_GRACE_MS }: { graceMs?: number } = {}): Promise<void> =>
-    (ending ??= climbKillLadder({ family, stdin, outputs: [stdout, stderr], exited }, graceMs).finally(() =>
-      signal?.removeEventListener('abort', onAbort),
-    ));
+  const end = (how: EndOptions = {}): Promise<void> => {
+    const gone = ladder.climb(how);
+    return (ending ??= gone.finally(() => {
+      watchdog.review(group);
+      signal?.removeEventListener('abort', onAbort);
+    }));
+  };
   const onAbort = (): void => void end();
   signal?.addEventListener('abort', onAbort, { once: true });
 

@@ -2,4 +2,5 @@
 
 export { spawnChild, type Child, type ChildExit, type SpawnOptions } from './child-process.js';
 export { allowedEnvironment } from './environment.js';
+export { type EndOptions } from './kill-ladder.js';
 export { endMarked } from './end-marked.js';

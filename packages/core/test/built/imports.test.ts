@@ -93,7 +93,9 @@ describe('what an import loads', () => {
     ['@toolwright/core/servers', ['diff']],
     ['@toolwright/core/testing', []],
     ['@toolwright/core/mcp', []],
+    ['@toolwright/core/kit', []],
     ['@toolwright/runtime', []],
+    ['@toolwright/runtime/provider', []],
     ['@toolwright/gateway', []],
   ])('%s loads no SDK, ajv, zod, database, wasm or language server, only %j', async (entry, allowed) => {
     const loaded = await runNode(
@@ -126,7 +128,9 @@ describe('what an import loads', () => {
     '@toolwright/core/process',
     '@toolwright/core/testing',
     '@toolwright/core/mcp',
+    '@toolwright/core/kit',
     '@toolwright/runtime',
+    '@toolwright/runtime/provider',
     '@toolwright/gateway',
   ])('%s can be required from CommonJS: it has no top-level await', async (entry) => {
     const { stdout } = await runNode(`console.log(Object.keys(require(${JSON.stringify(entry)})).length)`, 'commonjs');

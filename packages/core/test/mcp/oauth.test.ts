@@ -85,15 +85,21 @@ async function serveProtected(): Promise<AuthServer> {
       return void response.writeHead(401, { 'www-authenticate': `Bearer resource_metadata="${metadata}"` }).end();
     }
     if (request.method !== 'POST') return void response.writeHead(405).end();
-    const { id, method } = JSON.parse(body) as { id?: number; method: string };
+    const { id, method, params } = JSON.parse(body) as { id?: number; method: string; params?: object };
     if (id === undefined) return void response.writeHead(202).end();
     const capabilities = { tools: {} };
     const initialized = { protocolVersion: '2025-06-18', capabilities, serverInfo: { name: 'p', version: '1' } };
+    if ((params as { name?: string } | undefined)?.name === 'tell')
+      return json({
+        jsonrpc: '2.0',
+        id,
+        error: { code: -32_000, message: `you sent ${request.headers.authorization}` },
+      });
     const result =
       method === 'initialize'
         ? initialized
         : method === 'tools/list'
-          ? { tools: [{ name: 'do', inputSchema: { type: 'object' } }] }
+          ? { tools: ['do', 'tell'].map((name) => ({ name, inputSchema: { type: 'object' } })) }
           : { content: [{ type: 'text', text: 'signed in' }] };
     json({ jsonrpc: '2.0', id, result });
   }
@@ -149,6 +155,18 @@ it('a person signs in once, and the tokens are kept for this user alone', async 
   expect((await second.callTool('p.do')).isError).toBe(false);
   expect([visits, server.grants]).toEqual([1, ['authorization_code']]);
   expect(await readdir(join(place.directory, 'deep'))).toEqual(['tokens.json']);
+});
+
+it('shows no token that the server says again', async () => {
+  await using place = await temporary();
+  await using server = await serveProtected();
+  await using provider = provide(server, place.file, { authorize: (url) => server.visit(url) });
+  const told = JSON.stringify(await provider.callTool('p.tell'));
+  expect(told).toContain('you sent Bearer [hidden]');
+  const kept = await readFile(place.file, 'utf8');
+  const tokens = Array.from(kept.matchAll(/"(?:access|refresh)_token":\s*"([^"]+)"/g), ([, token]) => token!);
+  expect(tokens).toHaveLength(2);
+  for (const token of tokens) expect(told).not.toContain(token);
 });
 
 it('twelve clients whose token has expired renew it once', async () => {

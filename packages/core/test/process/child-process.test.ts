@@ -86,7 +86,9 @@ describe('spawnChild()', () => {
 
   it('spawnChild() takes env as the whole environment when it is given', async () => {
     const child = start({ args: ['-p', 'JSON.stringify(process.env)'], env: { ONLY: '1' }, extraEnv: { AND: '2' } });
-    expect(JSON.parse(await text(child.stdout))).toEqual({ ONLY: '1', AND: '2' });
+    const { TOOLWRIGHT_HOST_MARK: mark, ...env } = JSON.parse(await text(child.stdout)) as Record<string, string>;
+    expect(env).toEqual({ ONLY: '1', AND: '2' });
+    expect(mark).toMatch(/^[0-9a-f]{32}$/);
   });
 
   it('spawnChild() keeps the last 8 KiB of stderr when the program floods it', async () => {
@@ -209,6 +211,60 @@ describe('Child.end()', () => {
     expect(second).toBe(first);
     await second;
     expect(await child.exited).toMatchObject({ signal: 'SIGKILL' });
+  });
+
+  it('end() sends no signal when the program ends by itself after it was asked to, before its stdin is closed', async () => {
+    const child = shell('read word; echo "$word"; cat; exit 5', { stdin: 'pipe' });
+    const answered = firstLine(child);
+    let signalled: AbortSignal | undefined;
+    await child.end({
+      ask: async (signal) => {
+        signalled = signal;
+        child.stdin?.write('bye\n');
+        expect(await answered).toBe('bye');
+        expect(child.stdin?.writableEnded).toBe(false);
+      },
+      askMs: 10_000,
+    });
+    expect(await child.exited).toEqual({ code: 5, signal: null });
+    expect(signalled?.aborted).toBe(true);
+  });
+
+  it.each([
+    ['never answers', () => new Promise(() => {})],
+    ['fails', () => Promise.reject(new Error('no'))],
+    [
+      'throws',
+      () => {
+        throw new Error('no');
+      },
+    ],
+  ])('end() goes on when what is asked %s', async (_, ask) => {
+    const child = start({ args: [fixture('graceful.mjs')] });
+    await firstLine(child);
+    await child.end({ ask, askMs: 50, graceMs: 10_000 });
+    expect(await child.exited).toEqual({ code: 7, signal: null });
+  });
+
+  it('end() is hastened by a call that has less patience, and by the abort', async () => {
+    const never = (): Promise<never> => new Promise(() => {});
+    const child = start({ args: [fixture('stubborn.mjs')] });
+    await firstLine(child);
+    const first = child.end({ ask: never, askMs: 60_000, graceMs: 60_000 });
+    const second = child.end({ graceMs: 60_000 }); // nothing more is asked
+    expect(second).toBe(first);
+    await delay(20);
+    void child.end({ graceMs: 20 });
+    await first;
+    expect(await child.exited).toMatchObject({ signal: 'SIGKILL' });
+
+    const controller = new AbortController();
+    const other = start({ args: [fixture('graceful.mjs')], signal: controller.signal });
+    await firstLine(other);
+    const ending = other.end({ ask: never, askMs: 60_000 });
+    controller.abort();
+    await ending;
+    expect(await other.exited).toEqual({ code: 7, signal: null });
   });
 
   it('end() kills a child that stands still when it was stopped', async () => {

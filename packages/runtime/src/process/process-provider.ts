@@ -19,6 +19,7 @@ import {
   copyJson,
   errorResult,
   fromWireResult,
+  listedTimeoutMs,
   Listeners,
   outcomeUnknown,
   safeLogger,
@@ -37,8 +38,6 @@ import {
 
 /** Longer than a generation takes to end, with its disposal and the kill ladder. */
 const ENDING_PATIENCE_MS = 10_000;
-/** What a tool's `timeout_ms` argument leaves it to end itself. */
-const SELF_TIMEOUT_GRACE_MS = 5_000;
 const CANCELLED_WORDS = 500;
 
 /**
@@ -129,7 +128,11 @@ export class ProcessToolProvider implements ToolProvider {
         if (scope.error) throw scope.error;
         tool = await this.#find(name, scope);
       }
-      setDeadline(scope, given ?? ownTimeoutMs(tool, args) ?? this.callTimeoutMs, this.#options.maxTotalTimeoutMs);
+      setDeadline(
+        scope,
+        given ?? listedTimeoutMs(tool.definition, args) ?? this.callTimeoutMs,
+        this.#options.maxTotalTimeoutMs,
+      );
       if (scope.error) throw scope.error;
       result = await this.#call(tool, args, scope);
     } catch (thrown) {
@@ -412,13 +415,4 @@ function definitionsOf({ listed }: ProviderGeneration): readonly ToolDefinition[
 
 function setDeadline(scope: CallScope, timeoutMs: number, maxTotalTimeoutMs: number): void {
   if (timeoutMs !== Infinity || scope.dueAt !== Infinity) scope.setDeadline(timeoutMs, maxTotalTimeoutMs);
-}
-
-/** The tool's own deadline: its `timeout_ms` argument with room to end itself, else what it was defined with. */
-function ownTimeoutMs({ definition, timeoutMs }: ListedTool, args: JsonObject): number | undefined {
-  const { properties } = definition.inputSchema;
-  const own: unknown = (args as JsonObject | null)?.timeout_ms;
-  if (typeof own === 'number' && own > 0 && Object.hasOwn(Object(properties) as object, 'timeout_ms'))
-    return own + SELF_TIMEOUT_GRACE_MS;
-  return timeoutMs;
 }

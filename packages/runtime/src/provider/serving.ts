@@ -16,6 +16,7 @@ import {
   settledWithin,
   SILENT_LOGGER,
   startTool,
+  TIMEOUT_META,
   ToolError,
   ToolIndex,
   toWireResult,
@@ -26,10 +27,10 @@ import { RpcError, type PeerHandlers, type WirePeer } from '../wire/peer.js';
 import {
   CALL_META,
   RPC,
-  TIMEOUT_META,
   type CallParams,
   type DecideParams,
   type Decision,
+  type DrainParams,
   type ExportedState,
   type InitializeParams,
   type MessageId,
@@ -97,7 +98,7 @@ export class ServedProvider implements PeerHandlers {
       case 'provider/export_state':
         return exportState(this.#state) satisfies ExportedState;
       case 'provider/drain':
-        return this.#drain(params.deadlineMs);
+        return this.#drain(params);
       case 'provider/dispose':
         return this.#dispose().then(() => ({}));
       default:
@@ -157,7 +158,7 @@ export class ServedProvider implements PeerHandlers {
     await dispose({ state: this.#state, logger: this.#logger, signal: AbortSignal.timeout(DISPOSE_MS) });
   }
 
-  async #drain(deadlineMs: unknown): Promise<{ drained: boolean }> {
+  async #drain({ deadlineMs }: Partial<DrainParams>): Promise<{ drained: boolean }> {
     if (this.#running === 0) return { drained: true };
     const idle = new Promise<void>((resolve) => this.#whenIdle.push(resolve));
     const ms =

@@ -44,8 +44,9 @@ export function startProvider(provider: AnyProvider): void {
 }
 
 async function serve(provider: AnyProvider, path: string, token: string): Promise<void> {
-  // The host's end, before there is a connection to show it.
-  process.stdin.on('end', () => process.exit(1)).resume();
+  // The host's end, as long as there is no connection to show it.
+  const hostHasGone = (): never => process.exit(1);
+  process.stdin.on('end', hostHasGone).resume();
   process.stdin.unref?.();
   const served = new ServedProvider(provider, () => process.exit(0));
   const params: RegisterParams = {
@@ -61,7 +62,9 @@ async function serve(provider: AnyProvider, path: string, token: string): Promis
   const startedAt = performance.now();
   for (;;) {
     try {
-      return await register(await connectTo(path), params, served);
+      await register(await connectTo(path), params, served);
+      process.stdin.off('end', hostHasGone); // from here on it is the connection's end that counts
+      return;
     } catch (thrown) {
       const error = ToolError.from(thrown, 'CONNECTION_CLOSED');
       if (error.code !== 'BUSY' || performance.now() - startedAt > BUSY_PATIENCE_MS) throw error;

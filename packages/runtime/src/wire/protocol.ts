@@ -13,8 +13,6 @@ export const TOKEN_VARIABLE = 'TOOLWRIGHT_TOKEN';
 
 /** Where a call's ids ride: `{ callId, sessionId? }`. */
 export const CALL_META = 'toolwright/call';
-/** In a tool's `_meta`: its own deadline in milliseconds. */
-export const TIMEOUT_META = 'toolwright/timeoutMs';
 
 /** JSON-RPC's numbers, and the one for a {@link ToolErrorInfo} in `data`. */
 export const RPC = {

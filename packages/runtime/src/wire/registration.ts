@@ -3,7 +3,7 @@
 
 import { ToolError, type JsonObject, type ToolAnnotations, type ToolDefinition, type ToolIcon } from '@toolwright/core';
 import { fillAnnotations, nameFault, plainWords } from '@toolwright/core/kit';
-import { PROTOCOL_VERSION, speaksProtocol, TIMEOUT_META, type ProviderCapabilities } from './protocol.js';
+import { PROTOCOL_VERSION, speaksProtocol, type ProviderCapabilities } from './protocol.js';
 
 /** A tool of a provider process. */
 export interface ListedTool {
@@ -11,8 +11,6 @@ export interface ListedTool {
   readonly definition: ToolDefinition;
   /** As the provider calls it. */
   readonly bareName: string;
-  /** The tool's own deadline, in milliseconds. */
-  readonly timeoutMs?: number;
 }
 
 /** A provider, as it said that it is. */
@@ -101,7 +99,6 @@ function parseTool(given: unknown, provider: string, faults: string[]): ListedTo
   wrong('icons', icons !== undefined && !Array.isArray(icons));
   wrong('annotations', annotations !== undefined && !isRecord(annotations));
   wrong('_meta', _meta !== undefined && !isRecord(_meta));
-  const { [TIMEOUT_META]: timeoutMs, ...meta } = isRecord(_meta) ? _meta : {};
   const definition: ToolDefinition = Object.freeze({
     name: `${provider}.${String(name)}`,
     ...(title !== undefined && { title: title as string }),
@@ -110,13 +107,9 @@ function parseTool(given: unknown, provider: string, faults: string[]): ListedTo
     ...(outputSchema !== undefined && { outputSchema: outputSchema as JsonObject }),
     annotations: Object.freeze(annotationsOf(annotations)),
     ...(icons !== undefined && { icons: icons as ToolIcon[] }),
-    ...(Object.keys(meta).length > 0 && { _meta: meta }),
+    ...(_meta !== undefined && { _meta: _meta as JsonObject }),
   });
-  return {
-    definition,
-    bareName: name as string,
-    ...(typeof timeoutMs === 'number' && timeoutMs > 0 && { timeoutMs }),
-  };
+  return { definition, bareName: name as string };
 }
 
 function annotationsOf(given: unknown): Required<ToolAnnotations> {

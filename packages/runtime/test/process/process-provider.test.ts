@@ -1,11 +1,15 @@
 // A provider in a process of its own: what it is given, how it starts, and what becomes of calls when it ends.
 
+import { readFile, unlink } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { textOf, ToolError, type LogEntry, type Logger } from '@toolwright/core';
-import { expectNoLeaks } from '@toolwright/core/testing';
-import { ProcessToolProvider, type ProcessToolProviderOptions } from '@toolwright/runtime';
+import { textOf, ToolHub, type ToolError, type LogEntry, type Logger } from '@toolwright/core';
+import { createTestProject, expectNoLeaks } from '@toolwright/core/testing';
+import { ProcessToolProvider, ProviderListener, type ProcessToolProviderOptions } from '@toolwright/runtime';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { bundleFixtures, type BundledFixtures } from '../bundle.js';
+import { sharedListener } from '../../src/wire/listener.js';
 
 let fixtures: BundledFixtures;
 beforeAll(async () => {
@@ -26,6 +30,12 @@ function recorder(): Logger & { lines: [keyof Logger, string, object?][] } {
     (...said: [string, object?]): void =>
       void lines.push([level, ...said]);
   return { lines, debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
+}
+
+function circle(): object {
+  const itself: Record<string, unknown> = {};
+  itself.itself = itself;
+  return itself;
 }
 
 async function failure(promise: Promise<unknown>): Promise<ToolError> {
@@ -66,7 +76,8 @@ describe('ProcessToolProvider', () => {
     delete process.env.LAB_SECRET;
     const { env, argv, cwd, callId, sessionId, meta, all } = about.structuredContent as Record<string, string[]>;
     expect(env).toContain('MINE');
-    expect(env!.filter((name) => name.startsWith('TOOLWRIGHT_'))).toEqual([]);
+    // The mark by which the watchdog finds what a killed host left is no secret; the rest is for the provider alone.
+    expect(env!.filter((name) => name.startsWith('TOOLWRIGHT_'))).toEqual(['TOOLWRIGHT_HOST_MARK']);
     expect(all).not.toContain('canary-of-the-host');
     expect(all).not.toMatch(/[0-9a-f]{64}/);
     expect({ argv, cwd, callId, sessionId, meta }).toEqual({
@@ -126,6 +137,31 @@ describe('ProcessToolProvider', () => {
     expect((await provider.callTool('lab.echo', { text: 'fast' }, { timeoutMs: 10_000 })).isError).toBe(false);
     await provider.disconnect();
     for (const { error } of await Promise.all(slow)) expect(error?.code).toBe('CONNECTION_CLOSED');
+  });
+
+  it('disposes of the state once, and waits for that, when it is disconnected', async () => {
+    await using project = await createTestProject({});
+    const disposed = join(project.projectDir, 'disposed');
+    await using provider = lab({ config: { disposed } });
+    await provider.callTool('lab.state');
+    await Promise.all([provider.disconnect(), provider.disconnect()]);
+    expect(await readFile(disposed, 'utf8')).toBe('1 (1)\n');
+  });
+
+  it('takes the deadline of a tool before its own, also in a hub', async () => {
+    const provider = lab({ callTimeoutMs: 200 });
+    await using hub = new ToolHub({ providers: [provider] });
+    await hub.callTool('lab.wait', { ms: 0 }, { timeoutMs: 20_000 }); // compiles the schema
+    for (const each of [provider, hub]) {
+      const result = await each.callTool('lab.wait', { ms: 400 });
+      expect(result.error?.message).toBeUndefined();
+    }
+    expect((await provider.callTool('lab.wait', { ms: 60_000 }, { timeoutMs: 20 })).error?.code).toBe('TIMED_OUT');
+  });
+
+  it.each([[{ big: 1n }], [circle()], [[1]], [7], [null]])('refuses arguments that are not JSON: %#', async (args) => {
+    await using provider = lab();
+    expect((await provider.callTool('lab.echo', args as never)).error?.code).toBe('INVALID_ARGUMENT');
   });
 
   it('refuses a result that is too large for the wire, and goes on', async () => {
@@ -292,5 +328,31 @@ describe('ProviderGeneration', () => {
     expect((await provider.callTool('lab.state')).structuredContent).toMatchObject({ count: 2, reason: 'config' });
     await expect(generation.initialize(settings({ fail: true }), null, 'config')).rejects.toThrow('told to fail');
     expect((await provider.callTool('lab.state')).structuredContent).toMatchObject({ count: 3 });
+  });
+});
+
+describe('ProviderListener under others', () => {
+  it('lets a process in that finds all places taken, as soon as one is free', async () => {
+    await using _ = expectNoLeaks();
+    const listener = new ProviderListener({ maxUnregistered: 1, handshakeTimeoutMs: 60_000 });
+    await using provider = lab({ listener });
+    const place = await listener.expect('other', { config: {}, variables: {}, previousState: null });
+    const squatter = connect(place.socketPath);
+    await expect.poll(() => listener.unregistered).toBe(1);
+    const call = provider.callTool('lab.echo', { text: 'in' });
+    setTimeout(() => squatter.destroy(), 500); // while the process asks again and again
+    expect((await call).isError).toBe(false);
+    await place.release();
+  });
+
+  it('serves a provider whose connections were made when the file of the socket is gone', async () => {
+    await using provider = lab();
+    await provider.connect();
+    await using second = new ProcessToolProvider({ name: 'lab', path: fixtures.file('lab-provider') });
+    const place = await sharedListener().expect('other', { config: {}, variables: {}, previousState: null });
+    await unlink(place.socketPath);
+    expect((await second.callTool('lab.echo', { text: 'new' })).isError).toBe(false);
+    expect((await provider.callTool('lab.echo', { text: 'old' })).isError).toBe(false);
+    await place.release();
   });
 });

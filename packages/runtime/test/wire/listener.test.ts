@@ -153,7 +153,7 @@ describe('ProviderListener', () => {
   ])('refuses the registration %j for good', async (wrong, words) => {
     const { expectation } = await expectOne();
     const raw = await connectRaw(expectation.socketPath);
-    raw.send(registration(expectation.token, wrong as JsonObject));
+    raw.send(registration(expectation.token, wrong));
     const error = await refusalOf(expectation);
     expect([error.code, error.details?.permanent]).toEqual(['PROTOCOL_VIOLATION', true]);
     expect(error.message).toMatch(words);
@@ -233,6 +233,15 @@ describe('ProviderListener', () => {
     const raw = await connectRaw(expectation.socketPath);
     raw.send(registration(expectation.token));
     expect((await raw.next()).result).toBeDefined();
+  });
+
+  it('leaves a file alone that has taken the place of its socket', async () => {
+    const { expectation } = await expectOne();
+    await rm(expectation.socketPath);
+    await writeFile(expectation.socketPath, 'not yours');
+    await expectation.release();
+    expect(await readFile(expectation.socketPath, 'utf8')).toBe('not yours');
+    await rm(dirname(expectation.socketPath), { recursive: true });
   });
 
   it('goes elsewhere when something else stands at its path, and leaves that alone', async () => {

@@ -79,6 +79,7 @@ export function createBashServer(options: BashServerOptions): ToolServer {
     version: '0.1.0',
     tools: [executeTool(context), jobOutputTool(context), jobInputTool(context), jobKillTool(), jobListTool()],
     start: (): BashState => ({ jobs: new Jobs(), shell: undefined, choice: undefined }),
+    endSession: (state, sessionId) => (state as BashState).jobs.endSession(sessionId),
     stop: (state) => (state as BashState).jobs.stop(),
   });
 }

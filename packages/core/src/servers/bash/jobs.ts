@@ -75,6 +75,12 @@ export class Jobs {
     return [...this.#jobs.values()].filter((job) => job.isListed && job.sessionId === sessionId);
   }
 
+  /** Ends what one session has running, also what its commands left behind. */
+  async endSession(sessionId: string): Promise<void> {
+    const running = [...this.#jobs.values()].filter((job) => job.sessionId === sessionId && job.mayRun);
+    await Promise.all(running.map((job) => job.end(DISCONNECT_GRACE_MS)));
+  }
+
   /** Ends all commands and whatever they left running, and removes their output. */
   async stop(): Promise<void> {
     this.#stopped = true;

@@ -1,0 +1,46 @@
+// Where a watchdog writes down what it watches, and for which host: what a crash of both leaves is swept by the watchdog
+// that starts next. It is written and read by watchdog-script.ts.
+
+import { randomBytes } from 'node:crypto';
+import { readFileSync, readlinkSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { dirname, isAbsolute, join } from 'node:path';
+import { startOf } from './stray-processes.js';
+
+/** What a watchdog needs for a journal. */
+export interface JournalPlace {
+  /** The file of this host. */
+  readonly file: string;
+  /** The host: boot, process namespace, number and start. Numbers mean nothing in another boot or namespace. */
+  readonly host: string;
+}
+
+/**
+ * A new place in `$XDG_STATE_HOME` or `~/.local/state`: a later host has to find it, so it is where no other user can put
+ * anything. Undefined where there is none, and where the system does not tell a process from a later one of its number.
+ */
+export function journalPlace(env: NodeJS.ProcessEnv = process.env): JournalPlace | undefined {
+  if (process.platform !== 'linux') return undefined;
+  const { XDG_STATE_HOME: state } = env;
+  const base = state !== undefined && isAbsolute(state) ? state : stateOfHome();
+  const host = thisHost();
+  if (base === undefined || host === undefined) return undefined;
+  const directory = join(base, 'toolwright', 'processes');
+  // A line break would be read as the end of the path.
+  return /[\0\n]/.test(directory) ? undefined : { file: join(directory, randomBytes(8).toString('hex')), host };
+}
+
+function stateOfHome(): string | undefined {
+  const home = homedir();
+  return isAbsolute(home) && dirname(home) !== home ? join(home, '.local', 'state') : undefined;
+}
+
+function thisHost(): string | undefined {
+  try {
+    const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim();
+    const start = startOf(process.pid);
+    return start === 0 ? undefined : `${boot} ${readlinkSync('/proc/self/ns/pid')} ${process.pid} ${start}`;
+  } catch {
+    return undefined; // no /proc, or not to be looked at
+  }
+}

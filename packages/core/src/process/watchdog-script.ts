@@ -1,0 +1,199 @@
+// What the watchdog runs: a program for /bin/sh, which every POSIX system has, in a megabyte. The host's side of it, and
+// why it is so, is watchdog.ts.
+
+/** The variable that every process of a host carries in its environment; its value is the host's own. */
+export const HOST_MARK_VARIABLE = 'TOOLWRIGHT_HOST_MARK';
+
+/**
+ * Reads changes from descriptor 3, a line each: `+ GROUP START`, `~ GROUP` (the group lives on without its leader) and
+ * `- GROUP`. At the end of the file the host is gone, and what is left of it is ended: SIGTERM, half a second, SIGKILL.
+ *
+ * Environment: `MARK`, 32 hex digits; `HOST`, boot, namespace, number and start of the host; `JOURNAL`, a file in a
+ * directory for journals (empty: none is kept). A journal holds `HOST MARK`, and then the same lines.
+ *
+ * Rules of this text: nothing that a shell ends at (no redirection of a special builtin, no unset variable); what was read
+ * is a number before it is signalled, as `kill -- -1` is about everybody; no mark in an argument; what a process calls
+ * itself decides nothing.
+ */
+export const WATCHDOG_SCRIPT = `
+set -f
+umask 077
+trap '' HUP INT QUIT TERM PIPE TSTP
+newline='
+'
+groups=' '
+
+is_number() {
+  case $1 in '' | 0* | *[!0-9]* | ????????????????*) return 1 ;; esac
+}
+
+is_mark() {
+  case $1 in *[!0-9a-f]*) return 1 ;; esac
+  [ \${#1} -eq 32 ]
+}
+
+# When the process $1 started, into $start; empty for none, and for a dead one that nobody has reaped.
+look_at() {
+  start= stat=
+  [ -r "/proc/$1/stat" ] || return 0
+  while IFS= read -r line; do stat="$stat$line"; done < "/proc/$1/stat"
+  set -- \${stat##*) }
+  case $1 in Z | X) ;; *) start=\${20} ;; esac
+}
+
+# Takes a change in: its verb, group and start.
+apply() {
+  is_number "$2" && [ "$2" -gt 1 ] || return 0
+  case $groups in
+    *" $2:"*)
+      after=\${groups#*" $2:"}
+      groups="\${groups%%" $2:"*} \${after#* }"
+      ;;
+  esac
+  case $1 in
+    +) groups="$groups$2:$3 " ;;
+    '~') groups="$groups$2:gone " ;;
+  esac
+}
+
+# The groups that are still the host's, into $ours: a process of that number that started later is a stranger.
+check_groups() {
+  ours=' '
+  for entry in $groups; do
+    group=\${entry%%:*}
+    if [ -r /proc/self/stat ]; then
+      look_at "$group"
+      [ -z "$start" ] || [ "$start" = "\${entry#*:}" ] || continue
+    elif [ "\${entry#*:}" = gone ]; then
+      kill -0 "$group" && continue
+    fi
+    ours="$ours$group "
+  done
+}
+
+# Whether anything of the host runs, into $left; what of it is outside of the groups, into $strays, as NUMBER:START. What
+# was a stray once is one for good: its descent ends with its parent.
+find_left() {
+  left= known="$strays " strays=
+  # Of a name with a line break only the last line has all fields; the number is the file's.
+  table=$(cd /proc && set +f && grep -as '' [0-9]*/stat)
+  if [ -z "$table" ]; then
+    for group in $ours; do kill -0 -- "-$group" && left=yes; done
+    return 0
+  fi
+  marked=$newline$(cd /proc && set +f && echo "${HOST_MARK_VARIABLE}=$MARK" | grep -alsF -f - [0-9]*/environ)$newline
+  members=' ' others=
+  IFS=$newline
+  for row in $table; do
+    IFS=' '
+    set -- "\${row%%/*}" \${row##*) }
+    IFS=$newline
+    [ -n "\${21}" ] || continue
+    case $2 in Z | X) continue ;; esac
+    case $ours in
+      *" $4 "*) members="$members$1 " left=yes ;;
+      *)
+        case "$ours$marked$known" in
+          *" $5 "* | *"$newline$1/environ$newline"* | *" $1:\${21} "*) members="$members$1 " left=yes strays="$strays $1:\${21}" ;;
+          *) others="$others$1 $3 \${21}$newline" ;;
+        esac
+        ;;
+    esac
+  done
+  more=$left
+  while [ -n "$more" ]; do
+    more= rows=$others others=
+    for row in $rows; do
+      IFS=' '
+      set -- $row
+      IFS=$newline
+      case $members in
+        *" $2 "*) members="$members$1 " more=yes strays="$strays $1:$3" ;;
+        *) others="$others$row$newline" ;;
+      esac
+    done
+  done
+  IFS=' '
+}
+
+# Ends all of it; fails when something is left that cannot be ended.
+end_all() {
+  round=0 quiet=0 strays=
+  while [ $round -lt 40 ]; do
+    case $round in 0) signal=TERM pause=0.25 ;; 1) signal= pause=0.25 ;; *) signal=KILL pause=0.1 ;; esac
+    check_groups
+    find_left
+    if [ -n "$left" ]; then
+      quiet=0
+      if [ -n "$signal" ]; then
+        for group in $ours; do kill -s $signal -- "-$group"; done
+        for stray in $strays; do
+          look_at "\${stray%:*}"
+          [ "$start" != "\${stray#*:}" ] || kill -s $signal "\${stray%:*}"
+        done
+      fi
+    else
+      # Twice, as a process that is just being started has no environment for a moment.
+      quiet=$((quiet + 1))
+      [ $quiet -lt 2 ] || return 0
+      pause=0.1
+    fi
+    round=$((round + 1))
+    sleep $pause || sleep 1
+  done
+  return 1
+}
+
+write_journal() {
+  lines=0
+  {
+    echo "$HOST $MARK"
+    for entry in $groups; do
+      case $entry in *:gone) echo "~ \${entry%%:*}" ;; *) echo "+ \${entry%%:*} \${entry#*:}" ;; esac
+    done
+  } > "$1"
+}
+
+# Ends what hosts left that have died together with their watchdog.
+sweep() {
+  set -- $HOST
+  here="$1 $2"
+  set +f
+  for file in "$directory"/*; do
+    set -f
+    [ -f "$file" ] && [ ! -h "$file" ] && [ -O "$file" ] && [ "$file" != "$JOURNAL" ] || continue
+    read -r boot space host since MARK < "$file"
+    if [ "$boot $space" = "$here" ] && is_number "$host" && is_number "$since" && is_mark "$MARK"; then
+      look_at "$host"
+      [ "$start" != "$since" ] || continue
+      groups=' '
+      while read -r verb group start; do apply "$verb" "$group" "$start"; done < "$file"
+      end_all && rm -f -- "$file"
+    elif [ -n "$(find "$file" -mtime +7)" ]; then
+      # Of another machine or container that shares the directory, or of an earlier boot, or being written just now.
+      rm -f -- "$file"
+    fi
+  done
+}
+
+is_mark "$MARK" || exit 1
+if [ -n "$JOURNAL" ]; then
+  directory=\${JOURNAL%/*}
+  [ -d "$directory" ] || mkdir -p -- "$directory"
+  case $(ls -ld -- "$directory") in drwx------*) ;; *) JOURNAL= ;; esac
+  [ -O "$directory" ] && [ ! -h "$directory" ] || JOURNAL=
+fi
+if [ -n "$JOURNAL" ]; then
+  write_journal "$JOURNAL"
+  sweep 3<&- &
+fi
+while read -r verb group start <&3; do
+  [ "$verb" != + ] || is_number "$start" || look_at "$group"
+  apply "$verb" "$group" "$start"
+  [ -n "$JOURNAL" ] || continue
+  echo "$verb $group $start" >> "$JOURNAL"
+  lines=$((lines + 1))
+  [ $lines -lt 1000 ] || { write_journal "$JOURNAL.new" && mv -f -- "$JOURNAL.new" "$JOURNAL"; }
+done
+end_all && [ -n "$JOURNAL" ] && rm -f -- "$JOURNAL"
+`;

@@ -1,0 +1,56 @@
+// What can be seen of processes from outside: which carry a text in their environment, which is a host's watchdog.
+
+import { readdirSync, readFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+
+/** Those that run (a dead one that nobody has reaped does not), with a text in their environment. */
+export function carrying(text: string): number[] {
+  return processes().filter((pid) => isRunning(pid) && contentOf(pid, 'environ').includes(text));
+}
+
+/** The watchdogs of the process of that number. */
+export function watchdogsOf(host: number): number[] {
+  return processes().filter(
+    (pid) =>
+      contentOf(pid, 'cmdline').includes('toolwright-watchdog') &&
+      new RegExp(`\\0HOST=\\S+ \\S+ ${host} \\d+\\0`).test(contentOf(pid, 'environ')),
+  );
+}
+
+export function isRunning(pid: number): boolean {
+  const stat = contentOf(pid, 'stat');
+  return stat !== '' && !/^[ZX]/.test(stat.slice(stat.lastIndexOf(')') + 2));
+}
+
+/** Everything below a process, as far as its parents still run. */
+export function descendantsOf(root: number): number[] {
+  const parents = processes().map((pid) => {
+    const stat = contentOf(pid, 'stat');
+    return [pid, Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1])] as const;
+  });
+  const found = [root];
+  for (const above of found) for (const [pid, parent] of parents) if (parent === above) found.push(pid);
+  return found.slice(1);
+}
+
+/** Waits until it is so, at most that long; whether it is. */
+export async function becomes(isSo: () => boolean, patienceMs = 20_000): Promise<boolean> {
+  for (const until = performance.now() + patienceMs; performance.now() < until; await delay(20)) {
+    if (isSo()) return true;
+  }
+  return isSo();
+}
+
+function processes(): number[] {
+  return readdirSync('/proc')
+    .filter((entry) => /^\d+$/.test(entry))
+    .map(Number);
+}
+
+function contentOf(pid: number, file: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, 'latin1');
+  } catch {
+    return ''; // it ended
+  }
+}
