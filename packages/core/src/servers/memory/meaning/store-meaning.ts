@@ -18,7 +18,10 @@ export interface NearMemory {
 const READ_BATCH = 2_000;
 /** Embedded and written at once: what another call may have to wait for. */
 const EMBED_BATCH = 32;
-/** So many memories with a category or a tag are looked at one by one, without the index. */
+/** With a category or a tag: so many of the best are looked at, until so many have it. */
+const MOST_LOOKED_AT = 1_000;
+const ENOUGH = 20;
+/** Where too few of the best have it, the youngest so many that have it are compared. */
 const FEW = 2_000;
 /** A failed embedder is tried again after this, by the next call that needs it. */
 const RETRY_MS = 30_000;
@@ -64,26 +67,27 @@ export class StoreMeaning {
 
   /** The memories that are nearest to a query's vector, best first, of those that pass the filter. */
   async nearest(query: Float32Array, filter: MemoryFilter, limit: number): Promise<NearMemory[]> {
-    const isFiltered = filter.category !== undefined || (filter.tags?.length ?? 0) > 0;
-    if (!isFiltered) return this.#recordsOf(await this.#search(query, limit));
-    const some = await this.#backend.list(filter, 'created', FEW + 1);
-    if (some.length <= FEW) {
-      const byId = new Map(some.map((memory) => [memory.id, memory]));
-      const found = await this.#search(query, limit, (id) => byId.has(id));
-      return found.map(({ key, similarity }) => ({ memory: byId.get(key)!, similarity }));
-    }
-    // Many have it, so some of the best have it: more of them are looked at until there are enough.
-    const { category, tags } = filter;
-    const wanted = new Set(tags?.map(foldTag));
-    for (let looked = limit * 4; ; looked *= 4) {
+    const { category, tags = [] } = filter;
+    if (category === undefined && tags.length === 0) return this.#recordsOf(await this.#search(query, limit));
+    // Of what many have, some of the best have it: more and more of the best are looked at.
+    const wanted = new Set(tags.map(foldTag));
+    for (let looked = limit * 4; looked <= MOST_LOOKED_AT; looked *= 4) {
       const near = await this.#recordsOf(await this.#search(query, looked));
       const passing = near.filter(
         ({ memory }) =>
           (category === undefined || memory.category === category) &&
           (wanted.size === 0 || memory.tags.some((tag) => wanted.has(foldTag(tag)))),
       );
-      if (passing.length >= limit || looked >= this.#index.size) return passing.slice(0, limit);
+      if (passing.length >= Math.min(limit, ENOUGH) || looked >= this.#index.size) return passing.slice(0, limit);
     }
+    // Few have it: then all that have it.
+    const few = await this.#backend.list(filter, 'created', FEW);
+    const byId = new Map(few.map((memory) => [memory.id, memory]));
+    const found = await this.#search(query, limit, (id) => byId.has(id));
+    return found.flatMap(({ key, similarity }) => {
+      const memory = byId.get(key);
+      return memory ? [{ memory, similarity }] : [];
+    });
   }
 
   /** The nearest of at least this similarity, by int8, but for the one itself. */

@@ -6,7 +6,7 @@ import type { SqlRow } from './driver.js';
 
 /** The columns of a record. */
 export const COLUMNS =
-  'memory.place, id, content, category, tags, importance, documentation_path, upsert_key, project, created_ms, updated_ms, rev, deleted_ms, memory.seq';
+  'memory.place, memory.id, content, category, tags, importance, documentation_path, upsert_key, project, created_ms, updated_ms, rev, deleted_ms, memory.seq';
 
 export function recordOf(row: SqlRow): MemoryRecord {
   return {

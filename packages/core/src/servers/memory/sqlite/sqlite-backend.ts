@@ -23,7 +23,7 @@ import type {
 import { queryWords } from '../words.js';
 import { driverName, type SqliteConnection, type SqliteDriverName, type SqlRow, type SqlValue } from './driver.js';
 import { MemoryRows } from './memory-rows.js';
-import { COLUMNS, foldTag, recordOf, versionOf } from './rows.js';
+import { COLUMNS, digestOf, foldTag, recordOf, versionOf } from './rows.js';
 import { StoreFile } from './store-file.js';
 import { StorePlace } from './store-place.js';
 import { pendingVectors, setVectors, vectorFloats, vectorsSince } from './vector-rows.js';
@@ -245,10 +245,13 @@ export class SqliteBackend implements MemoryBackend {
     const folded = { category, tags: tags?.map(foldTag) };
     const hits = await this.#file.read((connection) => {
       const found = this.#searchOf(connection).find(words, folded, limit, memoriesIn(connection));
-      const read = connection.prepare(`SELECT ${COLUMNS} FROM memory WHERE place = ?`);
+      const rows = connection
+        .prepare(`SELECT ${COLUMNS} FROM json_each(?) AS each JOIN memory ON memory.place = each.value`)
+        .all(JSON.stringify(found.map(({ place }) => place)));
+      const records = new Map(rows.map((row) => [Number(row['place']), recordOf(row)]));
       return found.flatMap(({ place, score, share }) => {
-        const row = read.get(place);
-        return row ? [{ memory: recordOf(row), score, share }] : [];
+        const memory = records.get(place);
+        return memory ? [{ memory, score, share }] : [];
       });
     });
     return hits ?? [];
@@ -402,12 +405,13 @@ function recover(from: SqliteConnection, into: SqliteConnection): number {
   return recovered;
 }
 
-/** False for a row that came out of a damaged page as something else. */
-function isWhole({ id, content, category, importance, created_ms: createdMs }: SqlRow): boolean {
-  const texts = [id, content, category];
+/** False for a row that came out of a damaged page as something else: its content has another digest. */
+function isWhole({ id, content, category, importance, created_ms: createdMs, digest }: SqlRow): boolean {
   return (
-    texts.every((text) => typeof text === 'string' && text !== '' && !text.includes('\u{fffd}')) &&
-    [importance, createdMs].every((number) => typeof number === 'number')
+    [id, content, category].every((text) => typeof text === 'string' && text !== '') &&
+    [importance, createdMs].every((number) => typeof number === 'number') &&
+    digest instanceof Uint8Array &&
+    Buffer.compare(digest, digestOf(String(content))) === 0
   );
 }
 
@@ -424,7 +428,7 @@ function readable<T>(read: () => T): T | undefined {
 function batchAfter(connection: SqliteConnection, place: number, upTo = Number.MAX_SAFE_INTEGER): SqlRow[] {
   return connection
     .prepare(
-      `SELECT ${COLUMNS} FROM memory WHERE deleted_ms IS NULL AND memory.place > ? AND memory.place <= ? ORDER BY memory.place LIMIT ${BATCH}`,
+      `SELECT ${COLUMNS}, digest FROM memory WHERE deleted_ms IS NULL AND memory.place > ? AND memory.place <= ? ORDER BY memory.place LIMIT ${BATCH}`,
     )
     .all(place, upTo);
 }

@@ -15,6 +15,10 @@ export interface PlaceHit {
 const RANK = 'bm25(words, 1.0, 2.0, 0.5)';
 /** More memories than this are searched in two stages. */
 const TWO_STAGES_FROM = 5_000;
+/** The rarity that FTS5 gives a word that is in over half of the memories. */
+const NO_RARITY = 1e-6;
+/** In a store of few memories every word counts: whatever is in two of three is in over half of them. */
+const SMALL = 1_000;
 /** A word that is in more of the memories than this finds no candidates, unless there is no rarer one. */
 const COMMON = 0.05;
 const MIN_CANDIDATE_WORDS = 3;
@@ -50,10 +54,13 @@ export class WordSearch {
     const best = known.reduce((sum, { rarity }) => sum + rarity, 0);
     // A word that is nowhere counts as one that is as rare as the others are.
     const missing = Math.min(words.length, MAX_WORDS) / Math.min(known.length, MAX_WORDS);
+    const telling = known.filter(({ rarity }) => rarity > NO_RARITY);
+    // What is in over half of the memories adds nothing to a score, and costs the most to look up.
+    const asked = memories > SMALL && telling.length > 0 ? telling : known;
     const hits =
       memories > TWO_STAGES_FROM
-        ? this.#findInTwoStages(known, filter, limit, memories)
-        : this.#query(anyOf(known), filter, limit);
+        ? this.#findInTwoStages(asked, filter, limit, memories)
+        : this.#query(anyOf(asked), filter, limit);
     return hits.map(({ place, score }) => ({
       place,
       score,
@@ -127,7 +134,7 @@ export class WordSearch {
     return words
       .map((text) => {
         const count = this.#counts.get(text) ?? 0;
-        return { text, count, rarity: Math.max(1e-6, Math.log((rows - count + 0.5) / (count + 0.5))) };
+        return { text, count, rarity: Math.max(NO_RARITY, Math.log((rows - count + 0.5) / (count + 0.5))) };
       })
       .filter(({ count }) => count > 0)
       .sort((a, b) => a.count - b.count)
