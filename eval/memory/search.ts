@@ -1,7 +1,7 @@
 // The searches that are compared, each through the tools of a memory server over a temporary project.
 
 import { InProcessToolProvider } from '@toolwright/core';
-import { createMemoryServer, type MemoryServerOptions } from '@toolwright/core/servers/memory';
+import { createMemoryServer } from '@toolwright/core/servers/memory';
 import { createTestProject, type TestProject } from '@toolwright/core/testing';
 import type { Embedder } from '../../packages/core/src/servers/memory/meaning/embedder.js';
 import type { Collection } from './dataset.js';
@@ -10,22 +10,24 @@ import { withWeight } from './embedders.js';
 /** A way to search. */
 export interface System {
   name: string;
-  options: Pick<MemoryServerOptions, 'embedder' | 'ranking'>;
+  /** Undefined: words only. */
+  embedder: Embedder | undefined;
+  ranking: 'fused' | 'seed';
 }
 
-export const WORDS: System = { name: 'words', options: { embedder: 'off' } };
+export const WORDS: System = { name: 'words', embedder: undefined, ranking: 'fused' };
 
 /** What one embedder is compared by, after the words alone. */
 export function systemsOf(embedder: Embedder): System[] {
   return [
-    { name: 'vectors', options: { embedder: withWeight(embedder, 1) } },
+    { name: 'vectors', embedder: withWeight(embedder, 1), ranking: 'fused' },
     fusedBy(embedder, embedder.fusionWeight),
-    { name: 'original formula', options: { embedder, ranking: 'seed' } },
+    { name: 'original formula', embedder, ranking: 'seed' },
   ];
 }
 
 export function fusedBy(embedder: Embedder, weight: number): System {
-  return { name: `fused ${weight.toFixed(2)}`, options: { embedder: withWeight(embedder, weight) } };
+  return { name: `fused ${weight.toFixed(2)}`, embedder: withWeight(embedder, weight), ranking: 'fused' };
 }
 
 /** What a question was answered with: its first five when it asks for five, as agents do, and its first ten. */
@@ -64,7 +66,7 @@ export class StoredCollection implements AsyncDisposable {
   /** Answers every question of the collection, in order. */
   async answer(system: System): Promise<Rankings[]> {
     await using tools = this.#open(system);
-    if (system.options.embedder !== 'off') await this.#embedded(tools);
+    if (system.embedder) await this.#embedded(tools, system.embedder.id);
     const rankings: Rankings[] = [];
     for (const { question } of this.#collection.questions) {
       rankings.push({ five: await this.#ranking(tools, question, 5), ten: await this.#ranking(tools, question, 10) });
@@ -76,8 +78,9 @@ export class StoredCollection implements AsyncDisposable {
     await this.#project[Symbol.asyncDispose]();
   }
 
-  #open({ options }: System): InProcessToolProvider {
-    const server = createMemoryServer({ projectDir: this.#project.projectDir, ...options });
+  #open({ embedder, ranking }: System): InProcessToolProvider {
+    const { projectDir } = this.#project;
+    const server = createMemoryServer({ projectDir, embedder: embedder ?? 'off', ranking });
     return new InProcessToolProvider({ servers: [server] });
   }
 
@@ -91,13 +94,13 @@ export class StoredCollection implements AsyncDisposable {
     return [...new Set(results.map(({ memory }) => this.#ids.get(memory.id)!))].slice(0, count);
   }
 
-  /** Waits until every memory has its vector. */
-  async #embedded(tools: InProcessToolProvider): Promise<void> {
+  /** Waits until every memory has its vector. A question sets the embedder to work; counts tell when it is done. */
+  async #embedded(tools: InProcessToolProvider, embedder: string): Promise<void> {
     const deadline = performance.now() + PATIENCE_MS;
-    const [probe] = this.#collection.memories;
-    while (probe !== undefined) {
-      const { mode, notice } = await call(tools, 'retrieve', { query: probe.content.slice(0, 1_000), limit: 1 });
-      if (mode === 'hybrid') return;
+    for (;;) {
+      const { notice } = await call(tools, 'retrieve', { query: 'anything', limit: 1 });
+      const { stores } = (await call(tools, 'stats', {})) as { stores: { vectors: Record<string, number> }[] };
+      if ((stores[0]?.vectors[embedder] ?? 0) >= this.#ids.size) return;
       if (performance.now() > deadline) throw new Error(`No vectors after ${PATIENCE_MS} ms: ${String(notice)}`);
       await new Promise((resolve) => setTimeout(resolve, 20));
     }

@@ -1,6 +1,6 @@
 // The whole way through the tools of the memory server; and the bars that the built-in model must keep to.
 
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { openStaticModel } from '../../../packages/core/src/servers/memory/meaning/static-model.js';
 import type { Embedder } from '../../../packages/core/src/servers/memory/meaning/embedder.js';
 import { barsOf } from '../bars.js';
@@ -8,6 +8,9 @@ import { loadDeveloperMemories, type Dataset } from '../dataset.js';
 import { evaluate, summarize } from '../evaluation.js';
 import { fusedBy, WORDS } from '../search.js';
 import { sweep } from '../tuning.js';
+
+/** Ten times what starting some servers takes, each with its thread. */
+vi.setConfig({ testTimeout: 120_000 });
 
 /** Knows of colours and of animals, and that is all. */
 const embedder: Embedder = {
