@@ -1,5 +1,6 @@
 // The contract's provider files and its MCP server run as what is installed has them: in node_modules, built, unpatched.
 
+import { existsSync } from 'node:fs';
 import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -33,10 +34,10 @@ it('contractProviderFile() and contractServerFile() give files that run where th
     const scope = join(directory, 'node_modules/@toolwright');
     await mkdir(scope, { recursive: true });
     for (const name of ['core', 'runtime', 'gateway']) {
-      await cp(join(PACKAGES, name), join(scope, name), {
-        recursive: true,
-        filter: (path) => !/\/(src|test|node_modules[^/]*|__pycache__)$|\.map$/.test(path.slice(PACKAGES.length)),
-      });
+      for (const part of ['package.json', 'dist', 'contract', 'python/toolwright_provider.py']) {
+        const from = join(PACKAGES, name, part);
+        if (existsSync(from)) await cp(from, join(scope, name, part), { recursive: true });
+      }
     }
     await writeFile(join(directory, 'user.mjs'), USER);
     await using child = spawnChild({ command: process.execPath, args: ['user.mjs'], cwd: directory, stdin: 'ignore' });
