@@ -2,21 +2,21 @@
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { PassThrough } from 'node:stream';
-import { fileURLToPath } from 'node:url';
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
 import { InProcessToolProvider } from '@toolwright/core';
 import { MCPToolProvider } from '@toolwright/core/mcp';
 import { contractServer, toolProviderContract } from '@toolwright/core/testing';
 import { createGateway } from '@toolwright/gateway';
+import { contractServerFile } from '@toolwright/gateway/testing';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { bundleFixture } from '../../core/test/mcp/bundle.js';
 import { soaking } from '../../core/test/soak.js';
 
 let program: Awaited<ReturnType<typeof bundleFixture>> | undefined;
 beforeAll(async () => {
-  if (soaking) program = await bundleFixture('gateway-stdio', fileURLToPath(new URL('./fixtures', import.meta.url)));
+  if (soaking) program = await bundleFixture(basename(contractServerFile()), dirname(contractServerFile()));
 }, 60_000);
 afterAll(() => program?.[Symbol.asyncDispose]());
 

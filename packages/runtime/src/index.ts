@@ -18,6 +18,7 @@ export type { ProviderRuntime, RuntimeCommand } from './process/runtimes.js';
 export { providerFromModule, type ModuleProviderOptions } from './process/provider-from-module.js';
 
 // For those who supervise and reload.
-export { ProviderGeneration, type GenerationOptions, type ProviderProgram } from './process/generation.js';
+export { ProviderGeneration, type GenerationOptions } from './process/generation.js';
+export type { ProviderProgram } from './process/start-process.js';
 export { ProviderListener, type ListenerOptions } from './wire/listener.js';
 export type { Decision, ExportedState, InitializeReason, ProviderSettings } from './wire/protocol.js';

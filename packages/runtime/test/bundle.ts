@@ -1,8 +1,9 @@
-// Provider files of the fixtures as plain JavaScript, built of the sources: a child starts in a fraction of the time.
+// Provider files of the fixtures and of the contract as plain JavaScript, built of the sources: a child starts in a fraction of the time.
 
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, parse } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { contractProviderFile } from '@toolwright/runtime/testing';
 import { build } from 'esbuild';
 
 const RUNTIME = fileURLToPath(new URL('../', import.meta.url));
@@ -14,12 +15,15 @@ export interface BundledFixtures extends AsyncDisposable {
   file(name: string): string;
 }
 
-/** Bundles every `fixtures/*.ts`. */
+/** Bundles every `fixtures/*.ts`, and the contract's provider file. */
 export async function bundleFixtures(): Promise<BundledFixtures> {
   const fixtures = join(RUNTIME, 'test/fixtures');
   const outdir = await mkdtemp(join(RUNTIME, 'node_modules-fixture-')); // below the package, so that imports resolve
   await build({
-    entryPoints: (await readdir(fixtures)).filter((name) => name.endsWith('.ts')).map((name) => join(fixtures, name)),
+    entryPoints: [
+      ...(await readdir(fixtures)).filter((name) => name.endsWith('.ts')).map((name) => join(fixtures, name)),
+      contractProviderFile('javascript'),
+    ].map((file) => ({ in: file, out: parse(file).name })),
     outdir,
     outExtension: { '.js': '.mjs' },
     bundle: true,

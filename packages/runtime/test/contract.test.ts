@@ -3,6 +3,7 @@
 import { fileURLToPath } from 'node:url';
 import { toolProviderContract } from '@toolwright/core/testing';
 import { ProcessToolProvider, providerFromModule } from '@toolwright/runtime';
+import { contractProviderFile } from '@toolwright/runtime/testing';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { bundleFixtures, type BundledFixtures } from './bundle.js';
 import { soaking } from './soak.js';
@@ -26,7 +27,7 @@ if (soaking) {
   toolProviderContract(
     'ProcessToolProvider of a TypeScript file',
     () => {
-      const path = fileURLToPath(new URL('./fixtures/contract-provider.ts', import.meta.url));
+      const path = contractProviderFile('typescript');
       const cwd = fileURLToPath(new URL('../../../', import.meta.url)); // its tsconfig leads to the sources
       return { provider: new ProcessToolProvider({ name: 'contract', path, cwd, runtime: 'tsx' }), dispose() {} };
     },
@@ -37,7 +38,7 @@ if (soaking) {
 toolProviderContract(
   'providerFromModule()',
   async () => {
-    const { default: contract } = await import('./fixtures/contract-provider.js');
+    const { default: contract } = await import('../contract/contract-provider.js');
     return { provider: await providerFromModule(contract), dispose() {} };
   },
   { describe, it },

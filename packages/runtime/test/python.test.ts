@@ -11,11 +11,12 @@ import { textOf } from '@toolwright/core';
 import { allowedEnvironment, spawnChild, type Child } from '@toolwright/core/process';
 import { contractCases, runContractCase } from '@toolwright/core/testing';
 import { ProcessToolProvider } from '@toolwright/runtime';
+import { contractProviderFile } from '@toolwright/runtime/testing';
 import { describe, expect, it } from 'vitest';
 
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 const PYTHON = here('../python/');
-const CONTRACT = here('./fixtures/contract_provider.py');
+const CONTRACT = contractProviderFile('python');
 const CALCULATOR = here('../../../examples/provider-processes/calculator.py');
 
 const soaking = process.env['TOOLWRIGHT_SOAK'] === '1';

@@ -4,3 +4,4 @@ export { spawnChild, type Child, type ChildExit, type SpawnOptions } from './chi
 export { allowedEnvironment } from './environment.js';
 export { type EndOptions } from './kill-ladder.js';
 export { endMarked } from './end-marked.js';
+export { hasEnded, hostIdentity, type HostIdentity } from './host-identity.js';

@@ -2,10 +2,9 @@
 // that starts next. It is written and read by watchdog-script.ts.
 
 import { randomBytes } from 'node:crypto';
-import { readFileSync, readlinkSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, isAbsolute, join } from 'node:path';
-import { startOf } from './stray-processes.js';
+import { hostIdentity } from './host-identity.js';
 
 /** What a watchdog needs for a journal. */
 export interface JournalPlace {
@@ -36,11 +35,6 @@ function stateOfHome(): string | undefined {
 }
 
 function thisHost(): string | undefined {
-  try {
-    const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim();
-    const start = startOf(process.pid);
-    return start === 0 ? undefined : `${boot} ${readlinkSync('/proc/self/ns/pid')} ${process.pid} ${start}`;
-  } catch {
-    return undefined; // no /proc, or not to be looked at
-  }
+  const host = hostIdentity();
+  return host && `${host.place} ${host.pid} ${host.start}`;
 }

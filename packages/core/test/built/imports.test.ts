@@ -97,6 +97,8 @@ describe('what an import loads', () => {
     ['@toolwright/core/kit', []],
     ['@toolwright/runtime', []],
     ['@toolwright/runtime/provider', []],
+    ['@toolwright/runtime/testing', []],
+    ['@toolwright/gateway/testing', []],
     ['@toolwright/gateway', []],
   ])('%s loads no SDK, ajv, zod, database, wasm or language server, only %j', async (entry, allowed) => {
     const loaded = await runNode(

@@ -1,21 +1,22 @@
 // The fixture programs that are written in TypeScript, as one plain file each: a child starts in a third of the time.
 
 import { mkdtemp, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { extname, join, parse } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'tsup';
 
 const CORE = fileURLToPath(new URL('../../', import.meta.url));
 const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
 
-/** Bundles `fixtures/NAME.ts`, of these tests or of the directory. The file is gone when it is disposed. */
+/** Bundles `fixtures/NAME.ts`, or NAME with its extension, of these tests or of the directory. The file is gone when it is disposed. */
 export async function bundleFixture(
-  name: string,
+  source: string,
   fixtures = join(CORE, 'test/mcp/fixtures'),
 ): Promise<{ file: string } & AsyncDisposable> {
+  const { name } = parse(source);
   const directory = await mkdtemp(join(CORE, 'node_modules-fixture-')); // below the package, so that imports resolve
   await build({
-    entry: { [name]: join(fixtures, `${name}.ts`) },
+    entry: { [name]: join(fixtures, extname(source) === '' ? `${source}.ts` : source) },
     outDir: directory,
     outExtension: () => ({ js: '.mjs' }),
     format: 'esm',

@@ -1,39 +1,30 @@
 // One process of a provider, from its spawn to its end: registered, initialized, called, asked for its state, drained,
 // disposed of, ended. Two may stand side by side while one takes over from the other; nothing here knows of a second.
 
-import { existsSync } from 'node:fs';
 import { ToolError, type JsonObject, type Logger } from '@toolwright/core';
-import { settledWithin, StreamTail, ToolIndex, untilAborted } from '@toolwright/core/kit';
-import { spawnChild, type Child, type ChildExit } from '@toolwright/core/process';
-import { REGISTERED_ALREADY, unknownMethod, type Expectation, type ProviderListener } from '../wire/listener.js';
+import { settledWithin, ToolIndex, untilAborted } from '@toolwright/core/kit';
+import type { ChildExit } from '@toolwright/core/process';
+import { REGISTERED_ALREADY, unknownMethod, type ProviderListener } from '../wire/listener.js';
 import type { Settle, WirePeer } from '../wire/peer.js';
-import {
-  NAME_VARIABLE,
-  SOCKET_VARIABLE,
-  TOKEN_VARIABLE,
-  type Decision,
-  type ExportedState,
-  type InitializeReason,
-  type LogParams,
-  type ProviderCapabilities,
-  type ProviderSettings,
+import type {
+  Decision,
+  ExportedState,
+  InitializeReason,
+  LogParams,
+  ProviderCapabilities,
+  ProviderSettings,
 } from '../wire/protocol.js';
 import { parseToolList, type ListedTool, type Registration } from '../wire/registration.js';
-import { endError, howItEnded, type ProcessTrace } from './end-of-process.js';
-import { resolveRuntime, type ProviderRuntime } from './runtimes.js';
-
-/** What is started. */
-export interface ProviderProgram {
-  name: string;
-  /** The provider file, absolute; or else `command`. */
-  path?: string | undefined;
-  runtime?: ProviderRuntime | undefined;
-  command?: string | undefined;
-  args: readonly string[];
-  cwd: string;
-  /** Added to the safe part of the environment. */
-  env: Readonly<Record<string, string>>;
-}
+import { endError, howItEnded } from './end-of-process.js';
+import { logLine } from './provider-log.js';
+import {
+  assertFileExists,
+  FOLLOWS_WITHIN_MS,
+  spawnProvider,
+  waitForRegistration,
+  type ProviderProgram,
+  type StartedProcess,
+} from './start-process.js';
 
 /** How a generation is started, and who hears of it. */
 export interface GenerationOptions {
@@ -49,9 +40,6 @@ export interface GenerationOptions {
   onLost: (generation: ProviderGeneration, error: ToolError) => void;
 }
 
-/** How long a process that has closed its socket, or a socket whose process has gone, may take to follow. */
-const FOLLOWS_WITHIN_MS = 50;
-const OUTPUT_TAIL_BYTES = 64 * 1024;
 const DISPOSE_MS = 2_000;
 /** For a provider that ends by itself once its socket is closed. */
 const EXIT_MS = 1_000;
@@ -344,112 +332,6 @@ export class ProviderGeneration {
       }
     }
   }
-}
-
-/** A line of a provider's log, to the logger of its host. */
-export function logLine(logger: Logger, { level, data }: LogParams): void {
-  const { message, ...fields } = typeof data === 'object' && (data as unknown) !== null ? data : { message: data };
-  const text = typeof message === 'string' ? message : (JSON.stringify(message) ?? '');
-  const to = levelOf(level);
-  if (Object.keys(fields).length > 0) logger[to](text, fields);
-  else logger[to](text);
-}
-
-/** The levels of a {@link Logger}, and MCP's further ones as the nearest of them. */
-export function levelOf(level: unknown): keyof Logger {
-  switch (level) {
-    case 'debug':
-    case 'info':
-    case 'error':
-      return level;
-    case 'warning':
-    case 'warn':
-      return 'warn';
-    case 'critical':
-    case 'alert':
-    case 'emergency':
-      return 'error';
-    default:
-      return 'info';
-  }
-}
-
-interface StartedProcess {
-  child: Child;
-  expectation: Expectation;
-  trace: ProcessTrace;
-}
-
-function assertFileExists({ name, path }: ProviderProgram): void {
-  if (path === undefined || existsSync(path)) return;
-  throw new ToolError('SPAWN_FAILED', `Provider file not found: ${path}`, {
-    provider: name,
-    details: { permanent: true, path },
-  });
-}
-
-function spawnProvider(program: ProviderProgram, settings: ProviderSettings, expectation: Expectation): StartedProcess {
-  const { name, path, runtime, env, cwd } = program;
-  const { socketPath, token } = expectation;
-  const line =
-    path === undefined
-      ? { command: program.command as string, args: [] as string[], env: {} }
-      : resolveRuntime(path, runtime, env);
-  const child = spawnChild({
-    command: line.command,
-    args: [...line.args, ...program.args],
-    cwd,
-    extraEnv: {
-      ...env,
-      ...line.env,
-      [SOCKET_VARIABLE]: socketPath,
-      [NAME_VARIABLE]: name,
-      [TOKEN_VARIABLE]: token,
-    },
-    stdin: 'pipe', // its end tells a provider that has no connection yet
-    stderrTailBytes: OUTPUT_TAIL_BYTES,
-  });
-  const stdout = new StreamTail(OUTPUT_TAIL_BYTES);
-  child.stdout.on('data', (chunk: Buffer) => stdout.push(chunk));
-  const secrets = [token, ...Object.values(env), ...Object.values(settings.variables)];
-  const trace = { name, program: path ?? line.command, child, stdoutTail: () => stdout.text(), secrets };
-  return { child, expectation, trace };
-}
-
-async function waitForRegistration(
-  { child, trace }: StartedProcess,
-  { registered }: Expectation,
-  startTimeoutMs: number,
-): Promise<Awaited<Expectation['registered']>> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => {
-      const hint = 'A provider file ends with startProvider(provider); raise startTimeoutMs for a slow one.';
-      reject(endError(trace, 'TIMED_OUT', `did not register within ${startTimeoutMs} ms`, undefined, hint));
-    }, startTimeoutMs);
-  });
-  const ended = child.exited.then(
-    async (exit) => {
-      // What it registered wrongly says more than how it ended, and may be on its way.
-      await settledWithin([registered], FOLLOWS_WITHIN_MS);
-      throw endError(trace, 'PROCESS_EXITED', `${howItEnded(exit)} before it registered`, exit);
-    },
-    (thrown: unknown) => {
-      const { code, message, details, cause } = ToolError.from(thrown, 'SPAWN_FAILED');
-      throw new ToolError(code, message, { cause, details: { ...details, permanent: isPermanent(details) } });
-    },
-  );
-  try {
-    return await Promise.race([registered, ended, late]);
-  } finally {
-    clearTimeout(timer);
-    ended.catch(() => undefined); // it lost the race, and is looked at elsewhere
-  }
-}
-
-/** A system that is short of something may have it the next time. */
-function isPermanent(details: JsonObject | undefined): boolean {
-  return !['EAGAIN', 'EMFILE', 'ENFILE', 'ENOMEM', 'ETXTBSY'].includes(String(details?.errno));
 }
 
 function indexOf(tools: readonly ListedTool[]): ToolIndex<ListedTool> {

@@ -31,7 +31,8 @@ import {
 import { sharedListener, type ProviderListener } from '../wire/listener.js';
 import { CALL_META, type InitializeReason, type LogParams, type ProviderSettings } from '../wire/protocol.js';
 import type { ListedTool } from '../wire/registration.js';
-import { levelOf, logLine, ProviderGeneration } from './generation.js';
+import { ProviderGeneration } from './generation.js';
+import { levelOf, logLine } from './provider-log.js';
 import {
   resolveProcessOptions,
   type ProcessToolProviderOptions,

@@ -5,7 +5,7 @@ import { ToolError, type JsonObject, type Logger } from '@toolwright/core';
 import { copyJson, nameFault } from '@toolwright/core/kit';
 import type { ProviderListener } from '../wire/listener.js';
 import type { ProviderSettings } from '../wire/protocol.js';
-import type { ProviderProgram } from './generation.js';
+import type { ProviderProgram } from './start-process.js';
 import type { ProviderRuntime } from './runtimes.js';
 
 /** Options of {@link ProcessToolProvider}. Give `path` or `command`. */

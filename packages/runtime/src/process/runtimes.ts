@@ -43,7 +43,7 @@ export function resolveRuntime(
   host: HostRuntime = process,
 ): ResolvedRuntime {
   if (typeof given === 'object') return { command: given.command, args: [...(given.args ?? []), path], env: {} };
-  const runtime = given ?? runtimeOf(extname(path).toLowerCase(), host);
+  const runtime = given ?? runtimeOf(path, host);
   switch (runtime) {
     case 'node':
       return { command: nodeOf(host), args: [path], env: {} };
@@ -57,11 +57,14 @@ export function resolveRuntime(
   }
 }
 
-function runtimeOf(extension: string, host: HostRuntime): string {
+function runtimeOf(path: string, host: HostRuntime): string {
+  const extension = extname(path).toLowerCase();
   if (extension === '.py') return host.platform === 'win32' ? 'python' : 'python3';
   if (!TYPESCRIPT.has(extension)) return 'node';
   if (host.versions.bun !== undefined) return 'bun';
-  return extension !== '.tsx' && stripsTypes(host.versions.node) ? 'node' : 'tsx';
+  // Node strips no types in packages: https://nodejs.org/api/typescript.html#type-stripping-in-dependencies
+  const isInPackage = /[\\/]node_modules[\\/]/.test(path);
+  return extension !== '.tsx' && !isInPackage && stripsTypes(host.versions.node) ? 'node' : 'tsx';
 }
 
 /** https://nodejs.org/api/typescript.html#type-stripping: on by default from 22.18 and 23.6 on. */

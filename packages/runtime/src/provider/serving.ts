@@ -23,7 +23,7 @@ import {
   type UntimedResult,
   type WireResult,
 } from '@toolwright/core/kit';
-import { RpcError, type PeerHandlers, type WirePeer } from '../wire/peer.js';
+import type { PeerHandlers, WirePeer } from '../wire/peer.js';
 import {
   CALL_META,
   RPC,
@@ -35,6 +35,7 @@ import {
   type InitializeParams,
   type MessageId,
 } from '../wire/protocol.js';
+import { RpcError } from '../wire/rpc-error.js';
 import { exportState } from './exported-state.js';
 import type { AnyProvider } from './provider.js';
 

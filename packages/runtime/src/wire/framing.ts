@@ -7,7 +7,9 @@ import { ToolError, type JsonObject } from '@toolwright/core';
 /** A frame over this is refused, and the stream goes on behind it. In bytes. */
 export const DEFAULT_MAX_FRAME_BYTES = 16 * 1024 * 1024;
 /** A frame over this ends the connection: nobody sends so much by mistake. Four times the soft limit. */
-export const HARD_LIMIT_FACTOR = 4;
+const HARD_LIMIT_FACTOR = 4;
+/** The most that the limit may be, whatever an option says: a string cannot hold much more than four times that. */
+export const MAX_FRAME_BYTES_CEILING = (512 * 1024 * 1024) / HARD_LIMIT_FACTOR;
 /** Nesting of one message, the message itself counted. */
 export const MAX_DEPTH = 64;
 

@@ -1,19 +1,17 @@
-// One end of a connection: JSON-RPC 2.0 both ways over a socket. It correlates answers, holds the queue of what is to be
-// sent, and turns whatever the other end does wrong into the failure of one message, or of this connection.
+// One end of a connection: JSON-RPC 2.0 both ways over a socket. It correlates answers, and turns whatever the other end
+// does wrong into the failure of one message, or of this connection.
 
 import type { Socket } from 'node:net';
 import { ToolError, type JsonObject, type ToolErrorCode } from '@toolwright/core';
 import { isThenable } from '@toolwright/core/kit';
-import { DEFAULT_MAX_FRAME_BYTES, FrameReader, HARD_LIMIT_FACTOR, headOf, MAX_DEPTH } from './framing.js';
-import { isErrorInfo, RPC, type MessageId, type RpcErrorObject } from './protocol.js';
+import { DEFAULT_MAX_FRAME_BYTES, FrameReader, headOf, MAX_DEPTH } from './framing.js';
+import { RPC, type MessageId } from './protocol.js';
+import { errorObject, errorOf, RpcError } from './rpc-error.js';
+import { SendQueue } from './send-queue.js';
 
-/** What may wait to be sent, in bytes, before new requests wait and the other end's are no longer read. */
-export const DEFAULT_MAX_QUEUE_BYTES = 16 * 1024 * 1024;
 /** So many lines that cannot be parsed end the connection. */
 export const MAX_BAD_FRAMES = 10;
 
-const FLUSH_AT = 256 * 1024;
-const FLOOD_FACTOR = 3;
 /** How long the last words may take to be read before the socket is cut. */
 const CLOSE_MS = 1_000;
 
@@ -59,23 +57,18 @@ export class WirePeer {
   maxSendBytes = DEFAULT_MAX_FRAME_BYTES;
   readonly #socket: Socket;
   readonly #reader: FrameReader;
-  readonly #maxQueueBytes: number;
+  readonly #queue: SendQueue;
   readonly #waiting = new Map<number, Settle>();
   #lastId = 0;
-  #batch = '';
-  #flushing = false;
-  /** What the socket has not taken when it last asked for patience. */
-  #unsent = 0;
-  #drained: { promise: Promise<void>; resolve: () => void } | undefined;
   #closing = false;
   #closed = false;
   #reason: ToolError | undefined;
 
   constructor(socket: Socket, handlers: PeerHandlers, limits: PeerLimits = {}) {
-    const { maxFrameBytes = DEFAULT_MAX_FRAME_BYTES, maxQueueBytes = DEFAULT_MAX_QUEUE_BYTES } = limits;
+    const { maxFrameBytes = DEFAULT_MAX_FRAME_BYTES, maxQueueBytes } = limits;
     this.#socket = socket;
     this.handlers = handlers;
-    this.#maxQueueBytes = maxQueueBytes;
+    this.#queue = new SendQueue(socket, () => this.#waiting.size > 0, maxQueueBytes);
     this.#reader = new FrameReader(
       {
         onMessage: (message) => this.#receive(message),
@@ -87,7 +80,6 @@ export class WirePeer {
     );
     socket.on('error', () => undefined); // its close is what counts
     socket.on('data', (chunk: Buffer) => this.#read(chunk));
-    socket.on('drain', () => this.#drain());
     this.closed = new Promise((resolve) => {
       socket.on('close', () => {
         this.#onClose();
@@ -117,13 +109,12 @@ export class WirePeer {
 
   /** Defined while too much waits to be sent; resolves when it has gone, or the connection has. */
   get congestion(): Promise<void> | undefined {
-    if (this.#unsent + this.#batch.length <= this.#maxQueueBytes || this.#closed) return undefined;
-    return (this.#drained ??= promiseToResolve()).promise;
+    return this.#queue.congestion;
   }
 
   /** True when what nobody has to read, such as progress, is better left out. */
   get isBehind(): boolean {
-    return this.#unsent + this.#batch.length > this.#maxQueueBytes;
+    return this.#queue.isFull;
   }
 
   /** Sends a request whose answer goes to `settle`. Gives its id. @throws {ToolError} FRAME_TOO_LARGE, CONNECTION_CLOSED */
@@ -134,7 +125,7 @@ export class WirePeer {
     const frame = this.#encode({ jsonrpc: '2.0', id, method, params });
     this.#lastId = id;
     this.#waiting.set(id, settle);
-    this.#write(frame);
+    this.#queue.push(frame);
     return id;
   }
 
@@ -152,7 +143,7 @@ export class WirePeer {
     } catch {
       return; // nobody waits for it
     }
-    this.#write(frame);
+    this.#queue.push(frame);
   }
 
   /** An answer that comes for it is dropped as late. */
@@ -177,7 +168,7 @@ export class WirePeer {
 
   /** Sends an error that answers nothing, such as BUSY, and closes. */
   refuse(error: ToolError): void {
-    this.#write(this.#encode({ jsonrpc: '2.0', id: null, error: errorObject(error) }));
+    this.#queue.push(this.#encode({ jsonrpc: '2.0', id: null, error: errorObject(error) }));
     this.close(error);
   }
 
@@ -186,7 +177,7 @@ export class WirePeer {
     if (this.#closing || this.#closed) return;
     this.#reason ??= reason;
     this.#reader.stop();
-    this.#flush();
+    this.#queue.flush();
     this.#closing = true;
     const timer = setTimeout(() => this.#socket.destroy(), CLOSE_MS);
     timer.unref();
@@ -207,7 +198,7 @@ export class WirePeer {
     if (this.#closed) return;
     this.#closed = true;
     this.#reader.stop();
-    this.#drain();
+    this.#queue.close();
     this.handlers.onClose(this.#reason);
   }
 
@@ -218,7 +209,7 @@ export class WirePeer {
       this.#reader.push(chunk);
     } catch (thrown) {
       const error = ToolError.from(thrown, 'INTERNAL');
-      this.#write(this.#encode({ jsonrpc: '2.0', id: null, error: errorObject(error) }));
+      this.#queue.push(this.#encode({ jsonrpc: '2.0', id: null, error: errorObject(error) }));
       this.close(error);
     }
   }
@@ -303,7 +294,7 @@ export class WirePeer {
     } catch (thrown) {
       return this.#sendThrown(id, thrown);
     }
-    this.#write(frame);
+    this.#queue.push(frame);
   }
 
   #sendThrown(id: MessageId | null, thrown: unknown): void {
@@ -315,7 +306,7 @@ export class WirePeer {
     } catch {
       frame = this.#encode({ jsonrpc: '2.0', id, error: { code: error.code, message: error.message.slice(0, 1_000) } });
     }
-    this.#write(frame);
+    this.#queue.push(frame);
   }
 
   #sendError(id: MessageId | null, code: number, message: string): void {
@@ -346,98 +337,10 @@ export class WirePeer {
       `The message has ${size} bytes, and ${this.maxSendBytes} are taken at once. Ask for less, or pass a file's path.`,
     );
   }
-
-  /** What is written in one turn of the event loop goes out in one piece, when all of the turn's work is done. */
-  #write(frame: string): void {
-    this.#batch += frame;
-    if (this.#batch.length > FLUSH_AT) this.#flush();
-    else if (!this.#flushing) {
-      this.#flushing = true;
-      process.nextTick(this.#flushLater);
-    }
-  }
-
-  readonly #flushLater = (): void => {
-    this.#flushing = false;
-    this.#flush();
-  };
-
-  #flush(): void {
-    const batch = this.#batch;
-    if (batch === '') return;
-    this.#batch = '';
-    if (this.#closed || this.#socket.destroyed || this.#socket.writableEnded) return;
-    if (this.#socket.write(batch)) return;
-    this.#unsent += batch.length;
-    // Who sends requests and reads no answers is not read any more either. An end that waits for answers itself has to
-    // read on, or both would wait; its own requests stop at one queue's worth and a frame, so that three are a flood.
-    const patience = this.#waiting.size === 0 ? 1 : FLOOD_FACTOR;
-    if (this.#unsent > patience * this.#maxQueueBytes) this.#socket.pause();
-  }
-
-  #drain(): void {
-    this.#unsent = 0;
-    if (!this.#closed) this.#socket.resume();
-    this.#drained?.resolve();
-    this.#drained = undefined;
-  }
 }
 
 const TOO_DEEP = `The message is nested deeper than ${MAX_DEPTH} levels.`;
 
-/** An error answer with a number of JSON-RPC's own; everything else is a {@link ToolError}. */
-export class RpcError extends Error {
-  readonly code: number;
-  readonly data: unknown;
-
-  constructor(code: number, message: string, data?: unknown) {
-    super(message);
-    this.code = code;
-    this.data = data;
-  }
-
-  toObject(): RpcErrorObject {
-    return { code: this.code, message: this.message, ...(this.data !== undefined && { data: this.data }) };
-  }
-}
-
-/** A ToolError as the error of an answer. */
-export function errorObject(error: ToolError, code: number = RPC.toolError): RpcErrorObject {
-  return { code, message: error.message, data: error.toInfo() };
-}
-
-/** The error of an answer as a ToolError: by its `data`, else by the number of JSON-RPC's that it has. */
-export function errorOf(given: unknown): ToolError {
-  const { code, message, data } = (isRecord(given) ? given : {}) as Partial<RpcErrorObject>;
-  const words = typeof message === 'string' && message !== '' ? message : 'The other end gave an error without words.';
-  if (isErrorInfo(data) && ToolError.isCode(data.code)) {
-    return new ToolError(data.code, data.message, {
-      retryable: typeof data.retryable === 'boolean' ? data.retryable : undefined,
-      details: isRecord(data.details) ? data.details : undefined,
-    });
-  }
-  const details = { rpcCode: code };
-  switch (code) {
-    case RPC.invalidParams:
-      return new ToolError('INVALID_ARGUMENT', words, { details });
-    case RPC.methodNotFound:
-    case RPC.invalidRequest:
-    case RPC.parseError:
-      return new ToolError('PROTOCOL_VIOLATION', words, { details });
-    default:
-      return new ToolError('EXECUTION_FAILED', words, { details });
-  }
-}
-
-function promiseToResolve(): { promise: Promise<void>; resolve: () => void } {
-  let resolve = (): void => undefined;
-  const promise = new Promise<void>((settle) => (resolve = settle));
-  return { promise, resolve };
-}
-
 function isRecord(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
-
-/** The most that a frame may have, whatever an option says: a string cannot hold much more. */
-export const MAX_FRAME_BYTES_CEILING = (512 * 1024 * 1024) / HARD_LIMIT_FACTOR;

@@ -7,12 +7,19 @@ import type { Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ToolError } from '@toolwright/core';
+import { directoryPrefix, removeStaleDirectories } from './stale-directories.js';
 
 /** Systems take 104 to 108, and Node cuts longer paths without a word: two could become one. */
 export const MAX_SOCKET_PATH_BYTES = 100;
 
+/** What mkdtemp adds to a name. */
+const RANDOM_BYTES = 6;
 const ON_WINDOWS = process.platform === 'win32';
 const SOCKET_NAME = 's';
+/** Bound under another name and renamed: see bindPrivately(). */
+const BOUND_NAME = 's.new';
+/** Where it was looked for what killed hosts have left. */
+const swept = new Set<string>();
 
 /** A socket that this process listens at. */
 export interface BoundSocket {
@@ -45,7 +52,10 @@ export function assertSocketPath(path: string): void {
 export function createSocketDirectory(base: string = tmpdir()): string {
   let directory: string;
   try {
-    directory = mkdtempSync(join(base, 'toolwright-'));
+    const owned = join(base, directoryPrefix());
+    // The owner is left out of a name that would be too long with it.
+    const fits = Buffer.byteLength(owned) + RANDOM_BYTES + 1 + BOUND_NAME.length <= MAX_SOCKET_PATH_BYTES;
+    directory = mkdtempSync(fits ? owned : join(base, 'toolwright-'));
   } catch (cause) {
     const { code, message } = ToolError.from(cause, 'UNAVAILABLE');
     throw new ToolError(code, `No directory for a socket can be made: ${message}. Set TMPDIR to one that exists.`, {
@@ -57,6 +67,10 @@ export function createSocketDirectory(base: string = tmpdir()): string {
   } catch (error) {
     rmdirSync(directory);
     throw error;
+  }
+  if (!swept.has(base)) {
+    swept.add(base);
+    void removeStaleDirectories(base, [SOCKET_NAME, BOUND_NAME]); // nobody waits for it
   }
   return directory;
 }
@@ -99,7 +113,7 @@ export async function bindPrivately(server: Server, options: BindOptions): Promi
     const path = join(directory, SOCKET_NAME);
     // Bound under another name and renamed: Node unlinks the name that it has bound when the server closes, whatever is
     // there by then.
-    const bound = `${path}.new`;
+    const bound = join(directory, BOUND_NAME);
     assertSocketPath(bound);
     assertPrivateDirectory(directory);
     for (const name of [path, bound]) assertNothingAt(name);

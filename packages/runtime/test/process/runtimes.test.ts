@@ -3,6 +3,7 @@
 import { fileURLToPath } from 'node:url';
 import { existsSync } from 'node:fs';
 import { ProcessToolProvider } from '@toolwright/runtime';
+import { contractProviderFile } from '@toolwright/runtime/testing';
 import { describe, expect, it } from 'vitest';
 import { resolveRuntime, type HostRuntime } from '../../src/process/runtimes.js';
 
@@ -31,6 +32,7 @@ describe('resolveRuntime()', () => {
     ['/p.cjs', node('20.19.0'), '/bin/node /p.cjs'],
     ['/p.PY', node('20.19.0'), 'python3 -u /p.PY'],
     ['/p', node('20.19.0'), '/bin/node /p'],
+    ['/node_modules/a/p.ts', node('24.1.0'), '/bin/node --import TSX /node_modules/a/p.ts'],
   ])('runs %s with the right program', (path, host, expected) => {
     expect(line(path, host)).toBe(expected);
   });
@@ -58,7 +60,7 @@ describe('resolveRuntime()', () => {
 
 describe('ProcessToolProvider', () => {
   it('runs a TypeScript file as it is', async () => {
-    const path = fileURLToPath(new URL('../fixtures/contract-provider.ts', import.meta.url));
+    const path = contractProviderFile('typescript');
     const cwd = fileURLToPath(new URL('../../../../', import.meta.url)); // its tsconfig leads to the sources
     await using provider = new ProcessToolProvider({ name: 'contract', path, cwd, runtime: 'tsx' });
     const { structuredContent, error } = await provider.callTool('contract.add', { a: '1', b: 2 });

@@ -1,0 +1,51 @@
+// Where the contract's provider files are: in the package, beside its modules, as they are programs and no part of them.
+
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { ToolError } from '@toolwright/core/kit';
+
+/** In which language a provider file is. */
+export type ContractLanguage = 'typescript' | 'javascript' | 'python';
+
+const FILES: Record<ContractLanguage, string> = {
+  typescript: 'contract-provider.ts',
+  javascript: 'contract-provider.mjs',
+  python: 'contract_provider.py',
+};
+
+/**
+ * The absolute path of a provider file that serves the tools of `contractServer()`, under the name `contract`: what
+ * `toolProviderContract` calls. It is for those who start provider files in a way of their own (a container, a wrapper, a
+ * provider around `ProcessToolProvider`) and want to know whether the contract is still kept.
+ *
+ * The files import `@toolwright/runtime/provider` and `@toolwright/core/testing`, or in Python `toolwright_provider`, from
+ * the package that they are in. They are copied nowhere: a copy elsewhere finds them only where they are installed.
+ *
+ * @param language default: `'javascript'`
+ * @throws {ToolError} INVALID_ARGUMENT for another language, NOT_FOUND where a bundler has left the file out
+ * @example
+ * ```ts
+ * toolProviderContract('my provider', () => ({
+ *   provider: new ProcessToolProvider({ name: 'contract', path: contractProviderFile('python') }),
+ *   dispose() {},
+ * }));
+ * ```
+ */
+export function contractProviderFile(language: ContractLanguage = 'javascript'): string {
+  if (!Object.hasOwn(FILES, language)) {
+    throw new ToolError(
+      'INVALID_ARGUMENT',
+      `There is no contract's provider in ${String(language)}; there are ${Object.keys(FILES).join(', ')}.`,
+    );
+  }
+  // Seen from the built modules, or from the sources and dist/testing.
+  const places = ['../contract/', '../../contract/'].map((folder) =>
+    fileURLToPath(new URL(folder + FILES[language], import.meta.url)),
+  );
+  const file = places.find((place) => existsSync(place));
+  if (file !== undefined) return file;
+  throw new ToolError(
+    'NOT_FOUND',
+    `The contract's provider is in none of ${places.join(', ')}: leave this package unbundled.`,
+  );
+}

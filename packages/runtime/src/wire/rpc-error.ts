@@ -1,0 +1,52 @@
+// The errors of an answer: a ToolError rides in `data` whole, and whatever else comes is made one.
+
+import { ToolError, type JsonObject } from '@toolwright/core';
+import { isErrorInfo, RPC, type RpcErrorObject } from './protocol.js';
+
+/** An error answer with a number of JSON-RPC's own; everything else is a {@link ToolError}. */
+export class RpcError extends Error {
+  readonly code: number;
+  readonly data: unknown;
+
+  constructor(code: number, message: string, data?: unknown) {
+    super(message);
+    this.code = code;
+    this.data = data;
+  }
+
+  toObject(): RpcErrorObject {
+    return { code: this.code, message: this.message, ...(this.data !== undefined && { data: this.data }) };
+  }
+}
+
+/** A ToolError as the error of an answer. */
+export function errorObject(error: ToolError, code: number = RPC.toolError): RpcErrorObject {
+  return { code, message: error.message, data: error.toInfo() };
+}
+
+/** The error of an answer as a ToolError: by its `data`, else by the number of JSON-RPC's that it has. */
+export function errorOf(given: unknown): ToolError {
+  const { code, message, data } = (isRecord(given) ? given : {}) as Partial<RpcErrorObject>;
+  const words = typeof message === 'string' && message !== '' ? message : 'The other end gave an error without words.';
+  if (isErrorInfo(data) && ToolError.isCode(data.code)) {
+    return new ToolError(data.code, data.message, {
+      retryable: typeof data.retryable === 'boolean' ? data.retryable : undefined,
+      details: isRecord(data.details) ? data.details : undefined,
+    });
+  }
+  const details = { rpcCode: code };
+  switch (code) {
+    case RPC.invalidParams:
+      return new ToolError('INVALID_ARGUMENT', words, { details });
+    case RPC.methodNotFound:
+    case RPC.invalidRequest:
+    case RPC.parseError:
+      return new ToolError('PROTOCOL_VIOLATION', words, { details });
+    default:
+      return new ToolError('EXECUTION_FAILED', words, { details });
+  }
+}
+
+function isRecord(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

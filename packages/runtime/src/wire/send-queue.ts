@@ -1,0 +1,88 @@
+// What an end of a connection has yet to send: gathered over one turn of the event loop, counted, and held against an end
+// that does not read.
+
+import type { Socket } from 'node:net';
+
+/** What may wait to be sent, in bytes, before new requests wait and the other end's are no longer read. */
+export const DEFAULT_MAX_QUEUE_BYTES = 16 * 1024 * 1024;
+
+const FLUSH_AT = 256 * 1024;
+const FLOOD_FACTOR = 3;
+
+export class SendQueue {
+  readonly #socket: Socket;
+  /** Whether this end waits for answers of the other. */
+  readonly #isWaiting: () => boolean;
+  readonly #maxBytes: number;
+  #batch = '';
+  #flushing = false;
+  /** What the socket has not taken when it last asked for patience. */
+  #unsent = 0;
+  #drained: { promise: Promise<void>; resolve: () => void } | undefined;
+  #closed = false;
+
+  constructor(socket: Socket, isWaiting: () => boolean, maxBytes: number = DEFAULT_MAX_QUEUE_BYTES) {
+    this.#socket = socket;
+    this.#isWaiting = isWaiting;
+    this.#maxBytes = maxBytes;
+    socket.on('drain', () => this.#drain());
+  }
+
+  /** True when what nobody has to read, such as progress, is better left out. */
+  get isFull(): boolean {
+    return this.#unsent + this.#batch.length > this.#maxBytes;
+  }
+
+  /** Defined while it is full; resolves when it has emptied, or the connection has gone. */
+  get congestion(): Promise<void> | undefined {
+    if (!this.isFull || this.#closed) return undefined;
+    return (this.#drained ??= promiseToResolve()).promise;
+  }
+
+  /** What is pushed in one turn of the event loop goes out in one piece, when all of the turn's work is done. */
+  push(frame: string): void {
+    this.#batch += frame;
+    if (this.#batch.length > FLUSH_AT) this.flush();
+    else if (!this.#flushing) {
+      this.#flushing = true;
+      process.nextTick(this.#flushLater);
+    }
+  }
+
+  readonly #flushLater = (): void => {
+    this.#flushing = false;
+    this.flush();
+  };
+
+  flush(): void {
+    const batch = this.#batch;
+    if (batch === '') return;
+    this.#batch = '';
+    if (this.#closed || this.#socket.destroyed || this.#socket.writableEnded) return;
+    if (this.#socket.write(batch)) return;
+    this.#unsent += batch.length;
+    // Who sends requests and reads no answers is not read any more either. An end that waits for answers itself has to
+    // read on, or both would wait; its own requests stop at one queue's worth and a frame, so that three are a flood.
+    const patience = this.#isWaiting() ? FLOOD_FACTOR : 1;
+    if (this.#unsent > patience * this.#maxBytes) this.#socket.pause();
+  }
+
+  /** The connection has gone: nothing more is sent, and who waits for room goes on. */
+  close(): void {
+    this.#closed = true;
+    this.#drain();
+  }
+
+  #drain(): void {
+    this.#unsent = 0;
+    if (!this.#closed) this.#socket.resume();
+    this.#drained?.resolve();
+    this.#drained = undefined;
+  }
+}
+
+function promiseToResolve(): { promise: Promise<void>; resolve: () => void } {
+  let resolve = (): void => undefined;
+  const promise = new Promise<void>((settle) => (resolve = settle));
+  return { promise, resolve };
+}

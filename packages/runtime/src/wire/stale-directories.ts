@@ -1,0 +1,62 @@
+// Directories of sockets whose hosts were killed: a name says who made it, so that a later host removes what nobody will.
+// What may be another's, or still be used, stays: a directory left over costs a name, and a wrong one a host its providers.
+
+import { createHash } from 'node:crypto';
+import { lstat, readdir, rmdir, unlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { hasEnded, hostIdentity } from '@toolwright/core/process';
+
+const PREFIX = 'toolwright-';
+/** `PREFIX` PLACE `-` PID `-` START `-` and what mkdtemp adds; numbers in base 36, as a socket's path has to be short. */
+const NAME = /^toolwright-([0-9a-f]{8})-([0-9a-z]{1,7})-([0-9a-z]{1,11})-[0-9A-Za-z]{6}$/;
+const STICKY = 0o1000;
+const WRITABLE_BY_OTHERS = 0o022;
+
+let own: { place: string; prefix: string } | undefined;
+
+function identity(): { place: string; prefix: string } | undefined {
+  if (own) return own;
+  const host = hostIdentity();
+  if (!host) return undefined;
+  const place = createHash('sha256').update(host.place).digest('hex').slice(0, 8);
+  return (own = { place, prefix: `${PREFIX}${place}-${host.pid.toString(36)}-${host.start.toString(36)}-` });
+}
+
+/** What the name of a directory begins with that this process makes; without its owner where the system tells of none. */
+export function directoryPrefix(): string {
+  return identity()?.prefix ?? PREFIX;
+}
+
+/**
+ * Removes from `base` the directories of this user's hosts that have ended, as far as they hold nothing but sockets of
+ * the given names. Never rejects.
+ */
+export async function removeStaleDirectories(base: string, socketNames: readonly string[]): Promise<void> {
+  const uid = process.getuid?.();
+  const place = identity()?.place;
+  if (uid === undefined || place === undefined) return;
+  try {
+    const { mode, uid: owner } = await lstat(base);
+    // Where others may rename what is ours, a name can be made to lead elsewhere between the look and the removal.
+    if ((mode & WRITABLE_BY_OTHERS) !== 0 && (mode & STICKY) === 0) return;
+    if (owner !== uid && owner !== 0) return;
+    for (const name of await readdir(base)) {
+      const [, itsPlace, pid = '', start = ''] = NAME.exec(name) ?? [];
+      if (itsPlace !== place || !hasEnded({ pid: parseInt(pid, 36), start: parseInt(start, 36) })) continue;
+      await removeDirectory(join(base, name), uid, socketNames).catch(() => undefined); // another host was faster
+    }
+  } catch {
+    // The directory cannot be read; nothing is known of what is in it.
+  }
+}
+
+async function removeDirectory(directory: string, uid: number, socketNames: readonly string[]): Promise<void> {
+  const stats = await lstat(directory);
+  if (!stats.isDirectory() || stats.uid !== uid || (stats.mode & 0o077) !== 0) return;
+  for (const name of socketNames) {
+    const path = join(directory, name);
+    const found = await lstat(path).catch(() => undefined);
+    if (found?.isSocket() && found.uid === uid) await unlink(path);
+  }
+  await rmdir(directory); // one that somebody has put something into stays
+}
