@@ -7,6 +7,8 @@ import { InProcessToolProvider, ToolError, ToolHub } from '@toolwright/core';
 import { runAgent } from './agent.js';
 import { askOnTerminal, approveAndSaySo } from './approval.js';
 import { DiskCheck } from './disk-check.js';
+import { showMemory } from './memory.js';
+import { showProcesses } from './processes.js';
 import { copyProject } from './project-copy.js';
 import { Screen } from './screen.js';
 import { scriptedModel } from './scripted-model.js';
@@ -39,9 +41,10 @@ async function main(): Promise<number> {
     providers: [InProcessToolProvider.forProject(project.projectDir, { name: 'project' })],
     policy: {
       default: 'ask',
-      rules: [...['read_file', 'list_directory', 'glob', 'grep'].map((tool) => `filesystem.${tool}`), 'git.status'].map(
-        (tool) => ({ tool, action: 'allow' }),
-      ),
+      rules: [
+        ...['read_file', 'list_directory', 'glob', 'grep'].map((tool) => `filesystem.${tool}`),
+        ...['git.status', 'memory.store', 'memory.retrieve'],
+      ].map((tool) => ({ tool, action: 'allow' })),
       approve: interactive
         ? (request, { signal }) => askOnTerminal(screen, request, signal)
         : (request) => approveAndSaySo(screen, request),
@@ -51,6 +54,7 @@ async function main(): Promise<number> {
 
   const check = new DiskCheck(project.projectDir);
   const summary = await runAgent(hub, scriptedModel(), { screen, check });
-  screen.summary(summary, hub.status(), check.differences);
-  return check.differences.length === 0 && summary.finished ? 0 : 1;
+  const faults = [...(await showMemory(screen, hub)), ...(await showProcesses(screen))];
+  screen.summary(summary, hub.status(), [...check.differences, ...faults]);
+  return check.differences.length === 0 && faults.length === 0 && summary.finished ? 0 : 1;
 }

@@ -80,6 +80,10 @@ export class Screen {
     if (differences.length === 0) this.#line(pc.green('  ✓ Every answer agrees with the bytes on disk.'));
   }
 
+  fact(isRight: boolean, text: string): void {
+    this.#line(isRight ? pc.green(`  ✓ ${text}`) : pc.red(`  ✗ ${text}`));
+  }
+
   failed(error: ToolError): void {
     this.#line(pc.red(`The demo failed: [${error.code}] ${error.message}`));
   }
