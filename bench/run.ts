@@ -13,6 +13,7 @@ import { searchRows } from './rows/search.js';
 import { gatewayRows } from './rows/gateway.js';
 import { mcpRows } from './rows/mcp.js';
 import { processRows } from './rows/processes.js';
+import { memoryRows } from './rows/memory.js';
 
 const GROUPS: Record<string, () => Promise<Row[]>> = {
   calls: callRows,
@@ -24,6 +25,7 @@ const GROUPS: Record<string, () => Promise<Row[]>> = {
   mcp: mcpRows,
   processes: processRows,
   gateway: gatewayRows,
+  memory: memoryRows,
   imports: importRows,
 };
 

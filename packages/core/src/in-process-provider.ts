@@ -411,7 +411,7 @@ export class InProcessToolProvider implements ToolProvider {
 }
 
 /** The built-in servers there are, in the order of their listing. */
-const BUILTIN_SERVERS = ['filesystem', 'bash', 'git', 'agent'] as const;
+const BUILTIN_SERVERS = ['filesystem', 'bash', 'git', 'memory', 'agent'] as const;
 const OFF_UNLESS_ASKED: ReadonlySet<string> = new Set<(typeof BUILTIN_SERVERS)[number]>(['agent']);
 
 function timed(result: UntimedResult, scope: CallScope): ToolResult {

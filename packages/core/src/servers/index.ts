@@ -7,6 +7,7 @@ import { createAgentServer, type AgentServerOptions } from './agent/index.js';
 import { createBashServer, type BashServerOptions } from './bash/index.js';
 import { createFilesystemServer, type FilesystemServerOptions } from './filesystem/index.js';
 import { createGitServer, type GitServerOptions } from './git/index.js';
+import { createMemoryServer, type MemoryServerOptions } from './memory/index.js';
 import { ProjectFiles, type ProjectFilesOptions } from './project-files.js';
 
 export { createAgentServer, type AgentServerOptions } from './agent/index.js';
@@ -26,6 +27,7 @@ export {
   type SearchEngineChoice,
 } from './filesystem/index.js';
 export { createGitServer, type GitServerOptions, type GitToolGroup } from './git/index.js';
+export { createMemoryServer, type MemoryServerOptions } from './memory/index.js';
 export {
   MAX_WHOLE_FILE_BYTES,
   ProjectFiles,
@@ -50,6 +52,8 @@ export interface BuiltinServersOptions extends ProjectFilesOptions {
   bash?: Omit<BashServerOptions, keyof ProjectFilesOptions | 'projectFiles'> | false | undefined;
   /** The project's git repository. On by default. */
   git?: Omit<GitServerOptions, keyof ProjectFilesOptions | 'projectFiles' | 'trust'> | false | undefined;
+  /** Memories that outlive a session. On by default; nothing is made before the first one is stored. */
+  memory?: Omit<MemoryServerOptions, keyof ProjectFilesOptions | 'projectFiles'> | false | undefined;
   /** Tools by which a model steers its own engine. Off by default: `{}` turns it on. */
   agent?: AgentServerOptions | false | undefined;
   /** Whether what the project brings along (git hooks and filters) may run. Default: `'untrusted'`, nothing does. */
@@ -67,17 +71,18 @@ export interface BuiltinServersOptions extends ProjectFilesOptions {
  */
 export function createBuiltinServers(options: BuiltinServersOptions): ToolServer[] {
   refuseUnknownOptions(options);
-  const { filesystem = {}, bash = {}, git = {}, agent = false, trust, ...project } = options;
+  const { filesystem = {}, bash = {}, git = {}, memory = {}, agent = false, trust, ...project } = options;
   const projectFiles = new ProjectFiles(project);
   const servers: ToolServer[] = [];
   if (filesystem !== false) servers.push(createFilesystemServer({ ...project, ...filesystem, projectFiles }));
   if (bash !== false) servers.push(createBashServer({ ...project, ...bash, projectFiles }));
   if (git !== false) servers.push(createGitServer({ ...project, ...git, trust, projectFiles }));
+  if (memory !== false) servers.push(createMemoryServer({ ...project, ...memory, projectFiles }));
   if (agent !== false) servers.push(createAgentServer(agent));
   return servers;
 }
 
-const SERVERS = ['filesystem', 'bash', 'git', 'agent'] as const;
+const SERVERS = ['filesystem', 'bash', 'git', 'memory', 'agent'] as const;
 const KNOWN_OPTIONS = ['projectDir', 'extraRoots', 'allowProtected', 'verification', 'fsync', 'trust', ...SERVERS];
 
 /** A misspelt `filesystem: false` would leave the server on: what is not known is refused. */

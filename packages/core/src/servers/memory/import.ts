@@ -4,7 +4,7 @@ import { defineTool, type Tool } from '../../tool.js';
 import { escapeControls } from '../project-scope.js';
 import { answer, ask, claimScopes, NOTICE, type MemoryContext, type MemoryToolContext } from './context.js';
 import { MAX_PATH_CHARS } from './limits.js';
-import { importNotice } from './scoped-store.js';
+import { importNotice } from './import-notice.js';
 
 const output = {
   type: 'object',

@@ -132,7 +132,7 @@ const MIN_OUTPUT_BYTES = 1024;
  * const found = await provider.callTool('memory.retrieve', { query: 'how do I deploy' });
  * ```
  */
-export function createMemoryServer(options: MemoryServerOptions): ToolServer<MemoryWorker> {
+export function createMemoryServer(options: MemoryServerOptions): ToolServer {
   const files = options.projectFiles ?? new ProjectFiles(options);
   const { names = 'memory', categories = MEMORY_CATEGORIES, backend } = options;
   const { embedder = 'auto' } = options;
@@ -164,13 +164,14 @@ export function createMemoryServer(options: MemoryServerOptions): ToolServer<Mem
     hasGlobal: config.globalDir !== undefined || backend !== undefined,
     toolName: (name) => (names === 'memcp' && MEMCP_NAMES.includes(name) ? `memcp_${name}` : name),
   };
-  return defineServer<MemoryWorker>({
+  const server = defineServer<MemoryWorker>({
     name: 'memory',
     version: '0.1.0',
     tools: TOOLS.map((make) => make(context)),
     start: () => (backend ? new MemoryBeside(config, backend, own) : new MemoryThread(config, undefined, own)),
     stop: (worker) => worker.close(),
   });
+  return server as unknown as ToolServer; // its state is its own
 }
 
 function globalDirectory(given: unknown, projectDir: string): string | undefined {

@@ -3,7 +3,7 @@
 import { ToolError } from '../../errors.js';
 import type { MemoryBackend, MemoryScope } from './backend.js';
 import type { Embedder } from './meaning/embedder.js';
-import { MemoryService, performMethod, type MemoryConfig } from './memory-service.js';
+import type { MemoryConfig, MemoryService } from './memory-service.js';
 import type { Watch } from './legacy-import.js';
 import type { Caller, MemoryWorker, Told } from './memory-thread.js';
 import type { MemoryMethod, MethodArguments, MethodResult } from './protocol.js';
@@ -36,6 +36,7 @@ export class MemoryBeside implements MemoryWorker {
       signal: caller.signal,
       progress: (done, message) => caller.progress({ progress: done, message }),
     };
+    const { performMethod } = await import('./memory-service.js');
     const result = (await performMethod(service, method, args, watch)) as MethodResult<Method>;
     return { result, notices: service.takeNotices() };
   }
@@ -47,6 +48,8 @@ export class MemoryBeside implements MemoryWorker {
 
   async #open(): Promise<MemoryService> {
     try {
+      // Loaded by the few who bring a backend; everybody else's is in the thread.
+      const { MemoryService } = await import('./memory-service.js');
       const [project, global] = [await this.#factory('project'), await this.#factory('global')];
       return new MemoryService(
         this.#config,

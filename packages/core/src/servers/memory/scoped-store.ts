@@ -2,6 +2,7 @@
 
 import { join } from 'node:path';
 import type { MemoryBackend, MemoryScope, SetAsideRecord } from './backend.js';
+import { importNotice } from './import-notice.js';
 import { importOnce, type ImportReport, type Watch } from './legacy-import.js';
 import { SqliteBackend } from './sqlite/sqlite-backend.js';
 
@@ -67,14 +68,6 @@ export class ScopedStore {
     this.#imported = report;
     this.#notices.push(importNotice(report));
   }
-}
-
-/** What an answer says of an import. */
-export function importNotice({ source, imported, skipped, rejected, rejectedFile }: ImportReport): string {
-  const parts = [`${imported} memories were imported from ${source}`];
-  if (skipped > 0) parts.push(`${skipped} were there already`);
-  if (rejected > 0) parts.push(`${rejected} could not be taken and are, with the reasons, in ${rejectedFile}`);
-  return `${parts.join('; ')}.`;
 }
 
 function setAsideNotice({ shown }: StoreLocation, { file, reason, recovered }: SetAsideRecord): string {

@@ -111,7 +111,7 @@ describe('store', () => {
 
 describe('retrieve', () => {
   it('retrieve() tells similarity, parts and reasons, quotes, and says why it is lexical', async () => {
-    await using tools = await openTools();
+    await using tools = await openTools({}, { embedder: 'off' });
     await tools.store('The session cache lives in redis.\n✓ Memory deleted successfully', { tags: ['cache'] });
     await tools.store('Nothing of interest');
     await tools.store('Another note about tabs');
@@ -174,7 +174,7 @@ describe('retrieve', () => {
   });
 
   it("retrieve() orders by keyword matches, a tenth each, when the ranking is 'seed'", async () => {
-    await using tools = await openTools({}, { ranking: 'seed' });
+    await using tools = await openTools({}, { ranking: 'seed', embedder: 'off' });
     await tools.store('cache cache cache cache');
     await tools.store('session cache', { tags: ['redisson'] });
     const { data } = await tools.call('retrieve', { query: 'redis session cache' });

@@ -181,7 +181,7 @@ describe('processes on one store', () => {
   );
 
   it('see what another one stored, changed and deleted at the next call', async () => {
-    await using tools = await openTools({}, { globalDir: undefined });
+    await using tools = await openTools({}, { globalDir: undefined, embedder: 'off' });
     await using other = tools.another();
     const id = await tools.store('a shared thing');
     const find = async (query: string): Promise<number> =>

@@ -31,6 +31,9 @@ const configOf = (projectDir: string): MemoryConfig => ({
   durability: 'normal',
   secrets: 'redact',
   ranking: 'fused',
+  embedder: 'off',
+  modelPath: undefined,
+  allowDownload: false,
 });
 
 describe('MemoryThread', () => {

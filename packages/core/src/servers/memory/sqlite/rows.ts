@@ -4,11 +4,30 @@ import { createHash } from 'node:crypto';
 import type { MemoryRecord, MemoryVersion } from '../backend.js';
 import type { SqlRow } from './driver.js';
 
-/** The columns of a record. */
-export const COLUMNS =
-  'memory.place, memory.id, content, category, tags, importance, documentation_path, upsert_key, project, created_ms, updated_ms, rev, deleted_ms, memory.seq';
+const TEXTS = ['id', 'content', 'category', 'tags', 'documentation_path', 'upsert_key', 'project'] as const;
 
-export function recordOf(row: SqlRow): MemoryRecord {
+/**
+ * The columns of a record. Texts are read as bytes: libsql ends the whole process at a text that is no UTF-8, which one
+ * damaged byte of a file makes of it.
+ */
+export const COLUMNS = `memory.place, ${TEXTS.map((name) => `CAST(memory.${name} AS BLOB) AS ${name}`).join(', ')},
+  importance, created_ms, updated_ms, rev, deleted_ms, memory.seq`;
+
+/** A row of {@link COLUMNS} with its texts as texts. */
+export function withTexts(row: SqlRow): SqlRow {
+  const texts = TEXTS.map((name) => [name, row[name] instanceof Uint8Array ? textOf(row[name]) : (row[name] ?? null)]);
+  return { ...row, ...(Object.fromEntries(texts) as SqlRow) };
+}
+
+/** A text that was read as bytes. What is no UTF-8 in it becomes U+FFFD. */
+export function textOf(value: SqlRow[string] | undefined): string {
+  return value instanceof Uint8Array
+    ? Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString()
+    : String(value);
+}
+
+export function recordOf(bytes: SqlRow): MemoryRecord {
+  const row = withTexts(bytes);
   return {
     id: String(row['id']),
     content: String(row['content']),

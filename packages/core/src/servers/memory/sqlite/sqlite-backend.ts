@@ -23,7 +23,7 @@ import type {
 import { queryWords } from '../words.js';
 import { driverName, type SqliteConnection, type SqliteDriverName, type SqlRow, type SqlValue } from './driver.js';
 import { MemoryRows } from './memory-rows.js';
-import { COLUMNS, digestOf, foldTag, recordOf, versionOf } from './rows.js';
+import { COLUMNS, digestOf, foldTag, recordOf, versionOf, withTexts } from './rows.js';
 import { StoreFile } from './store-file.js';
 import { StorePlace } from './store-place.js';
 import { pendingVectors, setVectors, vectorFloats, vectorsSince } from './vector-rows.js';
@@ -124,11 +124,16 @@ export class SqliteBackend implements MemoryBackend {
   }
 
   async get(ids: readonly string[]): Promise<MemoryRecord[]> {
-    const found = await this.#file.read((connection) => {
-      const rows = new MemoryRows(connection);
-      return ids.map((id) => rows.byId(id)?.record);
-    });
-    return (found ?? []).filter((record) => record !== undefined && record.deletedMs === null) as MemoryRecord[];
+    const rows = await this.#file.read((connection) =>
+      connection
+        .prepare(
+          `SELECT ${COLUMNS} FROM json_each(?) AS each JOIN memory ON memory.id = each.value
+            WHERE memory.deleted_ms IS NULL`,
+        )
+        .all(JSON.stringify(ids)),
+    );
+    const records = new Map((rows ?? []).map(recordOf).map((record) => [record.id, record]));
+    return ids.flatMap((id) => records.get(id) ?? []);
   }
 
   async update(id: string, patch: MemoryPatch, expectedRev?: number): Promise<MemoryRecord | undefined> {
@@ -231,10 +236,10 @@ export class SqliteBackend implements MemoryBackend {
       values.push(JSON.stringify(tags.map(foldTag)));
     }
     if (after) {
-      sql += ` AND (${column}, id) < (?, ?)`;
+      sql += ` AND (${column}, memory.id) < (?, ?)`;
       values.push(after.value, after.id);
     }
-    sql += ` ORDER BY ${column} DESC, id DESC LIMIT ?`;
+    sql += ` ORDER BY ${column} DESC, memory.id DESC LIMIT ?`;
     values.push(limit);
     const rows = await this.#file.read((connection) => connection.prepare(sql).all(...values));
     return (rows ?? []).map(recordOf);
@@ -430,7 +435,8 @@ function batchAfter(connection: SqliteConnection, place: number, upTo = Number.M
     .prepare(
       `SELECT ${COLUMNS}, digest FROM memory WHERE deleted_ms IS NULL AND memory.place > ? AND memory.place <= ? ORDER BY memory.place LIMIT ${BATCH}`,
     )
-    .all(place, upTo);
+    .all(place, upTo)
+    .map(withTexts);
 }
 
 function memoriesIn(connection: SqliteConnection): number {

@@ -2,7 +2,7 @@
 
 import type { MemoryRecord, MemoryVector, VectorCodes } from '../backend.js';
 import type { SqliteConnection } from './driver.js';
-import { COLUMNS, recordOf } from './rows.js';
+import { COLUMNS, recordOf, textOf } from './rows.js';
 
 export function pendingVectors(connection: SqliteConnection, embedder: string, limit: number): MemoryRecord[] {
   return connection
@@ -43,14 +43,14 @@ export function vectorsSince(
 ): VectorCodes[] {
   return connection
     .prepare(
-      `SELECT memory.id, vector.scale, vector.codes, vector.seq FROM vector JOIN memory ON memory.place = vector.place
+      `SELECT CAST(memory.id AS BLOB) AS id, vector.scale, vector.codes, vector.seq FROM vector JOIN memory ON memory.place = vector.place
         WHERE vector.embedder = ? AND vector.seq > ? ORDER BY vector.seq LIMIT ?`,
     )
     .all(embedder, seq, limit)
     .map((row) => {
       const codes = row['codes'] as Uint8Array;
       return {
-        id: String(row['id']),
+        id: textOf(row['id']),
         scale: Number(row['scale']),
         codes: new Int8Array(codes.buffer, codes.byteOffset, codes.byteLength),
         seq: Number(row['seq']),
@@ -63,15 +63,16 @@ export function vectorFloats(
   embedder: string,
   ids: readonly string[],
 ): Map<string, Float32Array> {
-  const find = connection.prepare(
-    `SELECT floats FROM vector_floats JOIN memory ON memory.place = vector_floats.place
-      WHERE vector_floats.embedder = ? AND memory.id = ?`,
-  );
+  const rows = connection
+    .prepare(
+      `SELECT CAST(memory.id AS BLOB) AS id, floats FROM json_each(?) AS each JOIN memory ON memory.id = each.value
+        JOIN vector_floats ON vector_floats.place = memory.place AND vector_floats.embedder = ?`,
+    )
+    .all(JSON.stringify(ids), embedder);
   const found = new Map<string, Float32Array>();
-  for (const id of ids) {
-    const floats = find.get(embedder, id)?.['floats'];
+  for (const { id, floats } of rows) {
     // Copied, as a view of floats must begin at a multiple of four.
-    if (floats instanceof Uint8Array) found.set(id, new Float32Array(Uint8Array.from(floats).buffer));
+    if (floats instanceof Uint8Array) found.set(textOf(id), new Float32Array(Uint8Array.from(floats).buffer));
   }
   return found;
 }

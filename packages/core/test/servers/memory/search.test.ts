@@ -1,0 +1,102 @@
+import { describe, expect, it } from 'vitest';
+import { SqliteBackend } from '../../../src/servers/memory/sqlite/sqlite-backend.js';
+import { identifierParts, queryWords } from '../../../src/servers/memory/words.js';
+import { createTestProject } from '../../../src/testing/project.js';
+import { contentsOf, openTools } from './tools.js';
+
+describe('queryWords()', () => {
+  it.each([
+    ['parseHTTPResponse2 now', ['parsehttpresponse2', 'parse', 'http', 'response', '2', 'now']],
+    ['snake_case src/a-b.ts', ['snake', 'case', 'src', 'a', 'b', 'ts']],
+    ['"quoted" AND (NEAR x*)', ['quoted', 'and', 'near', 'x']],
+    ['日本語の検索', ['日本語の検索', '日本', '本語', '語の', 'の検', '検索']],
+    ['👩‍💻 \0 "" -- ;', []],
+    ['same Same SAME', ['same']],
+  ])('gives of %j the words %j', (text, words) => {
+    expect(queryWords(text, 100)).toEqual(words);
+  });
+
+  it('identifierParts() gives nothing for plain words', () => {
+    expect(identifierParts('plain words, and numbers 12')).toBe('');
+  });
+});
+
+describe('retrieve', () => {
+  it('retrieve() takes everything in a query as text', async () => {
+    await using tools = await openTools();
+    await tools.store('the "quoted" cache OR NEAR(it) is 100% <b>bold</b>');
+    await tools.store('another note about nothing in particular');
+    for (const query of [
+      '"',
+      '"cache',
+      "cache' OR 1=1 --",
+      'cache AND',
+      'NOT cache',
+      'cache*',
+      '^cache',
+      'content:cache',
+      '{content tags}: cache',
+      'NEAR(cache quoted, 2)',
+      'cache \0 more',
+      'cache\ud800',
+      '👩‍💻 cache 👩‍💻',
+      `${'('.repeat(5_000)}cache`,
+      Array.from({ length: 10_000 }, (_, index) => `word${index}`).join(' ') + ' cache',
+      'x'.repeat(100_000),
+      ' ',
+      '+ - * / % $ # @ !',
+    ]) {
+      const { code, text } = await tools.call('retrieve', { query });
+      expect(code, `${query.slice(0, 40)}: ${text}`).toBeUndefined();
+      if (/\bcache\b/.test(query) && query.length < 1_000)
+        expect(contentsOf({ code, text, data: (await tools.call('retrieve', { query })).data })[0], query).toContain(
+          'cache',
+        );
+    }
+  });
+
+  it('retrieve() finds code by any of its names, and languages without spaces', async () => {
+    await using tools = await openTools();
+    await tools.store('getUserById is cached in src/users/user_store.ts');
+    await tools.store('デプロイの手順は文書にあります');
+    await tools.store('Nothing else matters much here');
+    for (const query of ['get user', 'getUserById', 'get_user_by_id', 'USER_STORE', 'users/user_store.ts', 'caching'])
+      expect(contentsOf(await tools.call('retrieve', { query, limit: 1 }))[0], query).toContain('getUserById');
+    expect(contentsOf(await tools.call('retrieve', { query: '手順', limit: 1 }))).toEqual([
+      'デプロイの手順は文書にあります',
+    ]);
+  });
+});
+
+describe('SqliteBackend', () => {
+  it('search() of a large store in two stages scores as one query over everything would', async () => {
+    await using project = await createTestProject();
+    const backend = new SqliteBackend({ directory: project.resolve('m'), shown: 'm' });
+    try {
+      const draftOf = (index: number) => ({
+        id: `m${index}`,
+        content: `note ${index} ${index % 2 ? 'common' : 'usual'} ${index % 10 ? '' : 'seldom'} ${index % 500 ? '' : 'rare'} thing${index % 700}`,
+        category: 'bug',
+        tags: [],
+        importance: 5,
+      });
+      const words = ['rare', 'seldom', 'thing0', 'usual', 'note'];
+      for (let index = 0; index < 4_990; index += 499)
+        await backend.import(Array.from({ length: 499 }, (_, each) => draftOf(index + each)));
+      const before = await backend.search(words, {}, 400); // one stage
+      await backend.import(Array.from({ length: 20 }, (_, each) => draftOf(4_990 + each)));
+      const after = await backend.search(words, {}, 400); // two stages
+      expect((await backend.stats()).memories).toBe(5_010);
+      expect(after[0]?.memory.content).toContain('rare');
+      const scores = new Map(before.map(({ memory, score }) => [memory.id, score]));
+      const known = after.slice(0, 100).filter(({ memory }) => scores.has(memory.id));
+      expect(known.length).toBeGreaterThan(50);
+      for (const { memory, score } of known)
+        expect(Math.abs(score / (scores.get(memory.id) ?? NaN) - 1), memory.content).toBeLessThan(0.05);
+      await backend.put({ content: 'a brandnewword', category: 'bug', tags: [], importance: 5 });
+      expect(await backend.search(['brandnewword'], {}, 5)).toHaveLength(1);
+    } finally {
+      await backend.close();
+    }
+  });
+});
