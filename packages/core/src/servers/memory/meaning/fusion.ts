@@ -17,7 +17,7 @@ const CLEAR = 0.4;
 /**
  * The fused score of each candidate, 0 to 1, in order: `(1 - weight) * clear * words / max + weight * minmax(meaning)`,
  * the convex fusion of Bruch, Gai and Ingber, "An Analysis of Fusion Functions for Hybrid Retrieval", ACM TOIS 2023, with
- * `clear` the square of how near the best by words comes to {@link CLEAR}, at most 1. Without it the best by words would
+ * `clear` the square of how near the best by words comes to `CLEAR`, at most 1. Without it the best by words would
  * be as good in a question whose words fit nothing. A candidate without a vector is taken for the least near one, so that
  * the words it has still count.
  *
