@@ -5,8 +5,9 @@ import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'tsup';
 
-const { toolwright } = JSON.parse(readFileSync('package.json', 'utf8')) as {
+const { toolwright, optionalDependencies = {} } = JSON.parse(readFileSync('package.json', 'utf8')) as {
   toolwright: { entries: Record<string, string>; copies?: Record<string, string> };
+  optionalDependencies?: Record<string, string>;
 };
 
 /** Files that are published as they are: of development dependencies, or (with `./`) of the package itself. */
@@ -28,6 +29,7 @@ export default defineConfig({
   sourcemap: true,
   minifyWhitespace: true, // comments are half of the code, and every import reads them
   metafile: true, // read by the test of import directions; not published
+  external: Object.keys(optionalDependencies), // tsup leaves out the others by itself
   removeNodeProtocol: false, // the default turns `node:sqlite` into a module that does not exist
   tsconfig: '../../tsconfig.build.json',
   onSuccess: copyFiles,

@@ -36,7 +36,7 @@ async function rowsOf(size: keyof typeof REACH.retrieve): Promise<Row[]> {
   const text = textMaker();
   const memories = Array.from({ length: size }, (_, index) => memoryOf(`note ${index} ${text(40)}`));
   const call = async (tool: string, args: Record<string, unknown>): Promise<void> => {
-    const result = await provider.callTool(`memory.${tool}`, args as never);
+    const result = await provider.callTool(`memory.${tool}`, args);
     if (result.isError) throw new Error(JSON.stringify(result.error));
   };
   try {

@@ -58,7 +58,10 @@ export interface MemoryServerOptions extends ProjectFilesOptions {
    * the first memory of scope `global`. Default: none, and `global` is refused.
    */
   globalDir?: string | undefined;
-  /** The categories that a memory may have, 1 to 50 names of at most 100 characters. Default: {@link MEMORY_CATEGORIES}. */
+  /**
+   * The categories that a memory may have, 1 to 50 names of at most 100 characters. Default: `technical`, `deployment`,
+   * `preference`, `bug`, `ways_of_working`.
+   */
   categories?: readonly string[] | undefined;
   /**
    * What the tools are called: `'memcp'` names the five that earlier memory servers had `memcp_store`, `memcp_retrieve`,

