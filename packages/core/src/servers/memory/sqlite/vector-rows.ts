@@ -63,10 +63,11 @@ export function vectorFloats(
   embedder: string,
   ids: readonly string[],
 ): Map<string, Float32Array> {
+  // CROSS JOIN is a plain one that is not turned round: otherwise every vector is looked at first.
   const rows = connection
     .prepare(
-      `SELECT CAST(memory.id AS BLOB) AS id, floats FROM json_each(?) AS each JOIN memory ON memory.id = each.value
-        JOIN vector_floats ON vector_floats.place = memory.place AND vector_floats.embedder = ?`,
+      `SELECT CAST(memory.id AS BLOB) AS id, floats FROM json_each(?) AS each CROSS JOIN memory ON memory.id = each.value
+        CROSS JOIN vector_floats ON vector_floats.place = memory.place AND vector_floats.embedder = ?`,
     )
     .all(JSON.stringify(ids), embedder);
   const found = new Map<string, Float32Array>();

@@ -12,6 +12,10 @@ interface Answer {
   results: { memory: { content: string }; similarity: number; parts: Record<string, number>; why: string }[];
 }
 
+/** What a tool answers; the tests look at a few members of it. */
+// eslint-disable-next-line @typescript-eslint/no-explicit-any
+type Structured = any;
+
 let project: TestProject;
 const providers: InProcessToolProvider[] = [];
 beforeEach(async () => void (project = await createTestProject({})));
@@ -25,7 +29,7 @@ function server(options: Omit<MemoryServerOptions, 'projectDir'> = {}) {
     servers: [createMemoryServer({ ...options, projectDir: project.projectDir })],
   });
   providers.push(provider);
-  const call = async (tool: string, args: object): Promise<any> => {
+  const call = async (tool: string, args: object): Promise<Structured> => {
     const { structuredContent, isError, content } = await provider.callTool(`memory.${tool}`, { ...args });
     if (isError) throw new Error(JSON.stringify(content));
     return structuredContent;
