@@ -113,7 +113,7 @@ export default tseslint.config(
   restrict(['packages/gateway/src/mcp-server.ts'], [SIDEWAYS], { mcpSdk: true }),
   { files: ['**/*.js', '**/*.mjs'], ...tseslint.configs.disableTypeChecked },
   {
-    files: ['packages/*/test/**', 'bench/**', 'examples/**'],
+    files: ['packages/*/test/**', 'packages/*/contract/**', 'bench/**', 'examples/**'],
     rules: {
       '@typescript-eslint/only-throw-error': 'off', // tests throw what a tool might
       '@typescript-eslint/no-non-null-assertion': 'off',

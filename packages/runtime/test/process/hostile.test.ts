@@ -1,13 +1,19 @@
 // A provider process that means harm, and hosts and providers that do not read: real processes at real sockets. What is
 // only clumsy is in faults.test.ts.
 
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createServer, type Socket } from 'node:net';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { textOf, type LogEntry, type Progress } from '@toolwright/core';
-import { expectNoLeaks } from '@toolwright/core/testing';
+import { spawnChild } from '@toolwright/core/process';
+import { createTestProject, expectNoLeaks } from '@toolwright/core/testing';
 import { ProcessToolProvider, type ProcessToolProviderOptions } from '@toolwright/runtime';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { bundleFixtures, type BundledFixtures } from '../bundle.js';
 import { soaking, tries } from '../soak.js';
+import { RawPeer } from '../wire/raw-peer.js';
 
 const MEBIBYTE = 1024 * 1024;
 const HOSTILE = fileURLToPath(new URL('../fixtures/hostile-provider.mjs', import.meta.url));
@@ -19,6 +25,10 @@ beforeAll(async () => {
   fixtures = await bundleFixtures();
 }, 60_000);
 afterAll(() => fixtures[Symbol.asyncDispose]());
+
+function residentBytes(pid: number): number {
+  return 1_024 * Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
+}
 
 /** The bytes that this process has more than before; garbage counts until it is collected, so a bound is generous. */
 function growth(): () => number {
@@ -90,7 +100,6 @@ describe('a hostile provider process', () => {
       (thrown: Error) => thrown,
     );
     expect(error.message.length).toBeLessThan(1_000);
-    // eslint-disable-next-line no-control-regex -- that is what must not be there
     expect(error.message).not.toMatch(/\u001b/);
   });
 
@@ -106,7 +115,6 @@ describe('a hostile provider process', () => {
     expect([lines.length, heard.length]).toEqual([times, times]);
     for (const line of [...lines, ...heard.map(({ message }) => message)]) {
       expect(line.length).toBeLessThanOrEqual(8_193);
-      // eslint-disable-next-line no-control-regex -- that is what must not be there
       expect(line).not.toMatch(/[\u001b\u202e]|[0-9a-f]{64}/);
     }
     expect(grown()).toBeLessThan(300 * MEBIBYTE);
@@ -191,7 +199,80 @@ describe('a hostile provider process', () => {
   });
 });
 
+describe.skipIf(process.platform === 'win32')('a host with no file descriptor left', () => {
+  it('calls the provider that it has, says why no other starts, and starts it when there are some', async () => {
+    await using project = await createTestProject({});
+    const raw = fileURLToPath(new URL('../fixtures/raw-provider.mjs', import.meta.url));
+    await using host = spawnChild({
+      command: 'sh',
+      args: [
+        '-c',
+        'ulimit -n 96; exec "$@"',
+        'sh',
+        process.execPath,
+        fixtures.file('crowded-host'),
+        raw,
+        project.projectDir,
+      ],
+      cwd: '/',
+    });
+    let said = '';
+    host.stdout.on('data', (chunk: Buffer) => (said += chunk.toString()));
+    expect((await host.exited).code, host.stderrTail()).toBe(0);
+    const { started, ...rest } = JSON.parse(said) as Record<string, string>;
+    expect(rest).toEqual({ before: 'right', connected: 'right', after: 'right' });
+    expect(['SPAWN_FAILED', 'TIMED_OUT']).toContain(started); // and not for good
+  }, 60_000);
+});
+
 describe('a provider process of ours', () => {
+  it.skipIf(process.platform !== 'linux')(
+    'holds no more than a queue of answers for a host that reads none',
+    async () => {
+      await using project = await createTestProject({});
+      const path = join(project.projectDir, 's');
+      const server = createServer().listen(path);
+      await once(server, 'listening');
+      await using child = spawnChild({
+        command: process.execPath,
+        args: [fixtures.file('lab-provider')],
+        cwd: '/',
+        stdin: 'pipe',
+        extraEnv: { TOOLWRIGHT_SOCKET: path, TOOLWRIGHT_PROVIDER: 'lab', TOOLWRIGHT_TOKEN: 'feed' },
+      });
+      const [socket] = (await once(server, 'connection')) as [Socket];
+      using host = new RawPeer(socket);
+      const { id } = await host.next();
+      const limits = { maxFrameBytes: 16 * MEBIBYTE, maxDepth: 64 };
+      host.send({ id, result: { protocol: 1, config: {}, variables: {}, previousState: null, limits } });
+      const settings = { config: {}, variables: {}, previousState: null, reason: 'start', isReinitialization: false };
+      host.send({ id: 'i', method: 'provider/initialize', params: settings });
+      await host.next(({ id: answered }) => answered === 'i');
+      const before = residentBytes(child.pid!);
+      socket.pause();
+      const text = 'x'.repeat(MEBIBYTE);
+      const calls = 150;
+      for (let call = 0; call < calls; call++) {
+        host.send({ id: call, method: 'tools/call', params: { name: 'echo', arguments: { text } } });
+      }
+      let most = 0;
+      for (let look = 0; look < 20; look++) {
+        most = Math.max(most, residentBytes(child.pid!) - before);
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      }
+      expect(most).toBeLessThan(120 * MEBIBYTE); // of 150 that are asked for
+      expect(socket.writableLength).toBeGreaterThan(50 * MEBIBYTE); // it reads no more requests either
+      let answers = 0;
+      socket.removeAllListeners('data').on('data', (chunk: string) => (answers += chunk.split('\n').length - 1));
+      socket.resume();
+      await expect.poll(() => answers, { timeout: 30_000 }).toBe(calls);
+      socket.destroy();
+      await child.exited;
+      server.close();
+    },
+    60_000,
+  );
+
   it('keeps __proto__ in config and state an ordinary key', async () => {
     const config = JSON.parse('{"__proto__":{"polluted":1},"mode":"x"}') as Record<string, unknown>;
     await using provider = new ProcessToolProvider({ name: 'lab', path: fixtures.file('lab-provider'), config });
