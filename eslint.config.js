@@ -122,7 +122,7 @@ export default tseslint.config(
   restrict(['packages/gateway/src/mcp-server.ts'], [SIDEWAYS], { mcpSdk: true }),
   { files: ['**/*.js', '**/*.mjs'], ...tseslint.configs.disableTypeChecked },
   {
-    files: ['packages/*/test/**', 'bench/**', 'eval/**', 'examples/**'],
+    files: ['packages/*/test/**', 'packages/*/contract/**', 'bench/**', 'eval/**', 'examples/**'],
     rules: {
       '@typescript-eslint/only-throw-error': 'off', // tests throw what a tool might
       '@typescript-eslint/no-non-null-assertion': 'off',

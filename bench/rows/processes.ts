@@ -1,4 +1,4 @@
-// One call of a tool in a provider process: against a bare exchange of JSON lines with a process at a unix socket, one at a
+// One call of a tool in a provider process, and how long a large result keeps its host from all else. The call is against a bare exchange of JSON lines with a process at a unix socket, one at a
 // time and 64 in flight, and against the SDK over stdio.
 
 import { once } from 'node:events';
@@ -11,7 +11,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { spawnChild } from '@toolwright/core/process';
 import { ProcessToolProvider } from '@toolwright/runtime';
-import { compare, reach, type Row } from '../method.js';
+import { compare, quartiles, reach, type Row } from '../method.js';
 
 const fileOf = (server: string): string => fileURLToPath(new URL(`../servers/${server}.mjs`, import.meta.url));
 const args = { text: 'hello world' };
@@ -62,6 +62,54 @@ const inFlight = (run: () => Promise<unknown>) => async (): Promise<void> => {
   await Promise.all(Array.from({ length: IN_FLIGHT }, line));
 };
 
+const MEBIBYTE = 1024 * 1024;
+const STALL_ROUNDS = 15;
+
+/** The longest time, in milliseconds, that the event loop was kept from its next turn while something ran. */
+async function longestStall(run: () => Promise<unknown>): Promise<number> {
+  let isRunning = true;
+  let longest = 0;
+  let last = performance.now();
+  const turn = (): void => {
+    const now = performance.now();
+    longest = Math.max(longest, now - last);
+    last = now;
+    if (isRunning) setImmediate(turn);
+  };
+  setImmediate(turn);
+  await run();
+  turn();
+  isRunning = false;
+  return longest;
+}
+
+/** A result of so many bytes, against as much time in which nothing happens: what a busy machine takes is in both. */
+async function stallRow(provider: ProcessToolProvider, bytes: number, boundMs: number): Promise<Row> {
+  const ours: number[] = [];
+  const idle: number[] = [];
+  for (let round = -2; round < STALL_ROUNDS; round++) {
+    const startedAt = performance.now();
+    const stalled = await longestStall(() => provider.callTool('bench.big', { bytes: bytes - 1_024 }));
+    const tookMs = performance.now() - startedAt;
+    const control = await longestStall(() => new Promise((resolve) => setTimeout(resolve, tookMs)));
+    if (round < 0) continue; // warm-up
+    ours.push(stalled);
+    idle.push(control);
+  }
+  const inMicroseconds = (values: readonly number[]): number[] => values.map((ms) => ms * 1_000);
+  const difference = quartiles(inMicroseconds(ours.map((ms, round) => ms - (idle[round] as number))));
+  const row: Row = {
+    what: `longest stall for a frame of ${bytes / MEBIBYTE} MiB`,
+    subject: 'ProcessToolProvider.callTool',
+    against: 'an idle event loop',
+    subjectUs: quartiles(inMicroseconds(ours)).median,
+    againstUs: quartiles(inMicroseconds(idle)).median,
+    ratio: quartiles(ours.map((ms, round) => ms / (idle[round] as number))),
+    differenceUs: difference,
+  };
+  return reach(row, difference.median / 1_000, '<=', boundMs, 'ms more');
+}
+
 export async function processRows(): Promise<Row[]> {
   const directory = await mkdtemp(join(tmpdir(), `toolwright-${process.pid}-bench-`));
   try {
@@ -89,7 +137,9 @@ export async function processRows(): Promise<Row[]> {
       { batch: 200, warmUp: 10 },
     );
     await client.close();
+    const stalls = [await stallRow(provider, 4 * MEBIBYTE, 50), await stallRow(provider, 16 * MEBIBYTE, 250)];
     return [
+      ...stalls,
       reach(oneByOne, oneByOne.ratio.median, '<=', 1.5, 'x'),
       // Throughput is the inverse of time: at least 0.6 of the floor's.
       reach(together, 1 / together.ratio.median, '>=', 0.6, 'x its throughput'),

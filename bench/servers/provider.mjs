@@ -10,6 +10,12 @@ const echo = createTool({
   output: schema,
   execute: (args) => args,
 });
-const provider = createProvider({ name: 'bench', version: '1.0.0', description: 'Echoes.', tools: [echo] });
+const big = createTool({
+  name: 'big',
+  description: 'Gives a text of that many bytes.',
+  input: { type: 'object', properties: { bytes: { type: 'number' } }, required: ['bytes'] },
+  execute: ({ bytes }) => 'x'.repeat(bytes),
+});
+const provider = createProvider({ name: 'bench', version: '1.0.0', description: 'Echoes.', tools: [echo, big] });
 export default provider;
 startProvider(provider);

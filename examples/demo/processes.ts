@@ -90,6 +90,6 @@ async function askPython(screen: Screen, hub: ToolHub): Promise<string[]> {
     return [];
   }
   const words = result.structuredContent?.words;
-  screen.fact(words === 6, `words.py, in Python, counts ${String(words ?? result.error?.message)} words.`);
+  screen.fact(words === 6, `words.py, in Python, counts ${JSON.stringify(words)} words.`);
   return words === 6 ? [] : [`words.count: ${JSON.stringify(result.content)}`];
 }

@@ -26,5 +26,5 @@ export { defineTool, fillAnnotations, listingOf, nameFault, prepareTool } from '
 export { ToolServer } from '../tool-server.js';
 export { settledWithin, untilAborted } from '../waiting.js';
 export { fromWireResult, toWireResult, type WireResult } from '../mcp/wire-result.js';
-export { lastWords, plainWords, withoutSecrets } from '../mcp/server-words.js';
+export { lastWords, plainWords, withoutSecrets, withoutSecretsInside } from '../mcp/server-words.js';
 export { StreamTail } from '../process/stream-tail.js';

@@ -6,17 +6,17 @@ import { settledWithin, ToolIndex, untilAborted } from '@toolwright/core/kit';
 import type { ChildExit } from '@toolwright/core/process';
 import { REGISTERED_ALREADY, unknownMethod, type ProviderListener } from '../wire/listener.js';
 import type { Settle, WirePeer } from '../wire/peer.js';
-import type {
-  Decision,
-  ExportedState,
-  InitializeReason,
-  LogParams,
-  ProviderCapabilities,
-  ProviderSettings,
+import {
+  CALL_META,
+  type Decision,
+  type ExportedState,
+  type InitializeReason,
+  type ProviderCapabilities,
+  type ProviderSettings,
 } from '../wire/protocol.js';
 import { parseToolList, type ListedTool, type Registration } from '../wire/registration.js';
 import { endError, howItEnded } from './end-of-process.js';
-import { logLine } from './provider-log.js';
+import { logEntryOf, writeLog } from './provider-log.js';
 import {
   assertFileExists,
   FOLLOWS_WITHIN_MS,
@@ -299,14 +299,15 @@ export class ProviderGeneration {
 
   #hear(method: string, params: JsonObject): void {
     if (method === 'notifications/tools/list_changed') this.#relist();
-    else if (method === 'notifications/message') this.#log(params as unknown as LogParams);
+    else if (method === 'notifications/message') this.#log(params);
   }
 
-  #log(params: LogParams): void {
-    const call = params._meta?.['toolwright/call'] as { callId?: unknown } | undefined;
-    const settle = call?.callId === undefined ? undefined : this.#peer.waiting({ callId: call.callId });
-    if (settle?.onLog) return settle.onLog(params as unknown as JsonObject);
-    logLine(this.#options.logger, params);
+  #log(params: JsonObject): void {
+    const call = isRecord(params._meta) ? params._meta[CALL_META] : undefined;
+    const settle = isRecord(call) ? this.#peer.waiting({ callId: call.callId }) : undefined;
+    const entry = logEntryOf(params, this.#started.trace.secrets);
+    writeLog(this.#options.logger, entry);
+    settle?.onLog?.(entry);
   }
 
   #relist(): void {
@@ -336,4 +337,8 @@ export class ProviderGeneration {
 
 function indexOf(tools: readonly ListedTool[]): ToolIndex<ListedTool> {
   return new ToolIndex(tools.map((tool) => [tool.definition.name, tool] as const));
+}
+
+function isRecord(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -29,10 +29,9 @@ import {
   TAKES_SCOPES,
 } from '@toolwright/core/kit';
 import { sharedListener, type ProviderListener } from '../wire/listener.js';
-import { CALL_META, type InitializeReason, type LogParams, type ProviderSettings } from '../wire/protocol.js';
+import { CALL_META, type InitializeReason, type ProviderSettings } from '../wire/protocol.js';
 import type { ListedTool } from '../wire/registration.js';
 import { ProviderGeneration } from './generation.js';
-import { levelOf, logLine } from './provider-log.js';
 import {
   resolveProcessOptions,
   type ProcessToolProviderOptions,
@@ -411,23 +410,12 @@ export class ProcessToolProvider implements ToolProvider {
             ...(typeof message === 'string' && { message }),
           });
         },
-        onLog: (params) => this.#hearLog(params as unknown as LogParams, onLog),
+        ...(onLog && { onLog }),
       });
       scope.onEnd((error) => {
         generation.cancel(id, error.message.slice(0, CANCELLED_WORDS));
         reject(outcomeUnknown(error, this.name, tool.definition.name));
       });
-    });
-  }
-
-  #hearLog(params: LogParams, onLog: CallOptions['onLog']): void {
-    logLine(this.#logger, params);
-    if (!onLog) return;
-    const { message, ...fields } = params.data;
-    onLog({
-      level: levelOf(params.level),
-      message: typeof message === 'string' ? message : String(message),
-      ...(Object.keys(fields).length > 0 && { fields }),
     });
   }
 

@@ -1,19 +1,35 @@
-// What a provider logs, as the logger of its host has it.
+// What a provider logs, as its host has it: a line is data, and goes to terminals and files of people who trust their host.
 
-import type { Logger } from '@toolwright/core';
-import type { LogParams } from '../wire/protocol.js';
+import type { JsonObject, LogEntry, Logger } from '@toolwright/core';
+import { plainWords, withoutSecretsInside } from '@toolwright/core/kit';
 
-/** A line of a provider's log, to the logger of its host. */
-export function logLine(logger: Logger, { level, data }: LogParams): void {
-  const { message, ...fields } = typeof data === 'object' && (data as unknown) !== null ? data : { message: data };
+const MAX_MESSAGE = 8_192;
+const MAX_FIELDS = 16_384;
+
+/**
+ * The line of a `notifications/message`: without control characters and secrets, cut after 8 Ki characters. Fields of
+ * more than 16 Ki characters as JSON are left out, and their number of characters stands there instead.
+ */
+export function logEntryOf({ level, data }: JsonObject, secrets: readonly string[]): LogEntry {
+  const given = isRecord(data) ? data : { message: data };
+  const { message, ...rest } = withoutSecretsInside(given, secrets) as JsonObject;
   const text = typeof message === 'string' ? message : (JSON.stringify(message) ?? '');
-  const to = levelOf(level);
-  if (Object.keys(fields).length > 0) logger[to](text, fields);
-  else logger[to](text);
+  const characters = Object.keys(rest).length === 0 ? 0 : JSON.stringify(rest).length;
+  return {
+    level: levelOf(level),
+    message: plainWords(text, MAX_MESSAGE),
+    ...(characters > 0 && { fields: characters > MAX_FIELDS ? { fieldsLeftOut: characters } : rest }),
+  };
+}
+
+/** To the logger of the host. */
+export function writeLog(logger: Logger, { level, message, fields }: LogEntry): void {
+  if (fields) logger[level](message, fields);
+  else logger[level](message);
 }
 
 /** The levels of a {@link Logger}, and MCP's further ones as the nearest of them. */
-export function levelOf(level: unknown): keyof Logger {
+function levelOf(level: unknown): keyof Logger {
   switch (level) {
     case 'debug':
     case 'info':
@@ -29,4 +45,8 @@ export function levelOf(level: unknown): keyof Logger {
     default:
       return 'info';
   }
+}
+
+function isRecord(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -33,6 +33,7 @@ import {
   type DrainParams,
   type ExportedState,
   type InitializeParams,
+  type LogParams,
   type MessageId,
 } from '../wire/protocol.js';
 import { RpcError } from '../wire/rpc-error.js';
@@ -279,7 +280,7 @@ export class ServedProvider implements PeerHandlers {
       level: level === 'warn' ? 'warning' : level,
       data: { ...fields, message },
       ...(ids !== undefined && { _meta: { [CALL_META]: ids } }),
-    });
+    } satisfies LogParams);
   }
 
   #notFound(name: unknown): RpcError {

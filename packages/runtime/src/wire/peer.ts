@@ -2,7 +2,7 @@
 // does wrong into the failure of one message, or of this connection.
 
 import type { Socket } from 'node:net';
-import { ToolError, type JsonObject, type ToolErrorCode } from '@toolwright/core';
+import { ToolError, type JsonObject, type LogEntry, type ToolErrorCode } from '@toolwright/core';
 import { isThenable } from '@toolwright/core/kit';
 import { DEFAULT_MAX_FRAME_BYTES, FrameReader, headOf, MAX_DEPTH } from './framing.js';
 import { RPC, type MessageId } from './protocol.js';
@@ -31,7 +31,8 @@ export interface Settle {
   resolve(result: JsonObject): void;
   reject(error: ToolError): void;
   onProgress?(params: JsonObject): void;
-  onLog?(params: JsonObject): void;
+  /** For whoever handles the log: a line of this call. */
+  onLog?(entry: LogEntry): void;
   readonly callId?: string;
 }
 

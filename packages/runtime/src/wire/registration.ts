@@ -88,7 +88,7 @@ function parseTool(given: unknown, provider: string, faults: string[]): ListedTo
   if (!isRecord(given)) return void faults.push('a tool is no object');
   const { name, title, description, inputSchema, outputSchema, annotations, icons, _meta } = given;
   const fault = nameFault("a tool's name", name);
-  if (fault !== undefined) return void faults.push(fault);
+  if (fault !== undefined) return void faults.push(plainWords(fault, 200));
   const wrong = (what: string, isWrong: boolean): void => {
     if (isWrong) faults.push(`${what} of the tool "${String(name)}" is malformed`);
   };

@@ -3,6 +3,9 @@
 import { ToolError, type JsonObject } from '@toolwright/core';
 import { isErrorInfo, RPC, type RpcErrorObject } from './protocol.js';
 
+/** In characters, as for the error of a result. */
+const MAX_MESSAGE = 16_384;
+
 /** An error answer with a number of JSON-RPC's own; everything else is a {@link ToolError}. */
 export class RpcError extends Error {
   readonly code: number;
@@ -27,9 +30,12 @@ export function errorObject(error: ToolError, code: number = RPC.toolError): Rpc
 /** The error of an answer as a ToolError: by its `data`, else by the number of JSON-RPC's that it has. */
 export function errorOf(given: unknown): ToolError {
   const { code, message, data } = (isRecord(given) ? given : {}) as Partial<RpcErrorObject>;
-  const words = typeof message === 'string' && message !== '' ? message : 'The other end gave an error without words.';
+  const words =
+    typeof message === 'string' && message !== ''
+      ? message.slice(0, MAX_MESSAGE)
+      : 'The other end gave an error without words.';
   if (isErrorInfo(data) && ToolError.isCode(data.code)) {
-    return new ToolError(data.code, data.message, {
+    return new ToolError(data.code, data.message.slice(0, MAX_MESSAGE), {
       retryable: typeof data.retryable === 'boolean' ? data.retryable : undefined,
       details: isRecord(data.details) ? data.details : undefined,
     });

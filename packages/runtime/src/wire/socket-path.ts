@@ -2,7 +2,17 @@
 // any moment. Whatever cannot be made sure of is refused. Nothing is unlinked that is not a socket of ours.
 
 import { randomBytes } from 'node:crypto';
-import { chmodSync, existsSync, lstatSync, mkdtempSync, renameSync, rmdirSync, unlinkSync, type Stats } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdtempSync,
+  renameSync,
+  rmdirSync,
+  statSync,
+  unlinkSync,
+  type Stats,
+} from 'node:fs';
 import type { Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -51,6 +61,7 @@ export function assertSocketPath(path: string): void {
 /** A fresh directory for a socket, below `base`, that only this user can enter. @throws {ToolError} PERMISSION_DENIED */
 export function createSocketDirectory(base: string = tmpdir()): string {
   let directory: string;
+  assertOthersCannotRename(base);
   try {
     const owned = join(base, directoryPrefix());
     // The owner is left out of a name that would be too long with it.
@@ -73,6 +84,22 @@ export function createSocketDirectory(base: string = tmpdir()): string {
     void removeStaleDirectories(base, [SOCKET_NAME, BOUND_NAME]); // nobody waits for it
   }
   return directory;
+}
+
+/** Else another user puts a directory of his in the place of ours, and our provider shows him its token. */
+function assertOthersCannotRename(base: string): void {
+  let mode: number;
+  try {
+    mode = statSync(base).mode;
+  } catch {
+    return; // there is none, which the attempt to make one tells
+  }
+  if (ON_WINDOWS || (mode & 0o002) === 0 || (mode & 0o1000) !== 0) return;
+  throw new ToolError(
+    'PERMISSION_DENIED',
+    `No socket is made below ${base}: everybody can rename what is in it (mode ${(mode & 0o7777).toString(8)}). ` +
+      'Set TMPDIR to a directory of your own, or give this one its sticky bit (mode 1777).',
+  );
 }
 
 /** @throws {ToolError} PERMISSION_DENIED unless it is a directory of this user's, and closed to all others */
