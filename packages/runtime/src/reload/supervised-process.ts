@@ -1,6 +1,7 @@
 // superviseProcess: a provider file under supervision, which is loaded anew when it changes, or when its config does.
 
 import { stat } from 'node:fs/promises';
+import { setTimeout } from 'node:timers/promises';
 import { resolve } from 'node:path';
 import { ToolError, type JsonObject, type Logger } from '@toolwright/core';
 import { SILENT_LOGGER } from '@toolwright/core/kit';
@@ -10,10 +11,10 @@ import type { SuperviseOptions } from '../supervise/options.js';
 import { SupervisedToolProvider } from '../supervise/supervisor.js';
 import type { ProviderSettings } from '../wire/protocol.js';
 import { actionFor, changedPaths, type ChangeAnalysis, type ConfigAction } from './config-change.js';
-import { readImportGraph } from './import-graph.js';
+import { readImportGraph, type SourceFault } from './import-graph.js';
 import { placeFault } from './source-place.js';
 import { decide, reinitialize, switchGenerations } from './switch-generations.js';
-import { FileWatch } from './watch.js';
+import { DEBOUNCE_MS, FileWatch } from './watch.js';
 
 /** Options of {@link superviseProcess}: those of the process and those of its supervision. */
 export interface SuperviseProcessOptions extends ProcessToolProviderOptions, SuperviseOptions {
@@ -66,6 +67,7 @@ export class SupervisedProcess extends SupervisedToolProvider {
   #life = new AbortController();
   #watch: FileWatch | undefined;
   #watching: Promise<void> = Promise.resolve();
+  #failing: Promise<void> = Promise.resolve();
   #files: ReadonlySet<string>;
   /** A reload waits for its turn; it will see whatever changes until then. */
   #isWaiting = false;
@@ -144,10 +146,11 @@ export class SupervisedProcess extends SupervisedToolProvider {
   override async disconnect(): Promise<void> {
     this.#life.abort(new ToolError('NOT_CONNECTED', `The provider "${this.name}" was disconnected.`));
     this.#life = new AbortController();
+    this.#isWaiting = false; // a reload that waits is refused its turn
     clearTimeout(this.#retry);
     const watch = this.#watch;
     this.#watch = undefined;
-    await Promise.all([super.disconnect(), watch?.close(), this.#watching, this.#work]);
+    await Promise.all([super.disconnect(), watch?.close(), this.#watching, this.#work, this.#failing]);
   }
 
   // What changes comes in turn.
@@ -262,7 +265,7 @@ export class SupervisedProcess extends SupervisedToolProvider {
     });
     const { files, fault } = graph;
     await watch.watch(fault ? new Set([...this.#files, ...files]) : files);
-    if (fault) this.tell('reloadFailed', fault);
+    if (fault) await this.#tellFault(fault);
     else this.#files = files;
     return fault === undefined;
   }
@@ -287,22 +290,27 @@ export class SupervisedProcess extends SupervisedToolProvider {
       this.logger.info(
         `The reload of "${this.name}" is put off by ${ms} ms: its calls would have waited for too long.`,
       );
-      this.#retry = setTimeout(() => this.#reloadSoon(), ms);
-      this.#retry.unref();
+      this.#retry = globalThis.setTimeout(() => this.#reloadSoon(), ms).unref();
     };
-    this.#inTurn(reload).catch((thrown: unknown) => {
-      this.#isWaiting = false;
-      this.#tellFailure(thrown);
-    });
+    this.#failing = this.#inTurn(reload).catch((thrown: unknown) => this.#tellFailure(thrown));
   }
 
-  #tellFailure(thrown: unknown): void {
+  /**
+   * A file may be read in the middle of a save. What is wrong then is wrong with a version that nobody wrote: by the time
+   * that its change is noticed, nothing is told.
+   */
+  async #tellFault(fault: SourceFault): Promise<void> {
+    await setTimeout(DEBOUNCE_MS);
+    if (!this.#isWaiting && !this.#watch?.isPending) this.tell('reloadFailed', fault);
+  }
+
+  async #tellFailure(thrown: unknown): Promise<void> {
     const error = ToolError.from(thrown);
     if (error.code === 'NOT_CONNECTED' || error.code === 'CANCELLED') return; // it was disconnected
     const stderr = error.details?.stderr;
     const fault = placeFault(error.message, typeof stderr === 'string' ? stderr : error.message, this.#files);
     this.logger.warn(`The provider "${this.name}" was not reloaded, the one before serves on: ${error.message}`);
-    this.tell('reloadFailed', fault);
+    await this.#tellFault(fault);
   }
 }
 

@@ -4,7 +4,7 @@ import type { FSWatcher } from 'chokidar';
 import { dirname } from 'node:path';
 
 /** Editors and formatters write several files, or one several times. */
-const DEBOUNCE_MS = 100;
+export const DEBOUNCE_MS = 100;
 
 /** Watches some files, by their directories: a file that is replaced by a rename is another one under its name. */
 export class FileWatch {
@@ -19,6 +19,11 @@ export class FileWatch {
   constructor(onChange: () => void, onError: (message: string) => void) {
     this.#onChange = onChange;
     this.#onError = onError;
+  }
+
+  /** True when something has changed that is not told yet. */
+  get isPending(): boolean {
+    return this.#timer !== undefined;
   }
 
   /** Watches these files from now on, and no others. Files that do not exist are told of when they do. */
@@ -54,7 +59,10 @@ export class FileWatch {
 
   #noteChange(): void {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(this.#onChange, DEBOUNCE_MS);
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      this.#onChange();
+    }, DEBOUNCE_MS);
     this.#timer.unref();
   }
 }
