@@ -1,0 +1,53 @@
+// Providers and what they started end with their host, also when it is killed and asks nobody to end.
+
+import { once } from 'node:events';
+import { spawnChild } from '@toolwright/core/process';
+import { createTestProject } from '@toolwright/core/testing';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { becomes, carrying, descendantsOf, isRunning, watchdogsOf } from '../../../core/test/process/outside.js';
+import { bundleFixtures, type BundledFixtures } from '../bundle.js';
+import { soaking } from '../soak.js';
+
+const ROUNDS = soaking ? 50 : 2;
+
+describe.skipIf(process.platform !== 'linux')('a host of eight provider processes', () => {
+  let fixtures: BundledFixtures;
+  beforeAll(async () => void (fixtures = await bundleFixtures()));
+  afterAll(() => fixtures[Symbol.asyncDispose]());
+
+  it('leaves no process when it is killed with SIGKILL', { timeout: soaking ? 900_000 : 60_000 }, async () => {
+    const times: number[] = [];
+    for (let round = 0; round < ROUNDS; round++) {
+      await using project = await createTestProject({});
+      const label = `${process.pid}.crowd-${round}`;
+      await using host = spawnChild({
+        command: process.execPath,
+        args: [
+          fixtures.file('crowd-host'),
+          fixtures.file('contract-provider'),
+          fixtures.file('parenting-provider'),
+          project.projectDir,
+        ],
+        cwd: '/',
+        extraEnv: { LC_TOOLWRIGHT_ROUND: label, XDG_STATE_HOME: project.projectDir },
+      });
+      const [said] = (await once(host.stdout, 'data')) as [Buffer];
+      expect(said.toString(), host.stderrTail()).toBe('ready\n');
+      const below = descendantsOf(host.pid!);
+      expect(below.length).toBeGreaterThanOrEqual(8 + 4 + 3); // the providers, the children of one, the background job
+      process.kill(host.pid!, 'SIGKILL');
+      const killedAt = performance.now();
+      const left = (): number[] => [
+        ...carrying(`LC_TOOLWRIGHT_ROUND=${label}`),
+        ...below.filter(isRunning),
+        ...watchdogsOf(host.pid!),
+      ];
+      expect(await becomes(() => left().length === 0), `left: ${left().join(', ')}`).toBe(true);
+      times.push(performance.now() - killedAt);
+    }
+    times.sort((a, b) => a - b);
+    console.log(
+      `gone after ${Math.round(times[times.length >> 1]!)} ms, the last after ${Math.round(times.at(-1)!)} ms`,
+    );
+  });
+});
