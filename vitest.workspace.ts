@@ -15,6 +15,9 @@ const SLOW = [
   'test/servers/race/**/*.test.ts',
   'test/servers/git/hostile.test.ts',
   'test/servers/git/limits.test.ts',
+  'test/servers/git/arguments.test.ts',
+  'test/servers/bash/sandbox.test.ts',
+  'test/process/watchdog.test.ts',
   'test/servers/failing-operations.test.ts',
   'test/servers/attacks/size.test.ts',
   'test/testing/contract-mutations.test.ts',
@@ -35,7 +38,7 @@ const project = (name: string, directory: string, include: string[], exclude: st
 
 export default defineConfig({
   test: {
-    maxWorkers: 2, // vitest's default on two cores is one, and many tests wait
+    maxWorkers: 3, // vitest's default on two cores is one, and many tests wait
     projects: [
       project('core', './packages/core', ['test/**/*.test.ts'], ['test/built/**', ...SLOW]),
       project('runtime', './packages/runtime', ['test/**/*.test.ts']),

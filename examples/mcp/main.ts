@@ -25,7 +25,7 @@ await using hub = new ToolHub({
   providers: [
     InProcessToolProvider.forProject(projectDir),
     new MCPToolProvider({
-      name: 'memory',
+      name: 'graph',
       command: process.execPath, // or 'mcp-server-memory', where it is on the PATH
       args: [memoryServer],
       env: { MEMORY_FILE_PATH: `${projectDir}/memory.jsonl` },
@@ -37,15 +37,15 @@ await using hub = new ToolHub({
     default: 'deny',
     rules: [
       { tool: 'filesystem.read_*', action: 'allow' },
-      { tool: 'memory.*', action: 'allow' },
+      { tool: 'graph.*', action: 'allow' },
     ],
   },
 });
 await hub.connect(); // all of them at once; one that fails costs only its own tools
-const tools = await hub.listTools(); // filesystem.read_file, memory.create_entities, thinking.sequentialthinking, …
+const tools = await hub.listTools(); // filesystem.read_file, graph.create_entities, thinking.sequentialthinking, …
 const entity = { name: 'Ada', entityType: 'person', observations: ['wrote the first program'] };
-await hub.callTool('memory.create_entities', { entities: [entity] });
-const found = await hub.callTool('memory.search_nodes', { query: 'program' }, { timeoutMs: 5_000 });
+await hub.callTool('graph.create_entities', { entities: [entity] });
+const found = await hub.callTool('graph.search_nodes', { query: 'program' }, { timeoutMs: 5_000 });
 // #endregion
 
 assert.match(textOf(found), /Ada/);
