@@ -192,6 +192,47 @@ describe('a damaged file', () => {
     },
   );
 
+  it('ends no process by texts that are no UTF-8, whichever column holds them', async () => {
+    await using tools = await openTools();
+    const id = await tools.store('a memory that has a history');
+    const gone = await tools.store('a memory that goes');
+    expect((await tools.call('update', { memory_id: id, content: 'changed since' })).code).toBeUndefined();
+    expect((await tools.call('delete', { memory_id: gone, hard: true })).code).toBeUndefined();
+    await tools.provider.disconnect();
+    const path = tools.path('.mcp-memory/memory.db');
+    for (const [change, table] of [
+      ["UPDATE version SET before = CAST(x'7bff' AS TEXT)", 'version'],
+      ["UPDATE version SET operation = CAST(x'ff' AS TEXT)", 'version'],
+      ["UPDATE gone SET id = CAST(x'ff' AS TEXT)", 'gone'],
+      ["UPDATE memory SET category = CAST(x'ff' AS TEXT)", 'memory'],
+      ["UPDATE memory SET created_ms = CAST(x'ff' AS TEXT)", 'memory'],
+      ["UPDATE vector SET scale = CAST(x'ff' AS TEXT)", 'vector'],
+      ["UPDATE vector SET embedder = CAST(x'ff' AS TEXT)", 'vector'],
+      ["INSERT OR REPLACE INTO note (name, value) VALUES ('set-aside', CAST(x'ff' AS TEXT))", 'note'],
+      ["INSERT INTO word_count (term, doc) VALUES (CAST(x'ff' AS TEXT), 1)", 'word_count'],
+    ] as const) {
+      const connection = await openSqlite(path, driverName());
+      try {
+        connection.exec(change);
+      } catch {
+        continue; // the table is one that holds no such text
+      } finally {
+        connection.close();
+      }
+      await using later = tools.another();
+      for (const [tool, args] of [
+        ['history', { memory_id: id }],
+        ['restore', { memory_id: id, rev: 1 }],
+        ['stats', { check: true }],
+        ['list', {}],
+        ['retrieve', { query: 'changed history' }],
+        ['export', {}],
+      ] as const)
+        expect((await later.call(tool, args)).code, `${tool}, ${table}`).not.toBe('UNAVAILABLE');
+      expect(await later.store(`still working with ${table}`)).toBeTruthy();
+    }
+  });
+
   it('is found while it is in use, by a write as by a read', async () => {
     await using tools = await openTools();
     for (let index = 0; index < 30; index++) await tools.store(`memory ${index} ${'z'.repeat(2_000)}`);

@@ -6,12 +6,24 @@ import type { SqlRow } from './driver.js';
 
 const TEXTS = ['id', 'content', 'category', 'tags', 'documentation_path', 'upsert_key', 'project'] as const;
 
+const NUMBERS = ['place', 'importance', 'created_ms', 'updated_ms', 'rev', 'deleted_ms', 'seq'] as const;
+
 /**
- * The columns of a record. Texts are read as bytes: libsql ends the whole process at a text that is no UTF-8, which one
- * damaged byte of a file makes of it.
+ * A text of a file, read as bytes for {@link textOf}: libsql ends the whole process at a text that is no UTF-8, which one
+ * damaged byte of a file makes of it, or somebody who made the file for that.
  */
-export const COLUMNS = `memory.place, ${TEXTS.map((name) => `CAST(memory.${name} AS BLOB) AS ${name}`).join(', ')},
-  importance, created_ms, updated_ms, rev, deleted_ms, memory.seq`;
+export function asBytes(expression: string, name = expression): string {
+  return `CAST(${expression} AS BLOB) AS ${name}`;
+}
+
+/** The columns of a record. A number is read as one, as any column of a file may hold a text. */
+export const COLUMNS = [
+  ...TEXTS.map((name) => asBytes(`memory.${name}`, name)),
+  ...NUMBERS.map((name) => `CAST(memory.${name} AS INTEGER) AS ${name}`),
+].join(', ');
+
+/** The columns of a version. */
+export const VERSION_COLUMNS = `${asBytes('version.operation', 'operation')}, CAST(at_ms AS INTEGER) AS at_ms, ${asBytes('before')}`;
 
 /** A row of {@link COLUMNS} with its texts as texts. */
 export function withTexts(row: SqlRow): SqlRow {
@@ -47,8 +59,8 @@ export function recordOf(bytes: SqlRow): MemoryRecord {
 
 export function versionOf(row: SqlRow): MemoryVersion {
   return {
-    before: JSON.parse(String(row['before'])) as MemoryRecord,
-    operation: String(row['operation']) as MemoryVersion['operation'],
+    before: JSON.parse(textOf(row['before'])) as MemoryRecord,
+    operation: textOf(row['operation']) as MemoryVersion['operation'],
     atMs: Number(row['at_ms']),
   };
 }

@@ -1,6 +1,7 @@
 // The tables of a store, and the steps that lead to them. A file is ours when it says so and holds exactly these objects:
 // a repository may bring a database of its own making, with triggers.
 
+import { asBytes, textOf } from './rows.js';
 import type { SqliteConnection } from './driver.js';
 
 /** The `application_id` of our files: "twms". https://www.sqlite.org/pragma.html#pragma_application_id */
@@ -66,18 +67,21 @@ export type FileKind = 'empty' | 'ours' | 'older' | 'newer' | { foreign: string 
 export function fileKind(connection: SqliteConnection): FileKind {
   const applicationId = Number(connection.prepare('PRAGMA application_id').get()?.['application_id']);
   const version = Number(connection.prepare('PRAGMA user_version').get()?.['user_version']);
-  const objects = connection.prepare('SELECT type, name, sql FROM sqlite_schema ORDER BY name').all();
+  const objects = connection
+    .prepare(`SELECT ${asBytes('name')}, ${asBytes('sql')} FROM sqlite_schema ORDER BY sqlite_schema.name`)
+    .all()
+    .map((row) => ({ name: textOf(row['name']), sql: textOf(row['sql']) }));
   if (applicationId === 0 && version === 0 && objects.length === 0) return 'empty';
   if (applicationId !== APPLICATION_ID) return { foreign: 'it is no memory file of Toolwright' };
   if (version > SCHEMA_VERSION) return 'newer';
   const expected = new Map(STEPS.slice(0, version).flat().flatMap(objectOf));
   for (const { name, sql } of objects) {
-    const known = expected.get(String(name));
-    if (known === undefined ? isOwnName(String(name)) : sameSql(known, String(sql))) continue;
-    return { foreign: `it holds an object of its own, ${JSON.stringify(String(name)).slice(0, 100)}` };
+    const known = expected.get(name);
+    if (known === undefined ? isOwnName(name) : sameSql(known, sql)) continue;
+    return { foreign: `it holds an object of its own, ${JSON.stringify(name).slice(0, 100)}` };
   }
   for (const name of expected.keys()) {
-    if (!objects.some((object) => object['name'] === name)) return { foreign: `its object ${name} is missing` };
+    if (!objects.some((object) => object.name === name)) return { foreign: `its object ${name} is missing` };
   }
   return version === SCHEMA_VERSION ? 'ours' : 'older';
 }

@@ -23,7 +23,17 @@ import type {
 import { queryWords } from '../words.js';
 import { driverName, type SqliteConnection, type SqliteDriverName, type SqlRow, type SqlValue } from './driver.js';
 import { MemoryRows } from './memory-rows.js';
-import { COLUMNS, digestOf, foldTag, recordOf, versionOf, withTexts } from './rows.js';
+import {
+  asBytes,
+  COLUMNS,
+  digestOf,
+  foldTag,
+  recordOf,
+  textOf,
+  VERSION_COLUMNS,
+  versionOf,
+  withTexts,
+} from './rows.js';
 import { StoreFile } from './store-file.js';
 import { StorePlace } from './store-place.js';
 import { pendingVectors, setVectors, vectorFloats, vectorsSince } from './vector-rows.js';
@@ -42,10 +52,11 @@ export interface SqliteBackendOptions {
   onSetAside?: ((record: SetAsideRecord) => void) | undefined;
 }
 
+/** Of the table, as an index knows no name of the answer's columns. */
 const SORT_COLUMNS: Readonly<Record<MemorySort, string>> = {
-  created: 'created_ms',
-  updated: 'updated_ms',
-  importance: 'importance',
+  created: 'memory.created_ms',
+  updated: 'memory.updated_ms',
+  importance: 'memory.importance',
 };
 /** Read at once by {@link SqliteBackend.all} and by a recovery. */
 const BATCH = 500;
@@ -187,7 +198,7 @@ export class SqliteBackend implements MemoryBackend {
       const change: Partial<MemoryRecord> = record.deletedMs === null ? {} : { deletedMs: null };
       if (rev !== undefined && rev !== record.rev) {
         const row = connection
-          .prepare('SELECT operation, at_ms, before FROM version WHERE place = ? AND rev = ?')
+          .prepare(`SELECT ${VERSION_COLUMNS} FROM version WHERE place = ? AND rev = ?`)
           .get(current.place, rev);
         if (!row) return undefined;
         const { content, category, tags, importance, documentationPath } = versionOf(row).before;
@@ -208,7 +219,7 @@ export class SqliteBackend implements MemoryBackend {
     const versions = await this.#file.read((connection) =>
       connection
         .prepare(
-          `SELECT operation, at_ms, before FROM version JOIN memory ON memory.place = version.place
+          `SELECT ${VERSION_COLUMNS} FROM version JOIN memory ON memory.place = version.place
             WHERE memory.id = ? ORDER BY version.rev DESC`,
         )
         .all(id)
@@ -295,9 +306,9 @@ export class SqliteBackend implements MemoryBackend {
           return { seq: memory.seq, id: memory.id, memory: memory.deletedMs === null ? memory : null };
         });
       const gone = connection
-        .prepare('SELECT id, seq FROM gone WHERE seq > ? ORDER BY seq LIMIT ?')
+        .prepare(`SELECT ${asBytes('id')}, seq FROM gone WHERE seq > ? ORDER BY seq LIMIT ?`)
         .all(seq, limit)
-        .map((row): MemoryChange => ({ seq: Number(row['seq']), id: String(row['id']), memory: null }));
+        .map((row): MemoryChange => ({ seq: Number(row['seq']), id: textOf(row['id']), memory: null }));
       return [...changed, ...gone].sort((a, b) => a.seq - b.seq).slice(0, limit);
     });
     return changes ?? [];
@@ -341,7 +352,7 @@ export class SqliteBackend implements MemoryBackend {
           connection
             .prepare(sql)
             .all()
-            .map((row) => [String(row['name']), Number(row['count'])] as const),
+            .map((row) => [textOf(row['name']), Number(row['count'])] as const),
         );
       return {
         memories: Number(counter?.['memories']),
@@ -349,9 +360,9 @@ export class SqliteBackend implements MemoryBackend {
           connection.prepare('SELECT count(*) AS count FROM memory WHERE deleted_ms IS NOT NULL').get()?.['count'],
         ),
         byCategory: count(
-          'SELECT category AS name, count(*) AS count FROM memory WHERE deleted_ms IS NULL GROUP BY category',
+          `SELECT ${asBytes('category', 'name')}, count(*) AS count FROM memory WHERE deleted_ms IS NULL GROUP BY category`,
         ),
-        vectors: count('SELECT embedder AS name, count(*) AS count FROM vector GROUP BY embedder'),
+        vectors: count(`SELECT ${asBytes('embedder', 'name')}, count(*) AS count FROM vector GROUP BY embedder`),
         seq: Number(counter?.['seq']),
         bytes: pragma(connection, 'page_count') * pragma(connection, 'page_size'),
         ...(check && { integrity: integrityOf(connection) }),
@@ -444,8 +455,8 @@ function memoriesIn(connection: SqliteConnection): number {
 }
 
 function readNote(connection: SqliteConnection, name: string): string | undefined {
-  const value = connection.prepare('SELECT value FROM note WHERE name = ?').get(name)?.['value'];
-  return value === undefined ? undefined : String(value);
+  const value = connection.prepare(`SELECT ${asBytes('value')} FROM note WHERE name = ?`).get(name)?.['value'];
+  return value === undefined ? undefined : textOf(value);
 }
 
 function writeNote(connection: SqliteConnection, name: string, value: string): void {

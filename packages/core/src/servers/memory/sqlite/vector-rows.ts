@@ -43,7 +43,7 @@ export function vectorsSince(
 ): VectorCodes[] {
   return connection
     .prepare(
-      `SELECT CAST(memory.id AS BLOB) AS id, vector.scale, vector.codes, vector.seq FROM vector JOIN memory ON memory.place = vector.place
+      `SELECT CAST(memory.id AS BLOB) AS id, CAST(vector.scale AS REAL) AS scale, CAST(vector.codes AS BLOB) AS codes, CAST(vector.seq AS INTEGER) AS seq FROM vector JOIN memory ON memory.place = vector.place
         WHERE vector.embedder = ? AND vector.seq > ? ORDER BY vector.seq LIMIT ?`,
     )
     .all(embedder, seq, limit)
@@ -66,7 +66,7 @@ export function vectorFloats(
   // CROSS JOIN is a plain one that is not turned round: otherwise every vector is looked at first.
   const rows = connection
     .prepare(
-      `SELECT CAST(memory.id AS BLOB) AS id, floats FROM json_each(?) AS each CROSS JOIN memory ON memory.id = each.value
+      `SELECT CAST(memory.id AS BLOB) AS id, CAST(floats AS BLOB) AS floats FROM json_each(?) AS each CROSS JOIN memory ON memory.id = each.value
         CROSS JOIN vector_floats ON vector_floats.place = memory.place AND vector_floats.embedder = ?`,
     )
     .all(JSON.stringify(ids), embedder);
