@@ -45,7 +45,8 @@ async function startKilledHost(): Promise<string> {
 
 describe.skipIf(process.platform !== 'linux')('removeStaleDirectories()', () => {
   it('is done by the next host that listens, which leaves those of hosts that run', async () => {
-    const [killed, { directory: running }] = await Promise.all([startKilledHost(), startHost()]);
+    const { directory: running } = await startHost(); // first, as it would remove the other's
+    const killed = await startKilledHost();
     const expectation = await new ProviderListener({ directory: base }).expect('next', {
       config: {},
       variables: {},

@@ -325,9 +325,9 @@ const ONE_OF_EACH = CALLS.filter(
     CALLS.findIndex(([other]) => other === tool) === index || args.onto !== undefined || args.action === 'pop',
 );
 
-/** A third of them, another for each vector, so that each tool meets every third vector alone; all of them when it soaks. */
+/** A quarter of them, another for each vector, so that each tool meets every fourth vector alone; all when it soaks. */
 function someOf(calls: typeof CALLS, turn: number): typeof CALLS {
-  return soaking ? calls : calls.filter((_, index) => index % 3 === turn % 3);
+  return soaking ? calls : calls.filter((_, index) => index % 4 === turn % 4);
 }
 
 /** Calls every tool; the file is touched before each, so that filters have a reason to run. */
