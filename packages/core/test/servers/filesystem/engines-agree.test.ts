@@ -7,6 +7,7 @@ import { describe, expect, it } from 'vitest';
 import { InProcessToolProvider } from '../../../src/in-process-provider.js';
 import type { JsonObject } from '../../../src/json.js';
 import { createFilesystemServer } from '../../../src/servers/filesystem/index.js';
+import { soaking, tries } from '../../soak.js';
 import { createTestProject, type TestFile, type TestProject } from '../../../src/testing/project.js';
 
 const ODD: Record<string, TestFile> = {
@@ -148,34 +149,38 @@ async function openBoth(
 }
 
 describe('the engines of a search', () => {
-  it('give the same rows over a tree of everything odd', async () => {
-    await using project = await createTestProject(ODD);
-    await writeFile(Buffer.concat([Buffer.from(`${project.projectDir}/n`), Buffer.from([0xff])]), 'needle\n');
-    await mkdir(Buffer.concat([Buffer.from(`${project.projectDir}/sub/é`)]));
-    const ask = await openBoth(project);
-    for (const args of QUESTIONS) {
-      const [rg, js] = await ask('grep', {
-        limit: 1_000,
-        // Of a NUL after 64 KiB ripgrep's rows depend on which lines it has put together.
-        ...(args.multiline === true ? { glob: '!late.bin' } : {}),
-        ...args,
-      });
-      expect(js, JSON.stringify(args)).toEqual(rg);
-      expect(typeof rg, JSON.stringify([args, rg])).toBe('object');
-    }
-    for (const args of [
-      { pattern: '**' },
-      { pattern: '*.txt', exclude: ['sub', 'a*'] },
-      { pattern: '**', include_ignored: true },
-      { pattern: '**', path: 'sub', exclude: ['ignored-by-sub.txt'] },
-      { pattern: '*', limit: 3 },
-    ]) {
-      const [rg, js] = await ask('glob', { sort: 'path', ...args });
-      expect(js, JSON.stringify(args)).toEqual(rg);
-    }
-    const [rg, js] = await ask('glob', { pattern: '**', sort: 'mtime' });
-    expect(js).toEqual(rg);
-  }, 120_000);
+  it(
+    'give the same rows over a tree of everything odd',
+    async () => {
+      await using project = await createTestProject(ODD);
+      await writeFile(Buffer.concat([Buffer.from(`${project.projectDir}/n`), Buffer.from([0xff])]), 'needle\n');
+      await mkdir(Buffer.concat([Buffer.from(`${project.projectDir}/sub/é`)]));
+      const ask = await openBoth(project);
+      for (const args of QUESTIONS) {
+        const [rg, js] = await ask('grep', {
+          limit: 1_000,
+          // Of a NUL after 64 KiB ripgrep's rows depend on which lines it has put together.
+          ...(args.multiline === true ? { glob: '!late.bin' } : {}),
+          ...args,
+        });
+        expect(js, JSON.stringify(args)).toEqual(rg);
+        expect(typeof rg, JSON.stringify([args, rg])).toBe('object');
+      }
+      for (const args of [
+        { pattern: '**' },
+        { pattern: '*.txt', exclude: ['sub', 'a*'] },
+        { pattern: '**', include_ignored: true },
+        { pattern: '**', path: 'sub', exclude: ['ignored-by-sub.txt'] },
+        { pattern: '*', limit: 3 },
+      ]) {
+        const [rg, js] = await ask('glob', { sort: 'path', ...args });
+        expect(js, JSON.stringify(args)).toEqual(rg);
+      }
+      const [rg, js] = await ask('glob', { pattern: '**', sort: 'mtime' });
+      expect(js).toEqual(rg);
+    },
+    soaking ? 900_000 : 120_000,
+  );
 
   it('refuse the same patterns', async () => {
     await using project = await createTestProject({ 'a.txt': 'a\n' });
@@ -205,65 +210,69 @@ describe('the engines of a search', () => {
       expect(await ask('grep', { pattern }), pattern).toEqual(['INVALID_ARGUMENT', 'INVALID_ARGUMENT']);
   });
 
-  it('give the same rows over random trees with random ignore files', async () => {
-    const name = fc.constantFrom('a', 'b', 'ab', 'a.b', '.c', 'B', 'a-b', 'é');
-    const path = fc.array(name, { minLength: 1, maxLength: 3 }).map((names) => names.join('/'));
-    const rule = fc
-      .tuple(
-        fc.constantFrom('', '', '!'),
-        fc.constantFrom('', '', '/'),
-        fc.array(fc.constantFrom('a', 'b', '*', '**', '?', 'a*', '*b', '[ab]', '.c', 'a.b', '*.b', '[!a]'), {
-          minLength: 1,
-          maxLength: 3,
-        }),
-        fc.constantFrom('', '', '', '/', '/**'),
-      )
-      .map(([not, anchor, parts, end]) => not + anchor + parts.join('/') + end);
-    const ignoreFile = fc.tuple(
-      fc.oneof(
-        fc.constant(''),
-        path.map((directory) => `${directory}/`),
-      ),
-      fc.constantFrom('.gitignore', '.ignore', '.rgignore', '.git/info/exclude'),
-      fc.array(rule, { minLength: 1, maxLength: 4 }).map((rules) => rules.join('\n')),
-    );
-    const line = fc
-      .array(fc.constantFrom('a', 'b', 'A', ' ', 'é', '-', '\r'), { maxLength: 6 })
-      .map((parts) => parts.join(''));
-    const file = fc.tuple(
-      path,
-      fc.array(line, { maxLength: 6 }).map((lines) => lines.join('\n')),
-    );
-    const args = fc.record({
-      pattern: fc.constantFrom('a', 'b', 'a|b', '^a', 'b$', '[^a]', '\\ba', 'a+b*', '(?i)A', '\\s', 'é?b'),
-      before: fc.nat(2),
-      after: fc.nat(2),
-      word: fc.boolean(),
-      multiline: fc.boolean(),
-      mode: fc.constantFrom('content', 'content', 'files', 'count'),
-      limit: fc.constantFrom(1, 3, 1_000),
-    });
-    await fc.assert(
-      fc.asyncProperty(
-        fc.array(file, { maxLength: 12 }),
-        fc.array(ignoreFile, { maxLength: 3 }),
-        args,
-        async (files, ignores, question) => {
-          await using project = await createTestProject();
-          const all = [...files, ...ignores.map(([directory, kind, text]) => [`${directory}${kind}`, text] as const)];
-          for (const [each, text] of all) {
-            // A name that is a directory already, or below a file, is left out.
-            await mkdir(dirname(project.resolve(each)), { recursive: true }).catch(() => {});
-            await writeFile(project.resolve(each), text).catch(() => {});
-          }
-          const ask = await openBoth(project);
-          const [rgRows, jsRows] = await ask('grep', question);
-          expect(jsRows).toEqual(rgRows);
-          const [rgNames, jsNames] = await ask('glob', { pattern: '**', sort: 'path' });
-          expect(jsNames).toEqual(rgNames);
-        },
-      ),
-      { numRuns: 30 },
-    );
-  }, 120_000);
+  it(
+    'give the same rows over random trees with random ignore files',
+    async () => {
+      const name = fc.constantFrom('a', 'b', 'ab', 'a.b', '.c', 'B', 'a-b', 'é');
+      const path = fc.array(name, { minLength: 1, maxLength: 3 }).map((names) => names.join('/'));
+      const rule = fc
+        .tuple(
+          fc.constantFrom('', '', '!'),
+          fc.constantFrom('', '', '/'),
+          fc.array(fc.constantFrom('a', 'b', '*', '**', '?', 'a*', '*b', '[ab]', '.c', 'a.b', '*.b', '[!a]'), {
+            minLength: 1,
+            maxLength: 3,
+          }),
+          fc.constantFrom('', '', '', '/', '/**'),
+        )
+        .map(([not, anchor, parts, end]) => not + anchor + parts.join('/') + end);
+      const ignoreFile = fc.tuple(
+        fc.oneof(
+          fc.constant(''),
+          path.map((directory) => `${directory}/`),
+        ),
+        fc.constantFrom('.gitignore', '.ignore', '.rgignore', '.git/info/exclude'),
+        fc.array(rule, { minLength: 1, maxLength: 4 }).map((rules) => rules.join('\n')),
+      );
+      const line = fc
+        .array(fc.constantFrom('a', 'b', 'A', ' ', 'é', '-', '\r'), { maxLength: 6 })
+        .map((parts) => parts.join(''));
+      const file = fc.tuple(
+        path,
+        fc.array(line, { maxLength: 6 }).map((lines) => lines.join('\n')),
+      );
+      const args = fc.record({
+        pattern: fc.constantFrom('a', 'b', 'a|b', '^a', 'b$', '[^a]', '\\ba', 'a+b*', '(?i)A', '\\s', 'é?b'),
+        before: fc.nat(2),
+        after: fc.nat(2),
+        word: fc.boolean(),
+        multiline: fc.boolean(),
+        mode: fc.constantFrom('content', 'content', 'files', 'count'),
+        limit: fc.constantFrom(1, 3, 1_000),
+      });
+      await fc.assert(
+        fc.asyncProperty(
+          fc.array(file, { maxLength: 12 }),
+          fc.array(ignoreFile, { maxLength: 3 }),
+          args,
+          async (files, ignores, question) => {
+            await using project = await createTestProject();
+            const all = [...files, ...ignores.map(([directory, kind, text]) => [`${directory}${kind}`, text] as const)];
+            for (const [each, text] of all) {
+              // A name that is a directory already, or below a file, is left out.
+              await mkdir(dirname(project.resolve(each)), { recursive: true }).catch(() => {});
+              await writeFile(project.resolve(each), text).catch(() => {});
+            }
+            const ask = await openBoth(project);
+            const [rgRows, jsRows] = await ask('grep', question);
+            expect(jsRows).toEqual(rgRows);
+            const [rgNames, jsNames] = await ask('glob', { pattern: '**', sort: 'path' });
+            expect(jsNames).toEqual(rgNames);
+          },
+        ),
+        { numRuns: tries(150) },
+      );
+    },
+    soaking ? 900_000 : 120_000,
+  );
 });

@@ -4,6 +4,7 @@ import { utimes } from 'node:fs/promises';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../src/json.js';
+import { tries } from '../../soak.js';
 import type { TestFile } from '../../../src/testing/project.js';
 import { openTools, type Tools } from './tools.js';
 
@@ -54,7 +55,7 @@ describe.each(['rg', 'js'] as const)('cursors, by %s', (search) => {
           expect(await pages(tools, tool, { ...args, limit }), JSON.stringify([tool, args])).toEqual(whole);
         }
       }),
-      { numRuns: 8 },
+      { numRuns: tries(50) },
     );
   }, 120_000);
 
