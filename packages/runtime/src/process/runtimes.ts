@@ -93,7 +93,11 @@ function locateTsx(): string {
 /** Our module for Python is found by its name; what the caller put on the path comes after it. */
 function pythonEnvironment(env: Readonly<Record<string, string>>): Record<string, string> {
   const paths = [pythonFolder(), env.PYTHONPATH].filter((path) => path !== undefined && path !== '');
-  return paths.length === 0 ? {} : { PYTHONPATH: paths.join(delimiter) };
+  return {
+    // A cached module of the same size and second is taken for the one that was edited since.
+    ...(env.PYTHONDONTWRITEBYTECODE === undefined && { PYTHONDONTWRITEBYTECODE: '1' }),
+    ...(paths.length > 0 && { PYTHONPATH: paths.join(delimiter) }),
+  };
 }
 
 /** Seen from the built modules, or from the sources. */
