@@ -57,9 +57,13 @@ export function driverName(): SqliteDriverName {
  *
  * @throws {ToolError} UNAVAILABLE when no SQLite library can be loaded, {@link SqliteError} for the file
  */
-export async function openSqlite(path: string, driver: SqliteDriverName): Promise<SqliteConnection> {
+export async function openSqlite(
+  path: string,
+  driver: SqliteDriverName,
+  { forRepair = false } = {},
+): Promise<SqliteConnection> {
   try {
-    return await (driver === 'node:sqlite' ? openNodeSqlite(path) : openLibsql(path));
+    return await (driver === 'node:sqlite' ? openNodeSqlite(path, forRepair) : openLibsql(path));
   } catch (cause) {
     if (cause instanceof SqliteError) throw cause;
     throw new ToolError(

@@ -13,7 +13,10 @@ interface NodeDatabase {
   prepare(sql: string): NodeStatement;
   close(): void;
 }
-type DatabaseSync = new (path: string, options: { timeout?: number; allowExtension: boolean }) => NodeDatabase;
+type DatabaseSync = new (
+  path: string,
+  options: { timeout?: number; allowExtension: boolean; defensive?: boolean },
+) => NodeDatabase;
 
 /** In a variable, as bundlers and type checkers of older releases know no such module. */
 const MODULE = 'node:sqlite';
@@ -22,9 +25,10 @@ export function hasNodeSqlite(): boolean {
   return isBuiltin(MODULE);
 }
 
-export async function openNodeSqlite(path: string): Promise<SqliteConnection> {
+/** @param forRepair what is left of a damaged file is read, which the defensive mode of Node 24 forbids */
+export async function openNodeSqlite(path: string, forRepair: boolean): Promise<SqliteConnection> {
   const Database = await loadQuietly();
-  const database = attempt(() => new Database(path, { allowExtension: false }));
+  const database = attempt(() => new Database(path, { allowExtension: false, ...(forRepair && { defensive: false }) }));
   const statements = new Map<string, SqliteStatement>();
   return {
     exec: (sql) => attempt(() => database.exec(sql)),

@@ -59,7 +59,7 @@ async function withCopy(
     try {
       for (const companion of ['', '-wal', '-journal'])
         if (existsSync(aside + companion)) copyFileSync(aside + companion, copy + companion);
-      from = await openSqlite(copy, driver);
+      from = await openSqlite(copy, driver, { forRepair: true });
       from.exec('PRAGMA trusted_schema = OFF');
       from.exec('PRAGMA writable_schema = ON'); // also reads what is left of a file that was cut off
       const kind = fileKind(from);
