@@ -19,6 +19,7 @@ import { endError, howItEnded } from './end-of-process.js';
 import { logEntryOf, writeLog } from './provider-log.js';
 import {
   assertFileExists,
+  ENDS_WITHIN_MS,
   FOLLOWS_WITHIN_MS,
   spawnProvider,
   waitForRegistration,
@@ -263,7 +264,7 @@ export class ProviderGeneration {
     if (this.#ending) return;
     const breach = this.#breach(reason);
     if (breach) return this.#lose(breach);
-    if (!this.#exit) await settledWithin([this.#started.child.exited], FOLLOWS_WITHIN_MS);
+    if (!this.#exit) await settledWithin([this.#started.child.exited], ENDS_WITHIN_MS);
     if (this.#exit) return; // told there, with how it ended
     const why = 'closed its connection and runs on';
     this.#lose(endError(this.#started.trace, 'CONNECTION_CLOSED', why, undefined));

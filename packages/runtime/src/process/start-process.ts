@@ -24,6 +24,8 @@ export interface ProviderProgram {
 
 /** How long a process that has closed its socket, or a socket whose process has gone, may take to follow. */
 export const FOLLOWS_WITHIN_MS = 50;
+/** How long a process that has closed its socket may take to end, before it is said to run on. */
+export const ENDS_WITHIN_MS = 1_000;
 const OUTPUT_TAIL_BYTES = 64 * 1024;
 
 /** A process that was spawned, and the place that is kept for it at the socket. */

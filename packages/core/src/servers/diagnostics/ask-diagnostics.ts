@@ -7,6 +7,7 @@ import { inOrder, type Diagnostic, type Severity } from '../diagnostic.js';
 import type { OpenDocument } from './documents.js';
 import { diagnosticFromLsp } from './lsp-conversion.js';
 import type { Patience } from './patience.js';
+import type { Push } from './pushed-diagnostics.js';
 import type { LanguageSession } from './session.js';
 
 /** A first empty push may be only the syntax, or the server saying hello. */
@@ -16,6 +17,8 @@ const VERSIONED_QUIET_MS = 150;
 const UNVERSIONED_QUIET_MS = 300;
 /** A push without a version, while one for the version before may still be under way. */
 const AMBIGUOUS_QUIET_MS = 1_500;
+/** A server that is busy for longer than this after it said that there is nothing is taken at its word. */
+const CATCH_UP_MS = 5_000;
 /** Diagnostics of one document that are remembered. */
 const MAX_SAID = 2_000;
 const RETRY_MS = 30;
@@ -42,6 +45,7 @@ export async function askDiagnostics(
 }
 
 async function pullOrWait(session: LanguageSession, document: OpenDocument, patience: Patience): Promise<Diagnostic[]> {
+  let confirmed: Push | undefined;
   for (;;) {
     const providers = pullProviders(session, document);
     if (providers.length > 0) {
@@ -49,10 +53,35 @@ async function pullOrWait(session: LanguageSession, document: OpenDocument, pati
       return await pull(session, document, providers, patience);
     }
     const wait = untilSettled(session, document);
-    if (wait === 0) return [...pushedFor(session, document)];
+    if (wait === 0) {
+      const found = pushedFor(session, document);
+      const push = session.pushed.get(document.absolute);
+      if (found.length > 0 || confirmed === push) return [...found];
+      confirmed = push;
+      await caughtUp(session, patience);
+      continue;
+    }
     await patience.race(session.pushed.changed(Math.min(wait, patience.left + 1)));
     if (session.failure) throw session.failure;
   }
+}
+
+/**
+ * Waits until the server has answered something twice, if only that it does not know it. One that was held up has said by
+ * then what it was going to say (a timer that is due may still come after the first message): silence alone does not mean
+ * that a file is clean.
+ */
+async function caughtUp(session: LanguageSession, patience: Patience): Promise<void> {
+  const enough = new AbortController();
+  const timer = setTimeout(() => enough.abort(), CATCH_UP_MS);
+  try {
+    const signal = AbortSignal.any([patience.signal, enough.signal]);
+    for (let turn = 0; turn < 2; turn++)
+      await patience.race(session.request('$/toolwright/caughtUp', null, signal).catch(() => undefined));
+  } finally {
+    clearTimeout(timer);
+  }
+  if (session.failure) throw session.failure;
 }
 
 /** The identifiers of what can be pulled. */

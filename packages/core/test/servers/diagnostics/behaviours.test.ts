@@ -42,6 +42,7 @@ describe('diagnostics() is right with a server that', () => {
     ['pushes without a version', 'unversioned'],
     ['pushes an empty list first', 'empty-first'],
     ['pushes an empty list first, all without a version', 'empty-first', 'unversioned'],
+    ['pushes an empty list first, and is held up before it goes on', 'held-up'],
     ['pushes for the version before first', 'stale'],
     ['says that it is at work while it pushes an empty list', 'progress'],
   ])('%s', async (_, behaviour, ...more) => {
