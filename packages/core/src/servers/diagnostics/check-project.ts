@@ -211,7 +211,7 @@ async function chooseChecker({ files, checkers }: CheckProjectContext, name: str
     if (!command)
       throw new ToolError(
         'UNAVAILABLE',
-        `${name} is not installed, neither in the project nor on the PATH. ${sentence(checker.hint)}`,
+        `${name} is not installed, neither in the project nor on the PATH. To get it: ${checker.hint}.`,
       );
     return { checker, command, others: fitting.map((each) => each.name).filter((each) => each !== name) };
   }
@@ -229,10 +229,6 @@ async function chooseChecker({ files, checkers }: CheckProjectContext, name: str
       ? `The project's checkers are not installed: ${missing}.`
       : `No checker fits the project: its top directory has none of the files that ${checkers.map((each) => each.name).join(', ')} go by. Name one with checker.`,
   );
-}
-
-function sentence(words: string): string {
-  return `${words.charAt(0).toUpperCase()}${words.slice(1)}.`;
 }
 
 /** Where in the project each is; what is of files outside is counted and not told. */
