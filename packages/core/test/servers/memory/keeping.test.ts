@@ -192,6 +192,20 @@ describe('a damaged file', () => {
     },
   );
 
+  it('is recovered in time when it says that it had more memories than there can be', async () => {
+    await using tools = await openTools();
+    await using later = await damaged(tools, async (path) => {
+      const connection = await openSqlite(path, driverName());
+      connection.exec("UPDATE sqlite_sequence SET seq = 9000000000000000 WHERE name = 'memory'");
+      connection.close();
+      await truncate(path, Math.floor((await stat(path)).size * 0.93));
+    });
+    const { data, code, text } = await later.call('retrieve', { query: 'something' });
+    expect(code, text).toBeUndefined();
+    expect(data.notice).toContain('could not be read');
+    expect((await later.call('stats')).data.stores[0].memories).toBeGreaterThan(0);
+  });
+
   it('ends no process by texts that are no UTF-8, whichever column holds them', async () => {
     await using tools = await openTools();
     const id = await tools.store('a memory that has a history');

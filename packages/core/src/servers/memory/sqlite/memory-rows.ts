@@ -5,7 +5,10 @@ import { randomUUID } from 'node:crypto';
 import type { MemoryDraft, MemoryRecord, MemoryVersion } from '../backend.js';
 import { identifierParts } from '../words.js';
 import type { SqliteConnection, SqlRow } from './driver.js';
-import { COLUMNS, digestOf, foldTag, recordOf } from './rows.js';
+import { COLUMNS, digestOf, foldTag, recordOf, withTexts } from './rows.js';
+
+/** Read at once by who reads all. */
+export const BATCH = 500;
 
 /** A record with its number. */
 export interface Kept {
@@ -173,4 +176,14 @@ export class MemoryRows {
 
 function kept(row: SqlRow | undefined): Kept | undefined {
   return row && { place: Number(row['place']), record: recordOf(row) };
+}
+
+/** Undeleted memories by their numbers, above one and up to another. */
+export function rowsAfter(connection: SqliteConnection, place: number, upTo = Number.MAX_SAFE_INTEGER): SqlRow[] {
+  return connection
+    .prepare(
+      `SELECT ${COLUMNS}, digest FROM memory WHERE deleted_ms IS NULL AND memory.place > ? AND memory.place <= ? ORDER BY memory.place LIMIT ${BATCH}`,
+    )
+    .all(place, upTo)
+    .map(withTexts);
 }

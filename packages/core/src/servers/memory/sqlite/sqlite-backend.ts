@@ -21,20 +21,13 @@ import type {
   WordHit,
 } from '../backend.js';
 import { queryWords } from '../words.js';
-import { driverName, type SqliteConnection, type SqliteDriverName, type SqlRow, type SqlValue } from './driver.js';
-import { MemoryRows } from './memory-rows.js';
-import {
-  asBytes,
-  COLUMNS,
-  digestOf,
-  foldTag,
-  recordOf,
-  textOf,
-  VERSION_COLUMNS,
-  versionOf,
-  withTexts,
-} from './rows.js';
+import { driverName, type SqliteConnection, type SqliteDriverName, type SqlValue } from './driver.js';
+import { MemoryRows, rowsAfter } from './memory-rows.js';
+import { recover } from './recovery.js';
+import { asBytes, COLUMNS, foldTag, recordOf, textOf, VERSION_COLUMNS, versionOf } from './rows.js';
+import { countsOf } from './store-counts.js';
 import { StoreFile } from './store-file.js';
+import { noteSetAside, readNote, setAsideIn, writeNote } from './store-notes.js';
 import { StorePlace } from './store-place.js';
 import { pendingVectors, setVectors, vectorFloats, vectorsSince } from './vector-rows.js';
 import { WordSearch } from './word-search.js';
@@ -58,11 +51,8 @@ const SORT_COLUMNS: Readonly<Record<MemorySort, string>> = {
   updated: 'memory.updated_ms',
   importance: 'memory.importance',
 };
-/** Read at once by {@link SqliteBackend.all} and by a recovery. */
-const BATCH = 500;
 /** A content is compared with those that share so many of its longest words. */
 const ALIKE_WORDS = 3;
-const SET_ASIDE = 'set-aside';
 
 export class SqliteBackend implements MemoryBackend {
   readonly #file: StoreFile;
@@ -289,7 +279,7 @@ export class SqliteBackend implements MemoryBackend {
 
   async *all(): AsyncIterable<MemoryRecord> {
     for (let place = 0; ;) {
-      const rows = await this.#file.read((connection) => batchAfter(connection, place));
+      const rows = await this.#file.read((connection) => rowsAfter(connection, place));
       if (!rows || rows.length === 0) return;
       yield* rows.map(recordOf);
       place = Number(rows.at(-1)?.['place']);
@@ -346,28 +336,8 @@ export class SqliteBackend implements MemoryBackend {
 
   async stats({ check = false }: { check?: boolean | undefined } = {}): Promise<BackendStats> {
     const stats = await this.#file.read((connection) => {
-      const counter = connection.prepare('SELECT seq, memories FROM counter').get();
-      const count = (sql: string): Record<string, number> =>
-        Object.fromEntries(
-          connection
-            .prepare(sql)
-            .all()
-            .map((row) => [textOf(row['name']), Number(row['count'])] as const),
-        );
-      return {
-        memories: Number(counter?.['memories']),
-        deleted: Number(
-          connection.prepare('SELECT count(*) AS count FROM memory WHERE deleted_ms IS NOT NULL').get()?.['count'],
-        ),
-        byCategory: count(
-          `SELECT ${asBytes('category', 'name')}, count(*) AS count FROM memory WHERE deleted_ms IS NULL GROUP BY category`,
-        ),
-        vectors: count(`SELECT ${asBytes('embedder', 'name')}, count(*) AS count FROM vector GROUP BY embedder`),
-        seq: Number(counter?.['seq']),
-        bytes: pragma(connection, 'page_count') * pragma(connection, 'page_size'),
-        ...(check && { integrity: integrityOf(connection) }),
-        setAside: [...setAsideIn(connection), ...this.#pendingRecords],
-      };
+      const counted = countsOf(connection, check);
+      return { ...counted, setAside: [...setAsideIn(connection), ...this.#pendingRecords] };
     });
     const none = { memories: 0, deleted: 0, byCategory: {}, vectors: {}, seq: 0, bytes: 0, setAside: [] };
     return { engine: this.#engine, ...(stats ?? none) };
@@ -379,12 +349,7 @@ export class SqliteBackend implements MemoryBackend {
 
   #write<T>(action: (connection: SqliteConnection) => T): Promise<T> {
     return this.#file.write((connection) => {
-      if (this.#pendingRecords.length > 0)
-        writeNote(
-          connection,
-          SET_ASIDE,
-          JSON.stringify([...setAsideIn(connection), ...this.#pendingRecords.splice(0)]),
-        );
+      if (this.#pendingRecords.length > 0) noteSetAside(connection, this.#pendingRecords.splice(0));
       return action(connection);
     });
   }
@@ -396,97 +361,8 @@ export class SqliteBackend implements MemoryBackend {
   }
 }
 
-/** Takes over what can be read of a damaged file. Gives how many memories that were. */
-function recover(from: SqliteConnection, into: SqliteConnection): number {
-  const rows = new MemoryRows(into);
-  let recovered = 0;
-  const take = (row: SqlRow): void => {
-    const record = recordOf(row);
-    if (!isWhole(row) || record.deletedMs !== null || rows.byId(record.id)) return;
-    const { key } = record;
-    rows.insert({ ...record, key: key !== null && rows.byKey(key) ? null : key }, record.updatedMs);
-    recovered++;
-  };
-  const highest = readable(() => from.prepare("SELECT seq AS place FROM sqlite_sequence WHERE name = 'memory'").get());
-  const last = Number(highest?.['place'] ?? 0);
-  for (let place = 0; place < last; place += BATCH) {
-    const batch = readable(() => batchAfter(from, place, place + BATCH));
-    if (batch) batch.forEach(take);
-    else {
-      // Around the pages that cannot be read.
-      for (let each = place; each < place + BATCH; each++)
-        readable(() => batchAfter(from, each, each + 1))?.forEach(take);
-    }
-  }
-  return recovered;
-}
-
-/** False for a row that came out of a damaged page as something else: its content has another digest. */
-function isWhole({ id, content, category, importance, created_ms: createdMs, digest }: SqlRow): boolean {
-  return (
-    [id, content, category].every((text) => typeof text === 'string' && text !== '') &&
-    [importance, createdMs].every((number) => typeof number === 'number') &&
-    digest instanceof Uint8Array &&
-    Buffer.compare(digest, digestOf(String(content))) === 0
-  );
-}
-
-/** Undefined where the file is damaged. */
-function readable<T>(read: () => T): T | undefined {
-  try {
-    return read();
-  } catch {
-    return undefined; // the file is put aside for just this
-  }
-}
-
-/** Memories by their numbers, above one and up to another. */
-function batchAfter(connection: SqliteConnection, place: number, upTo = Number.MAX_SAFE_INTEGER): SqlRow[] {
-  return connection
-    .prepare(
-      `SELECT ${COLUMNS}, digest FROM memory WHERE deleted_ms IS NULL AND memory.place > ? AND memory.place <= ? ORDER BY memory.place LIMIT ${BATCH}`,
-    )
-    .all(place, upTo)
-    .map(withTexts);
-}
-
 function memoriesIn(connection: SqliteConnection): number {
   return Number(connection.prepare('SELECT memories FROM counter').get()?.['memories']);
-}
-
-function readNote(connection: SqliteConnection, name: string): string | undefined {
-  const value = connection.prepare(`SELECT ${asBytes('value')} FROM note WHERE name = ?`).get(name)?.['value'];
-  return value === undefined ? undefined : textOf(value);
-}
-
-function writeNote(connection: SqliteConnection, name: string, value: string): void {
-  connection.prepare('INSERT OR REPLACE INTO note (name, value) VALUES (?, ?)').run(name, value);
-}
-
-function setAsideIn(connection: SqliteConnection): SetAsideRecord[] {
-  return JSON.parse(readNote(connection, SET_ASIDE) ?? '[]') as SetAsideRecord[];
-}
-
-/**
- * The check of FTS5 goes by what this connection remembers of the index, and takes what another process has written since
- * for damage. A search makes it look again; both see one state.
- */
-function integrityOf(connection: SqliteConnection): string {
-  connection.exec('BEGIN');
-  try {
-    connection.prepare('SELECT rowid FROM words WHERE words MATCH ? LIMIT 1').all('"a"');
-    return checkedIntegrity(connection);
-  } finally {
-    connection.exec('COMMIT');
-  }
-}
-
-function checkedIntegrity(connection: SqliteConnection): string {
-  return String(connection.prepare('PRAGMA integrity_check(1)').get()?.['integrity_check']);
-}
-
-function pragma(connection: SqliteConnection, name: 'page_count' | 'page_size'): number {
-  return Number(connection.prepare(`PRAGMA ${name}`).get()?.[name]);
 }
 
 function unionOf(tags: readonly string[], more: readonly string[]): string[] {

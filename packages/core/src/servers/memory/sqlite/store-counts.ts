@@ -1,0 +1,52 @@
+// How much is in a store, and whether its file is whole.
+
+import type { BackendStats } from '../backend.js';
+import type { SqliteConnection } from './driver.js';
+import { asBytes, textOf } from './rows.js';
+
+/** @param check also reads the whole file to see whether it is sound */
+export function countsOf(connection: SqliteConnection, check: boolean): Omit<BackendStats, 'engine' | 'setAside'> {
+  const counter = connection.prepare('SELECT seq, memories FROM counter').get();
+  const count = (sql: string): Record<string, number> =>
+    Object.fromEntries(
+      connection
+        .prepare(sql)
+        .all()
+        .map((row) => [textOf(row['name']), Number(row['count'])] as const),
+    );
+  return {
+    memories: Number(counter?.['memories']),
+    deleted: Number(
+      connection.prepare('SELECT count(*) AS count FROM memory WHERE deleted_ms IS NOT NULL').get()?.['count'],
+    ),
+    byCategory: count(
+      `SELECT ${asBytes('category', 'name')}, count(*) AS count FROM memory WHERE deleted_ms IS NULL GROUP BY category`,
+    ),
+    vectors: count(`SELECT ${asBytes('embedder', 'name')}, count(*) AS count FROM vector GROUP BY embedder`),
+    seq: Number(counter?.['seq']),
+    bytes: pragma(connection, 'page_count') * pragma(connection, 'page_size'),
+    ...(check && { integrity: integrityOf(connection) }),
+  };
+}
+
+/**
+ * The check of FTS5 goes by what this connection remembers of the index, and takes what another process has written since
+ * for damage. A search makes it look again; both see one state.
+ */
+function integrityOf(connection: SqliteConnection): string {
+  connection.exec('BEGIN');
+  try {
+    connection.prepare('SELECT rowid FROM words WHERE words MATCH ? LIMIT 1').all('"a"');
+    return checkedIntegrity(connection);
+  } finally {
+    connection.exec('COMMIT');
+  }
+}
+
+function checkedIntegrity(connection: SqliteConnection): string {
+  return String(connection.prepare('PRAGMA integrity_check(1)').get()?.['integrity_check']);
+}
+
+function pragma(connection: SqliteConnection, name: 'page_count' | 'page_size'): number {
+  return Number(connection.prepare(`PRAGMA ${name}`).get()?.[name]);
+}
