@@ -69,6 +69,8 @@ export class SupervisedProcess extends SupervisedToolProvider {
   #watching: Promise<void> = Promise.resolve();
   #failing: Promise<void> = Promise.resolve();
   #files: ReadonlySet<string>;
+  /** How many changes of files were noticed. */
+  #changes = 0;
   /** A reload waits for its turn; it will see whatever changes until then. */
   #isWaiting = false;
   #retry: NodeJS.Timeout | undefined;
@@ -245,7 +247,8 @@ export class SupervisedProcess extends SupervisedToolProvider {
       () => this.#reloadSoon(),
       (message) => this.logger.warn(`The files of "${this.name}" cannot be watched: ${message}`),
     ));
-    this.#watching = this.#watchAll(watch, Date.now()).catch((thrown: unknown) => this.#tellFailure(thrown));
+    const seen = this.#changes;
+    this.#watching = this.#watchAll(watch, Date.now()).catch((thrown: unknown) => this.#tellFailure(thrown, seen));
   }
 
   /** The file itself at once; what it imports when that is known, with what was changed until then. */
@@ -259,13 +262,14 @@ export class SupervisedProcess extends SupervisedToolProvider {
   /** True when the sources can be loaded; they are watched in any case. */
   async #readGraph(watch: FileWatch): Promise<boolean> {
     const { signal } = this.#life;
+    const seen = this.#changes;
     const graph = await readImportGraph(this.#path as string, signal).catch((thrown: unknown) => {
       if (!signal.aborted) this.#tellUnread(ToolError.from(thrown).message);
       return { files: this.#files, fault: undefined };
     });
     const { files, fault } = graph;
     await watch.watch(fault ? new Set([...this.#files, ...files]) : files);
-    if (fault) await this.#tellFault(fault);
+    if (fault) await this.#tellFault(fault, seen);
     else this.#files = files;
     return fault === undefined;
   }
@@ -276,10 +280,13 @@ export class SupervisedProcess extends SupervisedToolProvider {
   }
 
   #reloadSoon(): void {
+    this.#changes++;
     if (this.#isWaiting) return;
     this.#isWaiting = true;
+    let seen = this.#changes;
     const reload = async (): Promise<void> => {
       this.#isWaiting = false;
+      seen = this.#changes;
       const watch = this.#watch;
       if (!watch || !(await this.#readGraph(watch))) return;
       if ((await this.#switch()) !== 'put off') {
@@ -292,25 +299,27 @@ export class SupervisedProcess extends SupervisedToolProvider {
       );
       this.#retry = globalThis.setTimeout(() => this.#reloadSoon(), ms).unref();
     };
-    this.#failing = this.#inTurn(reload).catch((thrown: unknown) => this.#tellFailure(thrown));
+    this.#failing = this.#inTurn(reload).catch((thrown: unknown) => this.#tellFailure(thrown, seen));
   }
 
   /**
    * A file may be read in the middle of a save. What is wrong then is wrong with a version that nobody wrote: by the time
    * that its change is noticed, nothing is told.
+   *
+   * @param seen the changes that the version has
    */
-  async #tellFault(fault: SourceFault): Promise<void> {
+  async #tellFault(fault: SourceFault, seen: number): Promise<void> {
     await setTimeout(DEBOUNCE_MS);
-    if (!this.#isWaiting && !this.#watch?.isPending) this.tell('reloadFailed', fault);
+    if (seen === this.#changes && !this.#watch?.isPending) this.tell('reloadFailed', fault);
   }
 
-  async #tellFailure(thrown: unknown): Promise<void> {
+  async #tellFailure(thrown: unknown, seen: number): Promise<void> {
     const error = ToolError.from(thrown);
     if (error.code === 'NOT_CONNECTED' || error.code === 'CANCELLED') return; // it was disconnected
     const stderr = error.details?.stderr;
     const fault = placeFault(error.message, typeof stderr === 'string' ? stderr : error.message, this.#files);
     this.logger.warn(`The provider "${this.name}" was not reloaded, the one before serves on: ${error.message}`);
-    await this.#tellFault(fault);
+    await this.#tellFault(fault, seen);
   }
 }
 
