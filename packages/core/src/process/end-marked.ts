@@ -12,7 +12,7 @@ const ROUNDS = 50;
  */
 export async function endMarked(prefix: string): Promise<void> {
   for (let round = 0; round < ROUNDS; round++) {
-    const all = runningProcesses();
+    const all = runningProcesses() ?? [];
     const marked = markedWith(prefix, all);
     if (marked.length === 0) return;
     for (const found of marked) {

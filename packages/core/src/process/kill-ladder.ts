@@ -13,6 +13,8 @@ const KILLED_WITHIN_MS = 2_000;
 const DRAIN_MS = 250;
 const FIRST_POLL_MS = 5;
 const LAST_POLL_MS = 50;
+/** A look at all processes takes some 2 ms. */
+const LOOK_MS = 50;
 
 /** How a child is ended. */
 export interface EndOptions {
@@ -86,8 +88,9 @@ export class KillLadder {
   }
 
   async #askToEnd(ask: EndOptions['ask'], askMs: number): Promise<void> {
-    const { stdin, exited } = this.#target;
+    const { family, stdin, exited } = this.#target;
     const deadline = (this.#deadline = new Deadline(askMs));
+    family.remember();
     const asked = new AbortController();
     try {
       const answer = ask?.(asked.signal).catch(() => {}); // the rest of the ladder ends it
@@ -114,7 +117,10 @@ export class KillLadder {
 
   async #isGoneBefore(deadline: Deadline, onStillAlive?: () => void): Promise<boolean> {
     const { family, exited } = this.#target;
+    // What leaves the group meanwhile can be told only while its parent runs.
+    const looking = setInterval(() => family.remember(), LOOK_MS);
     await Promise.race([exited, deadline.over]);
+    clearInterval(looking);
     // The rest tells nobody when it ends, and a direct child that runs has not let this begin.
     for (let pollMs = FIRST_POLL_MS; family.isAlive(); pollMs = Math.min(2 * pollMs, LAST_POLL_MS)) {
       if (deadline.leftMs <= 0) return false;

@@ -18,12 +18,25 @@ export interface FamilyOptions {
   isSandbox: boolean;
 }
 
+/** Signals that a process ends by, unless it has something to do first. */
+const ENDING: ReadonlySet<NodeJS.Signals> = new Set<NodeJS.Signals>([
+  'SIGTERM',
+  'SIGKILL',
+  'SIGINT',
+  'SIGHUP',
+  'SIGQUIT',
+]);
+/** What starts processes faster than this many looks is signalled as far as it was found. */
+const MAX_LOOKS = 10;
+
 /** What the kill ladder climbs for. */
 export class ProcessFamily {
   readonly #group: ProcessGroup;
   readonly #options: FamilyOptions;
   /** What started before cannot be of it, and need not be looked into. */
   readonly #startedAt: number;
+  /** What was of it once is of it for good, by number: a descent ends with its parent. */
+  #known = new Map<number, FoundProcess>();
 
   constructor(group: ProcessGroup, options: FamilyOptions) {
     this.#group = group;
@@ -36,12 +49,37 @@ export class ProcessFamily {
     return this.#group.isAlive() || (this.#options.mark !== undefined && this.#members().length > 0);
   }
 
+  /** Finds what left the group while the parents still tell whose it is, for when they have ended. */
+  remember(): void {
+    if (this.#options.mark !== undefined) this.#members();
+  }
+
   /** Sends a signal to all of it. */
   signal(name: NodeJS.Signals): void {
     const { mark, isSandbox } = this.#options;
     if (isSandbox && name !== 'SIGKILL' && this.#signalInside(name)) return;
-    // First the strays: once the group is gone, what descended from it may be nobody's.
-    const strays = mark === undefined ? [] : this.#members().filter(({ group }) => group !== this.#group.id);
+    const ends = ENDING.has(name);
+    const strays = mark === undefined ? [] : this.#strays(ends);
+    this.#send(name, strays);
+    if (mark !== undefined && ends && name !== 'SIGKILL') this.#send('SIGCONT', strays);
+  }
+
+  /**
+   * Finds what left the group. To be ended, all is stopped until nothing new is found: what is started between a look and a
+   * signal, leaves group and environment, and loses its parent to the signal, would be nobody's.
+   */
+  #strays(isToEnd: boolean): FoundProcess[] {
+    const stopped = new Set<number>();
+    for (let looks = 1; ; looks++) {
+      const members = this.#members();
+      const strays = members.filter(({ group }) => group !== this.#group.id);
+      if (!isToEnd || members.every(({ pid }) => stopped.has(pid)) || looks > MAX_LOOKS) return strays;
+      for (const { pid } of members) stopped.add(pid);
+      this.#send('SIGSTOP', strays);
+    }
+  }
+
+  #send(name: NodeJS.Signals, strays: readonly FoundProcess[]): void {
     this.#group.signal(name);
     for (const stray of strays) signalProcess(stray, name);
   }
@@ -54,16 +92,21 @@ export class ProcessFamily {
   #members(): FoundProcess[] {
     const { mark } = this.#options;
     const all = runningProcesses();
-    const roots = all.filter(({ group }) => group === this.#group.id && this.#group.isOurs());
+    if (!all) return [...this.#known.values()]; // nobody is taken for dead unseen
+    const roots = all.filter(
+      ({ pid, group, startedAt }) =>
+        (group === this.#group.id && this.#group.isOurs()) || this.#known.get(pid)?.startedAt === startedAt,
+    );
     if (mark !== undefined) roots.push(...markedWith(`${mark}\0`, all, this.#startedAt));
     const members = new Map(roots.map((root) => [root.pid, root]));
     for (const root of roots) for (const found of descendantsOf(root.pid, all)) members.set(found.pid, found);
+    this.#known = members;
     return [...members.values()];
   }
 
   /** A sandbox is the leader and the first process of its namespace; below that one is what it runs. */
   #signalInside(name: NodeJS.Signals): boolean {
-    const all = runningProcesses();
+    const all = runningProcesses() ?? [];
     const first = all.filter(({ parent }) => parent === this.#group.id && this.#group.isOurs());
     const inside = first.flatMap(({ pid }) => descendantsOf(pid, all));
     for (const found of inside) signalProcess(found, name);

@@ -1,8 +1,8 @@
 // One process group: whether anything of it lives, and signalling all of it. When to do so is kill-ladder.ts.
 
 import { spawn, type ChildProcess } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { runningProcesses } from './stray-processes.js';
 
 const ON_WINDOWS = process.platform === 'win32';
 
@@ -83,25 +83,9 @@ function isTaken(id: number): boolean {
   }
 }
 
-/** https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html: state is the field after the name, pgrp two further. */
-function hasRunningMember(group: number): boolean {
-  let entries: string[];
-  try {
-    entries = readdirSync('/proc');
-  } catch {
-    return true; // no /proc: the signal's answer has to do
-  }
-  for (const entry of entries) {
-    if (!/^\d+$/.test(entry)) continue;
-    try {
-      const stat = readFileSync(`/proc/${entry}/stat`, 'latin1');
-      const [state, , pgrp] = stat.slice(stat.lastIndexOf(')') + 2).split(' ', 3);
-      if (Number(pgrp) === group && state !== 'Z' && state !== 'X') return true;
-    } catch {
-      // It ended between the listing and the look.
-    }
-  }
-  return false;
+function hasRunningMember(id: number): boolean {
+  const all = runningProcesses();
+  return all === undefined || all.some(({ group }) => group === id); // untold, the signal's answer has to do
 }
 
 function errnoOf(error: unknown): unknown {

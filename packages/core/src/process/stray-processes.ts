@@ -15,25 +15,32 @@ export interface FoundProcess {
   readonly startedAt: number;
 }
 
-/** Every process that runs. A dead one that nobody has reaped does not count. */
-export function runningProcesses(): FoundProcess[] {
-  if (process.platform !== 'linux') return [];
+/**
+ * Every process that runs. A dead one that nobody has reaped does not count. Undefined where the system does not tell:
+ * elsewhere than on Linux, without a /proc, and while this process can open no more files.
+ */
+export function runningProcesses(): FoundProcess[] | undefined {
+  if (process.platform !== 'linux') return undefined;
   let entries: string[];
   try {
     entries = readdirSync('/proc');
   } catch {
-    return []; // no /proc mounted
+    return undefined;
   }
   return entries.flatMap((entry) => (/^\d+$/.test(entry) ? (lookAt(Number(entry)) ?? []) : []));
 }
 
-/** https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html: the name, which may hold anything, ends at the last `)`. */
+/**
+ * https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html: the name, which may hold anything, ends at the last `)`. A
+ * process whose first thread has ended is Z while its others run on.
+ */
 function lookAt(pid: number): FoundProcess | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ', 20);
     const [state, parent, group] = fields;
-    if (state === 'Z' || state === 'X') return undefined;
+    const threads = Number(fields[17]);
+    if (state === 'X' || (state === 'Z' && threads <= 1)) return undefined;
     return { pid, parent: Number(parent), group: Number(group), startedAt: Number(fields[19]) };
   } catch {
     return undefined; // it ended between the listing and the look

@@ -38,7 +38,12 @@ look_at() {
   [ -r "/proc/$1/stat" ] || return 0
   while IFS= read -r line; do stat="$stat$line"; done < "/proc/$1/stat"
   set -- \${stat##*) }
-  case $1 in Z | X) ;; *) start=\${20} ;; esac
+  is_dead "$1" "\${18}" || start=\${20}
+}
+
+# By its state and its number of threads: one whose first thread has ended is Z while its others run on.
+is_dead() {
+  case $1 in X) return 0 ;; Z) [ "$2" -le 1 ] ;; *) return 1 ;; esac
 }
 
 # Takes a change in: its verb, group and start.
@@ -74,7 +79,7 @@ check_groups() {
 # Whether anything of the host runs, into $left; what of it is outside of the groups, into $strays, as NUMBER:START. What
 # was a stray once is one for good: its descent ends with its parent.
 find_left() {
-  left= known="$strays " strays=
+  left= known="$strays " strays= members=
   # Of a name with a line break only the last line has all fields; the number is the file's.
   table=$(cd /proc && set +f && grep -as '' [0-9]*/stat)
   if [ -z "$table" ]; then
@@ -89,7 +94,7 @@ find_left() {
     set -- "\${row%%/*}" \${row##*) }
     IFS=$newline
     [ -n "\${21}" ] || continue
-    case $2 in Z | X) continue ;; esac
+    ! is_dead "$2" "\${19}" || continue
     case $ours in
       *" $4 "*) members="$members$1 " left=yes ;;
       *)
@@ -116,22 +121,43 @@ find_left() {
   IFS=' '
 }
 
+# Sends the signal $1 to all that was found.
+send() {
+  for group in $ours; do kill -s $1 -- "-$group"; done
+  for stray in $strays; do
+    look_at "\${stray%:*}"
+    [ "$start" != "\${stray#*:}" ] || kill -s $1 "\${stray%:*}"
+  done
+}
+
+# Finds what is left and stops it, until nothing new is found: what is started between a look and a signal, leaves group and
+# environment, and loses its parent to the signal, would be nobody's.
+hold_left() {
+  held=
+  for turn in 1 2 3 4 5 6 7 8 9 10; do
+    check_groups
+    find_left
+    [ -n "$left" ] && [ "$members" != "$held" ] || return 0
+    held=$members
+    send STOP
+  done
+}
+
 # Ends all of it; fails when something is left that cannot be ended.
 end_all() {
   round=0 quiet=0 strays=
   while [ $round -lt 40 ]; do
     case $round in 0) signal=TERM pause=0.25 ;; 1) signal= pause=0.25 ;; *) signal=KILL pause=0.1 ;; esac
-    check_groups
-    find_left
+    if [ -n "$signal" ]; then
+      hold_left
+    else
+      check_groups
+      find_left
+    fi
     if [ -n "$left" ]; then
       quiet=0
-      if [ -n "$signal" ]; then
-        for group in $ours; do kill -s $signal -- "-$group"; done
-        for stray in $strays; do
-          look_at "\${stray%:*}"
-          [ "$start" != "\${stray#*:}" ] || kill -s $signal "\${stray%:*}"
-        done
-      fi
+      [ -z "$signal" ] || send $signal
+      [ "$signal" != TERM ] || send CONT
     else
       # Twice, as a process that is just being started has no environment for a moment.
       quiet=$((quiet + 1))

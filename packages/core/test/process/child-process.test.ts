@@ -1,5 +1,6 @@
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { finished } from 'node:stream/promises';
@@ -11,6 +12,7 @@ import { endMarked, spawnChild, type Child, type SpawnOptions } from '../../src/
 
 const fixture = (name: string): string => join(import.meta.dirname, 'fixtures', name);
 const cwd = tmpdir();
+const noPython = spawnSync('python3', ['-V']).status !== 0;
 const open: Child[] = [];
 
 function start(options: Partial<SpawnOptions> & { args: readonly string[] }): Child {
@@ -308,6 +310,54 @@ describe('spawnChild() with a mark', () => {
     await child.end({ graceMs: 100 });
     expect(isRunning(stray!)).toBe(false);
   });
+
+  it('end() kills such a process also when it ignores SIGTERM, and its parent has ended by it', async () => {
+    const deaf = 'trap \\"\\" TERM; echo \\$\\$; while :; do sleep 1; done';
+    const child = shell(`env -i setsid -w sh -c "${deaf}"; true`, { mark: 'test-mark-5' });
+    const [stray] = pidsIn(await firstLine(child));
+    await child.end({ graceMs: 100 });
+    expect(isRunning(stray!)).toBe(false);
+  });
+
+  it('end() kills such a process when its parent ends at the end of its stdin', async () => {
+    const child = shell('env -i setsid sh -c "echo \\$\\$; exec sleep 30" & cat', {
+      mark: 'test-mark-6',
+      stdin: 'pipe',
+    });
+    const [stray] = pidsIn(await firstLine(child));
+    await child.end({ askMs: 300, graceMs: 100 });
+    expect(isRunning(stray!)).toBe(false);
+  });
+
+  it('end() kills what left it while it was being ended', async () => {
+    const leave = 'env -i setsid sh -c "echo \\$\\$; exec sleep 30" & sleep 0.3; exit';
+    const child = shell(`trap '${leave}' TERM; echo ready; while :; do sleep 0.05; done`, { mark: 'test-mark-7' });
+    let printed = '';
+    child.stdout.on('data', (chunk: Buffer) => (printed += chunk.toString()));
+    await firstLine(child);
+    await child.end({ graceMs: 2_000 });
+    const stray = Number(printed.split('\n')[1]);
+    expect(stray).toBeGreaterThan(0);
+    expect(isRunning(stray)).toBe(false);
+  });
+
+  it.skipIf(noPython)(
+    `end() kills a process whose first thread has ended${noPython ? ' (skipped: no python3)' : ''}`,
+    async () => {
+      const program = [
+        'import ctypes, os, signal, threading, time',
+        'signal.signal(signal.SIGTERM, signal.SIG_IGN)',
+        'threading.Thread(target=lambda: (time.sleep(0.2), print(os.getpid(), flush=True), time.sleep(60))).start()',
+        'ctypes.CDLL(None).pthread_exit(None)',
+      ];
+      const child = start({ command: 'sh', args: ['-c', 'python3 -c "$0" & wait', program.join('\n')] });
+      const [pid] = pidsIn(await firstLine(child));
+      const threads = (): number => (existsSync(`/proc/${pid}`) ? Number(stateOf(pid).split(' ')[17]) : 0);
+      expect([stateOf(pid)[0], threads()]).toEqual(['Z', 2]);
+      await child.end({ graceMs: 100 });
+      expect(threads()).toBeLessThan(2); // a dead one that nobody has reaped has its last
+    },
+  );
 
   it('end() leaves processes of another mark alone, also of one that begins alike', async () => {
     const child = shell('echo ready; sleep 30', { mark: 'test-mark-3' });

@@ -232,6 +232,7 @@ describe.skipIf(process.platform !== 'linux')('a watchdog', () => {
     const one = startHost('family');
     await said(one.child);
     const watchdog = await watchdogOf(one);
+    await expect.poll(journals).toHaveLength(2);
     kill(one, 'SIGSTOP'); // or it would start another
     kill({ pid: watchdog });
     kill(one);
