@@ -46,7 +46,8 @@ export function webRequestOf({ method = 'GET', headers, url = '/' }: IncomingMes
  * takes nothing for a while, or for which too much waits, is let go.
  */
 export async function sendResponse(answer: Response, response: ServerResponse, backlog: Backlog): Promise<void> {
-  response.writeHead(answer.status, Object.fromEntries(answer.headers));
+  const { connection: _, ...headers } = Object.fromEntries(answer.headers); // whether it is kept is the listener's matter
+  response.writeHead(answer.status, headers);
   const reader = answer.body?.getReader();
   if (!reader) return void response.end();
   response.flushHeaders();
@@ -62,10 +63,7 @@ export async function sendResponse(answer: Response, response: ServerResponse, b
     reader.cancel().catch(() => undefined); // it has ended already
   };
   response.once('close', stop);
-  // Called when nothing has moved for so long; nothing has to where there is nothing to send.
-  response.setTimeout(WRITE_PATIENCE_MS, () => {
-    if (response.writableLength > 0) response.destroy();
-  });
+  letGoUnread(response);
   if (response.destroyed) stop();
   for (;;) {
     const { done, value } = (await reader.read()) as { done: boolean; value?: Uint8Array };
@@ -73,4 +71,11 @@ export async function sendResponse(answer: Response, response: ServerResponse, b
     if (!response.write(value)) backlog.check(outlet);
   }
   response.end(); // its close ends what waits for it
+}
+
+/** Ends a connection on which nothing has moved for long while there is something to send. */
+export function letGoUnread(response: ServerResponse): void {
+  response.setTimeout(WRITE_PATIENCE_MS, () => {
+    if (response.writableLength > 0) response.destroy();
+  });
 }

@@ -3,11 +3,12 @@
 
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { ToolError } from '@toolwright/core';
 import { BearerTokens, bracketed, KnownHosts, type HttpAuth } from './auth.js';
 import type { Backlog } from './backlog.js';
-import { readBody, sendResponse, webRequestOf } from './http-messages.js';
+import { HttpConnections } from './http-connections.js';
+import { letGoUnread, readBody, sendResponse, webRequestOf } from './http-messages.js';
 import { HttpSessions } from './http-sessions.js';
 import type { EffectiveLimits } from './limits.js';
 import { createHttpTransport } from './mcp-server.js';
@@ -61,8 +62,6 @@ export interface HttpHost {
 }
 
 const CHECK_INTERVAL_MS = 1_000;
-/** Connections that have sent no headers yet; beyond these the oldest makes room, so that a flood keeps nobody out. */
-const MAX_SILENT = 256;
 
 /** @throws {ToolError} INVALID_ARGUMENT, LOCKED or UNAVAILABLE */
 export async function serveOverHttp(options: ServeHttpOptions, host: HttpHost): Promise<HttpListener> {
@@ -80,15 +79,14 @@ export async function serveOverHttp(options: ServeHttpOptions, host: HttpHost): 
       requireHostHeader: false, // it is looked at here, and is 403 like any other that is wrong
     },
     (request, response) => {
-      front.handle(request, response).catch((thrown: unknown) => {
+      front.handle(request, response, connections.isExcess(request.socket)).catch((thrown: unknown) => {
         host.warn(`A request failed: ${messageOf(thrown)}`);
         if (response.headersSent) response.destroy();
         else refuse(response, 500, 'The gateway failed; its log says more.');
       });
     },
   );
-  server.maxConnections = limits.maxConnections;
-  const sockets = watchSockets(server);
+  const connections = new HttpConnections(server, limits.maxConnections);
   if (socketPath !== undefined) await listenPrivately(server, socketPath);
   else await listen(server, options.port ?? 0, address);
   const port = socketPath === undefined ? (server.address() as AddressInfo).port : undefined;
@@ -103,7 +101,7 @@ export async function serveOverHttp(options: ServeHttpOptions, host: HttpHost): 
     close: async () => {
       const closed = new Promise((resolve) => server.close(resolve));
       await front.close();
-      for (const socket of sockets) socket.destroy();
+      connections.destroy();
       await closed;
     },
   };
@@ -140,7 +138,8 @@ class HttpFront {
       this.#host.endConversation(conversation, Promise.resolve());
   }
 
-  async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  /** @param isExcess all connections are in use; how the gateway is, is told all the same */
+  async handle(request: IncomingMessage, response: ServerResponse, isExcess: boolean): Promise<void> {
     const { host, origin, authorization } = request.headers;
     response.on('error', () => undefined); // its close is what counts
     if (!this.#hosts.knowsHost(host)) return this.#refuse(response, 'host', 403, 'This Host is not served here.');
@@ -149,6 +148,10 @@ class HttpFront {
     if (path === '/healthz') return answer(response, 200, 'ok\n');
     if (path === '/readyz')
       return this.#host.isReady() ? answer(response, 200, 'ok\n') : answer(response, 503, 'not ready\n');
+    if (isExcess) {
+      response.setHeader('connection', 'close').setHeader('retry-after', '1');
+      return this.#refuse(response, 'limit', 503, 'All connections are in use; try again, with fewer at once.');
+    }
     const principal = this.#tokens.principalOf(authorization);
     if (principal === undefined) {
       response.setHeader('www-authenticate', 'Bearer');
@@ -252,6 +255,7 @@ function refuse(response: ServerResponse, status: number, message: string, code 
 }
 
 function answer(response: ServerResponse, status: number, text: string, type = 'text/plain; charset=utf-8'): void {
+  letGoUnread(response);
   response.writeHead(status, {
     'content-type': type,
     'content-length': Buffer.byteLength(text),
@@ -268,21 +272,4 @@ async function listen(server: Server, port: number, host: string): Promise<void>
       cause: thrown,
     });
   }
-}
-
-/** All its connections; of those that are silent so far the oldest makes room. */
-function watchSockets(server: Server): ReadonlySet<Socket> {
-  const sockets = new Set<Socket>();
-  const silent = new Set<Socket>();
-  server.on('connection', (socket: Socket) => {
-    sockets.add(socket);
-    silent.add(socket);
-    socket.once('close', () => {
-      sockets.delete(socket);
-      silent.delete(socket);
-    });
-    if (silent.size > MAX_SILENT) for (const oldest of silent) return void oldest.destroy();
-  });
-  server.on('request', ({ socket }: IncomingMessage) => silent.delete(socket));
-  return sockets;
 }

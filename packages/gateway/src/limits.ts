@@ -25,7 +25,10 @@ export interface GatewayLimits {
   headersTimeoutMs?: number;
   /** How long a whole request may take to arrive, in milliseconds. Default 30,000. */
   requestTimeoutMs?: number;
-  /** TCP connections at once, for each listener. Default 1,024. */
+  /**
+   * Connections at once, for each listener; a request of HTTP has one for itself until it is answered. When all are taken,
+   * one that is idle makes room. Default 2,048.
+   */
   maxConnections?: number;
 }
 
@@ -42,7 +45,7 @@ const DEFAULTS: EffectiveLimits = {
   maxBodyBytes: 4 * 1024 * 1024,
   headersTimeoutMs: 10_000,
   requestTimeoutMs: 30_000,
-  maxConnections: 1_024,
+  maxConnections: 2_048,
 };
 
 /** @throws {ToolError} INVALID_ARGUMENT */

@@ -5,7 +5,7 @@ import { createServer, type Server, type Socket } from 'node:net';
 import { ToolError } from '@toolwright/core';
 import type { McpTransport } from '@toolwright/core/mcp';
 import type { Backlog } from './backlog.js';
-import { StreamTransport } from './stream-transport.js';
+import { onceDrained, StreamTransport } from './stream-transport.js';
 
 /** Where a gateway listens for MCP without HTTP. */
 export interface ServeSocketOptions {
@@ -28,7 +28,7 @@ export async function serveOverSocket(
     socket.on('error', () => undefined); // its close is what counts
     const output = {
       write: (line: string) => socket.write(line),
-      onDrain: (listener: () => void) => void socket.once('drain', listener).once('close', listener),
+      onDrain: (listener: () => void) => onceDrained(socket, listener),
       get pendingBytes() {
         return socket.writableLength;
       },

@@ -3,7 +3,7 @@
 import type { Readable, Writable } from 'node:stream';
 import type { Backlog } from './backlog.js';
 import type { ClientSession } from './session.js';
-import { StreamTransport, type LineWriter } from './stream-transport.js';
+import { onceDrained, StreamTransport, type LineWriter } from './stream-transport.js';
 
 /** Streams in place of this process's own. */
 export interface ServeStdioOptions {
@@ -30,7 +30,7 @@ export async function serveOverStdio(
   const write = guard?.write ?? ((line: string): boolean => stdout.write(line));
   const output: LineWriter = {
     write,
-    onDrain: (listener) => void stdout.once('drain', listener).once('close', listener),
+    onDrain: (listener) => onceDrained(stdout, listener),
     get pendingBytes() {
       return stdout.writableLength;
     },

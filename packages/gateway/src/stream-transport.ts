@@ -1,6 +1,6 @@
 // MCP over a pair of byte streams, one message a line: what stdio and sockets have in common.
 
-import type { Readable } from 'node:stream';
+import type { Readable, Writable } from 'node:stream';
 import { ToolError, type JsonObject } from '@toolwright/core';
 import { frameOf, FrameReader, type McpMessage, type McpTransport } from '@toolwright/core/mcp';
 import type { Backlog, Outlet } from './backlog.js';
@@ -16,6 +16,15 @@ export interface LineWriter {
   readonly pendingBytes: number;
   /** Ends it now, whatever waits to be read. */
   drop(): void;
+}
+
+/** Calls once when a stream takes more, or has closed; no listener stays. */
+export function onceDrained(stream: Writable, listener: () => void): void {
+  const done = (): void => {
+    stream.off('drain', done).off('close', done);
+    listener();
+  };
+  stream.on('drain', done).on('close', done);
 }
 
 const PARSE_ERROR = -32_700;

@@ -153,6 +153,26 @@ it('serveStdio() ends for a client that reads nothing', async () => {
   await expectServed(served);
 });
 
+it('serveStdio() leaves no listener behind each time that a client is behind', async () => {
+  const served = await serve({});
+  const [stdin, stdout] = [new PassThrough(), new PassThrough()];
+  await served.gateway.serveStdio({ stdin, stdout });
+  const readLine = async (): Promise<void> => {
+    for (let text = ''; !text.endsWith('\n'); text += String(stdout.read() ?? '')) {
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  };
+  const counts: number[] = [];
+  stdin.write(frame(0, 'initialize', INITIALIZE));
+  await readLine();
+  for (let id = 1; id <= 20; id++) {
+    stdin.write(frame(id, 'tools/call', { name: 'large__text' })); // more than the stream takes at once
+    await readLine();
+    counts.push(stdout.listenerCount('drain') + stdout.listenerCount('close'));
+  }
+  expect(Math.max(...counts.slice(10))).toBe(Math.max(...counts.slice(0, 10)));
+});
+
 it('serveHttp() lets a client go that reads nothing of its stream, and ends its call when it ends its session', async () => {
   const served = await serve({ maxPendingBytes: 8 * MB });
   const { port } = await served.gateway.serveHttp({ auth: 'none' });
