@@ -712,13 +712,16 @@ class Processes(unittest.TestCase):
     async def should_restart(old, new):
         return old.config != new.config
 
-    def dispose(ctx):
-        print("disposed", ctx.state["count"])
+    def end_session(ctx):
+        ctx.state["ended"] = ctx.session_id
 
-    run("test", initialize=initialize, should_restart=should_restart, dispose=dispose)
+    def dispose(ctx):
+        print("disposed", ctx.state["count"], ctx.state["ended"])
+
+    run("test", initialize=initialize, should_restart=should_restart, end_session=end_session, dispose=dispose)
 """
         with Host(source) as host:
-            capabilities = {"initialize": True, "decide": True, "state": True, "dispose": True}
+            capabilities = {"initialize": True, "decide": True, "state": True, "endSession": True, "dispose": True}
             self.assertEqual(host.registration["params"]["capabilities"], capabilities)
             failed = host.initialize(config={"broken": True})
             self.assertEqual((failed["error"]["data"]["code"], failed["error"]["message"]), ("EXECUTION_FAILED", "no good"))
@@ -735,8 +738,9 @@ class Processes(unittest.TestCase):
             host.initialize(None, "config", {"mode": "y"})
             after = host.ask("provider/export_state")["state"]
             self.assertEqual((after["count"], after["mode"], after["again"]), (5, "y", True))
+            self.assertEqual(host.ask("provider/end_session", {"sessionId": "s"}), {})
             self.assertEqual([host.ask("provider/dispose") for _ in range(2)], [{}, {}])
-        self.assertEqual((host.process.returncode, host.stdout), (0, b"disposed 5\n"))
+        self.assertEqual((host.process.returncode, host.stdout), (0, b"disposed 5 s\n"))
 
     def test_bad_frames_are_answered_and_ten_close_the_connection(self) -> None:
         with Host(TOOLS + "\n    run('test')", initialize=True) as host:

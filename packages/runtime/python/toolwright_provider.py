@@ -219,15 +219,18 @@ class Settings:
 
 @dataclasses.dataclass(frozen=True)
 class LifecycleContext:
-    """What `initialize` and `dispose` are given beside the settings."""
+    """What `initialize`, `end_session` and `dispose` are given beside the settings."""
 
     log: Log
     signal: threading.Event
     """Set when the process is to end."""
     state: Any = None
     reason: str = "start"
-    """`start`, `reload` (the file changed; `previous` is the state of the process before), `config` or `dispose`."""
+    """`start`, `reload` (the file changed; `previous` is the state of the process before), `config`, `end_session` or
+    `dispose`."""
     is_reinitialization: bool = False
+    session_id: Optional[str] = None
+    """For `end_session`: what `ctx.session_id` was in the calls that are over."""
 
 
 # Types as JSON Schema ------------------------------------------------------------------------------------------------
@@ -1473,6 +1476,7 @@ class _Functions:
     initialize: Optional[Callable[..., Any]] = None
     should_restart: Optional[Callable[..., Any]] = None
     should_reinitialize: Optional[Callable[..., Any]] = None
+    end_session: Optional[Callable[..., Any]] = None
     dispose: Optional[Callable[..., Any]] = None
 
 
@@ -1588,6 +1592,7 @@ class _Provider:
             "initialize": functions.initialize is not None,
             "decide": functions.should_restart is not None or functions.should_reinitialize is not None,
             "state": True,
+            "endSession": functions.end_session is not None,
             "dispose": functions.dispose is not None,
         }
         return {
@@ -1641,6 +1646,7 @@ class _Provider:
             "provider/decide": self._decide,
             "provider/export_state": self._export_state,
             "provider/drain": self._drain,
+            "provider/end_session": self._end_session,
             "provider/dispose": self._dispose,
         }
         handler = handlers.get(method)
@@ -1697,6 +1703,13 @@ class _Provider:
         except asyncio.TimeoutError:
             pass
         return {"drained": not self._calls}
+
+    async def _end_session(self, params: Json) -> Json:
+        session_id = params.get("sessionId")
+        if self._functions.end_session is not None and self._is_initialized and isinstance(session_id, str):
+            context = LifecycleContext(self._log, self._ending, self._state, "end_session", False, session_id)
+            await self._run(self._functions.end_session, context)
+        return {}
 
     async def _dispose(self, params: Json) -> Json:
         """Runs the author's `dispose` once; whoever comes later waits for that one."""
@@ -1951,6 +1964,7 @@ def run(
     initialize: Optional[Callable[[Settings, Any, LifecycleContext], Any]] = None,
     should_restart: Optional[Callable[[Settings, Settings], Any]] = None,
     should_reinitialize: Optional[Callable[[Settings, Settings], Any]] = None,
+    end_session: Optional[Callable[[LifecycleContext], Any]] = None,
     dispose: Optional[Callable[[LifecycleContext], Any]] = None,
 ) -> None:
     """Serves the tools of this process until the host closes the connection. Returns at once where there is no host.
@@ -1960,6 +1974,7 @@ def run(
     - `initialize(current, previous, ctx)` returns the state that tools see as `ctx.state`, best a dict or a dataclass.
       `current` has `config` and `variables`; `previous` is the state before, as JSON, or None.
     - `should_restart(old, new)` and `should_reinitialize(old, new)` say what a change of the settings needs.
+    - `end_session(ctx)` ends what the state keeps for the calls of `ctx.session_id`, which are over.
     - `dispose(ctx)` ends what the state holds. It has 2 s when the host is gone.
 
     When the connection closes or SIGTERM comes, calls are cancelled, `dispose` runs, and `run` returns; the process ends
@@ -1972,7 +1987,7 @@ def run(
     host, _host = _host, None
     if host is None:
         return
-    functions = _Functions(initialize, should_restart, should_reinitialize, dispose)
+    functions = _Functions(initialize, should_restart, should_reinitialize, end_session, dispose)
     leaving = _start_last_resort()
     provider = _Provider(name, version, description, functions, _registry, lambda: leaving.put(0))
     _end_on_signals(provider, leaving)

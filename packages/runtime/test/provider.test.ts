@@ -76,8 +76,8 @@ describe('exportState()', () => {
 });
 
 describe('providerFromModule()', () => {
-  it('initializes a state for each connection, and disposes of it', async () => {
-    const ended: number[] = [];
+  it('initializes a state for each connection, ends sessions in it, and disposes of it', async () => {
+    const ended: unknown[] = [];
     const provider = createProvider<{ n: number }>({
       name: 'counter',
       version: '1',
@@ -86,6 +86,7 @@ describe('providerFromModule()', () => {
       initialize: ({ config }, previous, { reason }) => ({
         n: Number(config.from) + (previous === null && reason === 'start' ? 0 : 1_000),
       }),
+      endSession: ({ state, sessionId }) => void ended.push(sessionId, state.n),
       dispose: ({ state }) => void ended.push(state.n),
     });
     await using inProcess = await providerFromModule(provider, { config: { from: 5 } });
@@ -93,8 +94,9 @@ describe('providerFromModule()', () => {
     await inProcess.disconnect();
     await inProcess.connect();
     expect((await inProcess.callTool('count')).structuredContent).toEqual({ n: 6 });
+    await inProcess.endSession('one');
     await inProcess.disconnect();
-    expect(ended).toEqual([6, 6]);
+    expect(ended).toEqual([6, 'one', 6, 6]);
   });
 
   it.each([

@@ -41,6 +41,7 @@ export interface GenerationOptions {
   onLost: (generation: ProviderGeneration, error: ToolError) => void;
 }
 
+/** For its `dispose`, and for its `endSession`. */
 const DISPOSE_MS = 2_000;
 /** For a provider that ends by itself once its socket is closed. */
 const EXIT_MS = 1_000;
@@ -165,6 +166,19 @@ export class ProviderGeneration {
   ): Promise<void> {
     const isReinitialization = reason !== 'start';
     await this.#peer.request('provider/initialize', { ...settings, previousState, reason, isReinitialization });
+  }
+
+  /** Ends what the provider keeps for one session. Never rejects; waits two seconds at most. */
+  async endSession(sessionId: string): Promise<void> {
+    if (this.capabilities.endSession !== true || !this.isAlive) return;
+    const ended = this.#peer.request('provider/end_session', { sessionId }).catch((thrown: unknown) => {
+      if (!this.isAlive) return; // and with it what it kept
+      const { message } = ToolError.from(thrown);
+      this.#options.logger.warn(
+        `The provider "${this.#options.program.name}" did not end a session cleanly: ${message}`,
+      );
+    });
+    await settledWithin([ended], DISPOSE_MS);
   }
 
   /** What the provider wants done for a changed config; undefined where it leaves that to the host. */

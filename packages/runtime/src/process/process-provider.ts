@@ -15,23 +15,20 @@ import {
 import {
   assertTimeout,
   CallCounters,
-  callSafely,
   CallScope,
-  copyJson,
   errorResult,
-  fromWireResult,
   listedTimeoutMs,
   Listeners,
-  outcomeUnknown,
   safeLogger,
-  settledWithin,
+  ProviderLife,
   SILENT_LOGGER,
   TAKES_SCOPES,
 } from '@toolwright/core/kit';
 import { sharedListener, type ProviderListener } from '../wire/listener.js';
-import { CALL_META, type InitializeReason, type ProviderSettings } from '../wire/protocol.js';
+import type { ProviderSettings } from '../wire/protocol.js';
 import type { ListedTool } from '../wire/registration.js';
 import { ProviderGeneration } from './generation.js';
+import { callGeneration } from './generation-call.js';
 import {
   resolveProcessOptions,
   type ProcessToolProviderOptions,
@@ -40,7 +37,6 @@ import {
 
 /** Longer than a generation takes to end, with its disposal and the kill ladder. */
 const ENDING_PATIENCE_MS = 10_000;
-const CANCELLED_WORDS = 500;
 
 /**
  * The tools of one provider file, run in a process of its own and called over a unix socket. The process starts with
@@ -69,21 +65,16 @@ export class ProcessToolProvider implements ToolProvider {
   readonly #logger: Logger;
   readonly #counters = new CallCounters();
   readonly #changed = new Listeners();
-  readonly #lost = new Set<(failure: ToolError) => void>();
+  readonly #life: ProviderLife<ProviderGeneration>;
   readonly #inFlight = new Set<CallScope>();
-  /** Generations on their way out; a disconnect waits for them. */
-  readonly #ending = new Set<Promise<void>>();
   readonly #retiring = new Set<ProviderGeneration>();
   #settings: ProviderSettings;
   #generation: ProviderGeneration | undefined;
   /** The list of the last generation, by which a changed one is told. */
   #listing: readonly ToolDefinition[] | undefined;
-  #starting: Promise<ProviderGeneration> | undefined;
   #abortStart: AbortController | undefined;
   /** Set while a generation takes over from another: new calls wait for it. */
   #held: Promise<void> | undefined;
-  #disconnecting: Promise<void> | undefined;
-  #disconnected = false;
   #starts = 0;
   #lastFailure: ToolError | undefined;
 
@@ -92,6 +83,7 @@ export class ProcessToolProvider implements ToolProvider {
     this.#options = resolveProcessOptions(options);
     this.#settings = this.#options.settings;
     this.name = options.name;
+    this.#life = new ProviderLife(options.name);
     this.callTimeoutMs = this.#options.callTimeoutMs;
     this.servers = Object.freeze([this.name]);
     this.trustAnnotations = options.trustAnnotations ?? true;
@@ -100,7 +92,7 @@ export class ProcessToolProvider implements ToolProvider {
   }
 
   async connect(options: { signal?: AbortSignal } = {}): Promise<void> {
-    this.#disconnected = false;
+    this.#life.revive();
     const scope = new CallScope(options);
     try {
       await scope.race(this.#open());
@@ -151,12 +143,16 @@ export class ProcessToolProvider implements ToolProvider {
   }
 
   async disconnect(): Promise<void> {
-    this.#disconnected = true;
-    return (this.#disconnecting ??= this.#close().finally(() => (this.#disconnecting = undefined)));
+    return this.#life.disconnect(() => this.#close());
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.disconnect();
+  }
+
+  /** A process that has gone keeps nothing; none is started for this. */
+  async endSession(sessionId: string): Promise<void> {
+    await this.generation?.endSession(sessionId);
   }
 
   onToolsChanged(listener: () => void): () => void {
@@ -164,13 +160,12 @@ export class ProcessToolProvider implements ToolProvider {
   }
 
   onLost(listener: (failure: ToolError) => void): () => void {
-    this.#lost.add(listener);
-    return () => void this.#lost.delete(listener);
+    return this.#life.onLost(listener);
   }
 
   async ping(options: { signal?: AbortSignal } = {}): Promise<void> {
     const generation = this.#generation;
-    if (!generation?.isAlive) throw this.#lastFailure ?? this.#notConnected();
+    if (!generation?.isAlive) throw this.#lastFailure ?? this.#life.notConnected();
     const scope = new CallScope(options);
     try {
       await scope.race(generation.peer.request('ping'));
@@ -250,38 +245,31 @@ export class ProcessToolProvider implements ToolProvider {
   /** @internal Ends a generation; a disconnect waits for that. */
   retire(generation: ProviderGeneration, options?: { drainMs?: number }): Promise<void> {
     const ending = generation.end(options);
-    this.#ending.add(ending);
+    this.#life.track(ending);
     this.#retiring.add(generation);
-    void ending.finally(() => {
-      this.#ending.delete(ending);
-      this.#retiring.delete(generation);
-    });
+    void ending.finally(() => this.#retiring.delete(generation));
     return ending;
   }
 
   // The process.
 
   get #isReady(): boolean {
-    return this.#generation?.isAlive === true && this.#held === undefined && !this.#disconnected;
+    return this.#generation?.isAlive === true && this.#held === undefined && !this.#life.isDisconnected;
   }
 
   #open(): Promise<ProviderGeneration> {
-    if (this.#disconnected) return Promise.reject(this.#notConnected());
-    if (this.#generation?.isAlive) return Promise.resolve(this.#generation);
-    return (this.#starting ??= this.#start('start', null).finally(() => (this.#starting = undefined)));
+    return this.#life.open(this.generation, () => this.#start());
   }
 
-  async #start(reason: InitializeReason, previousState: JsonObject | null): Promise<ProviderGeneration> {
+  async #start(): Promise<ProviderGeneration> {
     const abort = (this.#abortStart = new AbortController());
-    await this.#disconnecting;
-    if (this.#disconnected) throw this.#notConnected(); // by a disconnect that came after
     const { startTimeoutMs } = this.#options;
     let generation: ProviderGeneration | undefined;
     try {
       const startedAt = performance.now();
-      generation = await this.startGeneration({ previousState, signal: abort.signal });
+      generation = await this.startGeneration({ signal: abort.signal });
       const leftMs = Math.max(0, startTimeoutMs - (performance.now() - startedAt));
-      await this.#initialize(generation, previousState, reason, leftMs, abort.signal);
+      await this.#initialize(generation, leftMs, abort.signal);
       this.#starts++;
       this.#lastFailure = undefined;
       this.adopt(generation);
@@ -292,17 +280,11 @@ export class ProcessToolProvider implements ToolProvider {
     }
   }
 
-  async #initialize(
-    generation: ProviderGeneration,
-    previousState: JsonObject | null,
-    reason: InitializeReason,
-    timeoutMs: number,
-    signal: AbortSignal,
-  ): Promise<void> {
+  async #initialize(generation: ProviderGeneration, timeoutMs: number, signal: AbortSignal): Promise<void> {
     const scope = new CallScope({ signal });
     scope.setDeadline(timeoutMs, timeoutMs);
     try {
-      await scope.race(generation.initialize(this.#settings, previousState, reason));
+      await scope.race(generation.initialize(this.#settings, null, 'start'));
     } catch (thrown) {
       const { code, message, details, retryable } = ToolError.from(thrown);
       const words =
@@ -320,12 +302,10 @@ export class ProcessToolProvider implements ToolProvider {
   }
 
   #lose(generation: ProviderGeneration, error: ToolError): void {
-    const ending = generation.end();
-    this.#ending.add(ending);
-    void ending.finally(() => this.#ending.delete(ending));
+    this.#life.track(generation.end());
     if (generation !== this.#generation) return;
     this.#lastFailure = error;
-    for (const tell of [...this.#lost]) callSafely(() => tell(error));
+    this.#life.tellLost(error);
     this.#logger.warn(`The provider "${this.name}" was lost; the next call starts it again: ${error.message}`);
   }
 
@@ -336,15 +316,13 @@ export class ProcessToolProvider implements ToolProvider {
   }
 
   async #close(): Promise<void> {
-    this.#abortStart?.abort(this.#notConnected());
-    await this.#starting?.catch(() => undefined); // whoever waits for it is told there
-    const closed = new ToolError('CONNECTION_CLOSED', `The provider "${this.name}" was disconnected during the call.`, {
-      provider: this.name,
-    });
+    this.#abortStart?.abort(this.#life.notConnected());
+    await this.#life.attempted();
+    const closed = this.#life.closedDuringCall();
     for (const scope of [...this.#inFlight]) scope.end(closed);
     for (const generation of this.#retiring) void generation.end(); // nobody waits for its calls any more
     if (this.#generation?.isAlive) void this.retire(this.#generation);
-    if (!(await settledWithin([...this.#ending], ENDING_PATIENCE_MS))) {
+    if (!(await this.#life.ended(ENDING_PATIENCE_MS))) {
       this.#logger.warn(`The provider "${this.name}" had not ended after ${ENDING_PATIENCE_MS} ms and was left.`);
     }
     this.#generation = undefined;
@@ -353,7 +331,7 @@ export class ProcessToolProvider implements ToolProvider {
 
   #state(): ProviderState {
     if (this.#generation?.isAlive) return 'READY';
-    if (this.#starting) return 'INITIALIZING';
+    if (this.#life.isOpening) return 'INITIALIZING';
     return this.#lastFailure ? 'DEAD' : 'COLD';
   }
 
@@ -385,52 +363,13 @@ export class ProcessToolProvider implements ToolProvider {
       await scope.race(wait);
       generation = this.#generation?.isAlive ? this.#generation : await scope.race(this.#open());
     }
-    const meta: JsonObject = { [CALL_META]: { callId: scope.callId, sessionId: scope.sessionId } };
-    if (typeof scope.meta === 'object') Object.assign(meta, copyJson(scope.meta));
-    return new Promise<ToolResult>((resolve, reject) => {
-      const { onLog } = scope;
-      const id = generation.call(tool.bareName, given, meta, {
-        callId: scope.callId,
-        resolve: (wire) => {
-          try {
-            const untimed = fromWireResult(wire, (what) =>
-              this.#logger.warn(`In the result of "${tool.definition.name}" ${what}.`),
-            );
-            resolve(Object.assign(untimed, { durationMs: performance.now() - scope.startedAt }));
-          } catch (thrown) {
-            reject(thrown);
-          }
-        },
-        reject,
-        onProgress: ({ progress, total, message }) => {
-          if (typeof progress !== 'number') return;
-          scope.progress({
-            progress,
-            ...(typeof total === 'number' && { total }),
-            ...(typeof message === 'string' && { message }),
-          });
-        },
-        ...(onLog && { onLog }),
-      });
-      scope.onEnd((error) => {
-        generation.cancel(id, error.message.slice(0, CANCELLED_WORDS));
-        reject(outcomeUnknown(error, this.name, tool.definition.name));
-      });
-    });
+    return callGeneration(generation, tool, given, scope, { provider: this.name, logger: this.#logger });
   }
 
   #located(thrown: unknown, tool: string): ToolError {
     const { code, message, details, retryable, cause } = ToolError.from(thrown, 'INTERNAL');
     const name = typeof tool === 'string' ? { tool } : {};
     return new ToolError(code, message, { provider: this.name, ...name, details, retryable, cause });
-  }
-
-  #notConnected(): ToolError {
-    return new ToolError(
-      'NOT_CONNECTED',
-      `The provider "${this.name}" was disconnected; call connect() to use it again.`,
-      { provider: this.name },
-    );
   }
 }
 

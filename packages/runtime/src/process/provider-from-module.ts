@@ -4,7 +4,7 @@
 import { pathToFileURL } from 'node:url';
 import { isAbsolute } from 'node:path';
 import { defineServer, InProcessToolProvider, ToolError, type JsonObject, type Logger } from '@toolwright/core';
-import { Provider, type AnyProvider } from '../provider/provider.js';
+import { Provider, type AnyProvider, type DisposeContext } from '../provider/provider.js';
 import { settingsOf } from './provider-options.js';
 
 /** Options of {@link providerFromModule}. */
@@ -46,15 +46,15 @@ export async function providerFromModule(
       const context = { logger: own, signal, reason: 'start', isReinitialization: false } as const;
       return provider.options.initialize?.(settings, null, context) as unknown;
     },
+    endSession: async (state, sessionId) => provider.options.endSession?.({ ...ending(state), sessionId }),
     stop: async (state) => {
       unsubscribe();
-      await provider.options.dispose?.({
-        state,
-        logger: logger ?? SILENT,
-        signal: AbortSignal.timeout(DISPOSE_MS),
-      });
+      await provider.options.dispose?.(ending(state));
     },
   });
+  function ending<State>(state: State): DisposeContext<State> {
+    return { state, logger: logger ?? SILENT, signal: AbortSignal.timeout(DISPOSE_MS) };
+  }
   /** The server's tools are the provider's, also when some came or went. */
   function follow(): void {
     const wanted = new Set(provider.tools);

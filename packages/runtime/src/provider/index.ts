@@ -9,6 +9,7 @@ export {
   type DisposeContext,
   type InitializeContext,
   type ProviderOptions,
+  type SessionContext,
 } from './provider.js';
 export { startProvider } from './start-provider.js';
 export type { InitializeReason, ProviderSettings } from '../wire/protocol.js';

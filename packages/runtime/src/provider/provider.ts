@@ -24,6 +24,12 @@ export interface DisposeContext<State> {
   readonly signal: AbortSignal;
 }
 
+/** What `endSession` is given. */
+export interface SessionContext<State> extends DisposeContext<State> {
+  /** What `ctx.sessionId` was in the calls that are over. */
+  readonly sessionId: string;
+}
+
 /** A provider as its author writes it. */
 export interface ProviderOptions<State> {
   /** `^[A-Za-z0-9_-]{1,64}$`; the prefix of its tools' names. The host starts it under the same name. */
@@ -46,6 +52,8 @@ export interface ProviderOptions<State> {
   shouldRestart?: (old: ProviderSettings, next: ProviderSettings) => boolean | Promise<boolean>;
   /** Whether a changed config needs `initialize`, where it needs no new process. Default: the host decides. */
   shouldReinitialize?: (old: ProviderSettings, next: ProviderSettings) => boolean | Promise<boolean>;
+  /** Ends what the state keeps for one session's calls. May come for a session that never called; two seconds at most. */
+  endSession?: (ctx: SessionContext<State>) => void | Promise<void>;
   /** Ends the state. Runs once, when no more calls come, for two seconds at most. */
   dispose?: (ctx: DisposeContext<State>) => void | Promise<void>;
 }
@@ -67,7 +75,7 @@ export class Provider<State = unknown> {
     const faults: string[] = [];
     if (typeof description !== 'string') faults.push('description must be a text');
     if (!Array.isArray(tools)) faults.push('tools must be an array of tools made by createTool()');
-    for (const key of ['initialize', 'shouldRestart', 'shouldReinitialize', 'dispose'] as const) {
+    for (const key of ['initialize', 'shouldRestart', 'shouldReinitialize', 'endSession', 'dispose'] as const) {
       if (options[key] !== undefined && typeof options[key] !== 'function') faults.push(`${key} must be a function`);
     }
     if (faults.length > 0) {
@@ -104,10 +112,11 @@ export class Provider<State = unknown> {
 
   /** @internal Which of its functions a host may ask for. */
   get capabilities(): ProviderCapabilities {
-    const { initialize, shouldRestart, shouldReinitialize, dispose } = this.options;
+    const { initialize, shouldRestart, shouldReinitialize, endSession, dispose } = this.options;
     return {
       ...(initialize && { initialize: true, state: true }),
       ...((shouldRestart ?? shouldReinitialize) && { decide: true }),
+      ...(endSession && { endSession: true }),
       ...(dispose && { dispose: true }),
     };
   }

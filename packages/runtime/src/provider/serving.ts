@@ -31,6 +31,7 @@ import {
   type DecideParams,
   type Decision,
   type DrainParams,
+  type EndSessionParams,
   type ExportedState,
   type InitializeParams,
   type LogParams,
@@ -43,6 +44,7 @@ import type { AnyProvider } from './provider.js';
 /** How long a drain waits where the host names no time, and at most. */
 const DEFAULT_DRAIN_MS = 30_000;
 const MAX_DRAIN_MS = 600_000;
+/** For `dispose`, and for `endSession`. */
 const DISPOSE_MS = 2_000;
 
 /** A provider at one connection. */
@@ -101,6 +103,8 @@ export class ServedProvider implements PeerHandlers {
         return exportState(this.#state) satisfies ExportedState;
       case 'provider/drain':
         return this.#drain(params);
+      case 'provider/end_session':
+        return this.#endSession(params as unknown as EndSessionParams);
       case 'provider/dispose':
         return this.#dispose().then(() => ({}));
       default:
@@ -148,6 +152,14 @@ export class ServedProvider implements PeerHandlers {
       restart,
       reinitialize: restart ? false : ((await shouldReinitialize?.(old, next)) ?? !shouldReinitialize),
     };
+  }
+
+  async #endSession({ sessionId }: EndSessionParams): Promise<JsonObject> {
+    if (this.#isInitialized) {
+      const ctx = { state: this.#state, logger: this.#logger, signal: AbortSignal.timeout(DISPOSE_MS) };
+      await this.#provider.options.endSession?.({ ...ctx, sessionId });
+    }
+    return {};
   }
 
   #dispose(): Promise<void> {

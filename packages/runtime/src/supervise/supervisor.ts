@@ -186,6 +186,15 @@ export class SupervisedToolProvider implements ToolProvider {
     await this.disconnect();
   }
 
+  /** Passed to the provider that runs; one that has ended keeps nothing. */
+  async endSession(sessionId: string): Promise<void> {
+    const { state } = this.#lifecycle;
+    if (state.name !== 'READY') return;
+    await state.life.provider.endSession?.(sessionId).catch((thrown: unknown) => {
+      this.logger.warn(`The provider "${this.name}" did not end a session: ${ToolError.from(thrown).message}`);
+    });
+  }
+
   onToolsChanged(listener: () => void): () => void {
     return this.#list.changed.add(listener);
   }

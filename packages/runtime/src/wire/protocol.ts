@@ -56,6 +56,7 @@ export interface ProviderCapabilities {
   decide?: boolean;
   state?: boolean;
   dispose?: boolean;
+  endSession?: boolean;
 }
 
 /** The answer to `provider/register`. */
@@ -121,6 +122,11 @@ export interface ExportedState {
 /** `provider/drain`, answered `{ drained }` when no call is in flight or the deadline has passed. `provider/dispose`: `{}`. */
 export interface DrainParams {
   deadlineMs: number;
+}
+
+/** `provider/end_session`: the calls of one `sessionId` are over. Answer: `{}`. */
+export interface EndSessionParams {
+  sessionId: string;
 }
 
 /** True for a version that a host of version `newest` takes: that one and the one before. */

@@ -7,6 +7,8 @@ import type { Socket } from 'node:net';
 export const DEFAULT_MAX_QUEUE_BYTES = 16 * 1024 * 1024;
 
 const FLUSH_AT = 256 * 1024;
+/** So many frames of a turn are sent before the others, so that the other end works on them meanwhile. */
+const FLUSH_AT_FRAMES = 16;
 const FLOOD_FACTOR = 3;
 
 export class SendQueue {
@@ -15,6 +17,7 @@ export class SendQueue {
   readonly #isWaiting: () => boolean;
   readonly #maxBytes: number;
   #batch = '';
+  #frames = 0;
   #flushing = false;
   /** What the socket has not taken when it last asked for patience. */
   #unsent = 0;
@@ -42,7 +45,7 @@ export class SendQueue {
   /** What is pushed in one turn of the event loop goes out in one piece, when all of the turn's work is done. */
   push(frame: string): void {
     this.#batch += frame;
-    if (this.#batch.length > FLUSH_AT) this.flush();
+    if (++this.#frames >= FLUSH_AT_FRAMES || this.#batch.length > FLUSH_AT) this.flush();
     else if (!this.#flushing) {
       this.#flushing = true;
       process.nextTick(this.#flushLater);
@@ -58,6 +61,7 @@ export class SendQueue {
     const batch = this.#batch;
     if (batch === '') return;
     this.#batch = '';
+    this.#frames = 0;
     if (this.#closed || this.#socket.destroyed || this.#socket.writableEnded) return;
     if (this.#socket.write(batch)) return;
     this.#unsent += batch.length;

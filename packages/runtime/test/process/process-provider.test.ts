@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { textOf, ToolHub, type ToolError, type LogEntry, type Logger } from '@toolwright/core';
 import { createTestProject, expectNoLeaks } from '@toolwright/core/testing';
-import { ProcessToolProvider, ProviderListener, type ProcessToolProviderOptions } from '@toolwright/runtime';
+import { ProcessToolProvider, ProviderListener, supervise, type ProcessToolProviderOptions } from '@toolwright/runtime';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { bundleFixtures, type BundledFixtures } from '../bundle.js';
 import { sharedListener } from '../../src/wire/listener.js';
@@ -65,6 +65,7 @@ describe('ProcessToolProvider', () => {
       count: 2,
       reason: 'start',
       settings: { config: { mode: 'x', deep: { a: [1] } }, variables: { apiKey: 'k' } },
+      ended: [],
     });
   });
 
@@ -146,6 +147,21 @@ describe('ProcessToolProvider', () => {
     await provider.callTool('lab.state');
     await Promise.all([provider.disconnect(), provider.disconnect()]);
     expect(await readFile(disposed, 'utf8')).toBe('1 (1)\n');
+  });
+
+  it('tells the process of a session that is over, through a supervisor and a hub, and starts none for it', async () => {
+    const warnings: string[] = [];
+    const logger = { debug() {}, info() {}, warn: (message: string) => void warnings.push(message), error() {} };
+    const provider = lab({ logger });
+    const supervised = supervise(() => provider);
+    await using hub = new ToolHub({ providers: [supervised] });
+    await hub.endSession('before it was started');
+    expect(provider.pid).toBeUndefined();
+    await hub.callTool('lab.state', {}, { sessionId: 'one' });
+    await hub.endSession('one');
+    await hub.endSession('bad');
+    expect((await hub.callTool('lab.state')).structuredContent).toMatchObject({ ended: ['one'] });
+    expect(warnings).toEqual([expect.stringContaining('told to fail')]);
   });
 
   it('takes the deadline of a tool before its own, also in a hub', async () => {

@@ -1,0 +1,57 @@
+// One call of a tool in a generation: sent, its progress and its logs passed on, settled once, cancelled with its scope.
+
+import type { JsonObject, Logger, ToolResult } from '@toolwright/core';
+import { copyJson, fromWireResult, outcomeUnknown, type CallScope } from '@toolwright/core/kit';
+import { CALL_META } from '../wire/protocol.js';
+import type { ListedTool } from '../wire/registration.js';
+import type { ProviderGeneration } from './generation.js';
+
+const CANCELLED_WORDS = 500;
+
+/** Who calls: the provider's name for errors, and who is told of what is odd in a result. */
+interface Caller {
+  provider: string;
+  logger: Logger;
+}
+
+/** @throws {ToolError} what the generation or the scope ends it with; OUTCOME_UNKNOWN in its details where it was sent */
+export function callGeneration(
+  generation: ProviderGeneration,
+  tool: ListedTool,
+  given: JsonObject,
+  scope: CallScope,
+  { provider, logger }: Caller,
+): Promise<ToolResult> {
+  const meta: JsonObject = { [CALL_META]: { callId: scope.callId, sessionId: scope.sessionId } };
+  if (typeof scope.meta === 'object') Object.assign(meta, copyJson(scope.meta));
+  return new Promise<ToolResult>((resolve, reject) => {
+    const { onLog } = scope;
+    const id = generation.call(tool.bareName, given, meta, {
+      callId: scope.callId,
+      resolve: (wire) => {
+        try {
+          const untimed = fromWireResult(wire, (what) =>
+            logger.warn(`In the result of "${tool.definition.name}" ${what}.`),
+          );
+          resolve(Object.assign(untimed, { durationMs: performance.now() - scope.startedAt }));
+        } catch (thrown) {
+          reject(thrown);
+        }
+      },
+      reject,
+      onProgress: ({ progress, total, message }) => {
+        if (typeof progress !== 'number') return;
+        scope.progress({
+          progress,
+          ...(typeof total === 'number' && { total }),
+          ...(typeof message === 'string' && { message }),
+        });
+      },
+      ...(onLog && { onLog }),
+    });
+    scope.onEnd((error) => {
+      generation.cancel(id, error.message.slice(0, CANCELLED_WORDS));
+      reject(outcomeUnknown(error, provider, tool.definition.name));
+    });
+  });
+}
