@@ -3,6 +3,7 @@
 import type { ErrorObject, Options, ValidateFunction } from 'ajv';
 import { ToolError } from './errors.js';
 import type { JsonObject, JsonSchema } from './json.js';
+import { isPlainSchema } from './plain-schema.js';
 
 /** One thing that a value breaks: where, and in words. */
 export interface SchemaIssue {
@@ -34,15 +35,19 @@ const BASE_OPTIONS: Options = {
 const instances = new Map<string, Promise<Ajv>>();
 
 /**
- * Compiles the schema of an authored tool: every issue is reported, and defaults are filled into a copy.
+ * A validator for the schema of an authored tool: every issue is reported, and defaults are filled into a copy. Compiling
+ * costs milliseconds, and most tools are never called: a schema of plain keywords, which is sure to compile, is compiled
+ * by the first value.
  *
  * @throws {ToolError} INVALID_ARGUMENT when the schema does not compile.
  */
 export async function compileJsonSchema(schema: JsonSchema): Promise<JsonSchemaValidator> {
-  const ajv = await loadAjv(dialectOf(schema), 'authored');
-  const validate = compileWith(ajv, schema);
+  const isPlain = isPlainSchema(schema);
+  const ajv = await loadAjv(dialectOf(schema), isPlain ? 'plain' : 'authored');
+  let validate = isPlain ? undefined : compileWith(ajv, schema);
   const copy = copierForDefaults(schema);
   return (value) => {
+    validate ??= compileWith(ajv, schema);
     const own = copy(value);
     return validate(own) ? { value: own } : { issues: (validate.errors ?? []).map(issueOf) };
   };
@@ -76,18 +81,21 @@ function dialectOf(schema: JsonSchema): 'draft-07' | '2020-12' {
   return typeof $schema === 'string' && /draft-0[67]/.test($schema) ? 'draft-07' : '2020-12';
 }
 
-function loadAjv(dialect: 'draft-07' | '2020-12', trust: 'authored' | 'foreign'): Promise<Ajv> {
-  const key = `${dialect} ${trust}`;
+/** `'plain'`: of ours, and valid for sure; to ask the schema of schemas costs 60 ms the first time. */
+type Kind = 'authored' | 'plain' | 'foreign';
+
+function loadAjv(dialect: 'draft-07' | '2020-12', kind: Kind): Promise<Ajv> {
+  const key = `${dialect} ${kind}`;
   let instance = instances.get(key);
-  if (!instance) instances.set(key, (instance = createAjv(dialect, trust)));
+  if (!instance) instances.set(key, (instance = createAjv(dialect, kind)));
   return instance;
 }
 
-async function createAjv(dialect: 'draft-07' | '2020-12', trust: 'authored' | 'foreign'): Promise<Ajv> {
+async function createAjv(dialect: 'draft-07' | '2020-12', kind: Kind): Promise<Ajv> {
   const options: Options =
-    trust === 'authored'
-      ? { ...BASE_OPTIONS, allErrors: true, useDefaults: true }
-      : { ...BASE_OPTIONS, allErrors: false, code: { regExp: neverRuns } };
+    kind === 'foreign'
+      ? { ...BASE_OPTIONS, allErrors: false, code: { regExp: neverRuns } }
+      : { ...BASE_OPTIONS, allErrors: true, useDefaults: true, validateSchema: kind === 'authored' };
   const { default: addFormats } = await import('ajv-formats');
   const ajv =
     dialect === 'draft-07'

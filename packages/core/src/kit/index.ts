@@ -8,6 +8,7 @@ export { isDirective } from '../directives.js';
 export { copyJson } from '../json-copy.js';
 export { callSafely, Listeners, safeLogger } from '../listeners.js';
 export { SILENT_LOGGER } from '../logger.js';
+export { ProviderLife } from '../provider-life.js';
 export { refusedCall } from '../refused-call.js';
 export { errorResult, isOwnFailure, type UntimedResult } from '../result.js';
 export {

@@ -5,8 +5,9 @@ import { assertTimeout, CallScope, TAKES_SCOPES } from '../call-scope.js';
 import { ToolError } from '../errors.js';
 import { copyJson } from '../json-copy.js';
 import type { JsonObject } from '../json.js';
-import { callSafely, Listeners, safeLogger } from '../listeners.js';
+import { Listeners, safeLogger } from '../listeners.js';
 import { SILENT_LOGGER, type Logger } from '../logger.js';
+import { ProviderLife } from '../provider-life.js';
 import { errorResult, type ToolResult, type UntimedResult } from '../result.js';
 import { describeIssues } from '../schema.js';
 import type {
@@ -17,7 +18,6 @@ import type {
   ToolDefinition,
   ToolProvider,
 } from '../tool-provider.js';
-import { settledWithin } from '../waiting.js';
 import { callFailure, type CallOnItsWay } from './call-failure.js';
 import { LostSession, McpSession, RpcFailure } from './connection.js';
 import { ListedTools } from './listed-tools.js';
@@ -64,15 +64,10 @@ export class MCPToolProvider implements ToolProvider {
   readonly #tools: ListedTools;
   readonly #counters = new CallCounters();
   readonly #changed = new Listeners();
-  readonly #lost = new Set<(failure: ToolError) => void>();
+  readonly #life: ProviderLife<McpSession>;
   readonly #inFlight = new Set<CallScope>();
-  /** Sessions on their way out; a disconnect waits for them. */
-  readonly #ending = new Set<Promise<void>>();
   #session: McpSession | undefined;
-  #opening: Promise<McpSession> | undefined;
   #attempt: CallScope | undefined;
-  #disconnecting: Promise<void> | undefined;
-  #disconnected = false;
   #sessions = 0;
   #lastFailure: ToolError | undefined;
 
@@ -81,6 +76,7 @@ export class MCPToolProvider implements ToolProvider {
     this.#options = resolveOptions(options);
     const { name, callTimeoutMs, listTimeoutMs, roots } = this.#options;
     this.name = name;
+    this.#life = new ProviderLife(name);
     this.callTimeoutMs = callTimeoutMs;
     this.servers = Object.freeze([name]);
     this.#logger = options.logger ? safeLogger(options.logger) : SILENT_LOGGER;
@@ -106,13 +102,13 @@ export class MCPToolProvider implements ToolProvider {
   }
 
   async connect(options: { signal?: AbortSignal } = {}): Promise<void> {
-    this.#disconnected = false;
+    this.#life.revive();
     const scope = new CallScope(options);
     try {
       await scope.race(this.#open());
       // The first call needs the list. A server that does not give it is connected all the same, and asked again then.
       await scope.race(this.#tools.read().catch(() => undefined));
-      if (this.#disconnected) throw this.#notConnected();
+      if (this.#life.isDisconnected) throw this.#life.notConnected();
     } finally {
       scope.close();
     }
@@ -121,7 +117,7 @@ export class MCPToolProvider implements ToolProvider {
   async listTools(options: { signal?: AbortSignal } = {}): Promise<readonly ToolDefinition[]> {
     const scope = new CallScope(options);
     try {
-      if (this.#disconnected) throw this.#notConnected();
+      if (this.#life.isDisconnected) throw this.#life.notConnected();
       return (await scope.race(this.#tools.read())).definitions;
     } finally {
       scope.close();
@@ -148,8 +144,7 @@ export class MCPToolProvider implements ToolProvider {
   }
 
   async disconnect(): Promise<void> {
-    this.#disconnected = true;
-    return (this.#disconnecting ??= this.#close().finally(() => (this.#disconnecting = undefined)));
+    return this.#life.disconnect(() => this.#close());
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -161,14 +156,13 @@ export class MCPToolProvider implements ToolProvider {
   }
 
   onLost(listener: (failure: ToolError) => void): () => void {
-    this.#lost.add(listener);
-    return () => void this.#lost.delete(listener);
+    return this.#life.onLost(listener);
   }
 
   /** MCP's `ping`. A server that does not know it has answered too. */
   async ping(options: { signal?: AbortSignal } = {}): Promise<void> {
     const session = this.#session;
-    if (!session?.isOpen) throw this.#lastFailure ?? this.#notConnected();
+    if (!session?.isOpen) throw this.#lastFailure ?? this.#life.notConnected();
     const scope = new CallScope(options);
     try {
       await session.request('ping', {}, scope);
@@ -188,22 +182,18 @@ export class MCPToolProvider implements ToolProvider {
 
   #state(): ProviderState {
     if (this.#session?.isOpen) return this.#tools.isStale ? 'DEGRADED' : 'READY';
-    if (this.#opening) return 'INITIALIZING';
-    if (this.#disconnected || !this.#lastFailure) return 'COLD';
+    if (this.#life.isOpening) return 'INITIALIZING';
+    if (this.#life.isDisconnected || !this.#lastFailure) return 'COLD';
     return this.#session ? 'DEGRADED' : 'DEAD'; // lost, and the next call connects; or it did not even start
   }
 
   // The session.
 
   #open(): Promise<McpSession> {
-    if (this.#disconnected) return Promise.reject(this.#notConnected());
-    if (this.#session?.isOpen) return Promise.resolve(this.#session);
-    return (this.#opening ??= this.#start().finally(() => (this.#opening = undefined)));
+    return this.#life.open(this.#session?.isOpen ? this.#session : undefined, () => this.#start());
   }
 
   async #start(): Promise<McpSession> {
-    await this.#disconnecting;
-    if (this.#disconnected) throw this.#notConnected();
     const { name, connectTimeoutMs } = this.#options;
     const scope = (this.#attempt = new CallScope());
     scope.setDeadline(connectTimeoutMs, connectTimeoutMs);
@@ -224,7 +214,7 @@ export class MCPToolProvider implements ToolProvider {
           },
           onRequest: (method, params, signal) => this.#requests.answer(method, params, signal),
           onLost: (failure) => this.#lose(failure),
-          onClosing: (closing) => this.#track(closing),
+          onClosing: (closing) => this.#life.track(closing),
         },
         scope,
       );
@@ -244,25 +234,18 @@ export class MCPToolProvider implements ToolProvider {
 
   #lose(failure: ToolError): void {
     this.#lastFailure = failure;
-    for (const listener of [...this.#lost]) callSafely(() => listener(failure), this.#warn);
+    this.#life.tellLost(failure, this.#warn);
     this.#warn(`The MCP server "${this.name}" was lost; the next call connects again: ${failure.message}`);
   }
 
-  #track(ending: Promise<void>): void {
-    this.#ending.add(ending);
-    void ending.finally(() => this.#ending.delete(ending));
-  }
-
   async #close(): Promise<void> {
-    this.#attempt?.end(this.#notConnected());
-    await this.#opening?.catch(() => undefined); // whoever waits for it is told there
-    const closed = new ToolError('CONNECTION_CLOSED', `The provider "${this.name}" was disconnected during the call.`, {
-      provider: this.name,
-    });
+    this.#attempt?.end(this.#life.notConnected());
+    await this.#life.attempted();
+    const closed = this.#life.closedDuringCall();
     for (const scope of [...this.#inFlight]) scope.end(closed);
     this.#tools.clear();
     void this.#session?.close();
-    if (!(await settledWithin([...this.#ending], ENDING_PATIENCE_MS))) {
+    if (!(await this.#life.ended(ENDING_PATIENCE_MS))) {
       this.#warn(`The MCP server "${this.name}" had not ended after ${ENDING_PATIENCE_MS} ms and was left.`);
     }
     this.#session = undefined;
@@ -287,7 +270,8 @@ export class MCPToolProvider implements ToolProvider {
       });
     }
     const args = copyJson(given);
-    const session = this.#session?.isOpen && !this.#disconnected ? this.#session : await scope.race(this.#open());
+    const session =
+      this.#session?.isOpen && !this.#life.isDisconnected ? this.#session : await scope.race(this.#open());
     if (scope.error) throw scope.error;
     const { meta } = scope;
     const params: JsonObject = { name: tool.name.slice(this.name.length + 1), arguments: args };
@@ -301,7 +285,7 @@ export class MCPToolProvider implements ToolProvider {
   }
 
   async #find(name: string, scope: CallScope): Promise<ToolDefinition> {
-    if (this.#disconnected) throw this.#notConnected();
+    if (this.#life.isDisconnected) throw this.#life.notConnected();
     const catalog = await scope.race(this.#tools.read());
     const tool = catalog.get(name);
     if (!tool) throw catalog.notFound(name, `The MCP server "${this.name}"`);
@@ -318,16 +302,6 @@ export class MCPToolProvider implements ToolProvider {
     const message = `"${tool.name}" ran, and its output breaks its own schema: ${why}.`;
     if (this.#options.validateOutput === 'strict') throw new ToolError('OUTPUT_INVALID', message, { tool: tool.name });
     this.#warn(message);
-  }
-
-  #notConnected(): ToolError {
-    return new ToolError(
-      'NOT_CONNECTED',
-      `The provider "${this.name}" was disconnected; call connect() to use it again.`,
-      {
-        provider: this.name,
-      },
-    );
   }
 
   readonly #warn = (message: string): void =>
