@@ -1,9 +1,11 @@
-// npm run eval:memory [-- FILE…] [--tune] [--model DIRECTORY] [--embedder NAME] [--seed NUMBER]: how well the memory
-// server finds, on the labelled set of this directory, or on files of LoCoMo or LongMemEval. See README.md.
+// npm run eval:memory [-- FILE…] [--tune] [--model DIRECTORY] [--embedder NAME] [--seed NUMBER]
+// [--among DIRECTORY --others COUNT]: how well the memory server finds, on the labelled set of this directory, or on files
+// of LoCoMo or LongMemEval. See README.md.
 
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { amongOthers } from './among.js';
 import { barsOf } from './bars.js';
 import type { Estimate } from './bootstrap.js';
 import { loadDeveloperMemories, type Dataset, type Half } from './dataset.js';
@@ -27,10 +29,14 @@ const { values, positionals } = parseArgs({
     model: { type: 'string' },
     embedder: { type: 'string' },
     seed: { type: 'string', default: String(DEFAULT_SEED) },
+    among: { type: 'string' },
+    others: { type: 'string', default: '1000' },
   },
 });
 const seed = Number(values.seed);
 if (!Number.isSafeInteger(seed)) throw new Error(`--seed must be a whole number, not ${values.seed}.`);
+const others = Number(values.others);
+if (!Number.isSafeInteger(others) || others < 1) throw new Error(`--others must be a count, not ${values.others}.`);
 const modelPath = values.model === undefined ? undefined : resolve(values.model);
 
 const { embedders, missing } = await openEmbedders(modelPath);
@@ -41,10 +47,13 @@ if (chosen.length === 0) {
   );
 }
 const datasets = positionals.length === 0 ? [await loadDeveloperMemories()] : await Promise.all(positionals.map(load));
+const { among } = values;
+const searched =
+  among === undefined ? datasets : await Promise.all(datasets.map((each) => amongOthers(each, resolve(among), others)));
 for (const reason of missing) console.log(`Left out, ${reason}`);
-for (const dataset of datasets) {
+for (const dataset of searched) {
   if (values.tune) await tune(dataset);
-  else await report(dataset, positionals.length === 0);
+  else await report(dataset, positionals.length === 0 && among === undefined);
 }
 
 async function load(path: string): Promise<Dataset> {

@@ -82,7 +82,7 @@ export interface ListPosition {
 
 /** A memory that has words of the query. */
 export interface WordHit {
-  memory: MemoryRecord;
+  id: string;
   /** BM25, the higher the better; comparable within one answer of one backend only. */
   score: number;
   /** The part of the best score that these words could have, 0 to 1: comparable between backends. */
@@ -181,6 +181,8 @@ export interface MemoryBackend {
   /** Earlier states, newest first; none of one that is gone for good. */
   history(id: string): Promise<MemoryVersion[]>;
   list(filter: MemoryFilter, sort: MemorySort, limit: number, after?: ListPosition): Promise<MemoryRecord[]>;
+  /** The newest that pass a filter, by their ids; with `among`, only of these. A search asks for many, and needs few. */
+  idsOf(filter: MemoryFilter, limit: number, among?: readonly string[]): Promise<string[]>;
   /** The best by words, best first. The words are plain text, whatever they hold. */
   search(words: readonly string[], filter: MemoryFilter, limit: number): Promise<WordHit[]>;
   /** Some that share their longest words with this content: candidates for "nearly the same". */

@@ -15,7 +15,7 @@ import {
   type MemoryContext,
   type MemoryToolContext,
 } from './context.js';
-import type { ScopedMemory } from './memory-service.js';
+import type { ScopedMemory } from './scoped-store.js';
 import { readCursor, writeCursor } from './list-cursor.js';
 
 const MAX_LIMIT = 200;

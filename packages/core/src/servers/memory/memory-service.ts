@@ -24,9 +24,9 @@ import { projectName } from './project-name.js';
 import type { Embedder } from './meaning/embedder.js';
 import { Meaning } from './meaning/meaning.js';
 import { retrieve, type Question, type Ranking, type Retrieved } from './retrieval.js';
-import { ScopedStore } from './scoped-store.js';
+import { ScopedStore, storesOnDisk, type ScopedMemory } from './scoped-store.js';
+import { similarTo, type SimilarMemory } from './similar-memories.js';
 import { openImportFile } from './import-file.js';
-import { queryWords } from './words.js';
 
 /** What the thread is started with: plain data. */
 export interface MemoryConfig {
@@ -48,15 +48,6 @@ export interface MemoryConfig {
 /** Scopes as a call names them. */
 export type AskedScope = MemoryScope | 'all';
 
-/** A memory with the scope that it is in. */
-export type ScopedMemory = MemoryRecord & { scope: MemoryScope };
-
-/** Two contents that share this much of their words are told of as similar. */
-const SIMILAR = 0.6;
-/** The cosine from which two contents mean nearly the same. */
-const SIMILAR_MEANING = 0.9;
-const MAX_SIMILAR = 5;
-const ALIKE_LOOKED_AT = 20;
 /** An export as an answer; more goes to a file. */
 const MAX_EXPORT_CHARS = 40_000;
 
@@ -83,7 +74,7 @@ export class MemoryService {
           const backend = backends[scope];
           return backend ? [new ScopedStore(scope, backend, undefined, this.#notices)] : [];
         })
-      : storesOnDisk(config, this.#files.scope.projectDir, this.#notices);
+      : storesOnDisk(this.#files.scope.projectDir, config.globalDir, config, this.#notices);
   }
 
   /** What happened to the files since the last answer. */
@@ -94,9 +85,7 @@ export class MemoryService {
   async store(
     draft: MemoryDraft & { scope: MemoryScope; onDuplicate: DuplicateRule },
     watch: Watch,
-  ): Promise<
-    PutOutcome & { project: string; notice?: string; similar: { memory: ScopedMemory; similarity: number }[] }
-  > {
+  ): Promise<PutOutcome & { project: string; notice?: string; similar: SimilarMemory[] }> {
     const { scope, onDuplicate, ...given } = draft;
     const { content, notice } = storableContent(given.content, this.#config.secrets);
     assertFields(given);
@@ -131,7 +120,7 @@ export class MemoryService {
     const pages: ScopedMemory[] = [];
     for (const store of await this.#readyAll(scope, watch)) {
       const rows = await store.backend.list({ category, tags }, sort, limit + 1, after);
-      pages.push(...rows.map((memory) => scoped(store, memory)));
+      pages.push(...rows.map((memory) => store.scoped(memory)));
     }
     const value = ({ createdMs, updatedMs, importance }: MemoryRecord): number =>
       sort === 'created' ? createdMs : sort === 'updated' ? updatedMs : importance;
@@ -142,7 +131,7 @@ export class MemoryService {
     const found = new Map<string, ScopedMemory>();
     for (const store of await this.#readyAll('all', watch)) {
       for (const memory of await store.backend.get(ids))
-        if (!found.has(memory.id)) found.set(memory.id, scoped(store, memory));
+        if (!found.has(memory.id)) found.set(memory.id, store.scoped(memory));
     }
     return ids.flatMap((id) => found.get(id) ?? []);
   }
@@ -178,7 +167,7 @@ export class MemoryService {
     for (const store of await this.#readyAll('all', watch)) {
       const versions = await store.backend.history(id);
       const [memory] = await store.backend.get([id]);
-      if (versions.length > 0 || memory) return { ...(memory && { memory: scoped(store, memory) }), versions };
+      if (versions.length > 0 || memory) return { ...(memory && { memory: store.scoped(memory) }), versions };
     }
     throw notFound(id);
   }
@@ -323,7 +312,7 @@ export class MemoryService {
   ): Promise<ScopedMemory> {
     for (const store of await this.#readyAll('all', watch)) {
       const memory = await action(store.backend);
-      if (memory) return scoped(store, memory);
+      if (memory) return store.scoped(memory);
     }
     throw notFound(id, rev);
   }
@@ -343,34 +332,6 @@ export function performMethod(
   );
 }
 
-function storesOnDisk(
-  { globalDir, durability, driver }: MemoryConfig,
-  projectDir: string,
-  notices: string[],
-): ScopedStore[] {
-  const project = {
-    scope: 'project',
-    directory: `${projectDir}/.mcp-memory`,
-    shown: '.mcp-memory',
-    legacyName: 'memories.json',
-  } as const;
-  const stores = [ScopedStore.onDisk(project, { durability, driver }, notices)];
-  if (globalDir !== undefined) {
-    const location = {
-      scope: 'global',
-      directory: globalDir,
-      shown: globalDir,
-      legacyName: 'global-memories.json',
-    } as const;
-    stores.push(ScopedStore.onDisk(location, { durability, driver }, notices));
-  }
-  return stores;
-}
-
-function scoped(store: ScopedStore, memory: MemoryRecord): ScopedMemory {
-  return { ...memory, scope: store.scope };
-}
-
 function notFound(id: string, rev?: number): ToolError {
   const what = rev === undefined ? '' : ` at revision ${rev}`;
   return new ToolError('NOT_FOUND', `Memory with ID ${id}${what} not found`, { details: { memory_id: id } });
@@ -385,35 +346,4 @@ function assertFields({ tags, key, documentationPath, category }: MemoryPatch & 
 
 function distinct(tags: readonly string[]): string[] {
   return [...new Set(tags.map((tag) => tag.trim()).filter((tag) => tag !== ''))];
-}
-
-/** Nearly the same by words, or by meaning: what is likely to be the same memory, told otherwise. */
-async function similarTo(
-  store: ScopedStore,
-  stored: MemoryRecord,
-  meaning: Meaning,
-  watch: Watch,
-): Promise<{ memory: ScopedMemory; similarity: number }[]> {
-  const words = new Set(queryWords(stored.content, 1_000));
-  const alike = await store.backend.alike(stored.content, ALIKE_LOOKED_AT);
-  const found = new Map<string, { memory: ScopedMemory; similarity: number }>();
-  for (const memory of alike) {
-    const similarity = overlap(words, new Set(queryWords(memory.content, 1_000)));
-    if (memory.id !== stored.id && similarity >= SIMILAR)
-      found.set(memory.id, { memory: scoped(store, memory), similarity });
-  }
-  const near = await meaning.alike(store.backend, stored, SIMILAR_MEANING, MAX_SIMILAR, watch);
-  for (const { memory, similarity } of near) {
-    const known = found.get(memory.id)?.similarity ?? 0;
-    const rounded = Math.round(Math.min(1, similarity) * 100) / 100;
-    if (rounded > known) found.set(memory.id, { memory: scoped(store, memory), similarity: rounded });
-  }
-  return [...found.values()].sort((a, b) => b.similarity - a.similarity).slice(0, MAX_SIMILAR);
-}
-
-/** Of two sets of words, what they share of what they have. */
-function overlap(a: ReadonlySet<string>, b: ReadonlySet<string>): number {
-  let shared = 0;
-  for (const word of a) if (b.has(word)) shared++;
-  return Math.round((shared / (a.size + b.size - shared || 1)) * 100) / 100;
 }

@@ -168,8 +168,9 @@ export class MemoryThread implements MemoryWorker {
       return;
     }
     this.#settle(worker, reply.id);
-    if (reply.kind === 'result') pending.resolve({ result: reply.result, notices: reply.notices });
-    else pending.reject(withNotices(reply.error, reply.notices));
+    const { notices } = reply;
+    if (reply.kind === 'error') pending.reject(withNotices(reply.error, notices));
+    else pending.resolve({ result: reply.json === undefined ? undefined : JSON.parse(reply.json), notices });
   }
 
   /** The next call starts another one. */

@@ -50,9 +50,14 @@ export interface Retrieved {
 /** A candidate on its way: the list of the words, and later the one of the meanings, fill it. */
 interface Candidate {
   store: ScopedStore;
-  memory: MemoryRecord;
+  id: string;
   words: number;
   meaning?: number | undefined;
+}
+
+interface Scored {
+  candidate: Candidate;
+  similarity: number;
 }
 
 /** Of the list by words, and of that by meaning. A memory that is in neither is no candidate. */
@@ -86,32 +91,35 @@ export async function retrieve(
       (await meaning.near(
         store.backend,
         asked.vector,
-        hits.map(({ memory }) => memory.id),
+        hits.map(({ id }) => id),
         { category, tags },
         Math.max(NEAR_LENGTH, limit),
         watch,
       ));
-    for (const { memory, share } of hits) {
-      const similarity = answer?.similarities.get(memory.id);
-      candidates.set(keyOf(store, memory), { store, memory, words: share, meaning: similarity });
+    for (const { id, share } of hits) {
+      candidates.set(keyOf(store, id), { store, id, words: share, meaning: answer?.similarities.get(id) });
     }
-    for (const { memory, similarity } of answer?.near ?? []) {
-      const found = candidates.get(keyOf(store, memory));
+    for (const { id, similarity } of answer?.near ?? []) {
+      const found = candidates.get(keyOf(store, id));
       if (found) found.meaning = similarity;
-      else if (similarity > 0) candidates.set(keyOf(store, memory), { store, memory, words: 0, meaning: similarity });
+      else if (similarity > 0) candidates.set(keyOf(store, id), { store, id, words: 0, meaning: similarity });
     }
     pending += answer?.pending ?? 0;
     if (answer?.reason !== undefined) reasons.push(answer.reason);
   }
   const all = [...candidates.values()];
-  const scores = scoresOf(all, ranking, words, asked.vector && asked.fusionWeight);
-  const ranked = all
-    .map((candidate, index) => ({ candidate, similarity: scores[index] ?? 0 }))
-    .filter(({ similarity }) => question.minScore === undefined || similarity >= question.minScore)
-    .sort((a, b) => b.similarity - a.similarity || tieOf(a.candidate.memory, b.candidate.memory))
+  const scored = ranking === 'seed' ? await bySeed(all, words) : byFusion(all, asked.vector && asked.fusionWeight);
+  const best = bestOf(scored, question);
+  const records = await recordsOf(best.map(({ candidate }) => candidate));
+  const ranked = best
+    .flatMap(({ candidate, similarity }) => {
+      const memory = records.get(candidate);
+      return memory ? [{ candidate, memory, similarity }] : []; // it may have gone meanwhile
+    })
+    .sort((a, b) => b.similarity - a.similarity || tieOf(a.memory, b.memory))
     .slice(0, question.limit);
-  const found = ranked.map(({ candidate, similarity }): Found => {
-    const { store, memory, words: share, meaning: cosine } = candidate;
+  const found = ranked.map(({ candidate, memory, similarity }): Found => {
+    const { store, words: share, meaning: cosine } = candidate;
     const { importance, age } = ranking === 'seed' ? { importance: 1, age: 1 } : multipliers(memory, nowMs);
     return {
       scope: store.scope,
@@ -139,7 +147,7 @@ function modeOf(
   };
 }
 
-function keyOf({ scope }: ScopedStore, { id }: MemoryRecord): string {
+function keyOf({ scope }: ScopedStore, id: string): string {
   return `${scope} ${id}`;
 }
 
@@ -150,16 +158,38 @@ async function wordList(store: ScopedStore, words: readonly string[], question: 
 }
 
 /** Decides who is answered. Importance and age do not: they must not push out what fits better. */
-function scoresOf(
-  candidates: readonly Candidate[],
-  ranking: Ranking,
-  queried: readonly string[],
-  fusionWeight: number | undefined,
-): number[] {
-  if (ranking === 'seed') {
-    return candidates.map(({ memory, meaning }) => (meaning ?? 0) + 0.1 * seedMatches(memory, queried));
+function byFusion(candidates: readonly Candidate[], fusionWeight: number | undefined): Scored[] {
+  const scores = fusionWeight === undefined ? candidates.map(({ words }) => words) : fuse(candidates, fusionWeight);
+  return candidates.map((candidate, index) => ({ candidate, similarity: scores[index] ?? 0 }));
+}
+
+async function bySeed(candidates: readonly Candidate[], queried: readonly string[]): Promise<Scored[]> {
+  const records = await recordsOf(candidates);
+  return candidates.flatMap((candidate) => {
+    const memory = records.get(candidate);
+    if (!memory) return [];
+    return [{ candidate, similarity: (candidate.meaning ?? 0) + 0.1 * seedMatches(memory, queried) }];
+  });
+}
+
+/** So many as are asked for, and those that are as good as the last of them: what is known of a memory parts them. */
+function bestOf(scored: readonly Scored[], { limit, minScore = -Infinity }: Question): Scored[] {
+  const order = scored.filter(({ similarity }) => similarity >= minScore).sort((a, b) => b.similarity - a.similarity);
+  const last = order[Math.min(limit, order.length) - 1]?.similarity ?? 0;
+  return order.filter(({ similarity }) => similarity >= last);
+}
+
+async function recordsOf(candidates: readonly Candidate[]): Promise<Map<Candidate, MemoryRecord>> {
+  const records = new Map<Candidate, MemoryRecord>();
+  for (const store of new Set(candidates.map((candidate) => candidate.store))) {
+    const some = candidates.filter((candidate) => candidate.store === store);
+    const byId = new Map(some.map((candidate) => [candidate.id, candidate]));
+    for (const memory of await store.backend.get([...byId.keys()])) {
+      const candidate = byId.get(memory.id);
+      if (candidate) records.set(candidate, memory);
+    }
   }
-  return fusionWeight === undefined ? candidates.map(({ words }) => words) : fuse(candidates, fusionWeight);
+  return records;
 }
 
 /** Terms of the query that are in the content or in a tag, as a part of them: the original formula counts these. */

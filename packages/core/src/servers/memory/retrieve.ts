@@ -16,7 +16,7 @@ import {
   type MemoryToolContext,
 } from './context.js';
 import { MAX_QUERY_CHARS, MAX_RESULTS } from './limits.js';
-import type { ScopedMemory } from './memory-service.js';
+import type { ScopedMemory } from './scoped-store.js';
 import { cut, safeText } from './plain-text.js';
 import type { Found } from './retrieval.js';
 

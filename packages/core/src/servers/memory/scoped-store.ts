@@ -1,10 +1,13 @@
 // The store of one scope: its backend, and what is imported into it before its first use.
 
 import { join } from 'node:path';
-import type { MemoryBackend, MemoryScope, SetAsideRecord } from './backend.js';
+import type { MemoryBackend, MemoryRecord, MemoryScope, SetAsideRecord } from './backend.js';
 import { importNotice } from './import-notice.js';
 import { importOnce, type ImportReport, type Watch } from './legacy-import.js';
 import { SqliteBackend } from './sqlite/sqlite-backend.js';
+
+/** A memory with the scope that it is in. */
+export type ScopedMemory = MemoryRecord & { scope: MemoryScope };
 
 /** Where the store of a scope lies. */
 export interface StoreLocation {
@@ -47,6 +50,11 @@ export class ScopedStore {
     return new ScopedStore(location.scope, backend, location, notices);
   }
 
+  /** A memory of this store, told apart from those of the other. */
+  scoped(memory: MemoryRecord): ScopedMemory {
+    return { ...memory, scope: this.scope };
+  }
+
   /** The last import of this thread. */
   get imported(): ImportReport | undefined {
     return this.#imported;
@@ -68,6 +76,30 @@ export class ScopedStore {
     this.#imported = report;
     this.#notices.push(importNotice(report));
   }
+}
+
+/** The project's store, and the one for all projects where it has a directory. */
+export function storesOnDisk(
+  projectDir: string,
+  globalDir: string | undefined,
+  options: Parameters<typeof ScopedStore.onDisk>[1],
+  notices: string[],
+): ScopedStore[] {
+  const project: StoreLocation = {
+    scope: 'project',
+    directory: `${projectDir}/.mcp-memory`,
+    shown: '.mcp-memory',
+    legacyName: 'memories.json',
+  };
+  const stores = [ScopedStore.onDisk(project, options, notices)];
+  if (globalDir === undefined) return stores;
+  const global: StoreLocation = {
+    scope: 'global',
+    directory: globalDir,
+    shown: globalDir,
+    legacyName: 'global-memories.json',
+  };
+  return [...stores, ScopedStore.onDisk(global, options, notices)];
 }
 
 function setAsideNotice({ shown }: StoreLocation, { file, reason, recovered }: SetAsideRecord): string {

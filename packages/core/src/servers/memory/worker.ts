@@ -52,7 +52,7 @@ async function run({ id, method, args }: Extract<ThreadRequest, { kind: 'call' }
   };
   try {
     const result = await performMethod(service, method, args, watch);
-    reply({ kind: 'result', id, result, notices: service.takeNotices() });
+    reply({ kind: 'result', id, json: JSON.stringify(result), notices: service.takeNotices() });
   } catch (thrown) {
     const error = ToolError.from(thrown, 'INTERNAL').toInfo();
     reply({ kind: 'error', id, error, notices: service.takeNotices() });

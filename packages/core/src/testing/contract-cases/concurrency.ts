@@ -55,7 +55,8 @@ export const concurrencyCases: ContractCase[] = [
       );
       await Promise.all(calls);
       assert.equal(settlements, 1_000);
-      assert.equal((await echo(provider, 'afterwards')).isError, false);
+      const { error } = await echo(provider, 'afterwards');
+      assert.equal(error, undefined, JSON.stringify(error));
     },
   },
 ];

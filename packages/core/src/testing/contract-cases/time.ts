@@ -151,7 +151,7 @@ async function cancelDuring(provider: ToolProvider): Promise<Awaited<ReturnType<
   return soon(
     provider.callTool(
       'contract.wait',
-      { ms: 5_000 },
+      { ms: 3_000 },
       { signal: controller.signal, onProgress: () => controller.abort() },
     ),
   );

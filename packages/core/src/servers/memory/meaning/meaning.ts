@@ -126,7 +126,7 @@ export class Meaning {
       const [vector] = (await within(embedding, PENDING_PATIENCE_MS, signal)) ?? [];
       if (!vector) return [];
       await store.refresh();
-      return await store.alike(vector, memory.id, least, limit);
+      return store.alike(vector, memory.id, least, limit);
     } catch {
       return []; // the queue meets the same failure, and tells it
     }
@@ -135,7 +135,7 @@ export class Meaning {
   /** Something was written to a store: what has no vector yet gets one, after this call. */
   written(backend: MemoryBackend): void {
     if (this.#isClosed) return;
-    void this.#open().then(() => this.#storeOf(backend)?.embedPending());
+    void this.#open().then(() => this.#storeOf(backend)?.embedSoon());
   }
 
   /** Ends what is going on, and the embedder. */

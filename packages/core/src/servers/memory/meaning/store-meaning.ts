@@ -9,7 +9,7 @@ import { quantize, VectorIndex, type VectorMatch } from './vector-index.js';
 
 /** A memory that is near to a question. */
 export interface NearMemory {
-  memory: MemoryRecord;
+  id: string;
   /** The cosine, -1 to 1. */
   similarity: number;
 }
@@ -18,11 +18,13 @@ export interface NearMemory {
 const READ_BATCH = 2_000;
 /** Embedded and written at once: what another call may have to wait for. */
 const EMBED_BATCH = 32;
+/** After a write so long is waited for others, so that a row of stores is one write of vectors. */
+const EMBED_AFTER_MS = 50;
 /** With a category or a tag: so many of the best are looked at, until so many have it. */
 const MOST_LOOKED_AT = 1_000;
 const ENOUGH = 20;
-/** Where too few of the best have it, the youngest so many that have it are compared. */
-const FEW = 2_000;
+/** Where too few of the best have it, the newest so many that have it are compared. */
+const FEW = 10_000;
 /** A failed embedder is tried again after this, by the next call that needs it. */
 const RETRY_MS = 30_000;
 /** Texts that fail alone, one after the other: then it is the embedder, not the text. */
@@ -42,6 +44,7 @@ export class StoreMeaning {
   #refreshing: Promise<void> | undefined;
   #embedding: Promise<void> | undefined;
   #failure: { reason: string; atMs: number } | undefined;
+  #soon: NodeJS.Timeout | undefined;
   #isClosed = false;
 
   constructor(backend: MemoryBackend, embedder: Embedder) {
@@ -68,32 +71,30 @@ export class StoreMeaning {
   /** The memories that are nearest to a query's vector, best first, of those that pass the filter. */
   async nearest(query: Float32Array, filter: MemoryFilter, limit: number): Promise<NearMemory[]> {
     const { category, tags = [] } = filter;
-    if (category === undefined && tags.length === 0) return this.#recordsOf(await this.#search(query, limit));
+    if (category === undefined && tags.length === 0) return nearOf(await this.#search(query, limit));
     // Of what many have, some of the best have it: more and more of the best are looked at.
-    const wanted = new Set(tags.map(foldTag));
     for (let looked = limit * 4; looked <= MOST_LOOKED_AT; looked *= 4) {
-      const near = await this.#recordsOf(await this.#search(query, looked));
-      const passing = near.filter(
-        ({ memory }) =>
-          (category === undefined || memory.category === category) &&
-          (wanted.size === 0 || memory.tags.some((tag) => wanted.has(foldTag(tag)))),
+      const near = await this.#search(query, looked);
+      const passing = new Set(
+        await this.#backend.idsOf(
+          filter,
+          looked,
+          near.map(({ key }) => key),
+        ),
       );
-      if (passing.length >= Math.min(limit, ENOUGH) || looked >= this.#index.size) return passing.slice(0, limit);
+      if (passing.size >= Math.min(limit, ENOUGH) || looked >= this.#index.size) {
+        return nearOf(near.filter(({ key }) => passing.has(key)).slice(0, limit));
+      }
     }
     // Few have it: then all that have it.
-    const few = await this.#backend.list(filter, 'created', FEW);
-    const byId = new Map(few.map((memory) => [memory.id, memory]));
-    const found = await this.#search(query, limit, (id) => byId.has(id));
-    return found.flatMap(({ key, similarity }) => {
-      const memory = byId.get(key);
-      return memory ? [{ memory, similarity }] : [];
-    });
+    const few = new Set(await this.#backend.idsOf(filter, FEW));
+    return nearOf(await this.#search(query, limit, (id) => few.has(id)));
   }
 
   /** The nearest of at least this similarity, by int8, but for the one itself. */
-  async alike(vector: Float32Array, id: string, least: number, limit: number): Promise<NearMemory[]> {
+  alike(vector: Float32Array, id: string, least: number, limit: number): NearMemory[] {
     const near = this.#index.search(vector, { limit, accept: (key) => key !== id });
-    return this.#recordsOf(near.filter(({ similarity }) => similarity >= least));
+    return nearOf(near.filter(({ similarity }) => similarity >= least));
   }
 
   /** How near memories are that were found in another way; those without a vector are left out. */
@@ -109,9 +110,19 @@ export class StoreMeaning {
     return (this.#embedding ??= this.#embedPending().finally(() => (this.#embedding = undefined)));
   }
 
+  /** As {@link embedPending}, in a moment. What is not embedded when the process ends, is by the next one. */
+  embedSoon(): void {
+    if (this.#isClosed) return;
+    this.#soon ??= setTimeout(() => {
+      this.#soon = undefined;
+      void this.embedPending();
+    }, EMBED_AFTER_MS).unref();
+  }
+
   /** Ends the queue after the batch that it is at. */
   async close(): Promise<void> {
     this.#isClosed = true;
+    clearTimeout(this.#soon);
     await this.#embedding?.catch(() => undefined);
     this.#index.clear();
   }
@@ -195,15 +206,6 @@ export class StoreMeaning {
     return this.#index.searchExactly(query, exact, { limit, accept });
   }
 
-  async #recordsOf(matches: readonly VectorMatch[]): Promise<NearMemory[]> {
-    const records = await this.#backend.get(matches.map(({ key }) => key));
-    const byId = new Map(records.map((memory) => [memory.id, memory]));
-    return matches.flatMap(({ key, similarity }) => {
-      const memory = byId.get(key);
-      return memory ? [{ memory, similarity }] : [];
-    });
-  }
-
   async #embedPending(): Promise<void> {
     if (this.#failure && performance.now() - this.#failure.atMs < RETRY_MS) return;
     this.#failure = undefined;
@@ -270,7 +272,6 @@ export class StoreMeaning {
   }
 }
 
-/** The form in which tags are compared, as the store does. */
-function foldTag(tag: string): string {
-  return tag.normalize('NFKC').toLowerCase();
+function nearOf(matches: readonly VectorMatch[]): NearMemory[] {
+  return matches.map(({ key, similarity }) => ({ id: key, similarity }));
 }

@@ -46,7 +46,7 @@ function toWholeNumbers(vector: Float32Array, largest: number): { numbers: Int16
 export type ExactVectors = (keys: readonly string[]) => Promise<ReadonlyMap<string, Float32Array>>;
 
 /** How many of the best are ordered by their float32 vectors: enough that the ten best of them are the ten best of all. */
-const RERANKED = 50;
+const RERANKED = 30;
 
 /** Unit vectors by id, all of the same length. */
 export class VectorIndex {
@@ -147,7 +147,7 @@ export class VectorIndex {
     return best.sorted();
   }
 
-  /** As {@link search}, with the best fifty ordered by their float32 vectors. One that has none any more is left out. */
+  /** As {@link search}, with the best thirty ordered by their float32 vectors. One that has none any more is left out. */
   async searchExactly(
     query: Float32Array,
     exact: ExactVectors,

@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import type { MemoryRecord, MemoryVersion } from '../backend.js';
-import type { SqlRow } from './driver.js';
+import type { SqliteConnection, SqlRow, SqlValue } from './driver.js';
 
 const TEXTS = ['id', 'content', 'category', 'tags', 'documentation_path', 'upsert_key', 'project'] as const;
 
@@ -36,6 +36,61 @@ export function textOf(value: SqlRow[string] | undefined): string {
   return value instanceof Uint8Array
     ? Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString()
     : String(value);
+}
+
+/** {@link TEXTS} and {@link NUMBERS} of a row, in their order. */
+type Fields = [
+  ...[id: string, content: string, category: string, tags: string],
+  ...[documentationPath: string | null, key: string | null, project: string | null, place: number],
+  ...[importance: number, createdMs: number, updatedMs: number, rev: number, deletedMs: number | null, seq: number],
+];
+const AS_JSON = `SELECT CAST(json_group_array(json_array(${[...TEXTS, ...NUMBERS].join(', ')})) AS BLOB) AS json FROM (SELECT ${[
+  ...TEXTS.map((name) => `CAST(memory.${name} AS TEXT) AS ${name}`),
+  ...NUMBERS.map((name) => `CAST(memory.${name} AS INTEGER) AS ${name}`),
+].join(', ')}`;
+
+/**
+ * Reads many records: `from` is the query after its columns, such as `FROM memory LIMIT 50`. They come as one JSON, since a
+ * row costs libsql ten times what its JSON does.
+ */
+export function readRecords(connection: SqliteConnection, from: string, ...values: SqlValue[]): MemoryRecord[] {
+  return (readJson(connection, `${AS_JSON} ${from})`, ...values) as Fields[]).map(
+    ([
+      id,
+      content,
+      category,
+      tags,
+      documentationPath,
+      key,
+      project,
+      _,
+      importance,
+      createdMs,
+      updatedMs,
+      rev,
+      deletedMs,
+      seq,
+    ]) => ({
+      id,
+      content,
+      category,
+      tags: parseTags(tags),
+      importance,
+      documentationPath,
+      key,
+      project,
+      createdMs,
+      updatedMs,
+      rev,
+      deletedMs,
+      seq,
+    }),
+  );
+}
+
+/** What a query gives whose one row has one column, `json`, as bytes. */
+export function readJson(connection: SqliteConnection, sql: string, ...values: SqlValue[]): unknown {
+  return JSON.parse(textOf(connection.prepare(sql).get(...values)?.['json']));
 }
 
 export function recordOf(bytes: SqlRow): MemoryRecord {

@@ -24,7 +24,7 @@ import { queryWords } from '../words.js';
 import { driverName, type SqliteConnection, type SqliteDriverName, type SqlValue } from './driver.js';
 import { MemoryRows, rowsAfter } from './memory-rows.js';
 import { recover } from './recovery.js';
-import { asBytes, COLUMNS, foldTag, recordOf, textOf, VERSION_COLUMNS, versionOf } from './rows.js';
+import { asBytes, COLUMNS, foldTag, readRecords, recordOf, textOf, VERSION_COLUMNS, versionOf } from './rows.js';
 import { countsOf } from './store-counts.js';
 import { StoreFile } from './store-file.js';
 import { noteSetAside, readNote, setAsideIn, writeNote } from './store-notes.js';
@@ -53,6 +53,8 @@ const SORT_COLUMNS: Readonly<Record<MemorySort, string>> = {
 };
 /** A content is compared with those that share so many of its longest words. */
 const ALIKE_WORDS = 3;
+/** Tags that no more memories have are looked up by the tag. */
+const FEW_TAGGED = 2_000;
 
 export class SqliteBackend implements MemoryBackend {
   readonly #file: StoreFile;
@@ -125,15 +127,14 @@ export class SqliteBackend implements MemoryBackend {
   }
 
   async get(ids: readonly string[]): Promise<MemoryRecord[]> {
-    const rows = await this.#file.read((connection) =>
-      connection
-        .prepare(
-          `SELECT ${COLUMNS} FROM json_each(?) AS each JOIN memory ON memory.id = each.value
-            WHERE memory.deleted_ms IS NULL`,
-        )
-        .all(JSON.stringify(ids)),
+    const found = await this.#file.read((connection) =>
+      readRecords(
+        connection,
+        'FROM json_each(?) AS each CROSS JOIN memory ON memory.id = each.value WHERE memory.deleted_ms IS NULL',
+        JSON.stringify(ids),
+      ),
     );
-    const records = new Map((rows ?? []).map(recordOf).map((record) => [record.id, record]));
+    const records = new Map((found ?? []).map((record) => [record.id, record]));
     return ids.flatMap((id) => records.get(id) ?? []);
   }
 
@@ -218,48 +219,39 @@ export class SqliteBackend implements MemoryBackend {
     return versions ?? [];
   }
 
-  async list(
-    { category, tags }: MemoryFilter,
-    sort: MemorySort,
-    limit: number,
-    after?: ListPosition,
-  ): Promise<MemoryRecord[]> {
+  async idsOf(filter: MemoryFilter, limit: number, among?: readonly string[]): Promise<string[]> {
+    const rows = await this.#file.read((connection) => {
+      const { sql, values } = condition(connection, filter);
+      const from = among ? 'json_each(?) AS each CROSS JOIN memory ON memory.id = each.value' : 'memory';
+      return connection
+        .prepare(`SELECT ${asBytes('memory.id', 'id')} FROM ${from} WHERE ${sql} ORDER BY memory.place DESC LIMIT ?`)
+        .all(...(among ? [JSON.stringify(among)] : []), ...values, limit);
+    });
+    return (rows ?? []).map(({ id }) => textOf(id));
+  }
+
+  async list(filter: MemoryFilter, sort: MemorySort, limit: number, after?: ListPosition): Promise<MemoryRecord[]> {
     const column = SORT_COLUMNS[sort];
-    const values: SqlValue[] = [];
-    let sql = `SELECT ${COLUMNS} FROM memory WHERE deleted_ms IS NULL`;
-    if (category !== undefined) {
-      sql += ' AND category = ?';
-      values.push(category);
-    }
-    if (tags !== undefined && tags.length > 0) {
-      sql +=
-        ' AND EXISTS (SELECT 1 FROM tag WHERE tag.place = memory.place AND name IN (SELECT value FROM json_each(?)))';
-      values.push(JSON.stringify(tags.map(foldTag)));
-    }
-    if (after) {
-      sql += ` AND (${column}, memory.id) < (?, ?)`;
-      values.push(after.value, after.id);
-    }
-    sql += ` ORDER BY ${column} DESC, memory.id DESC LIMIT ?`;
-    values.push(limit);
-    const rows = await this.#file.read((connection) => connection.prepare(sql).all(...values));
-    return (rows ?? []).map(recordOf);
+    const found = await this.#file.read((connection) => {
+      const { sql, values } = condition(connection, filter);
+      const from = after ? ` AND (${column}, memory.id) < (?, ?)` : '';
+      return readRecords(
+        connection,
+        `FROM memory WHERE ${sql}${from} ORDER BY ${column} DESC, memory.id DESC LIMIT ?`,
+        ...values,
+        ...(after ? [after.value, after.id] : []),
+        limit,
+      );
+    });
+    return found ?? [];
   }
 
   async search(words: readonly string[], filter: MemoryFilter, limit: number): Promise<WordHit[]> {
     const { category, tags } = filter;
     const folded = { category, tags: tags?.map(foldTag) };
-    const hits = await this.#file.read((connection) => {
-      const found = this.#searchOf(connection).find(words, folded, limit, memoriesIn(connection));
-      const rows = connection
-        .prepare(`SELECT ${COLUMNS} FROM json_each(?) AS each JOIN memory ON memory.place = each.value`)
-        .all(JSON.stringify(found.map(({ place }) => place)));
-      const records = new Map(rows.map((row) => [Number(row['place']), recordOf(row)]));
-      return found.flatMap(({ place, score, share }) => {
-        const memory = records.get(place);
-        return memory ? [{ memory, score, share }] : [];
-      });
-    });
+    const hits = await this.#file.read((connection) =>
+      this.#searchOf(connection).find(words, folded, limit, memoriesIn(connection)),
+    );
     return hits ?? [];
   }
 
@@ -268,13 +260,11 @@ export class SqliteBackend implements MemoryBackend {
       .sort((a, b) => b.length - a.length)
       .slice(0, ALIKE_WORDS);
     const found = await this.#file.read((connection) => {
-      const read = connection.prepare(`SELECT ${COLUMNS} FROM memory WHERE place = ?`);
-      return this.#searchOf(connection)
-        .withAll(longest, limit)
-        .map((place) => read.get(place))
-        .filter((row) => row !== undefined);
+      const places = this.#searchOf(connection).withAll(longest, limit);
+      const from = 'FROM json_each(?) AS each CROSS JOIN memory ON memory.place = each.value';
+      return places.length === 0 ? [] : readRecords(connection, from, JSON.stringify(places));
     });
-    return (found ?? []).map(recordOf);
+    return found ?? [];
   }
 
   async *all(): AsyncIterable<MemoryRecord> {
@@ -363,6 +353,36 @@ export class SqliteBackend implements MemoryBackend {
 
 function memoriesIn(connection: SqliteConnection): number {
   return Number(connection.prepare('SELECT memories FROM counter').get()?.['memories']);
+}
+
+/** What a memory must be to pass a filter. */
+function condition(
+  connection: SqliteConnection,
+  { category, tags = [] }: MemoryFilter,
+): { sql: string; values: SqlValue[] } {
+  const conditions = ['memory.deleted_ms IS NULL'];
+  const values: SqlValue[] = [];
+  if (category !== undefined) {
+    conditions.push('memory.category = ?');
+    values.push(category);
+  }
+  if (tags.length > 0) {
+    const names = JSON.stringify(tags.map(foldTag));
+    const having = 'name IN (SELECT value FROM json_each(?))';
+    const { few } = connection
+      .prepare(
+        `SELECT count(*) <= ${FEW_TAGGED} AS few FROM (SELECT 1 FROM tag WHERE ${having} LIMIT ${FEW_TAGGED + 1})`,
+      )
+      .get(names) as { few: number | bigint };
+    // Those that few have are looked up; of what many have, a walk in order soon finds enough.
+    conditions.push(
+      Number(few) === 1
+        ? `memory.place IN (SELECT place FROM tag WHERE ${having})`
+        : `EXISTS (SELECT 1 FROM tag WHERE tag.place = memory.place AND ${having})`,
+    );
+    values.push(names);
+  }
+  return { sql: conditions.join(' AND '), values };
 }
 
 function unionOf(tags: readonly string[], more: readonly string[]): string[] {

@@ -1,28 +1,28 @@
 // The search by words: BM25 of FTS5. In a large store the words that are in many memories cost the most and say the
 // least, so candidates come from the rarer ones; all words rank them.
 
-import type { MemoryFilter } from '../backend.js';
+import type { MemoryFilter, WordHit } from '../backend.js';
 import type { SqliteConnection, SqlValue } from './driver.js';
+import { readJson } from './rows.js';
 
-/** Of a hit: the number of its memory, its BM25, and what part that is of the best possible. */
-export interface PlaceHit {
+interface Hit {
+  /** The number of its memory. */
   place: number;
+  /** Its BM25. */
   score: number;
-  share: number;
 }
 
 /** The weights of the columns content, tags and parts. */
 const RANK = 'bm25(words, 1.0, 2.0, 0.5)';
 /** More memories than this are searched in two stages. */
-const TWO_STAGES_FROM = 5_000;
+const TWO_STAGES_FROM = 500;
 /** The rarity that FTS5 gives a word that is in over half of the memories. */
 const NO_RARITY = 1e-6;
 /** In a store of few memories every word counts: whatever is in two of three is in over half of them. */
-const SMALL = 1_000;
+const SMALL = 250;
 /** A word that is in more of the memories than this finds no candidates, unless there is no rarer one. */
 const COMMON = 0.05;
 const MIN_CANDIDATE_WORDS = 3;
-const CANDIDATES = 400;
 /** Of a longer query the rarest words count. */
 const MAX_WORDS = 32;
 /** The `k1 + 1` of FTS5's BM25: what the score of a word tends to, times its rarity. */
@@ -48,7 +48,7 @@ export class WordSearch {
   }
 
   /** @param memories how many there are */
-  find(words: readonly string[], filter: MemoryFilter, limit: number, memories: number): PlaceHit[] {
+  find(words: readonly string[], filter: MemoryFilter, limit: number, memories: number): WordHit[] {
     const known = this.#known(words, memories);
     if (known.length === 0) return [];
     const best = known.reduce((sum, { rarity }) => sum + rarity, 0);
@@ -61,11 +61,12 @@ export class WordSearch {
       memories > TWO_STAGES_FROM
         ? this.#findInTwoStages(asked, filter, limit, memories)
         : this.#query(anyOf(asked), filter, limit);
-    return hits.map(({ place, score }) => ({
-      place,
-      score,
-      share: Math.min(1, score / (best * Math.max(1, missing) * SATURATION)),
-    }));
+    const ids = this.#idsAt(hits.map(({ place }) => place));
+    return hits.flatMap(({ place, score }) => {
+      const id = ids.get(place);
+      if (id === undefined) return []; // of a damaged file
+      return [{ id, score, share: Math.min(1, score / (best * Math.max(1, missing) * SATURATION)) }];
+    });
   }
 
   /** Memories that have all of these words, the newest first. */
@@ -78,30 +79,23 @@ export class WordSearch {
   }
 
   /**
-   * The common words cannot be asked for alone, and FTS5 knows no optional word. `rare AND (rare OR common)` has the
-   * memories with a rare word, and scores them by all words, the rare ones twice; once is taken off again.
+   * The rarer words find the candidates. FTS5 knows no optional word, so that it is asked twice: for those with a rarer
+   * word, and for those that have a common one too, whose score is of all words. Both lists are cut where none behind can
+   * be among the best.
    */
-  #findInTwoStages(
-    words: readonly Word[],
-    filter: MemoryFilter,
-    limit: number,
-    memories: number,
-  ): Omit<PlaceHit, 'share'>[] {
+  #findInTwoStages(words: readonly Word[], filter: MemoryFilter, limit: number, memories: number): Hit[] {
     const rare = words.filter(({ count }, index) => index < MIN_CANDIDATE_WORDS || count < memories * COMMON);
     const common = words.slice(rare.length);
-    const byRare = this.#query(anyOf(rare), filter, Math.max(CANDIDATES, limit));
-    if (common.length === 0) return byRare.slice(0, limit);
-    const once = new Map(byRare.map(({ place, score }) => [place, score]));
-    return this.#query(`(${anyOf(rare)}) AND (${anyOf(words)})`, filter, Math.max(CANDIDATES, limit))
-      .flatMap(({ place, score }) => {
-        const less = once.get(place);
-        return less === undefined ? [] : [{ place, score: score - less }];
-      })
+    const byRare = this.#query(anyOf(rare), filter, limit);
+    if (common.length === 0) return byRare;
+    const byAll = this.#query(`(${anyOf(rare)}) AND (${anyOf(common)})`, filter, limit);
+    const places = new Set(byAll.map(({ place }) => place));
+    return [...byAll, ...byRare.filter(({ place }) => !places.has(place))]
       .sort((a, b) => b.score - a.score || b.place - a.place)
       .slice(0, limit);
   }
 
-  #query(match: string, { category, tags }: MemoryFilter, limit: number): Omit<PlaceHit, 'share'>[] {
+  #query(match: string, { category, tags }: MemoryFilter, limit: number): Hit[] {
     const values: SqlValue[] = [match];
     let sql = `SELECT words.rowid AS place, ${RANK} AS rank FROM words`;
     if (category !== undefined) sql += ' JOIN memory ON memory.place = words.rowid';
@@ -116,10 +110,23 @@ export class WordSearch {
       values.push(JSON.stringify(tags));
     }
     values.push(limit);
-    return this.#connection
-      .prepare(`${sql} ORDER BY rank LIMIT ?`)
-      .all(...values)
-      .map(({ place, rank }) => ({ place: Number(place), score: -Number(rank) }));
+    const hits = readJson(
+      this.#connection,
+      `SELECT CAST(json_group_array(json_array(place, rank)) AS BLOB) AS json FROM (${sql} ORDER BY rank LIMIT ?)`,
+      ...values,
+    ) as [number, number][];
+    return hits.map(([place, rank]) => ({ place, score: -rank }));
+  }
+
+  /** The ids of memories, by their numbers. */
+  #idsAt(places: readonly number[]): Map<number, string> {
+    const ids = readJson(
+      this.#connection,
+      `SELECT CAST(json_group_array(json_array(memory.place, CAST(memory.id AS TEXT))) AS BLOB) AS json
+        FROM json_each(?) AS each CROSS JOIN memory ON memory.place = each.value`,
+      JSON.stringify(places),
+    ) as [number, string][];
+    return new Map(ids);
   }
 
   /** The words that any memory has, the rarest first. */
@@ -167,18 +174,21 @@ export class WordSearch {
     }
     connection.exec('BEGIN');
     try {
-      const insert = connection.prepare('INSERT INTO temp.scratch (rowid, content) VALUES (?, ?)');
-      for (const [index, word] of words.entries()) insert.run(index, word);
-      const stems = connection.prepare('SELECT term, doc FROM temp.scratch_words').all();
-      const count = connection.prepare('SELECT doc FROM word_count WHERE term = ?');
+      connection
+        .prepare('INSERT INTO temp.scratch (rowid, content) SELECT key, value FROM json_each(?)')
+        .run(JSON.stringify(words));
+      const counts = readJson(
+        connection,
+        `SELECT CAST(json_group_array(json_array(scratch_words.doc, word_count.doc)) AS BLOB) AS json
+          FROM temp.scratch_words CROSS JOIN word_count ON word_count.term = scratch_words.term`,
+      ) as [number, number][];
       const seen = new Set<number>();
-      for (const { term, doc } of stems) {
-        const word = words[Number(doc)] ?? '';
-        const memories = Number(count.get(term ?? '')?.['doc'] ?? 0);
-        if (memories === 0) continue; // not remembered: the next memory may have it
+      // A word that no memory has is not remembered: the next one may have it.
+      for (const [index, memories] of counts) {
+        const word = words[index] ?? '';
         // What is split in two is asked for as a phrase, which is no more common than its rarest part.
-        this.#counts.set(word, seen.has(Number(doc)) ? Math.min(memories, this.#counts.get(word) ?? 0) : memories);
-        seen.add(Number(doc));
+        this.#counts.set(word, seen.has(index) ? Math.min(memories, this.#counts.get(word) ?? 0) : memories);
+        seen.add(index);
       }
     } finally {
       connection.exec('ROLLBACK');
