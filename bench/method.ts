@@ -10,14 +10,24 @@ export interface Side {
   run: Operation;
 }
 
+/** A floor that runs in another process, which measures it: how long one operation took, in microseconds. */
+export interface SideElsewhere {
+  name: string;
+  time: () => Promise<number>;
+}
+
 /** One row of the table. */
 export interface Row {
   what: string;
   subject: string;
   against: string;
-  /** Of one operation, in microseconds: medians over the rounds. */
+  /** Of one operation, in microseconds (or in `unit`): medians over the rounds. */
   subjectUs: number;
   againstUs: number;
+  /** Of the subject, where single operations were timed: 95 of 100 took no longer. */
+  p95Us?: number;
+  /** What all figures of the row are in, when it is no time. */
+  unit?: 'MB';
   /** Subject by floor, round by round: median and quartiles. */
   ratio: Quartiles;
   /** Subject less floor, in microseconds, round by round. */
@@ -76,6 +86,56 @@ export async function compare(
     ratio: quartiles(ratios),
     differenceUs: quartiles(differences),
     excessUs: quartiles(excesses),
+  };
+}
+
+/**
+ * Times single operations, of which the subject has many for each one of a slow floor: so that there is a 95th
+ * percentile. Each turn is one operation of the floor and `each` of the subject; before, the floor is done twice and the
+ * subject `warmUp` times.
+ */
+export async function compareSingly(
+  what: string,
+  subject: Side,
+  floor: Side | SideElsewhere,
+  { rounds = 15, each = 20, warmUp = 40 }: { rounds?: number; each?: number; warmUp?: number } = {},
+): Promise<Row & { p95Us: number }> {
+  const all: number[] = [];
+  const medians: number[] = [];
+  const floorTimes: number[] = [];
+  await timeOne(subject.run, warmUp);
+  for (let round = -2; round < rounds; round++) {
+    const floorUs = 'time' in floor ? await floor.time() : await timeOne(floor.run, 1);
+    const times: number[] = [];
+    for (let i = 0; i < each; i++) times.push(await timeOne(subject.run, 1));
+    if (round < 0) continue;
+    all.push(...times);
+    medians.push(quartiles(times).median);
+    floorTimes.push(floorUs);
+  }
+  const sorted = all.toSorted((a, b) => a - b);
+  return {
+    what,
+    subject: subject.name,
+    against: floor.name,
+    subjectUs: quartiles(all).median,
+    againstUs: quartiles(floorTimes).median,
+    p95Us: sorted[Math.floor(0.95 * sorted.length)] ?? NaN,
+    ratio: quartiles(medians.map((us, round) => us / (floorTimes[round] as number))),
+    differenceUs: quartiles(medians.map((us, round) => us - (floorTimes[round] as number))),
+  };
+}
+
+/** One row of several that were measured with processes of their own. */
+export function pooled(rows: readonly [Row, ...Row[]]): Row {
+  const over = (value: (row: Row) => number): Quartiles => quartiles(rows.map(value));
+  const { excessUs: _, ...first } = rows[0]; // of one of them alone
+  return {
+    ...first,
+    subjectUs: over(({ subjectUs }) => subjectUs).median,
+    againstUs: over(({ againstUs }) => againstUs).median,
+    ratio: over(({ ratio }) => ratio.median),
+    differenceUs: over(({ differenceUs }) => differenceUs.median),
   };
 }
 

@@ -5,6 +5,7 @@ import { arch, cpus, platform } from 'node:os';
 import type { Row } from './method.js';
 import { bashRows } from './rows/bash.js';
 import { callRows } from './rows/calls.js';
+import { diagnosticsRows } from './rows/diagnostics.js';
 import { gitRows } from './rows/git.js';
 import { importRows } from './rows/imports.js';
 import { listingRows } from './rows/listing.js';
@@ -28,6 +29,7 @@ const GROUPS: Record<string, () => Promise<Row[]>> = {
   supervision: supervisionRows,
   gateway: gatewayRows,
   memory: memoryRows,
+  diagnostics: diagnosticsRows,
   imports: importRows,
 };
 
@@ -41,15 +43,19 @@ for (const [name, measure] of Object.entries(GROUPS)) {
   if (wanted.length === 0 || wanted.includes(name)) rows.push(...(await measure()));
 }
 
-const time = (us: number): string => (Math.abs(us) >= 1_000 ? `${(us / 1_000).toFixed(2)} ms` : `${us.toFixed(2)} us`);
+const figure = (value: number, unit?: 'MB'): string => {
+  if (unit) return `${value.toFixed(1)} ${unit}`;
+  return Math.abs(value) >= 1_000 ? `${(value / 1_000).toFixed(2)} ms` : `${value.toFixed(2)} us`;
+};
 const table = rows.map((row) => ({
   what: row.what,
   subject: row.subject,
-  p50: time(row.subjectUs),
+  p50: figure(row.subjectUs, row.unit),
+  p95: row.p95Us === undefined ? '' : figure(row.p95Us),
   against: row.against,
-  'its p50': time(row.againstUs),
+  'its p50': figure(row.againstUs, row.unit),
   'ratio (quartiles)': `${row.ratio.median.toFixed(2)} (${row.ratio.q1.toFixed(2)} to ${row.ratio.q3.toFixed(2)})`,
-  more: time(row.differenceUs.median),
+  more: figure(row.differenceUs.median, row.unit),
   reach: row.reach ? `${row.reach.bound}: ${row.reach.reached ? 'yes' : 'NO'}` : '',
 }));
 console.table(table);

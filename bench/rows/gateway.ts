@@ -12,8 +12,12 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
 import { spawnChild } from '@toolwright/core/process';
 import { compare, reach, type Row, type Side } from '../method.js';
+import { inEachPlacement } from '../placement.js';
 
 const fileOf = (server: string): string => fileURLToPath(new URL(`../servers/${server}.mjs`, import.meta.url));
+const OURS = 'SDK client, gateway';
+const SDK = 'SDK client, SDK server';
+const STARTS = 3;
 const call = { name: 'echo', arguments: { text: 'hello world' } };
 
 async function sideOf(name: string, client: Client): Promise<Side> {
@@ -21,7 +25,7 @@ async function sideOf(name: string, client: Client): Promise<Side> {
   return { name, run: () => client.callTool(call) };
 }
 
-export async function gatewayRows(): Promise<Row[]> {
+async function startAll(): ReturnType<Parameters<typeof inEachPlacement>[1]> {
   const directory = await mkdtemp(join(tmpdir(), 'toolwright-bench-'));
   const ends: (() => Promise<unknown>)[] = [() => rm(directory, { recursive: true, force: true })];
   const newClient = (): Client => {
@@ -45,21 +49,24 @@ export async function gatewayRows(): Promise<Row[]> {
     await client.connect(new StdioServerTransport(socket, socket)); // a transport over any two streams
     return client;
   }
-  const options = { batch: 200, warmUp: 10 };
-  const rows = [
-    await compare(
-      'call over stdio',
-      await sideOf('SDK client, gateway', await overStdio('gateway')),
-      await sideOf('SDK client, SDK server', await overStdio('echo')),
-      options,
-    ),
-    await compare(
-      'call at a socket',
-      await sideOf('SDK client, gateway', await atSocket('gateway')),
-      await sideOf('SDK client, SDK server', await atSocket('echo')),
-      options,
-    ),
-  ];
-  for (const end of ends.reverse()) await end();
+  const sides = [
+    ['over stdio', await sideOf(OURS, await overStdio('gateway')), await sideOf(SDK, await overStdio('echo'))],
+    ['at a socket', await sideOf(OURS, await atSocket('gateway')), await sideOf(SDK, await atSocket('echo'))],
+  ] as const;
+  return {
+    measure: async (placement) => {
+      const rows: Row[] = [];
+      for (const [where, ours, sdk] of sides)
+        rows.push(await compare(`call ${where}, ${placement}`, ours, sdk, { batch: 200, rounds: 9, warmUp: 60 }));
+      return rows;
+    },
+    async [Symbol.asyncDispose]() {
+      for (const end of ends.reverse()) await end();
+    },
+  };
+}
+
+export async function gatewayRows(): Promise<Row[]> {
+  const rows = await inEachPlacement(STARTS, startAll);
   return rows.map((row) => reach(row, row.ratio.median, '<=', 1.3, 'x'));
 }

@@ -1,4 +1,5 @@
-// What an import costs a process: (import - empty module) against `node -e 0`, each a whole process.
+// What an import costs a process, and connecting the built-in tools: less an empty module, against `node -e 0`, each a
+// whole process.
 
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -30,15 +31,23 @@ export async function importRows(): Promise<Row[]> {
         `${file.replaceAll('/', '-')}.mjs`,
         `import ${JSON.stringify(pathToFileURL(join(PACKAGES, file)).href)};\n`,
       );
-      rows.push(await measure(name, subject, empty, bound));
+      rows.push(await measure(`import '${name}'`, subject, empty, bound));
     }
+    const core = JSON.stringify(pathToFileURL(join(PACKAGES, 'core/dist/index.js')).href);
+    const connect = `import { InProcessToolProvider } from ${core};\n
+const provider = InProcessToolProvider.forProject(${JSON.stringify(directory)});
+await provider.connect();
+await provider.listTools();
+process.exit();\n`;
+    const connecting = await moduleOf(directory, 'connect.mjs', connect);
+    rows.push(await measure('connecting and listing all built-in tools', connecting, empty, undefined));
     return rows;
   } finally {
     await rm(directory, { recursive: true, force: true });
   }
 }
 
-async function measure(name: string, subject: string, empty: string, bound: number | undefined): Promise<Row> {
+async function measure(what: string, subject: string, empty: string, bound: number | undefined): Promise<Row> {
   const ratios: number[] = [];
   const extras: number[] = [];
   const floors: number[] = [];
@@ -53,8 +62,8 @@ async function measure(name: string, subject: string, empty: string, bound: numb
   }
   const ratio = quartiles(ratios);
   return {
-    what: 'import, less an empty module',
-    subject: `import '${name}'`,
+    what: 'a process, less one with an empty module',
+    subject: what,
     against: 'node -e 0',
     subjectUs: quartiles(extras).median,
     againstUs: quartiles(floors).median,

@@ -15,7 +15,7 @@ const echo: ToolDefinition = {
 };
 
 /** As the external providers here do, it has a scope for each call; it answers at once. */
-function external(): ToolProvider {
+function external(): ToolProvider & { [TAKES_SCOPES]: true } {
   return {
     name: 'bench',
     kind: 'process',
@@ -32,7 +32,7 @@ function external(): ToolProvider {
     disconnect: async () => undefined,
     onToolsChanged: () => () => undefined,
     [Symbol.asyncDispose]: async () => undefined,
-  } as ToolProvider;
+  };
 }
 
 export async function supervisionRows(): Promise<Row[]> {
