@@ -38,7 +38,7 @@ const project = (name: string, directory: string, include: string[], exclude: st
 
 export default defineConfig({
   test: {
-    maxWorkers: 2, // vitest's default on two cores is one, and many tests wait
+    maxWorkers: 3, // more than the two cores of the least machine: many tests wait
     projects: [
       project('core', './packages/core', ['test/**/*.test.ts'], ['test/built/**', ...SLOW]),
       project('runtime', './packages/runtime', ['test/**/*.test.ts']),

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ProjectFiles } from '../../src/servers/project-files.js';
 import { createTestProject } from '../../src/testing/project.js';
 import { buildFileWriter, type FileWriter } from './file-writer.js';
+import { look, prepare } from './fixtures/written-files.js';
 
 // Every operation of a write on the disk fails once, the first, the second, and so on until there is none left. Real
 // system calls fail, in a process of their own; nothing of ours is replaced.
@@ -98,9 +99,8 @@ describe('a write, when its Nth operation fails', () => {
       for (let at = 1; ; at++) {
         await using world = await createTestProject();
         const { projectDir } = world;
-        await writer.run(['prepare', projectDir]);
-        const look = async () => JSON.parse((await writer.run(['look', projectDir])).stdout) as Record<string, string>;
-        const before = await look();
+        await prepare(projectDir);
+        const before = await look(projectDir);
         const { signal, stderr, stdout } = await writer.run(['once', projectDir, scenario, String(at)], {
           failing: true,
         });
@@ -114,7 +114,7 @@ describe('a write, when its Nth operation fails', () => {
           await files.write(`${directory}/next.txt`, Buffer.from('next')).catch(() => {});
         const left = (await readdir(projectDir, { recursive: true })).filter(isTemporary);
         expect(left, `killed at operation ${at}, ${stderr}`).toEqual([]);
-        const after = await look();
+        const after = await look(projectDir);
         const state = Object.keys({ ...before, ...after })
           .filter((name) => !name.endsWith('next.txt') && !['sub', 'deep', 'deep/er'].includes(name))
           .map((name) => {

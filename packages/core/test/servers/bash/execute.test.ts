@@ -107,7 +107,9 @@ describe('execute()', () => {
 
   it('execute() reads what comes late while the pipe is held, for a quarter of a second at most', async () => {
     await using tools = await openTools();
-    const { text, data } = await tools.execute('(for i in 1 2 3; do echo $i; sleep 0.02; done; sleep 30) & exit 0');
+    const { text, data } = await tools.execute(
+      'exec 9<> <(sleep 30); (for i in 1 2 3; do echo $i; read -rt 0.02 -u 9; done; sleep 30) & exit 0',
+    );
     expect(text).toContain('1\n2\n3\n');
     expect((data.leftover as number[]).length).toBeGreaterThan(0);
     const { data: chatty } = await tools.execute('(while :; do echo x; sleep 0.01; done) & exit 0');
@@ -141,7 +143,7 @@ describe('execute()', () => {
     expect(text).toMatch(/^pid \d+\n[\s\S]*\[TIMED_OUT\] .* 500 ms\. .*timeout_ms/);
     expect(pids(text).length).toBeGreaterThan(0);
     for (const pid of pids(text)) expect(isRunning(pid)).toBe(false);
-    expect(runningProcesses().filter(({ pid }) => pids(text).includes(pid))).toEqual([]);
+    expect(runningProcesses()!.filter(({ pid }) => pids(text).includes(pid))).toEqual([]);
   });
 
   // What SECURITY.md says of commands without a sandbox.
@@ -177,7 +179,7 @@ describe('execute()', () => {
       expect(code).toBe('CANCELLED');
     });
     await Promise.all(calls);
-    await until(() => runningProcesses().every(({ parent }) => parent !== process.pid));
+    await until(() => runningProcesses()!.every(({ parent }) => parent !== process.pid));
     await tools.provider.disconnect();
     for (const name of readdirSync(tools.projectDir).filter((each) => each.startsWith('pid-'))) {
       const pid = Number(await tools.read(name));
