@@ -52,19 +52,26 @@ export interface RaceFigures {
   refused: Partial<Record<ToolErrorCode, number>>;
 }
 
+interface RaceOptions {
+  atOnce?: number;
+  mostlyRefused?: boolean;
+  until?: (() => boolean) | undefined;
+}
+
 /**
  * Makes `count` attempts, some at once, while `swapper` exchanges the two names. Where the machine is so busy that one
  * side hardly ran, it makes more, for up to 20 seconds. A refusal is a ToolError; anything else that is thrown
  * fails the test.
  *
  * @param mostlyRefused for a race whose attempts are hardly ever served: only the swaps are waited for
+ * @param until goes on, within the same time, until this is true, too
  */
 export async function whileSwapping(
   swapper: Swapper,
   names: readonly [string, string],
   count: number,
   attempt: (index: number) => Promise<unknown>,
-  { atOnce = AT_ONCE, mostlyRefused = false }: { atOnce?: number; mostlyRefused?: boolean } = {},
+  { atOnce = AT_ONCE, mostlyRefused = false, until = () => true }: RaceOptions = {},
 ): Promise<RaceFigures> {
   await using child = spawnChild({ command: swapper.program, args: [...names], cwd: '/', stdin: 'pipe' });
   const lines = createInterface(child.stdout);
@@ -83,10 +90,11 @@ export async function whileSwapping(
     servedBefore = figures.served;
     lookAt += ATTEMPTS_A_LOOK;
   };
+  const isDone = (): boolean => (mostlyRefused ? enoughSwaps : isRealYet()) && until();
   let next = 0;
   const giveUpAt = performance.now() + MAX_EXTRA_MS;
   const run = async (): Promise<void> => {
-    while (next < count || (!(mostlyRefused ? enoughSwaps : isRealYet()) && performance.now() < giveUpAt)) {
+    while (next < count || (!isDone() && performance.now() < giveUpAt)) {
       try {
         await attempt(next++);
         figures.served++;
