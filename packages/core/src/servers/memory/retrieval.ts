@@ -5,7 +5,7 @@ import { fuse } from './meaning/fusion.js';
 import type { Meaning, RetrieveMode } from './meaning/meaning.js';
 import type { Watch } from './legacy-import.js';
 import type { ScopedStore } from './scoped-store.js';
-import { queryWords } from './words.js';
+import { queryWords, wordsOf } from './words.js';
 
 /** What is asked for. */
 export interface Question {
@@ -222,8 +222,21 @@ function placeOf({ similarity, parts }: Found): number {
 
 /** By their beginnings, as the index compares stems: close enough for a reason. */
 function matchedWords({ content, tags }: MemoryRecord, words: readonly string[]): string[] {
-  const has = new Set(queryWords(`${tags.join(' ')} ${content}`, 8_000).map(stem));
-  return words.filter((word) => has.has(stem(word))).slice(0, 20);
+  const stems = words.map(stem);
+  const wanted = new Set(stems);
+  const beginnings = new Set(words.map(beginning));
+  const has = new Set<string>();
+  for (const word of wordsOf(`${tags.join(' ')} ${content}`)) {
+    if (!beginnings.has(beginning(word))) continue; // most are none of them
+    const found = stem(word);
+    if (wanted.has(found)) has.add(found);
+  }
+  return words.filter((_, index) => has.has(stems[index]!)).slice(0, 20);
+}
+
+/** What two words with one stem share. */
+function beginning(word: string): string {
+  return word.slice(0, 2);
 }
 
 function stem(word: string): string {

@@ -7,6 +7,9 @@ const WORD = /[\p{L}\p{N}\p{M}\p{Co}]+/gu;
 /** The pieces of `parseHTTPResponse2`: parse, HTTP, Response, 2. */
 const PIECE = /\p{Lu}+(?!\p{Ll})|\p{Lu}?[\p{Ll}\p{M}]+|\p{N}+|[\p{Lo}\p{Lm}\p{Lt}\p{Co}]+|\p{Lu}/gu;
 
+/** What most words are: one piece. */
+const PLAIN = /^[A-Z]?[a-z]+$/;
+
 const SPACELESS = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}]+/gu;
 
 /** Longer ones are no words: a key, a base64 block. They are found by their beginning at most. */
@@ -17,6 +20,13 @@ export function identifierParts(text: string): string {
   const parts: string[] = [];
   for (const [word] of text.matchAll(WORD)) parts.push(...piecesOf(word));
   return parts.join(' ');
+}
+
+/** The words of a text and their pieces, in small letters. */
+export function wordsOf(text: string): string[] {
+  const words = text.normalize('NFC').match(WORD) ?? [];
+  const pieces = words.flatMap((word) => (PLAIN.test(word) ? [] : piecesOf(word)));
+  return [...words, ...pieces].map((word) => word.toLowerCase());
 }
 
 /**
@@ -39,6 +49,7 @@ export function queryWords(text: string, most: number): string[] {
 /** Empty for a word that is one piece. */
 function piecesOf(word: string): string[] {
   const pieces: string[] = [];
+  if (PLAIN.test(word)) return pieces;
   for (const [run] of word.matchAll(SPACELESS)) {
     const characters = [...run];
     for (let index = 0; index + 1 < characters.length; index++)

@@ -30,10 +30,15 @@ const RETRY_MS = 30_000;
 /** Texts that fail alone, one after the other: then it is the embedder, not the text. */
 const MAX_FAILED_ALONE = 3;
 
+/** Unrounded vectors that are remembered: 1.5 MB of 384 numbers each. */
+const MAX_FLOATS = 1_000;
+
 export class StoreMeaning {
   readonly #backend: MemoryBackend;
   readonly #embedder: Embedder;
   readonly #index: VectorIndex;
+  /** Unrounded vectors of those that were among the best. */
+  readonly #floats = new Map<string, Float32Array>();
   /** Ids of memories without a vector. */
   readonly #pending = new Set<string>();
   /** Those whose text the embedder refuses; they are found by their words, until they change. */
@@ -125,6 +130,7 @@ export class StoreMeaning {
     clearTimeout(this.#soon);
     await this.#embedding?.catch(() => undefined);
     this.#index.clear();
+    this.#floats.clear();
   }
 
   async #refresh(): Promise<void> {
@@ -140,8 +146,11 @@ export class StoreMeaning {
         stale.delete(id);
         this.#pending.delete(id);
         // A text that means nothing to the model has a vector of zeros: it is done, and near to nothing.
-        if (!(scale > 0 && scale < Infinity) || codes.length !== this.#embedder.dim) this.#index.delete(id);
-        else this.#index.set(id, { row: codes, scale });
+        if (!(scale > 0 && scale < Infinity) || codes.length !== this.#embedder.dim) this.#drop(id);
+        else {
+          this.#floats.delete(id);
+          this.#index.set(id, { row: codes, scale });
+        }
       }
       if (vectors.length < READ_BATCH) break;
       seq = vectors.at(-1)!.seq;
@@ -154,6 +163,7 @@ export class StoreMeaning {
 
   #forget(): void {
     this.#index.clear();
+    this.#floats.clear();
     this.#pending.clear();
     this.#refused.clear();
     this.#hasMorePending = false;
@@ -170,7 +180,7 @@ export class StoreMeaning {
         if (memory) changed.add(id);
         else {
           changed.delete(id);
-          this.#index.delete(id);
+          this.#drop(id);
           this.#pending.delete(id);
         }
       }
@@ -178,6 +188,11 @@ export class StoreMeaning {
       seq = changes.at(-1)!.seq;
       await nextTurn();
     }
+  }
+
+  #drop(id: string): void {
+    this.#index.delete(id);
+    this.#floats.delete(id);
   }
 
   /** By a look at all memories: at the beginning, and when those of the last look are done. */
@@ -195,15 +210,23 @@ export class StoreMeaning {
       const vectors = await this.#backend.vectorFloats(this.#embedder.id, known);
       for (const id of some) {
         if (vectors.has(id)) continue;
-        this.#index.delete(id);
+        this.#drop(id);
         this.#pending.add(id);
       }
     }
   }
 
   #search(query: Float32Array, limit: number, accept?: (id: string) => boolean): Promise<VectorMatch[]> {
-    const exact = (ids: readonly string[]) => this.#backend.vectorFloats(this.#embedder.id, ids);
-    return this.#index.searchExactly(query, exact, { limit, accept });
+    return this.#index.searchExactly(query, (ids) => this.#floatsOf(ids), { limit, accept });
+  }
+
+  async #floatsOf(ids: readonly string[]): Promise<ReadonlyMap<string, Float32Array>> {
+    const unknown = ids.filter((id) => !this.#floats.has(id));
+    if (this.#floats.size + unknown.length > MAX_FLOATS) this.#floats.clear();
+    const some = this.#floats.size === 0 ? ids : unknown;
+    if (some.length === 0) return this.#floats;
+    for (const [id, floats] of await this.#backend.vectorFloats(this.#embedder.id, some)) this.#floats.set(id, floats);
+    return this.#floats;
   }
 
   async #embedPending(): Promise<void> {

@@ -1,6 +1,7 @@
 // The vectors of many memories, held in memory as int8 and searched by looking at all of them; the best are ordered by
 // the float32 vectors that the database has. No graph and no tree: at 100,000 rows a scan takes some three milliseconds.
 
+import { Best } from '../best.js';
 import { BATCH, createRowMatrix, queryMax, ROW_MAX, type Kernel, type RowMatrix } from './dot-products.js';
 
 /** A vector as it is held: `row[i] * scale` is about the number that it stands for. */
@@ -132,16 +133,19 @@ export class VectorIndex {
    */
   search(query: Float32Array, options: VectorSearchOptions = {}): VectorMatch[] {
     const { limit = 10, accept } = options;
-    const best = new Best(limit);
+    const best = new Best(limit, byRank);
+    let worst = limit < 1 ? Infinity : -Infinity;
     const { numbers, scale } = this.#wholeNumbers(query);
     for (let start = 0; start < this.size; start += BATCH) {
       const count = Math.min(BATCH, this.size - start);
       const dots = this.#matrix.dotProducts(numbers, start, count);
       for (let i = 0; i < count; i++) {
         const similarity = dots[i]! * this.#scales[start + i]! * scale;
-        if (similarity < best.worst) continue;
+        if (similarity < worst) continue;
         const key = this.#keys[start + i]!;
-        if (best.wants(key, similarity) && (accept === undefined || accept(key))) best.add({ key, similarity });
+        if (accept !== undefined && !accept(key)) continue;
+        best.add({ key, similarity });
+        worst = best.worst?.similarity ?? worst;
       }
     }
     return best.sorted();
@@ -192,51 +196,3 @@ export function cosine(a: Float32Array, b: Float32Array): number {
 
 const byRank = (a: VectorMatch, b: VectorMatch): number =>
   b.similarity - a.similarity || (a.key < b.key ? -1 : a.key > b.key ? 1 : 0);
-
-/** The best few of many matches: a heap whose root is the worst of them. */
-class Best {
-  /** What a match needs at least to be wanted. */
-  worst = -Infinity;
-  readonly #limit: number;
-  readonly #heap: VectorMatch[] = [];
-
-  constructor(limit: number) {
-    this.#limit = limit;
-    if (limit < 1) this.worst = Infinity;
-  }
-
-  /** Whether a match would be among the best. */
-  wants(key: string, similarity: number): boolean {
-    const root = this.#heap[0];
-    return root === undefined || this.#heap.length < this.#limit || byRank({ key, similarity }, root) < 0;
-  }
-
-  add(match: VectorMatch): void {
-    const heap = this.#heap;
-    if (heap.length < this.#limit) {
-      let child = heap.push(match) - 1;
-      while (child > 0) {
-        const parent = (child - 1) >> 1;
-        if (byRank(heap[child]!, heap[parent]!) <= 0) break;
-        [heap[child], heap[parent]] = [heap[parent]!, heap[child]!];
-        child = parent;
-      }
-    } else {
-      heap[0] = match;
-      for (let parent = 0; ;) {
-        let worst = parent;
-        for (const child of [2 * parent + 1, 2 * parent + 2]) {
-          if (child < heap.length && byRank(heap[child]!, heap[worst]!) > 0) worst = child;
-        }
-        if (worst === parent) break;
-        [heap[worst], heap[parent]] = [heap[parent]!, heap[worst]!];
-        parent = worst;
-      }
-    }
-    if (heap.length === this.#limit) this.worst = heap[0]!.similarity;
-  }
-
-  sorted(): VectorMatch[] {
-    return this.#heap.sort(byRank);
-  }
-}

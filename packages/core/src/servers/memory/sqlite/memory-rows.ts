@@ -6,6 +6,7 @@ import type { MemoryDraft, MemoryRecord, MemoryVersion } from '../backend.js';
 import { identifierParts } from '../words.js';
 import type { SqliteConnection, SqlRow } from './driver.js';
 import { COLUMNS, digestOf, foldTag, recordOf, withTexts } from './rows.js';
+import type { IndexedTexts } from './tokenizer.js';
 
 /** Read at once by who reads all. */
 export const BATCH = 500;
@@ -154,13 +155,13 @@ export class MemoryRows {
     return Number(row?.['seq']);
   }
 
-  #index(place: number, { content, tags }: MemoryRecord): void {
-    const text = tags.join(' ');
+  #index(place: number, record: MemoryRecord): void {
+    const { content, tags, parts } = indexedTexts(record);
     this.#connection
       .prepare('INSERT INTO words (rowid, content, tags, parts) VALUES (?, ?, ?, ?)')
-      .run(place, content, text, identifierParts(`${content} ${text}`));
+      .run(place, content, tags, parts);
     const insert = this.#connection.prepare('INSERT OR IGNORE INTO tag (name, place) VALUES (?, ?)');
-    for (const tag of tags) insert.run(foldTag(tag), place);
+    for (const tag of record.tags) insert.run(foldTag(tag), place);
   }
 
   #unindex(place: number): void {
@@ -172,6 +173,12 @@ export class MemoryRows {
     this.#connection.prepare('DELETE FROM vector WHERE place = ?').run(place);
     this.#connection.prepare('DELETE FROM vector_floats WHERE place = ?').run(place);
   }
+}
+
+/** What the index of words is given of a memory. */
+export function indexedTexts({ content, tags }: Pick<MemoryRecord, 'content' | 'tags'>): IndexedTexts {
+  const names = tags.join(' ');
+  return { content, tags: names, parts: identifierParts(`${content} ${names}`) };
 }
 
 function kept(row: SqlRow | undefined): Kept | undefined {

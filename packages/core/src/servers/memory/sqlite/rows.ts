@@ -131,7 +131,8 @@ export function foldTag(tag: string): string {
   return tag.normalize('NFKC').toLowerCase();
 }
 
-function parseTags(value: SqlRow[string] | undefined): string[] {
+/** The tags of a memory, which its column holds as JSON. */
+export function parseTags(value: SqlRow[string] | undefined): string[] {
   try {
     const tags: unknown = JSON.parse(String(value));
     return Array.isArray(tags) ? tags.filter((tag) => typeof tag === 'string') : [];

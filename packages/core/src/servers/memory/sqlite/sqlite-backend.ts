@@ -21,7 +21,8 @@ import type {
   WordHit,
 } from '../backend.js';
 import { queryWords } from '../words.js';
-import { driverName, type SqliteConnection, type SqliteDriverName, type SqlValue } from './driver.js';
+import { condition } from './conditions.js';
+import { driverName, type SqliteConnection, type SqliteDriverName } from './driver.js';
 import { MemoryRows, rowsAfter } from './memory-rows.js';
 import { recover } from './recovery.js';
 import { asBytes, COLUMNS, foldTag, readRecords, recordOf, textOf, VERSION_COLUMNS, versionOf } from './rows.js';
@@ -53,8 +54,6 @@ const SORT_COLUMNS: Readonly<Record<MemorySort, string>> = {
 };
 /** A content is compared with those that share so many of its longest words. */
 const ALIKE_WORDS = 3;
-/** Tags that no more memories have are looked up by the tag. */
-const FEW_TAGGED = 2_000;
 
 export class SqliteBackend implements MemoryBackend {
   readonly #file: StoreFile;
@@ -247,11 +246,7 @@ export class SqliteBackend implements MemoryBackend {
   }
 
   async search(words: readonly string[], filter: MemoryFilter, limit: number): Promise<WordHit[]> {
-    const { category, tags } = filter;
-    const folded = { category, tags: tags?.map(foldTag) };
-    const hits = await this.#file.read((connection) =>
-      this.#searchOf(connection).find(words, folded, limit, memoriesIn(connection)),
-    );
+    const hits = await this.#file.read((connection) => this.#searchOf(connection).find(words, filter, limit));
     return hits ?? [];
   }
 
@@ -349,40 +344,6 @@ export class SqliteBackend implements MemoryBackend {
     if (!search) this.#searches.set(connection, (search = new WordSearch(connection)));
     return search;
   }
-}
-
-function memoriesIn(connection: SqliteConnection): number {
-  return Number(connection.prepare('SELECT memories FROM counter').get()?.['memories']);
-}
-
-/** What a memory must be to pass a filter. */
-function condition(
-  connection: SqliteConnection,
-  { category, tags = [] }: MemoryFilter,
-): { sql: string; values: SqlValue[] } {
-  const conditions = ['memory.deleted_ms IS NULL'];
-  const values: SqlValue[] = [];
-  if (category !== undefined) {
-    conditions.push('memory.category = ?');
-    values.push(category);
-  }
-  if (tags.length > 0) {
-    const names = JSON.stringify(tags.map(foldTag));
-    const having = 'name IN (SELECT value FROM json_each(?))';
-    const { few } = connection
-      .prepare(
-        `SELECT count(*) <= ${FEW_TAGGED} AS few FROM (SELECT 1 FROM tag WHERE ${having} LIMIT ${FEW_TAGGED + 1})`,
-      )
-      .get(names) as { few: number | bigint };
-    // Those that few have are looked up; of what many have, a walk in order soon finds enough.
-    conditions.push(
-      Number(few) === 1
-        ? `memory.place IN (SELECT place FROM tag WHERE ${having})`
-        : `EXISTS (SELECT 1 FROM tag WHERE tag.place = memory.place AND ${having})`,
-    );
-    values.push(names);
-  }
-  return { sql: conditions.join(' AND '), values };
 }
 
 function unionOf(tags: readonly string[], more: readonly string[]): string[] {

@@ -1,0 +1,57 @@
+// The best few of many.
+
+/** A heap whose root is the worst of those that it keeps. */
+export class Best<T> {
+  readonly #limit: number;
+  readonly #byRank: (a: T, b: T) => number;
+  readonly #heap: T[] = [];
+
+  /** @param byRank negative when the first is the better one */
+  constructor(limit: number, byRank: (a: T, b: T) => number) {
+    this.#limit = limit;
+    this.#byRank = byRank;
+  }
+
+  /** What another one must be better than; undefined while there is room. */
+  get worst(): T | undefined {
+    return this.#heap.length < this.#limit ? undefined : this.#heap[0];
+  }
+
+  /** Keeps one, if it is among the best so far. */
+  add(one: T): void {
+    const heap = this.#heap;
+    if (heap.length < this.#limit) this.#rise(heap.push(one) - 1);
+    else if (heap.length > 0 && this.#byRank(one, heap[0]!) < 0) {
+      heap[0] = one;
+      this.#sink();
+    }
+  }
+
+  /** The best first. Nothing can be added after that. */
+  sorted(): T[] {
+    return this.#heap.sort(this.#byRank);
+  }
+
+  #rise(child: number): void {
+    const heap = this.#heap;
+    while (child > 0) {
+      const parent = (child - 1) >> 1;
+      if (this.#byRank(heap[child]!, heap[parent]!) <= 0) break;
+      [heap[child], heap[parent]] = [heap[parent]!, heap[child]!];
+      child = parent;
+    }
+  }
+
+  #sink(): void {
+    const heap = this.#heap;
+    for (let parent = 0; ;) {
+      let worst = parent;
+      for (const child of [2 * parent + 1, 2 * parent + 2]) {
+        if (child < heap.length && this.#byRank(heap[child]!, heap[worst]!) > 0) worst = child;
+      }
+      if (worst === parent) break;
+      [heap[worst], heap[parent]] = [heap[parent]!, heap[worst]!];
+      parent = worst;
+    }
+  }
+}
