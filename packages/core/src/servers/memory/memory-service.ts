@@ -118,10 +118,12 @@ export class MemoryService {
   ): Promise<ScopedMemory[]> {
     const { scope, category, tags, sort, limit, after } = asked;
     const pages: ScopedMemory[] = [];
-    for (const store of await this.#readyAll(scope, watch)) {
+    const stores = await this.#readyAll(scope, watch);
+    for (const store of stores) {
       const rows = await store.backend.list({ category, tags }, sort, limit + 1, after);
       pages.push(...rows.map((memory) => store.scoped(memory)));
     }
+    if (stores.length === 1) return pages; // in order
     const value = ({ createdMs, updatedMs, importance }: MemoryRecord): number =>
       sort === 'created' ? createdMs : sort === 'updated' ? updatedMs : importance;
     return pages.sort((a, b) => value(b) - value(a) || (a.id < b.id ? 1 : -1)).slice(0, limit + 1);

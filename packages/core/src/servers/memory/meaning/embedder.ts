@@ -60,7 +60,9 @@ export function unitVector(vector: ArrayLike<number>): Float32Array | undefined 
   for (let i = 0; i < vector.length; i++) square += vector[i]! * vector[i]!;
   if (!(square > 0 && square < Infinity)) return undefined;
   const length = Math.sqrt(square);
-  return Float32Array.from(vector, (number) => number / length);
+  const unit = new Float32Array(vector.length); // `from` with a function takes ten times as long
+  for (let i = 0; i < vector.length; i++) unit[i] = vector[i]! / length;
+  return unit;
 }
 
 /**

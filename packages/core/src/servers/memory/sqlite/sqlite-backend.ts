@@ -81,9 +81,10 @@ export class SqliteBackend implements MemoryBackend {
   put(draft: MemoryDraft, onDuplicate: DuplicateRule = 'merge'): Promise<PutOutcome> {
     const nowMs = Date.now();
     const whole = { ...draft, id: draft.id ?? crypto.randomUUID() }; // the same when the transaction is run again
+    let mayBeThere = draft.id !== undefined;
     return this.#write((connection) => {
       const rows = new MemoryRows(connection);
-      const again = rows.byId(whole.id);
+      const again = mayBeThere ? rows.byId(whole.id) : undefined;
       if (again) return { memory: again.record, outcome: 'created' };
       const named = typeof whole.key !== 'string' ? undefined : rows.byKey(whole.key);
       if (named) {
@@ -104,7 +105,8 @@ export class SqliteBackend implements MemoryBackend {
         if (isSame(record, change)) return { memory: record, outcome: 'merged' };
         return { memory: rows.replace(same, change, 'merge', nowMs), outcome: 'merged' };
       }
-      rows.forgetErased(whole.id);
+      if (mayBeThere) rows.forgetErased(whole.id);
+      mayBeThere = true; // if this is run again
       return { memory: rows.insert(whole, nowMs), outcome: 'created' };
     });
   }

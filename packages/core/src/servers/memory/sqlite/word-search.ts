@@ -78,10 +78,13 @@ export class WordSearch {
   /** Memories that have all of these words, the newest first. */
   withAll(words: readonly string[], limit: number): number[] {
     if (words.length === 0) return [];
-    return this.#connection
-      .prepare('SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT ?')
-      .all(words.map(quoted).join(' AND '), limit)
-      .map(({ rowid }) => Number(rowid));
+    return readJson(
+      this.#connection,
+      `SELECT CAST(json_group_array(place) AS BLOB) AS json FROM
+        (SELECT rowid AS place FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT ?)`,
+      words.map(quoted).join(' AND '),
+      limit,
+    ) as number[];
   }
 
   /** The words that any memory has, the rarest first. */
