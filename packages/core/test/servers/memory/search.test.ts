@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { MemoryFilter } from '../../../src/servers/memory/backend.js';
 import { SqliteBackend } from '../../../src/servers/memory/sqlite/sqlite-backend.js';
 import { identifierParts, queryWords } from '../../../src/servers/memory/words.js';
 import { createTestProject } from '../../../src/testing/project.js';
@@ -97,6 +98,31 @@ describe('SqliteBackend', () => {
       expect(new Set(order(after).slice(0, 4))).toEqual(new Set(order(before).slice(0, 4)));
       await backend.put({ content: 'a brandnewword', category: 'bug', tags: [], importance: 5 });
       expect(await backend.search(['brandnewword'], {}, 5)).toHaveLength(1);
+    } finally {
+      await backend.close();
+    }
+  });
+
+  it('search() finds the best of those that pass a filter, however few they are', async () => {
+    await using project = await createTestProject();
+    const backend = new SqliteBackend({ directory: project.resolve('m'), shown: 'm' });
+    try {
+      // All fit alike, so that the newer ones come first: over 2,000 others are better than the few.
+      for (let index = 0; index < 2_500; index++) {
+        const tags = index < 5 ? ['few'] : index < 100 ? ['MANY'] : [];
+        await backend.put({ id: `m${index}`, content: 'a word', category: 'bug', tags, importance: 5 }, 'allow');
+      }
+      const found = async (filter: MemoryFilter) => {
+        const hits = await backend.search(['word'], filter, 5);
+        return hits.map(({ id }) => id).join(' ');
+      };
+      expect(await found({})).toBe('m2499 m2498 m2497 m2496 m2495');
+      expect(await found({ category: 'bug' })).toBe('m2499 m2498 m2497 m2496 m2495');
+      expect(await found({ tags: ['many'] })).toBe('m99 m98 m97 m96 m95');
+      expect(await found({ tags: ['Few'], category: 'bug' })).toBe('m4 m3 m2 m1 m0');
+      expect(await found({ tags: ['few', 'many'] })).toBe('m99 m98 m97 m96 m95');
+      expect(await found({ tags: ['nothing'] })).toBe('');
+      expect(await found({ category: 'idea' })).toBe('');
     } finally {
       await backend.close();
     }

@@ -32,14 +32,15 @@ const step = fc.oneof(
   { weight: 4, arbitrary: fc.record({ kind: fc.constant('ask' as const), text }) },
 );
 
+/** The first memory has all of these, the fortieth the last one only: `step7` is in seven of them. */
+const STEPS = Array.from({ length: 40 }, (_, index) => `step${index + 1}`);
+
 /** In more than 250 memories what over half of them have is not asked for. */
 const MOST_IMPORTED = 100;
 
-/** What FTS5 says of a query, by id. */
-function scoresOfFts5(connection: SqliteConnection, query: string): Map<string, number> {
-  const match = queryWords(query, 400)
-    .map((word) => `"${word}"`)
-    .join(' OR ');
+/** What FTS5 says of some words, by id. */
+function scoresOfFts5(connection: SqliteConnection, words: readonly string[]): Map<string, number> {
+  const match = words.map((word) => `"${word}"`).join(' OR ');
   const rows = connection
     .prepare(
       `SELECT CAST(memory.id AS BLOB) AS id, bm25(words, 1.0, 2.0, 0.5) AS rank FROM words
@@ -81,7 +82,7 @@ describe('SqliteBackend', () => {
               await writer!.import(Array.from({ length: each.count }, (_, number) => draftOf(number)));
             } else if (each.kind === 'ask' && ids.length > 0) {
               connection ??= await openSqlite(project.resolve('m/memory.db'), driverName());
-              const expected = scoresOfFts5(connection, each.text);
+              const expected = scoresOfFts5(connection, queryWords(each.text, 400));
               const hits = await reader!.search(queryWords(each.text, 400), {}, 10_000);
               expect(hits.map(({ id }) => id).sort()).toEqual([...expected.keys()].sort());
               for (const { id, score } of hits) expect(score, each.text).toBeCloseTo(expected.get(id) ?? NaN, 9);
@@ -96,5 +97,41 @@ describe('SqliteBackend', () => {
       { numRuns: 60 },
     );
     expect(asked).toBeGreaterThan(40);
+  });
+
+  it.each([
+    ['a long query by its 32 rarest words', 40, STEPS, STEPS.slice(0, 32)],
+    [
+      'a store of over 10,000 memories without what over half of them have',
+      10_040,
+      ['usual', ...STEPS],
+      STEPS.slice(0, 32),
+    ],
+  ])('search() ranks %s', { timeout: 120_000 }, async (_, memories, asked, ranking) => {
+    await using project = await createTestProject();
+    const backend = new SqliteBackend({ directory: project.resolve('m'), shown: 'm' });
+    try {
+      const drafts = Array.from({ length: memories }, (_, index) => ({
+        id: `m${index}`,
+        content: `usual ${STEPS.slice(index).join(' ')} ${'more '.repeat(index % 5)} ${index}`,
+        category: 'bug',
+        tags: [],
+        importance: 5,
+      }));
+      for (let start = 0; start < memories; start += 1_000) await backend.import(drafts.slice(start, start + 1_000));
+      const connection = await openSqlite(project.resolve('m/memory.db'), driverName());
+      try {
+        const expected = scoresOfFts5(connection, ranking);
+        const hits = await backend.search(asked, {}, 100);
+        expect(hits.map(({ id }) => id).sort()).toEqual([...expected.keys()].sort());
+        for (const { id, score } of hits) expect(score, id).toBeCloseTo(expected.get(id) ?? NaN, 9);
+        expect(hits).toHaveLength(ranking.length);
+        expect(hits[0]?.id).toBe('m0');
+      } finally {
+        connection.close();
+      }
+    } finally {
+      await backend.close();
+    }
   });
 });

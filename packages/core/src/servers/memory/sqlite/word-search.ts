@@ -27,6 +27,8 @@ const TWO_STAGES_FROM = 500;
 /** A word that is in more of the memories than this finds no candidates, unless there is no rarer one. */
 const COMMON = 0.05;
 const MIN_CANDIDATE_WORDS = 3;
+/** In more memories than this no list is read of a word that is in over half of them. */
+const LARGE = 10_000;
 /** Of a longer query the rarest words count. */
 const MAX_WORDS = 32;
 /** With a category or a tag: so many of the best are looked at, until enough have it. */
@@ -52,11 +54,12 @@ export class WordSearch {
 
   find(words: readonly string[], filter: MemoryFilter, limit: number): WordHit[] {
     const memories = this.#postings.refresh();
-    const known = this.#known(words);
+    const { chosen, present } = this.#choose(words, memories);
+    const known = this.#terms(chosen);
     if (known.length === 0) return [];
     const best = known.reduce((sum, { rarity }) => sum + rarity, 0);
     // A word that is nowhere counts as one that is as rare as the others are.
-    const missing = Math.min(words.length, MAX_WORDS) / Math.min(known.length, MAX_WORDS);
+    const missing = Math.min(words.length, MAX_WORDS) / Math.min(present ?? known.length, MAX_WORDS);
     const telling = known.filter(({ rarity }) => rarity > NO_RARITY);
     // What is in over half of the memories adds nothing to a score.
     const asked = memories > SMALL && telling.length > 0 ? telling : known;
@@ -87,8 +90,24 @@ export class WordSearch {
     ) as number[];
   }
 
+  /**
+   * The words whose memories are looked up. In a large store the list of a common word is long, and in a long query there
+   * are many: they are counted first.
+   */
+  #choose(words: readonly string[], memories: number): { chosen: readonly string[]; present?: number } {
+    if (memories <= LARGE && words.length <= MAX_WORDS) return { chosen: words };
+    const counts = this.#postings.countsOf(words);
+    const present = words
+      .map((text, index) => ({ text, count: counts[index]! }))
+      .filter(({ count }) => count > 0)
+      .sort((a, b) => a.count - b.count);
+    const telling = present.filter(({ count }) => count < memories / 2);
+    const chosen = (memories > LARGE && telling.length > 0 ? telling : present).slice(0, MAX_WORDS);
+    return { chosen: chosen.map(({ text }) => text), present: present.length };
+  }
+
   /** The words that any memory has, the rarest first. */
-  #known(words: readonly string[]): Term[] {
+  #terms(words: readonly string[]): Term[] {
     const { rows } = this.#postings.whole;
     return this.#postings
       .of(words)
@@ -98,8 +117,7 @@ export class WordSearch {
         const rarity = Math.log((rows - count + 0.5) / (count + 0.5));
         return { ...postings, rarity: rarity > 0 ? rarity : NO_RARITY };
       })
-      .sort((a, b) => a.places.length - b.places.length)
-      .slice(0, MAX_WORDS);
+      .sort((a, b) => a.places.length - b.places.length);
   }
 
   /**
