@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { finished } from 'node:stream/promises';
@@ -9,6 +9,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { type ToolError } from '../../src/errors.js';
 import { endMarked, spawnChild, type Child, type SpawnOptions } from '../../src/process/index.js';
+import { threadsOf, WITHOUT_FIRST_THREAD } from './outside.js';
 
 const fixture = (name: string): string => join(import.meta.dirname, 'fixtures', name);
 const cwd = tmpdir();
@@ -344,18 +345,11 @@ describe('spawnChild() with a mark', () => {
   it.skipIf(noPython)(
     `end() kills a process whose first thread has ended${noPython ? ' (skipped: no python3)' : ''}`,
     async () => {
-      const program = [
-        'import ctypes, os, signal, threading, time',
-        'signal.signal(signal.SIGTERM, signal.SIG_IGN)',
-        'threading.Thread(target=lambda: (time.sleep(0.2), print(os.getpid(), flush=True), time.sleep(60))).start()',
-        'ctypes.CDLL(None).pthread_exit(None)',
-      ];
-      const child = start({ command: 'sh', args: ['-c', 'python3 -c "$0" & wait', program.join('\n')] });
+      const child = start({ command: 'sh', args: ['-c', 'python3 -c "$0" & wait', WITHOUT_FIRST_THREAD] });
       const [pid] = pidsIn(await firstLine(child));
-      const threads = (): number => (existsSync(`/proc/${pid}`) ? Number(stateOf(pid).split(' ')[17]) : 0);
-      expect([stateOf(pid)[0], threads()]).toEqual(['Z', 2]);
+      expect([stateOf(pid)[0], threadsOf(pid!)]).toEqual(['Z', 2]);
       await child.end({ graceMs: 100 });
-      expect(threads()).toBeLessThan(2); // a dead one that nobody has reaped has its last
+      expect(threadsOf(pid!)).toBeLessThan(2); // a dead one that nobody has reaped has its last
     },
   );
 

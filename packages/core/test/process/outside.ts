@@ -22,6 +22,20 @@ export function isRunning(pid: number): boolean {
   return stat !== '' && !/^[ZX]/.test(stat.slice(stat.lastIndexOf(')') + 2));
 }
 
+/** How many threads a process has; one whose first thread has ended has the others, and one that nobody has reaped has one. */
+export function threadsOf(pid: number): number {
+  const stat = contentOf(pid, 'stat');
+  return stat === '' ? 0 : Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[17]);
+}
+
+/** A program of Python that ignores SIGTERM, ends its first thread and goes on in another, which prints its number. */
+export const WITHOUT_FIRST_THREAD = [
+  'import ctypes, os, signal, threading, time',
+  'signal.signal(signal.SIGTERM, signal.SIG_IGN)',
+  'threading.Thread(target=lambda: (time.sleep(0.2), print(os.getpid(), flush=True), time.sleep(60))).start()',
+  'ctypes.CDLL(None).pthread_exit(None)',
+].join('\n');
+
 /** Everything below a process, as far as its parents still run. */
 export function descendantsOf(root: number): number[] {
   const parents = processes().map((pid) => {

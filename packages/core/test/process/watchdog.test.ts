@@ -1,5 +1,6 @@
 // Nothing outlives a host. Real hosts are killed at all kinds of moments, and what is left is looked for from outside.
 
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { chmod, mkdir, readdir, readFile, readlink, rm, symlink, writeFile } from 'node:fs/promises';
@@ -15,10 +16,19 @@ import { WATCHDOG_SCRIPT } from '../../src/process/watchdog-script.js';
 import { Watchdog } from '../../src/process/watchdog.js';
 import { bundleFixture } from '../mcp/bundle.js';
 import { soaking, tries } from '../soak.js';
-import { becomes, carrying, descendantsOf, isRunning, watchdogsOf } from './outside.js';
+import {
+  becomes,
+  carrying,
+  descendantsOf,
+  isRunning,
+  threadsOf,
+  watchdogsOf,
+  WITHOUT_FIRST_THREAD,
+} from './outside.js';
 
 const FIXTURES = fileURLToPath(new URL('fixtures/', import.meta.url));
 const MCP_SERVER = fileURLToPath(new URL('../mcp/fixtures/hostile.mjs', import.meta.url));
+const noPython = spawnSync('python3', ['-V']).status !== 0;
 /** The promise is two seconds; a busy machine gets more. */
 const PATIENCE_MS = 20_000;
 
@@ -140,6 +150,19 @@ describe.skipIf(process.platform !== 'linux')('a host that is killed', () => {
     kill({ pid: watchdog }, 'SIGCONT');
     await expectAllGone(one);
   });
+
+  it.skipIf(noPython)(
+    `leaves no process whose first thread has ended${noPython ? ' (skipped: no python3)' : ''}`,
+    async () => {
+      const one = startHost('python', WITHOUT_FIRST_THREAD);
+      const { pid = 0 } = await said(one.child);
+      expect(await becomes(() => !isRunning(pid))).toBe(true); // as its first thread looks
+      expect(threadsOf(pid)).toBe(2);
+      kill(one);
+      expect(await becomes(() => threadsOf(pid) < 2, PATIENCE_MS)).toBe(true);
+      await expectAllGone(one);
+    },
+  );
 
   it('leaves nothing when it is killed before it can tell of what it started', async () => {
     const one = startHost('killed-between');
