@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { driverName, openSqlite, type SqliteConnection } from '../../../src/servers/memory/sqlite/driver.js';
 import { SqliteBackend } from '../../../src/servers/memory/sqlite/sqlite-backend.js';
+import { WordPostings } from '../../../src/servers/memory/sqlite/word-postings.js';
 import { queryWords } from '../../../src/servers/memory/words.js';
 import { createTestProject } from '../../../src/testing/project.js';
 
@@ -131,6 +132,37 @@ describe('SqliteBackend', () => {
         connection.close();
       }
     } finally {
+      await backend.close();
+    }
+  });
+});
+
+describe('WordPostings', () => {
+  it('keeps so many postings as it may, those of the last words, and gives the same', async () => {
+    await using project = await createTestProject();
+    const backend = new SqliteBackend({ directory: project.resolve('m'), shown: 'm' });
+    for (let index = 0; index < 40; index++) {
+      const content = `${STEPS.slice(index).join(' ')} ${index}`;
+      await backend.put({ content, category: 'bug', tags: [], importance: 5 }, 'allow');
+    }
+    const connection = await openSqlite(project.resolve('m/memory.db'), driverName());
+    try {
+      const [few, all] = [new WordPostings(connection, 200), new WordPostings(connection)];
+      for (let round = 0; round < 200; round++) {
+        few.refresh();
+        all.refresh();
+        const words = [STEPS[(round * 7) % 40]!, `nowhere${round}`, STEPS[(round * 11) % 40]!];
+        expect(few.of(words)).toEqual(all.of(words));
+        expect(few.lengths).toEqual(all.lengths);
+        expect(few.kept.postings).toBeLessThanOrEqual(200);
+        const key = `round ${round % 3}`;
+        await backend.put({ key, content: `${words[0]} again`, category: 'bug', tags: [], importance: 5 }, 'allow');
+      }
+      expect(few.kept.lists).toBeGreaterThan(2);
+      expect(all.kept.lists).toBe(240);
+      expect(all.kept.postings).toBeGreaterThan(16 * 240);
+    } finally {
+      connection.close();
       await backend.close();
     }
   });

@@ -49,9 +49,11 @@ export class Tokenizer {
   tokenize(rows: readonly IndexedTexts[]): Token[][] {
     const connection = this.#connection;
     if (!this.#isReady) {
-      connection.exec(`CREATE VIRTUAL TABLE temp.scratch USING fts5(
+      connection.exec(`CREATE VIRTUAL TABLE IF NOT EXISTS temp.scratch USING fts5(
         content, tags, parts, tokenize='porter unicode61 remove_diacritics 2', detail=full)`);
-      connection.exec(`CREATE VIRTUAL TABLE temp.scratch_words USING fts5vocab('temp', 'scratch', 'instance')`);
+      connection.exec(
+        `CREATE VIRTUAL TABLE IF NOT EXISTS temp.scratch_words USING fts5vocab('temp', 'scratch', 'instance')`,
+      );
       this.#isReady = true;
     }
     connection.exec('BEGIN');

@@ -33,12 +33,15 @@ const WEIGHT_BY_INITIAL: Readonly<Record<number, number>> = Object.fromEntries(
 const MAX_CHANGES = 64;
 /** A posting takes 16 bytes. Beyond so many those that were not used for the longest time go. */
 const MAX_POSTINGS = 2_000_000;
+/** What a list takes beside, counted in postings: also words that no memory has are remembered. */
+const EMPTY_LIST = 16;
 /** Counts are taken for true until the store has grown by a tenth, and only so many. */
 const MAX_COUNTS = 20_000;
 
 export class WordPostings {
   readonly #connection: SqliteConnection;
   readonly #tokenizer: Tokenizer;
+  readonly #most: number;
   /** By token, or by the tokens of a phrase with spaces between them. The last used is the last. */
   #lists = new Map<string, Postings>();
   #postings = 0;
@@ -51,9 +54,16 @@ export class WordPostings {
   #seq = -1;
   #hasVocabulary = false;
 
-  constructor(connection: SqliteConnection) {
+  /** @param most for tests: how many postings are kept */
+  constructor(connection: SqliteConnection, most = MAX_POSTINGS) {
     this.#connection = connection;
+    this.#most = most;
     this.#tokenizer = new Tokenizer(connection);
+  }
+
+  /** How many postings are kept, and how many lists. */
+  get kept(): { postings: number; lists: number } {
+    return { postings: this.#postings, lists: this.#lists.size };
   }
 
   get whole(): StoreLengths {
@@ -98,9 +108,9 @@ export class WordPostings {
   /** The memories that have each word. */
   of(words: readonly string[]): Postings[] {
     const found = this.#tokenizer.tokensOf(words).map((tokens) => this.#listOf(tokens));
-    for (const [name, { places }] of this.#lists) {
-      if (this.#postings <= MAX_POSTINGS) break;
-      this.#drop(name, places.length);
+    for (const name of this.#lists.keys()) {
+      if (this.#postings <= this.#most) break;
+      this.#drop(name);
     }
     return found;
   }
@@ -122,15 +132,15 @@ export class WordPostings {
     if (postings) this.#lists.delete(name);
     else {
       postings = tokens.length === 1 ? this.#readToken(name) : this.#readPhrase(tokens);
-      this.#postings += postings.places.length;
+      this.#postings += EMPTY_LIST + postings.places.length;
     }
     this.#lists.set(name, postings);
     return postings;
   }
 
-  #drop(name: string, postings: number): void {
+  #drop(name: string): void {
+    this.#postings -= EMPTY_LIST + (this.#lists.get(name)?.places.length ?? 0);
     this.#lists.delete(name);
-    this.#postings -= postings;
   }
 
   /** False when there are too many, or when something is gone of which nobody knows any more what it had. */
@@ -146,7 +156,7 @@ export class WordPostings {
     ) as [place: number, isThere: 0 | 1, content: string, tags: string][];
     if (changes.length > MAX_CHANGES) return false;
     if (changes.length === 0) return true; // a vector, a note
-    for (const [name, { places }] of this.#lists) if (name.includes(' ')) this.#drop(name, places.length);
+    for (const name of this.#lists.keys()) if (name.includes(' ')) this.#drop(name);
     for (const [place] of changes) this.#remove(place);
     const indexed = changes.filter(([, isThere]) => isThere === 1);
     const rows = this.#tokenizer.tokenize(
@@ -220,7 +230,9 @@ export class WordPostings {
   /** Each place of each word. */
   #openVocabulary(): void {
     if (this.#hasVocabulary) return;
-    this.#connection.exec(`CREATE VIRTUAL TABLE temp.word_instances USING fts5vocab('main', 'words', 'instance')`);
+    this.#connection.exec(
+      `CREATE VIRTUAL TABLE IF NOT EXISTS temp.word_instances USING fts5vocab('main', 'words', 'instance')`,
+    );
     this.#hasVocabulary = true;
   }
 
