@@ -39,6 +39,8 @@ export class StoreMeaning {
   readonly #index: VectorIndex;
   /** Unrounded vectors of those that were among the best. */
   readonly #floats = new Map<string, Float32Array>();
+  /** How many vectors were set or dropped. */
+  #changes = 0;
   /** Ids of memories without a vector. */
   readonly #pending = new Set<string>();
   /** Those whose text the embedder refuses; they are found by their words, until they change. */
@@ -146,11 +148,9 @@ export class StoreMeaning {
         stale.delete(id);
         this.#pending.delete(id);
         // A text that means nothing to the model has a vector of zeros: it is done, and near to nothing.
-        if (!(scale > 0 && scale < Infinity) || codes.length !== this.#embedder.dim) this.#drop(id);
-        else {
-          this.#floats.delete(id);
+        this.#drop(id);
+        if (scale > 0 && scale < Infinity && codes.length === this.#embedder.dim)
           this.#index.set(id, { row: codes, scale });
-        }
       }
       if (vectors.length < READ_BATCH) break;
       seq = vectors.at(-1)!.seq;
@@ -162,6 +162,7 @@ export class StoreMeaning {
   }
 
   #forget(): void {
+    this.#changes++;
     this.#index.clear();
     this.#floats.clear();
     this.#pending.clear();
@@ -191,6 +192,7 @@ export class StoreMeaning {
   }
 
   #drop(id: string): void {
+    this.#changes++;
     this.#index.delete(id);
     this.#floats.delete(id);
   }
@@ -220,13 +222,22 @@ export class StoreMeaning {
     return this.#index.searchExactly(query, (ids) => this.#floatsOf(ids), { limit, accept });
   }
 
+  /** A map of its own for each search: another one may clear what is remembered while this one waits. */
   async #floatsOf(ids: readonly string[]): Promise<ReadonlyMap<string, Float32Array>> {
-    const unknown = ids.filter((id) => !this.#floats.has(id));
-    if (this.#floats.size + unknown.length > MAX_FLOATS) this.#floats.clear();
-    const some = this.#floats.size === 0 ? ids : unknown;
-    if (some.length === 0) return this.#floats;
-    for (const [id, floats] of await this.#backend.vectorFloats(this.#embedder.id, some)) this.#floats.set(id, floats);
-    return this.#floats;
+    const found = new Map<string, Float32Array>();
+    for (const id of ids) {
+      const floats = this.#floats.get(id);
+      if (floats) found.set(id, floats);
+    }
+    const unknown = ids.filter((id) => !found.has(id));
+    if (unknown.length === 0) return found;
+    const changes = this.#changes;
+    const read = await this.#backend.vectorFloats(this.#embedder.id, unknown);
+    for (const [id, floats] of read) found.set(id, floats);
+    if (changes !== this.#changes) return found; // they may be of before the change
+    if (this.#floats.size + read.size > MAX_FLOATS) this.#floats.clear();
+    for (const [id, floats] of read) this.#floats.set(id, floats);
+    return found;
   }
 
   async #embedPending(): Promise<void> {
