@@ -1,6 +1,6 @@
 // The whole way through the tools of the memory server; and the bars that the built-in model must keep to.
 
-import { expect, it, vi } from 'vitest';
+import { expect, it, vi, onTestFinished } from 'vitest';
 import { openStaticModel } from '../../../packages/core/src/servers/memory/meaning/static-model.js';
 import type { Embedder } from '../../../packages/core/src/servers/memory/meaning/embedder.js';
 import { barsOf } from '../bars.js';
@@ -68,6 +68,7 @@ it('sweep() asks the tuning half only', async () => {
 
 it('the built-in model reaches its bars on the half that nothing is tuned on', async () => {
   const model = await openStaticModel();
+  onTestFinished(() => model.dispose?.());
   const [words, fused] = await evaluate(await loadDeveloperMemories(), [WORDS, fusedBy(model, model.fusionWeight)]);
   const bars = barsOf(summarize([fused!], words!, 'report', 1));
   expect(bars.length).toBe(6);

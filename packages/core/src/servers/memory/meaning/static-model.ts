@@ -1,13 +1,14 @@
 // The built-in model: a vector for each of some 24,000 words, added up. It knows nothing of word order, needs no
 // network and no native code, and takes 0.05 ms a text. Made by tools/static-model.
 
-import { existsSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ToolError } from '../../../errors.js';
 import type { Embedder } from './embedder.js';
-import { wordPlaces, type WordPlaces } from './static-words.js';
+import { StaticRows } from './static-rows.js';
+import { wordPlaces } from './static-words.js';
+import { WordTable, type WordPlaces } from './word-table.js';
 
 /** What a model file says of itself. */
 export interface StaticModelHeader {
@@ -24,17 +25,23 @@ const NAME = 'static-en';
 /** Weak, so words count more. Chosen by `npm run eval:memory -- --tune`, on the half of the questions that is for that. */
 const FUSION_WEIGHT = 0.3;
 
-/** Opens a model file; by default the one that is published with this package. */
-export async function openStaticModel(file: string = modelFile()): Promise<Embedder> {
-  const { header, places, scales, rows } = parseStaticModel(await readFile(file));
-  return {
-    id: header.id,
-    dim: header.dim,
-    fusionWeight: FUSION_WEIGHT,
-    maxTokens: 10_000,
-    embed: (texts) =>
-      Promise.resolve(texts.map((text) => vectorOf(wordPlaces(text, places), header.dim, scales, rows))),
-  };
+/** Opens a model file; by default the one that is published with this package. It stays open until it is disposed of. */
+export async function openStaticModel(path: string = modelFile()): Promise<Embedder> {
+  const file = openSync(path, 'r');
+  try {
+    const { header, places, scales, rows } = readStaticModel(file);
+    return {
+      id: header.id,
+      dim: header.dim,
+      fusionWeight: FUSION_WEIGHT,
+      maxTokens: 10_000,
+      embed: async (texts) => texts.map((text) => vectorOf(wordPlaces(text, places), header.dim, scales, rows)),
+      dispose: () => rows[Symbol.dispose](),
+    };
+  } catch (error) {
+    closeSync(file);
+    throw error;
+  }
 }
 
 /** The bytes of a model file, for the script that makes one. Row `i` times its scale is the vector of word `i`. */
@@ -51,44 +58,46 @@ export function serializeStaticModel(
   return Buffer.concat([Buffer.from(MAGIC), sizes, json, text, scaleBytes, Buffer.from(rows.buffer)]);
 }
 
-/** @throws {ToolError} OUTPUT_INVALID when the bytes are no model, or cut off */
-function parseStaticModel(bytes: Buffer): {
+/** All but the rows. @throws {ToolError} OUTPUT_INVALID when the file is no model, or cut off */
+function readStaticModel(file: number): {
   header: StaticModelHeader;
   places: WordPlaces;
   scales: Float32Array;
-  rows: Int8Array;
+  rows: StaticRows;
 } {
-  const invalid = (): ToolError =>
-    new ToolError(
-      'OUTPUT_INVALID',
-      `${NAME}.bin is damaged: it is in dist/models of @toolwright/core. Install it again.`,
-    );
-  if (bytes.length < 12 || bytes.toString('latin1', 0, 4) !== MAGIC) throw invalid();
-  const jsonEnd = 12 + bytes.readUInt32LE(4);
-  const textEnd = jsonEnd + bytes.readUInt32LE(8);
-  if (textEnd > bytes.length) throw invalid();
-  const header = JSON.parse(bytes.toString('utf8', 12, jsonEnd)) as StaticModelHeader;
-  const words = bytes.toString('utf8', jsonEnd, textEnd).split('\n');
-  const scalesEnd = textEnd + 4 * words.length;
-  if (words.length !== header.words || bytes.length !== scalesEnd + words.length * header.dim) throw invalid();
-  return {
-    header,
-    places: new Map(words.map((word, place) => [word, place])),
-    scales: new Float32Array(Uint8Array.from(bytes.subarray(textEnd, scalesEnd)).buffer), // copied, to be aligned
-    rows: new Int8Array(bytes.buffer, bytes.byteOffset + scalesEnd, words.length * header.dim),
+  const { size } = fstatSync(file);
+  const read = (start: number, end: number): Buffer => {
+    if (end > size) throw damaged();
+    const bytes = Buffer.alloc(end - start);
+    if (readSync(file, bytes, 0, bytes.length, start) < bytes.length) throw damaged();
+    return bytes;
   };
+  const sizes = read(0, 12);
+  if (sizes.toString('latin1', 0, 4) !== MAGIC) throw damaged();
+  const jsonEnd = 12 + sizes.readUInt32LE(4);
+  const textEnd = jsonEnd + sizes.readUInt32LE(8);
+  const header = JSON.parse(read(12, jsonEnd).toString()) as StaticModelHeader;
+  const scalesEnd = textEnd + 4 * header.words;
+  if (size !== scalesEnd + header.words * header.dim) throw damaged();
+  const places = new WordTable(read(jsonEnd, textEnd).toString());
+  if (places.size !== header.words) throw damaged();
+  const scales = new Float32Array(Uint8Array.from(read(textEnd, scalesEnd)).buffer); // copied, to be aligned
+  return { header, places, scales, rows: new StaticRows(file, scalesEnd, { rows: header.words, dim: header.dim }) };
+}
+
+function damaged(): ToolError {
+  return new ToolError(
+    'OUTPUT_INVALID',
+    `${NAME}.bin is damaged: it is in dist/models of @toolwright/core. Install it again.`,
+  );
 }
 
 /** A word that occurs again adds less each time, so that no text is all about one word. All zero without any word. */
-function vectorOf(places: readonly number[], dim: number, scales: Float32Array, rows: Int8Array): Float32Array {
+function vectorOf(places: readonly number[], dim: number, scales: Float32Array, rows: StaticRows): Float32Array {
   const counts = new Map<number, number>();
   for (const place of places) counts.set(place, (counts.get(place) ?? 0) + 1);
   const vector = new Float32Array(dim);
-  for (const [place, count] of counts) {
-    const weight = scales[place]! * Math.sqrt(count);
-    const start = place * dim;
-    for (let i = 0; i < dim; i++) vector[i]! += rows[start + i]! * weight;
-  }
+  for (const [place, count] of counts) rows.add(place, scales[place]! * Math.sqrt(count), vector);
   return vector;
 }
 

@@ -1,6 +1,8 @@
 // The words that the static model looks up in a text: as they stand, else the pieces of an identifier, else the word
 // without its ending, else the known words that it is put together from.
 
+import type { WordPlaces } from './word-table.js';
+
 /** Runs of letters and digits, in any script. */
 const RUN = /[\p{L}\p{N}]+/gu;
 /** The pieces of `parseHTTPResponse2`: parse, HTTP, Response, 2. */
@@ -19,9 +21,6 @@ const ENDINGS: readonly (readonly [ending: string, ...instead: string[]])[] = [
   ['ly', ''],
   ['s', ''],
 ];
-
-/** A word's place in the model; undefined for one that it does not have. */
-export type WordPlaces = ReadonlyMap<string, number>;
 
 /** The places of the words of a text, in order, one as often as it occurs. Unknown words give none, or several. */
 export function wordPlaces(text: string, places: WordPlaces): number[] {

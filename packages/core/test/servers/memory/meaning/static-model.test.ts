@@ -1,15 +1,16 @@
 // The built-in model finds what a question means where no word of it is in the memory. A small set, to see that the model
 // is whole; quality is measured elsewhere, on questions that nobody has looked at while making it.
 
-import { describe, expect, it } from 'vitest';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { copyFile, mkdtemp, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { embedTexts } from '../../../../src/servers/memory/meaning/embedder.js';
+import { embedTexts, type Embedder } from '../../../../src/servers/memory/meaning/embedder.js';
 import { openStaticModel } from '../../../../src/servers/memory/meaning/static-model.js';
 import { wordPlaces } from '../../../../src/servers/memory/meaning/static-words.js';
 import { cosine } from '../../../../src/servers/memory/meaning/vector-index.js';
 
+const MODEL = new URL('../../../../models/static-en.bin', import.meta.url);
 const MEMORIES = [
   'releases are deployed by tagging main',
   'the database uses snake case column names',
@@ -37,9 +38,16 @@ const QUESTIONS: readonly [question: string, memory: number][] = [
   ['which package manager for the web client', 11],
 ];
 
+/** Open until the test is over. */
+async function opened(): Promise<Embedder> {
+  const model = await openStaticModel();
+  onTestFinished(() => model.dispose?.());
+  return model;
+}
+
 describe('openStaticModel()', () => {
   it('gives 384 numbers, the same ones for the same text', async () => {
-    const model = await openStaticModel();
+    const model = await opened();
     const [a, b, other] = await embedTexts(model, ['tag a release', 'tag a release', 'a green banana'], 'doc');
     expect(model).toMatchObject({ dim: 384, id: expect.stringMatching(/^static-en-[0-9a-f]{8}$/) as string });
     expect(a).toHaveLength(384);
@@ -48,7 +56,7 @@ describe('openStaticModel()', () => {
   });
 
   it('answers questions that share no words with the memory they ask for', async () => {
-    const model = await openStaticModel();
+    const model = await opened();
     const memories = await embedTexts(model, MEMORIES, 'doc');
     const questions = await embedTexts(
       model,
@@ -64,15 +72,30 @@ describe('openStaticModel()', () => {
   });
 
   it('gives no vector to a text without known words', async () => {
-    expect(await embedTexts(await openStaticModel(), ['', '12 34', '漢字', 'qzxv'], 'doc')).toEqual(
-      Array(4).fill(undefined),
-    );
+    expect(await embedTexts(await opened(), ['', '12 34', '漢字', 'qzxv'], 'doc')).toEqual(Array(4).fill(undefined));
+  });
+
+  it('has what was asked for once, and says so when the rest was cut off or it was closed', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'toolwright-model-'));
+    try {
+      const file = join(directory, 'model.bin');
+      await copyFile(MODEL, file);
+      const model = await openStaticModel(file);
+      const before = await embedTexts(model, ['tag a release'], 'doc');
+      await truncate(file, 1_000_000);
+      expect(await embedTexts(model, ['tag a release'], 'doc')).toEqual(before);
+      await expect(embedTexts(model, MEMORIES, 'doc')).rejects.toThrow('cut off');
+      await model.dispose?.();
+      await expect(embedTexts(model, MEMORIES, 'doc')).rejects.toThrow('closed');
+    } finally {
+      await rm(directory, { recursive: true });
+    }
   });
 
   it('says what to do when the file is damaged', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'toolwright-model-'));
     try {
-      const bytes = await readFile(new URL('../../../../models/static-en.bin', import.meta.url));
+      const bytes = await readFile(MODEL);
       for (const [name, part] of [
         ['short', bytes.subarray(0, 5_000_000)],
         ['empty', Buffer.alloc(0)],
