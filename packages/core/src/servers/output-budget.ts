@@ -57,6 +57,7 @@ export function cutText(text: string, maxBytes: number): string {
 /** The head of a text within the limits, with a notice of what is missing. */
 export function limitText(text: string, limits: OutputLimits, more: (lines: number) => string): string {
   const lines = text.split('\n');
+  if (lines.length <= limits.maxLines && Buffer.byteLength(text) < limits.maxBytes) return text;
   const budget = new LineBudget(limits);
   for (const [index, line] of lines.entries()) {
     if (!budget.add(line)) return `${budget.text()}\n${more(lines.length - index)}`;

@@ -97,25 +97,44 @@ function cutNotice(lines: number): string {
   return `[${lines} more lines are not shown. Ask for fewer memories, or get one by its ID.]`;
 }
 
+/** In JSON: {@link MEMORY}. */
+interface MemoryData {
+  id: string;
+  content: string;
+  category: string;
+  tags: string[];
+  scope: MemoryScope;
+  importance: number;
+  created: string;
+  updated: string;
+  rev: number;
+  key?: string;
+  project?: string;
+  documentation_path?: string;
+  truncated?: boolean;
+}
+
 /** A memory as answers have it. */
-export function memoryData(memory: ScopedMemory, most = Infinity) {
+export function memoryData(memory: ScopedMemory, most = Infinity): MemoryData {
   const { id, content, category, tags, scope, importance, createdMs, updatedMs, rev } = memory;
   const isCut = content.length > most;
-  return {
+  const created = new Date(createdMs).toISOString();
+  const data: MemoryData = {
     id,
     content: isCut ? cut(content, most) : content,
     category,
     tags: [...tags],
     scope,
     importance,
-    created: new Date(createdMs).toISOString(),
-    updated: new Date(updatedMs).toISOString(),
+    created,
+    updated: updatedMs === createdMs ? created : new Date(updatedMs).toISOString(),
     rev,
-    ...(memory.key !== null && { key: memory.key }),
-    ...(memory.project !== null && { project: memory.project }),
-    ...(memory.documentationPath !== null && { documentation_path: memory.documentationPath }),
-    ...(isCut && { truncated: true }),
   };
+  if (memory.key !== null) data.key = memory.key;
+  if (memory.project !== null) data.project = memory.project;
+  if (memory.documentationPath !== null) data.documentation_path = memory.documentationPath;
+  if (isCut) data.truncated = true;
+  return data;
 }
 
 /** Memories as data; of many long ones the last are cut, the first are whole. */
@@ -131,16 +150,21 @@ export function memoriesData(memories: readonly ScopedMemory[]) {
 /** A memory as a text: facts, then its content as a quotation, so that nothing in it reads like an answer of ours. */
 export function memoryText(memory: ScopedMemory, most = Infinity, more: readonly string[] = []): string {
   const { id, content, category, tags, scope, importance, createdMs, project, documentationPath } = memory;
-  const facts = [
-    safeText(category),
-    `importance ${importance}`,
-    scope === 'global' ? 'global' : `project${project === null ? '' : ` ${safeText(project)}`}`,
-    new Date(createdMs).toISOString().slice(0, 10),
-    ...(tags.length > 0 ? [`tags ${tags.map(safeText).join(', ')}`] : []),
-    ...(documentationPath === null ? [] : [`see ${safeText(documentationPath)}`]),
-    ...more,
-  ];
-  return `ID: ${safeText(id)} (${facts.join('; ')})\n${quotation(content, most)}`;
+  const where = scope === 'global' ? 'global' : `project${project === null ? '' : ` ${safeText(project)}`}`;
+  let facts = `${safeText(category)}; importance ${importance}; ${where}; ${dayOf(createdMs)}`;
+  if (tags.length > 0) facts += `; tags ${tags.map(safeText).join(', ')}`;
+  if (documentationPath !== null) facts += `; see ${safeText(documentationPath)}`;
+  for (const fact of more) facts += `; ${fact}`;
+  return `ID: ${safeText(id)} (${facts})\n${quotation(content, most)}`;
+}
+
+let lastDay: { number: number; text: string } | undefined;
+
+/** As `2026-11-22`. Memories of a page are often of one day, and a date takes longer to write than the rest of its line. */
+function dayOf(ms: number): string {
+  const number = Math.floor(ms / 86_400_000);
+  if (lastDay?.number !== number) lastDay = { number, text: new Date(ms).toISOString().slice(0, 10) };
+  return lastDay.text;
 }
 
 /** What is said before memories that were written by whoever stored them. */

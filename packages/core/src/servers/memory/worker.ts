@@ -52,13 +52,27 @@ async function run({ id, method, args }: Extract<ThreadRequest, { kind: 'call' }
   };
   try {
     const result = await performMethod(service, method, args, watch);
-    reply({ kind: 'result', id, json: JSON.stringify(result), notices: service.takeNotices() });
+    reply({ kind: 'result', id, json: jsonOf(result), notices: service.takeNotices() });
   } catch (thrown) {
     const error = ToolError.from(thrown, 'INTERNAL').toInfo();
     reply({ kind: 'error', id, error, notices: service.takeNotices() });
   } finally {
     running.delete(id);
   }
+}
+
+/** Memories as they went before, when they are the same ones. */
+const written = new WeakMap<object, string>();
+
+/** As JSON. A list of memories is made of theirs, which take longer to write than to read from the database. */
+function jsonOf(result: unknown): string | undefined {
+  if (!Array.isArray(result)) return JSON.stringify(result);
+  const elements = (result as object[]).map((element) => {
+    let json = written.get(element);
+    if (json === undefined) written.set(element, (json = JSON.stringify(element)));
+    return json;
+  });
+  return `[${elements.join(',')}]`;
 }
 
 /** Ends the thread by leaving it nothing to wait for. */

@@ -50,10 +50,14 @@ const AS_JSON = `SELECT CAST(json_group_array(json_array(${[...TEXTS, ...NUMBERS
 ].join(', ')}`;
 
 /**
- * Reads many records: `from` is the query after its columns, such as `FROM memory LIMIT 50`. They come as one JSON, since a
- * row costs libsql ten times what its JSON does.
+ * Reads many records, each with the number of its memory: `from` is the query after its columns, such as
+ * `FROM memory LIMIT 50`. They come as one JSON, since a row costs libsql ten times what its JSON does.
  */
-export function readRecords(connection: SqliteConnection, from: string, ...values: SqlValue[]): MemoryRecord[] {
+export function readRecords(
+  connection: SqliteConnection,
+  from: string,
+  ...values: SqlValue[]
+): { place: number; record: MemoryRecord }[] {
   return (readJson(connection, `${AS_JSON} ${from})`, ...values) as Fields[]).map(
     ([
       id,
@@ -63,7 +67,7 @@ export function readRecords(connection: SqliteConnection, from: string, ...value
       documentationPath,
       key,
       project,
-      _,
+      place,
       importance,
       createdMs,
       updatedMs,
@@ -71,19 +75,22 @@ export function readRecords(connection: SqliteConnection, from: string, ...value
       deletedMs,
       seq,
     ]) => ({
-      id,
-      content,
-      category,
-      tags: parseTags(tags),
-      importance,
-      documentationPath,
-      key,
-      project,
-      createdMs,
-      updatedMs,
-      rev,
-      deletedMs,
-      seq,
+      place,
+      record: {
+        id,
+        content,
+        category,
+        tags: parseTags(tags),
+        importance,
+        documentationPath,
+        key,
+        project,
+        createdMs,
+        updatedMs,
+        rev,
+        deletedMs,
+        seq,
+      },
     }),
   );
 }

@@ -24,8 +24,9 @@ import { queryWords } from '../words.js';
 import { condition } from './conditions.js';
 import { driverName, type SqliteConnection, type SqliteDriverName } from './driver.js';
 import { MemoryRows, rowsAfter } from './memory-rows.js';
+import { RecordCache } from './record-cache.js';
 import { recover } from './recovery.js';
-import { asBytes, COLUMNS, foldTag, readRecords, recordOf, textOf, VERSION_COLUMNS, versionOf } from './rows.js';
+import { asBytes, COLUMNS, foldTag, recordOf, textOf, VERSION_COLUMNS, versionOf } from './rows.js';
 import { countsOf } from './store-counts.js';
 import { StoreFile } from './store-file.js';
 import { noteSetAside, readNote, setAsideIn, writeNote } from './store-notes.js';
@@ -59,6 +60,7 @@ export class SqliteBackend implements MemoryBackend {
   readonly #file: StoreFile;
   readonly #engine: string;
   readonly #searches = new WeakMap<SqliteConnection, WordSearch>();
+  readonly #records = new WeakMap<SqliteConnection, RecordCache>();
 
   constructor(options: SqliteBackendOptions) {
     const driver = options.driver ?? driverName();
@@ -129,8 +131,7 @@ export class SqliteBackend implements MemoryBackend {
 
   async get(ids: readonly string[]): Promise<MemoryRecord[]> {
     const found = await this.#file.read((connection) =>
-      readRecords(
-        connection,
+      this.#recordsOf(connection).read(
         'FROM json_each(?) AS each CROSS JOIN memory ON memory.id = each.value WHERE memory.deleted_ms IS NULL',
         JSON.stringify(ids),
       ),
@@ -236,8 +237,7 @@ export class SqliteBackend implements MemoryBackend {
     const found = await this.#file.read((connection) => {
       const { sql, values } = condition(connection, filter);
       const from = after ? ` AND (${column}, memory.id) < (?, ?)` : '';
-      return readRecords(
-        connection,
+      return this.#recordsOf(connection).read(
         `FROM memory WHERE ${sql}${from} ORDER BY ${column} DESC, memory.id DESC LIMIT ?`,
         ...values,
         ...(after ? [after.value, after.id] : []),
@@ -259,7 +259,7 @@ export class SqliteBackend implements MemoryBackend {
     const found = await this.#file.read((connection) => {
       const places = this.#searchOf(connection).withAll(longest, limit);
       const from = 'FROM json_each(?) AS each CROSS JOIN memory ON memory.place = each.value';
-      return places.length === 0 ? [] : readRecords(connection, from, JSON.stringify(places));
+      return places.length === 0 ? [] : this.#recordsOf(connection).read(from, JSON.stringify(places));
     });
     return found ?? [];
   }
@@ -345,6 +345,12 @@ export class SqliteBackend implements MemoryBackend {
     let search = this.#searches.get(connection);
     if (!search) this.#searches.set(connection, (search = new WordSearch(connection)));
     return search;
+  }
+
+  #recordsOf(connection: SqliteConnection): RecordCache {
+    let records = this.#records.get(connection);
+    if (!records) this.#records.set(connection, (records = new RecordCache(connection)));
+    return records;
   }
 }
 
