@@ -221,17 +221,26 @@ function placeOf({ similarity, parts }: Found): number {
 }
 
 /** By their beginnings, as the index compares stems: close enough for a reason. */
-function matchedWords({ content, tags }: MemoryRecord, words: readonly string[]): string[] {
+function matchedWords(memory: MemoryRecord, words: readonly string[]): string[] {
   const stems = words.map(stem);
   const wanted = new Set(stems);
   const beginnings = new Set(words.map(beginning));
   const has = new Set<string>();
-  for (const word of wordsOf(`${tags.join(' ')} ${content}`)) {
+  for (const word of wordsIn(memory)) {
     if (!beginnings.has(beginning(word))) continue; // most are none of them
     const found = stem(word);
     if (wanted.has(found)) has.add(found);
   }
   return words.filter((_, index) => has.has(stems[index]!)).slice(0, 20);
+}
+
+/** Of memories that a backend gives again, as they were not changed. */
+const knownWords = new WeakMap<MemoryRecord, readonly string[]>();
+
+function wordsIn(memory: MemoryRecord): readonly string[] {
+  let words = knownWords.get(memory);
+  if (!words) knownWords.set(memory, (words = wordsOf(`${memory.tags.join(' ')} ${memory.content}`)));
+  return words;
 }
 
 /** What two words with one stem share. */

@@ -6,7 +6,6 @@ import type { MemoryDraft, MemoryRecord, MemoryVersion } from '../backend.js';
 import { identifierParts } from '../words.js';
 import type { SqliteConnection, SqlRow } from './driver.js';
 import { COLUMNS, digestOf, foldTag, recordOf, withTexts } from './rows.js';
-import type { IndexedTexts } from './tokenizer.js';
 
 /** Read at once by who reads all. */
 export const BATCH = 500;
@@ -173,6 +172,13 @@ export class MemoryRows {
     this.#connection.prepare('DELETE FROM vector WHERE place = ?').run(place);
     this.#connection.prepare('DELETE FROM vector_floats WHERE place = ?').run(place);
   }
+}
+
+/** The columns of the index of words. */
+export interface IndexedTexts {
+  content: string;
+  tags: string;
+  parts: string;
 }
 
 /** What the index of words is given of a memory. */

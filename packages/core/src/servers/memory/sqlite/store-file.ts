@@ -48,6 +48,7 @@ interface OpenFile {
 export class StoreFile {
   readonly #options: StoreFileOptions;
   #open: OpenFile | undefined;
+  #lookedAt: OpenFile | undefined;
   #opening: Promise<OpenFile | undefined> | undefined;
 
   constructor(options: StoreFileOptions) {
@@ -74,7 +75,7 @@ export class StoreFile {
       if (!open) throw new ToolError('INTERNAL', 'A store that is to be made was not.');
       try {
         const result = inTransaction(open.connection, () => action(open.connection));
-        if (tries >= MAX_REPLACED || this.#options.place.currentIdentity() === open.identity) return result;
+        if (tries >= MAX_REPLACED || this.#isInPlace(open)) return result;
       } catch (error) {
         await this.#putAsideOrThrow(error, open, tries);
       }
@@ -90,11 +91,24 @@ export class StoreFile {
   async #connect(create: boolean): Promise<OpenFile | undefined> {
     for (;;) {
       const open = this.#open;
-      if (open && this.#options.place.currentIdentity() === open.identity) return open;
+      if (open && (create ? this.#isInPlace(open) : this.#wasInPlace(open))) return open;
       this.#opening ??= this.#reopen(create).finally(() => (this.#opening = undefined));
       const opened = await this.#opening;
       if (opened || !create) return opened;
     }
+  }
+
+  #isInPlace({ identity }: OpenFile): boolean {
+    return this.#options.place.currentIdentity() === identity;
+  }
+
+  /** Enough for reading: looked at once a turn of the event loop, in which one call may read many times. */
+  #wasInPlace(open: OpenFile): boolean {
+    if (this.#lookedAt === open) return true;
+    if (!this.#isInPlace(open)) return false;
+    this.#lookedAt = open;
+    setImmediate(() => (this.#lookedAt = undefined));
+    return true;
   }
 
   async #reopen(create: boolean): Promise<OpenFile | undefined> {

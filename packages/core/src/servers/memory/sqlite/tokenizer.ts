@@ -4,19 +4,6 @@
 import type { SqliteConnection } from './driver.js';
 import { readJson } from './rows.js';
 
-/** The texts of one row of the index. */
-export interface IndexedTexts {
-  content: string;
-  tags: string;
-  parts: string;
-}
-
-/** One token of a row. Those of one column come in the order of the text. */
-export interface Token {
-  text: string;
-  column: keyof IndexedTexts;
-}
-
 /** Tokens of words are remembered, and only so many. */
 const MAX_WORDS = 20_000;
 
@@ -34,23 +21,17 @@ export class Tokenizer {
     const unknown = words.filter((word) => !this.#words.has(word));
     if (unknown.length > 0) {
       if (this.#words.size > MAX_WORDS) this.#words = new Map();
-      const rows = this.tokenize(unknown.map((content) => ({ content, tags: '', parts: '' })));
-      rows.forEach((tokens, index) => {
-        this.#words.set(
-          unknown[index]!,
-          tokens.map(({ text }) => text),
-        );
-      });
+      this.tokenize(unknown).forEach((tokens, index) => this.#words.set(unknown[index]!, tokens));
     }
     return words.map((word) => this.#words.get(word) ?? []);
   }
 
-  /** The tokens of each row, as they would be if it were indexed. */
-  tokenize(rows: readonly IndexedTexts[]): Token[][] {
+  /** The tokens of each text, in its order, as they would be if it were indexed. */
+  tokenize(texts: readonly string[]): string[][] {
     const connection = this.#connection;
     if (!this.#isReady) {
       connection.exec(`CREATE VIRTUAL TABLE IF NOT EXISTS temp.scratch USING fts5(
-        content, tags, parts, tokenize='porter unicode61 remove_diacritics 2', detail=full)`);
+        text, content='', columnsize=0, tokenize='porter unicode61 remove_diacritics 2')`);
       connection.exec(
         `CREATE VIRTUAL TABLE IF NOT EXISTS temp.scratch_words USING fts5vocab('temp', 'scratch', 'instance')`,
       );
@@ -59,17 +40,14 @@ export class Tokenizer {
     connection.exec('BEGIN');
     try {
       connection
-        .prepare(
-          `INSERT INTO temp.scratch (rowid, content, tags, parts)
-            SELECT key, value ->> 'content', value ->> 'tags', value ->> 'parts' FROM json_each(?)`,
-        )
-        .run(JSON.stringify(rows));
+        .prepare('INSERT INTO temp.scratch (rowid, text) SELECT key, value FROM json_each(?)')
+        .run(JSON.stringify(texts));
       const found = readJson(
         connection,
-        `SELECT CAST(json_group_array(json_array(doc, term, col, offset)) AS BLOB) AS json FROM temp.scratch_words`,
-      ) as [row: number, text: string, column: Token['column'], offset: number][];
-      const tokens: Token[][] = rows.map(() => []);
-      for (const [row, text, column] of found.sort((a, b) => a[3] - b[3])) tokens[row]?.push({ text, column });
+        'SELECT CAST(json_group_array(json_array(doc, term, offset)) AS BLOB) AS json FROM temp.scratch_words',
+      ) as [text: number, token: string, offset: number][];
+      const tokens: string[][] = texts.map(() => []);
+      for (const [text, token] of found.sort((a, b) => a[2] - b[2])) tokens[text]?.push(token);
       return tokens;
     } finally {
       connection.exec('ROLLBACK');

@@ -3,9 +3,9 @@
 // each time; from here a store of any size is ranked without reading it.
 
 import type { SqliteConnection } from './driver.js';
-import { indexedTexts } from './memory-rows.js';
+import { indexedTexts, type IndexedTexts } from './memory-rows.js';
 import { parseTags, readJson, textOf } from './rows.js';
-import { Tokenizer, type IndexedTexts, type Token } from './tokenizer.js';
+import { Tokenizer } from './tokenizer.js';
 
 /** The memories that have a word. */
 export interface Postings {
@@ -25,6 +25,7 @@ export interface StoreLengths {
 
 /** The weights of the columns. */
 const WEIGHTS = { content: 1, tags: 2, parts: 0.5 } as const;
+const COLUMNS = ['content', 'tags', 'parts'] as const;
 /** The same by the first letter of the column. */
 const WEIGHT_BY_INITIAL: Readonly<Record<number, number>> = Object.fromEntries(
   Object.entries(WEIGHTS).map(([column, weight]) => [column.charCodeAt(0), weight]),
@@ -107,7 +108,9 @@ export class WordPostings {
 
   /** The memories that have each word. */
   of(words: readonly string[]): Postings[] {
-    const found = this.#tokenizer.tokensOf(words).map((tokens) => this.#listOf(tokens));
+    const tokens = this.#tokenizer.tokensOf(words);
+    this.#read(tokens);
+    const found = tokens.map((some) => this.#use(some.join(' ')));
     for (const name of this.#lists.keys()) {
       if (this.#postings <= this.#most) break;
       this.#drop(name);
@@ -126,14 +129,25 @@ export class WordPostings {
     this.#lengths = undefined;
   }
 
-  #listOf(tokens: readonly string[]): Postings {
-    const name = tokens.join(' ');
-    let postings = this.#lists.get(name);
-    if (postings) this.#lists.delete(name);
-    else {
-      postings = tokens.length === 1 ? this.#readToken(name) : this.#readPhrase(tokens);
-      this.#postings += EMPTY_LIST + postings.places.length;
-    }
+  /** Reads the lists of these words that are not known. */
+  #read(words: readonly (readonly string[])[]): void {
+    const unknown = new Map(
+      words.map((tokens) => [tokens.join(' '), tokens] as const).filter(([name]) => !this.#lists.has(name)),
+    );
+    const single = [...unknown].flatMap(([name, tokens]) => (tokens.length === 1 ? [name] : []));
+    this.#readTokens(single).forEach((postings, index) => this.#keep(single[index]!, postings));
+    for (const [name, tokens] of unknown) if (tokens.length !== 1) this.#keep(name, this.#readPhrase(tokens));
+  }
+
+  #keep(name: string, postings: Postings): void {
+    this.#lists.set(name, postings);
+    this.#postings += EMPTY_LIST + postings.places.length;
+  }
+
+  /** A list that is known; it goes last now. */
+  #use(name: string): Postings {
+    const postings = this.#lists.get(name)!;
+    this.#lists.delete(name);
     this.#lists.set(name, postings);
     return postings;
   }
@@ -159,10 +173,16 @@ export class WordPostings {
     for (const name of this.#lists.keys()) if (name.includes(' ')) this.#drop(name);
     for (const [place] of changes) this.#remove(place);
     const indexed = changes.filter(([, isThere]) => isThere === 1);
-    const rows = this.#tokenizer.tokenize(
-      indexed.map(([, , content, tags]) => indexedTexts({ content, tags: parseTags(tags) })),
+    const tokens = this.#tokenizer.tokenize(
+      indexed.flatMap(([, , content, tags]) => {
+        const texts = indexedTexts({ content, tags: parseTags(tags) });
+        return COLUMNS.map((column) => texts[column]);
+      }),
     );
-    rows.forEach((tokens, index) => this.#add(indexed[index]![0], tokens));
+    indexed.forEach(([place], index) => {
+      const start = index * COLUMNS.length;
+      this.#add(place, tokens.slice(start, start + COLUMNS.length));
+    });
     return true;
   }
 
@@ -177,10 +197,13 @@ export class WordPostings {
     }
   }
 
-  #add(place: number, tokens: readonly Token[]): void {
-    if (this.#lengths) this.#lengths[place] = tokens.length;
+  /** @param columns the tokens of each of {@link COLUMNS} */
+  #add(place: number, columns: readonly (readonly string[])[]): void {
+    if (this.#lengths) this.#lengths[place] = sum(columns.map(({ length }) => length));
     const weights = new Map<string, number>();
-    for (const { text, column } of tokens) weights.set(text, (weights.get(text) ?? 0) + WEIGHTS[column]);
+    columns.forEach((tokens, index) => {
+      for (const token of tokens) weights.set(token, (weights.get(token) ?? 0) + WEIGHTS[COLUMNS[index]!]);
+    });
     for (const [token, weight] of weights) {
       const postings = this.#lists.get(token);
       if (!postings) continue;
@@ -191,20 +214,24 @@ export class WordPostings {
     }
   }
 
-  #readToken(token: string): Postings {
+  /** In one query, as each that looks into the index takes longer to begin than to read a list. */
+  #readTokens(tokens: readonly string[]): Postings[] {
+    const lists = tokens.map((): Postings => ({ places: [], weights: [] }));
+    if (tokens.length === 0) return lists;
     this.#openVocabulary();
     const row = this.#connection
       .prepare(
-        `SELECT CAST(json_group_array(doc) AS BLOB) AS places, CAST(group_concat(substr(col, 1, 1), '') AS BLOB) AS columns
-          FROM temp.word_instances WHERE term = ?`,
+        `SELECT CAST(json_group_array(each.key) AS BLOB) AS keys, CAST(json_group_array(doc) AS BLOB) AS places,
+          CAST(group_concat(substr(col, 1, 1), '') AS BLOB) AS columns
+          FROM json_each(?) AS each CROSS JOIN temp.word_instances ON word_instances.term = each.value`,
       )
-      .get(token);
-    const places = JSON.parse(textOf(row?.['places'])) as number[];
+      .get(JSON.stringify(tokens));
     const columns = row?.['columns'];
-    const postings: Postings = { places: [], weights: [] };
-    if (!(columns instanceof Uint8Array)) return postings; // none
-    places.forEach((place, index) => append(postings, place, WEIGHT_BY_INITIAL[columns[index]!] ?? 0));
-    return postings;
+    if (!(columns instanceof Uint8Array)) return lists; // none
+    const keys = JSON.parse(textOf(row?.['keys'])) as number[];
+    const places = JSON.parse(textOf(row?.['places'])) as number[];
+    for (let i = 0; i < places.length; i++) append(lists[keys[i]!]!, places[i]!, WEIGHT_BY_INITIAL[columns[i]!] ?? 0);
+    return lists;
   }
 
   /** A phrase is where its first token is, with each other one so much further on. */
