@@ -1,6 +1,7 @@
 // What the tools ask for, done on the stores of both scopes. It runs in the memory thread, or in the engine's own where
 // the caller brings a backend; what goes in and out is plain data.
 
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ToolError } from '../../errors.js';
 import { ProjectFiles } from '../project-files.js';
 import type {
@@ -92,9 +93,12 @@ export class MemoryService {
     const store = await this.#ready(scope, watch);
     const project = await this.#projectName();
     const tags = distinct(given.tags);
+    const embedding = this.#meaning.embedding(content);
     const put = await store.backend.put({ ...given, content, tags, project }, onDuplicate);
-    this.#meaning.written(store.backend);
-    const similar = await similarTo(store, put.memory, this.#meaning, watch);
+    // Of an embedder that answers at once; for another one nothing waits.
+    const vector = await Promise.race([embedding?.catch(() => undefined), nextTurn(undefined)]);
+    this.#meaning.stored(store.backend, put.memory, put.outcome === 'created' ? vector : undefined);
+    const similar = await similarTo(store, put.memory, this.#meaning, embedding, watch);
     return { ...put, project, ...(notice !== undefined && { notice }), similar };
   }
 

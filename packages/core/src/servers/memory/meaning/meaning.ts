@@ -5,7 +5,7 @@ import { messageOf } from '../../../errors.js';
 import type { MemoryBackend, MemoryFilter, MemoryRecord } from '../backend.js';
 import { embedLongTexts, type Embedder } from './embedder.js';
 import { openEmbedder, type EmbedderChoice, type EmbedderOptions } from './open-embedder.js';
-import { StoreMeaning, type NearMemory } from './store-meaning.js';
+import { keptVector, StoreMeaning, type KeptVector, type NearMemory } from './store-meaning.js';
 
 /** How a question was answered. */
 export type RetrieveMode = 'hybrid' | 'hybrid-partial' | 'lexical';
@@ -109,27 +109,49 @@ export class Meaning {
   }
 
   /**
-   * Memories that mean nearly the same as one that was just stored. Empty while no model is open, and when the embedder
-   * fails or takes its time: the memory is stored, whatever comes of this.
+   * The vector of a content that is being stored; undefined as long as no embedder is open, as a call that stores does not
+   * wait for a model. Rejects with what the embedder throws.
+   */
+  embedding(content: string): Promise<KeptVector> | undefined {
+    const { embedder } = this;
+    if (!embedder || this.#isClosed) return undefined;
+    const embedding = embedLongTexts(embedder, [content], 'doc').then(([vector]) => keptVector(vector, embedder));
+    embedding.catch(() => undefined); // nobody may wait for it
+    return embedding;
+  }
+
+  /**
+   * What is near to a memory that was just stored, itself left out. It is stored, whatever comes of this.
+   *
+   * @returns `isWhole: false` when that is not known of all memories: some have no vector yet, the embedder fails or takes
+   * its time
    */
   async alike(
     backend: MemoryBackend,
-    memory: MemoryRecord,
+    { id }: MemoryRecord,
+    embedding: Promise<KeptVector> | undefined,
     least: number,
     limit: number,
     { signal }: Watch,
-  ): Promise<NearMemory[]> {
-    const store = this.embedder && this.#storeOf(backend);
-    if (!store || !this.embedder) return [];
+  ): Promise<{ near: NearMemory[]; isWhole: boolean }> {
+    const store = embedding && this.#storeOf(backend);
+    if (!store) return { near: [], isWhole: false };
     try {
-      const embedding = embedLongTexts(this.embedder, [memory.content], 'doc');
-      const [vector] = (await within(embedding, PENDING_PATIENCE_MS, signal)) ?? [];
-      if (!vector) return [];
+      const vector = await within(embedding, PENDING_PATIENCE_MS, signal);
+      if (!vector) return { near: [], isWhole: false };
       await store.refresh();
-      return store.alike(vector, memory.id, least, limit);
+      if (store.pending > 0) store.embedSoon();
+      return { near: store.alike(vector.floats, id, least, limit), isWhole: store.pending === 0 };
     } catch {
-      return []; // the queue meets the same failure, and tells it
+      return { near: [], isWhole: false }; // the queue meets the same failure, and tells it
     }
+  }
+
+  /** A memory was made. It is found by this vector from now on; without one it gets one after this call. */
+  stored(backend: MemoryBackend, memory: MemoryRecord, vector: KeptVector | undefined): void {
+    const store = vector && this.#storeOf(backend);
+    if (store) store.take(memory, vector);
+    else this.written(backend);
   }
 
   /** Something was written to a store: what has no vector yet gets one, after this call. */

@@ -3,7 +3,7 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { messageOf } from '../../../errors.js';
-import type { MemoryBackend, MemoryFilter, MemoryRecord } from '../backend.js';
+import type { MemoryBackend, MemoryFilter, MemoryRecord, MemoryVector } from '../backend.js';
 import { embedLongTexts, type Embedder } from './embedder.js';
 import { quantize, VectorIndex, type VectorMatch } from './vector-index.js';
 
@@ -13,6 +13,9 @@ export interface NearMemory {
   /** The cosine, -1 to 1. */
   similarity: number;
 }
+
+/** A vector in the forms that a store keeps. */
+export type KeptVector = Pick<MemoryVector, 'codes' | 'scale' | 'floats'>;
 
 /** Read at once from the store. */
 const READ_BATCH = 2_000;
@@ -43,6 +46,8 @@ export class StoreMeaning {
   #changes = 0;
   /** Ids of memories without a vector. */
   readonly #pending = new Set<string>();
+  /** Vectors that the store is to get, and of which revision they are. */
+  readonly #taken = new Map<string, { rev: number; vector: KeptVector }>();
   /** Those whose text the embedder refuses; they are found by their words, until they change. */
   readonly #refused = new Set<string>();
   /** Whether there may be more without a vector than are in `#pending`. */
@@ -73,6 +78,19 @@ export class StoreMeaning {
   /** Makes the index what the store is now. Costs one small read when nobody has written. */
   async refresh(): Promise<void> {
     return (this.#refreshing ??= this.#refresh().finally(() => (this.#refreshing = undefined)));
+  }
+
+  /**
+   * Takes up the vector of a memory that was just stored. It is found by it from now on; the store gets it in a moment, with
+   * those of others, as a write of its own would take as long as that of the memory.
+   */
+  take({ id, rev, seq }: MemoryRecord, vector: KeptVector): void {
+    this.#taken.set(id, { rev, vector });
+    this.embedSoon();
+    if (this.#refreshing || seq !== this.#seq + 1) return; // somebody else wrote too: the next look finds it missing
+    this.#refused.delete(id);
+    this.#set(id, vector);
+    this.#seq = seq;
   }
 
   /** The memories that are nearest to a query's vector, best first, of those that pass the filter. */
@@ -131,6 +149,7 @@ export class StoreMeaning {
     this.#isClosed = true;
     clearTimeout(this.#soon);
     await this.#embedding?.catch(() => undefined);
+    this.#taken.clear();
     this.#index.clear();
     this.#floats.clear();
   }
@@ -144,13 +163,9 @@ export class StoreMeaning {
     const stale = isFirst ? new Set<string>() : await this.#changedSince(from);
     for (let seq = from; ;) {
       const vectors = await this.#backend.vectorsSince(this.#embedder.id, seq, READ_BATCH);
-      for (const { id, codes, scale } of vectors) {
-        stale.delete(id);
-        this.#pending.delete(id);
-        // A text that means nothing to the model has a vector of zeros: it is done, and near to nothing.
-        this.#drop(id);
-        if (scale > 0 && scale < Infinity && codes.length === this.#embedder.dim)
-          this.#index.set(id, { row: codes, scale });
+      for (const vector of vectors) {
+        stale.delete(vector.id);
+        this.#set(vector.id, vector);
       }
       if (vectors.length < READ_BATCH) break;
       seq = vectors.at(-1)!.seq;
@@ -161,12 +176,21 @@ export class StoreMeaning {
     this.#seq = last;
   }
 
+  #set(id: string, { codes, scale }: Pick<KeptVector, 'codes' | 'scale'>): void {
+    this.#pending.delete(id);
+    // A text that means nothing to the model has a vector of zeros: it is done, and near to nothing.
+    this.#drop(id);
+    if (scale > 0 && scale < Infinity && codes.length === this.#embedder.dim)
+      this.#index.set(id, { row: codes, scale });
+  }
+
   #forget(): void {
     this.#changes++;
     this.#index.clear();
     this.#floats.clear();
     this.#pending.clear();
     this.#refused.clear();
+    this.#taken.clear();
     this.#hasMorePending = false;
     this.#seq = -1;
   }
@@ -226,7 +250,7 @@ export class StoreMeaning {
   async #floatsOf(ids: readonly string[]): Promise<ReadonlyMap<string, Float32Array>> {
     const found = new Map<string, Float32Array>();
     for (const id of ids) {
-      const floats = this.#floats.get(id);
+      const floats = this.#floats.get(id) ?? this.#taken.get(id)?.vector.floats;
       if (floats) found.set(id, floats);
     }
     const unknown = ids.filter((id) => !found.has(id));
@@ -254,26 +278,52 @@ export class StoreMeaning {
         const memories = await this.#backend.get(ids);
         const there = new Set(memories.map(({ id }) => id));
         for (const id of ids) if (!there.has(id)) this.#pending.delete(id);
+        const taken = ids.map((id) => [id, this.#taken.get(id)] as const);
         const vectors = await this.#vectorsOf(memories);
         if (this.#isClosed) return;
-        await this.#backend.setVectors(this.#embedder.id, vectors);
+        if (vectors.length > 0) await this.#backend.setVectors(this.#embedder.id, vectors);
+        // Another one may have been taken for the same memory meanwhile.
+        for (const [id, one] of taken) if (this.#taken.get(id) === one) this.#taken.delete(id);
+        await this.refresh(); // at once: what is stored next is taken up only when nothing else is new
+        if (this.#taken.size < EMBED_BATCH && !this.#hasMorePending && !this.#hasPending()) break;
       }
     } catch (error) {
       this.#failure = { reason: messageOf(error), atMs: performance.now() };
+      return;
     }
+    if (this.#taken.size > 0) this.embedSoon(); // a few that came meanwhile: together with others
+  }
+
+  #hasPending(): boolean {
+    for (const id of this.#pending) if (!this.#refused.has(id)) return true;
+    return false;
   }
 
   #nextIds(): string[] {
-    const ids: string[] = [];
-    for (const id of this.#pending) {
-      if (this.#refused.has(id)) continue;
-      if (ids.push(id) === EMBED_BATCH) break;
+    const ids = new Set<string>();
+    for (const some of [this.#taken.keys(), this.#pending]) {
+      for (const id of some) {
+        if (ids.size === EMBED_BATCH) return [...ids];
+        if (!this.#refused.has(id)) ids.add(id);
+      }
     }
-    return ids;
+    return [...ids];
+  }
+
+  /** What was taken up is not embedded again. */
+  async #vectorsOf(memories: readonly MemoryRecord[]): Promise<MemoryVector[]> {
+    const vectors: MemoryVector[] = [];
+    const others: MemoryRecord[] = [];
+    for (const memory of memories) {
+      const taken = this.#taken.get(memory.id);
+      if (taken?.rev === memory.rev) vectors.push({ id: memory.id, rev: memory.rev, ...taken.vector });
+      else others.push(memory);
+    }
+    return others.length === 0 ? vectors : [...vectors, ...(await this.#embed(others))];
   }
 
   /** Of a batch that fails each text is tried alone, so that one cannot hold up the others. */
-  async #vectorsOf(memories: readonly MemoryRecord[]) {
+  async #embed(memories: readonly MemoryRecord[]): Promise<MemoryVector[]> {
     const embedded: { memory: MemoryRecord; vector: Float32Array | undefined }[] = [];
     const embed = async (some: readonly MemoryRecord[]): Promise<void> => {
       const vectors = await embedLongTexts(
@@ -298,12 +348,15 @@ export class StoreMeaning {
       }
       if (embedded.length === 0) throw whole;
     }
-    return embedded.map(({ memory, vector }) => {
-      const floats = vector ?? new Float32Array(this.#embedder.dim);
-      const { row, scale } = quantize(floats);
-      return { id: memory.id, rev: memory.rev, codes: row, scale, floats };
-    });
+    return embedded.map(({ memory: { id, rev }, vector }) => ({ id, rev, ...keptVector(vector, this.#embedder) }));
   }
+}
+
+/** A vector in the forms that a store keeps. @param vector undefined for a text that means nothing to the model */
+export function keptVector(vector: Float32Array | undefined, { dim }: Pick<Embedder, 'dim'>): KeptVector {
+  const floats = vector ?? new Float32Array(dim);
+  const { row, scale } = quantize(floats);
+  return { codes: row, scale, floats };
 }
 
 function nearOf(matches: readonly VectorMatch[]): NearMemory[] {
