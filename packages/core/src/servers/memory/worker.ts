@@ -1,6 +1,6 @@
 // The memory thread: databases, vectors and embedders live here, so that the engine's thread never waits for a disk.
 
-import { parentPort, workerData } from 'node:worker_threads';
+import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { ToolError } from '../../errors.js';
 import { remoteEmbedder } from './meaning/remote-embedder.js';
 import { MemoryService, performMethod } from './memory-service.js';
@@ -21,26 +21,28 @@ const running = new Map<number, AbortController>();
 let isAwake = false;
 
 port.on('message', (request: ThreadRequest) => {
-  if (request.kind === 'call') {
-    waiting.push(request);
-    wake();
-  } else if (request.kind === 'cancel') {
+  hear(request);
+  // A cancel that came with its call is heard before that begins.
+  for (let more = receiveMessageOnPort(port); more; more = receiveMessageOnPort(port))
+    hear(more.message as ThreadRequest);
+  if (!isAwake) begin();
+});
+
+function hear(request: ThreadRequest): void {
+  if (request.kind === 'call') waiting.push(request);
+  else if (request.kind === 'cancel') {
     const index = waiting.findIndex(({ id }) => id === request.id);
     if (index >= 0) waiting.splice(index, 1);
     running.get(request.id)?.abort();
   } else void end();
-});
+}
 
-/** Calls begin on the turn after they came: a cancel that came with them is heard first. */
-function wake(): void {
-  if (isAwake) return;
-  isAwake = true;
-  setImmediate(() => {
-    isAwake = false;
-    const call = waiting.shift();
-    if (waiting.length > 0) wake();
-    if (call) void run(call);
-  });
+/** Begins one call, and each of the others a turn later: what comes meanwhile is heard between them. */
+function begin(): void {
+  const call = waiting.shift();
+  isAwake = waiting.length > 0;
+  if (isAwake) setImmediate(begin);
+  if (call) void run(call);
 }
 
 async function run({ id, method, args }: Extract<ThreadRequest, { kind: 'call' }>): Promise<void> {

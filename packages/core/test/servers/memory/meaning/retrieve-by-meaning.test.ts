@@ -159,6 +159,23 @@ describe('retrieve() by meaning', () => {
     const { similar } = await memory.store('avocado soup');
     expect(similar).toMatchObject([{ memory: { content: 'apples' }, similarity: 1 }]);
   });
+
+  it('tells store() what has most of the same words, but for the longest ones', async () => {
+    const memory = server();
+    const before = 'restart the payment workers after each release of the billing service';
+    await memory.store(before);
+    for (const content of MEMORIES) await memory.store(content);
+    expect((await memory.retrieve('payments')).mode).toBe('hybrid');
+    const { similar } = await memory.store(
+      'restart the payment workers after each release of the reconciliation service',
+    );
+    expect(similar).toMatchObject([{ memory: { content: before } }]);
+    expect(similar[0].similarity).toBeGreaterThanOrEqual(0.6);
+    const again = await memory.store('restart the payment workers after each release of the subscriptions service');
+    expect(again.similar).toHaveLength(2); // the one that was stored a moment ago too
+    expect((await memory.retrieve('which workers do I restart', { limit: 3 })).mode).toBe('hybrid');
+    expect((await memory.store('the canteen is closed on mondays')).similar).toEqual([]);
+  });
 });
 
 describe('an embedder of the caller’s', () => {
