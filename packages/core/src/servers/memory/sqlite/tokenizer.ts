@@ -1,9 +1,12 @@
-// The tokens of a text as FTS5 makes them: folded, stemmed, without what is no letter or digit. Only FTS5 knows, so a
-// scratch index with the same tokenizer is asked.
+// The tokens of a text as FTS5 makes them: folded, stemmed, without what is no letter or digit. What most words are is
+// stemmed here by the same algorithm; for the others, and for whole texts, a scratch index with the same tokenizer is asked.
 
+import { stemmer } from 'stemmer';
 import type { SqliteConnection } from './driver.js';
 import { readJson } from './rows.js';
 
+/** Words of which FTS5 makes one token, the same stem as Porter's. It has another one for some with two y. */
+const PLAIN = /^(?!.*yy)[a-z]{1,40}$/;
 /** Tokens of words are remembered, and only so many. */
 const MAX_WORDS = 20_000;
 
@@ -21,7 +24,9 @@ export class Tokenizer {
     const unknown = words.filter((word) => !this.#words.has(word));
     if (unknown.length > 0) {
       if (this.#words.size > MAX_WORDS) this.#words = new Map();
-      this.tokenize(unknown).forEach((tokens, index) => this.#words.set(unknown[index]!, tokens));
+      const others = unknown.filter((word) => !PLAIN.test(word));
+      for (const word of unknown) this.#words.set(word, [stemmer(word)]);
+      if (others.length > 0) this.tokenize(others).forEach((tokens, index) => this.#words.set(others[index]!, tokens));
     }
     return words.map((word) => this.#words.get(word) ?? []);
   }
