@@ -38,7 +38,7 @@ describe('StoreMeaning', () => {
       await backend.setVectors('test', vectors);
       const queries = Array.from({ length: 60 }, (_, index) => vectorOf(10_000 + index));
       const open = async (): Promise<StoreMeaning> => {
-        const meaning = new StoreMeaning(backend, embedder);
+        const meaning = new StoreMeaning(backend, embedder, 1_000);
         await meaning.refresh();
         return meaning;
       };

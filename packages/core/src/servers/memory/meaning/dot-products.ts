@@ -23,6 +23,8 @@ export interface RowMatrix {
   row(slot: number): Int8Array;
   /** The products of a query with the rows from `slot` on, at most {@link BATCH}. Valid until the next call. */
   dotProducts(query: Int16Array, slot: number, count: number): Int32Array;
+  /** The products of a query with single rows, at most {@link BATCH}. Valid until the next call. */
+  dotProductsAt(query: Int16Array, slots: readonly number[]): Int32Array;
 }
 
 /** The largest whole number that a query's entry may have, so that no sum of products leaves 32 bits. */
@@ -101,6 +103,14 @@ class WasmRows implements RowMatrix {
     this.#dotProducts(0, this.#rows + slot * this.stride, this.stride, count, this.#dots);
     return new Int32Array(this.#memory.buffer, this.#dots, count);
   }
+
+  dotProductsAt(query: Int16Array, slots: readonly number[]): Int32Array {
+    new Int16Array(this.#memory.buffer, 0, this.stride).set(query);
+    slots.forEach((slot, i) =>
+      this.#dotProducts(0, this.#rows + slot * this.stride, this.stride, 1, this.#dots + i * 4),
+    );
+    return new Int32Array(this.#memory.buffer, this.#dots, slots.length);
+  }
 }
 
 class PlainRows implements RowMatrix {
@@ -130,13 +140,20 @@ class PlainRows implements RowMatrix {
   }
 
   dotProducts(query: Int16Array, slot: number, count: number): Int32Array {
-    const rows = this.#rows;
-    for (let i = 0; i < count; i++) {
-      const start = (slot + i) * this.stride;
-      let sum = 0;
-      for (let j = 0; j < query.length; j++) sum += query[j]! * rows[start + j]!;
-      this.#dots[i] = sum;
-    }
+    for (let i = 0; i < count; i++) this.#dots[i] = this.#dotProduct(query, slot + i);
     return this.#dots.subarray(0, count);
+  }
+
+  dotProductsAt(query: Int16Array, slots: readonly number[]): Int32Array {
+    slots.forEach((slot, i) => (this.#dots[i] = this.#dotProduct(query, slot)));
+    return this.#dots.subarray(0, slots.length);
+  }
+
+  #dotProduct(query: Int16Array, slot: number): number {
+    const rows = this.#rows;
+    const start = slot * this.stride;
+    let sum = 0;
+    for (let j = 0; j < query.length; j++) sum += query[j]! * rows[start + j]!;
+    return sum;
   }
 }

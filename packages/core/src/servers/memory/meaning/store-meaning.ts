@@ -33,12 +33,13 @@ const RETRY_MS = 30_000;
 /** Texts that fail alone, one after the other: then it is the embedder, not the text. */
 const MAX_FAILED_ALONE = 3;
 
-/** Unrounded vectors that are remembered: 1.5 MB of 384 numbers each. */
-const MAX_FLOATS = 1_000;
+/** Unrounded vectors that are remembered: 6 MB of 384 numbers each. Beyond, those go that were read first. */
+const MAX_FLOATS = 4_000;
 
 export class StoreMeaning {
   readonly #backend: MemoryBackend;
   readonly #embedder: Embedder;
+  readonly #mostFloats: number;
   readonly #index: VectorIndex;
   /** Unrounded vectors of those that were among the best. */
   readonly #floats = new Map<string, Float32Array>();
@@ -59,9 +60,11 @@ export class StoreMeaning {
   #soon: NodeJS.Timeout | undefined;
   #isClosed = false;
 
-  constructor(backend: MemoryBackend, embedder: Embedder) {
+  /** @param mostFloats for tests: how many unrounded vectors are remembered */
+  constructor(backend: MemoryBackend, embedder: Embedder, mostFloats = MAX_FLOATS) {
     this.#backend = backend;
     this.#embedder = embedder;
+    this.#mostFloats = mostFloats;
     this.#index = new VectorIndex(embedder.dim);
   }
 
@@ -124,9 +127,10 @@ export class StoreMeaning {
 
   /** How near memories are that were found in another way; those without a vector are left out. */
   similarities(query: Float32Array, ids: readonly string[]): Map<string, number> {
-    const known = ids.filter((id) => !this.#pending.has(id));
-    const similarities = this.#index.similarities(query, known);
-    return new Map(known.flatMap((id, i) => (similarities[i] === undefined ? [] : [[id, similarities[i]]])));
+    return this.#index.similarities(
+      query,
+      ids.filter((id) => !this.#pending.has(id)),
+    );
   }
 
   /** Begins to embed what is pending, unless that goes on already. Resolves when it is done or given up. */
@@ -259,8 +263,11 @@ export class StoreMeaning {
     const read = await this.#backend.vectorFloats(this.#embedder.id, unknown);
     for (const [id, floats] of read) found.set(id, floats);
     if (changes !== this.#changes) return found; // they may be of before the change
-    if (this.#floats.size + read.size > MAX_FLOATS) this.#floats.clear();
     for (const [id, floats] of read) this.#floats.set(id, floats);
+    for (const id of this.#floats.keys()) {
+      if (this.#floats.size <= this.#mostFloats) break;
+      this.#floats.delete(id);
+    }
     return found;
   }
 

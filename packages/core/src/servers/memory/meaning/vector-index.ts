@@ -169,14 +169,17 @@ export class VectorIndex {
     return [...exactly, ...found.slice(RERANKED)].sort(byRank).slice(0, limit);
   }
 
-  /** The cosines of a unit vector with some rows, by int8; undefined for one that is not there. */
-  similarities(query: Float32Array, keys: readonly string[]): (number | undefined)[] {
+  /** The cosines of a unit vector with some rows, by int8; those that are not there are left out. */
+  similarities(query: Float32Array, keys: readonly string[]): Map<string, number> {
     const { numbers, scale } = this.#wholeNumbers(query);
-    return keys.map((key) => {
-      const slot = this.#slots.get(key);
-      if (slot === undefined) return undefined;
-      return this.#matrix.dotProducts(numbers, slot, 1)[0]! * this.#scales[slot]! * scale;
-    });
+    const similarities = new Map<string, number>();
+    for (let start = 0; start < keys.length; start += BATCH) {
+      const there = keys.slice(start, start + BATCH).filter((key) => this.#slots.has(key));
+      const slots = there.map((key) => this.#slots.get(key)!);
+      const dots = this.#matrix.dotProductsAt(numbers, slots);
+      there.forEach((key, i) => similarities.set(key, dots[i]! * this.#scales[slots[i]!]! * scale));
+    }
+    return similarities;
   }
 
   #wholeNumbers(query: Float32Array): { numbers: Int16Array; scale: number } {

@@ -55,9 +55,9 @@ describe('VectorIndex', () => {
       for (const { key } of await index.searchExactly(query, vectorsOf(rows))) if (wanted.has(key)) found++;
     }
     expect(found / (queries.length * 10)).toBeGreaterThanOrEqual(0.999);
-  }, 120_000);
+  }, 600_000);
 
-  it('search() gives the same rows and the same numbers with WebAssembly and without', () => {
+  it('search() and similarities() give the same rows and the same numbers with WebAssembly and without', () => {
     const vectors = modelLikeVectors(5000, 50); // more than one batch, and no multiple of 16 numbers
     const [wasm, js] = [new VectorIndex(50, 'wasm'), new VectorIndex(50, 'js')];
     expect([wasm.kernel, js.kernel]).toEqual(['wasm', 'js']);
@@ -66,6 +66,10 @@ describe('VectorIndex', () => {
       const found = wasm.search(query, { limit: 100 });
       expect(found).toHaveLength(100);
       expect(found).toEqual(js.search(query, { limit: 100 }));
+      const keys = found.map(({ key }) => key).reverse();
+      const similarities = wasm.similarities(query, keys);
+      expect([...js.similarities(query, keys)]).toEqual([...similarities]);
+      expect(found.map(({ key }) => similarities.get(key))).toEqual(found.map(({ similarity }) => similarity));
     }
   });
 
@@ -128,11 +132,20 @@ describe('VectorIndex', () => {
     const index = new VectorIndex(8);
     const [row, query] = modelLikeVectors(2, 8) as [Float32Array, Float32Array];
     index.set('1', quantize(row));
-    const [quantized] = index.similarities(query, ['1']);
+    const quantized = index.similarities(query, ['1']).get('1');
     index.set('1', row);
-    expect(index.similarities(query, ['1', '2'])).toEqual([quantized, undefined]);
+    expect(index.similarities(query, ['1', '2'])).toEqual(new Map([['1', quantized]]));
     expect(quantized).toBeCloseTo(cosine(row, query), 1);
     expect(() => index.set('2', new Float32Array(9))).toThrow(RangeError);
+  });
+
+  it('similarities() compares more rows than one batch has', () => {
+    const index = new VectorIndex(16);
+    modelLikeVectors(5000, 16).forEach((row, key) => index.set(`${key}`, row));
+    const [query] = modelLikeVectors(1, 16, 5) as [Float32Array];
+    const found = index.search(query, { limit: 5000 });
+    const similarities = index.similarities(query, ['none', ...found.map(({ key }) => key)]);
+    expect(similarities).toEqual(new Map(found.map(({ key, similarity }) => [key, similarity])));
   });
 
   it('search() takes vectors that have no direction, and finds nothing near to them', () => {
