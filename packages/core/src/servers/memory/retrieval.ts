@@ -1,5 +1,6 @@
 // The way of a question: lists of candidates from every scope, fused into one order, cut, and then told with reasons.
 
+import { stemmer } from 'stemmer';
 import type { MemoryRecord, MemoryScope, WordHit } from './backend.js';
 import { fuse } from './meaning/fusion.js';
 import type { Meaning, RetrieveMode } from './meaning/meaning.js';
@@ -220,15 +221,15 @@ function placeOf({ similarity, parts }: Found): number {
   return similarity * parts.importance * parts.age;
 }
 
-/** By their beginnings, as the index compares stems: close enough for a reason. */
+/** By their stems, as the index does but for letters that it folds: close enough for a reason. */
 function matchedWords(memory: MemoryRecord, words: readonly string[]): string[] {
-  const stems = words.map(stem);
+  const stems = words.map((word) => stemmer(word));
   const wanted = new Set(stems);
   const beginnings = new Set(words.map(beginning));
   const has = new Set<string>();
   for (const word of wordsIn(memory)) {
     if (!beginnings.has(beginning(word))) continue; // most are none of them
-    const found = stem(word);
+    const found = stemmer(word);
     if (wanted.has(found)) has.add(found);
   }
   return words.filter((_, index) => has.has(stems[index]!)).slice(0, 20);
@@ -246,10 +247,6 @@ function wordsIn(memory: MemoryRecord): readonly string[] {
 /** What two words with one stem share. */
 function beginning(word: string): string {
   return word.slice(0, 2);
-}
-
-function stem(word: string): string {
-  return word.length > 4 ? word.replace(/(?:ing|edly|ed|ies|es|s|ly|e|y)$/, '') : word.replace(/s$/, '');
 }
 
 function round(value: number): number {

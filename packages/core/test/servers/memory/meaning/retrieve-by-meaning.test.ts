@@ -72,6 +72,13 @@ describe('retrieve() by meaning', () => {
     expect(answer.results[0]!.why).toMatch(/^meaning 0\.\d+$/);
   });
 
+  it('tells which words of the question a memory has, by their stems', async () => {
+    const memory = server({ embedder: 'off' });
+    await memory.store('releases are deployed by tagging main');
+    const [found] = (await memory.retrieve('deploy a tagged release, nightly')).results;
+    expect(found!.why).toBe('words deploy, tagged, release');
+  });
+
   it('finds by words alone when the embedder is off, and says why', async () => {
     const memory = server({ embedder: 'off' });
     for (const content of MEMORIES) await memory.store(content);
