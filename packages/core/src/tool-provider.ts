@@ -1,7 +1,7 @@
 // The contract: what every provider of tools promises. Types only; result.ts and errors.ts hold what calls give back.
 
 import type { ToolError } from './errors.js';
-import type { Approval, ApprovalContext, ApprovalRequest } from './hub/policy.js';
+import type { Approval, ApprovalContext, ApprovalRequest, PolicyAction } from './hub/policy.js';
 import type { JsonObject, JsonSchema } from './json.js';
 import type { Logger } from './logger.js';
 import type { ToolResult } from './result.js';
@@ -59,14 +59,29 @@ export interface ToolProvider extends AsyncDisposable {
 export interface CallOptions {
   /** Cancels the call: it answers `CANCELLED` at once and the tool's own signal is aborted. */
   signal?: AbortSignal | undefined;
-  /** The deadline, in milliseconds from now; `Infinity` for none. Progress renews it. */
+  /**
+   * The bound of the call, in milliseconds from now; `Infinity` for none. It replaces every default, and progress does
+   * not renew it. The one exception: while a person is asked, the clock is paused.
+   */
   timeoutMs?: number | undefined;
+  /**
+   * The longest time without growing progress, in milliseconds; `Infinity` for none. It replaces every default. With
+   * `timeoutMs` both hold.
+   */
+  idleTimeoutMs?: number | undefined;
   /** Told of the tool's progress, never after the call has settled. */
   onProgress?: ((progress: Progress) => void) | undefined;
   /** Names the call in logs and events. Default: a fresh one. */
   callId?: string | undefined;
   /** Groups calls of one conversation: background jobs and read tracking are kept by it. */
   sessionId?: string | undefined;
+  /** The name by which the caller knows the tool, such as an alias: texts for the model use it. Default: the qualified name. */
+  calledAs?: string | undefined;
+  /**
+   * The answer to the approval request of a prepared call's {@link PreparedCall.verdict}. It answers the hub that gave the
+   * verdict and is never passed inward.
+   */
+  approval?: Approval | undefined;
   /** Told of what the tool says with `ctx.logger`, beside the provider's logger; never after the call has settled. */
   onLog?: ((entry: LogEntry) => void) | undefined;
   /** Asked where a hub's policy says `ask` and has no `approve` of its own: the caller of this very call. */
@@ -145,6 +160,8 @@ export interface PreparedCall {
   readonly claims: readonly PermissionClaim[];
   /** Set when the call cannot run (unknown tool, wrong arguments): the answer, ready to be given. */
   readonly refused?: ToolResult;
+  /** What the policy of a hub says of the call; `request` where the action is `ask`. Absent without a policy. */
+  readonly verdict?: { action: PolicyAction; reason: string; request?: ApprovalRequest };
   /** Runs the call. Never rejects. A refused call gives its refusal. */
   execute(options?: CallOptions): Promise<ToolResult>;
 }
@@ -153,7 +170,10 @@ export interface PreparedCall {
 export interface PermissionClaim {
   /** The text that rules are compared with: a tool name, a path, a command. */
   readonly pattern: string;
-  /** `glob`: a rule's pattern must match the whole; `tokens`: it must be a prefix of whole words. */
+  /**
+   * `glob`: a rule's pattern matches the whole text. `tokens`: text of words, quoted as a shell quotes them; a rule that
+   * allows matches the whole, one that denies or asks also covers words that follow.
+   */
   readonly match: 'glob' | 'tokens';
   /** False when the tool could not tell all that would happen: such a claim is at best asked about. */
   readonly understood: boolean;
@@ -164,6 +184,8 @@ export interface PermissionClaim {
    * offered for the whole call, and "always" counts as "once".
    */
   readonly suggestedPattern?: string | null;
+  /** A wider pattern, with a `*` where a person sees it, that may be chosen in place of the suggested one. */
+  readonly widerPattern?: string;
 }
 
 /** The state of a provider, of whatever kind. */

@@ -130,6 +130,9 @@ function middlewareCall(prepared: PreparedCall, scope: CallScope): MiddlewareCal
     claims: prepared.claims,
     callId: scope.callId,
     sessionId: scope.sessionId,
+    get meta() {
+      return structuredClone(scope.meta);
+    },
     // A copy, made when somebody looks: the call itself was judged and stays as it is.
     get args() {
       return (args ??= structuredClone(prepared.args));

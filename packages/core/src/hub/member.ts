@@ -7,13 +7,19 @@ import type { JsonSchemaValidator } from '../json-schema-validator.js';
 import { serverOf, ToolIndex } from '../tool-index.js';
 import { fillAnnotations } from '../tool.js';
 import { settledWithin, untilAborted } from '../waiting.js';
-import type { ProviderState, ToolDefinition, ToolProvider } from '../tool-provider.js';
+import type { JsonObject } from '../json.js';
+import type { PermissionClaim, ProviderState, ToolDefinition, ToolProvider } from '../tool-provider.js';
 
 /** A provider with what its operator says of it. */
 export interface ProviderEntry {
   provider: ToolProvider;
   /** Take directives from it. Default: yes for providers of ours, no for MCP servers and unknown kinds. */
   trustDirectives?: boolean;
+  /**
+   * What a call of a tool of this provider touches, in place of the claim of its bare name, for a provider that makes no
+   * claims itself. `undefined` leaves that claim.
+   */
+  permission?: (toolName: string, args: JsonObject) => readonly PermissionClaim[] | undefined;
 }
 
 /** One row of {@link ToolHub.status}. */

@@ -16,6 +16,8 @@ export interface MiddlewareCall {
   readonly signal: AbortSignal;
   readonly callId: string;
   readonly sessionId: string | undefined;
+  /** What the caller gave as `meta`; a copy. */
+  readonly meta: JsonObject | undefined;
 }
 
 /**

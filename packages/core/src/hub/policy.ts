@@ -47,6 +47,8 @@ export interface ApprovalRequest {
    * `always` then counts as `once`.
    */
   suggestedRules: readonly PolicyRule[];
+  /** Wider rules, with a `*`, that a person may choose in place of {@link suggestedRules}. Absent where there are none. */
+  wider?: readonly PolicyRule[];
 }
 
 /** Whose call it is, and how long the answer is wanted. */
@@ -61,6 +63,10 @@ export interface ApprovalContext {
 export interface Approval {
   decision: 'once' | 'always' | 'deny';
   rules?: readonly PolicyRule[];
+  /** Shown to the model with the result or the refusal. */
+  message?: string;
+  /** Replaces the arguments: the call is prepared and judged again. `always` then counts as `once`. */
+  args?: JsonObject;
 }
 
 /** One decision, for the audit log. */
