@@ -18,6 +18,12 @@ const NO_CHILD_PROCESS_BY_OTHER_MEANS = [
     message: 'Import the module instead; this library is ESM.',
   },
 ];
+/** Every argument takes room on the stack: some 100,000 of them are "Maximum call stack size exceeded". */
+const NO_SPREAD_OF_UNKNOWN_SIZE = {
+  selector:
+    'CallExpression[callee.property.name=/^(push|unshift|splice|concat|min|max|fromCharCode|fromCodePoint)$/] > SpreadElement.arguments',
+  message: 'A long array overflows the stack here. Use a loop, reduce or a literal.',
+};
 const CHILD_PROCESS = {
   group: ['node:child_process', 'child_process'],
   message: 'Start processes with spawnChild of src/process.',
@@ -46,6 +52,7 @@ const restrict = (files, patterns, { ignores = [], childProcess = false, mcpSdk 
       'error',
       ...(childProcess ? [] : NO_CHILD_PROCESS_BY_OTHER_MEANS),
       ...(mcpSdk ? [] : [NO_MCP_SDK_BY_OTHER_MEANS]),
+      NO_SPREAD_OF_UNKNOWN_SIZE,
     ],
   },
 });
@@ -120,6 +127,10 @@ export default tseslint.config(
   restrict(['packages/runtime/src/**'], [GATEWAY, SIDEWAYS]),
   restrict(['packages/gateway/src/**'], [SIDEWAYS]),
   restrict(['packages/gateway/src/mcp-server.ts'], [SIDEWAYS], { mcpSdk: true }),
+  {
+    files: ['bench/**', 'eval/**', 'examples/**', 'tools/**'],
+    rules: { 'no-restricted-syntax': ['error', NO_SPREAD_OF_UNKNOWN_SIZE] },
+  },
   { files: ['**/*.js', '**/*.mjs'], ...tseslint.configs.disableTypeChecked },
   {
     files: ['packages/*/test/**', 'packages/*/contract/**', 'bench/**', 'eval/**', 'examples/**'],

@@ -109,7 +109,7 @@ export async function compareSingly(
     const times: number[] = [];
     for (let i = 0; i < each; i++) times.push(await timeOne(subject.run, 1));
     if (round < 0) continue;
-    all.push(...times);
+    for (const time of times) all.push(time);
     medians.push(quartiles(times).median);
     floorTimes.push(floorUs);
   }

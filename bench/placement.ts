@@ -42,7 +42,7 @@ export async function inEachPlacement(
     const rows: Row[] = [];
     for (const { name, apply } of placements()) {
       apply();
-      rows.push(...(await started.measure(name)));
+      for (const row of await started.measure(name)) rows.push(row);
     }
     measured.push(rows);
   }

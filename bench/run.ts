@@ -40,7 +40,7 @@ if (unknown.length > 0)
 
 const rows: Row[] = [];
 for (const [name, measure] of Object.entries(GROUPS)) {
-  if (wanted.length === 0 || wanted.includes(name)) rows.push(...(await measure()));
+  if (wanted.length === 0 || wanted.includes(name)) for (const row of await measure()) rows.push(row);
 }
 
 const figure = (value: number, unit?: 'MB'): string => {

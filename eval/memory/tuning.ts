@@ -38,8 +38,9 @@ export async function sweep(
  * meaning adds nothing the words are the surer guide to memories of another kind.
  */
 export function bestWeight(rows: readonly WeightRow[]): number {
-  const best = Math.max(...rows.map(({ both }) => both));
-  return Math.min(...rows.filter(({ both }) => both >= best - 0.005).map(({ weight }) => weight));
+  const best = rows.reduce((most, { both }) => Math.max(most, both), -Infinity);
+  const good = rows.filter(({ both }) => both >= best - 0.005);
+  return good.reduce((least, { weight }) => Math.min(least, weight), Infinity);
 }
 
 /** The dataset without the questions that report, so that they are not even asked. */

@@ -32,7 +32,7 @@ export class Screen {
 
   tools(tools: readonly ToolDefinition[]): void {
     this.#line(`\n${pc.bold(String(tools.length))} tools:`);
-    const width = Math.max(...tools.map(({ name }) => name.length));
+    const width = tools.reduce((longest, { name }) => Math.max(longest, name.length), 0);
     for (const { name, description, annotations } of tools) {
       this.#line(
         `  ${pc.cyan(name.padEnd(width))}  ${annotations.readOnlyHint ? pc.green('reads ') : pc.yellow('writes')}  ${firstSentence(description)}`,

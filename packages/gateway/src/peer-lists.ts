@@ -103,7 +103,7 @@ export class PeerLists {
       const page = await peer.request(method, cursor === undefined ? {} : { cursor });
       const listed: unknown = page[field];
       if (!Array.isArray(listed)) break;
-      items.push(...(listed as JsonObject[]).filter((item) => typeof item?.[nameField] === 'string'));
+      for (const item of listed as JsonObject[]) if (typeof item?.[nameField] === 'string') items.push(item);
       const next = page.nextCursor;
       if (typeof next !== 'string' || next === cursor) break;
       cursor = next;

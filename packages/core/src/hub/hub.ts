@@ -273,7 +273,10 @@ export class ToolHub implements ToolProvider {
     const worst = (['DEAD', 'DEGRADED', 'INITIALIZING', 'COLD'] as const).find((state) => states.has(state));
     return {
       state: !this.#connected ? 'COLD' : worst === undefined ? 'READY' : states.has('READY') ? 'DEGRADED' : worst,
-      consecutiveFailures: Math.max(0, ...this.#routing.members.map(({ counters }) => counters.consecutiveFailures)),
+      consecutiveFailures: this.#routing.members.reduce(
+        (most, { counters }) => Math.max(most, counters.consecutiveFailures),
+        0,
+      ),
       totalInvocations: rows.reduce((sum, { calls }) => sum + calls, 0),
       totalFailures: rows.reduce((sum, { failures }) => sum + failures, 0),
       restarts: 0,

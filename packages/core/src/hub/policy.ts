@@ -161,7 +161,7 @@ export class PolicyRules {
   /** Adds what an approval gave. @throws {ToolError} INVALID_ARGUMENT */
   add(rules: readonly PolicyRule[]): readonly PolicyRule[] {
     const added = rules.map((rule, index) => parseRule(rule, `rules[${index}] of the approval`));
-    this.#approved.push(...added);
+    for (const rule of added) this.#approved.push(rule);
     this.#byTool.clear();
     return added;
   }

@@ -74,7 +74,7 @@ class EventMeter {
       const end = nextLineEnd(chunk, start);
       const part = chunk.subarray(start, end < 0 ? chunk.length : end);
       this.#bytes += part.length + 1;
-      if (this.#line.length < 3) this.#line += String.fromCharCode(...part.subarray(0, 3));
+      if (this.#line.length < 3) this.#line += Buffer.from(part.subarray(0, 3)).toString('latin1');
       if (this.#line.startsWith('id:')) this.sawId = true;
       largest = Math.max(largest, this.#bytes);
       if (end < 0) return largest;

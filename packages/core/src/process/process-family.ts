@@ -97,7 +97,7 @@ export class ProcessFamily {
       ({ pid, group, startedAt }) =>
         (group === this.#group.id && this.#group.isOurs()) || this.#known.get(pid)?.startedAt === startedAt,
     );
-    if (mark !== undefined) roots.push(...markedWith(`${mark}\0`, all, this.#startedAt));
+    if (mark !== undefined) for (const marked of markedWith(`${mark}\0`, all, this.#startedAt)) roots.push(marked);
     const members = new Map(roots.map((root) => [root.pid, root]));
     for (const root of roots) for (const found of descendantsOf(root.pid, all)) members.set(found.pid, found);
     this.#known = members;

@@ -24,7 +24,8 @@ export async function unifiedDiff(path: string, before: Buffer, after: Buffer): 
   const name = escapeControls(path);
   const lines = [`--- a/${name}`, `+++ b/${name}`];
   for (const hunk of hunks) {
-    lines.push(`@@ -${hunk.oldStart},${hunk.oldLines} +${hunk.newStart},${hunk.newLines} @@`, ...hunk.lines);
+    lines.push(`@@ -${hunk.oldStart},${hunk.oldLines} +${hunk.newStart},${hunk.newLines} @@`);
+    for (const line of hunk.lines) lines.push(line);
   }
   return lines.join('\n');
 }

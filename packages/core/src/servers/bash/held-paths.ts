@@ -116,7 +116,7 @@ class Holding {
       const module = queue.shift() ?? '';
       const entries = await entriesOf(module);
       if (!entries.some(({ name }) => name === 'HEAD')) {
-        queue.push(...entries.filter((entry) => entry.isDirectory()).map(({ name }) => join(module, name)));
+        for (const entry of entries) if (entry.isDirectory()) queue.push(join(module, entry.name));
         continue;
       }
       for (const name of REPOSITORY_FILES) await this.#holdWithin(join(module, name), 'file');

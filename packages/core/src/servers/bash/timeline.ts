@@ -142,7 +142,7 @@ export class Timeline {
         try {
           await this.#writeAll(this.#file.handle, batch);
         } catch (error) {
-          this.#queue.unshift(...batch); // counted as dropped below
+          this.#queue = batch.concat(this.#queue); // counted as dropped below
           throw error;
         }
       }

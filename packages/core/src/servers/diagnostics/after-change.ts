@@ -54,7 +54,7 @@ export function afterChangeHook(
         const own = changed.filter((each) => each.client === client);
         const isLearnt = await client.use(() => learnBefore(servers, client, own, known, patience, snapshot));
         if (!isLearnt) return NOT_KNOWN;
-        checked.push(...othersOf(servers, client, own, known));
+        for (const other of othersOf(servers, client, own, known)) checked.push(other);
       }
       const answers = await checkFiles(servers, checked, patience, snapshot);
       const diagnostics = answers.flatMap(({ absolute, diagnostics: found, text }): FileDiagnostic[] => {

@@ -164,7 +164,7 @@ async function findInFile(
     (each) => each.names.join('.') === symbol || `.${each.names.join('.')}`.endsWith(`.${symbol}`),
   );
   // A symbol's parts may be listed under the same name as itself: the outermost is meant.
-  const depth = Math.min(...found.map(({ names }) => names.length));
+  const depth = found.reduce((least, { names }) => Math.min(least, names.length), Infinity);
   const outermost = found.filter(({ names }) => names.length === depth);
   const [first] = outermost;
   if (!first)

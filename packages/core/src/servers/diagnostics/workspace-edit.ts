@@ -32,7 +32,7 @@ export function editsByFile(edit: WorkspaceEdit | null, { scope }: ProjectFiles)
     if (!place) throw scope.outside(absolute, 'would be changed, and is outside the project; nothing was changed');
     scope.assertWritable(place);
     const known = found.get(absolute);
-    if (known) known.edits.push(...edits);
+    if (known) for (const each of edits) known.edits.push(each);
     else found.set(absolute, { absolute, shown: place.shown, edits: [...edits] });
   };
   const { documentChanges, changes } = Object(edit ?? {}) as WorkspaceEdit;

@@ -69,7 +69,7 @@ export function findFolded(
   const spans = file.find(needle, separate).map((span) => file.trace(span));
   if (trimmed !== needle && trimmed !== '') {
     const ended = file.find(trimmed, separate).filter(({ end }) => file.text[end] === '\n' || end === file.text.length);
-    spans.push(...ended.map((span) => withSpacesBehind(file.trace(span), text)));
+    for (const span of ended) spans.push(withSpacesBehind(file.trace(span), text));
   }
   return spans
     .filter((span) => span !== undefined)

@@ -121,7 +121,7 @@ async function claimsOf(files: ProjectFiles, paths: readonly string[]): Promise<
   let refusal: unknown;
   for (const path of paths) {
     try {
-      claims.push(...(await claimPath(files, path, 'read')));
+      for (const claim of await claimPath(files, path, 'read')) claims.push(claim);
     } catch (error) {
       refusal ??= error;
       try {

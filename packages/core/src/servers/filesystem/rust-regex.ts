@@ -112,7 +112,7 @@ class Translation {
       const char = this.#reader.next;
       if (char === undefined || char === ')') break;
       if (this.#reader.take('|')) parts.push('|');
-      else parts.push(...this.#repeated(this.#item(depth)));
+      else for (const part of this.#repeated(this.#item(depth))) parts.push(part);
     }
     this.#setFlags(before);
     return parts;

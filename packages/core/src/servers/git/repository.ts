@@ -94,7 +94,7 @@ export class Repository {
             .replace(/\n$/, ''),
         config: (cwd) => readConfig(context, ctx.signal, program, cwd, { GIT_DIR: '.git' }),
       });
-      settings.push(...neutralSettings(below));
+      for (const setting of neutralSettings(below)) settings.push(setting);
     }
     return new Repository(context, ctx, program, place, config, settings, includesOf([...config, ...below]));
   }

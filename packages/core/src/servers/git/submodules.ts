@@ -42,7 +42,7 @@ export async function submoduleEntries({ top, list, topOf, config }: SubmoduleSc
         );
       // Its submodules are looked for below its own top; one that has it elsewhere would hide them.
       if ((await topOf(below)) !== (await realpath(below))) throw notJudged(name, 'has its working tree elsewhere');
-      entries.push(...(await config(below)));
+      for (const entry of await config(below)) entries.push(entry);
       await visit(below, depth + 1);
     }
   };

@@ -125,7 +125,7 @@ export class MemoryService {
     const stores = await this.#readyAll(scope, watch);
     for (const store of stores) {
       const rows = await store.backend.list({ category, tags }, sort, limit + 1, after);
-      pages.push(...rows.map((memory) => store.scoped(memory)));
+      for (const memory of rows) pages.push(store.scoped(memory));
     }
     if (stores.length === 1) return pages; // in order
     const value = ({ createdMs, updatedMs, importance }: MemoryRecord): number =>

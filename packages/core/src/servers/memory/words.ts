@@ -18,7 +18,7 @@ const MAX_WORD_CHARS = 100;
 /** Pieces of a content's words that the tokenizer of the index leaves together, for a column of their own. */
 export function identifierParts(text: string): string {
   const parts: string[] = [];
-  for (const [word] of text.matchAll(WORD)) parts.push(...piecesOf(word));
+  for (const [word] of text.matchAll(WORD)) for (const piece of piecesOf(word)) parts.push(piece);
   return parts.join(' ');
 }
 
@@ -56,6 +56,6 @@ function piecesOf(word: string): string[] {
       pieces.push(`${characters[index]}${characters[index + 1]}`);
   }
   const cased = word.length <= MAX_WORD_CHARS ? (word.match(PIECE) ?? []) : [];
-  if (cased.length > 1) pieces.push(...cased.filter((piece) => piece.length > 1 || /\p{N}/u.test(piece)));
+  if (cased.length > 1) for (const piece of cased) if (piece.length > 1 || /\p{N}/u.test(piece)) pieces.push(piece);
   return pieces;
 }

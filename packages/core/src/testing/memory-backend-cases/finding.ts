@@ -21,7 +21,7 @@ export const findingCases: readonly MemoryBackendCase[] = [
           const last = seen.at(-1);
           const page = await backend.list({}, sort, 5, last && { value: last[keys[sort]], id: last.id });
           if (page.length === 0) break;
-          seen.push(...page);
+          for (const each of page) seen.push(each);
         }
         assert.equal(new Set(idsOf(seen)).size, 23, sort);
         assert.equal(seen.length, 23, sort);

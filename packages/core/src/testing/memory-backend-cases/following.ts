@@ -18,7 +18,7 @@ export const followingCases: readonly MemoryBackendCase[] = [
       for (let seq = start; ;) {
         const page = await backend.changesSince(seq, 2);
         if (page.length === 0) break;
-        changes.push(...page);
+        for (const change of page) changes.push(change);
         seq = page.at(-1)?.seq ?? seq;
       }
       const last = new Map(changes.map(({ id, memory }) => [id, memory?.content ?? null]));

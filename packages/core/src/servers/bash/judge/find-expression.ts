@@ -64,7 +64,10 @@ export function readFindExpression(words: readonly ShellWord[]): FindExpression 
       index = end;
     } else if (effect !== undefined) {
       effects.push([text, effect]);
-      if (text.startsWith('-f') && text !== '-follow') writes.push(...words.slice(++index, index + 1));
+      if (text.startsWith('-f') && text !== '-follow') {
+        const file = words[++index];
+        if (file) writes.push(file);
+      }
     } else if (text.startsWith('-')) unlisted ??= text;
     else paths.push(word);
   }

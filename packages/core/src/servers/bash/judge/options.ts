@@ -98,7 +98,7 @@ export function readOptions(list: OptionList, words: readonly ShellWord[]): Read
   const instead = given.some(([option]) => listedOptions(list.insteadOfOperand).includes(option));
   const texts = operands.splice(0, instead ? 0 : (list.textOperands ?? 0));
   if (list.maxOperands !== undefined && operands.length > list.maxOperands)
-    writes.push(...operands.splice(list.maxOperands));
+    for (const operand of operands.splice(list.maxOperands)) writes.push(operand);
   return { unlisted, effects, writes, paths: [...paths, ...operands], operands: all, texts, given };
 }
 

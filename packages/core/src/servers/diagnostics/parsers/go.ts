@@ -18,7 +18,7 @@ export function parseGo({ stdout, stderr }: CheckerOutput): CheckerReport {
     else if (!line.startsWith('#')) rest.push(line.replace(/^vet: /, ''));
     if (!object || !line.endsWith('}') || /^\s/.test(line)) continue;
     const findings = findingsIn(object.join('\n'));
-    if (findings) found.push(...findings);
+    if (findings) for (const finding of findings) found.push(finding);
     else understood = false;
     object = undefined;
   }

@@ -114,7 +114,8 @@ export async function embedLongTexts(
   const flat = parts.flat();
   const vectors: (Float32Array | undefined)[] = [];
   for (let start = 0; start < flat.length; start += MAX_TEXTS) {
-    vectors.push(...(await embedTexts(embedder, flat.slice(start, start + MAX_TEXTS), kind)));
+    const some = await embedTexts(embedder, flat.slice(start, start + MAX_TEXTS), kind);
+    for (const vector of some) vectors.push(vector);
   }
   let next = 0;
   return parts.map(({ length }) => mean(vectors.slice(next, (next += length)), embedder.dim));

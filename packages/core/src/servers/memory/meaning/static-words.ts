@@ -30,7 +30,8 @@ export function wordPlaces(text: string, places: WordPlaces): number[] {
     const whole = places.get(run.toLowerCase());
     if (whole !== undefined) found.push(whole);
     else if (run.length <= MAX_WORD_CHARS) {
-      for (const piece of run.match(PIECE) ?? []) found.push(...placesOf(piece.toLowerCase(), places));
+      for (const piece of run.match(PIECE) ?? [])
+        for (const place of placesOf(piece.toLowerCase(), places)) found.push(place);
     }
   }
   return found;

@@ -103,7 +103,9 @@ export class WordPostings {
       for (const [index, count] of counts) this.#counts.set(uncounted[index]!, count);
     }
     const countOf = (token: string): number => this.#lists.get(token)?.places.length ?? this.#counts.get(token) ?? 0;
-    return tokens.map((some) => (some.length === 0 ? 0 : Math.min(...some.map(countOf))));
+    const least = (some: readonly string[]): number =>
+      some.reduce((found, token) => Math.min(found, countOf(token)), Infinity);
+    return tokens.map((some) => (some.length === 0 ? 0 : least(some)));
   }
 
   /** The memories that have each word. */
