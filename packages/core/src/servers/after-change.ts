@@ -1,7 +1,7 @@
 // What a change of files may be told at once: the errors that it brought. The filesystem tools ask, the diagnostics server
 // answers, and neither knows the other.
 
-import { countsOf, countWords, diagnosticLine, diagnosticOutput, type Diagnostic } from './diagnostic.js';
+import { countsOf, countWords, diagnosticLine, diagnosticOutput, SEVERITIES, type Diagnostic } from './diagnostic.js';
 
 /** The new errors after a change. */
 export interface AfterChange {
@@ -58,7 +58,10 @@ export async function lookAfterChange(
   });
   try {
     const said = await Promise.race([hook(paths, { ...options, deadlineMs: DEADLINE_MS }), late]);
-    return said && { diagnostics: said.diagnostics.slice(0, MAX_ROWS).map(row), complete: said.complete };
+    if (said === undefined) return undefined;
+    const rows = said.diagnostics.slice(0, MAX_ROWS).map(row);
+    const diagnostics = rows.filter((each) => each !== undefined);
+    return { diagnostics, complete: said.complete === true && diagnostics.length === rows.length };
   } catch {
     return { diagnostics: [], complete: false }; // not known, which is all that can be said of it here
   } finally {
@@ -74,8 +77,11 @@ export function afterChangeText(after: AfterChange | undefined, path: string): s
   return `\nNew with this change: ${countWords(countsOf(diagnostics))}${complete ? '' : ', and perhaps more'}.\n${lines.join('\n')}`;
 }
 
-/** Only what the output schema knows, whoever made it. */
-function row(given: AfterChange['diagnostics'][number]): AfterChange['diagnostics'][number] {
+/** Only what the output schema knows; undefined for what it refuses, which would fail the answer of a change that was made. */
+function row(given: AfterChange['diagnostics'][number]): AfterChange['diagnostics'][number] | undefined {
   const { path, line, column, end_line, end_column, severity, code, source, message } = given;
+  const places = [line, column, end_line, end_column].every((each) => Number.isInteger(each) && each >= 1);
+  const texts = [code, source, message, path ?? ''].every((each) => typeof each === 'string');
+  if (!places || !texts || !SEVERITIES.includes(severity)) return undefined;
   return { ...(path !== undefined && { path }), line, column, end_line, end_column, severity, code, source, message };
 }

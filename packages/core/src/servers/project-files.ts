@@ -229,7 +229,9 @@ export class ProjectFiles {
   announce(change: FileChange): void {
     for (const listener of [...this.#listeners]) {
       try {
-        listener(change);
+        // An asynchronous listener fits the type too, and nobody else would catch its rejection.
+        const given: unknown = listener(change);
+        if (given instanceof Promise) given.catch(() => undefined);
       } catch {
         // The file is changed; a listener's fault must not make that a failure.
       }

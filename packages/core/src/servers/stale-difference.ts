@@ -39,11 +39,11 @@ export async function staleFile(
   const [before, after] = [asUtf8(seen.bytes), asUtf8(now.bytes)];
   if (!before || !after) return stale(`It is not text, so the difference is not shown. ${again}`, 'unknown');
   const diff = await unifiedDiff(shown, before, after);
-  if (diff === '') return stale(`Its text is the same, in another encoding. ${again}`, 'unknown');
-  let cut = false;
-  const text = limitText(diff, DIFFERENCE_LIMITS, (lines) => {
+  if (diff.text === '') return stale(`Its text is the same, in another encoding. ${again}`, 'unknown');
+  let cut = diff.omitted > 0;
+  const text = limitText(diff.text, DIFFERENCE_LIMITS, (lines) => {
     cut = true;
-    return `[${lines} more lines of the difference]`;
+    return `[${lines + diff.omitted} more lines of the difference]`;
   });
   return cut
     ? stale(`The difference since then begins:\n${text}\n${again}`, 'cut')

@@ -1,11 +1,15 @@
 // The difference of two versions of a text: as a unified diff for the model, as two numbers for the program.
 
 import type { StructuredPatchHunk } from 'diff';
+import { limitText, type OutputLimits } from './output-budget.js';
 import { escapeControls } from './project-scope.js';
 
 const CONTEXT_LINES = 3;
 /** Myers' search is quadratic in the number of differences: beyond this product the change is shown as one block. */
 const MAX_DIFF_WORK = 4_000_000;
+/** More changed lines than that are not compared one by one: they are one block, and only its beginning is text. */
+const MAX_COMPARED_LINES = 100_000;
+const MAX_BLOCK_LINES = 10_000;
 const MIN_EDIT_LENGTH = 50;
 const MAX_EDIT_LENGTH = 2_000;
 const COMPARE_BYTES = 64 * 1024;
@@ -17,23 +21,48 @@ export interface DiffStat {
   removed: number;
 }
 
-/** A unified diff of two versions, as UTF-8. Empty when they are equal. */
-export async function unifiedDiff(path: string, before: Buffer, after: Buffer): Promise<string> {
+/** A unified diff as text. */
+export interface DiffText {
+  /** Empty when both versions are equal. */
+  text: string;
+  /** Lines that are left out at its end: a change of more than 100,000 lines is not spelled out. */
+  omitted: number;
+}
+
+/** A unified diff of two versions, as UTF-8. Never rejects: a change that was made does not fail by its report. */
+export async function unifiedDiff(path: string, before: Buffer, after: Buffer): Promise<DiffText> {
   const hunks = await hunksOf(before, after, CONTEXT_LINES);
-  if (hunks.length === 0) return '';
+  if (hunks.length === 0) return { text: '', omitted: 0 };
   const name = escapeControls(path);
   const lines = [`--- a/${name}`, `+++ b/${name}`];
   for (const hunk of hunks) {
     lines.push(`@@ -${hunk.oldStart},${hunk.oldLines} +${hunk.newStart},${hunk.newLines} @@`);
     for (const line of hunk.lines) lines.push(line);
   }
-  return lines.join('\n');
+  return { text: lines.join('\n'), omitted: hunks.reduce((sum, hunk) => sum + (hunk.omitted ?? 0), 0) };
 }
 
-/** The lines that a change adds and removes, whatever the encoding. */
+/** Text that ends with diffs, within the limits. It says how many lines of the diffs are missing. */
+export function limitDiffs(text: string, diffs: readonly DiffText[], limits: OutputLimits): string {
+  const omitted = diffs.reduce((sum, diff) => sum + diff.omitted, 0);
+  const notice = (lines: number): string => `[${lines} more lines of the diff]`;
+  let isCut = false;
+  const shown = limitText([text, ...diffs.map((diff) => diff.text)].filter(Boolean).join('\n'), limits, (lines) => {
+    isCut = true;
+    return notice(lines + omitted);
+  });
+  return isCut || omitted === 0 ? shown : `${shown}\n${notice(omitted)}`;
+}
+
+/** The lines that a change adds and removes, whatever the encoding. Never rejects, as {@link unifiedDiff}. */
 export async function diffStat(before: Buffer, after: Buffer): Promise<DiffStat> {
   const stat = { added: 0, removed: 0 };
-  for (const { lines } of await hunksOf(before, after, 0)) {
+  for (const { lines, omitted, oldLines, newLines } of await hunksOf(before, after, 0)) {
+    if (omitted !== undefined) {
+      stat.added += newLines;
+      stat.removed += oldLines;
+      continue;
+    }
     for (const line of lines) {
       if (line.startsWith('+')) stat.added++;
       else if (line.startsWith('-')) stat.removed++;
@@ -42,16 +71,15 @@ export async function diffStat(before: Buffer, after: Buffer): Promise<DiffStat>
   return stat;
 }
 
-async function hunksOf(before: Buffer, after: Buffer, context: number): Promise<StructuredPatchHunk[]> {
+/** With `omitted`, all of the change is one block, of which only the beginning is in `lines`. */
+type Hunk = StructuredPatchHunk & { omitted?: number };
+
+async function hunksOf(before: Buffer, after: Buffer, context: number): Promise<Hunk[]> {
   const region = changedRegion(before, after, context);
   if (!region) return [];
-  const old = before.toString('utf8', region.start, region.beforeEnd);
-  const now = after.toString('utf8', region.start, region.afterEnd);
-  const work = countLines(old) + countLines(now) + 1;
-  const maxEditLength = Math.min(MAX_EDIT_LENGTH, Math.max(MIN_EDIT_LENGTH, Math.floor(MAX_DIFF_WORK / work)));
-  const { structuredPatch } = await import('diff');
-  const patch = structuredPatch('', '', old, now, undefined, undefined, { context, maxEditLength });
-  const hunks = patch ? patch.hunks : [wholeHunk(old, now)];
+  const old = before.subarray(region.start, region.beforeEnd);
+  const now = after.subarray(region.start, region.afterEnd);
+  const hunks = (await comparedHunks(old, now, context)) ?? [wholeHunk(old, now)];
   for (const hunk of hunks) {
     hunk.oldStart += region.linesBefore;
     hunk.newStart += region.linesBefore;
@@ -108,26 +136,45 @@ function countNewlines(bytes: Buffer, end: number): number {
   return count;
 }
 
-function countLines(text: string): number {
-  let count = 1;
-  for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) count++;
-  return count;
+function countLines(bytes: Buffer): number {
+  return countNewlines(bytes, bytes.length) + (bytes.length > 0 && bytes.at(-1) !== NEWLINE ? 1 : 0);
 }
 
-function wholeHunk(old: string, now: string): StructuredPatchHunk {
-  const removed = linesOf(old);
-  const added = linesOf(now);
+/** Compared line by line; undefined where that would take too long, or does not work. */
+async function comparedHunks(old: Buffer, now: Buffer, context: number): Promise<Hunk[] | undefined> {
+  const work = countLines(old) + countLines(now) + 1;
+  if (work > MAX_COMPARED_LINES) return undefined;
+  const maxEditLength = Math.min(MAX_EDIT_LENGTH, Math.max(MIN_EDIT_LENGTH, Math.floor(MAX_DIFF_WORK / work)));
+  try {
+    const { structuredPatch } = await import('diff');
+    const options = { context, maxEditLength };
+    return structuredPatch('', '', old.toString(), now.toString(), undefined, undefined, options)?.hunks;
+  } catch {
+    return undefined; // one block says less, and is not wrong
+  }
+}
+
+function wholeHunk(old: Buffer, now: Buffer): Hunk {
+  const [removed, added] = [countLines(old), countLines(now)];
+  const lines: string[] = [];
+  for (const line of firstLines(old)) lines.push(`-${line}`);
+  for (const line of firstLines(now)) lines.push(`+${line}`);
+  const omitted = removed + added - lines.length;
   return {
-    oldStart: removed.length === 0 ? 0 : 1,
-    oldLines: removed.length,
-    newStart: added.length === 0 ? 0 : 1,
-    newLines: added.length,
-    lines: [...removed.map((line) => `-${line}`), ...added.map((line) => `+${line}`)],
+    oldStart: removed === 0 ? 0 : 1,
+    oldLines: removed,
+    newStart: added === 0 ? 0 : 1,
+    newLines: added,
+    lines,
+    ...(omitted > 0 && { omitted }),
   };
 }
 
-function linesOf(text: string): string[] {
-  const lines = text.split('\n');
-  if (lines.at(-1) === '') lines.pop();
-  return lines;
+function* firstLines(bytes: Buffer): Generator<string> {
+  for (let start = 0, count = 0; start < bytes.length && count < MAX_BLOCK_LINES; count++) {
+    const newline = bytes.indexOf(NEWLINE, start);
+    const end = newline < 0 ? bytes.length : newline;
+    yield bytes.toString('utf8', start, end);
+    start = end + 1;
+  }
 }

@@ -3,9 +3,8 @@
 import type { WorkspaceEdit } from 'vscode-languageserver-protocol';
 import { ToolError } from '../../errors.js';
 import { defineTool, type Tool } from '../../tool.js';
-import { limitText } from '../output-budget.js';
 import { escapeControls, quote } from '../project-scope.js';
-import { unifiedDiff } from '../unified-diff.js';
+import { limitDiffs, unifiedDiff, type DiffText } from '../unified-diff.js';
 import { atPlace, placeInput, type AskedPlace } from './asked-place.js';
 import { claimPath, type DiagnosticsContext } from './context.js';
 import { TextPlaces } from './text-places.js';
@@ -76,7 +75,7 @@ export function renameTool(context: DiagnosticsContext): Tool {
           await files.resolve(shown, 'write'); // a link that leads outside or onto a protected file
         }
         const textOf = (absolute: string): string => place.session.documents.get(absolute)?.text ?? '';
-        const diffs: string[] = [];
+        const diffs: DiffText[] = [];
         for (const { absolute, shown, edits } of changes) {
           const text = textOf(absolute);
           diffs.push(await unifiedDiff(shown, Buffer.from(text), Buffer.from(new TextPlaces(text).edited(edits))));
@@ -86,11 +85,8 @@ export function renameTool(context: DiagnosticsContext): Tool {
         const head =
           `${dryRun ? 'Would change' : 'Changed'} ${count} ${count === 1 ? 'place' : 'places'} in ${changes.length} ` +
           `${changes.length === 1 ? 'file' : 'files'}: ${changes.map(({ shown }) => escapeControls(shown)).join(', ')}.`;
-        const text = [head, ...diffs].join('\n');
         return {
-          content: [
-            { type: 'text', text: limitText(text, context.limits, (lines) => `[${lines} more lines of the diff]`) },
-          ],
+          content: [{ type: 'text', text: limitDiffs(head, diffs, context.limits) }],
           structuredContent: {
             changes: changes.map(({ shown, edits }) => ({ path: shown, edits: edits.length })),
             applied: !dryRun,

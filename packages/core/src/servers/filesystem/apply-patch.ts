@@ -7,13 +7,12 @@ import type { TogetherFile } from '../project-files.js';
 import { escapeControls, quote } from '../project-scope.js';
 import { afterChangeOutput, afterChangeText, lookAfterChange } from '../after-change.js';
 import { claimPath, type FilesystemContext } from './context.js';
-import { limitText } from '../output-budget.js';
 import { binaryFileOf } from './media-type.js';
 import { parsePatch, type PatchHunk, type PatchOperation } from './patch-format.js';
 import { applyHunks } from './patch-text.js';
 import { assertNoPlaceholder } from './placeholders.js';
 import { asUtf8, encodeText, encodingOf, SAMPLE_BYTES } from '../text-encoding.js';
-import { diffStat, unifiedDiff, type DiffStat } from '../unified-diff.js';
+import { diffStat, limitDiffs, unifiedDiff, type DiffStat, type DiffText } from '../unified-diff.js';
 
 const input = {
   type: 'object',
@@ -84,7 +83,7 @@ export function applyPatchTool({ files, requireRead, limits, afterChange }: File
     async execute({ patch, dry_run }, ctx) {
       const operations = parsePatch(patch);
       const changes: Change[] = [];
-      const diffs: string[] = [];
+      const diffs: DiffText[] = [];
       const replaced = new Map<string, Buffer>();
       await files.changeTogether(
         pathsOf(operations),
@@ -99,7 +98,11 @@ export function applyPatchTool({ files, requireRead, limits, afterChange }: File
             changes.push({ ...change, ...(isText && { diff_stat: await diffStat(old, now) }) });
             const shown = change.move_path ?? change.path;
             if (before && change.op !== 'add' && !replaced.has(shown)) replaced.set(shown, before);
-            diffs.push(isText ? await unifiedDiff(shown, old, now) : `${escapeControls(shown)} is not shown as text`);
+            diffs.push(
+              isText
+                ? await unifiedDiff(shown, old, now)
+                : { text: `${escapeControls(shown)} is not shown as text`, omitted: 0 },
+            );
             await nextTurn(undefined, { signal: ctx.signal });
           }
           if (dry_run) for (const file of touched) file.after = undefined;
@@ -109,10 +112,9 @@ export function applyPatchTool({ files, requireRead, limits, afterChange }: File
       const names = changes.map(({ op, path, move_path: to }) =>
         escapeControls(`${op} ${path}${to === undefined ? '' : ` to ${to}`}`),
       );
-      const text = [head, ...names, ...diffs.filter((diff) => diff !== '')].join('\n');
       const paths = dry_run ? [] : [...new Set(changes.map(({ path, move_path: to }) => to ?? path))];
       const diagnostics = await lookAfterChange(afterChange, paths, { signal: ctx.signal, before: replaced });
-      const shownText = limitText(text, limits, (lines) => `[${lines} more lines of the diff]`);
+      const shownText = limitDiffs([head, ...names].join('\n'), diffs, limits);
       return {
         content: [{ type: 'text', text: shownText + afterChangeText(diagnostics, paths[0] ?? '') }],
         structuredContent: { changes, ...(diagnostics && { diagnostics }) },

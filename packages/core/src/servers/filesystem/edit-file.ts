@@ -6,10 +6,9 @@ import { afterChangeOutput, afterChangeText, lookAfterChange } from '../after-ch
 import { claimPath, type FilesystemContext } from './context.js';
 import { MATCH_STRATEGIES } from './match-ladder.js';
 import { binaryFileOf } from './media-type.js';
-import { limitText } from '../output-budget.js';
 import { decodeText, encodingOf, SAMPLE_BYTES } from '../text-encoding.js';
 import { applyEdits, insertAfterLine, type EditableText, type EditOutcome, type TextEdit } from './text-edit.js';
-import { unifiedDiff } from '../unified-diff.js';
+import { limitDiffs, unifiedDiff } from '../unified-diff.js';
 import { escapeControls, quote } from '../project-scope.js';
 
 const edit = {
@@ -113,11 +112,10 @@ export function editFileTool({ files, requireRead, limits, afterChange }: Filesy
       const diff = await unifiedDiff(shown, asUtf8(before.bytes), asUtf8(after.bytes));
       const count = after.applied.reduce((sum, each) => sum + each.count, 0);
       const head = `${args.dry_run ? 'Would change' : 'Changed'} ${escapeControls(shown)} in ${count} ${count === 1 ? 'place' : 'places'}.`;
-      const shownDiff = limitText(diff, limits, (lines) => `[${lines} more lines of the diff]`);
       const options = { signal: ctx.signal, before: new Map([[shown, before.bytes]]) };
       const diagnostics = await lookAfterChange(afterChange, args.dry_run ? [] : [shown], options);
       return {
-        content: [{ type: 'text', text: `${head}\n${shownDiff}${afterChangeText(diagnostics, shown)}` }],
+        content: [{ type: 'text', text: limitDiffs(head, [diff], limits) + afterChangeText(diagnostics, shown) }],
         structuredContent: { path: shown, applied: after.applied, etag, ...(diagnostics && { diagnostics }) },
       };
     },

@@ -53,6 +53,19 @@ it.each([
   expect(written).toBe('new');
 });
 
+it.each([
+  ['no list', { complete: true }],
+  ['a row that is none', { diagnostics: [null], complete: true }],
+  ['a line that is no number', { diagnostics: [{ ...ERROR, line: 'x' }], complete: true }],
+  ['a severity that is none', { diagnostics: [{ ...ERROR, severity: 'fatal' }], complete: true }],
+  ['a path that is no text', { diagnostics: [{ ...ERROR, path: 3 }], complete: true }],
+  ['nothing of completeness', { diagnostics: [] }],
+])('write_file() has written, and knows nothing of errors, when afterChange gives %s', async (_, said) => {
+  const { diagnostics, written } = await write(() => Promise.resolve(said as never));
+  expect(diagnostics).toEqual({ diagnostics: [], complete: false });
+  expect(written).toBe('new');
+});
+
 it('write_file() says nothing of errors when afterChange cannot tell', async () => {
   expect((await write(() => Promise.resolve(undefined))).diagnostics).toBeUndefined();
 });

@@ -51,3 +51,19 @@ it('edit_file() of a stale file of 200,000 lines answers FILE_CHANGED with the b
   const answer = await tools.call('edit_file', { path: 'a.txt', old_string: 'q', new_string: 'r', replace_all: true });
   expect(answer).toMatchObject({ code: 'FILE_CHANGED', details: { difference: 'cut' } });
 });
+
+it('write_file() replaces 60 million lines without running out of memory', async () => {
+  await using tools = await openTools({ 'a.txt': '\n'.repeat(60_000_000) });
+  await tools.call('read_file', { path: 'a.txt', limit: 1 });
+  const answer = await tools.call('write_file', { path: 'a.txt', content: 'a\n'.repeat(30_000_000) });
+  expect(answer).toMatchObject({ code: undefined, data: { diff_stat: { added: 30_000_000, removed: 60_000_000 } } });
+}, 60_000);
+
+it('edit_file() says how many lines of a long diff are left out', async () => {
+  await using tools = await openTools({ 'a.txt': OLD });
+  await tools.call('read_file', { path: 'a.txt', limit: 1 });
+  const edit = { path: 'a.txt', old_string: 'old', new_string: 'new', replace_all: true };
+  const { body } = await tools.call('edit_file', edit);
+  const shown = body.split('\n').filter((line) => /^[-+](?!--|\+\+)/.test(line)).length;
+  expect(body).toContain(`[${2 * LINES - shown} more lines of the diff]`);
+});
