@@ -13,7 +13,7 @@ export interface ExpectedVersion {
   sessionId?: string | undefined;
   /** Refuse to change a file that this session has not read, or that changed since. Default: false. */
   requireRead?: boolean | undefined;
-  /** Refuse unless the file has this etag. It stands for having read the file. */
+  /** Refuse unless the file has this etag. With {@link requireRead} it stands for having read the file where that version was read by anybody. */
   ifMatch?: string | undefined;
   /** Refuse when the file exists. Default: false. */
   createOnly?: boolean | undefined;
@@ -46,19 +46,27 @@ export async function assertExpected(
       'INVALID_ARGUMENT',
       `${shown} exists already, and create_only was asked for. Take another name, or read it and change it.`,
     );
-  if (expected.ifMatch !== undefined) {
-    if (expected.ifMatch === current.etag) return;
-    const how = `has the etag ${current.etag}, not ${quote(expected.ifMatch)}: it was changed since`;
-    throw await staleFile(asked.shown, how, version(expected.ifMatch), current, takesEtag);
-  }
-  if (!expected.requireRead) return;
   const { dev, ino } = target.stats;
-  const seen = tracker.etagOf(expected.sessionId, { path: target.path.absolute, dev, ino });
+  const file = { path: target.path.absolute, dev, ino };
+  const { sessionId, ifMatch, requireRead } = expected;
+  const stale = async (how: string, etag: string, isKnown: boolean): Promise<ToolError> => {
+    const offersEtag = takesEtag && (isKnown || !requireRead);
+    const error = await staleFile(asked.shown, how, version(etag), current, offersEtag);
+    if (isKnown && error.details?.difference === 'whole') tracker.noteGiven(file.path, current.etag);
+    return error;
+  };
+  if (ifMatch !== undefined && ifMatch !== current.etag) {
+    const how = `has the etag ${current.etag}, not ${quote(ifMatch)}: it was changed since`;
+    throw await stale(how, ifMatch, tracker.hasSeen(sessionId, file, ifMatch));
+  }
+  if (!requireRead || tracker.hasSeen(sessionId, file, current.etag)) return;
+  // An etag stands for having read only where the content was given out with it: stat and refusals give it alone.
+  if (ifMatch !== undefined && tracker.wasGiven(file.path, ifMatch)) return;
+  const seen = tracker.etagOf(sessionId, file);
   if (seen === undefined)
     throw new ToolError(
       'READ_REQUIRED',
       `${shown} exists and was not read yet. Read it with read_file before changing it.`,
     );
-  if (seen !== current.etag)
-    throw await staleFile(asked.shown, 'was changed since it was read', version(seen), current, takesEtag);
+  throw await stale('was changed since it was read', seen, true);
 }

@@ -1,5 +1,6 @@
 // Moving an entry: one rename between two directories that are held open. What was there is never replaced unasked.
 
+import type { BigIntStats } from 'node:fs';
 import { mkdir, opendir, readlink, rename, rmdir, unlink } from 'node:fs/promises';
 import { ToolError } from '../errors.js';
 import { Copying, intoItself } from './copy-entry.js';
@@ -60,7 +61,9 @@ export async function moveEntry(
       await target.directory.assertStillInside();
       if (!(await origin.isUnchanged())) throw replacedMeanwhile(from.shown, 'moved');
       if (respelled) await rename(origin.address, target.address);
-      else await put(files, from, origin, target, options);
+      const stats = respelled ? origin.stats : await put(files, from, origin, target, options);
+      if (stats?.isFile())
+        files.tracker.moved(origin.path.absolute, { path: target.path.absolute, dev: stats.dev, ino: stats.ino });
     });
     announce(files, origin, target);
     return { overwritten };
@@ -114,21 +117,23 @@ async function isOtherSpelling(origin: EntryPlace, target: EntryPlace): Promise<
   return true;
 }
 
+/** Gives the stats of what is in the new place. */
 async function put(
   files: ProjectFiles,
   asked: ScopePath,
   origin: EntryPlace,
   target: EntryPlace,
   options: MoveEntryOptions,
-): Promise<void> {
+): Promise<BigIntStats | undefined> {
   try {
     if (origin.stats?.isDirectory()) await renameDirectory(origin.address, target.address);
     else if (options.overwrite) await renameOver(origin, target);
     else if (origin.stats) await renameToNew(origin.address, origin.stats, target.address);
   } catch (error) {
     if (errnoOf(error) !== 'EXDEV') throw error;
-    await putElsewhere(files, asked, origin, target, options);
+    return await putElsewhere(files, asked, origin, target, options);
   }
+  return origin.stats;
 }
 
 async function renameDirectory(from: string, to: string): Promise<void> {
@@ -156,7 +161,7 @@ async function putElsewhere(
   origin: EntryPlace,
   target: EntryPlace,
   options: MoveEntryOptions,
-): Promise<void> {
+): Promise<BigIntStats | undefined> {
   if (!origin.stats || origin.stats.isDirectory()) {
     throw new ToolError(
       'INVALID_ARGUMENT',
@@ -167,7 +172,7 @@ async function putElsewhere(
   const stats = await copying.one(origin.directory, origin, target.directory, target.name, options.overwrite);
   if (!(await origin.isUnchanged())) throw replacedMeanwhile(asked.shown, 'moved');
   await unlink(origin.address);
-  if (stats) files.tracker.moved(origin.stats, { path: target.path.absolute, dev: stats.dev, ino: stats.ino });
+  return stats;
 }
 
 function announce(files: ProjectFiles, origin: EntryPlace, target: EntryPlace): void {

@@ -10,7 +10,7 @@ export interface FileIdentity {
 
 /** How much a {@link ReadTracker} remembers. */
 export interface ReadTrackerOptions {
-  /** Etags, two a file and session. Default: 20,000. */
+  /** Etags, two a file and session, and one a file. Default: 20,000. */
   maxEntries?: number | undefined;
   /** Content of a larger file is not kept. Default: 1 MiB. */
   maxFileBytes?: number | undefined;
@@ -22,8 +22,9 @@ export interface ReadTrackerOptions {
 export const MAX_KEPT_FILE_BYTES = 1024 * 1024;
 
 /**
- * Remembers etags by session and file, and for a while the content that they stand for. A file is known again by its
- * inode, so that a rename does not lose it, and by its path, so that an editor that replaces files does not either.
+ * Remembers etags by session and file, and for a while the content that they stand for. A file is known by its path, so
+ * that an editor that replaces files does not lose it, and by its inode, so that a rename does not either. An inode's
+ * number is given to another file when the first is gone: it counts only while the content is the one that was seen.
  * What was used longest ago goes first: to be asked to read a file once more is harmless.
  */
 export class ReadTracker {
@@ -47,20 +48,14 @@ export class ReadTracker {
    * @param bytes the whole content, where it is at hand; it is copied
    */
   note(sessionId: string | undefined, file: FileIdentity, etag: string, bytes?: Uint8Array): void {
-    for (const key of keysOf(sessionId, file)) {
-      this.#etags.delete(key); // so that it is the youngest
-      this.#etags.set(key, etag);
-    }
-    for (const oldest of this.#etags.keys()) {
-      if (this.#etags.size <= this.#maxEntries) break;
-      this.#etags.delete(oldest);
-    }
+    for (const key of keysOf(sessionId, file)) this.#set(key, etag);
+    this.noteGiven(file.path, etag);
     if (bytes && bytes.length <= this.#maxFileBytes) this.#keep(etag, bytes);
   }
 
-  /** Notes that a file has become another inode under another path: whoever has seen the one has seen the other. */
-  moved({ dev, ino }: Pick<FileIdentity, 'dev' | 'ino'>, to: FileIdentity): void {
-    const start = `${dev}:${ino}`;
+  /** Notes that a file has another path now, and perhaps another inode: whoever has seen the one has seen the other. */
+  moved(from: string, to: FileIdentity): void {
+    const start = `${from}\0`;
     for (const [key, etag] of [...this.#etags]) {
       if (!key.startsWith(start)) continue;
       const session = key.slice(start.length);
@@ -69,10 +64,24 @@ export class ReadTracker {
     }
   }
 
-  /** The version that a session has seen last; undefined when it has seen none. */
+  /** Whether a session has seen this version of a file, under this path or another. */
+  hasSeen(sessionId: string | undefined, file: FileIdentity, etag: string): boolean {
+    return keysOf(sessionId, file).some((key) => this.#etags.get(key) === etag);
+  }
+
+  /** The version that a session has seen last under this path; undefined when it has seen none. */
   etagOf(sessionId: string | undefined, file: FileIdentity): string | undefined {
-    const [byInode, byPath] = keysOf(sessionId, file);
-    return this.#etags.get(byInode) ?? this.#etags.get(byPath);
+    return this.#etags.get(keysOf(sessionId, file)[1]);
+  }
+
+  /** Notes that the content of this version was given out, without a session having read the file as it is. */
+  noteGiven(path: string, etag: string): void {
+    this.#set(`${path}\0`, etag);
+  }
+
+  /** Whether anybody was given the content of this version: its etag may have been handed on with it. */
+  wasGiven(path: string, etag: string): boolean {
+    return this.#etags.get(`${path}\0`) === etag;
   }
 
   /** The content that an etag stands for; undefined when it was too large, or others were used since. */
@@ -83,6 +92,15 @@ export class ReadTracker {
       this.#contents.set(etag, bytes);
     }
     return bytes;
+  }
+
+  #set(key: string, etag: string): void {
+    this.#etags.delete(key); // so that it is the youngest
+    this.#etags.set(key, etag);
+    for (const oldest of this.#etags.keys()) {
+      if (this.#etags.size <= this.#maxEntries) break;
+      this.#etags.delete(oldest);
+    }
   }
 
   #keep(etag: string, bytes: Uint8Array): void {

@@ -396,10 +396,11 @@ describe('ProjectFiles', () => {
     expect(await codeOf(files.change('new.txt', { requireRead: true }, changed))).toBe('READ_REQUIRED');
   });
 
-  it('change() takes the etag for having read when ifMatch is given', async () => {
+  it('change() throws READ_REQUIRED when ifMatch names a version that the session has not seen', async () => {
     const files = open();
     const { etag } = await files.read('b.txt');
-    expect(await codeOf(files.change('b.txt', { requireRead: true, ifMatch: etag }, changed))).toBe('none');
+    expect(await codeOf(files.change('b.txt', { requireRead: true, ifMatch: etag }, changed))).toBe('READ_REQUIRED');
+    expect(await codeOf(files.change('b.txt', { ifMatch: etag }, changed))).toBe('none');
   });
 
   describe('after a read in the session', () => {

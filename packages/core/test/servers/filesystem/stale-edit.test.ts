@@ -1,3 +1,4 @@
+import { rename, stat, unlink } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../src/json.js';
 import { openTools, type Tools } from './tools.js';
@@ -70,4 +71,55 @@ describe.each(CALLS)('%s() of a file that has changed', (tool, args) => {
     await stale(tools, Buffer.from('\ufeffone\né\n', 'utf16le'), Buffer.from('\ufeffone\nè\n', 'utf16le'));
     expect((await tools.call(tool, args)).text).toContain('-é\n+è');
   });
+});
+
+/** Makes a file that has the inode of one that is gone, as file systems give their numbers again. */
+async function reuseInode(tools: Tools, gone: string, path: string, content: string): Promise<boolean> {
+  const { ino } = await stat(tools.path(gone));
+  const spare: string[] = [];
+  await unlink(tools.path(gone));
+  for (let tries = 0; tries < 200; tries++) {
+    await tools.write(path, content);
+    if ((await stat(tools.path(path))).ino === ino) break;
+    await rename(tools.path(path), tools.path(`spare-${tries}`)); // holds its number, so that the next one has another
+    spare.push(tools.path(`spare-${tries}`));
+  }
+  for (const each of spare) await unlink(each);
+  return (await stat(tools.path(path)).catch(() => undefined))?.ino === ino;
+}
+
+describe('a file that has the inode number of one that was read', () => {
+  it.each(CALLS)('%s() answers READ_REQUIRED, also with the etag of stat() or of a refusal', async (tool, args) => {
+    await using tools = await openTools({ 'gone.txt': 'the first\n' });
+    await tools.call('read_file', { path: 'gone.txt' });
+    if (!(await reuseInode(tools, 'gone.txt', 'a.txt', 'one\n'))) return; // this file system counts on
+    expect(await tools.call(tool, args)).toMatchObject({ code: 'READ_REQUIRED' });
+    const { etag = '' } = (await tools.call('stat', { path: 'a.txt' })).data;
+    expect((await tools.call(tool, { ...args, if_match: etag })).code).toBe('READ_REQUIRED');
+    const refusal = await tools.call(tool, { ...args, if_match: '0123456789abcdef' });
+    expect(refusal.code).toBe('FILE_CHANGED');
+    expect(refusal.text).not.toContain('the first');
+    expect((await tools.call(tool, { ...args, if_match: refusal.details.etag ?? '' })).code).toBe('READ_REQUIRED');
+    await tools.call('read_file', { path: 'a.txt' });
+    expect((await tools.call(tool, { ...args, if_match: etag })).code).toBeUndefined();
+  });
+
+  it('edit_file() answers READ_REQUIRED when it was moved by move()', async () => {
+    await using tools = await openTools({ 'gone.txt': 'the first\n' });
+    await tools.call('read_file', { path: 'gone.txt' });
+    if (!(await reuseInode(tools, 'gone.txt', 'a.txt', 'one\n'))) return;
+    await tools.call('move', { source: 'a.txt', destination: 'b.txt' });
+    const edit = { path: 'b.txt', old_string: 'one', new_string: 'two' };
+    expect(await tools.call('edit_file', edit)).toMatchObject({ code: 'READ_REQUIRED' });
+  });
+});
+
+it('edit_file() answers FILE_CHANGED with the difference when the file was moved by move() and then changed', async () => {
+  await using tools = await openTools({ 'a.txt': 'one\ntwo\n' });
+  await tools.call('read_file', { path: 'a.txt' });
+  await tools.call('move', { source: 'a.txt', destination: 'b.txt' });
+  await tools.write('b.txt', 'one\n2\n');
+  const answer = await tools.call('edit_file', { path: 'b.txt', old_string: 'one', new_string: '1' });
+  expect(answer).toMatchObject({ code: 'FILE_CHANGED', details: { difference: 'whole' } });
+  expect(answer.text).toContain('-two\n+2');
 });
