@@ -22,7 +22,8 @@ export function parseClaims(claims: unknown, provider: string, tool: string): re
 }
 
 function parseClaim(claim: unknown): PermissionClaim | undefined {
-  const { pattern, match, understood, reason, suggestedPattern } = (claim ?? {}) as Partial<PermissionClaim>;
+  const { pattern, match, understood, reason, suggestedPattern, widerPattern } = (claim ??
+    {}) as Partial<PermissionClaim>;
   if (typeof pattern !== 'string' || (match !== 'glob' && match !== 'tokens') || typeof understood !== 'boolean') {
     return undefined;
   }
@@ -32,5 +33,6 @@ function parseClaim(claim: unknown): PermissionClaim | undefined {
     understood,
     ...(typeof reason === 'string' && { reason }),
     ...((typeof suggestedPattern === 'string' || suggestedPattern === null) && { suggestedPattern }),
+    ...(typeof widerPattern === 'string' && { widerPattern }),
   });
 }

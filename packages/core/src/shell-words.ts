@@ -20,10 +20,22 @@ export function isClosed(pattern: string): boolean {
   return patternOf(pattern) !== undefined;
 }
 
+/** True for a claim of words that is, as a pattern, only itself: no open quote, no unquoted expansion. */
+export function isLiteral(claim: string): boolean {
+  const { words, closed } = claimOf(claim);
+  return closed && words.every((word) => word.every(({ char, quoted }) => quoted || !EXPANDS.has(char)));
+}
+
+/** A text with what cannot be seen, or would move what is shown, written as an escape. */
+export function showHidden(text: string): string {
+  return text.replace(new RegExp(HIDDEN, 'gu'), escapeHidden);
+}
+
 /**
  * Whether a pattern matches a claim of words. In the pattern an unquoted `*` is any run of characters within its word,
  * or, as a word of its own, any number of words, none included; an unquoted `?` is one character. Quotes and `\` make
- * literal. In the claim an unquoted expansion (`*`, `?`, `[`, `~`, `$`, `{`) is not the same as the quoted character.
+ * literal. In the claim an unquoted expansion (`*`, `?`, `[`, `~`, `$`, `{`, a backtick) or operator (`>`, `|`, `;`) is not
+ * the same as the quoted character.
  *
  * @param reach `whole`: the pattern matches the whole claim (for rules that allow). `prefix`: words may follow, and
  *   quoted characters also match expansions (for rules that deny or ask). A pattern with an open quote matches no
@@ -68,7 +80,9 @@ type PatternWord = readonly Wanted[] | typeof ANY_RUN;
 
 const PLAIN = /^[\p{L}\p{N}_@%+=:,./-]+$/u;
 const HIDDEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]|(?! )\p{Zs}/u;
-const EXPANDS = new Set('*?[~${');
+const EXPANDS = new Set('*?[~${`');
+/** Unquoted these are the shell's own: `> x` writes a file, `'>' x` runs a program of that name. */
+const OPERATORS = new Set('<>|&;()');
 const MAX_CACHED = 1_000;
 
 function matchesWord(wanted: readonly Wanted[], word: Word, isPrefix: boolean): boolean {
@@ -96,7 +110,8 @@ function matchesWord(wanted: readonly Wanted[], word: Word, isPrefix: boolean): 
 function matchesCharacter(wanted: Exclude<Wanted, typeof ANY_RUN>, given: Character, isPrefix: boolean): boolean {
   if (wanted === ANY_ONE) return true;
   if (wanted.char !== given.char) return false;
-  return isPrefix || given.quoted || !wanted.quoted || !EXPANDS.has(given.char);
+  if (isPrefix || wanted.quoted === given.quoted) return true;
+  return !OPERATORS.has(given.char) && (given.quoted || !EXPANDS.has(given.char));
 }
 
 /** Rules are few and are compared on every call: each pattern is split once. Null: an open quote. */

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { isClosed, matchesWords, quoteWord, quoteWords } from '../src/shell-words.js';
+import { isClosed, isLiteral, matchesWords, quoteWord, quoteWords, showHidden } from '../src/shell-words.js';
 
 it('quoteWord() writes a word as a shell does', () => {
   expect(quoteWord('./README.md')).toBe('./README.md');
@@ -65,6 +65,27 @@ it.each([
 ] as const)('matchesWords() of %j and %j is %j for the whole and %j for a prefix', (pattern, claim, whole, prefix) => {
   expect(matchesWords(pattern, claim, 'whole')).toBe(whole);
   expect(matchesWords(pattern, claim, 'prefix')).toBe(prefix);
+});
+
+it.each([
+  ["'>' x", '> x', false],
+  ['> x', "'>' x", false],
+  ['> x', '> x', true],
+  ["a';'b", 'a;b', false],
+] as const)('matchesWords() keeps the operator and the quoted character apart: %j and %j', (pattern, claim, whole) => {
+  expect(matchesWords(pattern, claim, 'whole')).toBe(whole);
+  expect(matchesWords(pattern, claim, 'prefix')).toBe(true);
+});
+
+it('isLiteral() is false where a claim as a pattern is more than itself', () => {
+  expect(["rm -rf 'a*'", '> x', "echo '$X'", ''].map(isLiteral)).toEqual([true, true, true, true]);
+  expect(['ls *', 'cat ~/x', 'echo "$X"', 'echo `id`', 'ls {a,b}', "echo 'a", 'ls [a]'].map(isLiteral)).not.toContain(
+    true,
+  );
+});
+
+it('showHidden() escapes what cannot be seen, and leaves the rest', () => {
+  expect(showHidden("it's a\u200bb\u202ec")).toBe("it's a\\u200bb\\u202ec");
 });
 
 it('isClosed() is false for an open quote and a trailing backslash', () => {

@@ -8,6 +8,7 @@ import {
   PolicyRules,
   reasonOf,
   suggestRules,
+  widerRules,
   type Approval,
   type Policy,
   type PolicyDecision,
@@ -35,7 +36,7 @@ export class PolicyGate {
     if (policy.approve !== undefined && typeof policy.approve !== 'function') {
       throw new ToolError('INVALID_ARGUMENT', 'policy.approve must be a function.');
     }
-    this.#rules = new PolicyRules(policy);
+    this.#rules = new PolicyRules(policy, warn);
     this.#approve = policy.approve;
     this.#events = events;
     this.#warn = warn;
@@ -44,6 +45,16 @@ export class PolicyGate {
   /** What the rules say, without asking anybody. */
   judge(tool: string, claims: readonly PermissionClaim[]): Verdict {
     return this.#rules.judge(tool, claims);
+  }
+
+  /** Warns of rules that match no listed tool. `unlisted`: the servers whose tools are not known yet. */
+  check(names: readonly string[], unlisted: readonly string[]): void {
+    this.#rules.check(names, unlisted);
+  }
+
+  /** The warnings about rules that cannot do what they say. */
+  warnings(names: readonly string[], unlisted: readonly string[]): readonly string[] {
+    return this.#rules.warnings(names, unlisted);
   }
 
   /**
@@ -77,6 +88,7 @@ export class PolicyGate {
     scope: CallScope,
   ): Promise<void> {
     const suggestedRules = suggestRules(call.tool.name, verdict.open);
+    const wider = widerRules(call.tool.name, verdict.open);
     let approval: Approval;
     scope.pause();
     try {
@@ -87,6 +99,7 @@ export class PolicyGate {
         annotations: { ...call.tool.annotations },
         reason: reasonOf(call.tool, verdict),
         suggestedRules: suggestedRules.map((rule) => ({ ...rule })),
+        ...(wider && { wider }),
       };
       const { callId, sessionId, signal } = scope;
       approval = parseApproval(await scope.race((async () => approve(request, { callId, sessionId, signal }))()));

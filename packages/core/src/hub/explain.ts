@@ -33,6 +33,8 @@ export interface Explanation {
   error?: ToolErrorInfo;
   /** False when the tool's foreign schema does not compile and its arguments are sent unchecked. */
   schemaEnforced?: boolean;
+  /** Rules of the policy that cannot do what they say: they match no tool, or their pattern has an open quote. */
+  warnings?: readonly string[];
   /** What the listing of the tool costs a model, at four characters a token. */
   tokenEstimate?: number;
 }

@@ -231,7 +231,11 @@ export class ToolHub implements ToolProvider {
    */
   async explain(name: string, args?: JsonObject): Promise<Explanation> {
     const member = this.#routing.ownerOf(name) ?? this.#routing.index.get(name);
-    return explainCall(name, args, member, this.#gate, () => this.#routing.index.notFound(name, 'The hub'));
+    const explanation = await explainCall(name, args, member, this.#gate, () =>
+      this.#routing.index.notFound(name, 'The hub'),
+    );
+    const warnings = this.#connected ? this.#gate?.warnings(...this.#routing.known) : undefined;
+    return warnings && warnings.length > 0 ? { ...explanation, warnings } : explanation;
   }
 
   /**
@@ -316,6 +320,7 @@ export class ToolHub implements ToolProvider {
     for (const member of this.#routing.members) if (!member.settled) member.markLate(connectTimeoutMs);
     this.#routing.invalidate();
     this.#connected = true;
+    this.#checkRules();
   }
 
   /** Connects one member; afterwards, unless somebody waits for the whole, tells that the list has changed. */
@@ -327,7 +332,7 @@ export class ToolHub implements ToolProvider {
         this.#warn(`The provider "${member.name}" did not connect: ${ToolError.from(error).message}`);
     }
     this.#routing.adoptServers(member, this.#warn);
-    if (!awaited()) this.#announce();
+    if (!awaited()) this.#toolsChanged();
   }
 
   async #membersToolsChanged(member: HubMember): Promise<void> {
@@ -335,7 +340,16 @@ export class ToolHub implements ToolProvider {
     if (!member.connected) return; // its list is read when it is
     await member.refresh();
     this.#routing.invalidate();
+    this.#toolsChanged();
+  }
+
+  #toolsChanged(): void {
+    if (this.#connected) this.#checkRules();
     this.#announce();
+  }
+
+  #checkRules(): void {
+    this.#gate?.check(...this.#routing.known);
   }
 
   async #close(): Promise<void> {

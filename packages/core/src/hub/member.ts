@@ -87,6 +87,11 @@ export class HubMember {
     return this.#state === 'READY';
   }
 
+  /** True when its tools are known, or were before it failed. */
+  get isListed(): boolean {
+    return this.#listed;
+  }
+
   get settled(): boolean {
     return this.#opening === undefined;
   }

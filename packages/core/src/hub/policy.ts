@@ -2,18 +2,21 @@
 
 import { ToolError } from '../errors.js';
 import type { JsonObject } from '../json.js';
+import { isClosed, isLiteral, showHidden } from '../shell-words.js';
 import type { PermissionClaim, ToolAnnotations, ToolDefinition } from '../tool-provider.js';
-import { escapeGlob, matchesGlob } from './glob.js';
+import { escapeGlob } from './glob.js';
+import { coversClaim, coversEverything, matchesTool, namesNoTool } from './rule-match.js';
 
 export type PolicyAction = 'allow' | 'ask' | 'deny';
 
 /** One rule. Without a `pattern` it holds for every claim of its tools. */
 export interface PolicyRule {
-  /** A glob over the qualified name: `filesystem.read_*`. */
+  /** A glob over the qualified name: `filesystem.read_*`. Without a dot it names a server: `bash` is `bash.*`. */
   tool: string;
   /**
-   * Compared as the claim's `match` says: `glob` over the whole text, or `tokens`, a prefix of whole words.
-   * In globs `*` is any run of characters, `?` is one, `\` escapes; nothing else is special.
+   * Matches the whole claim: `*` is any run of characters, `?` is one, `\` escapes, nothing else is special. For a claim
+   * of words (bash, git) both are split as a shell splits them, quotes make literal, an unquoted `*` stays inside its word
+   * or, as a word of its own, is any number of words; `deny` and `ask` also cover words that follow.
    */
   pattern?: string;
   action: PolicyAction;
@@ -105,11 +108,16 @@ export class PolicyRules {
   readonly #rules: readonly PolicyRule[];
   readonly #default: PolicyAction;
   readonly #approved: PolicyRule[] = [];
+  /** Rules whose pattern has an open quote; warned about where they meet a claim of words. */
+  readonly #unclosed = new Set<PolicyRule>();
+  /** Warned about once each: the warnings, by their rules. */
+  readonly #warnings = new Map<PolicyRule, string>();
+  readonly #warn: (message: string) => void;
   /** The rules whose glob matches a tool, read once a tool. */
   readonly #byTool = new Map<string, ToolRules>();
 
   /** @throws {ToolError} INVALID_ARGUMENT for a rule or default of another shape */
-  constructor(policy: Pick<Policy, 'rules' | 'default'>) {
+  constructor(policy: Pick<Policy, 'rules' | 'default'>, warn: (message: string) => void = () => undefined) {
     if (!ACTIONS.has(policy.default)) {
       throw new ToolError(
         'INVALID_ARGUMENT',
@@ -120,9 +128,10 @@ export class PolicyRules {
       throw new ToolError('INVALID_ARGUMENT', 'policy.rules must be an array of rules.');
     // Copies: what was checked here is what is judged by later.
     this.#rules = (policy.rules as readonly PolicyRule[]).map((rule, index) =>
-      parseRule(rule, `policy.rules[${index}]`),
+      this.#parse(rule, `policy.rules[${index}]`),
     );
     this.#default = policy.default;
+    this.#warn = warn;
   }
 
   /** The strictest verdict over all claims. */
@@ -131,6 +140,7 @@ export class PolicyRules {
     let strictest: Verdict | undefined;
     const open: PermissionClaim[] = [];
     for (const claim of claims) {
+      if (this.#unclosed.size > 0) this.#warnOfUnclosed(tool, claim);
       const verdict = this.#judgeClaim(rules, claim);
       if (verdict.action !== 'allow') open.push(claim);
       if (!strictest || SEVERITY[verdict.action] > SEVERITY[strictest.action]) {
@@ -140,6 +150,14 @@ export class PolicyRules {
     if (!strictest)
       throw new ToolError('INTERNAL', `The call of "${tool}" claims nothing; a call without claims cannot be judged.`);
     return strictest;
+  }
+
+  /** The verdict over every call of a tool that is denied whatever its arguments; undefined for any other tool. */
+  deniedOutright(tool: string): Verdict | undefined {
+    const { outright } = this.#rulesFor(tool);
+    if (!outright) return undefined;
+    const claim: PermissionClaim = { pattern: bareName(tool), match: 'glob', understood: true };
+    return { ...outright, claim, open: [claim] };
   }
 
   /**
@@ -158,30 +176,85 @@ export class PolicyRules {
     };
   }
 
-  /** Adds what an approval gave. @throws {ToolError} INVALID_ARGUMENT */
+  /** Adds what an approval gave, and gives what was not there already. @throws {ToolError} INVALID_ARGUMENT */
   add(rules: readonly PolicyRule[]): readonly PolicyRule[] {
-    const added = rules.map((rule, index) => parseRule(rule, `rules[${index}] of the approval`));
-    for (const rule of added) this.#approved.push(rule);
-    this.#byTool.clear();
+    const parsed = rules.map((rule, index) => this.#parse(rule, `rules[${index}] of the approval`));
+    const added: PolicyRule[] = [];
+    for (const rule of parsed) {
+      if (this.#approved.some((known) => isSameRule(known, rule))) continue;
+      this.#approved.push(rule);
+      added.push(rule);
+    }
+    if (added.length > 0) this.#byTool.clear();
     return added;
+  }
+
+  /** Warns, once a rule, of those that match none of the listed tools. See {@link namesNoTool}. */
+  check(names: readonly string[], unlisted: readonly string[]): void {
+    for (const rule of [...this.#rules, ...this.#approved]) {
+      if (this.#warnings.has(rule) || !namesNoTool(rule.tool, names, unlisted)) continue;
+      this.#noteProblem(rule, `matches no tool: none is called "${rule.tool}". Check the server's name`);
+    }
+  }
+
+  /** What was warned about and is still so. */
+  warnings(names: readonly string[], unlisted: readonly string[]): readonly string[] {
+    this.check(names, unlisted);
+    return [...this.#warnings]
+      .filter(([rule]) => this.#unclosed.has(rule) || namesNoTool(rule.tool, names, unlisted))
+      .map(([, warning]) => warning);
+  }
+
+  #parse(given: PolicyRule, where: string): PolicyRule {
+    const rule = parseRule(given, where);
+    if (rule.pattern !== undefined && !isClosed(rule.pattern)) this.#unclosed.add(rule);
+    return rule;
+  }
+
+  #warnOfUnclosed(tool: string, claim: PermissionClaim): void {
+    if (claim.match !== 'tokens') return;
+    for (const rule of this.#unclosed) {
+      if (this.#warnings.has(rule) || !matchesTool(rule.tool, tool)) continue;
+      const effect = rule.action === 'allow' ? 'allows no claim of words' : 'covers every claim of words';
+      this.#noteProblem(rule, `has an open quote in its pattern, so it ${effect}. Close the quote`);
+    }
+  }
+
+  #noteProblem(rule: PolicyRule, problem: string): void {
+    const warning = `The policy's rule ${describeRule(rule)} ${problem}.`;
+    this.#warnings.set(rule, warning);
+    this.#warn(warning);
   }
 
   #rulesFor(tool: string): ToolRules {
     let rules = this.#byTool.get(tool);
     if (!rules) {
       const matching = (from: readonly PolicyRule[], action: PolicyAction): PolicyRule[] =>
-        from.filter((rule) => rule.action === action && matchesGlob(rule.tool, tool));
+        from.filter((rule) => rule.action === action && matchesTool(rule.tool, tool));
       const deny = matching(this.#rules, 'deny');
       const ask = matching(this.#rules, 'ask');
+      const allow = matching(this.#rules, 'allow');
       const deniedByApproval = matching(this.#approved, 'deny');
+      const allowedByApproval = matching(this.#approved, 'allow');
+      const outright = (): ClaimVerdict | undefined => {
+        const denied = deny.find(coversEverything);
+        if (denied) return { action: 'deny', by: 'rule', rule: denied };
+        const refused = deniedByApproval.find(coversEverything);
+        if (refused) return { action: 'deny', by: 'approval', rule: refused };
+        const hasExceptions = ask.length > 0 || allow.length > 0 || allowedByApproval.length > 0;
+        return this.#default === 'deny' && !hasExceptions
+          ? { action: 'deny', by: 'default', rule: undefined }
+          : undefined;
+      };
       rules = {
         deny,
         ask,
-        allow: matching(this.#rules, 'allow'),
+        allow,
         deniedByApproval,
-        allowedByApproval: matching(this.#approved, 'allow'),
+        allowedByApproval,
         deniedInPart: [...deny, ...deniedByApproval].filter(hasPattern),
         askedInPart: ask.filter(hasPattern),
+        outright: outright(),
       };
       this.#byTool.set(tool, rules);
     }
@@ -216,22 +289,47 @@ interface ToolRules {
   /** Those with a pattern, which may hold for a part of what a call touches. */
   deniedInPart: readonly PolicyRule[];
   askedInPart: readonly PolicyRule[];
+  /** Set where every call of the tool is denied. */
+  outright: ClaimVerdict | undefined;
 }
 
-/** The rules that `always` would add for these claims: they match exactly what is shown. */
+/** The rules that `always` would add for these claims: they match exactly what is shown. Empty where one has none. */
 export function suggestRules(tool: string, claims: readonly PermissionClaim[]): PolicyRule[] {
-  if (!claims.every(({ understood, suggestedPattern }) => understood && suggestedPattern !== null)) return [];
-  return claims.map((claim) => ({
-    tool: escapeGlob(tool),
-    pattern: claim.suggestedPattern ?? (claim.match === 'glob' ? escapeGlob(claim.pattern) : claim.pattern),
-    action: 'allow',
-  }));
+  return rulesOf(tool, claims.map(suggestedPattern));
+}
+
+/** The rules of {@link suggestRules}, wider where a claim says how; undefined where none is wider, or none is offered. */
+export function widerRules(tool: string, claims: readonly PermissionClaim[]): PolicyRule[] | undefined {
+  if (!claims.some(({ widerPattern }) => widerPattern !== undefined)) return undefined;
+  const exact = claims.map(suggestedPattern);
+  if (exact.includes(undefined)) return undefined;
+  return rulesOf(
+    tool,
+    exact.map((pattern, index) => claims[index]?.widerPattern ?? pattern),
+  );
+}
+
+function rulesOf(tool: string, patterns: readonly (string | undefined)[]): PolicyRule[] {
+  const rules: PolicyRule[] = [];
+  for (const pattern of new Set(patterns)) {
+    if (pattern === undefined) return [];
+    rules.push({ tool: escapeGlob(tool), pattern, action: 'allow' });
+  }
+  return rules;
+}
+
+/** The pattern that matches this claim and no other; undefined where there is none. */
+function suggestedPattern(claim: PermissionClaim): string | undefined {
+  if (!claim.understood || claim.suggestedPattern === null) return undefined;
+  if (claim.suggestedPattern !== undefined) return claim.suggestedPattern;
+  if (claim.match === 'glob') return escapeGlob(claim.pattern);
+  return isLiteral(claim.pattern) ? claim.pattern : undefined;
 }
 
 /** Why a call is asked about or refused, for a person or a model. */
 export function reasonOf(tool: ToolDefinition | string, { action, by, claim, rule }: Verdict): string {
   const name = typeof tool === 'string' ? tool : tool.name;
-  const what = claim.pattern === name || name.endsWith(`.${claim.pattern}`) ? name : `${name} (${claim.pattern})`;
+  const what = claim.pattern === bareName(name) ? name : `${name} (${showHidden(claim.pattern)})`;
   const why =
     !claim.understood && action === 'ask' ? (claim.reason ?? 'not all of what it does is understood') : claim.reason;
   const source = rule
@@ -253,13 +351,7 @@ function atBestAsk(claim: PermissionClaim): 'allow' | 'ask' {
 }
 
 function find(rules: readonly PolicyRule[], claim: PermissionClaim): PolicyRule | undefined {
-  for (const rule of rules) {
-    if (rule.pattern === undefined) return rule;
-    if (
-      claim.match === 'tokens' ? isTokenPrefix(rule.pattern, claim.pattern) : matchesGlob(rule.pattern, claim.pattern)
-    )
-      return rule;
-  }
+  for (const rule of rules) if (coversClaim(rule, claim)) return rule;
   return undefined;
 }
 
@@ -267,15 +359,12 @@ function hasPattern({ pattern }: PolicyRule): boolean {
   return pattern !== undefined;
 }
 
-/** `git status` holds for `git status -s`, not for `git statusx`. */
-function isTokenPrefix(pattern: string, text: string): boolean {
-  const wanted = tokensOf(pattern);
-  const given = tokensOf(text);
-  return wanted.length > 0 && wanted.length <= given.length && wanted.every((token, index) => token === given[index]);
+function isSameRule(one: PolicyRule, other: PolicyRule): boolean {
+  return one.tool === other.tool && one.pattern === other.pattern && one.action === other.action;
 }
 
-function tokensOf(text: string): string[] {
-  return text.split(/\s+/).filter((token) => token !== '');
+function bareName(tool: string): string {
+  return tool.slice(tool.indexOf('.') + 1);
 }
 
 function parseRule(rule: PolicyRule, where: string): PolicyRule {

@@ -80,6 +80,14 @@ export class Routing {
     return server === undefined ? undefined : this.#byServer.get(server);
   }
 
+  /** The names of all listed tools, and the prefixes whose tools are not known yet. */
+  get known(): readonly [names: readonly string[], unlisted: readonly string[]] {
+    return [
+      this.members.flatMap(({ definitions }) => definitions.map(({ name }) => name)),
+      this.members.flatMap(({ isListed, servers }) => (isListed ? [] : servers)),
+    ];
+  }
+
   /** The merged listing, kept until something changes. */
   get definitions(): readonly ToolDefinition[] {
     return this.#read().definitions;

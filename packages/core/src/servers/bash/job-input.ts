@@ -1,5 +1,6 @@
 // job_input: types to a job that was started in the background.
 
+import { quoteWords } from '../../shell-words.js';
 import { defineTool, type Tool, type ToolContext } from '../../tool.js';
 import type { BashContext, BashState } from './context.js';
 import { jobPage, pageOutput, waitForOutput } from './job-page.js';
@@ -37,7 +38,7 @@ export function jobInputTool({ limits }: BashContext): Tool {
     // A shell or an interpreter that was allowed once runs whatever it is fed.
     permission: ({ input: text }) => [
       {
-        pattern: `job_input ${text}`,
+        pattern: quoteWords(['job_input', text]),
         match: 'tokens',
         understood: false,
         reason: 'what the program of the job does with its input cannot be told',

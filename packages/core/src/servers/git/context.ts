@@ -1,6 +1,7 @@
 // What every tool of this server stands on, and what tools claim before they run.
 
 import { ToolError } from '../../errors.js';
+import { quoteWord, quoteWords } from '../../shell-words.js';
 import type { PermissionClaim } from '../../tool-provider.js';
 import type { OutputLimits } from '../output-budget.js';
 import type { ProjectFiles } from '../project-files.js';
@@ -36,10 +37,21 @@ export function claimPaths(
   });
 }
 
-/** A claim for an action: its words, the dangerous ones first, so that a rule `delete` or `push origin` has a prefix to match. */
+/**
+ * A claim for an action: its words, the one that says most first, so that denying `delete` or `origin` covers what
+ * follows. The wider pattern is that word with whatever follows.
+ */
 export function claimAction(...words: (string | undefined)[]): PermissionClaim[] {
-  const pattern = words.filter((word) => word !== undefined && word !== '').join(' ');
-  return [{ pattern, match: 'tokens', understood: true }];
+  const given = words.filter((word) => word !== undefined);
+  const [first] = given;
+  return [
+    {
+      pattern: quoteWords(given),
+      match: 'tokens',
+      understood: true,
+      ...(first !== undefined && given.length > 1 && { widerPattern: `${quoteWord(first)} *` }),
+    },
+  ];
 }
 
 /** A text that is given to git as part of an option: no line of its own, no NUL. @throws {ToolError} INVALID_ARGUMENT */

@@ -43,7 +43,8 @@ export function pushTool(context: GitContext): Tool {
     input,
     output,
     annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: true },
-    permission: ({ remote, branch, tag, to }) => claimAction(remote, tag ?? branch, to),
+    permission: ({ remote, branch, tag, to }) =>
+      claimAction(remote, tag === undefined ? branch : `refs/tags/${tag}`, to),
     execute: ({ remote, branch, to, tag, set_upstream }, ctx) =>
       Repository.change(context, ctx, async (repository) => {
         if (tag !== undefined && (branch !== undefined || to !== undefined))

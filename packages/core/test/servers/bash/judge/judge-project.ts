@@ -60,9 +60,13 @@ export async function createJudgeProject(options: { git?: boolean } = {}): Promi
   });
 }
 
-/** Allows commands by their first words. */
+/** Allows commands by their first words, and what has a `*` as it is. */
 export function allowing(...patterns: string[]): PolicyRule[] {
-  return patterns.map((pattern) => ({ tool: 'bash.execute', pattern, action: 'allow' }));
+  return patterns.map((pattern) => ({
+    tool: 'bash.execute',
+    pattern: pattern.includes('*') ? pattern : `${pattern} *`,
+    action: 'allow',
+  }));
 }
 
 export interface JudgeHub {
