@@ -1,11 +1,12 @@
-// One change of a file at a time, in this process, whichever server it comes from.
+// One change of a file at a time, whichever server or process of this machine it comes from.
 
 import type { BigIntStats } from 'node:fs';
+import { withProcessLocks } from './process-lock.js';
 
 const tails = new Map<string, Promise<void>>();
 
-/** Runs `run` after everything that was given the same key before it has settled. First come, first served. */
-export async function withFileLock<T>(key: string, run: () => Promise<T>): Promise<T> {
+/** Runs `run` after everything in this process that was given the same key before it has settled. First come, first served. */
+export async function withLock<T>(key: string, run: () => Promise<T>): Promise<T> {
   const before = tails.get(key);
   let release: () => void = () => {};
   const tail = new Promise<void>((resolve) => {
@@ -21,9 +22,15 @@ export async function withFileLock<T>(key: string, run: () => Promise<T>): Promi
   }
 }
 
-/** Runs `run` under the locks of several keys, always taken in one order, so that two such calls never wait for each other. */
+/**
+ * Runs `run` under the locks of several files, always taken in one order, so that two such calls never wait for each
+ * other: first those of this process, then those among processes.
+ *
+ * @throws {ToolError} LOCKED when another process holds one of them for 30 seconds
+ */
 export function withFileLocks<T>(keys: readonly string[], run: () => Promise<T>): Promise<T> {
-  return [...new Set(keys)].sort().reduce((inner, key) => () => withFileLock(key, inner), run)();
+  const among = (): Promise<T> => withProcessLocks(keys, run);
+  return [...new Set(keys)].sort().reduce((inner, key) => () => withLock(key, inner), among)();
 }
 
 /** Two spellings of one file lead to one real path; two names of one inode share that, as they are written in place. */

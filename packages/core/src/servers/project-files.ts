@@ -16,7 +16,7 @@ import {
   type FileContent,
 } from './file-content.js';
 import { fileFailure } from './file-failure.js';
-import { lockKeyOf, withFileLock } from './file-lock.js';
+import { lockKeyOf, withFileLocks } from './file-lock.js';
 import type { OpenedPath } from './opened-path.js';
 import {
   lookUp,
@@ -163,7 +163,7 @@ export class ProjectFiles {
     if (options.mustExist) await (await lookUp(this.scope, asked)).close(); // for an error that names what is near
     for (let tries = 0; tries < MAX_LOCK_TRIES; tries++) {
       const key = await this.#lockKey(asked);
-      const outcome = await withFileLock(key, async () => {
+      const outcome = await withFileLocks([key], async () => {
         options.signal?.throwIfAborted();
         const target = await openWriteTarget(this.scope, asked, options.createDirs ?? false);
         try {

@@ -5,7 +5,7 @@ import { relative, sep } from 'node:path';
 import { ToolError } from '../../errors.js';
 import type { ToolContext } from '../../tool.js';
 import { showName } from '../directory-entries.js';
-import { withFileLock } from '../file-lock.js';
+import { withLock } from '../file-lock.js';
 import { isInside, quote } from '../project-scope.js';
 import type { GitContext } from './context.js';
 import { findGit, type GitProgram } from './git-program.js';
@@ -105,7 +105,7 @@ export class Repository {
     ctx: Pick<ToolContext, 'signal' | 'progress'>,
     change: (repository: Repository) => Promise<T>,
   ): Promise<T> {
-    return withFileLock(`git ${context.files.scope.projectDir}`, async () => {
+    return withLock(`git ${context.files.scope.projectDir}`, async () => {
       ctx.signal.throwIfAborted();
       const repository = await Repository.open(context, ctx);
       await waitForIndexLock(repository.gitDir, ctx.signal);
