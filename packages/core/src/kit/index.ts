@@ -25,6 +25,7 @@ export {
 export { ToolIndex } from '../tool-index.js';
 export { defineTool, fillAnnotations, listingOf, nameFault, prepareTool } from '../tool.js';
 export { ToolServer } from '../tool-server.js';
+export { START_OUTPUT, startOutputOf, withStartOutput, type StartOutput } from '../start-output.js';
 export { settledWithin, untilAborted } from '../waiting.js';
 export { fromWireResult, toWireResult, type WireResult } from '../mcp/wire-result.js';
 export { lastWords, plainWords, withoutSecrets, withoutSecretsInside } from '../mcp/server-words.js';

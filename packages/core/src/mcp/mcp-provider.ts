@@ -10,6 +10,7 @@ import { SILENT_LOGGER, type Logger } from '../logger.js';
 import { ProviderLife } from '../provider-life.js';
 import { errorResult, type ToolResult, type UntimedResult } from '../result.js';
 import { describeIssues } from '../schema.js';
+import { START_OUTPUT, withStartOutput, type StartOutput } from '../start-output.js';
 import type {
   CallOptions,
   McpPeer,
@@ -26,6 +27,7 @@ import { resolveOptions, secretsOf, type MCPToolProviderOptions, type ResolvedOp
 import { ServerRequests } from './server-requests.js';
 import { ServerPeer } from './server-peer.js';
 import { withoutSecrets } from './server-words.js';
+import type { LinkTransport } from './transport.js';
 import { fromWireResult } from './wire-result.js';
 
 /** Longer than any transport of ours takes to end; one that was given may take for ever. */
@@ -68,6 +70,8 @@ export class MCPToolProvider implements ToolProvider {
   readonly #inFlight = new Set<CallScope>();
   #session: McpSession | undefined;
   #attempt: CallScope | undefined;
+  /** Of the attempt that is under way. */
+  #link: LinkTransport | undefined;
   #sessions = 0;
   #lastFailure: ToolError | undefined;
 
@@ -108,6 +112,8 @@ export class MCPToolProvider implements ToolProvider {
       await scope.race(this.#open());
       // The first call needs the list. A server that does not give it is connected all the same, and asked again then.
       await scope.race(this.#tools.read().catch(() => undefined));
+    } catch (thrown) {
+      throw withStartOutput(ToolError.from(thrown), this);
       if (this.#life.isDisconnected) throw this.#life.notConnected();
     } finally {
       scope.close();
@@ -135,7 +141,8 @@ export class MCPToolProvider implements ToolProvider {
       result = Object.assign(untimed, { durationMs: performance.now() - scope.startedAt });
     } catch (thrown) {
       const isListed = call.tool !== undefined && this.#tools.current?.get(call.tool.name) !== undefined;
-      result = errorResult(callFailure(thrown, call, this.name, isListed), scope.startedAt);
+      const failure = callFailure(thrown, call, this.name, isListed);
+      result = errorResult(call.wasSent ? failure : withStartOutput(failure, this), scope.startedAt);
     }
     this.#inFlight.delete(scope);
     scope.close();
@@ -180,6 +187,12 @@ export class MCPToolProvider implements ToolProvider {
     return { ...health, restarts: Math.max(0, this.#sessions - 1), ...(lastError !== undefined && { lastError }) };
   }
 
+  /** @internal */
+  [START_OUTPUT](): StartOutput | undefined {
+    const words = this.#link?.remarks;
+    return words === undefined ? undefined : { words: withoutSecrets(words, secretsOf(this.#options.place)) };
+  }
+
   #state(): ProviderState {
     if (this.#session?.isOpen) return this.#tools.isStale ? 'DEGRADED' : 'READY';
     if (this.#life.isOpening) return 'INITIALIZING';
@@ -200,6 +213,7 @@ export class MCPToolProvider implements ToolProvider {
     try {
       // A function that makes a transport is the host's, and may never do so.
       const link = await scope.race(createLink(this.#options, { warn: this.#warn, clock: scope }));
+      this.#link = link;
       const session = await McpSession.open(
         link,
         {
@@ -228,6 +242,7 @@ export class MCPToolProvider implements ToolProvider {
       this.#lastFailure = ToolError.from(thrown, 'UNAVAILABLE');
       throw this.#lastFailure;
     } finally {
+      this.#link = undefined;
       scope.close();
     }
   }

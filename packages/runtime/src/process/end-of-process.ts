@@ -1,7 +1,7 @@
 // How a provider's process ended, in words that say what to do next.
 
 import { ToolError, type ToolErrorCode } from '@toolwright/core';
-import { lastWords, withoutSecrets } from '@toolwright/core/kit';
+import { lastWords, withoutSecrets, type StartOutput } from '@toolwright/core/kit';
 import type { Child, ChildExit } from '@toolwright/core/process';
 import { REFUSED_EXIT_CODE } from '../wire/protocol.js';
 
@@ -24,6 +24,13 @@ export function lastOutput({ child, stdoutTail, secrets }: ProcessTrace): string
   return stderr === '' ? lastWords(withoutSecrets(stdoutTail(), secrets), SHOWN_CHARACTERS) : stderr;
 }
 
+/** {@link lastOutput}, in words and as details of an error. */
+export function startOutput(trace: ProcessTrace): StartOutput {
+  const output = lastOutput(trace);
+  if (output === '') return { words: 'It wrote nothing to stderr.' };
+  return { words: `Its output ends:\n${output}`, details: { stderr: output } };
+}
+
 /** The error for a process that ended, or did not come up. */
 export function endError(
   trace: ProcessTrace,
@@ -32,17 +39,16 @@ export function endError(
   exit: ChildExit | undefined,
   hint?: string,
 ): ToolError {
-  const output = lastOutput(trace);
-  const advice = hint ?? (exit && hintFor(exit, output));
-  const said = output === '' ? ' It wrote nothing to stderr.' : ` Its output ends:\n${output}`;
+  const { words, details } = startOutput(trace);
+  const advice = hint ?? (exit && hintFor(exit, words));
   return new ToolError(
     code,
-    `The provider "${trace.name}" ${what}.${advice === undefined ? '' : ` ${advice}`}${said}`,
+    `The provider "${trace.name}" ${what}.${advice === undefined ? '' : ` ${advice}`} ${words}`,
     {
       provider: trace.name,
       details: {
         ...(exit && { exitCode: exit.code, signal: exit.signal }),
-        ...(output !== '' && { stderr: output }),
+        ...details,
         ...(exit?.code === REFUSED_EXIT_CODE && { permanent: true }),
       },
     },

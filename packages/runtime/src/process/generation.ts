@@ -15,7 +15,7 @@ import {
   type ProviderSettings,
 } from '../wire/protocol.js';
 import { parseToolList, type ListedTool, type Registration } from '../wire/registration.js';
-import { endError, howItEnded } from './end-of-process.js';
+import { endError, howItEnded, type ProcessTrace } from './end-of-process.js';
 import { logEntryOf, writeLog } from './provider-log.js';
 import {
   assertFileExists,
@@ -39,6 +39,14 @@ export interface GenerationOptions {
   onToolsChanged: (generation: ProviderGeneration) => void;
   /** The process or its connection has gone, without having been asked to. */
   onLost: (generation: ProviderGeneration, error: ToolError) => void;
+}
+
+/** What a start may be given. */
+export interface Takeover {
+  previousState?: JsonObject | null;
+  signal?: AbortSignal | undefined;
+  /** Told of the process as soon as it runs. */
+  onSpawned?: (trace: ProcessTrace) => void;
 }
 
 /** For its `dispose`, and for its `endSession`. */
@@ -96,15 +104,13 @@ export class ProviderGeneration {
    * registered, TIMED_OUT when it did not register, PROTOCOL_VIOLATION when it registered wrongly. What would fail again
    * has `details.permanent: true`. CANCELLED with the signal.
    */
-  static async start(
-    options: GenerationOptions,
-    takeover: { previousState?: JsonObject | null; signal?: AbortSignal | undefined } = {},
-  ): Promise<ProviderGeneration> {
+  static async start(options: GenerationOptions, takeover: Takeover = {}): Promise<ProviderGeneration> {
     const { program, settings, listener } = options;
     assertFileExists(program);
-    const { previousState = null, signal } = takeover;
+    const { previousState = null, signal, onSpawned } = takeover;
     const expectation = await listener.expect(program.name, { ...settings, previousState });
     const started = spawnProvider(program, settings, expectation);
+    onSpawned?.(started.trace);
     try {
       const wait = waitForRegistration(started, expectation, options.startTimeoutMs);
       const { peer, registration } = await (signal ? untilAborted(wait, signal) : wait);

@@ -22,12 +22,16 @@ import {
   safeLogger,
   ProviderLife,
   SILENT_LOGGER,
+  START_OUTPUT,
   TAKES_SCOPES,
+  withStartOutput,
+  type StartOutput,
 } from '@toolwright/core/kit';
 import { sharedListener, type ProviderListener } from '../wire/listener.js';
 import type { ProviderSettings } from '../wire/protocol.js';
 import type { ListedTool } from '../wire/registration.js';
-import { ProviderGeneration } from './generation.js';
+import { startOutput, type ProcessTrace } from './end-of-process.js';
+import { ProviderGeneration, type Takeover } from './generation.js';
 import { callGeneration } from './generation-call.js';
 import {
   resolveProcessOptions,
@@ -73,6 +77,8 @@ export class ProcessToolProvider implements ToolProvider {
   /** The list of the last generation, by which a changed one is told. */
   #listing: readonly ToolDefinition[] | undefined;
   #abortStart: AbortController | undefined;
+  /** The process that has not been initialized yet. */
+  #starting: ProcessTrace | undefined;
   /** Set while a generation takes over from another: new calls wait for it. */
   #held: Promise<void> | undefined;
   #starts = 0;
@@ -95,7 +101,7 @@ export class ProcessToolProvider implements ToolProvider {
     this.#life.revive();
     const scope = new CallScope(options);
     try {
-      await scope.race(this.#open());
+      await this.#opened(scope);
     } finally {
       scope.close();
     }
@@ -104,7 +110,7 @@ export class ProcessToolProvider implements ToolProvider {
   async listTools(options: { signal?: AbortSignal } = {}): Promise<readonly ToolDefinition[]> {
     const scope = new CallScope(options);
     try {
-      const generation = await scope.race(this.#open());
+      const generation = await this.#opened(scope);
       if (generation.relisting) await scope.race(generation.relisting);
       return (this.#listing = definitionsOf(generation));
     } finally {
@@ -180,6 +186,11 @@ export class ProcessToolProvider implements ToolProvider {
     return { ...health, restarts: Math.max(0, this.#starts - 1), ...(lastError !== undefined && { lastError }) };
   }
 
+  /** @internal */
+  [START_OUTPUT](): StartOutput | undefined {
+    return this.#starting && startOutput(this.#starting);
+  }
+
   /** The number of the process that is called now; undefined while there is none. */
   get pid(): number | undefined {
     return this.#generation?.isAlive ? this.#generation.pid : undefined;
@@ -203,9 +214,7 @@ export class ProcessToolProvider implements ToolProvider {
   }
 
   /** @internal Starts a generation beside the one that is called. It is registered and not initialized. */
-  startGeneration(
-    takeover: { previousState?: JsonObject | null; signal?: AbortSignal } = {},
-  ): Promise<ProviderGeneration> {
+  startGeneration(takeover: Takeover = {}): Promise<ProviderGeneration> {
     const { program, startTimeoutMs } = this.#options;
     return ProviderGeneration.start(
       {
@@ -261,13 +270,23 @@ export class ProcessToolProvider implements ToolProvider {
     return this.#life.open(this.generation, () => this.#start());
   }
 
+  /** @throws {ToolError} why there is none; with what the process wrote, where the scope ended before it had started */
+  #opened(scope: CallScope): Promise<ProviderGeneration> {
+    return scope.race(this.#open()).catch((thrown: unknown) => {
+      throw withStartOutput(ToolError.from(thrown), this);
+    });
+  }
+
   async #start(): Promise<ProviderGeneration> {
     const abort = (this.#abortStart = new AbortController());
     const { startTimeoutMs } = this.#options;
     let generation: ProviderGeneration | undefined;
     try {
       const startedAt = performance.now();
-      generation = await this.startGeneration({ signal: abort.signal });
+      generation = await this.startGeneration({
+        signal: abort.signal,
+        onSpawned: (trace) => (this.#starting = trace),
+      });
       const leftMs = Math.max(0, startTimeoutMs - (performance.now() - startedAt));
       await this.#initialize(generation, leftMs, abort.signal);
       this.#starts++;
@@ -276,7 +295,9 @@ export class ProcessToolProvider implements ToolProvider {
       return generation;
     } catch (thrown) {
       if (generation) void this.retire(generation);
-      throw (this.#lastFailure = ToolError.from(thrown, 'UNAVAILABLE'));
+      throw (this.#lastFailure = withStartOutput(ToolError.from(thrown, 'UNAVAILABLE'), this));
+    } finally {
+      this.#starting = undefined;
     }
   }
 
@@ -344,7 +365,7 @@ export class ProcessToolProvider implements ToolProvider {
   /** The tool, starting the process first where there is none. @throws {ToolError} TOOL_NOT_FOUND, or why not */
   async #find(name: string, scope: CallScope): Promise<ListedTool> {
     while (this.#held) await scope.race(this.#held);
-    const generation = await scope.race(this.#open());
+    const generation = await this.#opened(scope);
     const tool = generation.tools.get(name);
     if (tool) return tool;
     if (generation.relisting) await scope.race(generation.relisting);
@@ -357,11 +378,11 @@ export class ProcessToolProvider implements ToolProvider {
     if (typeof given !== 'object' || (given as unknown) === null || Array.isArray(given)) {
       throw new ToolError('INVALID_ARGUMENT', `The arguments of "${tool.definition.name}" must be an object.`);
     }
-    let generation = this.#generation?.isAlive ? this.#generation : await scope.race(this.#open());
+    let generation = this.#generation?.isAlive ? this.#generation : await this.#opened(scope);
     // Whoever waited looks again: a call must not reach a generation that has handed over its state.
     for (let wait = this.#waitFor(generation); wait; wait = this.#waitFor(generation)) {
       await scope.race(wait);
-      generation = this.#generation?.isAlive ? this.#generation : await scope.race(this.#open());
+      generation = this.#generation?.isAlive ? this.#generation : await this.#opened(scope);
     }
     return callGeneration(generation, tool, given, scope, { provider: this.name, logger: this.#logger });
   }

@@ -1,7 +1,7 @@
 // The life that a supervised provider has now: its start, its failures, its end, and the state that all of it is told by.
 
 import { ToolError, type Logger, type ProviderHealth, type ToolProvider } from '@toolwright/core';
-import { untilAborted } from '@toolwright/core/kit';
+import { startOutputOf, untilAborted, withStartOutput, type StartOutput } from '@toolwright/core/kit';
 import type { Events } from './events.js';
 import { startFailure } from './failure.js';
 import { Life } from './life.js';
@@ -43,6 +43,7 @@ export class Lifecycle {
   /** The one that is being asked whether it answers. */
   #checked: Life | undefined;
   #abortStart: AbortController | undefined;
+  #starting: Life | undefined;
   /** What made the last start fail may be mended. */
   #isForgiven = false;
   #isDisconnected = false;
@@ -72,6 +73,11 @@ export class Lifecycle {
 
   isCurrent(life: Life): boolean {
     return this.#state.name === 'READY' && this.#state.life === life;
+  }
+
+  /** What a program that is being started has written. */
+  startOutput(): StartOutput | undefined {
+    return this.#starting && startOutputOf(this.#starting.provider);
   }
 
   /** A failure of before says nothing of the next start. */
@@ -210,8 +216,11 @@ export class Lifecycle {
     let timer: NodeJS.Timeout | undefined;
     try {
       if (this.#ending.size > 0) await untilAborted(Promise.all([...this.#ending]), signal);
-      timer = setTimeout(() => abort.abort(startedTooSlowly(name, options.startTimeoutMs)), options.startTimeoutMs);
-      life = this.#makeLife();
+      const made = (life = this.#starting = this.#makeLife());
+      timer = setTimeout(() => {
+        const late = startedTooSlowly(name, options.startTimeoutMs);
+        abort.abort(withStartOutput(late, made.provider));
+      }, options.startTimeoutMs);
       await life.open(signal);
       if (signal.aborted) throw ToolError.from(signal.reason);
     } catch (thrown) {
@@ -224,6 +233,7 @@ export class Lifecycle {
       throw failure.error;
     } finally {
       clearTimeout(timer);
+      if (this.#starting === life) this.#starting = undefined;
     }
     this.#becomeReady(life, isRestart);
     return life;

@@ -25,7 +25,10 @@ import {
   refusedCall,
   safeLogger,
   SILENT_LOGGER,
+  START_OUTPUT,
   TAKES_SCOPES,
+  withStartOutput,
+  type StartOutput,
 } from '@toolwright/core/kit';
 import { CallGate } from './call-gate.js';
 import { Events, telling, type SupervisorEvents } from './events.js';
@@ -143,6 +146,8 @@ export class SupervisedToolProvider implements ToolProvider {
       lifecycle.reopen();
       await scope.race(lifecycle.ready(isExplicit));
       if (lifecycle.isDisconnected) throw lifecycle.notConnected();
+    } catch (thrown) {
+      throw withStartOutput(ToolError.from(thrown), this);
     } finally {
       scope.close();
     }
@@ -158,6 +163,8 @@ export class SupervisedToolProvider implements ToolProvider {
       while (this.#list.reading) await scope.race(this.#list.reading);
       if (lifecycle.isDisconnected || !this.#list.definitions) throw lifecycle.notConnected();
       return this.#list.definitions;
+    } catch (thrown) {
+      throw withStartOutput(ToolError.from(thrown), this);
     } finally {
       scope.close();
     }
@@ -204,6 +211,11 @@ export class SupervisedToolProvider implements ToolProvider {
     return { ...this.#counters.health(this.state), ...this.#lifecycle.health() };
   }
 
+  /** @internal */
+  [START_OUTPUT](): StartOutput | undefined {
+    return this.#lifecycle.startOutput();
+  }
+
   // For those who know what the provider is made of.
 
   /** @internal A failure of before says nothing of the next start. */
@@ -246,7 +258,7 @@ export class SupervisedToolProvider implements ToolProvider {
       if (result.error?.code === 'OUTCOME_UNKNOWN' && !scope.error && this.#mayRepeat(name))
         result = await this.#send(name, scope, silenceMs, send).catch(() => result); // it may have happened: that stays
     } catch (thrown) {
-      result = errorResult(ToolError.from(thrown, 'INTERNAL'), scope.startedAt);
+      result = errorResult(withStartOutput(ToolError.from(thrown, 'INTERNAL'), this), scope.startedAt);
     }
     return this.#finish(result, scope);
   }
@@ -340,7 +352,12 @@ export class SupervisedToolProvider implements ToolProvider {
         execute: (inner) => this.#call(tool.name, new SupervisedScope(inner), inner?.timeoutMs, () => timeoutMs, send),
       };
     } catch (thrown) {
-      return refusedCall(name, undefined, args, errorResult(ToolError.from(thrown, 'INTERNAL'), scope.startedAt));
+      return refusedCall(
+        name,
+        undefined,
+        args,
+        errorResult(withStartOutput(ToolError.from(thrown, 'INTERNAL'), this), scope.startedAt),
+      );
     } finally {
       scope.close();
     }

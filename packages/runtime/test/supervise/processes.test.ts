@@ -112,6 +112,27 @@ describe('supervise() of a provider process', () => {
     expect((await provider.callTool('troubled.pid')).error?.code).toBe('UNAVAILABLE');
   });
 
+  it.each(['never-registers', 'never-initializes'])(
+    'gives the end of the output of a provider that %s, whoever gives it up',
+    async (TROUBLE) => {
+      const told = { code: 'TIMED_OUT', message: expect.stringContaining('waits for a licence') };
+      const details = { stderr: expect.stringContaining('waits for a licence') };
+      await using bySupervisor = supervised({ startTimeoutMs: 2_500 }, { TROUBLE });
+      await using byCaller = supervised({}, { TROUBLE });
+      await using byProvider = new ProcessToolProvider({
+        ...{ name: 'troubled', path: fixtures.file('troubled-provider'), env: { TROUBLE }, startTimeoutMs: 2_500 },
+      });
+      const late = [
+        bySupervisor.callTool('troubled.pid'),
+        byCaller.callTool('troubled.pid', {}, { timeoutMs: 2_500 }),
+        byProvider.callTool('troubled.pid'),
+      ];
+      for (const { error } of await Promise.all(late)) expect(error).toMatchObject({ ...told, details });
+      const signal = AbortSignal.timeout(2_500);
+      await expect(byCaller.connect({ signal })).rejects.toMatchObject({ ...told, details });
+    },
+  );
+
   it('says once and for all that a file is missing', async () => {
     await using provider = supervise(() => new ProcessToolProvider({ name: 'gone', path: '/nowhere/gone.ts' }));
     for (let call = 0; call < 2; call++) {
@@ -166,6 +187,14 @@ describe('supervise() of an MCP server', () => {
     expect((await provider.callTool('hostile.do')).error).toMatchObject({
       code: 'PROCESS_EXITED',
       message: expect.stringContaining('no licence'),
+    });
+  });
+
+  it('gives the end of stderr of a server that does not answer in time', async () => {
+    await using provider = mcp('silent-at-start', { startTimeoutMs: 1_000 });
+    expect((await provider.callTool('hostile.do')).error).toMatchObject({
+      code: 'TIMED_OUT',
+      message: expect.stringMatching(/1000 ms.*Its stderr ends: waits for a licence/s),
     });
   });
 
