@@ -41,7 +41,7 @@ export const TOOL_ERROR_CODES = [
   // The process.
   'SPAWN_FAILED', // the program could not be started
   'PROCESS_EXITED', // the program ended
-  'RESTART_LIMIT', // the program failed too often; it is not started again by itself
+  'RESTART_LIMIT', // the program failed too often; it is started again after a while, or by hand
   // The tool.
   'EXECUTION_FAILED', // the tool threw, or its server reported a failure
   'OUTPUT_INVALID', // the tool broke its own output schema

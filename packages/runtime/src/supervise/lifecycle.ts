@@ -92,10 +92,13 @@ export class Lifecycle {
 
   health(): Pick<ProviderHealth, 'consecutiveFailures' | 'restarts' | 'retryAt' | 'lastError'> {
     const { failures, retryAt } = this.#budget;
+    const isWaiting = this.#state.name === 'DEAD' || this.#state.name === 'DEGRADED';
     return {
       consecutiveFailures: this.#state.name === 'READY' ? this.#failures : Math.max(this.#failures, failures),
       restarts: this.#restarts,
-      ...(retryAt > performance.now() && { retryAt: performance.timeOrigin + retryAt }),
+      ...(isWaiting &&
+        retryAt > performance.now() &&
+        retryAt !== Infinity && { retryAt: performance.timeOrigin + retryAt }),
       ...(this.#lastError && { lastError: this.#lastError.message }),
     };
   }
@@ -287,16 +290,21 @@ export class Lifecycle {
   /** Why nothing is started for a call, if nothing is. */
   #refusal(state: SupervisorState & { name: 'DEGRADED' | 'DEAD' }): ToolError | undefined {
     if (state.isPermanent) return state.error;
-    const waitMs = this.#budget.waitMs(performance.now());
-    if (waitMs === 0) return undefined;
+    const now = performance.now();
+    const waitMs = this.#budget.retryAt - now;
+    if (waitMs <= 0) return undefined;
     const { name, options } = this.#given;
     const { maxStarts, startWindowMs } = options;
     const last = `Its last failure: ${state.error.message}`;
-    if (waitMs === Infinity) {
-      const words = `The provider "${name}" was started ${maxStarts} times in ${startWindowMs} ms after failures and is not started again by itself. See to the cause, then call connect(). ${last}`;
-      return new ToolError('RESTART_LIMIT', words, { provider: name, details: { maxStarts, startWindowMs } });
-    }
     const retryAfterMs = Math.ceil(waitMs);
+    if (this.#budget.isLimited(now)) {
+      const details = { maxStarts, startWindowMs, ...(waitMs !== Infinity && { retryAfterMs }) };
+      const words =
+        waitMs === Infinity
+          ? `The provider "${name}" failed, and maxStarts is 0: only connect() starts it again. ${last}`
+          : `The provider "${name}" was started ${maxStarts} times within ${startWindowMs} ms after failures. It is started again by a call, or by a hub, in ${retryAfterMs} ms; connect() starts it at once. ${last}`;
+      return new ToolError('RESTART_LIMIT', words, { provider: name, details });
+    }
     const words = `The provider "${name}" failed ${this.#budget.failures} times in a row; try again in ${retryAfterMs} ms. ${last}`;
     return new ToolError('UNAVAILABLE', words, { provider: name, details: { retryAfterMs } });
   }

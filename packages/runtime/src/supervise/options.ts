@@ -35,7 +35,11 @@ export interface SuperviseOptions {
   callTimeoutMs?: number;
   /** From the start of a provider to its list of tools. Default 15,000. */
   startTimeoutMs?: number;
-  /** Starts after a failure within `startWindowMs`; past that `RESTART_LIMIT`, until an explicit start. Default 5. */
+  /**
+   * Starts after a failure within `startWindowMs`. Past that the provider is started once in `startWindowMs`, and calls
+   * answer `RESTART_LIMIT` meanwhile, until it has run for `backoff.resetAfterMs`, or until `connect()`. 0: only `connect()`
+   * starts it after a failure. Default 5.
+   */
   maxStarts?: number;
   /** Default 60,000. */
   startWindowMs?: number;

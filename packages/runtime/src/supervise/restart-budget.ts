@@ -1,5 +1,5 @@
 // When a provider that failed may be started again: a wait that grows with the failures in a row, and a number of starts in
-// a window of time. All times are on the clock of `performance.now()`.
+// a window of time. Past that number there is one start a window, until the provider has been healthy. All times are on the clock of `performance.now()`.
 
 import type { BackoffOptions } from './options.js';
 
@@ -19,7 +19,7 @@ export class RestartBudget {
   #retryAt = 0;
   /** When providers were started after a failure. */
   #starts: number[] = [];
-  #isExhausted = false;
+  #isLimited = false;
 
   constructor(options: RestartBudgetOptions) {
     this.#options = options;
@@ -30,15 +30,20 @@ export class RestartBudget {
     return this.#failures;
   }
 
-  /** Until when nothing is started by itself; 0 when there is nothing to wait for. */
+  /** Until when nothing is started by itself: 0 when there is nothing to wait for, `Infinity` when only an explicit start helps. */
   get retryAt(): number {
-    return this.#retryAt;
+    return Math.max(this.#retryAt, this.#limitedUntil);
+  }
+
+  /** True when it was started too often: it is started once a window then. */
+  isLimited(now: number): boolean {
+    return this.#limitedUntil > Math.max(now, this.#retryAt);
   }
 
   /** A provider failed, to start or after it was ready for `readyMs`. */
   noteFailure(now: number, readyMs: number): void {
     const { baseMs, maxMs, resetAfterMs, random } = this.#options.backoff;
-    if (readyMs >= resetAfterMs) this.#failures = 0;
+    if (readyMs >= resetAfterMs) this.#recover();
     this.#failures++;
     const isImmediate = this.#failures < 2 || readyMs >= STARTED_WELL_MS;
     const bound = Math.min(maxMs, baseMs * 2 ** (this.#failures - 2));
@@ -47,29 +52,33 @@ export class RestartBudget {
 
   /** A provider was ended that had not failed. */
   noteEnd(readyMs: number): void {
-    if (readyMs >= this.#options.backoff.resetAfterMs) this.#failures = 0;
+    if (readyMs >= this.#options.backoff.resetAfterMs) this.#recover();
     this.#retryAt = 0;
-  }
-
-  /** How long to wait, in milliseconds; 0 when a start is allowed now, `Infinity` when none is until {@link reset}. */
-  waitMs(now: number): number {
-    if (this.#retryAt > now) return this.#retryAt - now;
-    const { maxStarts, startWindowMs } = this.#options;
-    this.#starts = this.#starts.filter((startedAt) => startedAt > now - startWindowMs);
-    this.#isExhausted ||= this.#starts.length >= maxStarts;
-    return this.#isExhausted ? Infinity : 0;
   }
 
   /** A provider is started because of a call, after a failure. */
   countStart(now: number): void {
+    const { maxStarts, startWindowMs } = this.#options;
+    this.#starts = this.#starts.filter((startedAt) => startedAt > now - startWindowMs);
     this.#starts.push(now);
+    this.#isLimited ||= this.#starts.length >= maxStarts;
   }
 
   /** Somebody starts the provider, and knows why. */
   reset(): void {
-    this.#failures = 0;
+    this.#recover();
     this.#retryAt = 0;
+  }
+
+  #recover(): void {
+    this.#failures = 0;
     this.#starts = [];
-    this.#isExhausted = false;
+    this.#isLimited = false;
+  }
+
+  get #limitedUntil(): number {
+    const { maxStarts, startWindowMs } = this.#options;
+    if (maxStarts === 0) return Infinity;
+    return this.#isLimited ? (this.#starts.at(-1) as number) + startWindowMs : 0;
   }
 }

@@ -6,8 +6,8 @@
 //   DEGRADED      it failed too often in a row. Calls that it has settle, then it is ended; the next call starts another.
 //   DEAD          it could not be started, or it went. The next call starts another.
 //
-// From DEGRADED and DEAD a call starts another only when the backoff is over; a permanent failure, and too many starts,
-// wait for an explicit one.
+// From DEGRADED and DEAD a call starts another only when the backoff is over, and after too many starts once in a window of
+// time; a permanent failure waits for an explicit start.
 
 import { ToolError, type ProviderState } from '@toolwright/core';
 import type { Life } from './life.js';

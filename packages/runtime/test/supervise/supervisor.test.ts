@@ -166,19 +166,60 @@ describe('supervise() after failures', () => {
     await provider.disconnect();
   });
 
-  it('answers RESTART_LIMIT after too many starts in the window, until somebody starts it', async () => {
+  it('answers RESTART_LIMIT after too many starts in the window, until connect() is called or a minute has passed', async () => {
     const { script, provider } = make({ maxStarts: 3, backoff: { baseMs: 0 } });
     script.start = () => Promise.reject(EXITED);
     const results = [];
     for (let call = 0; call < 6; call++) results.push(await provider.callTool('made.read'));
     expect(codes(results)).toEqual([...Array<string>(4).fill('PROCESS_EXITED'), 'RESTART_LIMIT', 'RESTART_LIMIT']);
     expect(script.connects).toBe(4);
-    await vi.advanceTimersByTimeAsync(3_600_000);
-    expect((await provider.callTool('made.read')).error?.code).toBe('RESTART_LIMIT');
+    expect(results.at(-1)?.error).toMatchObject({
+      message: expect.stringContaining(
+        'started again by a call, or by a hub, in 60000 ms; connect() starts it at once',
+      ),
+      details: { retryAfterMs: 60_000 },
+    });
+    expect(provider.health().retryAt).toBeCloseTo(performance.timeOrigin + performance.now() + 60_000, -1);
+    await vi.advanceTimersByTimeAsync(59_999);
     await expect(provider.connect({ onDemand: true })).rejects.toMatchObject({ code: 'RESTART_LIMIT' });
     script.start = () => Promise.resolve();
     await provider.connect();
     expect((await provider.callTool('made.read')).isError).toBe(false);
+    await provider.disconnect();
+  });
+
+  it('starts a provider at its limit once a minute, by a call or a hub, until it has been healthy for a minute', async () => {
+    const { script, provider } = make({ maxStarts: 2, backoff: { baseMs: 0 }, healthIntervalMs: 0 });
+    script.start = () => Promise.reject(EXITED);
+    for (let call = 0; call < 4; call++) await provider.callTool('made.read');
+    expect(script.connects).toBe(3);
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect((await provider.callTool('made.read')).error?.code).toBe('PROCESS_EXITED');
+    expect((await provider.callTool('made.read')).error?.code).toBe('RESTART_LIMIT');
+    await vi.advanceTimersByTimeAsync(60_000);
+    script.start = () => Promise.resolve();
+    await provider.connect({ onDemand: true });
+    expect(script.connects).toBe(5);
+    script.latest.crash();
+    expect((await provider.callTool('made.read')).error?.code).toBe('RESTART_LIMIT');
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect((await provider.callTool('made.read')).isError).toBe(false);
+    await vi.advanceTimersByTimeAsync(60_000);
+    script.latest.crash();
+    expect((await provider.callTool('made.read')).isError).toBe(false);
+    await provider.disconnect();
+  });
+
+  it('is never started by itself after a failure with maxStarts: 0', async () => {
+    const { script, provider } = make({ maxStarts: 0 });
+    await provider.connect();
+    script.latest.crash();
+    await vi.advanceTimersByTimeAsync(3_600_000);
+    const { error } = await provider.callTool('made.read');
+    expect(error).toMatchObject({
+      code: 'RESTART_LIMIT',
+      message: expect.stringMatching(/maxStarts is 0.*connect\(\)/),
+    });
     await provider.disconnect();
   });
 

@@ -75,6 +75,7 @@ class Model {
   retryAt = 0;
   permanent = false;
   limited = false;
+  limitedUntil = 0;
   starts: number[] = [];
 
   start(how: Fate): void {
@@ -92,7 +93,7 @@ class Model {
   fail(to: 'DEAD' | 'DEGRADED', readyMs: number): void {
     this.state = to;
     this.permanent = false;
-    if (readyMs >= backoff.resetAfterMs) this.row = 0;
+    if (readyMs >= backoff.resetAfterMs) this.recover();
     this.row++;
     const wait = Math.min(backoff.maxMs, backoff.baseMs * 2 ** (this.row - 2));
     this.retryAt = this.row === 1 || readyMs >= 1_000 ? 0 : this.now + wait;
@@ -105,9 +106,10 @@ class Model {
     if (this.state !== 'COLD') {
       if (this.permanent) return 'SPAWN_FAILED';
       if (this.retryAt > this.now) return 'UNAVAILABLE';
-      this.limited ||= this.starts.filter((at) => at > this.now - OPTIONS.startWindowMs).length >= OPTIONS.maxStarts;
-      if (this.limited) return 'RESTART_LIMIT';
+      if (this.limitedUntil > this.now) return 'RESTART_LIMIT';
       this.starts.push(this.now);
+      this.limited ||= this.starts.filter((at) => at > this.now - OPTIONS.startWindowMs).length >= OPTIONS.maxStarts;
+      if (this.limited) this.limitedUntil = this.now + OPTIONS.startWindowMs;
     }
     this.start(how);
     return this.state === 'READY' ? undefined : codeOf(how);
@@ -122,10 +124,15 @@ class Model {
   }
 
   forget(): void {
-    this.row = 0;
+    this.recover();
     this.retryAt = 0;
-    this.limited = false;
     this.permanent = false;
+  }
+
+  recover(): void {
+    this.row = 0;
+    this.limited = false;
+    this.limitedUntil = 0;
     this.starts = [];
   }
 
@@ -133,7 +140,7 @@ class Model {
   pass(ms: number): void {
     this.now += ms;
     if (this.state !== 'READY' || this.now - this.activeAt < OPTIONS.idleTtlMs) return;
-    if (this.activeAt + OPTIONS.idleTtlMs - this.readyAt >= backoff.resetAfterMs) this.row = 0;
+    if (this.activeAt + OPTIONS.idleTtlMs - this.readyAt >= backoff.resetAfterMs) this.recover();
     this.retryAt = 0;
     this.state = 'COLD';
   }
