@@ -10,8 +10,13 @@ import type { Patience } from './patience.js';
 import type { Push } from './pushed-diagnostics.js';
 import type { LanguageSession } from './session.js';
 
-/** A first empty push may be only the syntax, or the server saying hello. */
-const EMPTY_QUIET_MS = 1_000;
+/** A list without errors of a server that pushes once a version. */
+const CLEAN_QUIET_MS = 1_000;
+/**
+ * Of any other server a list without errors may be its greeting, or the syntax alone, with the errors to come: only a
+ * long silence after it says that there are none.
+ */
+const CLEAN_SILENCE_MS = 4_000;
 /** A push with findings may be followed by one with more. */
 const VERSIONED_QUIET_MS = 150;
 const UNVERSIONED_QUIET_MS = 300;
@@ -164,12 +169,18 @@ async function retried<T>(patience: Patience, ask: () => Promise<T>): Promise<T>
 function untilSettled(session: LanguageSession, document: OpenDocument): number {
   const push = session.pushed.get(document.absolute);
   const { version, changedAt, wasSettled } = document;
-  if (!push || push.at < changedAt || session.requests.isWorking) return Infinity;
+  const { launch, pushed, requests } = session;
+  if (!push || push.at < changedAt || requests.isWorking) return Infinity;
   if (push.version !== undefined && push.version !== version) return Infinity;
   let quiet = push.version === undefined ? UNVERSIONED_QUIET_MS : VERSIONED_QUIET_MS;
-  if (push.diagnostics.length === 0 && push.count === 1) quiet = EMPTY_QUIET_MS;
+  if (push.isCleanSoFar && launch.pushesOnce) quiet = CLEAN_QUIET_MS;
   if (push.version === undefined && !wasSettled) quiet = AMBIGUOUS_QUIET_MS;
-  return Math.max(0, Math.ceil(push.at + quiet - performance.now()));
+  let until = Math.max(push.at, requests.idleSince) + quiet;
+  if (push.isCleanSoFar && !launch.pushesOnce) {
+    const silence = Math.max(CLEAN_SILENCE_MS, 2 * pushed.findsErrorsAfterMs);
+    until = Math.max(until, Math.max(push.firstAt, requests.idleSince) + silence);
+  }
+  return Math.max(0, Math.ceil(until - performance.now()));
 }
 
 function fromLsp(session: LanguageSession, item: LspDiagnostic): Diagnostic {

@@ -16,11 +16,25 @@ export interface LanguageServerOptions {
   extensions: readonly string[] | Readonly<Record<string, string>>;
   /** The nearest directory above a file that has one of these is the server's root. Default: the project is. */
   rootMarkers?: readonly string[] | undefined;
+  /**
+   * It pushes the diagnostics of a version once. Of a server that does not say so a list without errors counts after 4
+   * seconds of silence only, as errors may come later; of this one after 1 second. It does not matter where a server can
+   * be asked (pull diagnostics).
+   * Default: false.
+   */
+  pushesOnce?: boolean | undefined;
 }
 
 /** @throws {ToolError} INVALID_ARGUMENT */
 export function customPreset(options: LanguageServerOptions, index: number): LanguagePreset {
-  const { name, command, args = [], extensions, rootMarkers = [] } = Object(options) as LanguageServerOptions;
+  const {
+    name,
+    command,
+    args = [],
+    extensions,
+    rootMarkers = [],
+    pushesOnce = false,
+  } = Object(options) as LanguageServerOptions;
   const at = `servers[${index}]`;
   if (typeof name !== 'string' || !/^[A-Za-z0-9_.+-]{1,64}$/.test(name))
     throw wrong(`${at}.name must be 1 to 64 of A-Z a-z 0-9 _ . + -, not ${JSON.stringify(name)}.`);
@@ -34,6 +48,8 @@ export function customPreset(options: LanguageServerOptions, index: number): Lan
     throw wrong(`${at}.extensions must be extensions such as ".lua", not ${JSON.stringify(extensions)}.`);
   if (!Array.isArray(rootMarkers) || !rootMarkers.every((each) => typeof each === 'string' && !/[/\\]/.test(each)))
     throw wrong(`${at}.rootMarkers must be names of files.`);
+  if (typeof pushesOnce !== 'boolean')
+    throw wrong(`${at}.pushesOnce must be true or false, not ${JSON.stringify(pushesOnce)}.`);
   return {
     name,
     languages,
@@ -45,7 +61,7 @@ export function customPreset(options: LanguageServerOptions, index: number): Lan
         ? {
             hint: `${name} is not on the PATH outside the project; install it, or give the absolute path of its command.`,
           }
-        : { command: found, args };
+        : { command: found, args, pushesOnce };
     },
   };
 }

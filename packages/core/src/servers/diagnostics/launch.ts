@@ -16,6 +16,8 @@ export interface ServerCommand {
   settings?: JsonObject | undefined;
   /** What it answers when it is asked for diagnostics is all there is, also while it says that it is at work. */
   pullIsFinal?: boolean | undefined;
+  /** It pushes the diagnostics of a version once, so that a list without errors is the answer after a short silence. */
+  pushesOnce?: boolean | undefined;
   /** It is typescript-language-server, which hands questions on to tsserver: an exact answer instead of waiting for a push. */
   asksTsserver?: boolean | undefined;
 }

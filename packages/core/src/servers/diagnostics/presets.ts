@@ -62,6 +62,7 @@ export function presets(typescript: string | undefined): LanguagePreset[] {
           program: 'bash-language-server',
           args: ['start'],
           get: 'Install "bash-language-server" (npm), and shellcheck, which finds the faults.',
+          pushesOnce: true,
           settings: { bashIde: { backgroundAnalysisMaxFiles: 0, enableSourceErrorDiagnostics: false } },
         }),
     },
@@ -76,6 +77,7 @@ export function presets(typescript: string | undefined): LanguagePreset[] {
           program: 'yaml-language-server',
           args: ['--stdio'],
           get: 'Install "yaml-language-server" (npm).',
+          pushesOnce: true,
           settings: { yaml: { validate: true, schemaStore: { enable: false, url: '' } } },
         }),
     },
@@ -117,6 +119,7 @@ export function presets(typescript: string | undefined): LanguagePreset[] {
           program: 'clangd',
           args: ['--background-index=false', '--enable-config=false'],
           get: 'Install clangd (it comes with LLVM).',
+          pushesOnce: true,
         }),
     },
   ];
@@ -136,6 +139,7 @@ function extracted(name: string, languages: Readonly<Record<string, string>>): L
         program,
         args: ['--stdio'],
         get: 'Install "vscode-langservers-extracted" (npm).',
+        pushesOnce: true,
         // Schemas that a file names by an address are not fetched.
         initializationOptions: { provideFormatter: false, handledSchemaProtocols: ['file'] },
         settings: { json: { validate: { enable: true } }, css: {}, scss: {}, less: {}, html: {} },

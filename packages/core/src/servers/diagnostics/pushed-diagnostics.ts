@@ -21,9 +21,14 @@ export interface Push {
   isWrong: boolean;
   /** By `performance.now()`. */
   at: number;
-  /** How many came for the file since it was opened. */
-  count: number;
+  /** When the first one about this version came. */
+  firstAt: number;
+  /** None about this version had an error in it: it may be the server's greeting, or the syntax alone. */
+  isCleanSoFar: boolean;
 }
+
+/** What comes later than this after a list without errors has another cause, such as a file that it depends on. */
+const MAX_LEARNT_MS = 10_000;
 
 /** The last push of each file. */
 export class PushedDiagnostics {
@@ -31,6 +36,8 @@ export class PushedDiagnostics {
   readonly #pushes = new Map<string, Push>();
   #items = 0;
   readonly #waiting = new Set<() => void>();
+  #disturbedAt = 0;
+  #findsErrorsAfterMs = 0;
 
   /** @param server the source of diagnostics that name none */
   constructor(server: string) {
@@ -46,7 +53,18 @@ export class PushedDiagnostics {
     return this.#pushes.get(absolute);
   }
 
+  /** The longest that this server took from a list without errors to one with errors in the same version. */
+  get findsErrorsAfterMs(): number {
+    return this.#findsErrorsAfterMs;
+  }
+
+  /** Drops what is kept of a file that was opened, changed or closed. */
   forget(absolute: string): void {
+    this.#disturbedAt = performance.now();
+    this.#drop(absolute);
+  }
+
+  #drop(absolute: string): void {
     this.#items -= this.#pushes.get(absolute)?.diagnostics.length ?? 0;
     this.#pushes.delete(absolute);
   }
@@ -55,22 +73,28 @@ export class PushedDiagnostics {
   take(params: Partial<PublishDiagnosticsParams> | undefined): void {
     const absolute = pathOfUri(params?.uri);
     if (absolute === undefined || !Array.isArray(params?.diagnostics)) return;
-    const { version } = params;
-    const count = (this.#pushes.get(absolute)?.count ?? 0) + 1;
+    const at = performance.now();
+    const version = typeof params.version === 'number' ? params.version : undefined;
+    const kept = this.#pushes.get(absolute);
+    const before = kept?.version === version ? kept : undefined;
     const items = params.diagnostics.slice(0, MAX_ITEMS).map((item) => diagnosticFromLsp(item, this.#server));
     const diagnostics = items.filter((each) => each !== undefined);
-    this.forget(absolute);
+    const isClean = diagnostics.every(({ severity }) => severity !== 'error');
+    if (before?.isCleanSoFar && !isClean && before.firstAt > this.#disturbedAt && at - before.firstAt <= MAX_LEARNT_MS)
+      this.#findsErrorsAfterMs = Math.max(this.#findsErrorsAfterMs, at - before.firstAt);
+    this.#drop(absolute);
     this.#items += diagnostics.length;
     this.#pushes.set(absolute, {
-      version: typeof version === 'number' ? version : undefined,
+      version,
       diagnostics,
       isWrong: diagnostics.length < items.length,
-      at: performance.now(),
-      count,
+      at,
+      firstAt: before?.firstAt ?? at,
+      isCleanSoFar: isClean && (before?.isCleanSoFar ?? true),
     });
     for (const oldest of this.#pushes.keys()) {
       if ((this.#pushes.size <= MAX_FILES && this.#items <= MAX_ALL_ITEMS) || oldest === absolute) break;
-      this.forget(oldest);
+      this.#drop(oldest);
     }
     this.wake();
   }

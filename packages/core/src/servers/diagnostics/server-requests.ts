@@ -21,6 +21,7 @@ export class ServerRequests {
   readonly #registrations = new Map<string, Registration>();
   /** Tokens of work that has begun and not ended. */
   readonly #working = new Set<string | number>();
+  #idleSince = 0;
 
   constructor(root: string, settings: JsonObject) {
     this.folders = [{ uri: pathToFileURL(root).href, name: basename(root) }];
@@ -30,6 +31,11 @@ export class ServerRequests {
   /** Whether it says that it is at work (indexing, loading), so that what it has said so far may not be all. */
   get isWorking(): boolean {
     return this.#working.size > 0;
+  }
+
+  /** When it last said that work has ended, by `performance.now()`: what that found may still be on its way. */
+  get idleSince(): number {
+    return this.#idleSince;
   }
 
   /** The options of what was registered for a method. */
@@ -54,7 +60,7 @@ export class ServerRequests {
     connection.onUnhandledProgress(({ token, value }) => {
       const { kind } = Object(value) as { kind?: unknown };
       if (kind === 'begin' && this.#working.size < MAX_PROGRESS) this.#working.add(token);
-      if (kind === 'end') this.#working.delete(token);
+      if (kind === 'end' && this.#working.delete(token)) this.#idleSince = performance.now();
       pushed.wake();
     });
   }

@@ -42,6 +42,9 @@ describe('diagnostics() is right with a server that', () => {
     ['pushes without a version', 'unversioned'],
     ['pushes an empty list first', 'empty-first'],
     ['pushes an empty list first, all without a version', 'empty-first', 'unversioned'],
+    ['pushes an empty list first, and what it found 1.2 s later', 'empty-first', 'versioned', '1200'],
+    ['pushes an empty list first, and what it found 3 s later', 'empty-first', 'unversioned', '3000'],
+    ['pushes warnings first, and errors 1.2 s later', 'warnings-first'],
     ['pushes an empty list first, and is held up before it goes on', 'held-up'],
     ['pushes for the version before first', 'stale'],
     ['says that it is at work while it pushes an empty list', 'progress'],
@@ -53,6 +56,30 @@ describe('diagnostics() is right with a server that', () => {
     await tools.write('a.fix', BAD);
     expect((await tools.call('diagnostics', PATH)).data).toMatchObject(FOUND);
   });
+});
+
+it.concurrent(
+  'diagnostics() waits for what is found after work that the server said it was at',
+  async () => {
+    await using tools = await openTools({ 'a.fix': BAD }, { servers: fixtureServer('progress-first') });
+    expect((await tools.call('diagnostics', { ...PATH, wait_ms: 20_000 })).data).toMatchObject(FOUND);
+  },
+  30_000,
+);
+
+it.concurrent(
+  'diagnostics() is not complete after an empty list and a short silence, and is after a long one',
+  async () => {
+    await using tools = await openTools({ 'a.fix': 'good\n', 'b.fix': 'good\n' }, { servers: fixtureServer('push') });
+    expect((await tools.call('diagnostics', { ...PATH, wait_ms: 2_500 })).data).toMatchObject({ complete: false });
+    expect((await tools.call('diagnostics', PATH)).data).toMatchObject(NONE);
+  },
+);
+
+it.concurrent('diagnostics() takes an empty list for all after 1 second when the server pushes once', async () => {
+  const [server] = fixtureServer('push')!;
+  await using tools = await openTools({ 'a.fix': 'good\n' }, { servers: [{ ...server!, pushesOnce: true }] });
+  expect((await tools.call('diagnostics', { ...PATH, wait_ms: 4_500 })).data).toMatchObject(NONE);
 });
 
 describe('diagnostics() says that it is not complete with a server that', () => {
