@@ -123,6 +123,12 @@ export class CallScope implements Deadline, CallOptions {
     };
   }
 
+  /** Answers what a server asks during the call; undefined for the host's own call. */
+  get onRequest(): CallOptions['onRequest'] {
+    const { onRequest } = this.#given;
+    return typeof onRequest === 'function' ? onRequest : undefined;
+  }
+
   /** What the policies of all layers permit; undefined when none narrows the call. */
   get permits(): CallOptions['permits'] {
     return this.#permits ?? this.#parent?.permits;
@@ -152,10 +158,11 @@ export class CallScope implements Deadline, CallOptions {
   /** The options for a layer that is not ours: a plain object, whose spread by a wrapper keeps the signal. */
   get inward(): CallOptions {
     if (this.#inward) return this.#inward;
-    const { callId, sessionId, meta, timeoutMs, onProgress, onLog, approve, permits } = this;
+    const { callId, sessionId, meta, timeoutMs, onProgress, onLog, approve, onRequest, permits } = this;
     const inward: CallOptions = { callId, sessionId, meta, timeoutMs, onProgress, permits, hold: () => this.hold() };
     if (onLog) inward.onLog = onLog;
     if (approve) inward.approve = approve;
+    if (onRequest) inward.onRequest = onRequest;
     // Own, enumerable and lazy. A literal's accessor would cost more than the rest of the call.
     Object.defineProperty(inward, 'signal', { enumerable: true, configurable: true, get: () => this.signal });
     return (this.#inward = inward);

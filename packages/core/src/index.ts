@@ -56,6 +56,7 @@ export type {
   CallOptions,
   LogEntry,
   McpPeer,
+  PeerRequestHandler,
   PermissionClaim,
   PreparedCall,
   Progress,

@@ -86,6 +86,12 @@ export interface CallOptions {
   onLog?: ((entry: LogEntry) => void) | undefined;
   /** Asked where a hub's policy says `ask` and has no `approve` of its own: the caller of this very call. */
   approve?: ((request: ApprovalRequest, context: ApprovalContext) => Approval | Promise<Approval>) | undefined;
+  /**
+   * Answers what an MCP server asks during this call: elicitation, sampling, roots. A call without it is the host's own, for
+   * which the provider's handlers answer. A server that has calls of several callers in flight is refused, so that no one
+   * answers a question of another's call. Callers are told apart by `sessionId`, or by this function.
+   */
+  onRequest?: PeerRequestHandler | undefined;
   /** Passed to the tool as `ctx.meta`, and to an MCP server as `_meta`. */
   meta?: JsonObject | undefined;
   /**
@@ -203,9 +209,21 @@ export interface ProviderHealth {
   lastError?: string;
 }
 
+/**
+ * Answers requests of an MCP server. What it throws with a whole number as `code` is sent to the server as it is.
+ *
+ * @param params as the server sent them, unchecked
+ * @param options `signal` is aborted when the server withdraws its request or the connection ends
+ */
+export type PeerRequestHandler = (
+  method: string,
+  params: JsonObject,
+  options: { signal: AbortSignal },
+) => Promise<JsonObject>;
+
 /** An MCP peer beyond its tools: resources, prompts, completion, and requests of its own. */
 export interface McpPeer {
-  /** What the peer offers, as it said when it was connected; empty before. */
+  /** What the peer offers, as it said when it was last connected; empty before. Each connection has an object of its own. */
   readonly capabilities: JsonObject;
   /**
    * Sends a request, connecting first. Rejects with {@link ToolError}; a JSON-RPC error has its number as
@@ -214,18 +232,23 @@ export interface McpPeer {
   request(
     method: string,
     params?: JsonObject,
-    options?: { signal?: AbortSignal; timeoutMs?: number },
+    options?: Pick<CallOptions, 'signal' | 'timeoutMs' | 'callId' | 'sessionId' | 'onRequest'>,
   ): Promise<JsonObject>;
-  /** Tells of the peer's notifications, in their order with its answers. Returns the unsubscribe. */
-  onNotification(listener: (method: string, params: JsonObject) => void): () => void;
   /**
-   * Answers the peer's own requests that nothing else answers. `offers` are the capabilities that the next connection
-   * names for it; default: elicitation of forms, sampling and roots. What it throws with a whole number as `code` is sent
-   * to the peer as it is.
+   * Reports the peer's notifications, in their order with its answers, and `list_changed` after each connection. `call` is
+   * the latest call in flight at the peer, where all of them are one caller's. Returns the unsubscribe.
    */
-  setRequestHandler(
-    handler:
-      ((method: string, params: JsonObject, options: { signal: AbortSignal }) => Promise<JsonObject>) | undefined,
-    offers?: JsonObject,
-  ): void;
+  onNotification(
+    listener: (method: string, params: JsonObject, call?: Pick<CallOptions, 'callId' | 'sessionId'>) => void,
+  ): () => void;
+  /**
+   * Answers the peer's own requests during the host's calls, and between calls, where nothing else does. `offers` are the
+   * capabilities that the next connection names for it; default: elicitation of forms, sampling and roots.
+   */
+  setRequestHandler(handler: PeerRequestHandler | undefined, offers?: JsonObject): void;
+  /**
+   * Names capabilities to the peer for callers whose calls bring an `onRequest`. A connection that was opened without them
+   * is replaced as soon as no call is in flight. Returns the withdrawal, which the next connection sees.
+   */
+  offer?(capabilities: JsonObject): () => void;
 }

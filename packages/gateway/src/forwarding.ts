@@ -1,17 +1,23 @@
 // What MCP servers behind the gateway have beyond tools: resources, prompts, completion and subscriptions to the clients,
-// and the servers' own requests to the one client that they can be meant for.
+// and the servers' own requests to the client whose call they belong to.
 
-import { ToolError, type JsonObject, type McpPeer } from '@toolwright/core';
+import { ToolError, type CallOptions, type JsonObject, type McpPeer } from '@toolwright/core';
 import type { Exchange } from './mcp-server.js';
 import { PeerLists, type Owned, type PeerListsOptions } from './peer-lists.js';
 import { RequestsInFlight } from './requests-in-flight.js';
-import { INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, messageOf, METHOD_NOT_FOUND, rpcError } from './rpc-error.js';
-import { RESOURCE_NOT_FOUND } from './rpc-error.js';
+import {
+  INTERNAL_ERROR,
+  INVALID_PARAMS,
+  messageOf,
+  METHOD_NOT_FOUND,
+  RESOURCE_NOT_FOUND,
+  rpcError,
+} from './rpc-error.js';
 import type { ClientSession } from './session.js';
 import { Subscriptions } from './subscriptions.js';
 
 /** What is forwarded, and for whom. */
-export interface ForwardingOptions extends PeerListsOptions {
+export interface ForwardingOptions extends Omit<PeerListsOptions, 'onLate'> {
   sessions: () => Iterable<ClientSession>;
   limits: { pageSize: number; approvalTimeoutMs: number };
 }
@@ -22,6 +28,10 @@ const ASKED: Readonly<Record<string, string>> = {
   'sampling/createMessage': 'sampling',
   'roots/list': 'roots',
 };
+const OFFERS: JsonObject = { elicitation: { form: {} }, sampling: {}, roots: {} };
+const RESOURCES_CHANGED = 'notifications/resources/list_changed';
+const PROMPTS_CHANGED = 'notifications/prompts/list_changed';
+
 export class Forwarding {
   readonly #options: ForwardingOptions;
   readonly #lists: PeerLists;
@@ -31,27 +41,32 @@ export class Forwarding {
 
   constructor(options: ForwardingOptions) {
     this.#options = options;
-    this.#lists = new PeerLists(options);
+    this.#lists = new PeerLists({
+      ...options,
+      onLate: (kind) => this.#tellAll(kind === 'prompts' ? PROMPTS_CHANGED : RESOURCES_CHANGED),
+    });
   }
 
-  /** Listens to every peer there is; called before they are connected, as they are told then what is offered. */
+  /** Listens to every peer there is, and offers each what clients may be asked. */
   attach(): void {
     const peers = this.#options.peers();
+    const present = new Set(peers.values());
     for (const [peer, detach] of this.#attached) {
-      if ([...peers.values()].includes(peer)) continue;
+      if (present.has(peer)) continue;
       detach();
       this.#attached.delete(peer);
-      this.#lists.invalidate();
+      this.#lists.forget(peer);
+      this.#tellAll(RESOURCES_CHANGED);
+      this.#tellAll(PROMPTS_CHANGED);
     }
-    for (const [peerName, peer] of peers) {
+    for (const peer of present) {
       if (this.#attached.has(peer)) continue;
-      const unsubscribe = peer.onNotification((method, params) => this.#hear(peerName, peer, method, params));
-      peer.setRequestHandler((method, params, { signal }) => this.#ask(peerName, method, params, signal));
+      const unsubscribe = peer.onNotification((...notified) => this.#hear(peer, ...notified));
+      const withdraw = peer.offer?.(OFFERS);
       this.#attached.set(peer, () => {
         unsubscribe();
-        peer.setRequestHandler(undefined);
+        withdraw?.();
       });
-      this.#lists.invalidate();
     }
   }
 
@@ -60,9 +75,15 @@ export class Forwarding {
     this.#attached.clear();
   }
 
-  /** Notes that a call of a tool is in flight; gives what to call when it has settled. */
-  enter(qualifiedName: string, session: ClientSession, exchange: Exchange): () => void {
-    return this.#inFlight.enter(qualifiedName.slice(0, Math.max(0, qualifiedName.indexOf('.'))), session, exchange);
+  /** What a call, or another request, of a client's is made with; and what to run when it has settled. */
+  enter(
+    session: ClientSession,
+    exchange: Exchange,
+  ): { options: Pick<CallOptions, 'callId' | 'sessionId' | 'onRequest'>; leave: () => void } {
+    const { callId, leave } = this.#inFlight.enter(session, exchange);
+    const onRequest: CallOptions['onRequest'] = (method, params, { signal }) =>
+      this.#ask(session, exchange, method, params, signal);
+    return { options: { callId, sessionId: session.id, onRequest }, leave };
   }
 
   /** The session has ended: what it subscribed to is nobody's, where nobody else has. */
@@ -133,7 +154,10 @@ export class Forwarding {
   }
 
   async #prompt(name: unknown): Promise<Owned> {
-    const owned = typeof name === 'string' ? (await this.#lists.owned('prompts')).get(name) : undefined;
+    const owned =
+      typeof name === 'string'
+        ? await this.#lists.find(['prompts'], () => this.#lists.get('prompts', name))
+        : undefined;
     if (!owned) throw rpcError(INVALID_PARAMS, `Unknown prompt: ${String(name).slice(0, 200)}`);
     return owned;
   }
@@ -141,31 +165,32 @@ export class Forwarding {
   /** The server that lists the URI, or else the first with a template that begins as it does. */
   async #resource(uri: unknown): Promise<Owned> {
     if (typeof uri !== 'string') throw rpcError(INVALID_PARAMS, 'The uri of a resource is needed.');
-    const listed = (await this.#lists.owned('resources')).get(uri);
-    if (listed) return listed;
-    const templates = await this.#lists.owned('templates');
-    const exact = templates.get(uri); // completion names the template itself
-    if (exact) return exact;
-    // No pattern is made of a stranger's template: its literal beginning decides, and the server judges the rest.
-    const fitting = templates.items
-      .map(({ key }) => key)
-      .filter((key) => key.includes('{') && uri.startsWith(key.slice(0, key.indexOf('{'))))
-      .sort((a, b) => b.indexOf('{') - a.indexOf('{'));
-    const owned = fitting[0] === undefined ? undefined : templates.get(fitting[0]);
+    const owned = await this.#lists.find(['resources', 'templates'], () => this.#ownerOf(uri));
     if (!owned) throw rpcError(RESOURCE_NOT_FOUND, `Resource not found: ${uri.slice(0, 500)}`);
     return { ...owned, name: uri };
   }
 
+  #ownerOf(uri: string): Owned | undefined {
+    const exact = this.#lists.get('resources', uri) ?? this.#lists.get('templates', uri); // completion names a template
+    if (exact) return exact;
+    // No pattern is made of a stranger's template: its literal beginning decides, and the server judges the rest.
+    const [template] = this.#lists
+      .keys('templates')
+      .filter((key) => key.includes('{') && uri.startsWith(key.slice(0, key.indexOf('{'))))
+      .sort((a, b) => b.indexOf('{') - a.indexOf('{'));
+    return template === undefined ? undefined : this.#lists.get('templates', template);
+  }
+
   async #request(
-    { peerName, peer }: Owned,
+    { peer }: Owned,
     method: string,
     params: JsonObject,
     session: ClientSession,
     exchange: Exchange,
   ): Promise<JsonObject> {
-    const leave = this.#inFlight.enter(peerName, session, exchange);
+    const { options, leave } = this.enter(session, exchange);
     try {
-      return await told(peer.request(method, params, { signal: exchange.signal }));
+      return await told(peer.request(method, params, { ...options, signal: exchange.signal }));
     } finally {
       leave();
     }
@@ -173,19 +198,20 @@ export class Forwarding {
 
   // What servers say and ask.
 
-  #hear(peerName: string, peer: McpPeer, method: string, params: JsonObject): void {
+  #hear(peer: McpPeer, method: string, params: JsonObject, call?: Pick<CallOptions, 'callId' | 'sessionId'>): void {
     switch (method) {
-      case 'notifications/resources/list_changed':
-        this.#lists.invalidate('resources', 'templates');
+      case RESOURCES_CHANGED:
+        this.#lists.invalidate(peer, 'resources', 'templates');
+        void this.#renewSubscriptions(peer);
         return this.#tellAll(method);
-      case 'notifications/prompts/list_changed':
-        this.#lists.invalidate('prompts');
+      case PROMPTS_CHANGED:
+        this.#lists.invalidate(peer, 'prompts');
         return this.#tellAll(method);
       case 'notifications/resources/updated':
         for (const session of this.#subscriptions.of(peer, params.uri)) session.notify(method, params);
         return;
       case 'notifications/message': {
-        const one = this.#inFlight.onlyClient(peerName);
+        const one = call && this.#inFlight.requestOf(call);
         if (one && typeof params.level === 'string') {
           const { level, ...said } = params;
           one.session.log(one.exchange, level, said);
@@ -194,24 +220,36 @@ export class Forwarding {
     }
   }
 
+  /** After another connection. What changed while there was none is not known, so that all of it counts as changed. */
+  async #renewSubscriptions(peer: McpPeer): Promise<void> {
+    const uris = await this.#subscriptions.renew(peer, (uri, thrown) =>
+      this.#options.warn(`The subscription of ${uri} ended with its connection: ${messageOf(thrown)}`),
+    );
+    for (const uri of uris) {
+      for (const session of this.#subscriptions.of(peer, uri))
+        session.notify('notifications/resources/updated', { uri });
+    }
+  }
+
   #tellAll(method: string): void {
     for (const session of this.#options.sessions()) session.notify(method);
   }
 
-  async #ask(peerName: string, method: string, params: JsonObject, signal: AbortSignal): Promise<JsonObject> {
+  /** Puts a server's request to the client whose call it belongs to. */
+  async #ask(
+    session: ClientSession,
+    exchange: Exchange,
+    method: string,
+    params: JsonObject,
+    signal: AbortSignal,
+  ): Promise<JsonObject> {
     const offer = Object.hasOwn(ASKED, method) ? ASKED[method] : undefined;
     if (offer === undefined) throw rpcError(METHOD_NOT_FOUND, `The gateway does not forward ${method}.`);
-    const one = this.#inFlight.onlyClient(peerName);
-    if (!one) {
-      const words =
-        'Declined: it belongs to no single client, as none or several have a call to this server in flight.';
-      throw rpcError(INVALID_REQUEST, words);
-    }
-    if (!(offer in one.session.clientCapabilities)) {
+    if (!(offer in session.clientCapabilities)) {
       throw rpcError(METHOD_NOT_FOUND, `Declined: the client does not offer ${offer}.`);
     }
     const { approvalTimeoutMs: timeoutMs } = this.#options.limits;
-    return one.exchange.ask(method, params, { signal: AbortSignal.any([signal, one.exchange.signal]), timeoutMs });
+    return exchange.ask(method, params, { signal: AbortSignal.any([signal, exchange.signal]), timeoutMs });
   }
 }
 

@@ -1,8 +1,9 @@
 // What MCP servers list beyond tools, together: resources, templates and prompts under the names that clients use, each
-// with the server that it belongs to.
+// with the server that it belongs to. A slow server delays nobody for long: what it lists is added when it comes.
 
 import type { JsonObject, McpPeer } from '@toolwright/core';
 import { NamedList } from './catalog.js';
+import { PeerList, type Item, type Kind } from './peer-list.js';
 import { messageOf } from './rpc-error.js';
 
 /** What lists are made of. */
@@ -11,6 +12,8 @@ export interface PeerListsOptions {
   nameOf: (qualifiedName: string) => string;
   limits: { pageSize: number };
   warn: (message: string) => void;
+  /** Run when a list that was given out without a server has that server's part now. */
+  onLate: (kind: Kind) => void;
 }
 
 /** Something that a server has. */
@@ -21,93 +24,121 @@ export interface Owned {
   name: string;
 }
 
-const KINDS = {
-  resources: { method: 'resources/list', capability: 'resources', field: 'resources', nameField: 'uri' },
-  templates: {
-    method: 'resources/templates/list',
-    capability: 'resources',
-    field: 'resourceTemplates',
-    nameField: 'uriTemplate',
-  },
-  prompts: { method: 'prompts/list', capability: 'prompts', field: 'prompts', nameField: 'name' },
-} as const;
-export type Kind = keyof typeof KINDS;
-
-const MAX_PAGES = 1_000;
-const MAX_ITEMS = 10_000;
+/** How long a client's list waits for a server, and how long a request waits for the owner of what it names. */
+const LIST_TIMEOUT_MS = 3_000;
+const LOOKUP_TIMEOUT_MS = 500;
 
 export class PeerLists {
   readonly #options: PeerListsOptions;
-  readonly #lists = new Map<Kind, Promise<NamedList<Owned>>>();
+  readonly #lists = new Map<McpPeer, Map<Kind, PeerList>>();
+  /** Which server has an URI or a name, from the first time that it was listed until it is listed no more. */
+  readonly #merged = new Map<Kind, { parts: readonly (readonly Item[])[]; list: NamedList<Owned> }>();
 
   constructor(options: PeerListsOptions) {
     this.#options = options;
   }
 
-  /** They are read anew when they are next asked for; all of them where none is named. */
-  invalidate(...kinds: Kind[]): void {
-    if (kinds.length === 0) this.#lists.clear();
-    for (const kind of kinds) this.#lists.delete(kind);
+  /** The lists of one peer are read anew when they are next asked for. */
+  invalidate(peer: McpPeer, ...kinds: Kind[]): void {
+    for (const kind of kinds) this.#lists.get(peer)?.get(kind)?.invalidate();
+  }
+
+  /** The peer is served no more. */
+  forget(peer: McpPeer): void {
+    this.#lists.delete(peer);
   }
 
   /** One page as it is sent. */
   async page(kind: Kind, { cursor }: JsonObject): Promise<JsonObject> {
-    const { items, ...next } = (await this.owned(kind)).page(cursor, this.#options.limits.pageSize);
-    return { [KINDS[kind].field]: items, ...next };
+    // The pages of one list are of one reading, where nothing has changed meanwhile.
+    if (cursor === undefined || !this.#merged.has(kind)) await this.#read([kind], LIST_TIMEOUT_MS);
+    const { items, ...next } = this.#list(kind).page(cursor, this.#options.limits.pageSize);
+    return { [PeerList.fieldOf(kind)]: items, ...next };
+  }
+
+  /** What `find` finds in the lists as they are known, else in those that are read now, the slow servers' last. */
+  async find(kinds: readonly Kind[], find: () => Owned | undefined): Promise<Owned | undefined> {
+    const lists = kinds.flatMap((kind) => this.#of(kind).map(([, list]) => list));
+    if (lists.every(({ isKnown, isLate }) => isKnown || isLate)) {
+      const known = find();
+      if (known) return known;
+    }
+    await this.#read(kinds, LOOKUP_TIMEOUT_MS);
+    const found = find();
+    if (found) return found;
+    await Promise.all(lists.filter(({ isLate }) => isLate).map((list) => list.refresh()));
+    return find();
+  }
+
+  get(kind: Kind, key: string): Owned | undefined {
+    return this.#list(kind).get(key);
+  }
+
+  keys(kind: Kind): readonly string[] {
+    return this.#list(kind).items.map(({ key }) => key);
+  }
+
+  /** Reads what has to be read, and waits for servers that are not known to be slow. */
+  async #read(kinds: readonly Kind[], timeoutMs: number): Promise<void> {
+    const lists = kinds.flatMap((kind) => this.#of(kind).map(([, list]) => list));
+    const readings = lists.map((list) => [list, list.refresh()] as const).filter(([list]) => !list.isLate);
+    let timer: NodeJS.Timeout | undefined;
+    const timeout = new Promise<'late'>((resolve) => (timer = setTimeout(resolve, timeoutMs, 'late')));
+    const all = Promise.all(readings.map(([, reading]) => reading));
+    if ((await Promise.race([all, timeout])) === 'late') for (const [list] of readings) list.markLate();
+    clearTimeout(timer);
+  }
+
+  /** The lists of this kind of all peers that have one, in the order of the peers. */
+  #of(kind: Kind): [string, PeerList][] {
+    const lists: [string, PeerList][] = [];
+    for (const [peerName, peer] of this.#options.peers()) {
+      if (!PeerList.isOffered(kind, peer)) continue;
+      const own = this.#lists.get(peer) ?? new Map<Kind, PeerList>();
+      this.#lists.set(peer, own);
+      let list = own.get(kind);
+      if (!list) {
+        const { warn, onLate } = this.#options;
+        list = new PeerList(kind, peerName, peer, { warn, onLate: () => onLate(kind) });
+        own.set(kind, list);
+      }
+      lists.push([peerName, list]);
+    }
+    return lists;
   }
 
   /** All of one kind, under the names that clients use. */
-  owned(kind: Kind): Promise<NamedList<Owned>> {
-    let list = this.#lists.get(kind);
-    if (!list) {
-      list = Promise.resolve().then(() => this.#gather(kind)); // which may take it out again
-      this.#lists.set(kind, list);
+  #list(kind: Kind): NamedList<Owned> {
+    const lists = this.#of(kind);
+    const parts = lists.map(([, { items = NO_ITEMS }]) => items);
+    const merged = this.#merged.get(kind);
+    if (merged && merged.parts.length === parts.length && parts.every((part, at) => part === merged.parts[at]))
+      return merged.list;
+    const { nameOf, warn } = this.#options;
+    const entries: { key: string; item: JsonObject; entry: Owned }[] = [];
+    for (const [peerName, { peer, items = NO_ITEMS }] of lists) {
+      for (const { name, item } of items) {
+        const entry = { peerName, peer, name };
+        if (kind !== 'prompts') entries.push({ key: name, item, entry });
+        else {
+          try {
+            const key = nameOf(`${peerName}.${name}`);
+            entries.push({ key, item: { ...item, name: key }, entry });
+          } catch (thrown) {
+            warn(`The prompt "${name}" of "${peerName}" is left out: ${messageOf(thrown)}.`);
+          }
+        }
+      }
     }
+    // What a client was told of stays with its server, also where one that comes first lists it later.
+    const isOwner = ({ key, entry }: (typeof entries)[number]): boolean => merged?.list.get(key)?.peer === entry.peer;
+    entries.sort((a, b) => Number(isOwner(b)) - Number(isOwner(a)));
+    const list = new NamedList<Owned>(entries, (key, { peerName }) =>
+      warn(`"${key}" of "${peerName}" is left out: another server has it already.`),
+    );
+    this.#merged.set(kind, { parts, list });
     return list;
   }
-
-  async #gather(kind: Kind): Promise<NamedList<Owned>> {
-    const { capability, nameField } = KINDS[kind];
-    const peers = [...this.#options.peers()].filter(([, { capabilities }]) => capability in capabilities);
-    // One that never tells of changes is asked each time.
-    const tells = ({ capabilities }: McpPeer): boolean =>
-      (capabilities[capability] as { listChanged?: unknown } | null)?.listChanged === true;
-    if (!peers.every(([, peer]) => tells(peer))) this.#lists.delete(kind);
-    const perPeer = await Promise.all(
-      peers.map(async ([peerName, peer]) => {
-        try {
-          return (await this.#pages(peer, kind)).map((item) => ({ peerName, peer, item }));
-        } catch (thrown) {
-          this.#lists.delete(kind); // it is asked again the next time
-          this.#options.warn(`"${peerName}" did not list its ${kind}: ${messageOf(thrown)}`);
-          return [];
-        }
-      }),
-    );
-    const { nameOf } = this.#options;
-    const entries = perPeer.flat().map(({ peerName, peer, item }) => {
-      const name = item[nameField] as string;
-      const key = kind === 'prompts' ? nameOf(`${peerName}.${name}`) : name;
-      return { key, item: kind === 'prompts' ? { ...item, name: key } : item, entry: { peerName, peer, name } };
-    });
-    return new NamedList<Owned>(entries, (key, { peerName }) =>
-      this.#options.warn(`"${key}" of "${peerName}" is left out: another server has it already.`),
-    );
-  }
-
-  async #pages(peer: McpPeer, kind: Kind): Promise<JsonObject[]> {
-    const { method, field, nameField } = KINDS[kind];
-    const items: JsonObject[] = [];
-    let cursor: unknown;
-    for (let pages = 0; pages < MAX_PAGES && items.length < MAX_ITEMS; pages++) {
-      const page = await peer.request(method, cursor === undefined ? {} : { cursor });
-      const listed: unknown = page[field];
-      if (!Array.isArray(listed)) break;
-      for (const item of listed as JsonObject[]) if (typeof item?.[nameField] === 'string') items.push(item);
-      const next = page.nextCursor;
-      if (typeof next !== 'string' || next === cursor) break;
-      cursor = next;
-    }
-    return items;
-  }
 }
+
+const NO_ITEMS: readonly Item[] = [];

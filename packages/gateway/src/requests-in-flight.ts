@@ -1,5 +1,7 @@
-// Which clients have requests in flight at which server: whom a question of that server's can be meant for.
+// The requests of clients that servers answer now: whom a question or a log line of a server belongs to.
 
+import { randomBytes } from 'node:crypto';
+import type { CallOptions } from '@toolwright/core';
 import type { Exchange } from './mcp-server.js';
 import type { ClientSession } from './session.js';
 
@@ -10,24 +12,23 @@ export interface InFlight {
 }
 
 export class RequestsInFlight {
-  /** By the name of the peer. */
-  readonly #byPeer = new Map<string, Set<InFlight>>();
+  readonly #byCallId = new Map<string, InFlight>();
+  readonly #prefix = randomBytes(6).toString('base64url');
+  #last = 0;
 
-  /** The one client with a request to this peer in flight, by its latest request. */
-  onlyClient(peerName: string): InFlight | undefined {
-    const entries = [...(this.#byPeer.get(peerName) ?? [])];
+  /** The request of this call, or of one that it made on its behalf; undefined where it is no one client's. */
+  requestOf({ callId, sessionId }: Pick<CallOptions, 'callId' | 'sessionId'>): InFlight | undefined {
+    const own = this.#byCallId.get(callId ?? '');
+    if (own || sessionId === undefined) return own;
+    const entries = [...this.#byCallId.values()].filter(({ session }) => session.id === sessionId);
     const last = entries.at(-1);
-    return last && entries.every(({ session }) => session === last.session) ? last : undefined;
+    return entries.every(({ session }) => session === last?.session) ? last : undefined;
   }
 
-  /** Notes that a request is in flight; gives what to call when it has settled. */
-  enter(peerName: string, session: ClientSession, exchange: Exchange): () => void {
-    const entry = { session, exchange };
-    const entries = this.#byPeer.get(peerName) ?? new Set();
-    this.#byPeer.set(peerName, entries.add(entry));
-    return () => {
-      entries.delete(entry);
-      if (entries.size === 0) this.#byPeer.delete(peerName);
-    };
+  /** Notes a request; gives the id of its call, and what to run when it has settled. */
+  enter(session: ClientSession, exchange: Exchange): { callId: string; leave: () => void } {
+    const callId = `${this.#prefix}-${++this.#last}`;
+    this.#byCallId.set(callId, { session, exchange });
+    return { callId, leave: () => void this.#byCallId.delete(callId) };
   }
 }

@@ -179,11 +179,11 @@ export class ClientSession {
     const { provider, forwarding, limits } = this.#host;
     const { progressToken, ...meta } = isRecord(given) ? given : {};
     const hasToken = typeof progressToken === 'string' || typeof progressToken === 'number';
-    const leave = forwarding?.enter(tool.name, this, exchange);
+    const entered = forwarding?.enter(this, exchange);
     try {
       return await provider.callTool(tool.name, args, {
         signal: exchange.signal,
-        sessionId: this.id,
+        ...(entered?.options ?? { sessionId: this.id, onRequest: declineRequest }),
         onLog: (entry) => this.log(exchange, LEVEL_OF[entry.level], { logger: listedName, data: dataOf(entry) }),
         ...(Object.keys(meta).length > 0 && { meta }),
         ...(hasToken && {
@@ -195,9 +195,14 @@ export class ClientSession {
         }),
       });
     } finally {
-      leave?.();
+      entered?.leave();
     }
   }
+}
+
+/** Of a gateway that forwards nothing: what a server asks during a client's call is not the host's to answer. */
+function declineRequest(method: string): Promise<JsonObject> {
+  return Promise.reject(rpcError(METHOD_NOT_FOUND, `Declined: the gateway does not forward ${method.slice(0, 100)}.`));
 }
 
 /** What a tool said, in JSON; fields that cannot be said in JSON are left out. */

@@ -1,12 +1,15 @@
-// Which clients want to hear of which resource: the server is asked once a resource, and told when the last has gone.
+// Which clients want to hear of which resource: the server is asked once a resource and connection, and told when the last
+// client has gone.
 
-import type { McpPeer } from '@toolwright/core';
+import type { JsonObject, McpPeer } from '@toolwright/core';
 import type { ClientSession } from './session.js';
 
 interface Subscription {
   peer: McpPeer;
   sessions: Set<ClientSession>;
   opened: Promise<unknown>;
+  /** Of the connection that it was made on; undefined until the server has answered. */
+  capabilities: JsonObject | undefined;
 }
 
 export class Subscriptions {
@@ -14,15 +17,15 @@ export class Subscriptions {
 
   /** @throws what the server refuses with */
   async add(peer: McpPeer, uri: string, session: ClientSession): Promise<void> {
-    let subscription = this.#byUri.get(uri);
-    if (!subscription) {
-      subscription = { peer, sessions: new Set(), opened: peer.request('resources/subscribe', { uri }) };
-      this.#byUri.set(uri, subscription);
-    }
-    subscription.sessions.add(session);
+    const known = this.#byUri.get(uri);
+    const isOpen = known?.peer === peer && (!known.capabilities || known.capabilities === peer.capabilities);
+    const sessions = known?.sessions ?? new Set();
+    const subscription = isOpen ? known : this.#open(peer, uri, sessions);
+    sessions.add(session);
     try {
       await subscription.opened;
     } catch (thrown) {
+      sessions.delete(session);
       if (this.#byUri.get(uri) === subscription) this.#byUri.delete(uri);
       throw thrown;
     }
@@ -42,9 +45,38 @@ export class Subscriptions {
     }
   }
 
+  /** Subscribes anew on another connection of the peer; gives what may have changed unseen, once the server knows. */
+  async renew(peer: McpPeer, warn: (uri: string, thrown: unknown) => void): Promise<readonly string[]> {
+    const lost = [...this.#byUri].filter(
+      ([, { peer: owner, capabilities }]) => owner === peer && capabilities && capabilities !== peer.capabilities,
+    );
+    const renewed = lost.map(async ([uri, { sessions }]) => {
+      const subscription = this.#open(peer, uri, sessions);
+      try {
+        await subscription.opened;
+      } catch (thrown) {
+        if (this.#byUri.get(uri) === subscription) this.#byUri.delete(uri);
+        warn(uri, thrown);
+      }
+      return uri;
+    });
+    return Promise.all(renewed);
+  }
+
   /** Those who are told when the server of the resource says that it changed. */
   of(peer: McpPeer, uri: unknown): Iterable<ClientSession> {
     const subscription = typeof uri === 'string' ? this.#byUri.get(uri) : undefined;
     return subscription?.peer === peer ? [...subscription.sessions] : [];
+  }
+
+  #open(peer: McpPeer, uri: string, sessions: Set<ClientSession>): Subscription {
+    const opened = peer.request('resources/subscribe', { uri });
+    const subscription: Subscription = { peer, sessions, opened, capabilities: undefined };
+    opened.then(
+      () => (subscription.capabilities = peer.capabilities),
+      () => undefined, // told to whoever waits for it
+    );
+    this.#byUri.set(uri, subscription);
+    return subscription;
   }
 }

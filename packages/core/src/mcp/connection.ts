@@ -8,6 +8,7 @@ import type { Progress } from '../tool-provider.js';
 import { MessageGate, unboxed, type NotificationListener } from './message-gate.js';
 import { plainWords, withoutSecrets, withoutSecretsInside } from './server-words.js';
 import type { LinkTransport } from './transport.js';
+import { markUnseen } from './unseen-request.js';
 
 /** What a session needs of the one who opens it. */
 export interface SessionOptions {
@@ -125,6 +126,11 @@ export class McpSession {
     return this.#gate.offers;
   }
 
+  /** What the server was offered. */
+  get offered(): JsonObject {
+    return this.#options.capabilities;
+  }
+
   /**
    * Sends a request. The server is told, once, when `scope` ends before it has answered. No AbortSignal is made for that,
    * which would cost as much as the rest of the request.
@@ -139,7 +145,7 @@ export class McpSession {
     onProgress: (progress: Progress) => void = ignoreProgress,
   ): Promise<JsonObject> {
     if (scope.error) throw scope.error;
-    if (!this.isOpen) throw this.#lost();
+    if (!this.isOpen) throw markUnseen(this.#lost());
     const options = { timeout: NO_TIMEOUT_MS, onprogress: ignoreProgress }; // for the sake of its token
     const { sent, id } = this.#gate.watch(onProgress, () =>
       this.#client.request({ method, params }, AS_IT_IS as never, options),

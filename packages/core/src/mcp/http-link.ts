@@ -9,6 +9,7 @@ import { watchedBody } from './http-body.js';
 import type { Authorizer } from './oauth.js';
 import { plainWords, secretsOfHeaders, withoutSecrets } from './server-words.js';
 import type { LinkTransport, McpMessage } from './transport.js';
+import { markUnseen } from './unseen-request.js';
 
 /** What an HTTP link talks to. */
 export interface HttpLinkOptions {
@@ -20,6 +21,8 @@ export interface HttpLinkOptions {
 
 /** How long a server may take to note that its session is over. */
 const GOODBYE_MS = 1_000;
+/** How long answers of a session that is over are waited for. */
+const LAST_ANSWERS_MS = 1_000;
 const MAX_TOKENS = 8;
 /** Answers to `initialize` that an old server gives, which waits for a GET. */
 const MAY_BE_SSE: ReadonlySet<unknown> = new Set([400, 404, 405, 406, 415, 422]);
@@ -36,6 +39,9 @@ export class HttpLink implements LinkTransport {
   /** The tokens that requests were sent with, of late. */
   readonly #tokens = new Set<string>();
   #isSse = false;
+  /** Requests whose answers have not begun, and what runs when there are none. */
+  #sending = 0;
+  #onSent: (() => void) | undefined;
   #closed = false;
 
   constructor(options: HttpLinkOptions) {
@@ -59,6 +65,7 @@ export class HttpLink implements LinkTransport {
   async send(message: McpMessage, options?: object): Promise<void> {
     const transport = this.#transport;
     if (!transport || this.#closed) throw new ToolError('CONNECTION_CLOSED', 'The connection has been closed.');
+    this.#sending++;
     try {
       await (transport as StreamableHTTPClientTransport).send(message as never, options); // SSE takes no options
     } catch (thrown) {
@@ -66,9 +73,11 @@ export class HttpLink implements LinkTransport {
         (message as { method?: string }).method === 'initialize' &&
         MAY_BE_SSE.has((thrown as { code?: unknown }).code)
       ) {
-        return this.#sendOverSse(message, thrown);
+        return await this.#sendOverSse(message, thrown);
       }
       throw this.#sendFailure(thrown);
+    } finally {
+      if (--this.#sending === 0) this.#onSent?.();
     }
   }
 
@@ -76,6 +85,7 @@ export class HttpLink implements LinkTransport {
     const transport = this.#transport;
     if (this.#closed) return;
     this.#closed = true;
+    this.#onSent?.();
     if (transport && 'terminateSession' in transport && !this.failure) {
       let timer: NodeJS.Timeout | undefined;
       const patience = new Promise<void>((resolve) => (timer = setTimeout(resolve, GOODBYE_MS)));
@@ -183,10 +193,15 @@ export class HttpLink implements LinkTransport {
     void this.close();
   }
 
-  /** Nothing more is sent; the request that found it out has its own answer before the others have theirs. */
+  /** Nothing more is sent. Requests that are on their way get the server's own answer, where it comes soon. */
   #loseSoon(failure: ToolError): void {
-    this.failure ??= failure;
-    setImmediate(() => this.#lose(failure));
+    if (this.failure) return;
+    this.failure = failure;
+    const timer = setTimeout(() => this.#lose(failure), LAST_ANSWERS_MS).unref();
+    this.#onSent = () => {
+      clearTimeout(timer);
+      setImmediate(() => this.#lose(failure));
+    };
   }
 
   #sendFailure(thrown: unknown): ToolError {
@@ -202,7 +217,7 @@ export class HttpLink implements LinkTransport {
         details: { status },
         ...(code === 'CONNECTION_CLOSED' && { retryable: true }), // the request was not looked at
       });
-      if (code === 'CONNECTION_CLOSED') this.#loseSoon(error);
+      if (code === 'CONNECTION_CLOSED') this.#loseSoon(markUnseen(error));
       return error;
     }
     const errno = cause?.code;
@@ -212,7 +227,7 @@ export class HttpLink implements LinkTransport {
         `${url.origin} cannot be reached (${errno}); is the server running, and the url right?`,
         { cause: thrown },
       );
-      this.#loseSoon(error);
+      this.#loseSoon(markUnseen(error));
       return error;
     }
     return new ToolError(

@@ -12,7 +12,8 @@ export type {
 } from './provider-options.js';
 export { containerCommand, type ContainerCommand, type ContainerOptions } from './container-command.js';
 export type { OAuthOptions } from './oauth.js';
-export type { HostOffers, PeerRequestHandler, ServerRequestHandler } from './server-requests.js';
+export type { HostOffers, ServerRequestHandler } from './server-requests.js';
+export type { PeerRequestHandler } from '../tool-provider.js';
 export type { McpMessage, McpTransport } from './transport.js';
 export { DIRECTIVES_META, ERROR_META, fromWireResult, toWireResult, type WireResult } from './wire-result.js';
 export { DEFAULT_MAX_FRAME_BYTES, FrameReader, frameOf } from './frames.js';

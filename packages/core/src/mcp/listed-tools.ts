@@ -5,14 +5,15 @@ import { CallScope } from '../call-scope.js';
 import { ToolError } from '../errors.js';
 import type { McpSession } from './connection.js';
 import { LostSession, RpcFailure } from './connection.js';
+import type { SessionAsker } from './server-peer.js';
 import { readCatalog, ToolCatalog } from './tool-catalog.js';
 
 /** What a list is read with. */
 export interface ListedToolsOptions {
   name: string;
   listTimeoutMs: number;
-  /** The open session, opened where there is none. */
-  open: () => Promise<McpSession>;
+  /** Asks the open session, opened where there is none. */
+  ask: SessionAsker;
   warn: (message: string) => void;
   /** Told when the list that was shown is another one now. */
   onChanged: () => void;
@@ -124,9 +125,12 @@ export class ListedTools {
     this.#later.unref();
   }
 
-  async #readOnce(): Promise<ToolCatalog> {
-    const { name, listTimeoutMs, open, warn } = this.#options;
-    const session = await open();
+  #readOnce(): Promise<ToolCatalog> {
+    return this.#options.ask(new CallScope(), (session) => this.#readFrom(session));
+  }
+
+  async #readFrom(session: McpSession): Promise<ToolCatalog> {
+    const { name, listTimeoutMs, warn } = this.#options;
     if (session.capabilities.tools === undefined) return new ToolCatalog([]);
     const scope = new CallScope();
     scope.setDeadline(listTimeoutMs, listTimeoutMs);

@@ -25,9 +25,10 @@ import { ListedTools } from './listed-tools.js';
 import { createLink } from './open-link.js';
 import { resolveOptions, secretsOf, type MCPToolProviderOptions, type ResolvedOptions } from './provider-options.js';
 import { ServerRequests } from './server-requests.js';
-import { ServerPeer } from './server-peer.js';
+import { ServerPeer, type SessionAsker } from './server-peer.js';
 import { withoutSecrets } from './server-words.js';
 import type { LinkTransport } from './transport.js';
+import { wasUnseen } from './unseen-request.js';
 import { fromWireResult } from './wire-result.js';
 
 /** Longer than any transport of ours takes to end; one that was given may take for ever. */
@@ -72,6 +73,10 @@ export class MCPToolProvider implements ToolProvider {
   #attempt: CallScope | undefined;
   /** Of the attempt that is under way. */
   #link: LinkTransport | undefined;
+  /** What the server said last that it offers. */
+  #serverOffers: JsonObject = {};
+  /** More is offered to the server than its session was told. */
+  #isOutdated = false;
   #sessions = 0;
   #lastFailure: ToolError | undefined;
 
@@ -90,7 +95,7 @@ export class MCPToolProvider implements ToolProvider {
     this.#tools = new ListedTools({
       name,
       listTimeoutMs,
-      open: () => this.#open(),
+      ask: this.#ask,
       warn: this.#warn,
       onChanged: () => this.#changed.tell(this.#logger),
     });
@@ -99,8 +104,12 @@ export class MCPToolProvider implements ToolProvider {
       options: this.#options,
       requests: this.#requests,
       inFlight: this.#inFlight,
-      open: () => this.#open(),
-      offers: () => this.#session?.capabilities ?? {},
+      ask: this.#ask,
+      offers: () => this.#serverOffers,
+      onOffered: () => this.#renegotiate(),
+      onSettled: () => {
+        if (this.#isOutdated) this.#renegotiate();
+      },
       logger: this.#logger,
     });
   }
@@ -144,8 +153,10 @@ export class MCPToolProvider implements ToolProvider {
       const failure = callFailure(thrown, call, this.name, isListed);
       result = errorResult(call.wasSent ? failure : withStartOutput(failure, this), scope.startedAt);
     }
+    if (scope.error && call.wasSent) this.#requests.abandon(scope);
     this.#inFlight.delete(scope);
     scope.close();
+    if (this.#isOutdated) this.#renegotiate();
     this.#counters.record(result, scope.startedAt + result.durationMs);
     return result;
   }
@@ -168,10 +179,10 @@ export class MCPToolProvider implements ToolProvider {
 
   /** MCP's `ping`. A server that does not know it has answered too. */
   async ping(options: { signal?: AbortSignal } = {}): Promise<void> {
-    const session = this.#session;
-    if (!session?.isOpen) throw this.#lastFailure ?? this.#life.notConnected();
     const scope = new CallScope(options);
     try {
+      const session = this.#life.isOpening ? await scope.race(this.#open()) : this.#session;
+      if (!session?.isOpen) throw this.#lastFailure ?? this.#life.notConnected();
       await session.request('ping', {}, scope);
     } catch (thrown) {
       if (thrown instanceof RpcFailure) return;
@@ -206,6 +217,34 @@ export class MCPToolProvider implements ToolProvider {
     return this.#life.open(this.#session?.isOpen ? this.#session : undefined, () => this.#start());
   }
 
+  /** A request that the server provably did not look at is sent once more: its session was over. */
+  readonly #ask: SessionAsker = async (scope, ask) => {
+    try {
+      return await ask(await scope.race(this.#open()));
+    } catch (thrown) {
+      if (scope.error || !wasUnseen(thrown)) throw thrown;
+      return ask(await scope.race(this.#open()));
+    }
+  };
+
+  /** A session learns what it is offered when it is opened: one that was offered less is replaced between two calls. */
+  #renegotiate(): void {
+    const session = this.#session;
+    this.#isOutdated = session !== undefined && session.isOpen && this.#requests.isMissingFrom(session.offered);
+    if (!session || !this.#isOutdated || this.#inFlight.size > 0 || this.#life.isDisconnected) return;
+    this.#isOutdated = false;
+    if (this.#options.isSingleUse) {
+      this.#warn(`"${this.name}" was connected before all was offered to it, and its transport connects only once.`);
+      return;
+    }
+    this.#session = undefined;
+    const replacing = this.#life.open(undefined, async () => {
+      await session.close();
+      return this.#start();
+    });
+    replacing.catch(() => undefined); // the next call tries again
+  }
+
   async #start(): Promise<McpSession> {
     const { name, connectTimeoutMs } = this.#options;
     const scope = (this.#attempt = new CallScope());
@@ -232,10 +271,17 @@ export class MCPToolProvider implements ToolProvider {
         },
         scope,
       );
+      if (this.#requests.isMissingFrom(session.offered) && !this.#options.isSingleUse) {
+        await session.close(); // more was offered meanwhile
+        return await this.#start();
+      }
       this.#sessions++;
       this.#session = session;
+      this.#serverOffers = { ...session.capabilities };
       this.#lastFailure = undefined;
+      this.#requests.startSession();
       if (this.#sessions > 1) this.#tools.invalidate(); // another process may have other tools
+      this.#peer.reportConnected();
       return session;
     } catch (thrown) {
       this.#session = undefined;
@@ -249,7 +295,9 @@ export class MCPToolProvider implements ToolProvider {
 
   #lose(failure: ToolError): void {
     this.#lastFailure = failure;
-    this.#life.tellLost(failure, this.#warn);
+    this.#serverOffers = { ...this.#serverOffers }; // what was subscribed to is over
+    // A session that the server no longer knows is opened anew by the very call that finds it out.
+    if (!wasUnseen(failure)) this.#life.tellLost(failure, this.#warn);
     this.#warn(`The MCP server "${this.name}" was lost; the next call connects again: ${failure.message}`);
   }
 
@@ -264,6 +312,7 @@ export class MCPToolProvider implements ToolProvider {
       this.#warn(`The MCP server "${this.name}" had not ended after ${ENDING_PATIENCE_MS} ms and was left.`);
     }
     this.#session = undefined;
+    this.#serverOffers = {};
     this.#lastFailure = undefined;
   }
 
@@ -292,7 +341,18 @@ export class MCPToolProvider implements ToolProvider {
     const params: JsonObject = { name: tool.name.slice(this.name.length + 1), arguments: args };
     if (typeof meta === 'object') params._meta = copyJson(meta);
     call.wasSent = true;
-    const wire = await session.request('tools/call', params, scope, (progress) => scope.progress(progress));
+    const ask = (on: McpSession): Promise<JsonObject> =>
+      on.request('tools/call', params, scope, (progress) => scope.progress(progress));
+    let wire: JsonObject;
+    try {
+      wire = await ask(session);
+    } catch (thrown) {
+      if (scope.error || !wasUnseen(thrown)) throw thrown;
+      call.wasSent = false;
+      const next = await scope.race(this.#open());
+      call.wasSent = true;
+      wire = await ask(next);
+    }
     const result = fromWireResult(wire, (what) => this.#warn(`In the result of "${tool.name}" ${what}.`));
     if (tool.outputSchema && !result.isError && this.#options.validateOutput !== 'off')
       await this.#checkOutput(tool, wire.structuredContent);

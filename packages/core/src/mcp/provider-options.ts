@@ -123,6 +123,8 @@ export interface ResolvedOptions {
   callTimeoutMs: number;
   maxTotalTimeoutMs: number;
   maxFrameBytes: number;
+  /** A transport that was given, and serves one connection. */
+  isSingleUse: boolean;
 }
 
 /** @throws {ToolError} INVALID_ARGUMENT for the first option that is wrong */
@@ -148,9 +150,11 @@ export function resolveOptions(options: MCPToolProviderOptions): ResolvedOptions
     if (options[handler] !== undefined && typeof options[handler] !== 'function')
       throw wrong(`${handler} must be a function`);
   }
+  const place = placeOf(options);
   return {
     name: options.name,
-    place: placeOf(options),
+    place,
+    isSingleUse: place.kind === 'given' && typeof place.transport !== 'function',
     roots: projectDir === undefined ? undefined : [projectDir, ...extraRoots],
     validateOutput,
     connectTimeoutMs: options.connectTimeoutMs ?? 10_000,

@@ -6,9 +6,9 @@ import { copyJson } from '../json-copy.js';
 import type { JsonObject } from '../json.js';
 import { callSafely } from '../listeners.js';
 import type { Logger } from '../logger.js';
-import type { McpPeer } from '../tool-provider.js';
+import type { CallOptions, McpPeer, PeerRequestHandler } from '../tool-provider.js';
 import { LostSession, RpcFailure, type McpSession } from './connection.js';
-import type { PeerRequestHandler, ServerRequests } from './server-requests.js';
+import type { ServerRequests } from './server-requests.js';
 
 /** What a peer needs of the provider that owns the session. */
 export interface ServerPeerOptions {
@@ -17,18 +17,27 @@ export interface ServerPeerOptions {
   requests: ServerRequests;
   /** Ended when the provider is disconnected. */
   inFlight: Set<CallScope>;
-  /** The open session, opened where there is none. */
-  open: () => Promise<McpSession>;
+  /** Asks the open session, opened where there is none. */
+  ask: SessionAsker;
   offers: () => JsonObject;
+  /** Run when more is offered to the server than before. */
+  onOffered: () => void;
+  /** Run when a request has settled. */
+  onSettled: () => void;
   logger: Logger;
 }
 
 /** Methods that have a way of their own: calls are judged by a policy, and the session is the provider's. */
 const OWN_METHODS = /^(tools\/|initialize$|notifications\/|tasks\/)/;
 
+/** Runs requests on the open session, and once more where the server provably did not look at them. */
+export type SessionAsker = <T>(scope: CallScope, ask: (session: McpSession) => Promise<T>) => Promise<T>;
+
+type NotificationListener = Parameters<McpPeer['onNotification']>[0];
+
 export class ServerPeer implements McpPeer {
   readonly #options: ServerPeerOptions;
-  readonly #listeners = new Set<(method: string, params: JsonObject) => void>();
+  readonly #listeners = new Set<NotificationListener>();
 
   constructor(options: ServerPeerOptions) {
     this.#options = options;
@@ -41,32 +50,37 @@ export class ServerPeer implements McpPeer {
   async request(
     method: string,
     params: JsonObject = {},
-    options: { signal?: AbortSignal; timeoutMs?: number } = {},
+    options: Pick<CallOptions, 'signal' | 'timeoutMs' | 'callId' | 'sessionId' | 'onRequest'> = {},
   ): Promise<JsonObject> {
-    const { name, inFlight, open } = this.#options;
+    const { name, inFlight, ask, requests } = this.#options;
     const { callTimeoutMs, maxTotalTimeoutMs } = this.#options.options;
     if (typeof method !== 'string' || OWN_METHODS.test(method)) {
       const words = `${String(method)} is not asked for by request(); tools are called with callTool().`;
       throw new ToolError('INVALID_ARGUMENT', words, { provider: name });
     }
-    const { signal, timeoutMs = callTimeoutMs } = options;
+    const { signal, timeoutMs = callTimeoutMs, callId, sessionId, onRequest } = options;
     assertTimeout(timeoutMs);
-    const scope = new CallScope({ signal });
+    const scope = new CallScope({ signal, callId, sessionId, onRequest });
+    let wasSent = false;
     inFlight.add(scope);
     try {
       if (timeoutMs !== Infinity) scope.setDeadline(timeoutMs, maxTotalTimeoutMs);
-      const session = await scope.race(open());
-      return await session.request(method, copyJson(params), scope, () => scope.renew());
+      return await ask(scope, (session) => {
+        wasSent = true;
+        return session.request(method, copyJson(params), scope, () => scope.renew());
+      });
     } catch (thrown) {
+      if (scope.error && wasSent) requests.abandon(scope);
       if (thrown instanceof RpcFailure) throw thrown.toToolError(`The MCP server "${name}" refused ${method}`);
       throw scope.error ?? (thrown instanceof LostSession ? thrown.failure : ToolError.from(thrown, 'INTERNAL'));
     } finally {
       inFlight.delete(scope);
       scope.close();
+      this.#options.onSettled();
     }
   }
 
-  onNotification(listener: (method: string, params: JsonObject) => void): () => void {
+  onNotification(listener: NotificationListener): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }
@@ -75,13 +89,37 @@ export class ServerPeer implements McpPeer {
     this.#options.requests.setHandler(handler, offers);
   }
 
-  /** Tells of a notification of the server's. A listener that throws breaks nothing. */
+  offer(capabilities: JsonObject): () => void {
+    const withdraw = this.#options.requests.offer(capabilities);
+    this.#options.onOffered();
+    return withdraw;
+  }
+
+  /** Another session may have other things than the one before. */
+  reportConnected(): void {
+    const { resources, prompts } = this.capabilities;
+    if (resources !== undefined) this.tell('notifications/resources/list_changed', {});
+    if (prompts !== undefined) this.tell('notifications/prompts/list_changed', {});
+  }
+
+  /** Reports a notification of the server's. A listener that throws breaks nothing. */
   tell(method: string, params: JsonObject): void {
+    if (this.#listeners.size === 0) return;
+    const call = this.#callOfOneCaller();
     for (const listener of [...this.#listeners]) {
       callSafely(
-        () => listener(method, params),
+        () => listener(method, params, call),
         (message) => this.#options.logger.error(`A listener threw: ${message}`),
       );
+    }
+  }
+
+  #callOfOneCaller(): Pick<CallOptions, 'callId' | 'sessionId'> | undefined {
+    try {
+      const caller = this.#options.requests.caller();
+      return caller && { callId: caller.callId, sessionId: caller.sessionId };
+    } catch {
+      return undefined; // there are several
     }
   }
 }

@@ -3,8 +3,9 @@
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { textOf, ToolError } from '@toolwright/core';
+import { textOf, ToolError, type ToolProvider } from '@toolwright/core';
 import { MCPToolProvider } from '@toolwright/core/mcp';
+import { supervise } from '@toolwright/runtime';
 import { describe, expect, it } from 'vitest';
 import { serveHttp, serveInMemory } from './serve.js';
 
@@ -79,20 +80,47 @@ describe('MCPToolProvider over HTTP', () => {
     }
   });
 
-  it('answers CONNECTION_CLOSED when the session is over, and the next call opens another', async () => {
+  it('answers a call whose session is over on a new session, having run it once', async () => {
     const { url, sessions, close } = await serveHttp('events');
     const provider = new MCPToolProvider({ name: 'contract', url });
     try {
       await provider.callTool('contract.count');
       sessions.clear();
-      const { error } = await provider.callTool('contract.count');
-      expect(error).toMatchObject({ code: 'CONNECTION_CLOSED', retryable: true });
-      const again = await provider.callTool('contract.count');
-      expect(again.structuredContent?.executions).toBe(2); // the one between never ran
+      const lost: unknown[] = [];
+      provider.onLost((failure) => lost.push(failure));
+      const many = await Promise.all([1, 2, 3].map(() => provider.callTool('contract.count')));
+      expect(many.map(({ structuredContent }) => structuredContent?.executions)).toEqual([2, 3, 4]);
       expect(provider.health().restarts).toBe(1);
+      expect(lost).toEqual([]);
+      sessions.clear();
+      expect(await provider.mcp.request('ping')).toEqual({});
     } finally {
       await provider.disconnect();
       await close();
+    }
+  });
+
+  it.each([false, true])('answers the first call after a restart of the server; supervised: %s', async (supervised) => {
+    const first = await serveHttp('events');
+    const make = (): ToolProvider => new MCPToolProvider({ name: 'contract', url: first.url });
+    const provider = supervised ? supervise(make) : make();
+    try {
+      await provider.callTool('contract.add', { a: 1, b: 2 });
+      await first.close();
+      const second = await serveHttp('events', undefined, Number(new URL(first.url).port));
+      try {
+        // Until its connections are seen to have closed, whether a request was read is not known.
+        while (!(await fetch(first.url, { method: 'PUT' }).catch(() => undefined)));
+        const { error, structuredContent } = await provider.callTool('contract.add', { a: 1, b: 2 });
+        expect(error).toBeUndefined();
+        expect(structuredContent).toEqual({ sum: 3 });
+      } finally {
+        await provider.disconnect();
+        await second.close();
+      }
+    } finally {
+      await provider.disconnect();
+      await first.close();
     }
   });
 

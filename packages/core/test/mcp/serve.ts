@@ -17,14 +17,14 @@ import { sdkServerOf } from './fixtures/sdk-server.js';
 const contractProvider = (): ToolProvider => new InProcessToolProvider({ servers: [contractServer()] });
 
 /** Listens where the system likes; `close` ends every connection too. */
-async function listen(server: NetServer, where: string | 0): Promise<() => Promise<void>> {
+async function listen(server: NetServer, where: string | number): Promise<() => Promise<void>> {
   const sockets = new Set<Socket>();
   server.on('connection', (socket: Socket) => {
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket));
   });
   await new Promise<void>((resolve) =>
-    where === 0 ? server.listen(0, '127.0.0.1', resolve) : server.listen(where, resolve),
+    typeof where === 'number' ? server.listen(where, '127.0.0.1', resolve) : server.listen(where, resolve),
   );
   return async () => {
     for (const socket of sockets) socket.destroy();
@@ -66,6 +66,7 @@ export async function serveSocket(
 export async function serveHttp(
   form: 'events' | 'json' | 'sse',
   provider = contractProvider(),
+  port = 0,
 ): Promise<{ url: string; sessions: Map<string, { close(): Promise<void> }>; close: () => Promise<void> }> {
   const sessions = new Map<string, StreamableHTTPServerTransport & SSEServerTransport>();
   const handle = form === 'sse' ? handleSse : handleStreamable;
@@ -99,7 +100,7 @@ export async function serveHttp(
     if (!transport || url.pathname !== '/message') return void response.writeHead(405).end();
     await transport.handlePostMessage(request, response);
   }
-  const close = await listen(server, 0);
+  const close = await listen(server, port);
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`,
     sessions,

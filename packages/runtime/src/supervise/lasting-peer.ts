@@ -1,15 +1,15 @@
 // The McpPeer of a supervised MCP provider: one peer for its users, whichever process stands behind it now.
 
-import type { JsonObject, LogEntry, McpPeer } from '@toolwright/core';
+import type { CallOptions, JsonObject, LogEntry, McpPeer } from '@toolwright/core';
 import { callSafely } from '@toolwright/core/kit';
 
 type RequestHandler = Parameters<McpPeer['setRequestHandler']>;
-type Notified = (method: string, params: JsonObject) => void;
+type Notified = Parameters<McpPeer['onNotification']>[0];
 
 /** What a {@link LastingPeer} needs of the supervisor. */
 export interface LastingPeerOptions {
   /** Runs a request on the peer of the provider that is ready, starting one where none is. */
-  withPeer: (ask: (peer: McpPeer) => Promise<JsonObject>, options: { signal?: AbortSignal }) => Promise<JsonObject>;
+  withPeer: (ask: (peer: McpPeer) => Promise<JsonObject>, options: Pick<CallOptions, 'signal'>) => Promise<JsonObject>;
   onLog: (entry: LogEntry) => void;
 }
 
@@ -20,6 +20,8 @@ export class LastingPeer implements McpPeer {
   #unsubscribe: (() => void) | undefined;
   #capabilities: JsonObject = {};
   #handler: RequestHandler | undefined;
+  /** What is offered, with its withdrawal at the peer of now. */
+  readonly #offers = new Map<JsonObject, (() => void) | undefined>();
 
   constructor(options: LastingPeerOptions) {
     this.#options = options;
@@ -45,6 +47,15 @@ export class LastingPeer implements McpPeer {
     this.#peer?.setRequestHandler(...handler);
   }
 
+  offer(capabilities: JsonObject): () => void {
+    const own = { ...capabilities };
+    this.#offers.set(own, this.#peer?.offer?.(own));
+    return () => {
+      this.#offers.get(own)?.();
+      this.#offers.delete(own);
+    };
+  }
+
   /** Stands for another peer from now on. To be called before that one connects, as connecting says what is offered. */
   adopt(peer: McpPeer | undefined): void {
     void this.capabilities; // of the one before, for as long as the new one has none
@@ -52,9 +63,10 @@ export class LastingPeer implements McpPeer {
     this.#peer = peer;
     if (!peer) return;
     if (this.#handler) peer.setRequestHandler(...this.#handler);
-    this.#unsubscribe = peer.onNotification((method, params) => {
+    for (const offered of this.#offers.keys()) this.#offers.set(offered, peer.offer?.(offered));
+    this.#unsubscribe = peer.onNotification((method, params, call) => {
       if (method === 'notifications/message') this.#options.onLog(logEntryOf(params));
-      for (const listener of [...this.#listeners]) callSafely(() => listener(method, params));
+      for (const listener of [...this.#listeners]) callSafely(() => listener(method, params, call));
     });
   }
 }

@@ -364,7 +364,10 @@ export class SupervisedToolProvider implements ToolProvider {
   }
 
   /** A request of an MCP peer keeps the provider from being idle, as a call does. */
-  async #askPeer(ask: (peer: McpPeer) => Promise<JsonObject>, options: { signal?: AbortSignal }): Promise<JsonObject> {
+  async #askPeer(
+    ask: (peer: McpPeer) => Promise<JsonObject>,
+    options: Pick<CallOptions, 'signal'>,
+  ): Promise<JsonObject> {
     const scope = new CallScope(options);
     try {
       this.#enter(scope);
