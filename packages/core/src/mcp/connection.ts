@@ -145,7 +145,7 @@ export class McpSession {
     onProgress: (progress: Progress) => void = ignoreProgress,
   ): Promise<JsonObject> {
     if (scope.error) throw scope.error;
-    if (!this.isOpen) throw markUnseen(this.#lost());
+    if (!this.isOpen) throw markUnseen(new ToolError(this.#lost().toInfo())); // of this request, not of the session
     const options = { timeout: NO_TIMEOUT_MS, onprogress: ignoreProgress }; // for the sake of its token
     const { sent, id } = this.#gate.watch(onProgress, () =>
       this.#client.request({ method, params }, AS_IT_IS as never, options),
