@@ -6,7 +6,7 @@ import { parseClaims } from './claims.js';
 import { ToolError } from './errors.js';
 import type { JsonObject } from './json.js';
 import { Listeners, safeLogger } from './listeners.js';
-import { SILENT_LOGGER, type Logger } from './logger.js';
+import { WARNING_LOGGER, type Logger } from './logger.js';
 import { refusedCall } from './refused-call.js';
 import { errorResult, type ToolResult, type UntimedResult } from './result.js';
 import { RunningServers, type BoundTool } from './running-servers.js';
@@ -35,7 +35,7 @@ export interface InProcessToolProviderOptions {
   servers: readonly ToolServer<any>[]; // eslint-disable-line @typescript-eslint/no-explicit-any -- servers of any state
   /** The deadline of a call that names none and whose tool has none, in milliseconds. Default: none. */
   callTimeoutMs?: number;
-  /** Given to tools as `ctx.logger`. Default: silent. */
+  /** Given to tools as `ctx.logger`. Default: `process.emitWarning` for warnings and errors, each text once. */
   logger?: Logger;
 }
 
@@ -112,7 +112,7 @@ export class InProcessToolProvider implements ToolProvider {
         { provider: this.name },
       );
     }
-    this.#logger = options.logger ? safeLogger(options.logger) : SILENT_LOGGER;
+    this.#logger = options.logger ? safeLogger(options.logger) : WARNING_LOGGER;
     const servers = options.servers as readonly ToolServer[];
     this.#load = options.load ?? (() => Promise.resolve(servers));
   }

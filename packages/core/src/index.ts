@@ -1,5 +1,7 @@
 // @toolwright/core: the contract, tools in this process, and the hub over any provider.
 
+import { assertNodeVersion } from './node-version.js';
+
 // For engines and authors of tools.
 export {
   InProcessToolProvider,
@@ -20,6 +22,7 @@ export type {
   PolicyDecision,
   PolicyRule,
 } from './hub/policy.js';
+export { approveInTerminal, type TerminalOptions } from './approve-in-terminal.js';
 export { defineTool, type Tool, type ToolContext, type ToolOptions, type ToolReturn } from './tool.js';
 export { defineServer, ToolServer, type ServerContext, type ToolServerOptions } from './tool-server.js';
 export type { FromJsonSchema, SchemaInput, SchemaOutput, ToolSchema } from './infer-schema.js';
@@ -67,3 +70,5 @@ export type {
   ToolIcon,
   ToolProvider,
 } from './tool-provider.js';
+
+assertNodeVersion();

@@ -10,8 +10,27 @@ export interface Logger {
   error(message: string, fields?: object): void;
 }
 
-/** Says nothing; what a provider uses when it is given no logger. */
+/** Drops every line. */
 export const SILENT_LOGGER: Logger = { debug() {}, info() {}, warn() {}, error() {} };
+
+/**
+ * What a hub or a provider uses when it is given no logger: warnings and errors go through `process.emitWarning` with the
+ * type `ToolwrightWarning`, each text once a process; the rest is dropped. Node prints them to stderr; an application
+ * handles them with `process.on('warning', …)`, or gives a logger.
+ */
+export const WARNING_LOGGER: Logger = { debug() {}, info() {}, warn: emitOnce, error: emitOnce };
+
+/** Texts that were emitted. Bounded: a text that holds a number or a path may be new each time. */
+const emitted = new Set<string>();
+const MAX_EMITTED = 1_000;
+
+function emitOnce(message: string): void {
+  if (emitted.has(message)) return;
+  if (emitted.size >= MAX_EMITTED) emitted.clear();
+  emitted.add(message);
+  // The adapters' part of this package also runs where there is no `process`.
+  globalThis.process?.emitWarning?.(message, 'ToolwrightWarning');
+}
 
 /** A logger whose lines `onLog` is told of too. */
 export function heardLogger(logger: Logger, onLog: NonNullable<CallOptions['onLog']>): Logger {

@@ -4,7 +4,7 @@ import { CallScope, MAX_TOTAL_TIMEOUT_MS } from '../call-scope.js';
 import { ToolError } from '../errors.js';
 import type { JsonObject } from '../json.js';
 import { Listeners, safeLogger } from '../listeners.js';
-import { SILENT_LOGGER, type Logger } from '../logger.js';
+import { WARNING_LOGGER, type Logger } from '../logger.js';
 import { refusedCall } from '../refused-call.js';
 import { errorResult, type ToolResult } from '../result.js';
 import type {
@@ -32,7 +32,7 @@ export interface HubOptions extends PolicyEvents {
   /** Wrapped around every call that policy let pass, the first outermost. */
   middleware?: readonly Middleware[];
   limits?: HubLimits;
-  /** Default: silent. Arguments and results are never logged. */
+  /** Default: `process.emitWarning` for warnings and errors, each text once. Arguments and results are never logged. */
   logger?: Logger;
   /** Default: a name that is unique in this process. */
   name?: string;
@@ -93,7 +93,7 @@ export class ToolHub implements ToolProvider {
   /** @throws {ToolError} NAME_CONFLICT for two providers of one name or prefix, INVALID_ARGUMENT for a wrong option */
   constructor(options: HubOptions = {}) {
     this.name = options.name ?? `hub-${++unnamed}`;
-    this.#logger = options.logger ? safeLogger(options.logger) : SILENT_LOGGER;
+    this.#logger = options.logger ? safeLogger(options.logger) : WARNING_LOGGER;
     this.#limits = { ...DEFAULT_LIMITS, ...options.limits };
     if (
       options.middleware !== undefined &&

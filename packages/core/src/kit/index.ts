@@ -1,13 +1,15 @@
 // @toolwright/core/kit, for implementers of providers: what the providers of these packages are made of. The life of a
 // call, the running of an authored tool, lists, results on a wire. It may change with every release.
 
+import { assertNodeVersion } from '../node-version.js';
+
 export { assertTimeout, CallScope, MAX_TOTAL_TIMEOUT_MS, outcomeUnknown, TAKES_SCOPES } from '../call-scope.js';
 export { CallCounters } from '../call-counters.js';
 export { messageOf, ToolError } from '../errors.js';
 export { isDirective } from '../directives.js';
 export { copyJson } from '../json-copy.js';
 export { callSafely, Listeners, safeLogger } from '../listeners.js';
-export { SILENT_LOGGER } from '../logger.js';
+export { SILENT_LOGGER, WARNING_LOGGER } from '../logger.js';
 export { ProviderLife } from '../provider-life.js';
 export { refusedCall } from '../refused-call.js';
 export { errorResult, isOwnFailure, type UntimedResult } from '../result.js';
@@ -30,3 +32,5 @@ export { settledWithin, untilAborted } from '../waiting.js';
 export { fromWireResult, toWireResult, type WireResult } from '../mcp/wire-result.js';
 export { lastWords, plainWords, withoutSecrets, withoutSecretsInside } from '../mcp/server-words.js';
 export { StreamTail } from '../process/stream-tail.js';
+
+assertNodeVersion();

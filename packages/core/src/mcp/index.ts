@@ -1,5 +1,7 @@
 // @toolwright/core/mcp: MCP servers as providers of tools. The SDK is loaded by the first connection, not by this import.
 
+import { assertNodeVersion } from '../node-version.js';
+
 export { MCPToolProvider } from './mcp-provider.js';
 export type {
   ContainerServer,
@@ -18,3 +20,5 @@ export type { McpMessage, McpTransport } from './transport.js';
 export { DIRECTIVES_META, ERROR_META, fromWireResult, toWireResult, type WireResult } from './wire-result.js';
 export { DEFAULT_MAX_FRAME_BYTES, FrameReader, frameOf } from './frames.js';
 export { isDeeperThan, MAX_DEPTH } from './message-gate.js';
+
+assertNodeVersion();

@@ -6,7 +6,7 @@ import { ToolError } from '../errors.js';
 import { copyJson } from '../json-copy.js';
 import type { JsonObject } from '../json.js';
 import { Listeners, safeLogger } from '../listeners.js';
-import { SILENT_LOGGER, type Logger } from '../logger.js';
+import { WARNING_LOGGER, type Logger } from '../logger.js';
 import { ProviderLife } from '../provider-life.js';
 import { errorResult, type ToolResult, type UntimedResult } from '../result.js';
 import { describeIssues } from '../schema.js';
@@ -88,7 +88,7 @@ export class MCPToolProvider implements ToolProvider {
     this.#life = new ProviderLife(name);
     this.callTimeoutMs = callTimeoutMs;
     this.servers = Object.freeze([name]);
-    this.#logger = options.logger ? safeLogger(options.logger) : SILENT_LOGGER;
+    this.#logger = options.logger ? safeLogger(options.logger) : WARNING_LOGGER;
     const { elicitation, sampling } = options;
     const offers = { ...(elicitation && { elicitation }), ...(sampling && { sampling }) };
     this.#requests = new ServerRequests(roots, offers, this.#inFlight);

@@ -74,7 +74,7 @@ export interface McpServerOptions extends HostOffers {
   maxTotalTimeoutMs?: number;
   /** The largest message that is taken from the server, in bytes. Default 16 MiB. */
   maxFrameBytes?: number;
-  /** Default: silent. Arguments and results are never logged. */
+  /** Default: `process.emitWarning` for warnings and errors, each text once. Arguments and results are never logged. */
   logger?: Logger;
 }
 

@@ -1,5 +1,7 @@
 // @toolwright/core/servers: the built-in tool servers of one project, made together so that they share its files.
 
+import { assertNodeVersion } from '../node-version.js';
+
 import { ToolError } from '../errors.js';
 import { likelyName } from '../nearest-names.js';
 import type { ToolServer } from '../tool-server.js';
@@ -127,3 +129,5 @@ function refuseUnknownOptions(options: BuiltinServersOptions): void {
     );
   }
 }
+
+assertNodeVersion();

@@ -21,8 +21,8 @@ import {
   Listeners,
   safeLogger,
   ProviderLife,
-  SILENT_LOGGER,
   START_OUTPUT,
+  WARNING_LOGGER,
   TAKES_SCOPES,
   withStartOutput,
   type StartOutput,
@@ -93,7 +93,7 @@ export class ProcessToolProvider implements ToolProvider {
     this.callTimeoutMs = this.#options.callTimeoutMs;
     this.servers = Object.freeze([this.name]);
     this.trustAnnotations = options.trustAnnotations ?? true;
-    this.#logger = options.logger ? safeLogger(options.logger) : SILENT_LOGGER;
+    this.#logger = options.logger ? safeLogger(options.logger) : WARNING_LOGGER;
     this.#listener = options.listener ?? sharedListener();
   }
 

@@ -15,7 +15,7 @@ export interface ModuleProviderOptions {
   variables?: Readonly<Record<string, string>>;
   /** The deadline of a call that names none and whose tool has none, in milliseconds. Default: none. */
   callTimeoutMs?: number;
-  /** Given to tools as `ctx.logger`. Default: silent. */
+  /** Given to tools as `ctx.logger`. Default: `process.emitWarning` for warnings and errors, each text once. */
   logger?: Logger;
 }
 

@@ -38,7 +38,10 @@ export interface ProcessToolProviderOptions {
   maxTotalTimeoutMs?: number;
   /** Whether its tools' annotations are believed where that decides on sending a call again. Default true. */
   trustAnnotations?: boolean;
-  /** Told of what the provider logs outside of a call that listens, and of warnings. Default: silent. */
+  /**
+   * Gets what the provider logs outside of a call that listens, and warnings. Default: `process.emitWarning` for warnings
+   * and errors, each text once.
+   */
   logger?: Logger;
   /** @internal Where processes connect to. Default: the one socket of this process. */
   listener?: ProviderListener;

@@ -49,7 +49,10 @@ export interface SuperviseOptions {
    * it is read-only or idempotent. Default: what the provider says, else true for providers of kind `'process'` and `'in-process'`, else false.
    */
   trustAnnotations?: boolean;
-  /** Told of starts, failures and ends. Arguments and results are never logged. Default: silent. */
+  /**
+   * Gets starts, failures and ends. Arguments and results are never logged. Default: `process.emitWarning` for warnings and
+   * errors, each text once.
+   */
   logger?: Logger;
 }
 

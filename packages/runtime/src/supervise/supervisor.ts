@@ -24,8 +24,8 @@ import {
   MAX_TOTAL_TIMEOUT_MS,
   refusedCall,
   safeLogger,
-  SILENT_LOGGER,
   START_OUTPUT,
+  WARNING_LOGGER,
   TAKES_SCOPES,
   withStartOutput,
   type StartOutput,
@@ -85,7 +85,7 @@ export class SupervisedToolProvider implements ToolProvider {
     this.#servers = servers;
     this.#trustsAnnotations =
       options.trustAnnotations ?? trustAnnotations ?? (kind === 'process' || kind === 'in-process');
-    this.logger = telling(options.logger ? safeLogger(options.logger) : SILENT_LOGGER, this.#events);
+    this.logger = telling(options.logger ? safeLogger(options.logger) : WARNING_LOGGER, this.#events);
     this.#gate = new CallGate(this.#options.maxConcurrent);
     const peer = new LastingPeer({
       withPeer: (ask, given) => this.#askPeer(ask, given),

@@ -1,7 +1,7 @@
 // What rows of a search say of a file, compared with the file as it is inside the project. Of each line a place, a length
 // and a digest are kept instead of its bytes, as lines may be long and rows many.
 
-import { hash } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
 import { markLength, Utf8Stream } from './text-stream.js';
 
@@ -40,7 +40,7 @@ function isPlace(offset: number): boolean {
 }
 
 function digestOf(bytes: Buffer): string {
-  return hash('sha256', bytes, 'base64');
+  return createHash('sha256').update(bytes).digest('base64');
 }
 
 /** A text that is read at places in ascending order; what is beyond its end is missing. */
