@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { copyFile, mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { defineConfig } from 'tsup';
+import { defineConfig, type Options } from 'tsup';
 
 const { toolwright, optionalDependencies = {} } = JSON.parse(readFileSync('package.json', 'utf8')) as {
   toolwright: { entries: Record<string, string>; copies?: Record<string, string> };
@@ -19,6 +19,18 @@ async function copyFiles(): Promise<void> {
   }
 }
 
+/**
+ * esbuild names a class that mentions itself `_ToolError`, and so an uncaught error of it. Its own `keepNames` costs each
+ * import a call for every function there is.
+ */
+const keepClassNames: NonNullable<Options['plugins']>[number] = {
+  name: 'keep-class-names',
+  renderChunk: (code) => {
+    const renamed = new Set([...code.matchAll(/\bvar (\w+) = class _\1\b/g)].map(([, name]) => `_${name}`));
+    return { code: code.replace(/\b_\w+\b/g, (word) => (renamed.has(word) ? word.slice(1) : word)) };
+  },
+};
+
 export default defineConfig({
   entry: toolwright.entries,
   format: 'esm',
@@ -27,7 +39,7 @@ export default defineConfig({
   clean: true,
   splitting: true,
   sourcemap: true,
-  minifyWhitespace: true, // comments are half of the code, and every import reads them
+  plugins: [keepClassNames],
   metafile: true, // read by the test of import directions; not published
   external: Object.keys(optionalDependencies), // tsup leaves out the others by itself
   removeNodeProtocol: false, // the default turns `node:sqlite` into a module that does not exist

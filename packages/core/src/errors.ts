@@ -113,9 +113,9 @@ const BY_ERRNO: Readonly<Record<string, ToolErrorCode>> = {
 export class ToolError extends Error {
   override readonly name = 'ToolError';
   readonly code: ToolErrorCode;
-  readonly provider?: string;
-  readonly tool?: string;
-  readonly details?: JsonObject;
+  declare readonly provider?: string; // declared: an error that nobody catches shows no empty fields
+  declare readonly tool?: string;
+  declare readonly details?: JsonObject;
   readonly retryable: boolean;
 
   constructor(code: ToolErrorCode, message: string, options?: ToolErrorOptions);

@@ -1,0 +1,17 @@
+// What a user sees of an error that nobody caught: it comes from the published code, with the line that threw it.
+
+import { expect, it } from 'vitest';
+import { runNode } from './run-node.js';
+
+it.each([
+  ['import { defineTool } from "@toolwright/core"; defineTool({ name: "a b" });', 'ToolError'],
+  ['import { ToolHub } from "@toolwright/core"; throw Object.assign(new Error(ToolHub.name));', 'ToolHub'],
+])('an uncaught error prints a few lines, with names as they are in the source: %s', async (source, name) => {
+  const failure = await runNode(source).then(
+    () => 'nothing was thrown',
+    (thrown: unknown) => (thrown as Error).message,
+  );
+  expect(failure).toContain(name);
+  expect(failure).not.toContain(`_${name}`);
+  expect(failure.length).toBeLessThan(3_000);
+});
