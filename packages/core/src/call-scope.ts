@@ -6,8 +6,11 @@ import { ToolError } from './errors.js';
 import { callSafely } from './listeners.js';
 import type { CallOptions, Progress } from './tool-provider.js';
 
-/** Progress renews a deadline up to this total. */
+/** Progress renews a default deadline up to this total. */
 export const MAX_TOTAL_TIMEOUT_MS = 10 * 60_000;
+
+/** While a person is asked the clock is paused: for at most this long in one call. */
+export const MAX_PAUSE_MS = 10 * 60_000;
 
 const NO_OPTIONS: CallOptions = Object.freeze({});
 
@@ -50,13 +53,20 @@ export class CallScope implements Deadline, CallOptions {
   #followed: AbortSignal | undefined;
   #inward: CallOptions | undefined;
   #permits: CallOptions['permits'];
-  // The deadline: dueAt moves with progress and stands while paused.
+  /** When the call times out, as things are now: the earlier of its two deadlines, later by what is left of a pause. */
   dueAt = Infinity;
-  #deadlineMs = Infinity;
-  #isDefaultDeadline = false;
-  #lastDueAt = Infinity;
+  // A bound, which progress does not move.
+  #boundMs = Infinity;
+  #boundAt = Infinity;
+  // An idle deadline, which growing progress moves up to #idleLastAt.
+  #idleMs = Infinity;
+  #idleAt = Infinity;
+  #idleLastAt = Infinity;
+  #idleIs: 'callers' | 'default' | 'providers' = 'default';
+  #progress = -Infinity;
   #pausedAt: number | undefined;
   #pauses = 0;
+  #pauseLeftMs = MAX_PAUSE_MS;
 
   constructor(given?: CallOptions) {
     // A JavaScript caller may pass anything; a call answers all the same.
@@ -169,39 +179,64 @@ export class CallScope implements Deadline, CallOptions {
   }
 
   /**
-   * Sets the call's deadline, counted from its start. Calling it again moves the deadline.
+   * Sets the deadlines of the call, counted from its start: what the caller gave, else the default. Calling it again, when
+   * a better default is known, moves them.
    *
-   * @param maxTotalTimeoutMs how far progress can renew it, counted from the start too; never less than `timeoutMs`
-   * @param isDefault neither the caller nor the tool named it: its passing says something of the provider
+   * @param defaultMs the longest time without growing progress
+   * @param maxTotalMs how far progress can renew that, counted from the start too; never less than `defaultMs`
+   * @param isProviders the default is the provider's own, or that of all external ones: when it passes, the provider failed
+   * @throws {ToolError} INVALID_ARGUMENT when the caller gave something that is not a time
    */
-  setDeadline(timeoutMs: number, maxTotalTimeoutMs: number = MAX_TOTAL_TIMEOUT_MS, isDefault = false): void {
-    this.#deadlineMs = timeoutMs;
-    this.#isDefaultDeadline = isDefault;
-    this.#lastDueAt = this.startedAt + Math.max(timeoutMs, maxTotalTimeoutMs);
-    this.dueAt = this.startedAt + timeoutMs;
-    if (this.#error || this.#closed || this.#pausedAt !== undefined) return;
-    if (timeoutMs === Infinity) unwatchDeadline(this);
+  setDeadline(defaultMs = Infinity, maxTotalMs: number = MAX_TOTAL_TIMEOUT_MS, isProviders = false): void {
+    const { timeoutMs, idleTimeoutMs } = this.#given;
+    if (timeoutMs !== undefined) {
+      assertTimeout(timeoutMs);
+      this.#boundMs = timeoutMs;
+    }
+    if (idleTimeoutMs !== undefined) {
+      assertTimeout(idleTimeoutMs, 'idleTimeoutMs');
+      this.#idleMs = idleTimeoutMs;
+      this.#idleIs = 'callers';
+    } else if (timeoutMs === undefined) {
+      this.#idleMs = defaultMs;
+      this.#idleIs = isProviders ? 'providers' : 'default';
+    }
+    if (this.#boundMs === Infinity && this.#idleMs === Infinity && this.dueAt === Infinity) return;
+    const startedAt = this.startedAt + (MAX_PAUSE_MS - this.#pauseLeftMs); // what it stood still does not count
+    this.#boundAt = startedAt + this.#boundMs;
+    this.#idleAt = startedAt + this.#idleMs;
+    this.#idleLastAt = startedAt + Math.max(this.#idleMs, maxTotalMs);
+    this.#watch();
+  }
+
+  #watch(): void {
+    this.dueAt = Math.min(this.#boundAt, this.#idleAt) + (this.#pausedAt === undefined ? 0 : this.#pauseLeftMs);
+    if (this.#error || this.#closed) return;
+    if (this.dueAt === Infinity) unwatchDeadline(this);
     else if (this.dueAt <= performance.now()) this.expire();
     else watchDeadline(this);
   }
 
-  /** Stops the clock, for as long as a person is asked: until `resume` was called as often. */
+  /** Pauses the clock while a person is asked, until {@link resume} was called as often, and {@link MAX_PAUSE_MS} in all. */
   pause(): void {
     if (++this.#pauses > 1) return;
     this.#pausedAt = performance.now();
-    unwatchDeadline(this);
+    if (this.dueAt !== Infinity) this.#watch();
   }
 
   resume(): void {
     if (this.#pausedAt === undefined || --this.#pauses > 0) return;
-    const stood = performance.now() - this.#pausedAt;
+    const stood = Math.min(performance.now() - this.#pausedAt, this.#pauseLeftMs);
     this.#pausedAt = undefined;
-    this.dueAt += stood;
-    this.#lastDueAt += stood;
-    if (this.dueAt !== Infinity && !this.#error && !this.#closed) watchDeadline(this);
+    this.#pauseLeftMs -= stood;
+    if (this.dueAt === Infinity) return;
+    this.#boundAt += stood;
+    this.#idleAt += stood;
+    this.#idleLastAt += stood;
+    this.#watch();
   }
 
-  /** Stops the clock of this call and of those it stands in, until what it gives is called. */
+  /** Pauses the clock of this call and of the calls that it is part of; returns a function that resumes them. */
   hold(): () => void {
     let releaseOuter: unknown;
     callSafely(() => (releaseOuter = this.#given.hold?.()));
@@ -220,29 +255,47 @@ export class CallScope implements Deadline, CallOptions {
     return (progress) => this.progress(progress);
   }
 
-  /** Passes progress to the caller, whose listener cannot break the call, and renews the deadline. */
+  /** Passes progress to the caller, whose listener cannot break the call. Progress that grows renews the idle deadline. */
   progress(progress: Progress): void {
     if (this.#error || this.#closed) return;
-    this.renew();
-    // The listener is the caller's; the call goes on without it.
+    this.#renew(progress);
+    // The listener is the caller's; the call goes on without it. An outer scope renews its own deadline there.
     callSafely(() => this.#given.onProgress?.(progress));
   }
 
-  /** Moves the deadline of this call, and of those it stands in, as far as their totals allow. */
-  renew(): void {
-    if (this.dueAt !== Infinity && this.#pausedAt === undefined) {
-      this.dueAt = Math.min(performance.now() + this.#deadlineMs, this.#lastDueAt);
-    }
-    this.#parent?.renew();
+  #renew(progress: Progress): void {
+    const reached: unknown = (progress as Progress | undefined)?.progress;
+    if (typeof reached !== 'number' || !(reached > this.#progress)) return;
+    this.#progress = reached;
+    if (this.#idleAt === Infinity) return;
+    // It may stand still: then it is moved by the rest of the pause too.
+    this.#idleAt = Math.min((this.#pausedAt ?? performance.now()) + this.#idleMs, this.#idleLastAt);
+    this.dueAt = Math.min(this.#boundAt, this.#idleAt) + (this.#pausedAt === undefined ? 0 : this.#pauseLeftMs);
   }
 
   expire(): void {
-    this.end(
-      new ToolError(
-        'TIMED_OUT',
-        `The call did not finish within ${Math.round(this.#deadlineMs)} ms; give it a longer timeoutMs, or ask for less.`,
-        this.#isDefaultDeadline ? { details: { defaultDeadline: true } } : {},
-      ),
+    this.end(this.#boundAt <= this.#idleAt ? this.#boundPassed() : this.#idlePassed());
+  }
+
+  #boundPassed(): ToolError {
+    return new ToolError(
+      'TIMED_OUT',
+      `The call did not finish within ${Math.round(this.#boundMs)} ms; give it a longer timeoutMs, or ask for less.`,
+    );
+  }
+
+  #idlePassed(): ToolError {
+    const isLast = this.#idleAt >= this.#idleLastAt && this.#idleMs < Infinity;
+    const ms = Math.round(
+      isLast ? this.#idleLastAt - this.startedAt - (MAX_PAUSE_MS - this.#pauseLeftMs) : this.#idleMs,
+    );
+    const what =
+      this.#progress === -Infinity || isLast ? `did not finish within ${ms} ms` : `made no progress for ${ms} ms`;
+    const option = this.#idleIs === 'callers' && !isLast ? 'idleTimeoutMs' : 'timeoutMs';
+    return new ToolError(
+      'TIMED_OUT',
+      `The call ${what}; give it a longer ${option}, or ask for less.`,
+      this.#idleIs === 'providers' ? { details: { defaultDeadline: true } } : {},
     );
   }
 
@@ -352,10 +405,10 @@ export function outcomeUnknown(error: ToolError, provider: string, tool: string)
 }
 
 /** Refuses what is not a time. @throws {ToolError} INVALID_ARGUMENT */
-export function assertTimeout(timeoutMs: unknown): void {
+export function assertTimeout(timeoutMs: unknown, option = 'timeoutMs'): asserts timeoutMs is number {
   if (typeof timeoutMs === 'number' && timeoutMs >= 0) return;
   throw new ToolError(
     'INVALID_ARGUMENT',
-    `timeoutMs must be a number of milliseconds from 0 to Infinity, not ${String(timeoutMs)}.`,
+    `${option} must be a number of milliseconds from 0 to Infinity, not ${String(timeoutMs)}.`,
   );
 }

@@ -1,4 +1,4 @@
-// Deadlines, all on one timer: a call costs a Set entry, not a timer of its own.
+// Deadlines, all on one timer: a call costs a Set entry, not a timer of its own. And single timers of any length.
 
 /** Something that ends at `dueAt` (of `performance.now()`) unless it is closed before. */
 export interface Deadline {
@@ -6,7 +6,7 @@ export interface Deadline {
   expire(): void;
 }
 
-/** Node takes no longer delay; what is due later is looked at again then. */
+/** Node runs a timer with a longer delay at once; what is due later is looked at again then. */
 const LONGEST_DELAY_MS = 2 ** 31 - 1;
 
 const open = new Set<Deadline>();
@@ -53,4 +53,18 @@ function expireDue(): void {
     } else next = Math.min(next, deadline.dueAt);
   }
   if (next < timerDueAt) arm(next);
+}
+
+/** Runs `run` once, after `ms` of any length, never for `Infinity`. Gives the cancel. Keeps the process alive meanwhile. */
+export function startTimer(ms: number, run: () => void): () => void {
+  const dueAt = performance.now() + ms;
+  let timer: NodeJS.Timeout | undefined;
+  const wait = (leftMs: number): void => {
+    timer =
+      leftMs > LONGEST_DELAY_MS
+        ? setTimeout(() => wait(dueAt - performance.now()), LONGEST_DELAY_MS)
+        : setTimeout(run, leftMs);
+  };
+  if (ms !== Infinity) wait(ms);
+  return () => clearTimeout(timer);
 }

@@ -7,7 +7,7 @@ import { ToolError } from './errors.js';
 import type { JsonObject } from './json.js';
 import { Listeners, safeLogger } from './listeners.js';
 import { WARNING_LOGGER, type Logger } from './logger.js';
-import { refusedCall } from './refused-call.js';
+import { preparedBefore, refusedCall } from './refused-call.js';
 import { errorResult, type ToolResult, type UntimedResult } from './result.js';
 import { RunningServers, type BoundTool } from './running-servers.js';
 import type { BuiltinServersOptions } from './servers/index.js';
@@ -159,15 +159,15 @@ export class InProcessToolProvider implements ToolProvider {
   callTool(name: string, args: JsonObject = {}, options?: CallOptions): Promise<ToolResult> {
     const scope = new CallScope(options);
     const bound = this.#running?.tools.get(name);
-    if (!bound || scope.error) return this.#callSlowly(name, args, options, scope);
+    if (!bound || scope.error) return this.#callSlowly(name, args, scope);
     let parsed: ParsedArguments | Promise<ParsedArguments>;
     try {
       parsed = parseArguments(bound.tool, args);
     } catch (error) {
       return Promise.resolve(this.#refuse(error, scope, bound));
     }
-    if (parsed instanceof Promise) return this.#callParsed(bound, parsed, options, scope);
-    return this.#run(bound, parsed.value, options, scope);
+    if (parsed instanceof Promise) return this.#callParsed(bound, args, parsed, scope);
+    return this.#run(bound, parsed.value, scope);
   }
 
   prepareCall(name: string, args: JsonObject, options?: CallOptions): PreparedCall | Promise<PreparedCall> {
@@ -235,22 +235,19 @@ export class InProcessToolProvider implements ToolProvider {
 
   // One call.
 
-  async #callSlowly(
-    name: string,
-    args: JsonObject,
-    options: CallOptions | undefined,
-    scope: CallScope,
-  ): Promise<ToolResult> {
+  async #callSlowly(name: string, args: JsonObject, scope: CallScope): Promise<ToolResult> {
     let bound: BoundTool;
+    let parsing: ParsedArguments | Promise<ParsedArguments>;
+    this.#inFlight.add(scope);
     try {
       if (scope.error) throw scope.error;
-      this.#setDeadline(scope, options, undefined);
+      this.#setDeadline(scope, undefined);
       bound = await this.#resolve(name, scope);
-      const parsing = parseArguments(bound.tool, args);
-      return await this.#callParsed(bound, Promise.resolve(parsing), options, scope);
+      parsing = parseArguments(bound.tool, args);
     } catch (error) {
       return this.#refuse(error, scope, undefined);
     }
+    return this.#callParsed(bound, args, Promise.resolve(parsing), scope);
   }
 
   /** @param parsing the arguments, where their schema is asynchronous and was asked already */
@@ -262,7 +259,9 @@ export class InProcessToolProvider implements ToolProvider {
   ): Promise<PreparedCall> {
     const scope = new CallScope(options);
     let bound: BoundTool | undefined;
+    this.#inFlight.add(scope);
     try {
+      scope.setDeadline();
       bound = this.#running?.tools.get(name) ?? (await this.#resolve(name, scope));
       const parsed = await scope.race(parsing ?? Promise.resolve(parseArguments(bound.tool, args)));
       const own = await scope.race(Promise.resolve(claimsOf(bound.tool, parsed.value, this.#context(bound, scope))));
@@ -272,23 +271,27 @@ export class InProcessToolProvider implements ToolProvider {
     } catch (error) {
       return refusedCall(name, bound?.definition, args, this.#refuse(error, scope, bound));
     } finally {
+      this.#inFlight.delete(scope);
       scope.close();
     }
   }
 
+  /** Waits for an asynchronous schema, within the deadline and until a disconnect. */
   async #callParsed(
     bound: BoundTool,
+    args: JsonObject,
     parsing: Promise<ParsedArguments>,
-    options: CallOptions | undefined,
     scope: CallScope,
   ): Promise<ToolResult> {
+    this.#inFlight.add(scope);
     let value: unknown;
     try {
+      this.#setDeadline(scope, ownTimeoutMs(bound.tool, args));
       value = (await scope.race(parsing)).value;
     } catch (error) {
       return this.#refuse(error, scope, bound);
     }
-    return this.#run(bound, value, options, scope);
+    return this.#run(bound, value, scope);
   }
 
   /** The tool, connecting first. @throws {ToolError} NOT_CONNECTED, TOOL_NOT_FOUND, or what ended the call */
@@ -301,9 +304,9 @@ export class InProcessToolProvider implements ToolProvider {
     return bound;
   }
 
-  #run(bound: BoundTool, value: unknown, options: CallOptions | undefined, scope: CallScope): Promise<ToolResult> {
+  #run(bound: BoundTool, value: unknown, scope: CallScope): Promise<ToolResult> {
     try {
-      this.#setDeadline(scope, options, ownTimeoutMs(bound.tool, value));
+      this.#setDeadline(scope, ownTimeoutMs(bound.tool, value));
       if (scope.error) throw scope.error;
       const output = startTool(bound.tool, value, this.#context(bound, scope));
       if (isThenable(output)) return this.#await(bound, output, scope, finishTool);
@@ -326,7 +329,6 @@ export class InProcessToolProvider implements ToolProvider {
       let settled = false;
       const settle = (result: ToolResult): void => {
         settled = true;
-        this.#inFlight.delete(scope);
         resolve(this.#finish(result, scope));
       };
       const succeed = (result: UntimedResult): void => {
@@ -353,6 +355,7 @@ export class InProcessToolProvider implements ToolProvider {
   }
 
   #finish(result: ToolResult, scope: CallScope): ToolResult {
+    this.#inFlight.delete(scope);
     scope.close();
     this.#counters.record(result, scope.startedAt + result.durationMs);
     return result;
@@ -362,11 +365,8 @@ export class InProcessToolProvider implements ToolProvider {
     return new CallContext(scope, this.name, bound.state, this.#logger);
   }
 
-  #setDeadline(scope: CallScope, options: CallOptions | undefined, ownMs: number | undefined): void {
-    const given = options?.timeoutMs;
-    if (given !== undefined) assertTimeout(given);
-    const timeoutMs = given ?? ownMs ?? this.callTimeoutMs ?? Infinity;
-    if (timeoutMs !== Infinity || scope.dueAt !== Infinity) scope.setDeadline(timeoutMs, MAX_TOTAL_TIMEOUT_MS);
+  #setDeadline(scope: CallScope, ownMs: number | undefined): void {
+    scope.setDeadline(ownMs ?? this.callTimeoutMs, MAX_TOTAL_TIMEOUT_MS, ownMs === undefined);
   }
 
   #prepared(bound: BoundTool, parsed: ParsedArguments, claims: PreparedCall['claims']): PreparedCall {
@@ -378,9 +378,10 @@ export class InProcessToolProvider implements ToolProvider {
       ...(timeoutMs !== undefined && { timeoutMs }),
       execute: (options) => {
         const scope = new CallScope(options);
+        // It belongs to the connection that prepared it, whose state is stopped with it.
+        if (this.#disconnected || this.#running !== bound.servers) scope.end(preparedBefore(this.name));
         if (scope.error) return Promise.resolve(this.#refuse(scope.error, scope, bound));
-        if (!this.#running) return Promise.resolve(this.#refuse(this.#notConnected(), scope, bound));
-        return this.#run(bound, parsed.value, options, scope);
+        return this.#run(bound, parsed.value, scope);
       },
     };
   }

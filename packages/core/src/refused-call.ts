@@ -1,7 +1,8 @@
 // A call that cannot run, in the shape of one that can.
 
+import { ToolError } from './errors.js';
 import type { JsonObject } from './json.js';
-import type { ToolResult } from './result.js';
+import { isOwnFailure, type ToolResult } from './result.js';
 import { fillAnnotations } from './tool.js';
 import type { PreparedCall, ToolDefinition } from './tool-provider.js';
 
@@ -19,4 +20,22 @@ export function refusedCall(
     refused,
     execute: () => Promise.resolve(refused),
   };
+}
+
+/** What a prepared call answers when what prepared it is not there any more: it did not run, and may be prepared again. */
+export function preparedBefore(provider: string, why = `The provider "${provider}" was disconnected`): ToolError {
+  return new ToolError('NOT_CONNECTED', `${why} after the call was prepared; prepare it again.`, {
+    provider,
+    details: { prepareAgain: true },
+  });
+}
+
+/** True for the answer of a prepared call that {@link preparedBefore} made. */
+export function wasPreparedBefore(result: ToolResult): boolean {
+  return isOwnFailure(result) && result.error?.details?.prepareAgain === true;
+}
+
+/** True when a call that was prepared again is the one that was judged. */
+export function isSameCall(before: Pick<PreparedCall, 'tool' | 'claims'>, now: PreparedCall): boolean {
+  return JSON.stringify([before.tool, before.claims]) === JSON.stringify([now.tool, now.claims]);
 }

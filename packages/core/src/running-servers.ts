@@ -10,6 +10,8 @@ import { listingOf, prepareTool, type Tool } from './tool.js';
 
 /** A tool with the state of its server, ready to be called. */
 export interface BoundTool {
+  /** The connection that it belongs to. */
+  readonly servers: RunningServers;
   readonly tool: Tool;
   readonly definition: ToolDefinition;
   readonly state: unknown;
@@ -39,7 +41,7 @@ export class RunningServers {
   private constructor(context: ServerContext, started: readonly Started[]) {
     this.#context = context;
     this.#started = started;
-    ({ tools: this.tools, definitions: this.definitions } = indexTools(started));
+    ({ tools: this.tools, definitions: this.definitions } = this.#index());
     this.#unsubscribes = started.map(({ server }) => server.onToolsChanged(() => this.#refresh()));
   }
 
@@ -89,8 +91,18 @@ export class RunningServers {
       this.#dirty = false;
       for (const { server } of this.#started) await this.#prepareTools(server);
     }
-    ({ tools: this.tools, definitions: this.definitions } = indexTools(this.#started));
+    ({ tools: this.tools, definitions: this.definitions } = this.#index());
     this.changed.tell(this.#context.logger);
+  }
+
+  #index(): Pick<RunningServers, 'tools' | 'definitions'> {
+    const bound = this.#started.flatMap(({ server, state }) =>
+      server.tools.filter(({ input }) => input.ready).map((tool) => bind(this, server, tool, state)),
+    );
+    return {
+      tools: new ToolIndex(bound.map((each) => [each.definition.name, each] as const)),
+      definitions: Object.freeze(bound.map(({ definition }) => definition)),
+    };
   }
 
   async #prepareTools(server: ToolServer): Promise<void> {
@@ -127,17 +139,13 @@ async function stopAll(started: readonly Started[], { logger }: ServerContext): 
   await Promise.all(stops);
 }
 
-function indexTools(started: readonly Started[]): Pick<RunningServers, 'tools' | 'definitions'> {
-  const bound = started.flatMap(({ server, state }) =>
-    server.tools.filter(({ input }) => input.ready).map((tool) => bind(server, tool, state)),
-  );
-  return {
-    tools: new ToolIndex(bound.map((each) => [each.definition.name, each] as const)),
-    definitions: Object.freeze(bound.map(({ definition }) => definition)),
-  };
-}
-
-function bind(server: ToolServer, tool: Tool, state: unknown): BoundTool {
+function bind(servers: RunningServers, server: ToolServer, tool: Tool, state: unknown): BoundTool {
   const nameClaim = Object.freeze({ pattern: tool.name, match: 'glob', understood: true } as const);
-  return { tool, state, definition: listingOf(server.name, tool), nameClaim: Object.freeze([nameClaim]) };
+  return {
+    servers,
+    tool,
+    state,
+    definition: listingOf(server.name, tool),
+    nameClaim: Object.freeze([nameClaim]),
+  };
 }

@@ -1,5 +1,6 @@
 // Waiting that ends: with a signal, or after a time, whatever is waited for.
 
+import { startTimer } from './deadline.js';
 import { ToolError } from './errors.js';
 
 /** What the promise gives, or a rejection with the signal's reason as soon as it is aborted. */
@@ -17,9 +18,9 @@ export function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promi
 
 /** Waits until all have settled, at most `ms`; false when some had not. */
 export async function settledWithin(promises: readonly Promise<unknown>[], ms: number): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const patience = new Promise<false>((resolve) => (timer = setTimeout(resolve, ms, false)));
+  let stop = (): void => undefined;
+  const patience = new Promise<false>((resolve) => (stop = startTimer(ms, () => resolve(false))));
   const settled = await Promise.race([Promise.allSettled(promises).then(() => true), patience]);
-  clearTimeout(timer);
+  stop();
   return settled;
 }

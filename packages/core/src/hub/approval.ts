@@ -90,7 +90,7 @@ export class PolicyGate {
     const suggestedRules = suggestRules(call.tool.name, verdict.open);
     const wider = widerRules(call.tool.name, verdict.open);
     let approval: Approval;
-    scope.pause();
+    const resume = scope.hold(); // the clocks of hubs around this one too
     try {
       const request = {
         tool: call.tool.name,
@@ -115,7 +115,7 @@ export class PolicyGate {
       const { message } = ToolError.from(thrown);
       throw this.#refusal('PERMISSION_DENIED', call, `The approval of ${call.tool.name} failed: ${message}`, verdict);
     } finally {
-      scope.resume();
+      resume();
     }
     if (approval.decision === 'deny') {
       this.#decided(call, 'deny', 'approval', scope);

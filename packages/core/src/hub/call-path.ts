@@ -5,6 +5,7 @@ import { parseClaims } from '../claims.js';
 import { ToolError, type ToolErrorInfo } from '../errors.js';
 import { InProcessToolProvider } from '../in-process-provider.js';
 import type { JsonObject } from '../json.js';
+import { isSameCall, wasPreparedBefore } from '../refused-call.js';
 import { isContentBlock, textOf, type ToolResult } from '../result.js';
 import type { PreparedCall, ToolProvider } from '../tool-provider.js';
 import type { PolicyGate } from './approval.js';
@@ -19,6 +20,13 @@ export type EffectiveLimits = Required<Omit<HubLimits, 'callTimeoutMs'>> & Pick<
 
 const EXTERNAL_CALL_TIMEOUT_MS = 30_000;
 
+/** On a call that a hub prepared: its deadline is the default of the provider behind that hub. A spread keeps it. */
+const PROVIDERS_DEFAULT = Symbol.for('toolwright.providersDefault');
+
+interface ProvidersDefault {
+  [PROVIDERS_DEFAULT]?: true;
+}
+
 export class CallPath {
   readonly #gate: PolicyGate | undefined;
   readonly #middleware: readonly Middleware[];
@@ -31,26 +39,18 @@ export class CallPath {
   }
 
   /** @throws {ToolError} whatever refuses or ends the call before it gives a result */
-  async run(
-    member: HubMember,
-    name: string,
-    args: JsonObject,
-    scope: CallScope,
-    timeoutMs: number | undefined,
-  ): Promise<ToolResult> {
-    this.#startClock(member.provider, scope, timeoutMs);
+  async run(member: HubMember, name: string, args: JsonObject, scope: CallScope): Promise<ToolResult> {
+    this.#setDeadline(member.provider, scope);
     if (!member.connected) await scope.race(member.ready());
     const preparing = prepareCallOf(member, name, args, scope);
     const prepared = preparing instanceof Promise ? await scope.race(preparing) : preparing;
     if (prepared.refused) return this.#refusal(prepared.refused, member.provider);
-    if (prepared.timeoutMs !== undefined && timeoutMs === undefined) {
-      assertTimeout(prepared.timeoutMs);
-      scope.setDeadline(prepared.timeoutMs, this.#limits.maxTotalTimeoutMs);
-    }
+    if (prepared.timeoutMs !== undefined) this.#setDeadline(member.provider, scope, prepared);
     const asked = this.#gate?.pass(prepared, scope);
     if (asked) await asked;
     if (scope.error) throw scope.error;
-    const result = await this.#execute(member, prepared, scope);
+    let result = await this.#execute(member, prepared, scope);
+    if (result.isError && wasPreparedBefore(result)) result = await this.#executeAgain(member, prepared, scope);
     if (result.directives.length > 0 && !member.trustsDirectives) result.directives = [];
     return limitOutput(result, this.#limits.maxTextBytes);
   }
@@ -63,27 +63,58 @@ export class CallPath {
     return limitOutput(result, this.#limits.maxTextBytes);
   }
 
-  /** The clock starts before connecting; the prepared call's own deadline replaces the default later. */
-  #startClock(provider: ToolProvider, scope: CallScope, given: number | undefined): void {
-    if (given !== undefined) assertTimeout(given);
-    const fallback =
-      provider.callTimeoutMs ??
-      this.#limits.callTimeoutMs ??
-      (provider.kind === 'in-process' ? Infinity : EXTERNAL_CALL_TIMEOUT_MS);
-    const timeoutMs = given ?? fallback;
-    if (timeoutMs !== Infinity) scope.setDeadline(timeoutMs, this.#limits.maxTotalTimeoutMs, given === undefined);
+  /** What `execute` of a call that this hub prepared has as its default deadline, for a hub around it. */
+  ownDeadline(provider: ToolProvider, prepared: PreparedCall): Pick<PreparedCall, 'timeoutMs'> & ProvidersDefault {
+    const { ms, isProviders } = this.#defaultDeadline(provider, prepared);
+    return { timeoutMs: ms, ...(isProviders && { [PROVIDERS_DEFAULT]: true }) };
+  }
+
+  /** The clock runs before connecting; the prepared call's own deadline replaces the default later. */
+  #setDeadline(provider: ToolProvider, scope: CallScope, prepared?: PreparedCall): void {
+    const { ms, isProviders } = this.#defaultDeadline(provider, prepared);
+    scope.setDeadline(ms, this.#limits.maxTotalTimeoutMs, isProviders);
     if (scope.error) throw scope.error;
   }
 
-  #execute({ provider }: HubMember, prepared: PreparedCall, scope: CallScope): Promise<ToolResult> {
+  #defaultDeadline(provider: ToolProvider, prepared?: PreparedCall): { ms: number; isProviders: boolean } {
+    const own = prepared?.timeoutMs;
+    if (own !== undefined) {
+      assertTimeout(own);
+      return { ms: own, isProviders: (prepared as ProvidersDefault)[PROVIDERS_DEFAULT] === true };
+    }
+    const { callTimeoutMs } = this.#limits;
+    if (callTimeoutMs !== undefined) return { ms: callTimeoutMs, isProviders: false };
+    const fallback = provider.kind === 'in-process' ? Infinity : EXTERNAL_CALL_TIMEOUT_MS;
+    return { ms: provider.callTimeoutMs ?? fallback, isProviders: true };
+  }
+
+  #execute(member: HubMember, prepared: PreparedCall, scope: CallScope): Promise<ToolResult> {
+    const { provider } = member;
     // A provider of ours ends with the scope by itself and gives a result of its own making.
     if (this.#middleware.length === 0 && provider instanceof InProcessToolProvider) return prepared.execute(scope);
-    return this.#executeGuarded(provider, prepared, scope);
+    return this.#executeGuarded(member, prepared, scope);
+  }
+
+  /**
+   * Runs a call whose provider was connected again since it was prepared: it is prepared anew, and judged anew when it is
+   * another call than before.
+   */
+  async #executeAgain(member: HubMember, before: PreparedCall, scope: CallScope): Promise<ToolResult> {
+    const { provider } = member;
+    const now = await scope.race(Promise.resolve(prepareCallOf(member, before.tool.name, before.args, scope)));
+    if (now.refused) return this.#refusal(now.refused, provider);
+    if (!isSameCall(before, now)) await this.#gate?.pass(now, scope);
+    if (scope.error) throw scope.error;
+    return now.execute(scope.inwardFor(provider));
   }
 
   /** Ends with the scope, whatever a stranger's provider or a middleware does, and takes nothing but a result. */
-  async #executeGuarded(provider: ToolProvider, prepared: PreparedCall, scope: CallScope): Promise<ToolResult> {
-    const execute = (): Promise<ToolResult> => prepared.execute(scope.inwardFor(provider));
+  async #executeGuarded(member: HubMember, prepared: PreparedCall, scope: CallScope): Promise<ToolResult> {
+    const { provider } = member;
+    const execute = async (): Promise<ToolResult> => {
+      const result = await prepared.execute(scope.inwardFor(provider));
+      return wasPreparedBefore(result) ? this.#executeAgain(member, prepared, scope) : result;
+    };
     try {
       return parseResult(await scope.race(this.#runMiddleware(prepared, scope, execute)), provider);
     } catch (thrown) {

@@ -6,6 +6,8 @@ import { ToolError } from '../errors.js';
 import type { JsonObject } from '../json.js';
 import { copyJson } from '../json-copy.js';
 import type { JsonSchemaValidator } from '../json-schema-validator.js';
+import { preparedBefore } from '../refused-call.js';
+import { errorResult } from '../result.js';
 import { describeIssues } from '../schema.js';
 import { listedTimeoutMs } from '../tool-call.js';
 import type { PreparedCall, ToolDefinition } from '../tool-provider.js';
@@ -39,7 +41,12 @@ export async function prepareForeignCall(member: HubMember, name: string, given:
     args,
     ...(timeoutMs !== undefined && { timeoutMs }),
     claims: [{ pattern: tool.name.slice(tool.name.indexOf('.') + 1), match: 'glob', understood: true }],
-    execute: (options) => member.provider.callTool(tool.name, args, options),
+    execute: (options) => {
+      // The list was read again while a person was asked: the tool may be another one.
+      if (member.listed(tool.name) === tool) return member.provider.callTool(tool.name, args, options);
+      const why = `The tool "${tool.name}" was listed anew`;
+      return Promise.resolve(errorResult(preparedBefore(member.name, why), performance.now()));
+    },
   };
 }
 

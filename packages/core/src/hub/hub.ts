@@ -5,7 +5,7 @@ import { ToolError } from '../errors.js';
 import type { JsonObject } from '../json.js';
 import { Listeners, safeLogger } from '../listeners.js';
 import { WARNING_LOGGER, type Logger } from '../logger.js';
-import { refusedCall } from '../refused-call.js';
+import { preparedBefore, refusedCall } from '../refused-call.js';
 import { errorResult, type ToolResult } from '../result.js';
 import type {
   CallOptions,
@@ -18,7 +18,8 @@ import type {
 import { PolicyGate, type PolicyEvents } from './approval.js';
 import { CallPath, prepareCallOf, type EffectiveLimits } from './call-path.js';
 import { explainCall, type Explanation } from './explain.js';
-import { HubMember, type ProviderEntry, type ProviderStatus } from './member.js';
+import { settledWithin } from '../waiting.js';
+import { HubMember, type MemberHost, type ProviderEntry, type ProviderStatus } from './member.js';
 import type { Middleware } from './middleware.js';
 import type { Policy } from './policy.js';
 import { Routing } from './routing.js';
@@ -42,9 +43,13 @@ export interface HubOptions extends PolicyEvents {
 export interface HubLimits {
   /** How long `connect` waits for providers, in milliseconds. Default 10,000. Those that are late go on connecting. */
   connectTimeoutMs?: number;
-  /** The deadline of a call where neither the caller, the tool nor the provider names one. Default: 30,000 for external providers, none in process. */
+  /**
+   * The longest that a call may go without growing progress, where neither the caller nor the tool names a deadline, in
+   * milliseconds. Replaces the `callTimeoutMs` of the providers. Default: theirs, else 30,000 for external providers and none
+   * in process.
+   */
   callTimeoutMs?: number;
-  /** How far progress can renew a deadline. Default 600,000. */
+  /** How far progress can renew a default deadline. Default 600,000. */
   maxTotalTimeoutMs?: number;
   /** The text of one result, in bytes of UTF-8; what is over is cut out of its middle. Default 262,144. */
   maxTextBytes?: number;
@@ -81,13 +86,16 @@ export class ToolHub implements ToolProvider {
   readonly #limits: EffectiveLimits;
   readonly #logger: Logger;
   readonly #changed = new Listeners();
-  readonly #unsubscribes = new Map<HubMember, () => void>();
   /** Providers that are on their way out; a disconnect waits for them too. */
   readonly #leaving = new Set<Promise<void>>();
+  /** Members that are being opened by the hub. */
+  readonly #opening = new Set<Promise<void>>();
   #connecting: Promise<void> | undefined;
   #connected = false;
   #disconnecting: Promise<void> | undefined;
   #disconnected = false;
+  /** Counts disconnects: a prepared call belongs to the connection that prepared it. */
+  #disconnects = 0;
   #announcing: NodeJS.Immediate | undefined;
 
   /** @throws {ToolError} NAME_CONFLICT for two providers of one name or prefix, INVALID_ARGUMENT for a wrong option */
@@ -122,12 +130,17 @@ export class ToolHub implements ToolProvider {
     return this.#routing.servers;
   }
 
-  /** Connects every provider at once. Resolves when each is connected or failed, or is later than `connectTimeoutMs`. */
-  async connect(options: { signal?: AbortSignal } = {}): Promise<void> {
+  /**
+   * Connects every provider at once, those that failed before again. Resolves when each is connected or failed, or is later
+   * than `connectTimeoutMs`. What failed is tried again meanwhile, after 1 s and then ever more seldom, at last each minute.
+   *
+   * @param options `onDemand`: a call asks for it, not a person
+   */
+  async connect(options: { signal?: AbortSignal; onDemand?: boolean } = {}): Promise<void> {
     this.#disconnected = false;
     const scope = new CallScope(options);
     try {
-      await scope.race(this.#open());
+      await scope.race(this.#open(options.onDemand === true, true));
     } finally {
       scope.close();
     }
@@ -136,7 +149,7 @@ export class ToolHub implements ToolProvider {
   /** The tools of every provider that has a list. Waits for a `connect` that is under way, and for nothing else. */
   async listTools(options: { signal?: AbortSignal } = {}): Promise<readonly ToolDefinition[]> {
     if (this.#disconnected) return [];
-    if (!this.#connected) await this.connect(options);
+    if (!this.#connected) await this.connect({ ...options, onDemand: true });
     return this.#routing.definitions;
   }
 
@@ -149,7 +162,7 @@ export class ToolHub implements ToolProvider {
       if (scope.error) throw scope.error;
       member = this.#routeNow(name) ?? (await this.#route(name, scope));
       member.inFlight.add(scope);
-      result = await this.#calls.run(member, name, args, scope, options?.timeoutMs);
+      result = await this.#calls.run(member, name, args, scope);
     } catch (thrown) {
       result = errorResult(ToolError.from(thrown, 'INTERNAL'), scope.startedAt);
     }
@@ -165,15 +178,28 @@ export class ToolHub implements ToolProvider {
 
   async prepareCall(name: string, args: JsonObject, options?: CallOptions): Promise<PreparedCall> {
     const scope = new CallScope(options);
+    let member: HubMember | undefined;
     try {
-      const member = this.#routeNow(name) ?? (await this.#route(name, scope));
+      scope.setDeadline();
+      member = this.#routeNow(name) ?? (await this.#route(name, scope));
+      member.inFlight.add(scope);
       await scope.race(member.ready());
       const prepared = await scope.race(Promise.resolve(prepareCallOf(member, name, args, scope)));
-      // The outer hub has its own policy; this one's stands before the call all the same.
-      return { ...prepared, execute: (inner) => this.callTool(prepared.tool.name, prepared.args, inner) };
+      const { tool, args: own } = prepared;
+      const disconnects = this.#disconnects;
+      return {
+        ...prepared,
+        ...this.#calls.ownDeadline(member.provider, prepared),
+        execute: (inner) => {
+          // The outer hub has its own policy; this one's stands before the call all the same.
+          if (this.#disconnects === disconnects) return this.callTool(tool.name, own, inner);
+          return Promise.resolve(errorResult(preparedBefore(this.name), performance.now()));
+        },
+      };
     } catch (thrown) {
       return refusedCall(name, undefined, args, errorResult(ToolError.from(thrown, 'INTERNAL'), scope.startedAt));
     } finally {
+      member?.inFlight.delete(scope);
       scope.close();
     }
   }
@@ -186,11 +212,8 @@ export class ToolHub implements ToolProvider {
    */
   add(entry: ToolProvider | ProviderEntry): Promise<void> {
     const member = this.#register(entry);
-    if (!this.#connected || this.#disconnected) {
-      this.#announce();
-      return Promise.resolve();
-    }
-    return this.#openMember(member);
+    this.#announce();
+    return this.#isOpen ? this.#openMember(member) : Promise.resolve();
   }
 
   /**
@@ -201,8 +224,7 @@ export class ToolHub implements ToolProvider {
     const { drainMs = DEFAULT_DRAIN_MS } = options;
     const member = this.#routing.remove(name);
     if (!member) return false;
-    this.#unsubscribes.get(member)?.();
-    this.#unsubscribes.delete(member);
+    member.unsubscribe();
     this.#announce();
     const closed = new ToolError('CONNECTION_CLOSED', `The provider "${name}" was removed during the call.`);
     const leaving = drained(member.inFlight, drainMs).then(async () => {
@@ -255,6 +277,7 @@ export class ToolHub implements ToolProvider {
 
   async disconnect(): Promise<void> {
     this.#disconnected = true;
+    this.#disconnects++;
     return (this.#disconnecting ??= this.#close().finally(() => (this.#disconnecting = undefined)));
   }
 
@@ -276,7 +299,14 @@ export class ToolHub implements ToolProvider {
     const states = new Set(rows.map(({ state }) => state));
     const worst = (['DEAD', 'DEGRADED', 'INITIALIZING', 'COLD'] as const).find((state) => states.has(state));
     return {
-      state: !this.#connected ? 'COLD' : worst === undefined ? 'READY' : states.has('READY') ? 'DEGRADED' : worst,
+      state:
+        !this.#connected && !this.#connecting
+          ? 'COLD'
+          : worst === undefined
+            ? 'READY'
+            : states.has('READY')
+              ? 'DEGRADED'
+              : worst,
       consecutiveFailures: this.#routing.members.reduce(
         (most, { counters }) => Math.max(most, counters.consecutiveFailures),
         0,
@@ -291,31 +321,29 @@ export class ToolHub implements ToolProvider {
 
   #register(given: ToolProvider | ProviderEntry): HubMember {
     const entry: ProviderEntry = 'provider' in given ? given : { provider: given };
-    const member = new HubMember(entry, this.#warn);
+    const member = new HubMember(entry, this.#host);
     this.#routing.add(member);
-    try {
-      const unsubscribe: unknown = entry.provider.onToolsChanged(() => void this.#membersToolsChanged(member));
-      if (typeof unsubscribe === 'function') this.#unsubscribes.set(member, unsubscribe as () => void);
-    } catch (thrown) {
-      this.#warn(`The provider "${member.name}" cannot tell of changes: ${ToolError.from(thrown).message}`);
-    }
+    member.subscribe(() => void this.#membersToolsChanged(member));
     return member;
   }
 
-  #open(): Promise<void> {
-    if (this.#connected) return Promise.resolve();
-    return (this.#connecting ??= this.#openAll().finally(() => (this.#connecting = undefined)));
+  /** True from the first line of a connect to a disconnect. */
+  get #isOpen(): boolean {
+    return (this.#connected || this.#connecting !== undefined) && !this.#disconnected;
   }
 
-  async #openAll(): Promise<void> {
+  /** @param again also those that failed before, where the hub is connected */
+  #open(onDemand: boolean, again = false): Promise<void> {
+    if (this.#connected && !again) return Promise.resolve();
+    return (this.#connecting ??= this.#openAll(onDemand).finally(() => (this.#connecting = undefined)));
+  }
+
+  async #openAll(onDemand: boolean): Promise<void> {
     await this.#disconnecting;
     if (this.#disconnected) throw this.#notConnected();
     const { connectTimeoutMs } = this.#limits;
-    const opening = this.#routing.members.map((member) => this.#openMember(member, () => !this.#connected));
-    let timer: NodeJS.Timeout | undefined;
-    const patience = new Promise<void>((resolve) => (timer = setTimeout(resolve, connectTimeoutMs)));
-    await Promise.race([Promise.all(opening), patience]);
-    clearTimeout(timer);
+    for (const member of this.#routing.members) void this.#openMember(member, onDemand);
+    await settledWithin([this.#opened()], connectTimeoutMs);
     if (this.#disconnected) throw this.#notConnected();
     for (const member of this.#routing.members) if (!member.settled) member.markLate(connectTimeoutMs);
     this.#routing.invalidate();
@@ -323,23 +351,39 @@ export class ToolHub implements ToolProvider {
     this.#checkRules();
   }
 
-  /** Connects one member; afterwards, unless somebody waits for the whole, tells that the list has changed. */
-  async #openMember(member: HubMember, awaited: () => boolean = () => false): Promise<void> {
-    try {
-      await member.open();
-    } catch (error) {
-      if (!this.#disconnected)
-        this.#warn(`The provider "${member.name}" did not connect: ${ToolError.from(error).message}`);
-    }
-    this.#routing.adoptServers(member, this.#warn);
-    if (!awaited()) this.#toolsChanged();
+  /** Waits for all that are being opened, those that are added meanwhile among them. */
+  async #opened(): Promise<void> {
+    while (this.#opening.size > 0) await Promise.all(this.#opening);
   }
+
+  /** Connects one member. Never rejects. */
+  #openMember(member: HubMember, onDemand = true): Promise<void> {
+    const opening = member
+      .open(onDemand)
+      .catch((error: unknown) => {
+        if (this.#disconnected) return;
+        this.#warn(`The provider "${member.name}" did not connect: ${ToolError.from(error).message}`);
+      })
+      .finally(() => this.#opening.delete(opening));
+    this.#opening.add(opening);
+    return opening;
+  }
+
+  readonly #host: MemberHost = {
+    isOpen: () => this.#isOpen,
+    warn: (message) => this.#warn(message),
+    adoptServers: (member) => this.#routing.adoptServers(member, this.#warn),
+    onListed: (_member, isChanged) => {
+      this.#routing.invalidate();
+      // Whoever opened it: while the hub connects, its callers are told by that.
+      if (isChanged && this.#connected) this.#toolsChanged();
+    },
+  };
 
   async #membersToolsChanged(member: HubMember): Promise<void> {
     this.#routing.adoptServers(member, this.#warn);
     if (!member.connected) return; // its list is read when it is
     await member.refresh();
-    this.#routing.invalidate();
     this.#toolsChanged();
   }
 
@@ -387,7 +431,8 @@ export class ToolHub implements ToolProvider {
       this.#connectInBackground();
       return owner;
     }
-    await scope.race(this.#open());
+    scope.setDeadline(this.#limits.callTimeoutMs); // of the provider that it waits for nothing is known
+    await scope.race(this.#open(true));
     const member = typeof name === 'string' ? this.#routing.index.get(name) : undefined;
     if (!member) throw this.#routing.index.notFound(name, 'The hub');
     return member;
@@ -395,7 +440,7 @@ export class ToolHub implements ToolProvider {
 
   /** A call needs one provider; the others come along without being waited for. */
   #connectInBackground(): void {
-    this.#open().catch(() => undefined); // only a disconnect rejects it, and the call is told of that itself
+    this.#open(true).catch(() => undefined); // only a disconnect rejects it, and the call is told of that itself
   }
 
   #notConnected(): ToolError {

@@ -33,11 +33,30 @@ export interface ProviderStatus {
   error?: ToolErrorInfo;
   /** When it came into this state, in milliseconds since the epoch. */
   since: number;
+  /** When it is tried again without a call, in milliseconds since the epoch. */
+  retryAt?: number;
   calls: number;
   failures: number;
   /** The median duration of its latest calls, in milliseconds; 0 before the first. */
   p50Ms: number;
 }
+
+/** The hub, as its members need it. */
+export interface MemberHost {
+  /** True while the hub is connected, or connects: a provider that failed is then tried again. */
+  isOpen(): boolean;
+  warn(message: string): void;
+  /** Called before a list is taken: its prefixes may have grown. */
+  adoptServers(member: HubMember): void;
+  /** Called after each reading of the list. */
+  onListed(member: HubMember, isChanged: boolean): void;
+}
+
+/** Between the tries of a provider that failed; each time twice as long. */
+const FIRST_RETRY_MS = 1_000;
+const LAST_RETRY_MS = 60_000;
+/** A provider that was lost earlier than this after it was opened has not recovered: the row of tries goes on. */
+const RECOVERED_AFTER_MS = 60_000;
 
 export class HubMember {
   readonly provider: ToolProvider;
@@ -61,15 +80,37 @@ export class HubMember {
   #opening: Promise<void> | undefined;
   #refreshing: Promise<void> | undefined;
   #dirty = false;
+  /** It told that its connection is gone. Calls go to it all the same, as they open it by themselves. */
+  #isLost = false;
+  #openedAt = -Infinity;
+  #tries = 0;
+  #retry: NodeJS.Timeout | undefined;
+  #retryAt: number | undefined;
   #abort = new AbortController();
-  readonly #warn: (message: string) => void;
+  readonly #host: MemberHost;
+  readonly #unsubscribes: (() => void)[] = [];
 
-  constructor(entry: ProviderEntry, warn: (message: string) => void) {
+  constructor(entry: ProviderEntry, host: MemberHost) {
     this.provider = entry.provider;
     this.name = entry.provider.name;
     this.servers = [...entry.provider.servers];
     this.trustsDirectives = entry.trustDirectives ?? !['mcp', 'other'].includes(entry.provider.kind);
-    this.#warn = warn;
+    this.#host = host;
+  }
+
+  /** Hears what the provider tells of itself. @param onToolsChanged its list of tools is another one */
+  subscribe(onToolsChanged: () => void): void {
+    const { provider } = this;
+    try {
+      for (const unsubscribe of [provider.onToolsChanged(onToolsChanged), provider.onLost?.(() => this.#noteLost())])
+        if (typeof unsubscribe === 'function') this.#unsubscribes.push(unsubscribe);
+    } catch (thrown) {
+      this.#warn(`The provider "${this.name}" cannot tell of changes: ${ToolError.from(thrown).message}`);
+    }
+  }
+
+  unsubscribe(): void {
+    for (const unsubscribe of this.#unsubscribes.splice(0)) unsubscribe();
   }
 
   /** The prefixes that the provider claims now; those of before where it cannot say. */
@@ -96,10 +137,41 @@ export class HubMember {
     return this.#opening === undefined;
   }
 
-  /** Connects and lists. Concurrent calls share one attempt; a failed one is tried again by the next call. */
-  open(): Promise<void> {
-    if (this.connected && this.#listed) return Promise.resolve();
-    return (this.#opening ??= this.#open().finally(() => (this.#opening = undefined)));
+  /**
+   * Connects and lists. Concurrent calls share one attempt. A failed one is tried again by the next call, by `connect`, and
+   * after a while.
+   *
+   * @param onDemand false when a person asks for it
+   */
+  open(onDemand = true): Promise<void> {
+    if (this.#isFresh) return Promise.resolve();
+    return (this.#opening ??= this.#open(onDemand).finally(() => {
+      this.#opening = undefined;
+      this.#tryLater();
+    }));
+  }
+
+  /** True when there is nothing to be opened or read. */
+  get #isFresh(): boolean {
+    return this.connected && this.#listed && !this.#stale && !this.#isLost;
+  }
+
+  #noteLost(): void {
+    if (!this.connected || this.#isLost) return;
+    this.#isLost = true;
+    if (performance.now() - this.#openedAt > RECOVERED_AFTER_MS) this.#tries = 0;
+    this.#tryLater();
+  }
+
+  /** A provider that failed comes back although nobody calls it. One that is idle has not failed. */
+  #tryLater(): void {
+    clearTimeout(this.#retry);
+    this.#retryAt = undefined;
+    if (this.#isFresh || this.#opening || !this.#host.isOpen()) return;
+    const ms = Math.min(FIRST_RETRY_MS * 2 ** this.#tries++, LAST_RETRY_MS) * (1 - Math.random() / 4);
+    this.#retryAt = Date.now() + ms;
+    this.#retry = setTimeout(() => void this.open().catch(() => undefined), ms); // its status tells why it failed
+    this.#retry.unref();
   }
 
   /** Connects, without waiting for the list. @throws {ToolError} */
@@ -109,8 +181,15 @@ export class HubMember {
     await this.#connecting;
   }
 
-  /** The tool of a name that it lists, waiting for the first list. @throws {ToolError} TOOL_NOT_FOUND */
+  /** The tool of a name in the list as it was read last. */
+  listed(name: string): ToolDefinition | undefined {
+    return this.#index.get(name);
+  }
+
+  /** The tool of a name that it lists; only for one that is not in the list, its reading is awaited. @throws {ToolError} */
   async find(name: string): Promise<ToolDefinition> {
+    const known = this.connected && this.#listed ? this.#index.get(name) : undefined;
+    if (known) return known;
     await this.open();
     await this.#refreshing;
     const tool = this.#index.get(name);
@@ -130,7 +209,10 @@ export class HubMember {
   /** Reads the list again, keeping the old one when that fails. Never rejects. */
   refresh(): Promise<void> {
     this.#dirty = true;
-    return (this.#refreshing ??= this.#refresh().finally(() => (this.#refreshing = undefined)));
+    return (this.#refreshing ??= this.#refresh().finally(() => {
+      this.#refreshing = undefined;
+      this.#tryLater();
+    }));
   }
 
   /** Says that connecting takes longer than anybody waits for; it goes on. */
@@ -147,6 +229,11 @@ export class HubMember {
     this.#abort = new AbortController(); // of the next connection
     this.#enter('COLD');
     this.#listed = false;
+    this.#stale = false;
+    this.#isLost = false;
+    this.#tries = 0;
+    clearTimeout(this.#retry);
+    this.#retryAt = undefined;
     const { name } = this;
     const ending = (async () => this.provider.disconnect())().catch((thrown: unknown) =>
       this.#warn(`The provider "${name}" failed to disconnect: ${ToolError.from(thrown).message}`),
@@ -166,6 +253,7 @@ export class HubMember {
       calls,
       failures,
       p50Ms: p50Ms ?? 0,
+      ...(this.#retryAt !== undefined && { retryAt: this.#retryAt }),
       ...(this.#error && { error: this.#error.toInfo() }),
     };
   }
@@ -178,17 +266,15 @@ export class HubMember {
     }
   }
 
-  async #open(): Promise<void> {
-    if (!this.connected) {
-      this.#enter('INITIALIZING');
-      await (this.#connecting = this.#connect());
-    }
+  async #open(onDemand: boolean): Promise<void> {
+    if (!this.connected) this.#enter('INITIALIZING');
+    if (!this.connected || this.#isLost) await (this.#connecting = this.#connect(onDemand));
     await this.refresh();
   }
 
-  async #connect(): Promise<void> {
+  async #connect(onDemand: boolean): Promise<void> {
     const { signal } = this.#abort;
-    const connecting = (async () => this.provider.connect({ signal, onDemand: true }))();
+    const connecting = (async () => this.provider.connect({ signal, onDemand }))();
     try {
       await untilAborted(connecting, signal);
     } catch (thrown) {
@@ -202,6 +288,8 @@ export class HubMember {
       throw error;
     }
     if (signal.aborted) throw ToolError.from(signal.reason);
+    this.#isLost = false;
+    this.#openedAt = performance.now();
     this.#enter('READY');
   }
 
@@ -210,10 +298,14 @@ export class HubMember {
     try {
       while (this.#dirty) {
         this.#dirty = false;
-        this.#adopt(await untilAborted(this.provider.listTools({ signal }), signal));
+        const listed = await untilAborted(this.provider.listTools({ signal }), signal);
+        this.#host.adoptServers(this);
+        const isChanged = this.#adopt(listed);
+        this.#stale = false;
+        this.#error = undefined;
+        if (!this.#isLost) this.#tries = 0;
+        this.#host.onListed(this, isChanged);
       }
-      this.#stale = false;
-      this.#error = undefined;
     } catch (thrown) {
       if (signal.aborted) return;
       const error = ToolError.from(thrown, 'UNAVAILABLE');
@@ -223,7 +315,8 @@ export class HubMember {
     }
   }
 
-  #adopt(listed: readonly ToolDefinition[]): void {
+  /** True when the list is another one than before. */
+  #adopt(listed: readonly ToolDefinition[]): boolean {
     if (!Array.isArray(listed)) throw new ToolError('PROTOCOL_VIOLATION', 'its list is not an array');
     const names = new Set<string>();
     const own = (listed as readonly ToolDefinition[]).filter((tool) => {
@@ -239,17 +332,30 @@ export class HubMember {
       );
       return false;
     });
+    const before = this.#listed ? this.definitions : undefined;
     this.definitions = own.map(withAllHints);
+    this.#listed = true;
+    if (before && isSameList(before, this.definitions)) {
+      this.definitions = before; // with what was compiled of it
+      return false;
+    }
     this.validators.clear();
     this.#index = new ToolIndex(this.definitions.map((tool) => [tool.name, tool] as const));
-    this.#listed = true;
+    return true;
   }
+
+  readonly #warn = (message: string): void => this.#host.warn(message);
 
   #enter(state: ProviderState, error?: ToolError): void {
     if (state !== this.#state) this.#since = Date.now();
     this.#state = state;
     this.#error = error;
   }
+}
+
+function isSameList(before: readonly ToolDefinition[], after: readonly ToolDefinition[]): boolean {
+  if (before.length !== after.length) return false;
+  return before.every((tool, index) => tool === after[index] || JSON.stringify(tool) === JSON.stringify(after[index]));
 }
 
 /** What can be shown and called at all; a malformed tool never costs the others. */

@@ -4,6 +4,7 @@
 import { assertNodeVersion } from '../node-version.js';
 
 export { assertTimeout, CallScope, MAX_TOTAL_TIMEOUT_MS, outcomeUnknown, TAKES_SCOPES } from '../call-scope.js';
+export { startTimer } from '../deadline.js';
 export { CallCounters } from '../call-counters.js';
 export { messageOf, ToolError } from '../errors.js';
 export { isDirective } from '../directives.js';
@@ -11,7 +12,7 @@ export { copyJson } from '../json-copy.js';
 export { callSafely, Listeners, safeLogger } from '../listeners.js';
 export { SILENT_LOGGER, WARNING_LOGGER } from '../logger.js';
 export { ProviderLife } from '../provider-life.js';
-export { refusedCall } from '../refused-call.js';
+export { isSameCall, preparedBefore, refusedCall, wasPreparedBefore } from '../refused-call.js';
 export { errorResult, isOwnFailure, type UntimedResult } from '../result.js';
 export {
   CallContext,

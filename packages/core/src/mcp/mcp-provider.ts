@@ -1,7 +1,7 @@
 // MCPToolProvider: one MCP server as a provider of tools. It owns the session and settles each call once.
 
 import { CallCounters } from '../call-counters.js';
-import { assertTimeout, CallScope, TAKES_SCOPES } from '../call-scope.js';
+import { CallScope, TAKES_SCOPES } from '../call-scope.js';
 import { ToolError } from '../errors.js';
 import { copyJson } from '../json-copy.js';
 import type { JsonObject } from '../json.js';
@@ -145,7 +145,7 @@ export class MCPToolProvider implements ToolProvider {
     const call: CallOnItsWay = { scope, tool: undefined, wasSent: false };
     let result: ToolResult;
     try {
-      this.#startClock(scope, options?.timeoutMs);
+      this.#startClock(scope);
       const untimed = await this.#call(call, name, args);
       result = Object.assign(untimed, { durationMs: performance.now() - scope.startedAt });
     } catch (thrown) {
@@ -318,10 +318,8 @@ export class MCPToolProvider implements ToolProvider {
 
   // One call.
 
-  #startClock(scope: CallScope, given: number | undefined): void {
-    if (given !== undefined) assertTimeout(given);
-    const timeoutMs = given ?? this.callTimeoutMs;
-    if (timeoutMs !== Infinity) scope.setDeadline(timeoutMs, this.#options.maxTotalTimeoutMs);
+  #startClock(scope: CallScope): void {
+    scope.setDeadline(this.callTimeoutMs, this.#options.maxTotalTimeoutMs, true);
     if (scope.error) throw scope.error;
   }
 

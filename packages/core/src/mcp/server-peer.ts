@@ -1,6 +1,6 @@
 // McpPeer: what a server has beyond its tools, in plain types. Calls of tools do not go this way.
 
-import { assertTimeout, CallScope } from '../call-scope.js';
+import { CallScope } from '../call-scope.js';
 import { ToolError } from '../errors.js';
 import { copyJson } from '../json-copy.js';
 import type { JsonObject } from '../json.js';
@@ -58,16 +58,15 @@ export class ServerPeer implements McpPeer {
       const words = `${String(method)} is not asked for by request(); tools are called with callTool().`;
       throw new ToolError('INVALID_ARGUMENT', words, { provider: name });
     }
-    const { signal, timeoutMs = callTimeoutMs, callId, sessionId, onRequest } = options;
-    assertTimeout(timeoutMs);
-    const scope = new CallScope({ signal, callId, sessionId, onRequest });
+    const { signal, timeoutMs, callId, sessionId, onRequest } = options;
+    const scope = new CallScope({ signal, timeoutMs, callId, sessionId, onRequest });
     let wasSent = false;
     inFlight.add(scope);
     try {
-      if (timeoutMs !== Infinity) scope.setDeadline(timeoutMs, maxTotalTimeoutMs);
+      scope.setDeadline(callTimeoutMs, maxTotalTimeoutMs);
       return await ask(scope, (session) => {
         wasSent = true;
-        return session.request(method, copyJson(params), scope, () => scope.renew());
+        return session.request(method, copyJson(params), scope, scope.onProgress);
       });
     } catch (thrown) {
       if (scope.error && wasSent) requests.abandon(scope);

@@ -3,6 +3,7 @@
 
 import type { Readable, Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
+import { startTimer } from '../deadline.js';
 import type { ProcessFamily } from './process-family.js';
 
 const DEFAULT_ASK_MS = 2_000;
@@ -135,13 +136,13 @@ export class KillLadder {
 class Deadline {
   readonly over: Promise<void>;
   #at: number;
-  #timer: NodeJS.Timeout;
+  #stop: () => void;
   #pass!: () => void;
 
   constructor(ms: number) {
     this.over = new Promise((resolve) => (this.#pass = resolve));
     this.#at = performance.now() + ms;
-    this.#timer = setTimeout(this.#pass, ms);
+    this.#stop = startTimer(ms, this.#pass);
   }
 
   get leftMs(): number {
@@ -152,11 +153,11 @@ class Deadline {
     if (ms >= this.leftMs) return;
     this.clear();
     this.#at = performance.now() + ms;
-    this.#timer = setTimeout(this.#pass, ms);
+    this.#stop = startTimer(ms, this.#pass);
   }
 
   clear(): void {
-    clearTimeout(this.#timer);
+    this.#stop();
   }
 }
 

@@ -1,6 +1,6 @@
 // runTool: one tool, its arguments, its result; no provider, no server, no process.
 
-import { CallScope, MAX_TOTAL_TIMEOUT_MS } from '../call-scope.js';
+import { CallScope } from '../call-scope.js';
 import { ToolError } from '../errors.js';
 import { SILENT_LOGGER, type Logger } from '../logger.js';
 import { errorResult, type ToolResult } from '../result.js';
@@ -38,8 +38,7 @@ export async function runTool<Args, State = unknown>(
   try {
     await prepareTool(tool);
     const { value } = await parseArguments(tool, args);
-    const timeoutMs = call.timeoutMs ?? ownTimeoutMs(tool, value) ?? Infinity;
-    if (timeoutMs !== Infinity) scope.setDeadline(timeoutMs, MAX_TOTAL_TIMEOUT_MS);
+    scope.setDeadline(ownTimeoutMs(tool, value));
     if (scope.error) throw scope.error;
     const result = await scope.race(
       Promise.resolve(executeTool(tool, value, new CallContext(scope, provider, state, logger))),

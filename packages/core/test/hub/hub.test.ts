@@ -437,7 +437,7 @@ describe('ToolHub and foreign tools', () => {
       return succeed();
     };
     await using hub = new ToolHub({ providers: [foreign('a', { callTool })] });
-    expect((await hub.callTool('a.run', { n: 1 }, { timeoutMs: 200 })).isError).toBe(false);
+    expect((await hub.callTool('a.run', { n: 1 }, { idleTimeoutMs: 200 })).isError).toBe(false);
   });
 
   it('caps what progress can renew at maxTotalTimeoutMs', async () => {

@@ -113,7 +113,7 @@ describe.skipIf(missing.length > 0)(`real servers over stdio${skipped}`, () => {
       'e.trigger-long-running-operation',
       // It takes longer than its deadline, which each step renews.
       { duration: 8, steps: 4 },
-      { timeoutMs: 6_000, onProgress: ({ progress }) => seen.push(progress) },
+      { idleTimeoutMs: 6_000, onProgress: ({ progress }) => seen.push(progress) },
     );
     expect([result.error?.message, seen]).toEqual([undefined, [1, 2, 3, 4]]);
   });

@@ -223,20 +223,36 @@ const MUTATIONS: Record<string, Mutation> = {
     ...given,
     execute: async () => failure(new ToolError('INTERNAL', 'no')),
   })),
+  'prepareCall() gives a call that is NOT_CONNECTED after disconnect()': (inner) => ({
+    prepareCall: async (name, args) => {
+      const given = await inner.prepareCall(name, args);
+      const execute: typeof given.execute = async (options) => {
+        await inner.connect();
+        return inner.callTool(name, args, options);
+      };
+      return { ...given, execute };
+    },
+  }),
+  'prepareCall() gives a call that no later connection runs': (inner) => ({
+    prepareCall: async (name, args) => {
+      const given = await inner.prepareCall(name, args);
+      return { ...given, execute: (options) => inner.callTool(name, args, options) };
+    },
+  }),
   'prepareCall() refuses an unknown tool': prepared((given) => ({ ...given, refused: undefined })),
   'prepareCall() refuses wrong arguments': prepared((given) => ({ ...given, refused: undefined })),
   'callTool() answers TIMED_OUT when the deadline passes': recoded('TIMED_OUT'),
   'callTool() says that the outcome of a started call is unknown when it ends early': result((given) =>
     given.error ? { ...given, error: { ...given.error, details: {} } } : given,
   ),
-  'callTool() renews the deadline with progress': call((inner, name, args, options) =>
-    inner.callTool(name, args, {
-      ...options,
-      timeoutMs: undefined,
-      signal: AbortSignal.timeout(options?.timeoutMs ?? 60_000),
-    }),
+  'callTool() takes timeoutMs as a bound that progress does not renew': call((inner, name, args, options) =>
+    inner.callTool(name, args, { ...options, timeoutMs: undefined, idleTimeoutMs: options?.timeoutMs }),
   ),
-  'callTool() answers INVALID_ARGUMENT when timeoutMs is not a time': withoutOptions('timeoutMs'),
+  'callTool() renews idleTimeoutMs with growing progress': call((inner, name, args, options) =>
+    inner.callTool(name, args, { ...options, timeoutMs: options?.idleTimeoutMs }),
+  ),
+  'callTool() answers TIMED_OUT when no progress comes for idleTimeoutMs': withoutOptions('idleTimeoutMs'),
+  'callTool() answers INVALID_ARGUMENT when timeoutMs or idleTimeoutMs is not a time': withoutOptions('idleTimeoutMs'),
   'callTool() answers CANCELLED when its signal is aborted before the call': withoutOptions('signal'),
   'callTool() runs nothing when its signal is aborted before the call': withoutOptions('signal'),
   'callTool() answers CANCELLED when its signal is aborted during the call': recoded('CANCELLED'),
@@ -310,6 +326,17 @@ const MUTATIONS: Record<string, Mutation> = {
     };
   },
   'connect() rejects with CANCELLED when its signal is aborted before': (inner) => ({ connect: () => inner.connect() }),
+  'connect() succeeds after an attempt that failed, and so do a call and a listing': (inner) => {
+    let attempt: Promise<void> | undefined;
+    const connect = (options?: { signal?: AbortSignal }): Promise<void> => (attempt ??= inner.connect(options));
+    return {
+      connect,
+      callTool: async (name, args, options) => {
+        const refusal = await connect().then(() => undefined, ToolError.from);
+        return refusal ? failure(refusal) : inner.callTool(name, args, options);
+      },
+    };
+  },
   'disconnect() resolves when the provider was never connected': (inner) => {
     let connected = false;
     return {

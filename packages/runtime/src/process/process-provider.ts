@@ -13,7 +13,6 @@ import {
   type ToolResult,
 } from '@toolwright/core';
 import {
-  assertTimeout,
   CallCounters,
   CallScope,
   errorResult,
@@ -123,21 +122,13 @@ export class ProcessToolProvider implements ToolProvider {
     this.#inFlight.add(scope);
     let result: ToolResult;
     try {
-      if (options?.timeoutMs !== undefined) assertTimeout(options.timeoutMs);
-      const given = options?.timeoutMs;
       // Finding the tool may take a start, which is under the deadline too.
       let tool = this.#isReady ? this.#generation?.tools.get(name) : undefined;
       if (!tool) {
-        setDeadline(scope, given ?? this.callTimeoutMs, this.#options.maxTotalTimeoutMs);
-        if (scope.error) throw scope.error;
+        this.#setDeadline(scope, undefined);
         tool = await this.#find(name, scope);
       }
-      setDeadline(
-        scope,
-        given ?? listedTimeoutMs(tool.definition, args) ?? this.callTimeoutMs,
-        this.#options.maxTotalTimeoutMs,
-      );
-      if (scope.error) throw scope.error;
+      this.#setDeadline(scope, listedTimeoutMs(tool.definition, args));
       result = await this.#call(tool, args, scope);
     } catch (thrown) {
       result = errorResult(this.#located(thrown, name), scope.startedAt);
@@ -358,6 +349,11 @@ export class ProcessToolProvider implements ToolProvider {
 
   // One call.
 
+  #setDeadline(scope: CallScope, ownMs: number | undefined): void {
+    scope.setDeadline(ownMs ?? this.callTimeoutMs, this.#options.maxTotalTimeoutMs, ownMs === undefined);
+    if (scope.error) throw scope.error;
+  }
+
   #waitFor({ peer }: ProviderGeneration): Promise<unknown> | undefined {
     return this.#held ?? peer.congestion;
   }
@@ -396,8 +392,4 @@ export class ProcessToolProvider implements ToolProvider {
 
 function definitionsOf({ listed }: ProviderGeneration): readonly ToolDefinition[] {
   return Object.freeze(listed.map(({ definition }) => definition));
-}
-
-function setDeadline(scope: CallScope, timeoutMs: number, maxTotalTimeoutMs: number): void {
-  if (timeoutMs !== Infinity || scope.dueAt !== Infinity) scope.setDeadline(timeoutMs, maxTotalTimeoutMs);
 }

@@ -2,7 +2,7 @@
 
 import { existsSync } from 'node:fs';
 import { ToolError, type JsonObject } from '@toolwright/core';
-import { settledWithin, StreamTail } from '@toolwright/core/kit';
+import { settledWithin, startTimer, StreamTail } from '@toolwright/core/kit';
 import { spawnChild, type Child } from '@toolwright/core/process';
 import type { Expectation } from '../wire/listener.js';
 import { NAME_VARIABLE, SOCKET_VARIABLE, TOKEN_VARIABLE, type ProviderSettings } from '../wire/protocol.js';
@@ -83,12 +83,12 @@ export async function waitForRegistration(
   { registered }: Expectation,
   startTimeoutMs: number,
 ): Promise<Awaited<Expectation['registered']>> {
-  let timer: NodeJS.Timeout | undefined;
+  let stopTimer = (): void => undefined;
   const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => {
+    stopTimer = startTimer(startTimeoutMs, () => {
       const hint = 'A provider file ends with startProvider(provider); raise startTimeoutMs for a slow one.';
       reject(endError(trace, 'TIMED_OUT', `did not register within ${startTimeoutMs} ms`, undefined, hint));
-    }, startTimeoutMs);
+    });
   });
   const ended = child.exited.then(
     async (exit) => {
@@ -104,7 +104,7 @@ export async function waitForRegistration(
   try {
     return await Promise.race([registered, ended, late]);
   } finally {
-    clearTimeout(timer);
+    stopTimer();
     ended.catch(() => undefined); // it lost the race, and is looked at elsewhere
   }
 }

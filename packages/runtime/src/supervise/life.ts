@@ -14,6 +14,7 @@ import {
   isOwnFailure,
   outcomeUnknown,
   settledWithin,
+  startTimer,
   untilAborted,
   CallScope,
 } from '@toolwright/core/kit';
@@ -205,7 +206,7 @@ export class Life {
     const { healthTimeoutMs } = this.#options;
     const abort = new AbortController();
     const stop = (): void => abort.abort(new ToolError('TIMED_OUT', `No answer within ${healthTimeoutMs} ms.`));
-    const timer = setTimeout(stop, healthTimeoutMs);
+    const stopTimer = startTimer(healthTimeoutMs, stop);
     this.#life.signal.addEventListener('abort', stop, { once: true });
     try {
       const { provider } = this;
@@ -217,7 +218,7 @@ export class Life {
     } catch {
       return false; // it did not answer: that is what is asked
     } finally {
-      clearTimeout(timer);
+      stopTimer();
       this.#life.signal.removeEventListener('abort', stop);
     }
   }

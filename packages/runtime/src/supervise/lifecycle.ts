@@ -1,7 +1,7 @@
 // The life that a supervised provider has now: its start, its failures, its end, and the state that all of it is told by.
 
 import { ToolError, type Logger, type ProviderHealth, type ToolProvider } from '@toolwright/core';
-import { startOutputOf, untilAborted, withStartOutput, type StartOutput } from '@toolwright/core/kit';
+import { startOutputOf, startTimer, untilAborted, withStartOutput, type StartOutput } from '@toolwright/core/kit';
 import type { Events } from './events.js';
 import { startFailure } from './failure.js';
 import { Life } from './life.js';
@@ -216,14 +216,14 @@ export class Lifecycle {
     const { signal } = abort;
     const { name, options, logger } = this.#given;
     let life: Life | undefined;
-    let timer: NodeJS.Timeout | undefined;
+    let stopTimer = (): void => undefined;
     try {
       if (this.#ending.size > 0) await untilAborted(Promise.all([...this.#ending]), signal);
       const made = (life = this.#starting = this.#makeLife());
-      timer = setTimeout(() => {
+      stopTimer = startTimer(options.startTimeoutMs, () => {
         const late = startedTooSlowly(name, options.startTimeoutMs);
         abort.abort(withStartOutput(late, made.provider));
-      }, options.startTimeoutMs);
+      });
       await life.open(signal);
       if (signal.aborted) throw ToolError.from(signal.reason);
     } catch (thrown) {
@@ -235,7 +235,7 @@ export class Lifecycle {
       }
       throw failure.error;
     } finally {
-      clearTimeout(timer);
+      stopTimer();
       if (this.#starting === life) this.#starting = undefined;
     }
     this.#becomeReady(life, isRestart);

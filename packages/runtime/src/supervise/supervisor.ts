@@ -15,18 +15,20 @@ import {
   type ToolResult,
 } from '@toolwright/core';
 import {
-  assertTimeout,
   CallCounters,
   CallScope,
   copyJson,
   errorResult,
+  isSameCall,
   listedTimeoutMs,
   MAX_TOTAL_TIMEOUT_MS,
+  preparedBefore,
   refusedCall,
   safeLogger,
   START_OUTPUT,
   WARNING_LOGGER,
   TAKES_SCOPES,
+  wasPreparedBefore,
   withStartOutput,
   type StartOutput,
 } from '@toolwright/core/kit';
@@ -70,6 +72,8 @@ export class SupervisedToolProvider implements ToolProvider {
   /** Calls that have not settled, wherever they are. */
   readonly #open = new Set<CallScope>();
   #servers: readonly string[];
+  /** Counts disconnects: a prepared call belongs to the connection that prepared it. */
+  #disconnects = 0;
 
   /** Use {@link supervise}. */
   constructor(create: () => ToolProvider, options: SuperviseOptions = {}) {
@@ -179,10 +183,11 @@ export class SupervisedToolProvider implements ToolProvider {
       return Promise.resolve(this.#finish(errorResult(ToolError.from(thrown, 'INTERNAL'), scope.startedAt), scope));
     }
     const send: Send = ({ provider }, inward) => provider.callTool(name, copied, inward);
-    return this.#call(name, scope, options?.timeoutMs, () => this.#ownTimeoutMs(name, copied), send);
+    return this.#call(name, scope, () => this.#ownTimeoutMs(name, copied), send);
   }
 
   async disconnect(): Promise<void> {
+    this.#disconnects++;
     const words = `The provider "${this.name}" was disconnected during the call.`;
     const closed = new ToolError('CONNECTION_CLOSED', words, { provider: this.name });
     for (const scope of [...this.#open]) scope.end(closed);
@@ -236,21 +241,14 @@ export class SupervisedToolProvider implements ToolProvider {
   // One call.
 
   /** @param ownMs the tool's own deadline, where it is known */
-  async #call(
-    name: string,
-    scope: SupervisedScope,
-    given: number | undefined,
-    ownMs: () => number | undefined,
-    send: Send,
-  ): Promise<ToolResult> {
+  async #call(name: string, scope: SupervisedScope, ownMs: () => number | undefined, send: Send): Promise<ToolResult> {
     let result: ToolResult;
     try {
       this.#enter(scope);
-      if (given !== undefined) assertTimeout(given);
-      this.#setDeadline(scope, given, ownMs());
+      this.#setDeadline(scope, ownMs());
       if (this.state !== 'READY') {
         await scope.race(this.#lifecycle.ready());
-        this.#setDeadline(scope, given, ownMs()); // the list is known now
+        this.#setDeadline(scope, ownMs()); // the list is known now
       }
       if (scope.error) throw scope.error;
       const silenceMs = (scope.dueAt === Infinity ? this.callTimeoutMs : scope.dueAt - scope.startedAt) / 2;
@@ -273,10 +271,9 @@ export class SupervisedToolProvider implements ToolProvider {
     this.#open.add(scope);
   }
 
-  #setDeadline(scope: SupervisedScope, given: number | undefined, ownMs: number | undefined): void {
-    const timeoutMs = given ?? ownMs ?? this.callTimeoutMs;
-    if (timeoutMs !== Infinity || scope.dueAt !== Infinity)
-      scope.setDeadline(timeoutMs, MAX_TOTAL_TIMEOUT_MS, given === undefined && ownMs === undefined);
+  #setDeadline(scope: SupervisedScope, ownMs: number | undefined): void {
+    scope.setDeadline(ownMs ?? this.callTimeoutMs, MAX_TOTAL_TIMEOUT_MS, ownMs === undefined);
+    if (scope.error) throw scope.error;
   }
 
   /** As its listing says, where the provider is ours: a stranger does not choose how long it is waited for. */
@@ -344,12 +341,28 @@ export class SupervisedToolProvider implements ToolProvider {
       if (!prepared) throw new ToolError('INTERNAL', `The provider "${this.name}" no longer prepares calls.`);
       if (prepared.refused) return prepared;
       const { tool, timeoutMs } = prepared;
-      // Another process does not know what this one prepared; it gets the arguments.
-      const send: Send = (current, inward) =>
-        current === life ? prepared.execute(inward) : current.provider.callTool(tool.name, prepared.args, inward);
+      const own = copyJson(prepared.args);
+      const before = { tool, claims: prepared.claims.map((claim) => ({ ...claim })) };
+      const send: Send = async (current, inward) => {
+        if (current === life) {
+          const result = await prepared.execute(inward);
+          if (!wasPreparedBefore(result)) return result;
+        }
+        // Another process does not know what this one prepared.
+        const now = await current.provider.prepareCall?.(tool.name, own, inward);
+        if (now?.refused) return now.refused;
+        if (now && isSameCall(before, now)) return now.execute(inward);
+        const why = `The tool "${tool.name}", or what the call would do, changed`;
+        return errorResult(preparedBefore(this.name, why), performance.now());
+      };
+      const disconnects = this.#disconnects;
       return {
         ...prepared,
-        execute: (inner) => this.#call(tool.name, new SupervisedScope(inner), inner?.timeoutMs, () => timeoutMs, send),
+        execute: (inner) => {
+          const call = new SupervisedScope(inner);
+          if (this.#disconnects !== disconnects) call.end(preparedBefore(this.name));
+          return this.#call(tool.name, call, () => timeoutMs, send);
+        },
       };
     } catch (thrown) {
       return refusedCall(

@@ -41,6 +41,16 @@ export const lifecycleCases: ContractCase[] = [
       assertCode(await rejection(provider.connect({ signal: AbortSignal.abort() })), 'CANCELLED'),
   },
   {
+    title: 'connect() succeeds after an attempt that failed, and so do a call and a listing',
+    run: async (provider) => {
+      const failed = provider.connect({ signal: AbortSignal.abort() });
+      assertCode(await rejection(failed), 'CANCELLED');
+      assert.equal((await echo(provider, 'x')).isError, false);
+      assert.ok((await provider.listTools()).length > 0);
+      await provider.connect();
+    },
+  },
+  {
     title: 'disconnect() resolves when the provider was never connected',
     run: async (provider) => provider.disconnect(),
   },

@@ -41,6 +41,16 @@ export const preparedCases: ContractCase[] = [
   prepared('gives a call that execute() runs', 'contract.add', { a: 2, b: 3 }, async (call) => {
     assert.deepEqual((await call.execute()).structuredContent, { sum: 5 });
   }),
+  prepared('gives a call that is NOT_CONNECTED after disconnect()', 'contract.count', {}, async (call, provider) => {
+    await provider.disconnect();
+    assertFailed(await call.execute(), 'NOT_CONNECTED');
+  }),
+  prepared('gives a call that no later connection runs', 'contract.count', {}, async (call, provider) => {
+    await provider.disconnect();
+    await provider.connect();
+    assertFailed(await call.execute(), 'NOT_CONNECTED');
+    assert.equal((await provider.callTool('contract.count')).structuredContent?.executions, 1);
+  }),
   prepared('refuses an unknown tool', 'contract.nothing', {}, async (call) => {
     const { refused } = call;
     assert.ok(refused);

@@ -26,17 +26,35 @@ export const timeCases: ContractCase[] = [
     },
   },
   {
-    title: 'callTool() renews the deadline with progress',
+    title: 'callTool() takes timeoutMs as a bound that progress does not renew',
     run: async (provider) => {
       await provider.connect();
-      const result = await provider.callTool('contract.wait', { ms: 1_000 }, { timeoutMs: 500 });
+      const waiting = provider.callTool('contract.wait', { ms: 3_000 }, { timeoutMs: 500 });
+      assertFailed(await soon(waiting), 'TIMED_OUT');
+    },
+  },
+  {
+    title: 'callTool() renews idleTimeoutMs with growing progress',
+    run: async (provider) => {
+      await provider.connect();
+      const result = await provider.callTool('contract.wait', { ms: 1_500 }, { idleTimeoutMs: 750 });
       assert.equal(result.isError, false, result.error?.message);
     },
   },
   {
-    title: 'callTool() answers INVALID_ARGUMENT when timeoutMs is not a time',
-    run: async (provider) =>
-      assertFailed(await provider.callTool('contract.echo', { text: 'x' }, { timeoutMs: NaN }), 'INVALID_ARGUMENT'),
+    title: 'callTool() answers TIMED_OUT when no progress comes for idleTimeoutMs',
+    run: async (provider) => {
+      await provider.connect();
+      const waiting = provider.callTool('contract.wait', { ms: FOREVER_MS }, { idleTimeoutMs: 50 });
+      assertFailed(await soon(waiting), 'TIMED_OUT');
+    },
+  },
+  {
+    title: 'callTool() answers INVALID_ARGUMENT when timeoutMs or idleTimeoutMs is not a time',
+    run: async (provider) => {
+      for (const options of [{ timeoutMs: NaN }, { idleTimeoutMs: -1 }])
+        assertFailed(await provider.callTool('contract.echo', { text: 'x' }, options), 'INVALID_ARGUMENT');
+    },
   },
   {
     title: 'callTool() answers CANCELLED when its signal is aborted before the call',

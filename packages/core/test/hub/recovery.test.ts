@@ -1,0 +1,191 @@
+import { once, EventEmitter } from 'node:events';
+import { InProcessToolProvider, ToolError, ToolHub, type ToolDefinition, type ToolProvider } from '@toolwright/core';
+import { expectNoLeaks } from '@toolwright/core/testing';
+import { describe, expect, it } from 'vitest';
+
+const definition = (name: string): ToolDefinition => ({
+  name,
+  description: 'A tool.',
+  inputSchema: { type: 'object' },
+  annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
+});
+
+/** A provider of a stranger that is down until `isUp`, and counts how often it is connected. */
+class Server implements ToolProvider {
+  readonly name = 'late-provider';
+  readonly kind = 'mcp';
+  readonly servers = ['late'];
+  isUp = false;
+  attempts: (boolean | undefined)[] = [];
+  tools = [definition('late.run')];
+  lists = 0;
+  listing: () => Promise<void> = async () => undefined;
+  #lost: ((failure: ToolError) => void) | undefined;
+  #changed: (() => void) | undefined;
+
+  async connect({ onDemand }: { onDemand?: boolean } = {}): Promise<void> {
+    this.attempts.push(onDemand);
+    if (!this.isUp) throw new ToolError('UNAVAILABLE', 'It is down.');
+  }
+
+  async listTools(): Promise<ToolDefinition[]> {
+    this.lists++;
+    await this.listing();
+    return this.tools;
+  }
+
+  callTool: ToolProvider['callTool'] = async () => ({ content: [], isError: false, directives: [], durationMs: 0 });
+  async disconnect(): Promise<void> {}
+  async [Symbol.asyncDispose](): Promise<void> {}
+
+  onToolsChanged(listener: () => void): () => void {
+    this.#changed = listener;
+    return () => (this.#changed = undefined);
+  }
+
+  onLost(listener: (failure: ToolError) => void): () => void {
+    this.#lost = listener;
+    return () => (this.#lost = undefined);
+  }
+
+  lose(): void {
+    this.#lost?.(new ToolError('CONNECTION_CLOSED', 'It went.'));
+  }
+
+  change(): void {
+    this.#changed?.();
+  }
+}
+
+/** The next time that the hub tells of a changed list. */
+const changed = (hub: ToolHub): Promise<void> =>
+  new Promise((resolve) => {
+    const unsubscribe = hub.onToolsChanged(() => {
+      unsubscribe();
+      resolve();
+    });
+  });
+
+const namesOf = async (hub: ToolHub): Promise<string[]> => (await hub.listTools()).map(({ name }) => name);
+
+describe('a provider that was down when its hub connected', () => {
+  it('is opened, listed and told of by the next call', async () => {
+    const server = new Server();
+    await using hub = new ToolHub({ providers: [server] });
+    await hub.connect();
+    expect(await namesOf(hub)).toEqual([]);
+    server.isUp = true;
+    const told = changed(hub);
+    expect(await hub.callTool('late.run')).toMatchObject({ isError: false });
+    await told;
+    expect(await namesOf(hub)).toEqual(['late.run']);
+  });
+
+  it('is opened, listed and told of by connect(), which says that a person asks', async () => {
+    const server = new Server();
+    await using hub = new ToolHub({ providers: [server] });
+    await hub.connect();
+    server.isUp = true;
+    const told = changed(hub);
+    await hub.connect();
+    expect(await namesOf(hub)).toEqual(['late.run']);
+    await told;
+    expect(server.attempts).toEqual([false, false]);
+    await hub.connect();
+    expect(server.attempts).toHaveLength(2);
+  });
+
+  it('is opened, listed and told of in the background', async () => {
+    const server = new Server();
+    await using hub = new ToolHub({ providers: [server] });
+    await hub.connect();
+    const [row] = hub.status();
+    expect(row?.retryAt).toBeGreaterThan(Date.now());
+    server.isUp = true;
+    await changed(hub);
+    expect(await namesOf(hub)).toEqual(['late.run']);
+    expect(server.attempts).toEqual([false, true]);
+    expect(hub.status()[0]).not.toHaveProperty('retryAt');
+  });
+
+  it('is opened in the background through a hub around its hub', async () => {
+    const server = new Server();
+    await using hub = new ToolHub({ providers: [new ToolHub({ providers: [server] })] });
+    await hub.connect();
+    server.isUp = true;
+    await changed(hub);
+    expect(await namesOf(hub)).toEqual(['late.run']);
+  });
+
+  it('is tried no more once the hub is disconnected or the provider removed', async () => {
+    await using _leaks = expectNoLeaks();
+    const [one, two] = [new Server(), new Server()];
+    const first = new ToolHub({ providers: [one] });
+    await first.connect();
+    await first.disconnect();
+    const second = new ToolHub({ providers: [two] });
+    await second.connect();
+    await second.remove(two.name);
+    expect([one.attempts.length, two.attempts.length]).toEqual([1, 1]);
+    await second.disconnect();
+  });
+});
+
+describe('a provider that failed later', () => {
+  it('is opened in the background when it was lost, and its other tools are told of', async () => {
+    const server = new Server();
+    server.isUp = true;
+    await using hub = new ToolHub({ providers: [server] });
+    await hub.connect();
+    server.tools = [definition('late.run'), definition('late.more')];
+    server.lose();
+    await changed(hub);
+    expect(await namesOf(hub)).toEqual(['late.run', 'late.more']);
+    expect(server.attempts).toHaveLength(2);
+  });
+
+  it('is asked for its list again, where that failed', async () => {
+    const server = new Server();
+    server.isUp = true;
+    server.listing = () => Promise.reject(new ToolError('UNAVAILABLE', 'Not now.'));
+    await using hub = new ToolHub({ providers: [server] });
+    await hub.connect();
+    expect(await namesOf(hub)).toEqual([]);
+    server.listing = async () => undefined;
+    await changed(hub);
+    expect(await namesOf(hub)).toEqual(['late.run']);
+    expect(server.attempts).toHaveLength(1);
+  });
+});
+
+describe('a provider that is added while connect() runs', () => {
+  it('is part of it', async () => {
+    const going = new EventEmitter();
+    const slow = new InProcessToolProvider({ servers: [] });
+    slow.connect = async () => void (await once(going, 'go'));
+    const server = new Server();
+    server.isUp = true;
+    await using hub = new ToolHub({ providers: [slow] });
+    const connected = hub.connect();
+    await new Promise(setImmediate);
+    const added = hub.add(server);
+    going.emit('go');
+    await connected;
+    expect(hub.status()).toMatchObject([{}, { state: 'READY', toolCount: 1 }]);
+    expect(await namesOf(hub)).toEqual(['late.run']);
+    await added;
+  });
+});
+
+describe('a call of a known tool', () => {
+  it('does not wait while the list is read again', async () => {
+    const server = new Server();
+    server.isUp = true;
+    await using hub = new ToolHub({ providers: [server] });
+    await hub.connect();
+    server.listing = () => new Promise(() => undefined);
+    server.change();
+    await expect.poll(() => server.lists).toBe(2);
+    expect(await hub.callTool('late.run', {}, { timeoutMs: 5_000 })).toMatchObject({ isError: false });
+  });
+});
