@@ -10,7 +10,7 @@ import { errnoOf } from './file-failure.js';
 import { lockKeyOf } from './file-lock.js';
 import { MadeDirectories } from './made-directories.js';
 import type { OpenedPath } from './opened-path.js';
-import { lstatIfThere, notFound, openFailure, openOrMake } from './path-lookup.js';
+import { lstatIfThere, notFound, openFailure, openOrMake, spellingIn } from './path-lookup.js';
 import { quote, type ProjectScope, type ScopePath } from './project-scope.js';
 
 /** What is to be done with a place, and what it must have. */
@@ -89,7 +89,8 @@ export async function openEntryPlace(
   let directory: OpenedPath | undefined;
   try {
     directory = await openOrMake(scope, asked, dirname(asked.absolute), createDirs ? made : undefined);
-    const name = basename(asked.absolute);
+    // The name of what is there; a new name is taken as it is given.
+    const name = mustExist ? await spellingIn(directory, basename(asked.absolute)) : basename(asked.absolute);
     const path = entryPath(scope, directory, name);
     assertNoRoot(path);
     if (write) scope.assertWritable(path);

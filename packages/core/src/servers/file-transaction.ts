@@ -6,8 +6,8 @@ import type { BigIntStats } from 'node:fs';
 import { lstat, rename, unlink } from 'node:fs/promises';
 import { ToolError } from '../errors.js';
 import { stageWrite, syncDirectory, writeAtomically, type StagedWrite } from './atomic-write.js';
-import { errnoOf, fileFailure } from './file-failure.js';
-import { openPath } from './opened-path.js';
+import { openEntryPlace } from './entry-place.js';
+import { fileFailure } from './file-failure.js';
 import { lstatIfThere, openWriteTarget, type WriteTarget } from './path-lookup.js';
 import { isInside, quote, type ProjectScope, type ScopePath } from './project-scope.js';
 import { temporaryName } from './temporary-files.js';
@@ -215,10 +215,7 @@ function nothingChanged(error: ToolError, left: readonly string[]): ToolError {
 
 /** To remove a link's target would leave a link that leads nowhere. @throws {ToolError} INVALID_ARGUMENT */
 export async function assertNoLink(scope: ProjectScope, asked: ScopePath): Promise<void> {
-  try {
-    await (await openPath(scope, asked.absolute, asked, { follow: false })).close();
-  } catch (error) {
-    if (errnoOf(error) !== 'ELOOP') throw error;
+  await using place = await openEntryPlace(scope, asked, { write: false, mustExist: true });
+  if (place.stats?.isSymbolicLink())
     throw new ToolError('INVALID_ARGUMENT', `${quote(asked.shown)} is a link. Name the file that it leads to.`);
-  }
 }

@@ -17,6 +17,8 @@ const MAX_LINKS = 40;
 const MAX_REPLACED = 5;
 /** Of a huge directory only so many names are compared for "did you mean". */
 const MAX_NAMES_COMPARED = 2_000;
+/** Of a directory only so many names are compared with one that is not there. */
+const MAX_SPELLINGS_COMPARED = 100_000;
 
 /** How far a path leads: what exists of it, links resolved, and the names after that which do not. */
 export interface PathReach {
@@ -42,7 +44,7 @@ export async function reachOf(scope: ProjectScope, asked: ScopePath, absolute = 
     const names = relative(asked.root.path, absolute).split(sep);
     for (const [index, name] of names.entries()) {
       if (!opened.stats.isDirectory()) return { opened, missing: names.slice(index) };
-      const next = await openEntry(scope, asked, opened, name);
+      const next = await openEntry(scope, asked, opened, await spellingIn(opened, name));
       if (!next) return { opened, missing: names.slice(index) };
       await opened.close();
       opened = next;
@@ -73,6 +75,29 @@ async function openEntry(
       throw error;
     }
   }
+}
+
+/**
+ * The name that an entry has on the disk. Most systems compare names byte for byte, so that `é` as one code point does not
+ * find `é` as two; which of the two a model or an editor writes is chance. Where nothing has the very name, and one entry
+ * has it in other code points, that one is meant.
+ */
+export async function spellingIn(directory: OpenedPath, name: string): Promise<string> {
+  if (Buffer.byteLength(name) === name.length || (await lstatIfThere(directory.entry(name)))) return name;
+  const wanted = name.normalize('NFC');
+  let found: string | undefined;
+  let compared = 0;
+  try {
+    for await (const { name: other } of await opendir(directory.address, { bufferSize: 1_024 })) {
+      if (++compared > MAX_SPELLINGS_COMPARED) break;
+      if (other.normalize('NFC') !== wanted) continue;
+      if (found !== undefined) return name; // two that look the same: neither is meant for certain
+      found = other;
+    }
+  } catch {
+    return name; // a directory that may not be listed
+  }
+  return found ?? name;
 }
 
 /** Opens whatever is at a path. Close it. @throws {ToolError} OUTSIDE_PROJECT; NOT_FOUND with the nearest names */
@@ -155,7 +180,7 @@ export async function openWriteTarget(
   };
   try {
     directory = await openOrMake(scope, asked, dirname(asked.absolute), createDirs ? made : undefined);
-    let name = basename(asked.absolute);
+    let name = await spellingIn(directory, basename(asked.absolute));
     for (let links = 0; links <= MAX_LINKS; links++) {
       const path = scope.find(join(directory.path.absolute, name));
       if (!path) throw scope.outside(asked.shown);
@@ -225,8 +250,20 @@ export async function notFound(asked: ScopePath, { opened, missing }: PathReach)
     missing.length === 1
       ? `${quote(asked.shown)} does not exist.`
       : `${quote(asked.shown)} does not exist: there is no ${quote(below(name))}.`;
-  const next = nearest.length > 0 ? `Did you mean ${nearest.map(quote).join(', ')}?` : `${quote(parent)} is empty.`;
+  const next =
+    nearest.length > 0
+      ? `Did you mean ${nearest.map((each) => likeness(each, below(name))).join(', ')}?`
+      : `${quote(parent)} is empty.`;
   return new ToolError('NOT_FOUND', `${what} ${next}`, { details: { path: asked.shown, nearest } });
+}
+
+function likeness(name: string, wanted: string): string {
+  const looksTheSame = name !== wanted && name.normalize('NFC') === wanted.normalize('NFC');
+  return looksTheSame ? `${quote(name)} (the same letters in other code points, ${codePoints(name)})` : quote(name);
+}
+
+function codePoints(text: string): string {
+  return text.replace(/[^\x20-\x7e]/gu, (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`);
 }
 
 async function nearestEntries(directory: OpenedPath, name: string): Promise<string[]> {

@@ -1,7 +1,7 @@
 // Reading and changing the project's files, for every server alike: in scope, one change of a file at a time, atomic,
 // never over a version that the session has not seen. What the change is belongs to the tools.
 
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { ToolError } from '../errors.js';
 import { writeAtomically } from './atomic-write.js';
 import { changeTogether, type ChangeTogetherOptions, type TogetherPlan } from './change-together.js';
@@ -24,6 +24,7 @@ import {
   openRegularFile,
   openWriteTarget,
   reachOf,
+  spellingIn,
   type OpenedFile,
   type WriteTarget,
 } from './path-lookup.js';
@@ -111,6 +112,28 @@ export class ProjectFiles {
     if (!real) throw this.scope.outside(asked.shown);
     if (mode === 'write') this.scope.assertWritable(real);
     return { path: asked.shown, realPath: real.shown, absolute: real.absolute, exists: missing.length === 0 };
+  }
+
+  /**
+   * As {@link resolve}, of the entry itself: a link in the last place is not followed, and may lead outside.
+   *
+   * @throws {ToolError} as {@link resolve}; NOT_FOUND when a directory above it is missing
+   */
+  async resolveEntry(path: string, mode: 'read' | 'write'): Promise<ScopePath> {
+    const asked = this.scope.parse(path);
+    if (mode === 'write') this.scope.assertWritable(asked);
+    if (asked.absolute === asked.root.path) return asked;
+    const name = basename(asked.absolute);
+    const { absolute, exists } = await this.resolve(dirname(asked.absolute), mode);
+    let spelled = name;
+    if (exists) {
+      await using directory = await lookUp(this.scope, this.scope.parse(absolute));
+      if (directory.stats.isDirectory()) spelled = await spellingIn(directory, name);
+    }
+    const real = this.scope.find(join(absolute, spelled));
+    if (!real) throw this.scope.outside(asked.shown);
+    if (mode === 'write') this.scope.assertWritable(real);
+    return real;
   }
 
   /**

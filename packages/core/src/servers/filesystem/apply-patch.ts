@@ -72,7 +72,7 @@ export function applyPatchTool({ files, requireRead, limits, afterChange }: File
       'that begin with "+", "*** Delete File: PATH", or "*** Update File: PATH" (then perhaps "*** Move to: PATH") with hunks, then ' +
       '"*** End Patch". A hunk begins with "@@", or "@@ " and a line above the place, such as the function\'s first; its lines begin with " " (stays), ' +
       '"-" (goes) or "+" (comes). It has no line numbers: give some 3 lines of context, so that the place is the only one. ' +
-      '"*** End of File" after a hunk puts it at the end. Text files that are updated or deleted must have been read.',
+      '"*** End of File" after a hunk puts it at the end; so does a hunk that only adds lines and has no line after "@@". Text files that are updated or deleted must have been read.',
     input,
     output,
     annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },

@@ -1,6 +1,5 @@
 // What every tool of this server stands on, and what every tool claims before it runs.
 
-import { basename, dirname, join } from 'node:path';
 import type { PermissionClaim } from '../../tool-provider.js';
 import { ToolError } from '../../errors.js';
 import type { ToolContext } from '../../tool.js';
@@ -55,14 +54,7 @@ export async function claimEntry(
   const { scope } = files;
   const asked = scope.parse(path);
   if (mode === 'write') scope.assertWritable(asked);
-  return claimsOf(asked, reason, async () => {
-    if (asked.absolute === asked.root.path) return asked.shown;
-    const { absolute } = await files.resolve(dirname(asked.absolute), mode);
-    const real = scope.find(join(absolute, basename(asked.absolute)));
-    if (!real) throw scope.outside(asked.shown);
-    if (mode === 'write') scope.assertWritable(real);
-    return real.shown;
-  });
+  return claimsOf(asked, reason, async () => (await files.resolveEntry(path, mode)).shown);
 }
 
 /**

@@ -80,7 +80,7 @@ export function editFileTool({ files, requireRead, limits, afterChange }: Filesy
     title: 'Edit file',
     description:
       'Replace text in a file that was read before. old_string must match exactly, white space included, and be unique unless replace_all or ' +
-      'expected_count is given. Where only line ends, spaces at the end of lines, one indentation of all lines, or typographic quotes and dashes ' +
+      'expected_count is given. Where only line ends, spaces at the end of lines, one indentation of all lines, tabs for spaces, or typographic quotes and dashes ' +
       'differ, the one place is still found, and strategy says how. Give old_string and new_string, or several as edits, or insert_line and ' +
       'new_string. Everything else in the file stays as it is.',
     input,

@@ -1,13 +1,13 @@
-// Finding lines that stand deeper, or less deep, than in the text looked for, all by the same indentation; and giving
-// the new text that indentation too.
+// Finding lines that are indented otherwise than in the text looked for, all in the same way (deeper, less deep, or with
+// tabs for spaces); and giving the new text that indentation too.
 
 import type { MatchedSpan } from './match-ladder.js';
 
-/** What every line that is not blank has in front of it in the file (`added`), or lacks there. */
-export interface IndentShift {
-  indent: string;
-  added: boolean;
-}
+/**
+ * How the file's lines are indented: what every line that is not blank has in front of it there (`added`), or lacks; or,
+ * where the file has tabs for the spaces of the text, how many spaces are a tab.
+ */
+export type IndentShift = { indent: string; added: boolean } | { spacesOfTab: number };
 
 /** A line, taken apart. */
 export interface Line {
@@ -52,14 +52,22 @@ export function findShifted(text: string, wanted: string): MatchedSpan[] {
 }
 
 /** The text with a shift made to every line that is not blank; undefined when a line lacks what is to be taken away. */
-export function shiftIndent(text: string, { indent, added }: IndentShift): string | undefined {
+export function shiftIndent(text: string, shift: IndentShift): string | undefined {
   const lines = text.split('\n');
+  if ('spacesOfTab' in shift) return lines.map((line) => withTabs(line, shift.spacesOfTab)).join('\n');
+  const { indent, added } = shift;
   for (const [index, line] of lines.entries()) {
     if (line.trim() === '') continue;
     if (!added && !line.startsWith(indent)) return undefined;
     lines[index] = added ? indent + line : line.slice(indent.length);
   }
   return lines.join('\n');
+}
+
+/** What is no whole tab stays spaces, as it aligns something. */
+function withTabs(line: string, spacesOfTab: number): string {
+  const { indent } = parseLine(line);
+  return indent.replaceAll(' '.repeat(spacesOfTab), '\t') + line.slice(indent.length);
 }
 
 /** Where each line begins. A text that ends with a newline has an empty line behind it. */
@@ -84,7 +92,28 @@ export function parseLine(line: string): Line {
 
 /** The one shift between the lines and those at a place of the file; undefined when they differ by anything else. */
 export function shiftOf(lines: readonly Line[], inFile: (offset: number) => Line): IndentShift | undefined {
-  let shift: IndentShift | undefined;
+  return depthShiftOf(lines, inFile) ?? tabShiftOf(lines, inFile);
+}
+
+const MAX_TAB_SPACES = 8;
+
+/** Tabs for spaces: each line as deep as the other, by one number of spaces for a tab. */
+function tabShiftOf(lines: readonly Line[], inFile: (offset: number) => Line): IndentShift | undefined {
+  let spacesOfTab: number | undefined;
+  for (const [offset, { indent, body }] of lines.entries()) {
+    const found = inFile(offset);
+    if (found.body !== body) return undefined;
+    if (body === '' || (indent === '' && found.indent === '')) continue;
+    if (!/^ +$/.test(indent) || !/^\t+$/.test(found.indent)) return undefined;
+    const here = indent.length / found.indent.length;
+    if (!Number.isInteger(here) || here > MAX_TAB_SPACES || here !== (spacesOfTab ?? here)) return undefined;
+    spacesOfTab = here;
+  }
+  return spacesOfTab === undefined ? undefined : { spacesOfTab };
+}
+
+function depthShiftOf(lines: readonly Line[], inFile: (offset: number) => Line): IndentShift | undefined {
+  let shift: { indent: string; added: boolean } | undefined;
   for (const [offset, { indent, body }] of lines.entries()) {
     const found = inFile(offset);
     if (found.body !== body) return undefined;
@@ -96,7 +125,7 @@ export function shiftOf(lines: readonly Line[], inFile: (offset: number) => Line
   return shift;
 }
 
-function shiftBetween(wanted: string, found: string): IndentShift | undefined {
+function shiftBetween(wanted: string, found: string): { indent: string; added: boolean } | undefined {
   if (wanted === found) return undefined;
   const [long, short] = found.length > wanted.length ? [found, wanted] : [wanted, found];
   if (!long.endsWith(short)) return undefined;

@@ -13,7 +13,8 @@ import { decodeText, encodeText, type TextEncoding } from '../text-encoding.js';
  * - `exact`: byte for byte.
  * - `eol`: CRLF and LF are the same.
  * - `trim_end`: spaces and tabs at the end of a line do not count.
- * - `indent`: whole lines, all shifted by one and the same indentation; blank lines may have any.
+ * - `indent`: whole lines, all shifted by one and the same indentation, or all indented with tabs for spaces;
+ *   blank lines may have any.
  * - `unicode`: typographic quotes, dashes, spaces and the ellipsis are the same as their ASCII forms.
  */
 export const MATCH_STRATEGIES = ['exact', 'eol', 'trim_end', 'indent', 'unicode'] as const;

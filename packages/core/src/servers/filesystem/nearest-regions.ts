@@ -129,6 +129,20 @@ function pairAt(text: string, index: number): number {
 function differenceOf(found: readonly string[], target: readonly string[]): string | undefined {
   const [a, b] = [found.join('\n'), target.join('\n')];
   if (a.replaceAll('\r', '') === b.replaceAll('\r', '')) return 'only the line ends differ';
-  if (a.replace(/\s+/g, ' ').trim() === b.replace(/\s+/g, ' ').trim()) return 'only white space differs';
+  if (a.replace(/\s+/g, ' ').trim() === b.replace(/\s+/g, ' ').trim()) {
+    const [inFile, wanted] = [found, target].map((lines) => indentKind(lines));
+    const kinds = inFile && wanted && inFile !== wanted;
+    return kinds
+      ? `only white space differs: the file is indented with ${inFile}, the text to find with ${wanted}`
+      : 'only white space differs';
+  }
   return a.toLowerCase() === b.toLowerCase() ? 'only upper and lower case differ' : undefined;
+}
+
+/** What most of the indented lines begin with; undefined for none. */
+function indentKind(lines: readonly string[]): 'tabs' | 'spaces' | undefined {
+  const tabs = lines.filter((line) => line.startsWith('\t')).length;
+  const spaces = lines.filter((line) => line.startsWith(' ')).length;
+  if (tabs === spaces) return undefined;
+  return tabs > spaces ? 'tabs' : 'spaces';
 }

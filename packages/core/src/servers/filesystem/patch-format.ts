@@ -16,6 +16,8 @@ export interface PatchHunk {
   lines: PatchLine[];
   /** True when its last line is the file's last. */
   endOfFile: boolean;
+  /** The `@@` had line numbers: they are not looked at, and say that the place is not just the end. */
+  isNumbered: boolean;
   /** For messages: the line of the patch where it begins. */
   at: number;
 }
@@ -29,8 +31,8 @@ export type PatchOperation =
 const BEGIN = '*** Begin Patch';
 const END = '*** End Patch';
 const END_OF_FILE = '*** End of File';
-const FILE = /^\*\*\* (Add|Update|Delete) File: (.+)$/;
-const MOVE = /^\*\*\* Move to: (.+)$/;
+const FILE = /^\*\*\* (Add|Update|Delete) File:(.+)$/;
+const MOVE = /^\*\*\* Move to:(.+)$/;
 /** The line numbers of a unified diff, which are not looked at. */
 const NUMBERS = /^-\d+(?:,\d+)? \+\d+(?:,\d+)? @@/;
 
@@ -48,7 +50,7 @@ export function parsePatch(patch: string): PatchOperation[] {
   const operations: PatchOperation[] = [];
   for (at++; at < last;) {
     const line = lines[at] ?? '';
-    const [, verb, name = ''] = FILE.exec(line.trimEnd()) ?? [];
+    const [, verb, name = ''] = FILE.exec(line.trim()) ?? [];
     const path = name.trim();
     if (!verb) {
       if (line.trim() === '') {
@@ -58,8 +60,8 @@ export function parsePatch(patch: string): PatchOperation[] {
       throw malformed(at, 'expected "*** Add File: ", "*** Update File: " or "*** Delete File: " and a path');
     }
     const start = at++;
-    const next = lines.findIndex((each, index) => index >= at && FILE.test(each));
-    const end = next < 0 || next > last ? last : next;
+    let end = at;
+    while (end < last && !beginsFile(lines, end, verb)) end++;
     const body = lines.slice(at, end);
     if (verb === 'Add') operations.push({ op: 'add', path, text: parseAdded(body, at) });
     else if (verb === 'Update') operations.push({ op: 'update', path, ...parseUpdate(body, at, start) });
@@ -72,6 +74,20 @@ export function parsePatch(patch: string): PatchOperation[] {
   }
   if (operations.length === 0) throw malformed(last, 'the patch names no file');
   return operations;
+}
+
+/**
+ * True for the header of a file. One with blanks before it is a line of context where a hunk could have it, unless what
+ * follows is the beginning of a hunk.
+ */
+function beginsFile(lines: readonly string[], index: number, verb: string): boolean {
+  const line = lines[index] ?? '';
+  if (FILE.test(line)) return true;
+  const [, padded] = FILE.exec(line.trim()) ?? [];
+  if (!padded) return false;
+  if (verb !== 'Update') return true; // their lines begin with "+", or there are none
+  const next = lines[index + 1] ?? '';
+  return padded === 'Update' && (next.startsWith('@@') || MOVE.test(next.trim()));
 }
 
 function parseAdded(body: readonly string[], at: number): string {
@@ -88,7 +104,7 @@ function parseUpdate(
   at: number,
   start: number,
 ): { movePath: string | undefined; hunks: PatchHunk[] } {
-  const movePath = MOVE.exec((body[0] ?? '').trimEnd())?.[1]?.trim();
+  const movePath = MOVE.exec((body[0] ?? '').trim())?.[1]?.trim();
   const content = withoutBlankEnd(body);
   const hunks: PatchHunk[] = [];
   let hunk: PatchHunk | undefined;
@@ -98,10 +114,12 @@ function parseUpdate(
     if (begins || !hunk || hunk.endOfFile) {
       // Headers in a row narrow the place of one hunk.
       if (!hunk || hunk.lines.length > 0)
-        hunks.push((hunk = { headers: [], lines: [], endOfFile: false, at: at + index + 1 }));
+        hunks.push((hunk = { headers: [], lines: [], endOfFile: false, isNumbered: false, at: at + index + 1 }));
     }
     if (begins) {
-      const header = line.slice(2).trim().replace(NUMBERS, '').trim();
+      const given = line.slice(2).trim();
+      const header = given.replace(NUMBERS, '').trim();
+      hunk.isNumbered ||= NUMBERS.test(given);
       if (header !== '' && header !== '@@') hunk.headers.push(header);
     } else if (line.trimEnd() === END_OF_FILE) hunk.endOfFile = true;
     else if (line === '') hunk.lines.push({ kind: ' ', text: '' });

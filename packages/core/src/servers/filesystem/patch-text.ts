@@ -61,7 +61,10 @@ export async function applyHunks(
     else if (from < to) result.push({ from, to });
   };
   let at = 0;
-  for (const [number, hunk] of hunks.entries()) {
+  // What only adds lines and does not say where goes to the end, behind what the others do.
+  const numbered = [...hunks.entries()];
+  const ordered = [...numbered.filter(([, hunk]) => !appends(hunk)), ...numbered.filter(([, hunk]) => appends(hunk))];
+  for (const [number, hunk] of ordered) {
     const label = `hunk ${number + 1} (line ${hunk.at} of the patch)`;
     const old = hunk.lines.filter(({ kind }) => kind !== '+').map(({ text }) => text);
     const added = hunk.lines.filter(({ kind }) => kind === '+').map(({ text }) => text);
@@ -97,6 +100,10 @@ export async function applyHunks(
     return raw.subarray(0, raw.length - ended);
   });
   return Buffer.concat([bytes.subarray(0, mark), ...pieces]);
+}
+
+function appends({ lines, headers, endOfFile, isNumbered }: PatchHunk): boolean {
+  return lines.every(({ kind }) => kind === '+') && headers.length === 0 && (endOfFile || !isNumbered);
 }
 
 function linesOf(text: string, unended: boolean): string[] {
@@ -164,12 +171,12 @@ async function noMatch({ file, label, signal }: Search, wanted: string, what: st
 }
 
 function insertionPlace({ file, lines, hunk, label }: Search, regions: readonly Region[]): Place {
-  if (hunk.endOfFile || lines.length === 0) return { first: lines.length };
+  if (appends(hunk) || hunk.endOfFile || lines.length === 0) return { first: lines.length };
   const [region] = regions;
   if (hunk.headers.length > 0 && region && regions.length === 1) return { first: region.start + 1 };
   throw new ToolError(
     'INVALID_ARGUMENT',
-    `${quote(file.path)}, ${label}: it has no line of the file. Add a line above or below, or "*** End of File" to append.`,
+    `${quote(file.path)}, ${label}: it has no line of the file, and line numbers are not looked at. Add a line above or below, or leave the numbers out to append.`,
   );
 }
 

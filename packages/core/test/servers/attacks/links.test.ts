@@ -134,10 +134,18 @@ describe('hard links', () => {
     expect(await tools.world.read('outside/secret.txt')).toBe('secret needle\n');
   });
 
-  it('P5 a name in another normal form is another name: neither is taken for the other', async () => {
+  it('P5 a rule on a file holds for its name in another normal form', async () => {
     await using tools = await openTools({ 'caf\u00e9.txt': 'composed\n' });
-    for (const name of ['read_file', 'stat', 'delete', 'move, source', 'copy, source'])
-      expect(await attack(tools, named(name), 'cafe\u0301.txt')).toBe('NOT_FOUND');
+    const rules = [{ tool: 'filesystem.*', pattern: 'caf\u00e9.txt', action: 'deny' } as const];
+    await using hub = new ToolHub({ providers: [tools.provider], policy: { rules, default: 'allow' } });
+    for (const [tool, args] of [
+      ['read_file', { path: 'cafe\u0301.txt' }],
+      ['stat', { path: 'cafe\u0301.txt' }],
+      ['delete', { path: 'cafe\u0301.txt' }],
+      ['move', { source: 'cafe\u0301.txt', destination: 'b.txt' }],
+      ['copy', { source: 'cafe\u0301.txt', destination: 'b.txt' }],
+    ] as const)
+      expect((await hub.callTool(`filesystem.${tool}`, args)).error?.code).toBe('PERMISSION_DENIED');
     expect((await tools.read('caf\u00e9.txt')).toString()).toBe('composed\n');
   });
 });

@@ -91,11 +91,47 @@ describe('apply_patch()', () => {
     expect((await patched(content, '@@', ...lines)).text).toBe(expected);
   });
 
+  it('apply_patch() takes headers of files with blanks round them', async () => {
+    await using tools = await openTools({ 'a.txt': 'a\n', 'b.txt': 'b\n', 'c.txt': 'c\n', 'd.txt': 'd\n' });
+    for (const name of ['a', 'b', 'c', 'd']) await read(tools, `${name}.txt`);
+    const lines = [
+      '  *** Update File: a.txt  ',
+      '@@',
+      '-a',
+      '+A',
+      '\t*** Update File:   b.txt',
+      '@@',
+      '-b',
+      '+B',
+      '*** Add File: new.txt',
+      '+new',
+      '   *** Delete File: c.txt',
+      ' *** Update File: d.txt',
+      ' *** Move to: e.txt ',
+      '@@',
+      '-d',
+      '+D',
+    ];
+    expect((await tools.call('apply_patch', { patch: patch(...lines) })).text).toContain('Made 5 changes');
+    const texts = ['a.txt', 'b.txt', 'new.txt', 'e.txt'].map(async (name) => (await tools.read(name)).toString());
+    expect(await Promise.all(texts)).toEqual(['A\n', 'B\n', 'new\n', 'D\n']);
+    expect(await readdir(tools.projectDir)).not.toContain('c.txt');
+  });
+
+  it('apply_patch() takes a header of a file in the middle of a hunk for a line of context', async () => {
+    const { text } = await patched('*** Update File: x\na\n', '@@', ' *** Update File: x', '-a', '+b');
+    expect(text).toBe('*** Update File: x\nb\n');
+  });
+
   it.each([
     ['several hunks', 'a\nb\nc\nd\n', ['@@', '-a', '+A', '@@', '-d', '+D'], 'A\nb\nc\nD\n'],
     ['a hunk without @@', 'a\nb\n', ['-a', '+A'], 'A\nb\n'],
     ['a hunk at the end of the file', 'x\ny\nx\n', ['@@', '-x', '+z', '*** End of File'], 'x\ny\nz\n'],
     ['lines appended to the file', 'x\n', ['@@', '+y', '*** End of File'], 'x\ny\n'],
+    ['a hunk that only adds lines', 'x\ny\n', ['@@', '+z'], 'x\ny\nz\n'],
+    ['a hunk that only adds lines to a file without a final newline', 'x', ['@@', '+y'], 'x\ny'],
+    ['a hunk that only adds lines before others', 'x\ny\n', ['@@', '+z', '@@', '-x', '+X'], 'X\ny\nz\n'],
+    ['a hunk that only adds lines, with tabs for spaces elsewhere', 'f\n\tx\n', ['@@', '-    x', '+    y'], 'f\n\ty\n'],
     ['lines after a header', 'x\ny\n', ['@@ x', '+z'], 'x\nz\ny\n'],
     ['an empty file', '', ['@@', '+a'], 'a\n'],
     ['blank lines of context', 'a\n\nb\n', ['@@', ' a', '', '-b', '+B'], 'a\n\nB\n'],
@@ -124,7 +160,7 @@ describe('apply_patch()', () => {
     ['NO_MATCH', 'a\nb\n', ['@@', '-b', '+B', '@@', '-a', '+A'], 'hunk 2 (line 6 of the patch)'],
     ['NO_MATCH', 'a\n', ['@@ def f', '-a', '+b'], 'no line "def f"'],
     ['NO_CHANGE', 'a\n', ['@@', '-a', '+a'], 'a.txt'],
-    ['INVALID_ARGUMENT', 'a\n', ['@@', '+b'], 'hunk 1'],
+    ['INVALID_ARGUMENT', 'a\n', ['@@ -1,0 +2,1 @@', '+b'], 'leave the numbers out to append'],
     ['INVALID_ARGUMENT', 'a\n', ['@@', '-a', '+// ... rest of code'], 'placeholder'],
     ['INVALID_ARGUMENT', 'a\n', ['@@', ' a'], 'changes nothing'],
     ['INVALID_ARGUMENT', 'a\n', [], 'no hunk'],

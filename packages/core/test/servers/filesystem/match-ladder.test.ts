@@ -50,6 +50,20 @@ describe('applyEdits()', () => {
     ['indent, less of it', 'a\n  b\nc', '    a\n      b\n', '    A\n      B\n    d\n', 'A\n  B\nd\nc'],
     ['indent, CRLF', '  a\r\n  b\r\n', 'a\nb\n', 'A\nB\n', '  A\r\n  B\r\n'],
     ['indent, spaces at the end', '  a \n  b  \n', 'a\nb', 'A\nB', '  A\n  B  \n'],
+    [
+      'indent, tabs for spaces',
+      'f {\n\tif a\n\t\tb\n}\n',
+      '    if a\n        b\n',
+      '    if a\n        c\n          d\n',
+      'f {\n\tif a\n\t\tc\n\t\t  d\n}\n',
+    ],
+    [
+      'indent, tabs for two spaces each',
+      '\t\ta\r\n\r\n\tb\r\n',
+      '    a\n\n  b\n',
+      '    A\n\t\tB\n',
+      '\t\tA\r\n\t\tB\r\n',
+    ],
     ['unicode', 'say(“hi”) — it’s\u00a0…\n', 'say("hi") - it\'s ...', 'x', 'x\n'],
     ['unicode', 'a "b" - c...d\n', 'a “b” – c…', 'x', 'xd\n'],
     ['unicode', 'tail\u00a0\n“b”\n', 'tail\n"b"', 'x', 'x\n'],
@@ -67,6 +81,8 @@ describe('applyEdits()', () => {
   it.each([
     ['part of an ellipsis', 'a…b\n', 'a..'],
     ['a tab for spaces', '    a\n        b\n', '\ta\n\t\tb\n'],
+    ['tabs for a different number of spaces', '\ta\n\t\tb\n', '  a\n      b\n'],
+    ['tabs for some of the spaces', '\ta\n    b\n', '    a\n    b\n'],
     ['lines that are not shifted alike', '  a\n    b\n', 'a\nb\n'],
     ['a part of the last line', '  a\n  bc\n', 'a\nb'],
     ['indentation and typographic characters at once', '  “a”\n  b\n', '"a"\nb\n'],
@@ -76,6 +92,11 @@ describe('applyEdits()', () => {
     ['a missing final newline', 'a\nb', 'a \nb\n'],
   ])('applyEdits() throws NO_MATCH for %s', async (_what, content, old) => {
     expect((await failure(() => edit(content, old, 'x'))).code).toBe('NO_MATCH');
+  });
+
+  it('applyEdits() says which indentation the file and the text have when they have others', async () => {
+    const { message } = await failure(() => edit('    a\n        b\n', '\ta\n\t\tb\n', 'x'));
+    expect(message).toContain('the file is indented with spaces, the text to find with tabs');
   });
 
   it.each([

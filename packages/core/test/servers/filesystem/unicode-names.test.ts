@@ -1,0 +1,81 @@
+// Names that look the same and are not the same code points: NFC and NFD.
+
+import { readdir, symlink } from 'node:fs/promises';
+import { expect, it } from 'vitest';
+import { openTools, type Tools } from './tools.js';
+
+const NFC = 'caf\u00e9.txt';
+const NFD = 'cafe\u0301.txt';
+
+/** Whether the file system tells the two apart; macOS does not. */
+async function tellsApart(tools: Tools): Promise<boolean> {
+  await tools.write('probe/\u00e9', '');
+  await tools.write('probe/e\u0301', '');
+  return (await readdir(tools.path('probe'))).length === 2;
+}
+
+it.each([
+  [NFC, NFD],
+  [NFD, NFC],
+])('every tool finds a file by either form of its name: %j for %j', async (asked, there) => {
+  await using tools = await openTools({ [`d\u00e9/${there}`]: 'one\n' });
+  const path = `de\u0301/${asked}`;
+  expect(await tools.call('read_file', { path })).toMatchObject({ code: undefined, body: '     1\tone' });
+  expect((await tools.call('stat', { path })).data).toMatchObject({ type: 'file' });
+  expect((await tools.call('edit_file', { path, old_string: 'one', new_string: 'two' })).code).toBeUndefined();
+  expect((await tools.call('write_file', { path, content: 'three\n' })).data).toMatchObject({ created: false });
+  const patch = `*** Begin Patch\n*** Update File: ${path}\n@@\n-three\n+four\n*** End Patch`;
+  expect((await tools.call('apply_patch', { patch })).code).toBeUndefined();
+  expect(await readdir(tools.path('d\u00e9'))).toEqual([there]);
+  expect((await tools.read(`d\u00e9/${there}`)).toString()).toBe('four\n');
+  await tools.call('copy', { source: path, destination: 'copy.txt' });
+  await tools.call('move', { source: path, destination: 'moved.txt' });
+  expect(await readdir(tools.path('d\u00e9'))).toEqual([]);
+  await tools.write(`d\u00e9/${there}`, 'one\n');
+  expect((await tools.call('delete', { path })).code).toBeUndefined();
+  await tools.write(`d\u00e9/${there}`, 'four\n');
+  await tools.call('read_file', { path });
+  await tools.call('apply_patch', { patch: `*** Begin Patch\n*** Delete File: ${path}\n*** End Patch` });
+  expect(await readdir(tools.path('d\u00e9'))).toEqual([]);
+  expect(await readdir(tools.projectDir)).toEqual(expect.arrayContaining(['copy.txt', 'moved.txt']));
+});
+
+it('write_file() makes a new file under the very name that was given', async () => {
+  await using tools = await openTools();
+  expect((await tools.call('write_file', { path: NFD, content: 'x' })).data).toMatchObject({ created: true });
+  expect(await readdir(tools.projectDir)).toContain(NFD);
+});
+
+it('read_file() answers NOT_FOUND, and shows the code points, when two files look like the one that is asked for', async () => {
+  await using tools = await openTools();
+  if (!(await tellsApart(tools))) return;
+  await tools.write('\u1e69', 'one');
+  await tools.write('s\u0323\u0307', 'two');
+  const { code, text } = await tools.call('read_file', { path: 's\u0307\u0323' });
+  expect(code).toBe('NOT_FOUND');
+  expect(text).toContain('s\\u{323}\\u{307}');
+});
+
+it('the claims of a call name the file that is really there', async () => {
+  await using tools = await openTools({ [NFD]: 'x' });
+  if (!(await tellsApart(tools))) return;
+  for (const [tool, args] of [
+    ['read_file', { path: NFC }],
+    ['delete', { path: NFC }],
+    ['write_file', { path: NFC, content: 'x' }],
+    ['move', { source: NFC, destination: 'b.txt' }],
+  ] as const) {
+    const { claims } = await tools.provider.prepareCall(`filesystem.${tool}`, args);
+    expect(claims.map(({ pattern }) => pattern)).toEqual(expect.arrayContaining([NFC, NFD]));
+  }
+});
+
+it('delete() removes a link by either form of its name, and a patch refuses to', async () => {
+  await using tools = await openTools({ 'a.txt': 'one\n' });
+  await symlink('a.txt', tools.path(NFD));
+  await tools.call('read_file', { path: NFC });
+  const patch = `*** Begin Patch\n*** Delete File: ${NFC}\n*** End Patch`;
+  expect(await tools.call('apply_patch', { patch })).toMatchObject({ code: 'INVALID_ARGUMENT' });
+  expect((await tools.call('delete', { path: NFC })).code).toBeUndefined();
+  expect(await readdir(tools.projectDir)).toEqual(['.keep', 'a.txt']);
+});
