@@ -1,6 +1,7 @@
 // Any schema -> one JSON Schema and one validator, made once a tool. What needs zod 3 or Ajv is loaded by `prepare`.
 
 import type { StandardSchemaV1 } from '@standard-schema/spec';
+import { BRAND } from './brand.js';
 import { ToolError } from './errors.js';
 import type { ToolSchema } from './infer-schema.js';
 import type { JsonObject, JsonSchema } from './json.js';
@@ -28,6 +29,8 @@ const OPENING_KEYWORDS = [
  * hand at once; for zod 3 and plain JSON Schema they are after {@link prepare}.
  */
 export class CompiledSchema {
+  /** @internal */
+  readonly [BRAND] = 'CompiledSchema';
   /** The JSON Schema as listed; undefined until {@link prepare} for zod 3. */
   jsonSchema: JsonSchema | undefined;
   /** For an input that admits only what it names: the names. */

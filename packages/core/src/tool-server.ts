@@ -1,8 +1,8 @@
 // Authoring a tool server: a named group of tools with shared state and a lifecycle. Providers run it.
 
+import { BRAND, isMadeBy } from './brand.js';
 import { ToolError } from './errors.js';
 import type { Logger } from './logger.js';
-import { CompiledSchema } from './schema.js';
 import { nameFault, type Tool } from './tool.js';
 
 /** What a server's `start` is given. */
@@ -37,6 +37,8 @@ export interface ToolServerOptions<State> {
  * to several providers.
  */
 export class ToolServer<State = unknown> {
+  /** @internal */
+  readonly [BRAND] = 'ToolServer';
   readonly name: string;
   readonly version: string;
   readonly #tools = new Map<string, Tool>();
@@ -101,7 +103,7 @@ export class ToolServer<State = unknown> {
   }
 
   #insert(tool: Tool): void {
-    if (!((tool as Partial<Tool> | null | undefined)?.input instanceof CompiledSchema)) {
+    if (!isMadeBy('CompiledSchema', (tool as Partial<Tool> | null | undefined)?.input)) {
       throw new ToolError(
         'INVALID_ARGUMENT',
         `The server "${this.name}" takes tools made by defineTool(), not ${JSON.stringify(tool)}.`,

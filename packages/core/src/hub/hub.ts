@@ -1,5 +1,6 @@
 // ToolHub: many providers as one. The composition of routing, policy, middleware, deadline and output limit.
 
+import { BRAND, isMadeBy } from '../brand.js';
 import { CallScope, MAX_TOTAL_TIMEOUT_MS } from '../call-scope.js';
 import { ToolError } from '../errors.js';
 import type { JsonObject } from '../json.js';
@@ -78,6 +79,8 @@ let unnamed = 0;
  * ```
  */
 export class ToolHub implements ToolProvider {
+  /** @internal */
+  readonly [BRAND] = 'ToolHub';
   readonly name: string;
   readonly kind = 'hub';
   readonly #routing = new Routing();
@@ -269,8 +272,8 @@ export class ToolHub implements ToolProvider {
     const { members } = this.#routing;
     for (const { name, provider } of members) if (provider.mcp) peers.set(name, provider.mcp);
     for (const { provider } of members) {
-      if (!(provider instanceof ToolHub)) continue;
-      for (const [name, peer] of provider.peers()) if (!peers.has(name)) peers.set(name, peer);
+      if (!isMadeBy('ToolHub', provider)) continue;
+      for (const [name, peer] of (provider as ToolHub).peers()) if (!peers.has(name)) peers.set(name, peer);
     }
     return peers;
   }

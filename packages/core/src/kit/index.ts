@@ -3,6 +3,7 @@
 
 import { assertNodeVersion } from '../node-version.js';
 
+export { BRAND, isMadeBy } from '../brand.js';
 export { assertTimeout, CallScope, MAX_TOTAL_TIMEOUT_MS, outcomeUnknown, TAKES_SCOPES } from '../call-scope.js';
 export { startTimer } from '../deadline.js';
 export { CallCounters } from '../call-counters.js';

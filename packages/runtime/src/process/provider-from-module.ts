@@ -4,7 +4,7 @@
 import { pathToFileURL } from 'node:url';
 import { isAbsolute } from 'node:path';
 import { defineServer, InProcessToolProvider, ToolError, type JsonObject, type Logger } from '@toolwright/core';
-import { Provider, type AnyProvider, type DisposeContext } from '../provider/provider.js';
+import { isProvider, type AnyProvider, type DisposeContext } from '../provider/provider.js';
 import { settingsOf } from './provider-options.js';
 
 /** Options of {@link providerFromModule}. */
@@ -33,7 +33,7 @@ export async function providerFromModule(
 ): Promise<InProcessToolProvider> {
   const { callTimeoutMs, logger } = options;
   const settings = settingsOf(options);
-  const provider = module instanceof Provider ? module : await loadProvider(module);
+  const provider = isProvider(module) ? module : await loadProvider(module);
   let unsubscribe = (): void => undefined;
   const server = defineServer<unknown>({
     name: provider.name,
@@ -87,7 +87,7 @@ async function loadProvider(file: string | URL): Promise<AnyProvider> {
       cause: thrown,
     });
   }
-  if (loaded.default instanceof Provider) return loaded.default;
+  if (isProvider(loaded.default)) return loaded.default;
   throw new ToolError(
     'INVALID_ARGUMENT',
     `${url} has no provider as its default export; export what createProvider() gives.`,

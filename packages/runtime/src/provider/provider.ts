@@ -2,7 +2,7 @@
 // providerFromModule() for a provider in the host's own process.
 
 import type { JsonObject, Logger, Tool } from '@toolwright/core';
-import { ToolError, ToolServer } from '@toolwright/core/kit';
+import { BRAND, isMadeBy, ToolError, ToolServer } from '@toolwright/core/kit';
 import type { InitializeReason, ProviderCapabilities, ProviderSettings } from '../wire/protocol.js';
 
 /** What `initialize` is given beside the settings. */
@@ -60,6 +60,8 @@ export interface ProviderOptions<State> {
 
 /** A provider. It holds no state of its own: whoever runs it initializes one. */
 export class Provider<State = unknown> {
+  /** @internal */
+  readonly [BRAND] = 'Provider';
   readonly name: string;
   readonly version: string;
   readonly description: string;
@@ -120,6 +122,11 @@ export class Provider<State = unknown> {
       ...(dispose && { dispose: true }),
     };
   }
+}
+
+/** True for a provider of this copy of the package, or of another. */
+export function isProvider(value: unknown): value is AnyProvider {
+  return isMadeBy('Provider', value);
 }
 
 /** A provider, whatever its state is. */

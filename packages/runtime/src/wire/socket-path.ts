@@ -11,7 +11,7 @@ import {
   rmdirSync,
   statSync,
   unlinkSync,
-  type Stats,
+  type BigIntStats,
 } from 'node:fs';
 import type { Server } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -146,7 +146,7 @@ export async function bindPrivately(server: Server, options: BindOptions): Promi
     for (const name of [path, bound]) assertNothingAt(name);
     await listen(server, bound, backlog);
     chmodSync(bound, 0o600);
-    const { dev, ino } = lstatSync(bound);
+    const { dev, ino } = lookAt(bound) as BigIntStats;
     renameSync(bound, path);
     return boundSocket(directory, path, (stats) => stats.dev === dev && stats.ino === ino && stats.isSocket());
   } catch (thrown) {
@@ -156,8 +156,8 @@ export async function bindPrivately(server: Server, options: BindOptions): Promi
   }
 }
 
-function boundSocket(directory: string, path: string, isOurs: (stats: Stats) => boolean): BoundSocket {
-  const look = (): Stats | undefined => lstatSync(path, { throwIfNoEntry: false });
+function boundSocket(directory: string, path: string, isOurs: (stats: BigIntStats) => boolean): BoundSocket {
+  const look = (): BigIntStats | undefined => lookAt(path);
   const isThere = (): boolean => {
     const stats = look();
     return stats !== undefined && isOurs(stats);
@@ -182,8 +182,17 @@ function removeDirectory(directory: string): void {
   }
 }
 
+/**
+ * What is at the path, asked for with `bigint`: Node takes any other synchronous look at a socket for one at the next path
+ * that it resolves, stops there, and so loads modules behind a link a second time.
+ * https://github.com/nodejs/node/blob/v20.20.2/lib/fs.js: `realpathSync` reads `binding.statValues`, whoever wrote them
+ */
+function lookAt(path: string): BigIntStats | undefined {
+  return lstatSync(path, { throwIfNoEntry: false, bigint: true });
+}
+
 function assertNothingAt(path: string): void {
-  if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return;
+  if (lookAt(path) === undefined) return;
   throw new ToolError('LOCKED', `Something is at ${path} already, and is left there; no socket is made.`);
 }
 
