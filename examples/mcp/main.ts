@@ -42,14 +42,15 @@ await using hub = new ToolHub({
   },
 });
 await hub.connect(); // all of them at once; one that fails costs only its own tools
-const tools = await hub.listTools(); // filesystem.read_file, graph.create_entities, thinking.sequentialthinking, …
+const tools = await hub.listTools(); // filesystem.read_file, graph.create_entities, …; what the policy denies is not listed
 const entity = { name: 'Ada', entityType: 'person', observations: ['wrote the first program'] };
 await hub.callTool('graph.create_entities', { entities: [entity] });
 const found = await hub.callTool('graph.search_nodes', { query: 'program' }, { timeoutMs: 5_000 });
 // #endregion
 
 assert.match(textOf(found), /Ada/);
-assert.ok(tools.some(({ name }) => name === 'thinking.sequentialthinking'));
+assert.ok(tools.some(({ name }) => name === 'graph.create_entities'));
+assert.ok(!tools.some(({ name }) => name === 'thinking.sequentialthinking')); // denied, so not listed
 const refused = await hub.callTool('thinking.sequentialthinking', {
   thought: 'May I?',
   nextThoughtNeeded: false,
@@ -57,4 +58,4 @@ const refused = await hub.callTool('thinking.sequentialthinking', {
   totalThoughts: 1,
 });
 assert.equal(refused.error?.code, 'PERMISSION_DENIED');
-console.log(`${tools.length} tools of three providers; ${textOf(found).length} characters found`);
+console.log(`${tools.length} tools; ${textOf(found).length} characters found`);

@@ -178,7 +178,8 @@ export class InProcessToolProvider implements ToolProvider {
       if (parsed instanceof Promise) return this.#prepareSlowly(name, args, options, parsed);
       return this.#prepared(bound, parsed, bound.nameClaim);
     } catch (error) {
-      return refusedCall(name, bound.definition, args, this.#refuse(error, new CallScope(options), bound));
+      // Nothing was called, so nothing is counted.
+      return refusedCall(name, bound.definition, args, errorResult(this.#located(error, bound), performance.now()));
     }
   }
 
@@ -269,7 +270,7 @@ export class InProcessToolProvider implements ToolProvider {
         return this.#prepared(bound, parsed, bound.nameClaim);
       return this.#prepared(bound, parsed, parseClaims(own, this.name, bound.definition.name));
     } catch (error) {
-      return refusedCall(name, bound?.definition, args, this.#refuse(error, scope, bound));
+      return refusedCall(name, bound?.definition, args, errorResult(this.#located(error, bound), scope.startedAt));
     } finally {
       this.#inFlight.delete(scope);
       scope.close();

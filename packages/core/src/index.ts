@@ -8,7 +8,7 @@ export {
   type InProcessToolProviderOptions,
   type ProjectProviderOptions,
 } from './in-process-provider.js';
-export { ToolHub, type HubLimits, type HubOptions } from './hub/hub.js';
+export { ToolHub, type HubLimits, type HubOptions, type ListOptions } from './hub/hub.js';
 export type { ProviderEntry, ProviderStatus } from './hub/member.js';
 export type { Explanation } from './hub/explain.js';
 export type { Middleware, MiddlewareCall } from './hub/middleware.js';

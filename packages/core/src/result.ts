@@ -71,6 +71,21 @@ export interface ToolOutput<Structured = JsonObject> {
   _meta?: JsonObject;
 }
 
+/** Where a failure's code rides in `_meta`, over IPC and MCP: `{ code, message, retryable, details? }`. */
+export const ERROR_META = 'toolwright/error';
+/** Where directives ride in `_meta`, over IPC and MCP. */
+export const DIRECTIVES_META = 'toolwright/directives';
+
+/**
+ * The `_meta` of a result without the keys that the next hop would believe: a result says these itself. Undefined where
+ * nothing is left.
+ */
+export function withoutTrustedMeta(meta: JsonObject | undefined): JsonObject | undefined {
+  if (!meta || !(ERROR_META in meta || DIRECTIVES_META in meta)) return meta;
+  const { [ERROR_META]: _error, [DIRECTIVES_META]: _directives, ...rest } = meta;
+  return Object.keys(rest).length > 0 ? rest : undefined;
+}
+
 /** A result as the tool produced it, before the caller's clock is added. */
 export type UntimedResult = Omit<ToolResult, 'durationMs'>;
 

@@ -1,4 +1,4 @@
-// Finding a tool by the name that a caller used: qualified, or bare where that is unique.
+// Finding a tool by the name that a caller used: qualified, or bare where that is unique. A name with a dot is qualified.
 
 import { ToolError } from './errors.js';
 import { nearestNames } from './nearest-names.js';
@@ -30,7 +30,8 @@ export class ToolIndex<Entry> {
     const entry = this.#byName.get(name);
     if (entry !== undefined) return entry;
     const names = this.#byBareName.get(name);
-    return names?.length === 1 ? this.#byName.get(names[0] as string) : undefined;
+    if (names?.length !== 1 || serverOf(name) !== undefined) return undefined;
+    return this.#byName.get(names[0] as string);
   }
 
   /** Why `get` found nothing, with the names that come nearest. */
@@ -38,7 +39,7 @@ export class ToolIndex<Entry> {
     if (typeof name !== 'string') {
       return new ToolError('TOOL_NOT_FOUND', `A tool's name is a text such as "server.tool", not ${describe(name)}.`);
     }
-    const shared = this.#byBareName.get(name);
+    const shared = serverOf(name) === undefined ? this.#byBareName.get(name) : undefined;
     if (shared && shared.length > 1) {
       const names = shared.join(', ');
       return new ToolError('TOOL_NOT_FOUND', `Several tools are called "${name}": use one of ${names}.`, {

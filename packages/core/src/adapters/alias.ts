@@ -6,14 +6,16 @@ import { sha256 } from './sha256.js';
 const PLAIN_PART = /^[A-Za-z0-9-]+(_[A-Za-z0-9-]+)*$/;
 /** What every vendor takes. */
 const MAX_LENGTH = 63;
+const HASH_MARK = '___';
 const HASH_LENGTH = 8;
 const BASE32 = 'abcdefghijklmnopqrstuvwxyz234567';
 
 /**
  * The alias of a tool or a prompt: `server__tool`. It depends on the qualified name alone, so it stays what it is when
- * others come and go. A name that does not fit is cleaned, cut, and ended by `_` and 8 characters of its hash.
+ * others come and go. A name that does not fit is cleaned, cut, and ended by `___` and 8 characters of its hash. A plain
+ * alias never holds `___`, so no name can be written to get the alias of another.
  *
- * It is not to be split: keep a map from aliases to names.
+ * Do not split it: keep a map from aliases to names.
  *
  * @returns at most 63 characters of `A-Z a-z 0-9 _ -`, the first of them a letter
  */
@@ -23,9 +25,10 @@ export function aliasOf(qualifiedName: string): string {
   const plain = `${server}__${tool}`;
   const fits = plain.length <= MAX_LENGTH && /^[A-Za-z]/.test(plain);
   if (fits && PLAIN_PART.test(server) && PLAIN_PART.test(tool)) return plain;
-  const cleaned = `${server}__${tool}`.replaceAll(/[^A-Za-z0-9_-]+/g, '_').replace(/^[^A-Za-z]+/, '');
-  const head = (cleaned === '' ? 'tool' : cleaned).slice(0, MAX_LENGTH - 1 - HASH_LENGTH);
-  return `${head}_${base32(sha256(qualifiedName)).slice(0, HASH_LENGTH)}`;
+  const cleaned = plain.replaceAll(/[^A-Za-z0-9_-]+/g, '_');
+  const head = /^[A-Za-z]/.test(cleaned) ? cleaned : `t${cleaned}`;
+  const ending = `${HASH_MARK}${base32(sha256(qualifiedName)).slice(0, HASH_LENGTH)}`;
+  return `${head.slice(0, MAX_LENGTH - ending.length)}${ending}`;
 }
 
 /** RFC 4648 in lower case, of the first 5 bytes: 8 characters. */

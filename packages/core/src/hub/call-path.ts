@@ -6,10 +6,10 @@ import { ToolError, type ToolErrorInfo } from '../errors.js';
 import { InProcessToolProvider } from '../in-process-provider.js';
 import type { JsonObject } from '../json.js';
 import { isSameCall, wasPreparedBefore } from '../refused-call.js';
-import { isContentBlock, textOf, type ToolResult } from '../result.js';
+import { isContentBlock, textOf, withoutTrustedMeta, type ContentBlock, type ToolResult } from '../result.js';
 import type { PreparedCall, ToolProvider } from '../tool-provider.js';
-import type { PolicyGate } from './approval.js';
-import { prepareForeignCall } from './foreign-call.js';
+import type { GivenAnswer, PolicyGate } from './approval.js';
+import { claimsOfHost, isNameClaim, prepareForeignCall } from './foreign-call.js';
 import type { HubLimits } from './hub.js';
 import type { HubMember } from './member.js';
 import { runMiddleware, type Middleware, type MiddlewareCall } from './middleware.js';
@@ -38,28 +38,63 @@ export class CallPath {
     this.#limits = options.limits;
   }
 
-  /** @throws {ToolError} whatever refuses or ends the call before it gives a result */
-  async run(member: HubMember, name: string, args: JsonObject, scope: CallScope): Promise<ToolResult> {
+  /**
+   * @param name qualified, as the hub's routing resolved it
+   * @param given an answer to the verdict of a prepared call
+   * @throws {ToolError} whatever refuses or ends the call before it gives a result
+   */
+  async run(
+    member: HubMember,
+    name: string,
+    args: JsonObject,
+    scope: CallScope,
+    given?: GivenAnswer,
+  ): Promise<ToolResult> {
     this.#setDeadline(member.provider, scope);
     if (!member.connected) await scope.race(member.ready());
+    this.assertNotHidden(member, name, scope);
     const preparing = prepareCallOf(member, name, args, scope);
-    const prepared = preparing instanceof Promise ? await scope.race(preparing) : preparing;
-    if (prepared.refused) return this.#refusal(prepared.refused, member.provider);
+    let prepared = preparing instanceof Promise ? await scope.race(preparing) : preparing;
+    if (prepared.refused) return this.#refusal(prepared.refused, member, name);
     if (prepared.timeoutMs !== undefined) this.#setDeadline(member.provider, scope, prepared);
-    const asked = this.#gate?.pass(prepared, scope);
-    if (asked) await asked;
+    const passing = this.#gate?.pass(prepared, scope, given);
+    const passed = passing instanceof Promise ? await passing : passing;
+    if (passed?.args) {
+      prepared = await this.#prepareEdited(member, name, passed.args, scope);
+      if (prepared.refused) return this.#refusal(prepared.refused, member, name);
+    }
     if (scope.error) throw scope.error;
     let result = await this.#execute(member, prepared, scope);
     if (result.isError && wasPreparedBefore(result)) result = await this.#executeAgain(member, prepared, scope);
-    if (result.directives.length > 0 && !member.trustsDirectives) result.directives = [];
+    result = withMessage(believed(result, member), passed?.message);
     return limitOutput(result, this.#limits.maxTextBytes);
   }
 
+  /** @throws {ToolError} PERMISSION_DENIED for a listed tool that the policy denies whatever its arguments */
+  assertNotHidden(member: HubMember, name: string, scope: CallScope): void {
+    if (member.hidden.length === 0) return;
+    const tool = member.listed(name);
+    const refusal = tool && this.#gate?.refuseOutright(tool, scope);
+    if (refusal) throw refusal;
+  }
+
+  /** The call with the arguments that an approval gave in place of its own, judged again; or refused. */
+  async #prepareEdited(member: HubMember, name: string, args: JsonObject, scope: CallScope): Promise<PreparedCall> {
+    const prepared = await scope.race(Promise.resolve(prepareCallOf(member, name, args, scope)));
+    if (prepared.refused) return prepared;
+    if (prepared.timeoutMs !== undefined) this.#setDeadline(member.provider, scope, prepared);
+    this.#gate?.passEdited(prepared, scope);
+    return prepared;
+  }
+
   /** A refusal is a failure, whoever says it. @throws {ToolError} INTERNAL for one that is none */
-  #refusal(refused: ToolResult, provider: ToolProvider): ToolResult {
-    const result = parseResult(refused, provider);
+  #refusal(refused: ToolResult, member: HubMember, name: string): ToolResult {
+    const { provider } = member;
+    const result = believed(parseResult(refused, provider), member);
     if (!result.isError)
       throw new ToolError('INTERNAL', `The provider "${provider.name}" refused a call with a success.`);
+    // Its own words would suggest what is hidden.
+    if (result.error?.code === 'TOOL_NOT_FOUND' && member.hidden.length > 0) throw member.notFound(name);
     return limitOutput(result, this.#limits.maxTextBytes);
   }
 
@@ -100,12 +135,14 @@ export class CallPath {
    * another call than before.
    */
   async #executeAgain(member: HubMember, before: PreparedCall, scope: CallScope): Promise<ToolResult> {
-    const { provider } = member;
-    const now = await scope.race(Promise.resolve(prepareCallOf(member, before.tool.name, before.args, scope)));
-    if (now.refused) return this.#refusal(now.refused, provider);
-    if (!isSameCall(before, now)) await this.#gate?.pass(now, scope);
+    const { name } = before.tool;
+    let now = await scope.race(Promise.resolve(prepareCallOf(member, name, before.args, scope)));
+    if (now.refused) return this.#refusal(now.refused, member, name);
+    const passed = isSameCall(before, now) ? undefined : await this.#gate?.pass(now, scope);
+    if (passed?.args) now = await this.#prepareEdited(member, name, passed.args, scope);
+    if (now.refused) return this.#refusal(now.refused, member, name);
     if (scope.error) throw scope.error;
-    return now.execute(scope.inwardFor(provider));
+    return withMessage(await now.execute(scope.inwardFor(member.provider)), passed?.message);
   }
 
   /** Ends with the scope, whatever a stranger's provider or a middleware does, and takes nothing but a result. */
@@ -137,20 +174,63 @@ export function prepareCallOf(
 ): PreparedCall | Promise<PreparedCall> {
   const { provider } = member;
   if (!provider.prepareCall) return prepareForeignCall(member, name, args);
-  if (provider instanceof InProcessToolProvider) return provider.prepareCall(name, args, scope);
+  if (provider instanceof InProcessToolProvider) {
+    const prepared = provider.prepareCall(name, args, scope);
+    if (prepared instanceof Promise) return prepared.then((settled) => ofTool(name, settled, provider));
+    return ofTool(name, prepared, provider);
+  }
   const prepared = provider.prepareCall(name, args, scope.inwardFor(provider));
   return prepared instanceof Promise
-    ? prepared.then((settled) => checked(settled, provider))
-    : checked(prepared, provider);
+    ? prepared.then((settled) => checked(name, settled, member))
+    : checked(name, prepared, member);
 }
 
-function checked(prepared: PreparedCall, { name }: ToolProvider): PreparedCall {
+/** The policy judges the tool that the hub's routing resolved, so that is the one that runs. @throws {ToolError} INTERNAL */
+function ofTool(name: string, prepared: PreparedCall, provider: ToolProvider): PreparedCall {
+  if (prepared.refused || prepared.tool.name === name) return prepared;
+  throw new ToolError(
+    'INTERNAL',
+    `The provider "${provider.name}" prepared "${prepared.tool.name}" for a call of "${name}"; it was not run. ` +
+      'A provider prepares the tool that it is asked for.',
+    { provider: provider.name, tool: name },
+  );
+}
+
+function checked(name: string, given: PreparedCall, member: HubMember): PreparedCall {
+  const prepared = ofTool(name, given, member.provider);
   if (prepared.refused) return prepared;
+  const claims = parseClaims(prepared.claims, member.name, name);
+  const { verdict: _inner, ...rest } = prepared; // of a hub within: its approval is not given from here
   return {
-    ...prepared,
-    claims: parseClaims(prepared.claims, name, prepared.tool.name),
+    ...rest,
+    claims: isNameClaim(claims, name) ? claimsOfHost(member, name, prepared.args, claims) : claims,
     execute: (options) => prepared.execute(options),
   };
+}
+
+/** Directives, also those in `_meta` that the next hop would read, count only from a provider that is trusted. */
+function believed(result: ToolResult, member: HubMember): ToolResult {
+  if (member.trustsDirectives) return result;
+  if (result.directives.length > 0) result.directives = [];
+  if (result._meta) {
+    const meta = withoutTrustedMeta(result._meta);
+    if (meta) result._meta = meta;
+    else delete result._meta;
+  }
+  return result;
+}
+
+/** What the one who approved has to say, for the model. */
+function withMessage(result: ToolResult, message: string | undefined): ToolResult {
+  if (message === undefined) return result;
+  const { content, structuredContent } = result;
+  const said: ContentBlock = { type: 'text', text: `Message from the person who approved the call: ${message}` };
+  // Where there is no content, the structured form is what a model reads.
+  const before: ContentBlock[] =
+    content.length === 0 && structuredContent !== undefined
+      ? [{ type: 'text', text: JSON.stringify(structuredContent) }]
+      : content;
+  return { ...result, content: [...before, said] };
 }
 
 function middlewareCall(prepared: PreparedCall, scope: CallScope): MiddlewareCall {

@@ -1,5 +1,6 @@
 // explain(): why a call would run, be asked about or be refused, in words and in data.
 
+import { aliasOf } from '../adapters/alias.js';
 import { CallScope } from '../call-scope.js';
 import { ToolError, type ToolErrorInfo } from '../errors.js';
 import type { JsonObject } from '../json.js';
@@ -8,7 +9,8 @@ import type { PolicyGate } from './approval.js';
 import { prepareCallOf } from './call-path.js';
 import { validatorOf } from './foreign-call.js';
 import type { HubMember } from './member.js';
-import { reasonOf, type PolicyAction, type PolicyRule } from './policy.js';
+import { reasonOf, type PolicyAction, type PolicyRule, type Verdict } from './policy.js';
+import type { Route } from './routing.js';
 
 /** What {@link ToolHub.explain} tells of a tool. */
 export interface Explanation {
@@ -18,6 +20,10 @@ export interface Explanation {
   provider?: string;
   /** That provider's state. */
   state?: ProviderState;
+  /** What the tool is called where a dot is not allowed. */
+  alias?: string;
+  /** True for a tool that the policy denies whatever its arguments: it is not listed. */
+  hidden?: true;
   /** True when a call would run now, or run once approved. */
   available: boolean;
   /** One sentence: why it runs, is asked about, or cannot be called. */
@@ -45,42 +51,55 @@ const PREPARE_PATIENCE_MS = 10_000;
 export async function explainCall(
   name: string,
   args: JsonObject | undefined,
-  member: HubMember | undefined,
+  route: Route | undefined,
   gate: PolicyGate | undefined,
   notFound: () => ToolError,
 ): Promise<Explanation> {
-  if (!member) {
+  if (!route) {
     const error = notFound().toInfo();
     return { name, available: false, reason: error.message, error };
   }
+  const { member, name: qualified } = route;
   const { state, error } = member.status();
-  const route = { provider: member.name, state };
+  const provider = { provider: member.name, state };
   if (error && !member.connected) {
     return {
       name,
-      ...route,
+      ...provider,
       available: false,
-      reason: `The provider "${route.provider}" is ${state}: ${error.message}`,
+      reason: `The provider "${member.name}" is ${state}: ${error.message}`,
       error,
     };
   }
-  const tool = member.definitions.find((each) => each.name === name || each.name.endsWith(`.${name}`));
+  const tool = member.listed(qualified);
   if (!tool) {
     if (member.connected) {
-      const unknown = notFound().toInfo();
-      return { name, ...route, available: false, reason: unknown.message, error: unknown };
+      const unknown = member.notFound(qualified).toInfo();
+      return { name, ...provider, available: false, reason: unknown.message, error: unknown };
     }
     return {
       name,
-      ...route,
+      ...provider,
       available: false,
-      reason: `The provider "${route.provider}" is ${state}; its tools are not known before it connects.`,
+      reason: `The provider "${member.name}" is ${state}; its tools are not known before it connects.`,
+    };
+  }
+  const denied = gate?.deniedOutright(tool.name);
+  if (gate && denied) {
+    return {
+      name: tool.name,
+      alias: aliasOf(tool.name),
+      ...provider,
+      hidden: true,
+      ...explained(tool, denied, denied.open),
+      reason: `${reasonOf(tool, denied)}, whatever its arguments, so it is not listed.`,
     };
   }
   const schemaEnforced = member.provider.prepareCall !== undefined || (await validatorOf(member, tool)) !== undefined;
   const known = {
     name: tool.name,
-    ...route,
+    alias: aliasOf(tool.name),
+    ...provider,
     schemaEnforced,
     tokenEstimate: Math.ceil(JSON.stringify(tool).length / CHARACTERS_PER_TOKEN),
   };
@@ -115,12 +134,21 @@ function judged(
 ): Pick<Explanation, 'available' | 'reason' | 'policy'> {
   const bare = tool.name.slice(tool.name.indexOf('.') + 1);
   const judgedClaims = claims ?? [{ pattern: bare, match: 'glob', understood: true } as const];
-  const verdict = gate.judge(tool.name, judgedClaims);
+  const explanation = explained(tool, gate.judge(tool.name, judgedClaims), judgedClaims);
+  return claims
+    ? explanation
+    : { ...explanation, reason: `${explanation.reason.slice(0, -1)}; rules with a pattern depend on the arguments.` };
+}
+
+function explained(
+  tool: ToolDefinition,
+  verdict: Verdict,
+  claims: readonly PermissionClaim[],
+): Pick<Explanation, 'available' | 'reason' | 'policy'> {
   const { action, by, rule } = verdict;
-  const hint = claims ? '' : '; rules with a pattern depend on the arguments';
   return {
     available: action !== 'deny',
-    reason: `${reasonOf(tool, verdict)}${hint}.`,
-    policy: { action, by, ...(rule && { rule }), claims: judgedClaims },
+    reason: `${reasonOf(tool, verdict)}.`,
+    policy: { action, by, ...(rule && { rule }), claims },
   };
 }

@@ -2,7 +2,8 @@
 // makes a wrong call right, and otherwise sent unchanged.
 
 import { repairArguments } from '../argument-repair.js';
-import { ToolError } from '../errors.js';
+import { parseClaims } from '../claims.js';
+import { messageOf, ToolError } from '../errors.js';
 import type { JsonObject } from '../json.js';
 import { copyJson } from '../json-copy.js';
 import type { JsonSchemaValidator } from '../json-schema-validator.js';
@@ -10,7 +11,7 @@ import { preparedBefore } from '../refused-call.js';
 import { errorResult } from '../result.js';
 import { describeIssues } from '../schema.js';
 import { listedTimeoutMs } from '../tool-call.js';
-import type { PreparedCall, ToolDefinition } from '../tool-provider.js';
+import type { PermissionClaim, PreparedCall, ToolDefinition } from '../tool-provider.js';
 import type { HubMember } from './member.js';
 
 /** @throws {ToolError} TOOL_NOT_FOUND, INVALID_ARGUMENT */
@@ -40,7 +41,7 @@ export async function prepareForeignCall(member: HubMember, name: string, given:
     tool,
     args,
     ...(timeoutMs !== undefined && { timeoutMs }),
-    claims: [{ pattern: tool.name.slice(tool.name.indexOf('.') + 1), match: 'glob', understood: true }],
+    claims: claimsOfHost(member, tool.name, args, [nameClaim(tool.name)]),
     execute: (options) => {
       // The list was read again while a person was asked: the tool may be another one.
       if (member.listed(tool.name) === tool) return member.provider.callTool(tool.name, args, options);
@@ -48,6 +49,44 @@ export async function prepareForeignCall(member: HubMember, name: string, given:
       return Promise.resolve(errorResult(preparedBefore(member.name, why), performance.now()));
     },
   };
+}
+
+/** The claim of a call that nobody says more of: the tool's bare name. */
+function nameClaim(name: string): PermissionClaim {
+  return Object.freeze({ pattern: bareName(name), match: 'glob', understood: true });
+}
+
+/** True where a provider says no more of a call than the tool's name. */
+export function isNameClaim(claims: readonly PermissionClaim[], name: string): boolean {
+  const [claim, ...more] = claims;
+  return claim?.match === 'glob' && claim.pattern === bareName(name) && claim.understood && more.length === 0;
+}
+
+/**
+ * What the host says that a call of a foreign tool touches, in place of the claim of its name.
+ *
+ * @param fallback where the host says nothing
+ * @throws {ToolError} INTERNAL when its `permission` throws or gives something else
+ */
+export function claimsOfHost(
+  { name: provider, permission }: HubMember,
+  name: string,
+  args: JsonObject,
+  fallback: readonly PermissionClaim[],
+): readonly PermissionClaim[] {
+  if (!permission) return fallback;
+  let claims: unknown;
+  try {
+    claims = permission(bareName(name), copyJson(args));
+  } catch (thrown) {
+    const message = `The permission() of the provider "${provider}" failed, so "${name}" was not run: ${messageOf(thrown)}`;
+    throw new ToolError('INTERNAL', message, { provider, tool: name, cause: thrown });
+  }
+  return claims === undefined ? fallback : parseClaims(claims, provider, name);
+}
+
+function bareName(name: string): string {
+  return name.slice(name.indexOf('.') + 1);
 }
 
 /** The compiled schema, kept as long as the listing; undefined where it does not compile and so is not enforced. */

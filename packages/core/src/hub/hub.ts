@@ -11,19 +11,21 @@ import { errorResult, type ToolResult } from '../result.js';
 import type {
   CallOptions,
   McpPeer,
+  PermissionClaim,
   PreparedCall,
   ProviderHealth,
   ToolDefinition,
   ToolProvider,
 } from '../tool-provider.js';
-import { PolicyGate, type PolicyEvents } from './approval.js';
+import { PolicyGate, type GivenAnswer, type PolicyEvents } from './approval.js';
 import { CallPath, prepareCallOf, type EffectiveLimits } from './call-path.js';
 import { explainCall, type Explanation } from './explain.js';
 import { settledWithin } from '../waiting.js';
 import { HubMember, type MemberHost, type ProviderEntry, type ProviderStatus } from './member.js';
 import type { Middleware } from './middleware.js';
 import type { Policy } from './policy.js';
-import { Routing } from './routing.js';
+import { Routing, type Route } from './routing.js';
+import { matchesTool } from './rule-match.js';
 
 /** What a {@link ToolHub} is made of. */
 export interface HubOptions extends PolicyEvents {
@@ -38,6 +40,15 @@ export interface HubOptions extends PolicyEvents {
   logger?: Logger;
   /** Default: a name that is unique in this process. */
   name?: string;
+}
+
+/** What {@link ToolHub.listTools} may be given. Globs are over qualified names; without a dot they name servers. */
+export interface ListOptions {
+  signal?: AbortSignal;
+  /** Only tools that one of these matches. Default: all. */
+  include?: readonly string[];
+  /** No tool that one of these matches. */
+  exclude?: readonly string[];
 }
 
 /** The hub's own limits. */
@@ -119,7 +130,8 @@ export class ToolHub implements ToolProvider {
         throw new ToolError('INVALID_ARGUMENT', `limits.${limit} must be a number above 0, not ${String(value)}.`);
       }
     }
-    this.#gate = options.policy === undefined ? undefined : new PolicyGate(options.policy, options, this.#warn);
+    if (options.policy !== undefined)
+      this.#gate = new PolicyGate(options.policy, options, this.#warn, () => this.#hideAgain());
     this.#calls = new CallPath({
       gate: this.#gate,
       middleware: [...((options.middleware as readonly Middleware[] | undefined) ?? [])],
@@ -149,23 +161,41 @@ export class ToolHub implements ToolProvider {
     }
   }
 
-  /** The tools of every provider that has a list. Waits for a `connect` that is under way, and for nothing else. */
-  async listTools(options: { signal?: AbortSignal } = {}): Promise<readonly ToolDefinition[]> {
+  /**
+   * The tools of every provider that has a list, but for those that the policy denies whatever their arguments. Waits for
+   * a `connect` that is under way, and for nothing else.
+   */
+  async listTools(options: ListOptions = {}): Promise<readonly ToolDefinition[]> {
+    const { include, exclude } = options;
+    assertGlobs('include', include);
+    assertGlobs('exclude', exclude);
     if (this.#disconnected) return [];
     if (!this.#connected) await this.connect({ ...options, onDemand: true });
-    return this.#routing.definitions;
+    const { definitions } = this.#routing;
+    if (!include && !exclude) return definitions;
+    const matches = (globs: readonly string[], name: string): boolean => globs.some((glob) => matchesTool(glob, name));
+    return definitions.filter(
+      ({ name }) => (!include || matches(include, name)) && !(exclude && matches(exclude, name)),
+    );
   }
 
-  async callTool(name: string, args: JsonObject = {}, options?: CallOptions): Promise<ToolResult> {
+  callTool(name: string, args: JsonObject = {}, options?: CallOptions): Promise<ToolResult> {
+    return this.#call(name, args, options);
+  }
+
+  /** @param given an answer to the verdict of a prepared call */
+  async #call(name: string, args: JsonObject, options?: CallOptions, given?: GivenAnswer): Promise<ToolResult> {
     const scope = new CallScope(options);
     let member: HubMember | undefined;
+    let qualified = name;
     let result: ToolResult;
     // It waits only where there is something to wait for: most calls await nothing but the tool itself.
     try {
       if (scope.error) throw scope.error;
-      member = this.#routeNow(name) ?? (await this.#route(name, scope));
+      member = this.#routeNow(name);
+      if (!member) ({ member, name: qualified } = await this.#route(name, scope));
       member.inFlight.add(scope);
-      result = await this.#calls.run(member, name, args, scope);
+      result = await this.#calls.run(member, qualified, args, scope, given);
     } catch (thrown) {
       result = errorResult(ToolError.from(thrown, 'INTERNAL'), scope.startedAt);
     }
@@ -179,28 +209,40 @@ export class ToolHub implements ToolProvider {
     return result;
   }
 
+  /**
+   * Resolves and validates a call and says what the policy says of it, as `verdict`. Runs nothing and asks nobody; its
+   * `execute({ approval })` takes the answer to `verdict.request`.
+   */
   async prepareCall(name: string, args: JsonObject, options?: CallOptions): Promise<PreparedCall> {
     const scope = new CallScope(options);
     let member: HubMember | undefined;
+    let tool: ToolDefinition | undefined;
     try {
       scope.setDeadline();
-      member = this.#routeNow(name) ?? (await this.#route(name, scope));
+      const route = await this.#route(name, scope);
+      member = route.member;
       member.inFlight.add(scope);
       await scope.race(member.ready());
-      const prepared = await scope.race(Promise.resolve(prepareCallOf(member, name, args, scope)));
-      const { tool, args: own } = prepared;
+      tool = member.listed(route.name);
+      this.#calls.assertNotHidden(member, route.name, scope);
+      const prepared = await scope.race(Promise.resolve(prepareCallOf(member, route.name, args, scope)));
+      if (prepared.refused) return prepared;
+      const { args: own } = prepared;
+      const judged = this.#gate?.verdictOf(prepared);
       const disconnects = this.#disconnects;
       return {
         ...prepared,
         ...this.#calls.ownDeadline(member.provider, prepared),
+        ...(judged && { verdict: judged.verdict }),
         execute: (inner) => {
-          // The outer hub has its own policy; this one's stands before the call all the same.
-          if (this.#disconnects === disconnects) return this.callTool(tool.name, own, inner);
+          // Prepared and judged again: a hub around this one has its own policy, and rules may have changed meanwhile.
+          if (this.#disconnects === disconnects)
+            return this.#call(route.name, own, inner, answerOf(inner, judged?.shown));
           return Promise.resolve(errorResult(preparedBefore(this.name), performance.now()));
         },
       };
     } catch (thrown) {
-      return refusedCall(name, undefined, args, errorResult(ToolError.from(thrown, 'INTERNAL'), scope.startedAt));
+      return refusedCall(name, tool, args, errorResult(ToolError.from(thrown, 'INTERNAL'), scope.startedAt));
     } finally {
       member?.inFlight.delete(scope);
       scope.close();
@@ -255,9 +297,8 @@ export class ToolHub implements ToolProvider {
    * very call are judged; without, the tool's name alone. Runs nothing and asks nobody.
    */
   async explain(name: string, args?: JsonObject): Promise<Explanation> {
-    const member = this.#routing.ownerOf(name) ?? this.#routing.index.get(name);
-    const explanation = await explainCall(name, args, member, this.#gate, () =>
-      this.#routing.index.notFound(name, 'The hub'),
+    const explanation = await explainCall(name, args, this.#lookUp(name), this.#gate, () =>
+      this.#routing.notFound(name),
     );
     const warnings = this.#connected ? this.#gate?.warnings(...this.#routing.known) : undefined;
     return warnings && warnings.length > 0 ? { ...explanation, warnings } : explanation;
@@ -374,6 +415,7 @@ export class ToolHub implements ToolProvider {
 
   readonly #host: MemberHost = {
     isOpen: () => this.#isOpen,
+    isHidden: (name) => this.#gate?.deniedOutright(name) !== undefined,
     warn: (message) => this.#warn(message),
     adoptServers: (member) => this.#routing.adoptServers(member, this.#warn),
     onListed: (_member, isChanged) => {
@@ -392,6 +434,14 @@ export class ToolHub implements ToolProvider {
 
   #toolsChanged(): void {
     if (this.#connected) this.#checkRules();
+    this.#announce();
+  }
+
+  /** Rules were added: what they hide or show is a change of the list. */
+  #hideAgain(): void {
+    const changed = this.#routing.members.filter((member) => member.hideAgain());
+    if (changed.length === 0) return;
+    this.#routing.invalidate();
     this.#announce();
   }
 
@@ -427,18 +477,25 @@ export class ToolHub implements ToolProvider {
   }
 
   /** @throws {ToolError} NOT_CONNECTED, TOOL_NOT_FOUND */
-  async #route(name: string, scope: CallScope): Promise<HubMember> {
+  async #route(name: string, scope: CallScope): Promise<Route> {
     if (this.#disconnected) throw this.#notConnected();
     const owner = typeof name === 'string' ? this.#routing.ownerOf(name) : undefined;
     if (owner) {
       this.#connectInBackground();
-      return owner;
+      return { member: owner, name };
     }
     scope.setDeadline(this.#limits.callTimeoutMs); // of the provider that it waits for nothing is known
     await scope.race(this.#open(true));
-    const member = typeof name === 'string' ? this.#routing.index.get(name) : undefined;
-    if (!member) throw this.#routing.index.notFound(name, 'The hub');
-    return member;
+    const route = this.#lookUp(name);
+    if (!route) throw this.#routing.notFound(name);
+    return route;
+  }
+
+  /** Where a name leads, as far as the lists are known. */
+  #lookUp(name: string): Route | undefined {
+    if (typeof name !== 'string') return undefined;
+    const member = this.#routing.ownerOf(name);
+    return member ? { member, name } : (this.#routing.resolveBare(name) ?? this.#routing.resolveHidden(name));
   }
 
   /** A call needs one provider; the others come along without being waited for. */
@@ -451,6 +508,21 @@ export class ToolHub implements ToolProvider {
   }
 
   readonly #warn = (message: string): void => this.#logger.warn(message);
+}
+
+/** @throws {ToolError} INVALID_ARGUMENT */
+function assertGlobs(option: string, globs: readonly string[] | undefined): void {
+  if (globs === undefined || (Array.isArray(globs) && globs.every((glob) => typeof glob === 'string'))) return;
+  throw new ToolError('INVALID_ARGUMENT', `${option} must be an array of globs over tool names, such as ["files.*"].`);
+}
+
+/** The answer that a caller gives to the verdict that it was shown. */
+function answerOf(
+  options: CallOptions | undefined,
+  claims: readonly PermissionClaim[] | undefined,
+): GivenAnswer | undefined {
+  const approval = options?.approval;
+  return approval === undefined || claims === undefined ? undefined : { approval, claims };
 }
 
 /** Waits until the set is empty, at most `ms`. */

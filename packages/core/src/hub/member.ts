@@ -45,6 +45,8 @@ export interface ProviderStatus {
 export interface MemberHost {
   /** True while the hub is connected, or connects: a provider that failed is then tried again. */
   isOpen(): boolean;
+  /** True for a tool that the policy denies whatever its arguments. */
+  isHidden(name: string): boolean;
   warn(message: string): void;
   /** Called before a list is taken: its prefixes may have grown. */
   adoptServers(member: HubMember): void;
@@ -63,11 +65,17 @@ export class HubMember {
   /** Its name when it was registered; a provider that changes it later is still known by this. */
   readonly name: string;
   readonly trustsDirectives: boolean;
+  readonly permission: ProviderEntry['permission'];
   readonly counters = new CallCounters();
   readonly inFlight = new Set<CallScope>();
   /** The prefixes that are routed here. */
   servers: readonly string[];
+  /** Every tool that it lists: {@link visible} and {@link hidden} ones. */
   definitions: readonly ToolDefinition[] = [];
+  /** The tools that the hub lists. */
+  visible: readonly ToolDefinition[] = [];
+  /** Those that the policy denies whatever their arguments. */
+  hidden: readonly ToolDefinition[] = [];
   /** Compiled input schemas, of providers that do not prepare calls themselves; undefined where one does not compile. */
   readonly validators = new Map<ToolDefinition, Promise<JsonSchemaValidator | undefined>>();
   #index = new ToolIndex<ToolDefinition>([]);
@@ -95,6 +103,7 @@ export class HubMember {
     this.name = entry.provider.name;
     this.servers = [...entry.provider.servers];
     this.trustsDirectives = entry.trustDirectives ?? !['mcp', 'other'].includes(entry.provider.kind);
+    this.permission = entry.permission;
     this.#host = host;
   }
 
@@ -193,8 +202,23 @@ export class HubMember {
     await this.open();
     await this.#refreshing;
     const tool = this.#index.get(name);
-    if (!tool) throw this.#index.notFound(name, `The provider "${this.name}"`);
+    if (!tool) throw this.notFound(name);
     return tool;
+  }
+
+  /** Why it has no tool of a name, with the names that come near among those that are not hidden. */
+  notFound(name: string): ToolError {
+    const index = new ToolIndex(this.visible.map((tool) => [tool.name, tool] as const));
+    return index.notFound(name, `The provider "${this.name}"`);
+  }
+
+  /** Reads anew which of its tools are hidden. True when that has changed. */
+  hideAgain(): boolean {
+    const before = this.hidden;
+    const hidden = this.definitions.filter(({ name }) => this.#host.isHidden(name));
+    this.hidden = hidden;
+    this.visible = hidden.length === 0 ? this.definitions : this.definitions.filter((tool) => !hidden.includes(tool));
+    return before.length !== hidden.length || before.some((tool, at) => tool !== hidden[at]);
   }
 
   /** Ends what its provider keeps for one conversation. Never rejects. */
@@ -248,7 +272,7 @@ export class HubMember {
       name: this.name,
       state: this.#readState(),
       stale: this.#stale,
-      toolCount: this.definitions.length,
+      toolCount: this.visible.length,
       since: this.#since,
       calls,
       failures,
@@ -339,6 +363,7 @@ export class HubMember {
       this.definitions = before; // with what was compiled of it
       return false;
     }
+    this.hideAgain();
     this.validators.clear();
     this.#index = new ToolIndex(this.definitions.map((tool) => [tool.name, tool] as const));
     return true;

@@ -1,13 +1,23 @@
 // Which member a name belongs to, and the merged listing. Conflicts are refused when a provider is registered.
 
+import { aliasOf } from '../adapters/alias.js';
 import { ToolError } from '../errors.js';
 import { serverOf, ToolIndex } from '../tool-index.js';
 import type { ToolDefinition } from '../tool-provider.js';
 import type { HubMember } from './member.js';
 
+/** Where a call goes: the member, and the qualified name there. */
+export interface Route {
+  readonly member: HubMember;
+  readonly name: string;
+}
+
 interface Catalog {
-  definitions: readonly ToolDefinition[];
-  index: ToolIndex<HubMember>;
+  readonly definitions: readonly ToolDefinition[];
+  readonly listed: ToolIndex<string>;
+  readonly bare: ToolIndex<Route>;
+  /** By alias. Made when a name is looked for that leads nowhere else. */
+  hidden: ReadonlyMap<string, Route> | undefined;
 }
 
 /** The members of a hub, in the order they were added. */
@@ -88,14 +98,28 @@ export class Routing {
     ];
   }
 
+  /** The tool of a bare name, among tools in this process: a stranger's tool is called by its qualified name only. */
+  resolveBare(name: string): Route | undefined {
+    return this.#read().bare.get(name);
+  }
+
+  /** The tool that is hidden under an alias: a model that knew it is told that it is denied. */
+  resolveHidden(alias: string): Route | undefined {
+    const catalog = this.#read();
+    catalog.hidden ??= new Map(
+      this.members.flatMap((member) => member.hidden.map(({ name }) => [aliasOf(name), { member, name }] as const)),
+    );
+    return catalog.hidden.get(alias);
+  }
+
+  /** Why a name leads nowhere, with the listed names that come near. */
+  notFound(name: unknown): ToolError {
+    return this.#read().listed.notFound(name, 'The hub');
+  }
+
   /** The merged listing, kept until something changes. */
   get definitions(): readonly ToolDefinition[] {
     return this.#read().definitions;
-  }
-
-  /** Finds the member of a bare name, and says which names come near one that is not found. */
-  get index(): ToolIndex<HubMember> {
-    return this.#read().index;
   }
 
   invalidate(): void {
@@ -103,11 +127,18 @@ export class Routing {
   }
 
   #read(): Catalog {
-    return (this.#catalog ??= {
-      definitions: Object.freeze(this.members.flatMap(({ definitions }) => definitions)),
-      index: new ToolIndex(
-        this.members.flatMap((member) => member.definitions.map(({ name }) => [name, member] as const)),
+    if (this.#catalog) return this.#catalog;
+    const { members } = this;
+    const definitions = members.flatMap((member) => member.visible);
+    return (this.#catalog = {
+      definitions: Object.freeze(definitions),
+      listed: new ToolIndex(definitions.map(({ name }) => [name, name] as const)),
+      bare: new ToolIndex(
+        members
+          .filter(({ provider }) => provider.kind === 'in-process')
+          .flatMap((member) => member.definitions.map(({ name }) => [name, { member, name }] as const)),
       ),
+      hidden: undefined,
     });
   }
 }

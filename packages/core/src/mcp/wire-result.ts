@@ -4,12 +4,18 @@
 import { isDirective } from '../directives.js';
 import { ToolError, type ToolErrorInfo } from '../errors.js';
 import type { JsonObject } from '../json.js';
-import { isContentBlock, textOf, type ContentBlock, type ToolResult, type UntimedResult } from '../result.js';
+import {
+  DIRECTIVES_META,
+  ERROR_META,
+  isContentBlock,
+  textOf,
+  withoutTrustedMeta,
+  type ContentBlock,
+  type ToolResult,
+  type UntimedResult,
+} from '../result.js';
 
-/** Where a failure's code rides: `{ code, message, retryable, details? }`. */
-export const ERROR_META = 'toolwright/error';
-/** Where directives ride. */
-export const DIRECTIVES_META = 'toolwright/directives';
+export { DIRECTIVES_META, ERROR_META };
 
 const MAX_MESSAGE = 16_384;
 
@@ -25,7 +31,7 @@ export interface WireResult extends Record<string, unknown> {
 export function toWireResult(result: ToolResult): WireResult {
   const { content, structuredContent, isError, error, directives } = result;
   const _meta = {
-    ...result._meta,
+    ...withoutTrustedMeta(result._meta),
     ...(error && { [ERROR_META]: error }),
     ...(directives.length > 0 && { [DIRECTIVES_META]: directives }),
   };

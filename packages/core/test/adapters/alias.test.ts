@@ -40,8 +40,31 @@ it.each([
   const bits = [...hash.subarray(0, 5)].map((byte) => byte.toString(2).padStart(8, '0')).join('');
   const ending = bits.replaceAll(/.{5}/g, (five) => 'abcdefghijklmnopqrstuvwxyz234567'[parseInt(five, 2)]!);
   expect(aliasOf(name)).toMatch(/^[A-Za-z][A-Za-z0-9_-]{0,62}$/);
-  expect(aliasOf(name).endsWith(`_${ending}`)).toBe(true);
+  expect(aliasOf(name).endsWith(`___${ending}`)).toBe(true);
 });
+
+it('aliasOf() gives a plain alias only without ___, so that none can be written like a cleaned one', () => {
+  expect(aliasOf('1password.get_item')).toMatch(/^t1password__get_item___[a-z2-7]{8}$/);
+  expect(aliasOf('password.get_item_joi7xmz3')).toBe('password__get_item_joi7xmz3');
+  const part = fc.stringMatching(/^[A-Za-z0-9_-]{1,64}$/);
+  fc.assert(
+    fc.property(part, part, (server, tool) => {
+      const alias = aliasOf(`${server}.${tool}`);
+      expect(alias.includes('___')).toBe(alias !== `${server}__${tool}`);
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+it.each(['1password.get_item', 'a.b c', `a.${'b'.repeat(61)}`, '_a.b'])(
+  'aliasOf() gives no other name the alias of %j, whatever text is made from it',
+  (name) => {
+    const alias = aliasOf(name);
+    for (const text of [alias, alias.replace('__', '.'), alias.replace('___', '.'), `x.${alias}`]) {
+      if (text !== name) expect(aliasOf(text)).not.toBe(alias);
+    }
+  },
+);
 
 it('aliasOf() keeps different names apart', () => {
   const part = fc.stringMatching(/^[ab_.-]{1,40}$/);

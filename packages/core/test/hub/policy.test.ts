@@ -109,7 +109,7 @@ describe('a policy', () => {
   });
 
   it('sees arguments as mended and judges what would run', async () => {
-    const { hub } = hubWith({ rules: [], default: 'deny' });
+    const { hub } = hubWith({ rules: [], default: 'ask' });
     expect((await hub.callTool('s.touch', { claims: 'x' })).error?.code).toBe('INVALID_ARGUMENT');
   });
 

@@ -148,6 +148,9 @@ const MUTATIONS: Record<string, Mutation> = {
   'callTool() takes a bare name that is unique': call(async (inner, name, args) =>
     name.includes('.') ? inner.callTool(name, args) : failure(new ToolError('TOOL_NOT_FOUND', name)),
   ),
+  'callTool() takes no name of another prefix for a bare one': call((inner, name, args, options) =>
+    inner.callTool(name.slice(name.lastIndexOf('.') + 1), args, options),
+  ),
   'callTool() carries every character of an argument': call((inner, name, args) =>
     inner.callTool(name, JSON.parse(JSON.stringify(args).replaceAll('\\u0000', '')) as JsonObject),
   ),
@@ -210,7 +213,9 @@ const MUTATIONS: Record<string, Mutation> = {
   },
   'callTool() answers OUTPUT_INVALID when the tool breaks its output schema': swallowed('OUTPUT_INVALID'),
   'callTool() runs the tool once a call': twice,
-  'prepareCall() resolves the tool': prepared((given) => ({ ...given, tool: { ...given.tool, name: 'add' } })),
+  'prepareCall() names the tool that it was asked for': (inner) => ({
+    prepareCall: (_name, args) => inner.prepareCall('contract.fail', args),
+  }),
   'prepareCall() gives the arguments as mended': prepared((given) => ({ ...given, args: { a: '1', b: 2 } })),
   'prepareCall() claims something': prepared((given) => ({ ...given, claims: [] })),
   'prepareCall() runs nothing before execute()': (inner) => ({

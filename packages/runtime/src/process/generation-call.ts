@@ -22,8 +22,9 @@ export function callGeneration(
   scope: CallScope,
   { provider, logger }: Caller,
 ): Promise<ToolResult> {
-  const meta: JsonObject = { [CALL_META]: { callId: scope.callId, sessionId: scope.sessionId } };
-  if (typeof scope.meta === 'object') Object.assign(meta, copyJson(scope.meta));
+  const meta: JsonObject = typeof scope.meta === 'object' ? copyJson(scope.meta) : {};
+  // Last: what a caller gives as meta cannot name another call or session.
+  meta[CALL_META] = { callId: scope.callId, sessionId: scope.sessionId };
   return new Promise<ToolResult>((resolve, reject) => {
     const { onLog } = scope;
     const id = generation.call(tool.bareName, given, meta, {

@@ -153,10 +153,16 @@ function stateOf(hub: ToolHub, name: string): string {
   return hub.status().find((row) => row.name === name)?.state ?? 'COLD';
 }
 
-/** A tool under its very name: a bare one could be the registry's own. @throws {ToolError} TOOL_NOT_FOUND */
+/**
+ * A tool under its very name: a bare one could be the registry's own.
+ *
+ * @throws {ToolError} TOOL_NOT_FOUND; PERMISSION_DENIED for one that the policy hides
+ */
 async function listed(hub: ToolHub, name: string, signal: AbortSignal): Promise<ToolDefinition> {
   const tool = (await hub.listTools({ signal })).find((each) => each.name === name);
   if (tool) return tool;
+  const { hidden, name: explained, reason } = await hub.explain(name);
+  if (hidden && explained === name) throw new ToolError('PERMISSION_DENIED', reason, { tool: name });
   throw new ToolError('TOOL_NOT_FOUND', `The hub lists no tool "${name}"; registry.tools gives their names.`, {
     tool: name,
   });

@@ -19,9 +19,9 @@ const prepared = (
 });
 
 export const preparedCases: ContractCase[] = [
-  prepared('resolves the tool', 'add', { a: 1, b: 2 }, async ({ tool, refused }) => {
+  prepared('names the tool that it was asked for', 'contract.echo', { text: 'x' }, async ({ tool, refused }) => {
     assert.equal(refused, undefined);
-    assert.equal(tool.name, 'contract.add');
+    assert.equal(tool.name, 'contract.echo');
   }),
   prepared('gives the arguments as mended', 'contract.add', { a: '1', b: 2 }, async ({ args }) =>
     assert.deepEqual(args, { a: 1, b: 2 }),
