@@ -3,9 +3,13 @@
 import type { Approval, ApprovalRequest, JsonObject } from '@toolwright/core';
 import type { Exchange } from './mcp-server.js';
 
-const MAX_SHOWN = 2_000;
+/** The whole question, in characters: more than any form shows at once. */
+const MAX_SHOWN = 32_000;
+const MIN_SHOWN = 200;
+const MAX_LINES = 80;
 
-const UNSEEN = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
+/** Invisible, or moving what is shown: controls, formats, fillers, private use, and spaces that look like the one. */
+const UNSEEN = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]|(?! )\p{Zs}/gu;
 
 /** True for a client that shows forms: `elicitation: {}` says so too. */
 export function showsForms({ elicitation }: JsonObject): boolean {
@@ -19,20 +23,22 @@ export async function askClient(
   request: ApprovalRequest,
   options: { signal: AbortSignal; timeoutMs: number },
 ): Promise<Approval> {
-  const { suggestedRules } = request;
-  const choices = suggestedRules.length > 0 ? ['once', 'always', 'deny'] : ['once', 'deny'];
+  const { message, isWhole } = questionOf(request);
+  const { suggestedRules, wider = [] } = request;
+  const mayLast = isWhole && suggestedRules.length > 0;
+  const lasting = !mayLast ? [] : wider.length > 0 ? ['always', 'wider'] : ['always'];
   const answer = await exchange.ask(
     'elicitation/create',
     {
-      message: questionOf(request),
+      message,
       requestedSchema: {
         type: 'object',
         properties: {
           decision: {
             type: 'string',
             title: 'Allow it?',
-            enum: choices,
-            description: 'once: this call; always: this and what the rules below cover; deny: not at all',
+            enum: ['once', ...lasting, 'deny'],
+            description: `once: this call; ${lasting.map((name) => `${name}: also what its rules cover; `).join('')}deny: not at all`,
           },
         },
         required: ['decision'],
@@ -42,25 +48,41 @@ export async function askClient(
   );
   const { action, content } = answer as { action?: unknown; content?: { decision?: unknown } };
   const decision = action === 'accept' ? content?.decision : 'deny';
-  return { decision: decision === 'once' || (decision === 'always' && choices.includes('always')) ? decision : 'deny' };
+  if (decision === 'wider' && lasting.includes('wider')) return { decision: 'always', rules: wider };
+  if (decision === 'always') return { decision: mayLast ? 'always' : 'once' }; // only what was shown can last
+  return { decision: decision === 'once' ? 'once' : 'deny' };
 }
 
-function questionOf({ tool, reason, claims, args, suggestedRules }: ApprovalRequest): string {
+/** @returns `isWhole` is false where something of the call had to be left out */
+function questionOf({ tool, reason, claims, args, suggestedRules, wider = [] }: ApprovalRequest): {
+  message: string;
+  isWhole: boolean;
+} {
   const lines = [
     `${reason}.`,
     `Tool: ${tool}`,
     ...claims.map(({ pattern }) => `It would do: ${pattern}`),
-    `Arguments: ${shorten(JSON.stringify(args))}`,
-    ...(suggestedRules.length > 0 ? [`"always" adds: ${shorten(JSON.stringify(suggestedRules))}`] : []),
-  ];
-  return lines.map((line) => shorten(showUnseen(line))).join('\n');
+    `Arguments: ${JSON.stringify(args)}`,
+    ...(suggestedRules.length > 0 ? [`"always" adds: ${JSON.stringify(suggestedRules)}`] : []),
+    ...(wider.length > 0 ? [`"wider" adds: ${JSON.stringify(wider)}`] : []),
+  ].map(showUnseen);
+  const length = lines.reduce((sum, line) => sum + line.length + 1, 0);
+  if (length <= MAX_SHOWN) return { message: lines.join('\n'), isWhole: true };
+  const notice = `This question is ${length} characters long and is shown shortened; "always" is not offered.`;
+  const share = Math.floor(MAX_SHOWN / lines.length);
+  const shown = lines.filter((_, at) => at < MAX_LINES).map((line) => shorten(line, Math.max(share, MIN_SHOWN)));
+  const rest = lines.length > MAX_LINES ? [`… and ${lines.length - MAX_LINES} lines more`] : [];
+  return { message: [notice, ...shown, ...rest].join('\n'), isWhole: false };
 }
 
 /** What would be invisible, or move what is shown, is written out. */
 function showUnseen(line: string): string {
-  return line.replace(/\n/g, '\\n').replace(UNSEEN, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  return line.replace(UNSEEN, (one) => (one === '\n' ? '\\n' : `\\u{${(one.codePointAt(0) ?? 0).toString(16)}}`));
 }
 
-function shorten(text: string): string {
-  return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}… (${text.length} characters)` : text;
+/** Its head and tail: the end of a command is as telling as its beginning. */
+function shorten(text: string, length: number): string {
+  if (text.length <= length) return text;
+  const half = Math.floor(length / 2);
+  return `${text.slice(0, half)} [… ${text.length - 2 * half} characters left out …] ${text.slice(-half)}`;
 }

@@ -12,8 +12,9 @@ export interface HttpSession {
   readonly principal: number;
   readonly transport: HttpTransport;
   readonly client: ClientSession;
-  /** Requests that are answered now, streams among them. */
+  /** Responses that are being sent now, streams among them. */
   open: number;
+  /** When a request came last, or the answer to one was complete. A stream that is only open is no use. */
   lastUsedAt: number;
   initialized: boolean;
 }
@@ -66,14 +67,15 @@ export class HttpSessions {
     return session;
   }
 
-  /** Runs one request of it; it is not idle meanwhile. */
-  async use(session: HttpSession, run: () => Promise<void>): Promise<void> {
+  /** Runs one HTTP request of it. */
+  async use(session: HttpSession, method: string | undefined, run: () => Promise<void>): Promise<void> {
     session.open++;
+    session.lastUsedAt = performance.now();
     try {
       await run();
     } finally {
       session.open--;
-      session.lastUsedAt = performance.now();
+      if (method === 'POST') session.lastUsedAt = performance.now();
     }
   }
 
@@ -89,8 +91,9 @@ export class HttpSessions {
 
   #drop(idleMs: number, atMost = Infinity): void {
     const before = performance.now() - idleMs;
-    const idle = [...this.#sessions.values()].filter(({ open, lastUsedAt }) => open === 0 && lastUsedAt <= before);
-    idle.sort((a, b) => a.lastUsedAt - b.lastUsedAt);
+    const idle = [...this.#sessions.values()].filter(({ client, lastUsedAt }) => client.isIdle && lastUsedAt <= before);
+    // One that nobody listens to goes first.
+    idle.sort((a, b) => Math.min(a.open, 1) - Math.min(b.open, 1) || a.lastUsedAt - b.lastUsedAt);
     for (const { client } of idle.slice(0, atMost)) void client.close();
   }
 }

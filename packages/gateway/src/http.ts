@@ -11,9 +11,9 @@ import { HttpConnections } from './http-connections.js';
 import { letGoUnread, readBody, sendResponse, webRequestOf } from './http-messages.js';
 import { HttpSessions } from './http-sessions.js';
 import type { EffectiveLimits } from './limits.js';
-import { createHttpTransport } from './mcp-server.js';
+import { createHttpTransport, requestIdsOf } from './mcp-server.js';
 import type { GatewayMetrics } from './metrics.js';
-import { messageOf } from './rpc-error.js';
+import { INVALID_REQUEST, messageOf } from './rpc-error.js';
 import type { ClientSession } from './session.js';
 import { listenPrivately } from './socket.js';
 
@@ -170,7 +170,22 @@ class HttpFront {
     if (id !== undefined && !known) return this.#refuse(response, 'session', 404, 'There is no such session.');
     const body = await this.#body(request, response);
     if (!body) return;
-    if (known) return this.#sessions.use(known, () => this.#relay(known.transport, request, response, body.parsed));
+    if (known) {
+      const ids = requestIdsOf(body.parsed);
+      if (!known.client.takeIds(ids))
+        return this.#refuse(
+          response,
+          'id',
+          400,
+          'A request with this id is in flight already.',
+          INVALID_REQUEST,
+          ids[0],
+        );
+      return this.#sessions.use(known, request.method, async () => {
+        const status = await this.#relay(known.transport, request, response, body.parsed);
+        if (status >= 400) known.client.releaseIds(ids);
+      });
+    }
     if (request.method !== 'POST' || !isInitialize(body.parsed))
       return this.#refuse(
         response,
@@ -183,7 +198,9 @@ class HttpFront {
       response.setHeader('retry-after', '60');
       return this.#refuse(response, 'limit', 503, 'There are too many sessions; end one with DELETE.');
     }
-    await this.#sessions.use(session, () => this.#relay(session.transport, request, response, body.parsed));
+    await this.#sessions.use(session, request.method, async () => {
+      await this.#relay(session.transport, request, response, body.parsed);
+    });
     this.#sessions.dropUnopened(session);
   }
 
@@ -230,17 +247,25 @@ class HttpFront {
     request: IncomingMessage,
     response: ServerResponse,
     parsedBody: unknown,
-  ): Promise<void> {
+  ): Promise<number> {
     const answered = await transport.handleRequest(
       webRequestOf(request, this.#stateless),
       parsedBody === undefined ? {} : { parsedBody },
     );
     await sendResponse(answered, response, this.#host.backlog);
+    return answered.status;
   }
 
-  #refuse(response: ServerResponse, reason: string, status: number, message: string, code?: number): undefined {
+  #refuse(
+    response: ServerResponse,
+    reason: string,
+    status: number,
+    message: string,
+    code?: number,
+    id?: unknown,
+  ): undefined {
     this.#host.metrics.refuse(reason);
-    refuse(response, status, message, code);
+    refuse(response, status, message, code, id);
     return undefined;
   }
 }
@@ -250,8 +275,8 @@ function isInitialize(message: unknown): boolean {
 }
 
 /** A refusal has the form of an answer, which clients show. */
-function refuse(response: ServerResponse, status: number, message: string, code = -32_000): void {
-  answer(response, status, JSON.stringify({ jsonrpc: '2.0', error: { code, message }, id: null }), 'application/json');
+function refuse(response: ServerResponse, status: number, message: string, code = -32_000, id: unknown = null): void {
+  answer(response, status, JSON.stringify({ jsonrpc: '2.0', error: { code, message }, id }), 'application/json');
 }
 
 function answer(response: ServerResponse, status: number, text: string, type = 'text/plain; charset=utf-8'): void {

@@ -17,7 +17,10 @@ export interface GatewayLimits {
   approvalTimeoutMs?: number;
   /** Clients at once, for each listener. Default 256. */
   maxSessions?: number;
-  /** An HTTP session without a request for this long, in milliseconds, is dropped. Default 1,800,000. */
+  /**
+   * An HTTP session without a request for this long, in milliseconds, is dropped, also when it holds a stream open; a client
+   * that only listens keeps it by `ping`. Default 1,800,000.
+   */
   sessionIdleMs?: number;
   /** The body of an HTTP request, in bytes. Default 4,194,304. */
   maxBodyBytes?: number;

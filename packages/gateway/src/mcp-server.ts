@@ -29,16 +29,38 @@ export interface McpServerOptions {
   onError: (message: string) => void;
 }
 
+/** What carries one client's messages. */
+export interface ServerTransport extends McpTransport {
+  /** Set by the server; false for the id of a request that is in flight: it must not be passed on. */
+  takeId?: ((id: unknown) => boolean) | undefined;
+  /** Ends the stream on which the answer to this request would be sent. */
+  closeSSEStream?: (requestId: string | number) => void;
+}
+
+/** The ids of the requests in a body: one message, or a batch of them. */
+export function requestIdsOf(body: unknown): unknown[] {
+  return (Array.isArray(body) ? body : [body])
+    .filter((message: unknown): message is JsonObject => typeof message === 'object' && message !== null)
+    .filter(({ id, method }) => method !== undefined && id !== undefined)
+    .map(({ id }) => id);
+}
+
 /** One client, from its handshake to its end. */
 export class McpServer {
   readonly #server: Server;
+  /** With whether the request came alone, so that the stream of its answer is its own. */
+  readonly #idsInFlight = new Map<unknown, boolean>();
+  #transport: ServerTransport | undefined;
 
   constructor({ version, capabilities, handle, onNotification, onClosed, onError }: McpServerOptions) {
     // The low-level server: schemas and results pass it unread.
     this.#server = new Server({ name: 'toolwright', title: 'Toolwright', version }, { capabilities });
     this.#server.removeRequestHandler('logging/setLevel'); // levels are the session's
-    this.#server.fallbackRequestHandler = ({ method, params }, { signal, sendNotification, sendRequest }) =>
-      handle(method, params ?? {}, {
+    this.#server.fallbackRequestHandler = (
+      { method, params },
+      { signal, requestId, sendNotification, sendRequest },
+    ) => {
+      const answer = handle(method, params ?? {}, {
         signal,
         notify: (told, content) => {
           sendNotification({ method: told, params: content }).catch(() => undefined); // the client has gone
@@ -46,6 +68,12 @@ export class McpServer {
         ask: (asked, content, { signal: until = signal, timeoutMs }) =>
           sendRequest({ method: asked, params: content }, ResultSchema, { signal: until, timeout: timeoutMs }),
       });
+      return answer.finally(() => {
+        const isAlone = this.#idsInFlight.get(requestId) === true;
+        this.#idsInFlight.delete(requestId);
+        if (signal.aborted && isAlone) this.#transport?.closeSSEStream?.(requestId); // no answer will end it
+      });
+    };
     this.#server.fallbackNotificationHandler = async ({ method, params }) => onNotification(method, params ?? {});
     this.#server.onclose = onClosed;
     this.#server.onerror = (error) => onError(messageOf(error));
@@ -56,7 +84,27 @@ export class McpServer {
     return this.#server.getClientCapabilities() ?? {};
   }
 
-  async connect(transport: McpTransport): Promise<void> {
+  /** Notes the ids of requests that arrive together; false, noting none, where one is in flight already. */
+  takeIds(ids: readonly unknown[]): boolean {
+    if (new Set(ids).size < ids.length || ids.some((id) => this.#idsInFlight.has(id))) return false;
+    for (const id of ids) this.#idsInFlight.set(id, ids.length === 1);
+    return true;
+  }
+
+  /** The requests were refused before they were handled. */
+  releaseIds(ids: readonly unknown[]): void {
+    for (const id of ids) this.#idsInFlight.delete(id);
+  }
+
+  async connect(transport: ServerTransport): Promise<void> {
+    this.#transport = transport;
+    const send = transport.send.bind(transport);
+    transport.send = (message, options) => {
+      const { id, method } = message as JsonObject;
+      if (method === undefined) this.#idsInFlight.delete(id); // also of what the SDK answers by itself
+      return send(message, options);
+    };
+    transport.takeId = (id) => this.takeIds([id]);
     await this.#server.connect(transport);
   }
 
@@ -71,7 +119,7 @@ export class McpServer {
 }
 
 /** A client that speaks HTTP: its transport takes web requests and gives web responses. */
-export interface HttpTransport extends McpTransport {
+export interface HttpTransport extends ServerTransport {
   handleRequest(request: Request, options: { parsedBody?: unknown }): Promise<Response>;
 }
 

@@ -1,11 +1,18 @@
 // One client of a gateway: its requests, the level of its log, and its calls. Clients share the provider and nothing else.
 
-import { ToolError, type JsonObject, type LogEntry, type ToolDefinition, type ToolProvider } from '@toolwright/core';
-import { isDeeperThan, MAX_DEPTH, toWireResult, type McpTransport } from '@toolwright/core/mcp';
+import {
+  ToolError,
+  type JsonObject,
+  type LogEntry,
+  type ToolDefinition,
+  type ToolProvider,
+  type ToolResult,
+} from '@toolwright/core';
+import { isDeeperThan, MAX_DEPTH, toWireResult } from '@toolwright/core/mcp';
 import { askClient, showsForms } from './approval.js';
 import type { ToolCatalog } from './catalog.js';
 import type { Forwarding } from './forwarding.js';
-import { McpServer, type Exchange } from './mcp-server.js';
+import { McpServer, type Exchange, type ServerTransport } from './mcp-server.js';
 import type { GatewayMetrics } from './metrics.js';
 import { INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, rpcError, SERVER_BUSY } from './rpc-error.js';
 
@@ -70,7 +77,21 @@ export class ClientSession {
     return this.#server.clientCapabilities;
   }
 
-  connect(transport: McpTransport): Promise<void> {
+  /** False while a request of it is being handled. */
+  get isIdle(): boolean {
+    return this.#inFlight === 0;
+  }
+
+  /** See {@link McpServer.takeIds}. */
+  takeIds(ids: readonly unknown[]): boolean {
+    return this.#server.takeIds(ids);
+  }
+
+  releaseIds(ids: readonly unknown[]): void {
+    this.#server.releaseIds(ids);
+  }
+
+  connect(transport: ServerTransport): Promise<void> {
     return this.#server.connect(transport);
   }
 
@@ -181,7 +202,7 @@ export class ClientSession {
     const hasToken = typeof progressToken === 'string' || typeof progressToken === 'number';
     const entered = forwarding?.enter(this, exchange);
     try {
-      return await provider.callTool(tool.name, args, {
+      const result = await provider.callTool(tool.name, args, {
         signal: exchange.signal,
         ...(entered?.options ?? { sessionId: this.id, onRequest: declineRequest }),
         onLog: (entry) => this.log(exchange, LEVEL_OF[entry.level], { logger: listedName, data: dataOf(entry) }),
@@ -194,6 +215,7 @@ export class ClientSession {
             askClient(exchange, request, { signal, timeoutMs: limits.approvalTimeoutMs }),
         }),
       });
+      return tool.outputSchema === undefined ? result : withoutBrokenPromise(result, listedName);
     } finally {
       entered?.leave();
     }
@@ -203,6 +225,20 @@ export class ClientSession {
 /** Of a gateway that forwards nothing: what a server asks during a client's call is not the host's to answer. */
 function declineRequest(method: string): Promise<JsonObject> {
   return Promise.reject(rpcError(METHOD_NOT_FOUND, `Declined: the gateway does not forward ${method.slice(0, 100)}.`));
+}
+
+/** A result that was too large to keep its structured form: clients refuse it unless it is an error, text and all. */
+function withoutBrokenPromise(result: ToolResult, tool: string): ToolResult {
+  const { isError, structuredContent, content, _meta } = result;
+  const cut = _meta?.['toolwright/truncated'];
+  if (isError || structuredContent !== undefined || !isRecord(cut) || !('structuredBytes' in cut)) return result;
+  const message = `${tool} ran, and its structured result was over 1 MiB and was left out. Ask it for less; do not repeat a call that changes something.`;
+  return {
+    ...result,
+    isError: true,
+    error: new ToolError('TOO_LARGE', message, { details: { ran: true } }).toInfo(),
+    content: [{ type: 'text', text: message }, ...content],
+  };
 }
 
 /** What a tool said, in JSON; fields that cannot be said in JSON are left out. */

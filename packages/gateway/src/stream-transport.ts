@@ -4,7 +4,7 @@ import type { Readable, Writable } from 'node:stream';
 import { ToolError, type JsonObject } from '@toolwright/core';
 import { frameOf, FrameReader, type McpMessage, type McpTransport } from '@toolwright/core/mcp';
 import type { Backlog, Outlet } from './backlog.js';
-import { sendable } from './mcp-server.js';
+import { sendable, type ServerTransport } from './mcp-server.js';
 import { INVALID_REQUEST } from './rpc-error.js';
 
 /** Where lines are written; a stream, or what stands for one. */
@@ -33,6 +33,7 @@ export class StreamTransport implements McpTransport {
   onclose?: (() => void) | undefined;
   onerror?: ((error: Error) => void) | undefined;
   onmessage?: McpTransport['onmessage'];
+  takeId?: ServerTransport['takeId'];
   readonly #input: Readable;
   readonly #output: LineWriter;
   readonly #frames: FrameReader;
@@ -68,7 +69,11 @@ export class StreamTransport implements McpTransport {
     this.#input.on('data', this.#read);
   }
 
-  async send(message: McpMessage): Promise<void> {
+  send(message: McpMessage): Promise<void> {
+    return this.#send(message);
+  }
+
+  async #send(message: McpMessage): Promise<void> {
     if (this.#closed) throw new ToolError('CONNECTION_CLOSED', 'The client has gone.');
     let line: string;
     try {
@@ -110,12 +115,14 @@ export class StreamTransport implements McpTransport {
     const { jsonrpc, method, id, result, error } = message as JsonObject;
     const isAnswer = id !== undefined && (result !== undefined || error !== undefined);
     if (!Array.isArray(message) && jsonrpc === '2.0' && (typeof method === 'string' || isAnswer)) {
-      this.onmessage?.(message);
+      const isRepeated = typeof method === 'string' && id !== undefined && this.takeId?.(id) === false;
+      if (isRepeated) this.#refuse(INVALID_REQUEST, 'A request with this id is in flight already.', id);
+      else this.onmessage?.(message);
     } else this.#refuse(INVALID_REQUEST, 'The line is no JSON-RPC 2.0 message.', id);
   }
 
   #refuse(code: number, message: string, id?: unknown): void {
     const known = typeof id === 'string' || typeof id === 'number' ? id : null;
-    this.send({ jsonrpc: '2.0', id: known, error: { code, message } }).catch(() => undefined); // the client has gone
+    this.#send({ jsonrpc: '2.0', id: known, error: { code, message } }).catch(() => undefined); // the client has gone
   }
 }
