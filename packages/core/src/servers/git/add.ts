@@ -5,7 +5,7 @@ import { defineTool, type Tool } from '../../tool.js';
 import { limitText } from '../output-budget.js';
 import { claimPaths, type GitContext } from './context.js';
 import { statText } from './patch-pages.js';
-import { FROM_INPUT, pathInput, PATHS } from './paths.js';
+import { PATHS } from './paths.js';
 import { Repository } from './repository.js';
 import { STAGED, stagedFiles } from './staged.js';
 
@@ -45,10 +45,10 @@ export function addTool(context: GitContext): Tool {
           throw new ToolError('INVALID_ARGUMENT', 'Give paths, or all: true, and not both.');
         const asked = all ? ['.'] : paths;
         // Without a file to look at, "." matches nothing, which git takes for a mistake.
-        const input = pathInput(repository, asked);
+        const pathInput = await repository.paths(asked);
         if (!all || !(await isEmpty(repository)))
-          await repository.write(['add', ...(intent ? ['--intent-to-add'] : []), ...FROM_INPUT], input);
-        const staged = await stagedFiles(repository, asked);
+          await repository.write(['add', ...(intent ? ['--intent-to-add'] : [])], { pathInput });
+        const staged = await stagedFiles(repository, pathInput);
         const text =
           staged.length === 0 ? 'Nothing of it differs from the last commit.' : statText(staged.length, staged, false);
         return {

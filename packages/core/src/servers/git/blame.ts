@@ -1,13 +1,19 @@
 // blame: who wrote each line of a file, and when.
 
+import { readlink } from 'node:fs/promises';
+import { ToolError } from '../../errors.js';
 import { defineTool, type Tool } from '../../tool.js';
 import { cutText, LineBudget } from '../output-budget.js';
-import { escapeControls } from '../project-scope.js';
+import { openEntryPlace } from '../entry-place.js';
+import { openRegularFile } from '../path-lookup.js';
+import { escapeControls, quote } from '../project-scope.js';
 import { claimPaths, type GitContext } from './context.js';
-import { REF, resolveRef } from './refs.js';
+import { headOf, REF, resolveRef } from './refs.js';
 import { Repository } from './repository.js';
 
 const MAX_LINES = 1_000;
+/** Of the working tree's file, which goes through this process. */
+const MAX_FILE_BYTES = 64 * 1024 * 1024;
 const MAX_LINE_BYTES = 2_000;
 /** The id of what is not committed yet. */
 const NOT_COMMITTED = /^0+$/;
@@ -77,19 +83,20 @@ export function blameTool(context: GitContext): Tool {
     permission: ({ path }) => claimPaths(context, [path], 'read', 'shows who wrote it'),
     async execute({ path, ref, start, end }, ctx) {
       const repository = await Repository.open(context, ctx);
+      if (ref === undefined && (await headOf(repository)) === undefined)
+        throw new ToolError(
+          'NOT_FOUND',
+          'The repository has no commit yet, so that no line has an author. Commit first.',
+        );
       const last = Math.min(end ?? Infinity, start + MAX_LINES - 1);
       const revision = ref === undefined ? [] : [await resolveRef(repository, ref)];
       // One line more tells whether there is more; git ends the range with the file.
-      const args = [
-        'blame',
-        '--porcelain',
-        '--no-textconv',
-        `-L${start},${last + 1}`,
-        ...revision,
-        '--',
-        repository.relative(path),
-      ];
-      const { stdout } = await repository.read(args);
+      const args = ['blame', '--porcelain', '--no-textconv', `-L${start},${last + 1}`, ...revision];
+      const paths = [await repository.path(path)];
+      const { stdout } =
+        ref === undefined
+          ? await repository.read([...args, '--contents=-'], { paths, stdin: await readWorkingFile(context, path) })
+          : await repository.read(args, { paths });
       const all = parseBlame(stdout);
       const budget = new LineBudget(context.limits);
       const lines = all.slice(0, last - start + 1).filter((line) => budget.add(lineText(line)));
@@ -102,6 +109,24 @@ export function blameTool(context: GitContext): Tool {
       };
     },
   });
+}
+
+/** The file as it is, read through the project scope: git would follow a link in place of a directory. */
+async function readWorkingFile({ files }: GitContext, path: string): Promise<Buffer> {
+  const asked = files.scope.parse(path);
+  await using place = await openEntryPlace(files.scope, asked, { write: false, mustExist: true });
+  if (place.stats?.isSymbolicLink()) return await readlink(place.address, 'buffer');
+  const { handle, stats } = await openRegularFile(files.scope, asked);
+  try {
+    if (stats.size > MAX_FILE_BYTES)
+      throw new ToolError(
+        'TOO_LARGE',
+        `${quote(asked.shown)} is over 64 MiB. Give a ref: a commit's file is read by git alone.`,
+      );
+    return await handle.readFile();
+  } finally {
+    await handle.close();
+  }
 }
 
 /** Parses `blame --porcelain`: each commit's facts come with its first line. https://git-scm.com/docs/git-blame#_the_porcelain_format */
@@ -121,7 +146,8 @@ export function parseBlame(stdout: Buffer): BlamedLine[] {
       line = Number(number);
       facts = commits.get(oid) ?? { author: '', time: '', summary: '' };
       commits.set(oid, facts);
-    } else if (row.startsWith('author ')) facts.author = row.slice('author '.length);
+    } else if (row.startsWith('author '))
+      facts.author = NOT_COMMITTED.test(oid) ? 'Not Committed Yet' : row.slice('author '.length);
     else if (row.startsWith('author-time ')) facts.time = timeOf(Number(row.slice('author-time '.length)));
     else if (row.startsWith('summary ')) facts.summary = row.slice('summary '.length);
   }

@@ -48,7 +48,7 @@ export function diffTool(context: GitContext): Tool {
       const revisions: string[] = [];
       for (const ref of [from, to]) if (ref !== undefined) revisions.push(await resolveRef(repository, ref));
       const args = ['diff', ...(staged ? ['--cached'] : []), ...(merge_base ? ['--merge-base'] : []), ...revisions];
-      const specs = (paths ?? []).map((path) => repository.relative(path));
+      const specs = await repository.paths(paths ?? []);
       const { text, ...data } = await readPatch(repository, { args, paths: specs, ...page });
       return {
         content: [{ type: 'text', text: data.file_count === 0 ? 'No differences.' : text }],

@@ -7,7 +7,7 @@ import { escapeControls } from '../project-scope.js';
 import { COMMIT, COMMIT_FIELDS, COMMIT_FORMAT, parseCommit, type Commit } from './commit-record.js';
 import { assertPlain, claimPaths, type GitContext } from './context.js';
 import { nulFields } from './nul-records.js';
-import { PATHS } from './paths.js';
+import { PATHS, type GitPath } from './paths.js';
 import { headOf, REF, resolveRef } from './refs.js';
 import { Repository } from './repository.js';
 
@@ -54,24 +54,26 @@ export function logTool(context: GitContext): Tool {
       for (const [name, value] of Object.entries({ since, until, author, grep })) assertPlain(name, value);
       if (follow && paths.length !== 1) throw new ToolError('INVALID_ARGUMENT', 'follow needs exactly one path.');
       const repository = await Repository.open(context, ctx);
-      const specs = paths.map((path) => repository.relative(path));
+      const specs = await repository.paths(paths);
       const isUnborn = ref === 'HEAD' && (await headOf(repository)) === undefined;
       const commits = isUnborn
         ? []
-        : await readCommits(repository, [
-            `--max-count=${max + 1}`,
-            `--skip=${skip}`,
-            ...(since === undefined ? [] : [`--since=${since}`]),
-            ...(until === undefined ? [] : [`--until=${until}`]),
-            ...(author === undefined ? [] : [`--author=${author}`]),
-            ...(grep === undefined ? [] : [`--grep=${grep}`]),
-            '--fixed-strings',
-            '--regexp-ignore-case',
-            ...(follow ? ['--follow'] : []),
-            await resolveRef(repository, ref),
-            '--',
-            ...specs,
-          ]);
+        : await readCommits(
+            repository,
+            [
+              `--max-count=${max + 1}`,
+              `--skip=${skip}`,
+              ...(since === undefined ? [] : [`--since=${since}`]),
+              ...(until === undefined ? [] : [`--until=${until}`]),
+              ...(author === undefined ? [] : [`--author=${author}`]),
+              ...(grep === undefined ? [] : [`--grep=${grep}`]),
+              '--fixed-strings',
+              '--regexp-ignore-case',
+              ...(follow ? ['--follow'] : []),
+              await resolveRef(repository, ref),
+            ],
+            specs,
+          );
       const hasMore = commits.length > max;
       const shown = commits.slice(0, max);
       const lines = [
@@ -89,8 +91,14 @@ export function logTool(context: GitContext): Tool {
 }
 
 /** Commits of `git log`, parsed. @throws {ToolError} TOO_LARGE when their messages are over 8 MiB */
-async function readCommits(repository: Repository, args: readonly string[]): Promise<Commit[]> {
-  const { stdout, cut } = await repository.read(['log', '-z', '--no-notes', '--no-color', COMMIT_FORMAT, ...args]);
+async function readCommits(
+  repository: Repository,
+  args: readonly string[],
+  paths: readonly GitPath[],
+): Promise<Commit[]> {
+  const { stdout, cut } = await repository.read(['log', '-z', '--no-notes', '--no-color', COMMIT_FORMAT, ...args], {
+    paths,
+  });
   if (cut) throw new ToolError('TOO_LARGE', 'The messages of these commits are over 8 MiB. Take a smaller max.');
   const fields = nulFields(stdout);
   const commits: Commit[] = [];

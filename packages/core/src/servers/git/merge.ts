@@ -6,7 +6,7 @@ import { assertMessage, MESSAGE } from './commit.js';
 import { claimAction, type GitContext } from './context.js';
 import { REF, resolveRef } from './refs.js';
 import { Repository } from './repository.js';
-import { assertCommitsWritable, assertNothingUnderWay, goOn, runSequence, SEQUENCE_OUTPUT } from './sequence.js';
+import { assertCommitsWritable, assertNothingUnderWay, goOn, startSequence, SEQUENCE_OUTPUT } from './sequence.js';
 
 const input = {
   type: 'object',
@@ -50,7 +50,7 @@ export function mergeTool(context: GitContext): Tool {
         // An id alone would be all that the message says.
         const said = message ?? `Merge ${ref}`;
         const args = ['merge', '--quiet', '--no-edit', '--no-overwrite-ignore', forward, `--message=${said}`, target];
-        return runSequence(repository, 'merge', args);
+        return startSequence(repository, 'merge', args);
       }),
   });
 }

@@ -5,6 +5,7 @@ import { createHash } from 'node:crypto';
 import { ToolError } from '../../errors.js';
 import { escapeControls } from '../project-scope.js';
 import { nulFields } from './nul-records.js';
+import type { GitPath } from './paths.js';
 import type { Repository } from './repository.js';
 
 const MAX_FILES = 1_000;
@@ -81,7 +82,7 @@ export interface PatchPage {
 export interface PatchRequest {
   /** A git subcommand of the diff family with its revisions, without paths. */
   args: readonly string[];
-  paths: readonly string[];
+  paths: readonly GitPath[];
   context: number;
   stat_only: boolean;
   max_bytes: number;
@@ -90,9 +91,9 @@ export interface PatchRequest {
 
 /** Compares, and gives the page that the cursor names. @throws {ToolError} INVALID_ARGUMENT for a cursor of another difference */
 export async function readPatch(repository: Repository, request: PatchRequest): Promise<PatchPage> {
-  const paths = ['--', ...request.paths];
-  const list = [...request.args, ...PLAIN, '--raw', '--numstat', '--no-abbrev', '-z', ...paths];
-  const { stdout, cut } = await repository.read(list);
+  const { paths } = request;
+  const list = [...request.args, ...PLAIN, '--raw', '--numstat', '--no-abbrev', '-z'];
+  const { stdout, cut } = await repository.read(list, { paths });
   const all = parseChangedFiles(nulFields(stdout), (path) => repository.shown(path));
   const files = all.slice(0, MAX_FILES);
   const version = createHash('sha256').update(stdout).digest('hex').slice(0, 12);
@@ -102,8 +103,8 @@ export async function readPatch(repository: Repository, request: PatchRequest): 
     const more = cut || all.length > files.length;
     return { ...page, truncated: more, text: statText(all.length, files, more) };
   }
-  const patch = [...request.args, ...PLAIN, '--patch', `--unified=${request.context}`, ...paths];
-  const { text, next } = await readPart(repository, patch, offset, request.max_bytes);
+  const patch = [...request.args, ...PLAIN, '--patch', `--unified=${request.context}`];
+  const { text, next } = await readPart(repository, patch, offset, request.max_bytes, paths);
   if (next === undefined) return { ...page, truncated: false, text };
   const cursor = `${version}.${next}`;
   const notice = `[The patch goes on. Read on with cursor "${cursor}", or name paths.]`;
@@ -130,11 +131,13 @@ export async function readPart(
   args: readonly string[],
   offset: number,
   maxBytes: number,
+  paths?: readonly GitPath[],
 ): Promise<{ text: string; next: number | undefined; bytes: Buffer }> {
   let skip = offset;
   let held = 0;
   const kept: Buffer[] = [];
   await repository.read(args, {
+    ...(paths && { paths }),
     onOutput: (chunk) => {
       const rest = chunk.subarray(Math.min(skip, chunk.length));
       skip -= chunk.length - rest.length;

@@ -1,8 +1,9 @@
-// Paths as arguments: their schema, and how they reach git without being read as patterns or options.
+// Paths as arguments: their schema, and the one form in which git is given them.
 
+import { dirname, relative, sep } from 'node:path';
 import { ToolError } from '../../errors.js';
-import { escapeControls } from '../project-scope.js';
-import type { Repository, RunOptions } from './repository.js';
+import { reachOf } from '../path-lookup.js';
+import { escapeControls, isInside, quote, type ProjectScope } from '../project-scope.js';
 
 /** The schema of an argument with paths. */
 export const PATHS = {
@@ -12,14 +13,46 @@ export const PATHS = {
   description: 'Files or directories, relative to the project. Not patterns.',
 } as const;
 
-/** The options that make git take literal paths from its input: no list is too long, no name an option. */
-export const FROM_INPUT = ['--pathspec-from-file=-', '--pathspec-file-nul'] as const;
+/**
+ * A path that passed the project scope. A run of git takes paths in this form only, so that no tool can pass on what a
+ * caller wrote.
+ */
+export class GitPath {
+  /** Relative to the working tree's top; `.` for all of it. */
+  readonly name: string;
 
-/** The input for {@link FROM_INPUT}. @throws {ToolError} OUTSIDE_PROJECT, INVALID_ARGUMENT */
-export function pathInput(repository: Repository, paths: readonly string[]): Pick<RunOptions, 'stdin'> {
+  private constructor(name: string) {
+    this.name = name;
+  }
+
+  /**
+   * Checks a path as a caller wrote it. Nothing in it is expanded. As git does, it names the entry itself: a link in the
+   * last place is not followed, and the directories above it must be inside the project, links resolved.
+   *
+   * @param top of the working tree
+   * @throws {ToolError} OUTSIDE_PROJECT; INVALID_ARGUMENT for one that is in the project and not in the working tree
+   */
+  static async check(scope: ProjectScope, top: string, path: string): Promise<GitPath> {
+    const asked = scope.parse(path);
+    // The project itself stands for the whole working tree, wherever in it that is.
+    if (asked.absolute === scope.projectDir) return new GitPath('.');
+    if (!isInside(top, asked.absolute) || (!asked.root.isProject && !isInside(scope.projectDir, asked.absolute)))
+      throw new ToolError(
+        'INVALID_ARGUMENT',
+        `${quote(asked.shown)} is not in the repository's working tree, which is ${quote(scope.find(top)?.shown ?? '.')}.`,
+      );
+    if (asked.absolute !== top) {
+      const { opened } = await reachOf(scope, asked, dirname(asked.absolute));
+      await opened.close();
+    }
+    return new GitPath(relative(top, asked.absolute).split(sep).join('/') || '.');
+  }
+}
+
+/** @throws {ToolError} INVALID_ARGUMENT for none, which git would take for all */
+export function assertSome(paths: readonly string[]): void {
   if (paths.length === 0)
     throw new ToolError('INVALID_ARGUMENT', 'paths is empty. Name files, or "." for all of them.');
-  return { stdin: Buffer.from(paths.map((path) => `${repository.relative(path)}\0`).join('')) };
 }
 
 /** A list of paths for a model, the first few of many. */

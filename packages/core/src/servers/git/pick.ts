@@ -5,7 +5,7 @@ import { defineTool, type Tool } from '../../tool.js';
 import { claimAction, type GitContext } from './context.js';
 import { REF, resolveRef } from './refs.js';
 import { Repository } from './repository.js';
-import { assertNothingUnderWay, goOn, runSequence, SEQUENCE_OUTPUT } from './sequence.js';
+import { assertNothingUnderWay, goOn, startSequence, SEQUENCE_OUTPUT } from './sequence.js';
 import { allPaths, assertTreeWritable, differingPaths, treeDiff } from './tree-changes.js';
 import { readCommit } from './show.js';
 
@@ -69,7 +69,7 @@ function pickTool(context: GitContext, name: 'cherry_pick' | 'revert', title: st
           await (before === undefined ? allPaths(repository, oid) : differingPaths(repository, treeDiff(before, oid))),
         );
         const mainline = parents.length > 1 ? [`--mainline=${parent}`] : [];
-        return runSequence(repository, name, [subcommand, '--no-edit', ...mainline, oid]);
+        return startSequence(repository, name, [subcommand, '--no-edit', ...mainline, oid]);
       }),
   });
 }

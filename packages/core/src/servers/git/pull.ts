@@ -7,7 +7,7 @@ import { fetchFrom } from './fetch.js';
 import { currentBranch, resolveRef } from './refs.js';
 import { REMOTE, remoteBranch } from './remotes.js';
 import { Repository } from './repository.js';
-import { assertCommitsWritable, assertNothingUnderWay, runSequence, SEQUENCE_OUTPUT } from './sequence.js';
+import { assertCommitsWritable, assertNothingUnderWay, startSequence, SEQUENCE_OUTPUT } from './sequence.js';
 
 const input = {
   type: 'object',
@@ -54,7 +54,7 @@ export function pullTool(context: GitContext): Tool {
         const forward = mode === 'merge' ? '--ff' : '--ff-only';
         const said = `--message=Merge the branch ${wanted} of ${remote}`;
         const args = ['merge', '--quiet', '--no-edit', '--no-overwrite-ignore', forward, said, target];
-        return runSequence(repository, 'merge', args);
+        return startSequence(repository, 'merge', args);
       }),
   });
 }

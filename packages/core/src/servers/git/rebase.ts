@@ -5,7 +5,7 @@ import { defineTool, type Tool } from '../../tool.js';
 import { claimAction, type GitContext } from './context.js';
 import { REF, resolveRef } from './refs.js';
 import { Repository } from './repository.js';
-import { assertCommitsWritable, assertNothingUnderWay, goOn, runSequence, SEQUENCE_OUTPUT } from './sequence.js';
+import { assertCommitsWritable, assertNothingUnderWay, goOn, startSequence, SEQUENCE_OUTPUT } from './sequence.js';
 import { assertTreeWritable, differingPaths, treeDiff } from './tree-changes.js';
 
 const input = {
@@ -42,7 +42,7 @@ export function rebaseTool(context: GitContext): Tool {
         // The branch's own commits are written again, one by one.
         const head = await resolveRef(repository, 'HEAD');
         await assertOwnCommitsWritable(repository, target, head);
-        return runSequence(repository, 'rebase', ['rebase', '--quiet', '--merge', '--no-autostash', target]);
+        return startSequence(repository, 'rebase', ['rebase', '--quiet', '--merge', '--no-autostash', target]);
       }),
   });
 }

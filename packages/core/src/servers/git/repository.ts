@@ -6,11 +6,11 @@ import { ToolError } from '../../errors.js';
 import type { ToolContext } from '../../tool.js';
 import { showName } from '../directory-entries.js';
 import { withLock } from '../file-lock.js';
-import { isInside, quote } from '../project-scope.js';
 import type { GitContext } from './context.js';
 import { findGit, type GitProgram } from './git-program.js';
 import { waitForIndexLock } from './index-lock.js';
 import { assertNoLinksOut } from './metadata-links.js';
+import { GitPath } from './paths.js';
 import { carriedSettings, includesOf, neutralSettings, parseConfig, type ConfigEntry } from './repository-config.js';
 import { locateRepository, type RepositoryPlace } from './repository-place.js';
 import { runGit, type GitOutcome, type GitRun } from './run-git.js';
@@ -19,6 +19,10 @@ import { submoduleEntries } from './submodules.js';
 
 /** What a run in the repository may ask for beside its arguments. */
 export interface RunOptions extends Pick<GitRun, 'stdin' | 'accept' | 'onOutput'> {
+  /** Given to git as arguments, after `--`. */
+  paths?: readonly GitPath[];
+  /** Given to git through its input, for subcommands that can: no list is too long. Not empty. */
+  pathInput?: readonly GitPath[];
   /** The transports that may be used, with the time of the network. Default: none. */
   protocols?: readonly string[];
   /** It runs hooks, which take their time. */
@@ -133,9 +137,11 @@ export class Repository {
 
   #run(
     args: readonly string[],
-    { protocols, hooks, patterns, ...options }: RunOptions,
+    { protocols, hooks, patterns, paths, pathInput, ...options }: RunOptions,
     readOnly: boolean,
   ): Promise<GitOutcome> {
+    // What follows `--` are paths, and those come checked.
+    if (args.includes('--')) throw new ToolError('INTERNAL', 'The paths of a run of git are given as its `paths`.');
     const { context, trusted } = this;
     const { projectDir } = context.files.scope;
     // A change of several steps would otherwise look into submodules that came with its first.
@@ -143,8 +149,13 @@ export class Repository {
       readOnly || trusted ? this.#settings : [...this.#settings, ['diff.ignoreSubmodules', 'dirty'] as const];
     return runGit({
       ...options,
+      ...(pathInput && { stdin: Buffer.from(pathInput.map(({ name }) => `${name}\0`).join('')) }),
       command: this.#program.command,
-      args,
+      args: [
+        ...args,
+        ...(pathInput ? ['--pathspec-from-file=-', '--pathspec-file-nul'] : []),
+        ...(paths ? ['--', ...paths.map(({ name }) => name)] : []),
+      ],
       cwd: this.top,
       env: gitEnvironment({ program: this.#program, projectDir, trusted, settings, readOnly, patterns, protocols }),
       timeoutMs: protocols || (hooks && trusted) ? context.networkTimeoutMs : context.timeoutMs,
@@ -162,21 +173,19 @@ export class Repository {
   }
 
   /**
-   * A path that a caller gave, as git takes it: relative to the working tree's top. Nothing is followed or expanded.
+   * Paths that a caller gave, checked, as git takes them.
    *
-   * @throws {ToolError} OUTSIDE_PROJECT, INVALID_ARGUMENT for one that is in the project and not in the repository
+   * @throws {ToolError} OUTSIDE_PROJECT, INVALID_ARGUMENT as {@link GitPath.check}
    */
-  relative(path: string): string {
-    const { scope } = this.context.files;
-    const asked = scope.parse(path);
-    // The project itself stands for the whole working tree, wherever in it that is.
-    if (asked.absolute === scope.projectDir) return '.';
-    if (!isInside(this.top, asked.absolute) || (!asked.root.isProject && !isInside(scope.projectDir, asked.absolute)))
-      throw new ToolError(
-        'INVALID_ARGUMENT',
-        `${quote(asked.shown)} is not in the repository's working tree, which is ${quote(scope.find(this.top)?.shown ?? '.')}.`,
-      );
-    return relative(this.top, asked.absolute).split(sep).join('/') || '.';
+  async paths(given: readonly string[]): Promise<GitPath[]> {
+    const paths: GitPath[] = [];
+    for (const path of given) paths.push(await this.path(path));
+    return paths;
+  }
+
+  /** One path, as {@link paths}. */
+  path(given: string): Promise<GitPath> {
+    return GitPath.check(this.context.files.scope, this.top, given);
   }
 
   /**

@@ -3,7 +3,7 @@
 import { ToolError } from '../../errors.js';
 import { defineTool, type Tool } from '../../tool.js';
 import { claimPaths, type GitContext } from './context.js';
-import { FROM_INPUT, nameList, pathInput, PATHS } from './paths.js';
+import { assertSome, nameList, PATHS, type GitPath } from './paths.js';
 import { headOf, REF, resolveRef } from './refs.js';
 import { Repository } from './repository.js';
 import { assertTreeWritable, changeTree, differingPaths } from './tree-changes.js';
@@ -50,29 +50,29 @@ export function restoreTool(context: GitContext): Tool {
         if (!staged && !worktree)
           throw new ToolError('INVALID_ARGUMENT', 'Nothing is to be restored: set staged or worktree.');
         repository.assertConfigStays('one-git');
-        const given = pathInput(repository, paths);
+        assertSome(paths);
+        const given = await repository.paths(paths);
         const from = source === undefined ? [] : [await resolveRef(repository, source)];
         if (staged && from.length === 0 && (await headOf(repository)) === undefined)
           throw new ToolError('NOT_FOUND', 'The repository has no commit yet to restore from. Use unstage.');
         // The same paths, as arguments: a comparison takes none from its input.
         const specs = ['--no-ext-diff', '--no-textconv', ...(staged && from.length === 0 ? ['HEAD'] : from)];
-        const after = ['--', ...paths.map((path) => repository.relative(path))];
-        const different = await differing(repository, specs, after, worktree);
+        const different = await differing(repository, specs, given, worktree);
         if (worktree) {
           for (const path of paths) context.files.scope.assertWritable(context.files.scope.parse(path));
           assertTreeWritable(repository, different);
         }
-        const args = ['restore', '--quiet', '--no-recurse-submodules', ...FROM_INPUT];
+        const args = ['restore', '--quiet', '--no-recurse-submodules'];
         const options = [
           ...from.map((oid) => `--source=${oid}`),
           ...(staged ? ['--staged'] : []),
           ...(worktree ? ['--worktree'] : []),
         ];
-        const run = (): Promise<unknown> => repository.write([...args, ...options], given);
+        const run = (): Promise<unknown> => repository.write([...args, ...options], { pathInput: given });
         if (worktree) await changeTree(repository, run);
         else await run();
         const still = new Set(
-          (await differing(repository, specs, after, worktree)).map((path) => path.toString('latin1')),
+          (await differing(repository, specs, given, worktree)).map((path) => path.toString('latin1')),
         );
         const restored = different
           .filter((path) => !still.has(path.toString('latin1')))
@@ -89,8 +89,8 @@ export function restoreTool(context: GitContext): Tool {
 function differing(
   repository: Repository,
   specs: readonly string[],
-  after: readonly string[],
+  paths: readonly GitPath[],
   worktree: boolean,
 ): Promise<Buffer[]> {
-  return differingPaths(repository, ['diff', ...(worktree ? [] : ['--cached']), ...specs], after);
+  return differingPaths(repository, ['diff', ...(worktree ? [] : ['--cached']), ...specs], paths);
 }

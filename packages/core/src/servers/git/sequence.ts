@@ -44,8 +44,27 @@ interface SequenceAnswer {
 /** How to go on with what was begun. */
 export type Step = 'continue' | 'skip' | 'abort';
 
-/** Starts or goes on with an operation, and says how far it came. */
-export async function runSequence(
+/**
+ * Before git 2.50 its default strategy detects renames whatever the settings say, and `recursive` does as it is told; since
+ * then the two are one.
+ */
+const WITHOUT_RENAMES = ['--strategy=recursive', '--strategy-option=no-renames'];
+
+/**
+ * Starts a merge, rebase, cherry-pick or revert. In an untrusted repository renames are not detected: they take a change
+ * to a path that the commits do not name, a protected one too.
+ */
+export function startSequence(
+  repository: Repository,
+  operation: Operation,
+  [subcommand = '', ...args]: readonly string[],
+): Promise<ToolReturn<SequenceAnswer>> {
+  const strategy = repository.trusted ? [] : WITHOUT_RENAMES;
+  return runSequence(repository, operation, [subcommand, ...strategy, ...args]);
+}
+
+/** Runs a step of an operation, and says how far it came. */
+async function runSequence(
   repository: Repository,
   operation: Operation,
   args: readonly string[],
@@ -105,6 +124,7 @@ export async function goOn(
     );
   if (step !== 'abort') await assertHarmlessState(repository);
   await assertStateWritable(repository, step);
+  if (step !== 'abort') await assertNoRenames(repository);
   return runSequence(repository, operation, [subcommand, `--${step}`], { aborts: step === 'abort' });
 }
 
@@ -137,10 +157,26 @@ async function assertHarmlessState(repository: Repository): Promise<void> {
     const strategy = (await text('strategy')).trim();
     const options = `${await text('strategy_opts')}\n${await text('opts')}`;
     const isHarmless = steps.every((step) => HARMLESS_STEPS.test(step)) && /^(?:ort|recursive)?$/.test(strategy);
-    if (isHarmless && !/strategy\s*=|gpg/i.test(options.replace(/strategy-option\s*=/gi, ''))) continue;
+    const hasHarmlessOptions = !/\bstrategy\s*=(?!\s*(?:ort|recursive)\s*$)|gpg/im.test(options);
+    if (isHarmless && hasHarmlessOptions) continue;
     throw new ToolError(
       'PERMISSION_DENIED',
       `What was begun here does more than pick commits, and may run programs (.git/${directory}). Abort it, or ask the operator to go on with it.`,
+    );
+  }
+}
+
+/** Commits that are left would be merged as the state says, which may detect renames: see {@link startSequence}. */
+async function assertNoRenames(repository: Repository): Promise<void> {
+  if (repository.trusted) return;
+  for (const directory of STATE_DIRECTORIES) {
+    const text = (name: string): Promise<string> => stateText(join(repository.gitDir, directory, name));
+    const steps = `${await text('git-rebase-todo')}\n${await text('todo')}`;
+    const options = `${await text('strategy_opts')}\n${await text('opts')}`;
+    if (!/^\s*(?!(?:noop|break|b|drop|d)\b)[a-z]/m.test(steps) || /\bno-renames\b/.test(options)) continue;
+    throw new ToolError(
+      'PERMISSION_DENIED',
+      'What was begun here detects renames, by which the commits that are left may change protected files. Abort it and begin it again with this server, or ask the operator to go on with it.',
     );
   }
 }

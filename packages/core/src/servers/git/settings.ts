@@ -53,7 +53,7 @@ const ALWAYS: readonly Setting[] = [
   ['user.useConfigOnly', 'true'],
 ];
 
-/** What else an untrusted repository is denied: whatever would run a program that it names. */
+/** What else an untrusted repository is denied: whatever would run a program that it names, or write where nothing says. */
 const UNTRUSTED: readonly Setting[] = [
   ['commit.gpgSign', 'false'],
   ['core.alternateRefsCommand', 'true'],
@@ -66,6 +66,9 @@ const UNTRUSTED: readonly Setting[] = [
   ['gpg.ssh.defaultKeyCommand', 'false'],
   ['gpg.ssh.program', 'false'],
   ['gpg.x509.program', 'false'],
+  // A rename that is detected takes a change to a path that no difference names, a protected one too.
+  ['merge.directoryRenames', 'false'],
+  ['merge.renames', 'false'],
   ['merge.verifySignatures', 'false'],
   ['push.gpgSign', 'false'],
   ['tag.forceSignAnnotated', 'false'],

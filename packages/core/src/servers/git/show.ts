@@ -82,9 +82,10 @@ export function showTool(context: GitContext): Tool {
         return showCommit(repository, oid, type, page);
       }
       const commit = await resolveRef(repository, ref);
-      const name = repository.relative(path);
+      const place = await repository.path(path);
+      const { name } = place;
       if (name === '.') return showTree(context, repository, commit, '');
-      const { stdout } = await repository.read(['ls-tree', '-z', '--full-tree', commit, '--', name]);
+      const { stdout } = await repository.read(['ls-tree', '-z', '--full-tree', commit], { paths: [place] });
       const entry = parseTree(stdout, (raw) => repository.shown(raw))[0];
       if (!entry)
         throw new ToolError(
@@ -123,16 +124,10 @@ async function showCommit(repository: Repository, oid: string, type: 'commit' | 
 
 /** One commit. @throws {ToolError} TOO_LARGE for a message over 8 MiB */
 export async function readCommit(repository: Repository, oid: string): Promise<Commit> {
-  const { stdout, cut } = await repository.read([
-    'log',
-    '-z',
-    '--no-walk',
-    '--no-notes',
-    '--no-color',
-    COMMIT_FORMAT,
-    oid,
-    '--',
-  ]);
+  const { stdout, cut } = await repository.read(
+    ['log', '-z', '--no-walk', '--no-notes', '--no-color', COMMIT_FORMAT, oid],
+    { paths: [] },
+  );
   if (cut) throw new ToolError('TOO_LARGE', 'The message of the commit is over 8 MiB.');
   return parseCommit(nulFields(stdout));
 }

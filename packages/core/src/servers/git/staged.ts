@@ -2,6 +2,7 @@
 
 import { parseChangedFiles, PATCH_OUTPUT, type ChangedFile } from './patch-pages.js';
 import { nulFields } from './nul-records.js';
+import type { GitPath } from './paths.js';
 import type { Repository } from './repository.js';
 
 const MAX_FILES = 1_000;
@@ -13,20 +14,8 @@ export const STAGED = {
 } as const;
 
 /** The files below some paths that the next commit would change. */
-export async function stagedFiles(repository: Repository, paths: readonly string[]): Promise<ChangedFile[]> {
-  const args = [
-    'diff',
-    '--cached',
-    '--no-ext-diff',
-    '--no-textconv',
-    '--raw',
-    '--numstat',
-    '--no-abbrev',
-    '-M',
-    '-z',
-    '--',
-  ];
-  const specs = paths.map((path) => repository.relative(path));
-  const { stdout } = await repository.read([...args, ...specs]);
+export async function stagedFiles(repository: Repository, paths: readonly GitPath[]): Promise<ChangedFile[]> {
+  const args = ['diff', '--cached', '--no-ext-diff', '--no-textconv', '--raw', '--numstat', '--no-abbrev', '-M', '-z'];
+  const { stdout } = await repository.read(args, { paths });
   return parseChangedFiles(nulFields(stdout), (path) => repository.shown(path)).slice(0, MAX_FILES);
 }

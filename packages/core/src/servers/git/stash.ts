@@ -186,10 +186,32 @@ async function push(repository: Repository, message: string | undefined, include
   };
 }
 
+/**
+ * What taking up an entry would write, by the merge that git will do: with renames that it detects, it may write where the
+ * entry names nothing. None where git has no such merge, and heeds `merge.renames` (before 2.38).
+ */
+async function mergedPaths(repository: Repository, oid: string): Promise<Buffer[]> {
+  if (repository.trusted) return [];
+  const line = async (args: readonly string[], accept = [0]): Promise<string> => {
+    const { stdout } = await repository.write(args, { accept });
+    return stdout.toString('latin1').split('\n', 1)[0] ?? '';
+  };
+  const index = await line(['write-tree']);
+  // The merge finds its base by itself: the one parent that both have.
+  const ident = ['-c', 'user.name=toolwright', '-c', 'user.email=toolwright@localhost'];
+  const ours = await line([...ident, 'commit-tree', '-p', `${oid}^1`, '-m', 'index', index]);
+  const merged = await line(['merge-tree', '--write-tree', ours, oid], [0, 1, 128, 129]);
+  return /^[0-9a-f]{40,64}$/.test(merged) ? differingPaths(repository, treeDiff(index, merged)) : [];
+}
+
 async function takeUp(repository: Repository, index: number, action: 'apply' | 'pop') {
   const oid = await entryAt(repository, index);
   const paths = await differingPaths(repository, treeDiff(`${oid}^1`, oid));
-  assertTreeWritable(repository, [...paths, ...(await untrackedOf(repository, oid))]);
+  assertTreeWritable(repository, [
+    ...paths,
+    ...(await untrackedOf(repository, oid)),
+    ...(await mergedPaths(repository, oid)),
+  ]);
   const { result, changed } = await changeTree(repository, () =>
     repository.write(['stash', action, '--quiet', `stash@{${index}}`], { accept: [0, 1] }),
   );

@@ -110,8 +110,7 @@ export function statusTool(context: GitContext): Tool {
     async execute({ untracked, paths, limit, skip }, ctx) {
       const repository = await Repository.open(context, ctx);
       const args = ['status', '--porcelain=v2', '--branch', '--show-stash', '-z', `--untracked-files=${untracked}`];
-      const specs = (paths ?? []).map((path) => repository.relative(path));
-      const { stdout, cut } = await repository.read([...args, '--', ...specs]);
+      const { stdout, cut } = await repository.read(args, { paths: await repository.paths(paths ?? []) });
       const { head, entries } = parseStatus(stdout, (path) => repository.shown(path));
       const operation = await operationOf(repository);
       const counts = {

@@ -7,6 +7,7 @@ import type { FileChange } from '../project-files.js';
 import { quote } from '../project-scope.js';
 import { nulFields } from './nul-records.js';
 import { currentBranch, headOf } from './refs.js';
+import type { GitPath } from './paths.js';
 import type { Repository } from './repository.js';
 
 /** More changed files than this are told of as one change of the whole working tree. */
@@ -104,9 +105,11 @@ export function assertTreeWritable(repository: Repository, paths: readonly Buffe
 export async function differingPaths(
   repository: Repository,
   args: readonly string[],
-  paths: readonly string[] = [],
+  paths?: readonly GitPath[],
 ): Promise<Buffer[]> {
-  const { stdout, cut } = await repository.read([...args, '--name-only', '-z', '--no-renames', ...paths]);
+  const { stdout, cut } = await repository.read([...args, '--name-only', '-z', '--no-renames'], {
+    ...(paths && { paths }),
+  });
   if (cut) throw tooManyPaths();
   return nulFields(stdout);
 }

@@ -2,7 +2,7 @@
 
 import { defineTool, type Tool } from '../../tool.js';
 import { claimPaths, type GitContext } from './context.js';
-import { FROM_INPUT, nameList, pathInput, PATHS } from './paths.js';
+import { assertSome, nameList, PATHS } from './paths.js';
 import { Repository } from './repository.js';
 import { stagedFiles } from './staged.js';
 
@@ -32,11 +32,12 @@ export function unstageTool(context: GitContext): Tool {
     permission: ({ paths }) => claimPaths(context, paths, 'read', 'takes it out of the next commit'),
     execute: ({ paths = ['.'] }, ctx) =>
       Repository.change(context, ctx, async (repository) => {
-        const before = await stagedFiles(repository, paths);
+        assertSome(paths);
+        const pathInput = await repository.paths(paths);
+        const before = await stagedFiles(repository, pathInput);
         // With a path, even ".", a merge that is under way stays.
-        if (before.length > 0)
-          await repository.write(['reset', '--quiet', ...FROM_INPUT], pathInput(repository, paths));
-        const left = new Set((await stagedFiles(repository, paths)).map(({ path }) => path));
+        if (before.length > 0) await repository.write(['reset', '--quiet'], { pathInput });
+        const left = new Set((await stagedFiles(repository, pathInput)).map(({ path }) => path));
         const unstaged = before.map(({ path }) => path).filter((path) => !left.has(path));
         const text = unstaged.length === 0 ? 'Nothing of it was staged.' : `Unstaged:\n${nameList(unstaged)}`;
         return { content: [{ type: 'text', text }], structuredContent: { unstaged } };
