@@ -196,7 +196,18 @@ function codeOf(thrown: unknown): ToolErrorCode | undefined {
   const { name, code } = thrown as { name?: unknown; code?: unknown };
   if (name === 'AbortError') return 'CANCELLED';
   if (name === 'TimeoutError') return 'TIMED_OUT';
-  return typeof code === 'string' && Object.hasOwn(BY_ERRNO, code) ? BY_ERRNO[code] : undefined;
+  const errno = systemCodeOf(thrown) ?? code;
+  return typeof errno === 'string' && Object.hasOwn(BY_ERRNO, errno) ? BY_ERRNO[errno] : undefined;
+}
+
+/** Node has no name for these: its code for them is "Unknown system error -122". Of Linux, then macOS and the BSDs. */
+const UNNAMED_ERRNOS: Readonly<Record<number, string>> = { [-122]: 'EDQUOT', [-116]: 'ESTALE', [-69]: 'EDQUOT' };
+
+/** The code of a system error, such as `'ENOENT'`. */
+export function systemCodeOf(error: unknown): string | undefined {
+  const { code, errno } = Object(error ?? {}) as { code?: unknown; errno?: unknown };
+  if (typeof code !== 'string') return undefined;
+  return code.startsWith('Unknown system error') && typeof errno === 'number' ? (UNNAMED_ERRNOS[errno] ?? code) : code;
 }
 
 /** The text of anything thrown. Never throws itself, whatever its argument's accessors do. */

@@ -13,6 +13,7 @@ describe('ToolError', () => {
     [new DOMException('late', 'TimeoutError'), 'TIMED_OUT'],
     [Object.assign(new Error('x'), { code: 'ENOENT' }), 'NOT_FOUND'],
     [Object.assign(new Error('x'), { code: 'ENOSPC' }), 'NO_SPACE'],
+    [Object.assign(new Error('x'), { code: 'Unknown system error -122', errno: -122 }), 'NO_SPACE'],
     [Object.assign(new Error('x'), { code: 'toString' }), 'EXECUTION_FAILED'],
     [new Error('plain'), 'EXECUTION_FAILED'],
     ['text', 'EXECUTION_FAILED'],

@@ -1,7 +1,7 @@
 // What a failed file operation says: a code, the path as the caller knows it, and what to do. Node's own messages name
 // descriptors of ours, which help nobody.
 
-import { ToolError } from '../errors.js';
+import { systemCodeOf, ToolError } from '../errors.js';
 import { quote } from './project-scope.js';
 
 const REASONS: Readonly<Record<string, string>> = {
@@ -10,6 +10,7 @@ const REASONS: Readonly<Record<string, string>> = {
   EROFS: 'the file system is read-only; write elsewhere',
   ENOSPC: 'the disk is full; free some space and try again',
   EDQUOT: 'the disk quota is used up; free some space and try again',
+  ESTALE: 'it is gone from the server that has it; look at the directory again',
   EBUSY: 'something else holds it; try again',
   ETXTBSY: 'it is a program that runs now; end that first',
   EFBIG: 'it would be larger than the system allows',
@@ -60,6 +61,5 @@ export function replacedMeanwhile(shown: string, doing: 'moved' | 'copied' | 'de
 
 /** The errno of a system error, such as `'ENOENT'`. */
 export function errnoOf(error: unknown): string | undefined {
-  const code = (error as { code?: unknown } | null)?.code;
-  return typeof code === 'string' ? code : undefined;
+  return systemCodeOf(error);
 }

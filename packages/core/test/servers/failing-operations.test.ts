@@ -26,7 +26,7 @@ interface Run {
 }
 
 const SCENARIOS = ['replace', 'create', 'in place, longer', 'in place, shorter', 'patch', 'patch in place'];
-const { EIO, ENOSPC, EROFS } = constants.errno;
+const { EDQUOT, EIO, ENOSPC, EROFS } = constants.errno;
 
 async function failEach(scenario: string, how: 'once' | 'from', errno: number): Promise<Run[]> {
   await using world = await createTestProject();
@@ -74,6 +74,14 @@ describe('a write, when its Nth operation fails', () => {
       expect(runs.filter(({ code }) => code === 'NO_SPACE').length).toBeGreaterThan(0);
     },
   );
+
+  it('change() throws NO_SPACE, and says what to do, when the quota is used up', async () => {
+    const runs = await failEach('replace', 'from', EDQUOT);
+    const refused = runs.filter(({ code }) => code === 'NO_SPACE');
+    expect(refused.length).toBeGreaterThan(0);
+    for (const { message } of refused) expect(message).toContain('the disk quota is used up; free some space');
+    for (const { before, after, code } of runs) if (code !== 'none') expect(after).toEqual(before);
+  });
 
   it.each(SCENARIOS)('change() leaves each file whole, or names it, when the disk is gone (%s)', async (scenario) => {
     const runs = await failEach(scenario, 'from', EROFS);

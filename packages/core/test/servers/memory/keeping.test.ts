@@ -308,7 +308,7 @@ describe('a damaged file', () => {
     connection.close();
     await using later = tools.another();
     const { code, text } = await later.call('store', { content: 'two', category: 'bug' });
-    expect([code, text]).toEqual(['EXECUTION_FAILED', expect.stringContaining('newer release')]);
+    expect([code, text]).toEqual(['UNAVAILABLE', expect.stringContaining('newer release')]);
     expect((await readdir(tools.path('.mcp-memory'))).filter((name) => name.includes('damaged'))).toEqual([]);
   });
 });

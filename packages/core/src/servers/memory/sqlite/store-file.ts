@@ -26,6 +26,12 @@ import type { StorePlace } from './store-place.js';
 const BUSY_TIMEOUT_MS = 10_000;
 /** Smaller files are checked whole when they are opened; larger ones by what is read of them. */
 const CHECKED_BYTES = 8 * 1024 * 1024;
+/** The log grows to so many pages before its content moves into the database, or to less where the disk is small. */
+const LOG_PAGES = 1_000;
+const MIN_LOG_PAGES = 16;
+/** Of what is free the log takes this part at most: the database needs room as well, or the log could never be emptied. */
+const LOG_PART = 1 / 8;
+const PAGE_BYTES = 4_096;
 /** A file that is put aside again and again is no accident. */
 const MAX_REPLACED = 3;
 
@@ -70,6 +76,7 @@ export class StoreFile {
 
   /** Runs an action as one transaction, again in the successor when the file was put aside meanwhile. */
   async write<T>(action: (connection: SqliteConnection) => T): Promise<T> {
+    let madeRoom = false;
     for (let tries = 0; ; tries++) {
       const open = await this.#connect(true);
       if (!open) throw new ToolError('INTERNAL', 'A store that is to be made was not.');
@@ -77,6 +84,10 @@ export class StoreFile {
         const result = inTransaction(open.connection, () => action(open.connection));
         if (tries >= MAX_REPLACED || this.#isInPlace(open)) return result;
       } catch (error) {
+        if (!madeRoom && this.#isNoSpace(error) && emptyLog(open.connection)) {
+          madeRoom = true;
+          continue;
+        }
         await this.#putAsideOrThrow(error, open, tries);
       }
     }
@@ -154,8 +165,9 @@ export class StoreFile {
     if (typeof kind === 'object') return kind.foreign;
     if (kind === 'newer') {
       throw new ToolError(
-        'EXECUTION_FAILED',
+        'UNAVAILABLE',
         `${this.#options.place.shown}/memory.db was written by a newer release of Toolwright. Update this one; the file was left as it is.`,
+        { retryable: false },
       );
     }
     const bytes = Number(connection.prepare('PRAGMA page_count').get()?.['page_count']) * 4096;
@@ -164,6 +176,7 @@ export class StoreFile {
       if (found !== 'ok') return `it is damaged: ${String(found).slice(0, 200)}`;
     }
     connection.exec('PRAGMA journal_mode = WAL');
+    connection.exec(`PRAGMA wal_autocheckpoint = ${this.#logPages()}`);
     connection.exec(`PRAGMA synchronous = ${this.#options.durability === 'full' ? 'FULL' : 'NORMAL'}`);
     if (kind === 'ours') return undefined;
     return inTransaction(connection, () => {
@@ -202,19 +215,32 @@ export class StoreFile {
     if (record) onSetAside(record);
   }
 
+  #logPages(): number {
+    const free = this.#options.place.freeBytes();
+    return Math.max(MIN_LOG_PAGES, Math.min(LOG_PAGES, Math.floor((free * LOG_PART) / PAGE_BYTES)));
+  }
+
+  /** SQLite says so of a full disk, and calls it an error of the disk where it is a quota, or shared memory has no room. */
+  #isNoSpace(error: unknown): boolean {
+    if (!(error instanceof SqliteError)) return false;
+    return error.result === SQLITE_FULL || (error.result === SQLITE_IOERR && this.#options.place.isFull());
+  }
+
   #failure(error: unknown): ToolError {
     if (ToolError.isInstance(error)) return ToolError.from(error);
     const { shown } = this.#options.place;
     if (!(error instanceof SqliteError)) return ToolError.from(error, 'INTERNAL');
     const because = `${shown}/memory.db: ${error.message}`;
+    if (this.#isNoSpace(error))
+      return new ToolError(
+        'NO_SPACE',
+        `The disk or the quota has no room for ${because}. Nothing of this call was kept. Free some, and try again.`,
+        { cause: error },
+      );
     switch (error.result) {
       case SQLITE_BUSY:
       case SQLITE_LOCKED:
         return new ToolError('LOCKED', `Another process has held ${because}, for over 10 s. Try again.`, {
-          cause: error,
-        });
-      case SQLITE_FULL:
-        return new ToolError('NO_SPACE', `The disk has no room for ${because}. Free some, and try again.`, {
           cause: error,
         });
       case SQLITE_READONLY:
@@ -244,6 +270,19 @@ export function inTransaction<T>(connection: SqliteConnection, action: () => T):
       // It was rolled back by SQLite itself; the first error says why.
     }
     throw error;
+  }
+}
+
+/**
+ * Moves what is in the log into the database, and gives back the room that the log took; false when there is no room for
+ * that either, or somebody reads. From then on the log is kept short.
+ */
+function emptyLog(connection: SqliteConnection): boolean {
+  try {
+    connection.exec(`PRAGMA wal_autocheckpoint = ${MIN_LOG_PAGES}`);
+    return Number(connection.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()?.['busy']) === 0;
+  } catch {
+    return false; // the caller has the error that matters
   }
 }
 

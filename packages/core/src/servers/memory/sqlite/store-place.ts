@@ -1,13 +1,27 @@
 // Where a store lies: a directory of its own for this user alone, that git ignores, and the database in it. A repository
 // may bring links under these names; none is followed.
 
-import { chmodSync, closeSync, lstatSync, mkdirSync, openSync, writeFileSync, type Stats } from 'node:fs';
+import {
+  chmodSync,
+  closeSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  rmSync,
+  statfsSync,
+  writeFileSync,
+  type Stats,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { ToolError } from '../../../errors.js';
 import { errnoOf, fileFailure } from '../../file-failure.js';
+import { temporaryName } from '../../temporary-files.js';
 
 /** What SQLite keeps beside a database. https://www.sqlite.org/tempfiles.html */
 export const COMPANIONS = ['', '-wal', '-shm', '-journal'] as const;
+
+/** More than SQLite takes at once: its shared memory grows by 32 KiB. */
+const PROBE_BYTES = 64 * 1024;
 
 export class StorePlace {
   /** Absolute. */
@@ -70,6 +84,29 @@ export class StorePlace {
     } catch (error) {
       if (ToolError.isInstance(error)) throw error;
       throw fileFailure(error, 'write', this.shown);
+    }
+  }
+
+  /** What this user may still write on the disk. */
+  freeBytes(): number {
+    try {
+      const { bavail, bsize } = statfsSync(this.directory);
+      return bavail * bsize;
+    } catch {
+      return Infinity; // a file system that does not say
+    }
+  }
+
+  /** Whether the disk, or the user's quota on it, has no room for another {@link PROBE_BYTES}. */
+  isFull(): boolean {
+    const probe = join(this.directory, temporaryName());
+    try {
+      writeFileSync(probe, Buffer.alloc(PROBE_BYTES), { flag: 'wx', mode: 0o600 });
+      return false;
+    } catch (error) {
+      return ToolError.from(error).code === 'NO_SPACE';
+    } finally {
+      rmSync(probe, { force: true });
     }
   }
 
