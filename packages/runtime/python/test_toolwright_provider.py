@@ -173,7 +173,7 @@ class Schemas(unittest.TestCase):
 
         with self.assertRaises(tp.ToolError) as caught:
             define(broken, name="no good")
-        for words in ("no good", "docstring", "complex has no form in JSON", "parameter rest", "a bare int"):
+        for words in ("no good", "docstring", "complex has no form in JSON", "parameter rest"):
             self.assertIn(words, caught.exception.message)
 
     def test_a_return_annotation_is_the_output_schema(self) -> None:
@@ -271,12 +271,15 @@ class Validation(unittest.TestCase):
 
 class Results(unittest.TestCase):
     def result(self, output: Any, hint: Any = None) -> Any:
+        return tp._result_of(self.tool(hint), output)
+
+    def tool(self, hint: Any) -> Any:
         def give() -> None:
             """Gives."""
 
         if hint is not None:
             give.__annotations__["return"] = hint
-        return tp._result_of(define(give), output)
+        return define(give)
 
     def test_what_a_tool_may_return(self) -> None:
         text = [{"type": "text", "text": "hi"}]
@@ -288,6 +291,40 @@ class Results(unittest.TestCase):
         self.assertEqual(self.result(Point(1.0))["structuredContent"], {"x": 1.0, "y": 0.0, "label": ""})
         structured = self.result({"é": (1, Color.RED)})
         self.assertEqual(structured["content"], [{"type": "text", "text": '{"é":[1,"red"]}'}])
+
+    def test_a_value_that_is_no_object_is_wrapped_as_result(self) -> None:
+        for output, text in ((3, "3"), (2.5, "2.5"), (True, "true"), ([], "[]"), ([1, "é"], '[1,"é"]'), ((1, 2), "[1,2]")):
+            told = self.result(output)
+            self.assertEqual(told["structuredContent"], {"result": json.loads(text)})
+            self.assertEqual(told["content"], [{"type": "text", "text": text}])
+        rows = [{"type": "file", "name": "a"}]
+        self.assertEqual(self.result(rows)["structuredContent"], {"result": rows})
+        self.assertEqual(self.result([Point(1.0)])["structuredContent"]["result"], [{"x": 1.0, "y": 0.0, "label": ""}])
+
+    def test_an_output_schema_of_no_object_is_listed_and_checked_as_result(self) -> None:
+        for hint, schema, good, bad in (
+            (int, {"type": "integer"}, 3, "3"),
+            (bool, {"type": "boolean"}, False, None),
+            (List[int], {"type": "array", "items": {"type": "integer"}}, [1], [1, "b"]),
+            (List[Sum], None, [{"sum": 1}], [{"sum": "x"}]),
+        ):
+            listed = self.tool(hint).listing["outputSchema"]
+            self.assertEqual((listed["type"], listed["required"]), ("object", ["result"]))
+            if schema is not None:
+                self.assertEqual(listed["properties"]["result"], schema)
+            self.assertEqual(self.result(good, hint)["structuredContent"], {"result": good})
+            with self.assertRaises(tp.ToolError) as caught:
+                self.result(bad, hint)
+            self.assertEqual(caught.exception.code, "OUTPUT_INVALID")
+
+        def count() -> Any:
+            """Counts."""
+
+        schema = {"$defs": {"n": {"type": "number"}}, "$ref": "#/$defs/n"}
+        counted = define(count, output_schema=schema)
+        self.assertEqual(counted.listing["outputSchema"]["properties"], {"result": {"$ref": "#/$defs/n"}})
+        self.assertEqual(counted.listing["outputSchema"]["$defs"], schema["$defs"])
+        self.assertEqual(tp._result_of(counted, "text")["structuredContent"], {"result": "text"})
 
     def test_directives_and_failures_ride_in_meta(self) -> None:
         told = self.result(tp.Directive("stop_processing"))
@@ -304,7 +341,7 @@ class Results(unittest.TestCase):
         deep: Any = {}
         for _ in range(100_000):
             deep = {"a": deep}
-        for output in (7, True, b"x", ["a"], object(), {"f": print}, {"n": float("nan")}, circle, deep, {(1, 2): 3}):
+        for output in (b"x", [b"x"], object(), float("inf"), {"f": print}, {"n": float("nan")}, circle, deep, {(1, 2): 3}):
             with self.assertRaises(tp.ToolError) as caught:
                 self.result(output)
             self.assertEqual(caught.exception.code, "OUTPUT_INVALID")

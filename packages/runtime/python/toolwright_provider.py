@@ -601,6 +601,12 @@ def _is_typed_dict(hint: Any) -> bool:
     return isinstance(hint, type) and issubclass(hint, dict) and hasattr(hint, "__required_keys__")
 
 
+def _is_class(hint: Any) -> bool:
+    """True for a class whose values are objects in JSON."""
+    is_own = isinstance(hint, type) and hint not in (Result, Directive)
+    return is_own and (dataclasses.is_dataclass(hint) or _is_typed_dict(hint))
+
+
 def _name_of(hint: Any) -> str:
     return hint.__qualname__ if isinstance(hint, type) else repr(hint)
 
@@ -657,7 +663,9 @@ class _Tool:
         self._context_names: List[str] = []
         self._arguments = self._read_parameters(hints, described, faults)
         self.output: Optional[_Shape] = None
-        output_schema = options["output_schema"] or self._read_return(hints.get("return"), faults)
+        # True for an output that is no object: it is listed, checked and sent as `{"result": …}`.
+        self.wraps = False
+        output_schema = self._given_output(options["output_schema"]) or self._read_return(hints.get("return"), faults)
         self.has_output_schema = output_schema is not None
         if faults:
             words = "; ".join(faults)
@@ -727,17 +735,28 @@ class _Tool:
             arguments.schema["$defs"] = shapes.definitions
         return arguments
 
+    def _given_output(self, schema: Optional[Json]) -> Optional[Json]:
+        if not schema or schema.get("type") == "object" or ("type" not in schema and "properties" in schema):
+            return schema
+        self.wraps = True
+        inner = {key: value for key, value in schema.items() if key not in ("$schema", "$defs")}
+        outer = {key: value for key, value in schema.items() if key in ("$schema", "$defs")}
+        return {**outer, "type": "object", "properties": {"result": inner}, "required": ["result"]}
+
     def _read_return(self, hint: Any, faults: List[str]) -> Optional[Json]:
-        """The output schema that the return annotation stands for: that of a TypedDict or a dataclass."""
-        if hint in (int, float, bool):
-            faults.append(f'a bare {_name_of(hint)} says nothing to a model; return {{"name": value}} or text')
-        is_class = isinstance(hint, type) and hint not in (Result, Directive)
-        if not is_class or not (dataclasses.is_dataclass(hint) or _is_typed_dict(hint)):
+        """The output schema that the return annotation stands for: that of a TypedDict or a dataclass, or `{"result": …}`
+        for a number, a boolean, or a list of these, of texts or of such classes. A list of dicts may be content blocks."""
+        items = typing.get_args(hint)[:1] if typing.get_origin(hint) is list else ()
+        self.wraps = hint in (int, float, bool) or any(item in (int, float, bool, str) or _is_class(item) for item in items)
+        if not self.wraps and not _is_class(hint):
             return None
         shapes = _Shapes()
         try:
-            self.output = shapes.of(hint)
-            return shapes.root_of(hint)
+            if not self.wraps:
+                self.output = shapes.of(hint)
+                return shapes.root_of(hint)
+            self.output = _object({"result": _Field(shapes.of(hint), True)}, dict, None)
+            return {**self.output.schema, **({"$defs": shapes.definitions} if shapes.definitions else {})}
         except Exception as error:
             faults.append(f"its return annotation: {_text_of(error)}")
             return None
@@ -847,8 +866,9 @@ def tool(
 ) -> Any:
     """Makes a function a tool, with or without options: `@tool` or `@tool(read_only=True)`. The function stays as it is.
 
-    The input schema comes from the type hints, the output schema from a return annotation that is a TypedDict or a
-    dataclass (or from `output_schema`, which is listed and not enforced here), the description from the docstring, and
+    The input schema comes from the type hints, the output schema from a return annotation that is a TypedDict, a
+    dataclass, a number, a boolean or a list of these (or from `output_schema`, which is listed and not enforced here;
+    what is no object is listed and sent as `{"result": …}`), the description from the docstring, and
     those of the arguments from its `Args:` section. The four hints have MCP's pessimistic defaults. `timeout_ms` is the
     deadline of a call that names none.
 
@@ -908,6 +928,8 @@ def _result_of(tool_: _Tool, output: Any) -> Json:
 
 
 def _plain_result(tool_: _Tool, output: Any) -> Json:
+    if tool_.wraps and not isinstance(output, (Result, Directive)):
+        return _wrapped(tool_, output)
     if output is None:
         return _NO_CONTENT
     if isinstance(output, str):
@@ -917,8 +939,8 @@ def _plain_result(tool_: _Tool, output: Any) -> Json:
         return _full_result(tool_, output)
     if isinstance(output, Directive):
         return _full_result(tool_, Result(directives=[output]))
-    if isinstance(output, (list, tuple)):
-        return {"content": _blocks(tool_, output), "isError": False}
+    if isinstance(output, (list, tuple)) and output and all(map(_is_known_block, output)):
+        return {"content": list(output), "isError": False}
     if _is_full_form(output):
         content, structured = output.get("content"), output.get("structuredContent")
         failed = output.get("isError", False)
@@ -928,11 +950,14 @@ def _plain_result(tool_: _Tool, output: Any) -> Json:
     if inspect.iscoroutine(output):
         output.close()
         raise _invalid(tool_, "returned a coroutine; write `async def`")
-    raise _invalid(
-        tool_,
-        f"returned a value of type {type(output).__name__}; a tool returns a str, a dict, a dataclass, a list of "
-        "content blocks, a Result or None",
-    )
+    return _wrapped(tool_, output)
+
+
+def _wrapped(tool_: _Tool, output: Any) -> Json:
+    """A value that is no object as `{"result": value}`, with its own text."""
+    result = _structured(tool_, {"result": output})
+    text = output if isinstance(output, str) else _dump(output)
+    return {**result, "content": [{"type": "text", "text": text}]}
 
 
 def _structured(tool_: _Tool, output: Any, is_error: bool = False) -> Json:
@@ -999,6 +1024,11 @@ def _is_block(block: Any) -> bool:
         return False
     fields = _BLOCK_FIELDS.get(block["type"], {})
     return all(isinstance(block.get(name), wanted) for name, wanted in fields.items())
+
+
+def _is_known_block(block: Any) -> bool:
+    """Asked of a bare list: rows of data have a `type` of their own often enough."""
+    return isinstance(block, dict) and block.get("type") in _BLOCK_FIELDS and _is_block(block)
 
 
 def _is_full_form(output: Any) -> bool:

@@ -22,7 +22,7 @@ afterAll(() => fixtures[Symbol.asyncDispose]());
 
 describe('what another copy of the package has made', () => {
   const sumOf = async (provider: ToolProvider): Promise<unknown> => {
-    const { structuredContent, content } = await provider.callTool('math.add', { a: '1', b: 2 } as never);
+    const { structuredContent, content } = await provider.callTool('math.add', { a: '1', b: 2 });
     return structuredContent ?? content;
   };
 
@@ -44,7 +44,7 @@ describe('what another copy of the package has made', () => {
 
   it('is a provider for a hub, with its deadline, its cancellation and its errors', async () => {
     const server = copy.defineServer({ name: 'math', version: '1.0.0', tools: [copy.add] });
-    const make = (): ToolProvider => new copy.InProcessToolProvider({ servers: [server] }) as never;
+    const make = (): ToolProvider => new copy.InProcessToolProvider({ servers: [server] });
     await using hub = new ToolHub({ providers: [make()] });
     expect(await sumOf(hub)).toEqual({ sum: 3 });
     expect((await hub.callTool('math.add', { a: 1 })).error?.code).toBe('INVALID_ARGUMENT');
@@ -58,7 +58,7 @@ describe('what another copy of the package has made', () => {
     const peer = { capabilities: {} } as McpPeer;
     const server = copy.defineServer({ name: 'math', version: '1.0.0', tools: [copy.add] });
     const provider = Object.assign(new copy.InProcessToolProvider({ name: 'far', servers: [server] }), { mcp: peer });
-    await using hub = new ToolHub({ providers: [new copy.ToolHub({ providers: [provider] }) as never] });
+    await using hub = new ToolHub({ providers: [new copy.ToolHub({ providers: [provider] })] });
     expect(hub.peers().get('far')).toBe(peer);
     expect(await sumOf(hub)).toEqual({ sum: 3 });
   });
