@@ -14,7 +14,7 @@ import { searchRows } from './rows/search.js';
 import { supervisionRows } from './rows/supervision.js';
 import { gatewayRows } from './rows/gateway.js';
 import { mcpRows } from './rows/mcp.js';
-import { processRows } from './rows/processes.js';
+import { burstRows, processRows } from './rows/processes.js';
 import { memoryRows } from './rows/memory.js';
 
 const GROUPS: Record<string, () => Promise<Row[]>> = {
@@ -26,6 +26,7 @@ const GROUPS: Record<string, () => Promise<Row[]>> = {
   git: gitRows,
   mcp: mcpRows,
   processes: processRows,
+  bursts: burstRows,
   supervision: supervisionRows,
   gateway: gatewayRows,
   memory: memoryRows,

@@ -65,6 +65,11 @@ const inFlight = (run: () => Promise<unknown>) => async (): Promise<void> => {
   await Promise.all(Array.from({ length: IN_FLIGHT }, line));
 };
 
+/** Sends 64 at once, and the next 64 when all of them are answered. */
+const inBursts = (run: () => Promise<unknown>) => async (): Promise<void> => {
+  for (let sent = 0; sent < CALLS; sent += IN_FLIGHT) await Promise.all(Array.from({ length: IN_FLIGHT }, run));
+};
+
 const MEBIBYTE = 1024 * 1024;
 const STALL_ROUNDS = 15;
 
@@ -162,6 +167,37 @@ async function startAll(directory: string): ReturnType<Parameters<typeof inEachP
       await bare[Symbol.asyncDispose]();
     },
   };
+}
+
+/** Bursts against bare exchanges in the same bursts: what one write and one read a burst are worth. */
+export async function burstRows(): Promise<Row[]> {
+  const directory = await mkdtemp(join(tmpdir(), `toolwright-${process.pid}-bench-`));
+  try {
+    const rows = await inEachPlacement(STARTS, async () => {
+      const bare = await startBareEcho(directory);
+      const provider = new ProcessToolProvider({ name: 'bench', path: fileOf('provider') });
+      await provider.connect();
+      const call = (): Promise<unknown> => provider.callTool('bench.echo', args);
+      return {
+        measure: async (placement) => [
+          await compare(
+            `${CALLS} calls in bursts of ${IN_FLIGHT}, ${placement}`,
+            { name: 'ProcessToolProvider.callTool', run: inBursts(call) },
+            { name: 'bare exchange of JSON lines', run: inBursts(bare.exchange) },
+            { batch: 1, rounds: 15, warmUp: 40 },
+          ),
+        ],
+        async [Symbol.asyncDispose]() {
+          await provider.disconnect();
+          await bare[Symbol.asyncDispose]();
+        },
+      };
+    });
+    const last = rows.pop() as Row; // on two cores, where there are two
+    return [...rows, reach(last, 1 / last.ratio.median, '>=', 0.7, 'x its throughput')];
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
 }
 
 export async function processRows(): Promise<Row[]> {
