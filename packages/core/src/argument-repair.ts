@@ -1,16 +1,20 @@
-// Mends the commonest slip of a model's arguments: a number or a boolean that was sent as a string.
+// Coerces the commonest slip of a model's arguments: a number or a boolean that was sent as a string.
 
 import type { JsonObject, JsonSchema } from './json.js';
 import type { SchemaIssue } from './json-schema-validator.js';
+import { followPointer, isNullSchema } from './listed-schema.js';
 
 /** https://www.rfc-editor.org/rfc/rfc8259#section-6 */
 const JSON_NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/;
-const MAX_REFERENCES = 16;
+/** More digits than any number that loses nothing has. */
+const MAX_DIGITS = 400;
+/** How many schemas one place of the arguments is looked up in. */
+const MAX_SCHEMAS = 64;
 
 /**
- * Turns numeric and boolean strings, at exactly the failing paths, into the type that the JSON Schema wants there.
- * Below a union nothing is touched: which member was meant is not ours to guess. Gives a copy, or undefined when
- * nothing could be mended.
+ * Turns numeric and boolean strings, at exactly the failing paths, into the type that the JSON Schema wants there, where
+ * nothing is lost by it. Below a union nothing is touched, as which member was meant is not known; only a union with
+ * null leaves no doubt. Gives a copy, or undefined when nothing could be coerced.
  */
 export function repairArguments(
   args: JsonObject,
@@ -34,48 +38,69 @@ export function repairArguments(
 
 function convert(text: string, type: unknown): number | boolean | undefined {
   if (type === 'boolean') return text === 'true' ? true : text === 'false' ? false : undefined;
-  if ((type !== 'number' && type !== 'integer') || !JSON_NUMBER.test(text)) return undefined;
+  if ((type !== 'number' && type !== 'integer') || text.length > MAX_DIGITS || !JSON_NUMBER.test(text))
+    return undefined;
   const number = Number(text);
-  if (!Number.isFinite(number)) return undefined;
+  if (!Number.isFinite(number) || decimalOf(text) !== decimalOf(String(number))) return undefined;
   return type === 'integer' && !Number.isSafeInteger(number) ? undefined : number;
 }
 
-/** The `type` that the schema wants at a path, where that is one plain type and no union stands above it. */
+/** A number in its shortest decimal form, so that `1.50e1` and `15` are the same text. */
+function decimalOf(text: string): string {
+  const [, sign = '', whole = '', fraction = '', exponent = '0'] =
+    /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(text) ?? [];
+  const digits = (whole + fraction).replace(/^0+/, '');
+  const significant = digits.replace(/0+$/, '');
+  if (significant === '') return '0';
+  return `${sign}${significant}e${Number(exponent) - fraction.length + digits.length - significant.length}`;
+}
+
+/** The one type, other than null, that every schema of a path asks for; undefined where a union leaves it open. */
 function typeAt(root: JsonSchema, path: readonly PropertyKey[]): unknown {
-  let schema: unknown = root;
-  for (const key of path) {
-    schema = dereference(schema, root);
-    if (!isRecord(schema)) return undefined;
-    schema = childOf(schema, key);
-  }
-  schema = dereference(schema, root);
-  return isRecord(schema) ? schema.type : undefined;
-}
-
-function childOf(schema: JsonObject, key: PropertyKey): unknown {
-  if (schema.type === 'array' || schema.items !== undefined) {
-    const tuple = schema.prefixItems;
-    const index = Number(key);
-    return Array.isArray(tuple) && index < tuple.length ? (tuple[index] as unknown) : schema.items;
-  }
-  const { properties } = schema;
-  if (isRecord(properties) && Object.hasOwn(properties, key)) return properties[key as string];
-  return schema.additionalProperties;
-}
-
-function dereference(schema: unknown, root: JsonSchema): unknown {
-  let at = schema;
-  for (let hops = 0; hops < MAX_REFERENCES; hops++) {
-    if (!isRecord(at) || 'anyOf' in at || 'oneOf' in at) return undefined;
-    if (typeof at.$ref !== 'string') return at;
-    if (!at.$ref.startsWith('#/')) return undefined;
-    const keys = at.$ref.slice(2).split('/');
-    at = keys.reduce<unknown>(
-      (node, key) => (isRecord(node) && Object.hasOwn(node, key) ? node[key] : undefined),
+  let schemas = expand([root], root);
+  for (const key of path)
+    schemas = expand(
+      schemas.flatMap((schema) => childrenOf(schema, key)),
       root,
     );
+  let wanted: unknown;
+  for (const { type } of schemas) {
+    if (type === undefined) continue;
+    const types = Array.isArray(type) ? (type as unknown[]).filter((each) => each !== 'null') : [type];
+    if (types.length !== 1) return undefined;
+    if (wanted === undefined || types[0] === 'integer') wanted = types[0];
   }
-  return undefined;
+  return wanted;
+}
+
+/** What holds for a value together with the schemas: what they refer to, and every member of an `allOf`. */
+function expand(schemas: readonly unknown[], root: JsonSchema): JsonObject[] {
+  const all = new Set<unknown>(schemas);
+  for (const schema of all) {
+    if (!isRecord(schema) || all.size > MAX_SCHEMAS) continue;
+    const { $ref, allOf, anyOf, oneOf } = schema;
+    if (typeof $ref === 'string' && /^#(\/|$)/.test($ref)) all.add(followPointer(root, $ref.slice(1)));
+    if (Array.isArray(allOf)) for (const each of allOf) all.add(each);
+    for (const members of [anyOf, oneOf]) {
+      if (!Array.isArray(members)) continue;
+      const [only, ...others] = (members as unknown[]).filter((member) => !isNullSchema(member));
+      if (others.length > 0) return []; // which one was meant is not known
+      all.add(only);
+    }
+  }
+  return [...all].filter(isRecord);
+}
+
+function childrenOf(schema: JsonObject, key: PropertyKey): unknown[] {
+  const { properties, items, prefixItems, additionalProperties } = schema;
+  if (typeof key === 'number' || schema.type === 'array' || items !== undefined || prefixItems !== undefined) {
+    const tuple = Array.isArray(items) ? items : prefixItems;
+    const index = Number(key);
+    if (Array.isArray(tuple) && index < tuple.length) return [tuple[index]];
+    return [Array.isArray(items) ? schema.additionalItems : items];
+  }
+  if (isRecord(properties) && Object.hasOwn(properties, key)) return [properties[key as string]];
+  return [additionalProperties];
 }
 
 function set(target: JsonObject, path: readonly PropertyKey[], value: unknown): void {

@@ -2,6 +2,7 @@
 // an accessor of theirs, does later.
 
 import { ToolError } from './errors.js';
+import type { JsonObject } from './json.js';
 
 /** Deeper than any arguments are, and far from the end of the stack. */
 const MAX_DEPTH = 256;
@@ -14,6 +15,22 @@ const MAX_DEPTH = 256;
  */
 export function copyJson<T>(value: T): T {
   return copy(value, 0) as T;
+}
+
+/**
+ * The arguments of a call as {@link copyJson} copies them; `undefined` means none.
+ *
+ * @throws {ToolError} INVALID_ARGUMENT for what is not an object: text that was not parsed, null, an array
+ */
+export function copyArguments(tool: string, args: unknown): JsonObject {
+  if (args === undefined) return {};
+  if (typeof args === 'object' && args !== null && !Array.isArray(args)) return copyJson(args as JsonObject);
+  const got =
+    args === null ? 'null' : Array.isArray(args) ? 'an array' : typeof args === 'string' ? 'text' : typeof args;
+  const advice = typeof args === 'string' ? ' Parse the JSON first.' : '';
+  throw new ToolError('INVALID_ARGUMENT', `The arguments of "${tool}" must be an object, not ${got}.${advice}`, {
+    tool,
+  });
 }
 
 function copy(value: unknown, depth: number): unknown {

@@ -1,4 +1,4 @@
-// Validation of plain JSON Schema with Ajv, which is loaded on the first need and never by importing this package.
+// Validation of an author's plain JSON Schema with Ajv, which is loaded on the first need and never by importing this package.
 
 import type { ErrorObject, Options, ValidateFunction } from 'ajv';
 import { ToolError } from './errors.js';
@@ -21,15 +21,13 @@ interface Ajv {
   removeSchema(schema: JsonSchema): unknown;
 }
 
-/** Foreign schemas come from peers that are not trusted: beyond these they are not compiled. */
-const MAX_FOREIGN_BYTES = 256 * 1024;
-const MAX_FOREIGN_DEPTH = 64;
-
 const BASE_OPTIONS: Options = {
   strict: false, // unknown keywords (`x-…`, `discriminator`) are annotations, as JSON Schema has it
   addUsedSchema: false, // two tools may carry the same $id
   logger: false,
   validateFormats: true,
+  allErrors: true,
+  useDefaults: true,
 };
 
 const instances = new Map<string, Promise<Ajv>>();
@@ -43,7 +41,10 @@ const instances = new Map<string, Promise<Ajv>>();
  */
 export async function compileJsonSchema(schema: JsonSchema): Promise<JsonSchemaValidator> {
   const isPlain = isPlainSchema(schema);
-  const ajv = await loadAjv(dialectOf(schema), isPlain ? 'plain' : 'authored');
+  // Ajv keeps each $id for good, so that a second schema could be read as the first one says: each has an instance.
+  const ajv = hasKey(schema, '$id')
+    ? await createAjv(dialectOf(schema), 'authored')
+    : await loadAjv(dialectOf(schema), isPlain ? 'plain' : 'authored');
   let validate = isPlain ? undefined : compileWith(ajv, schema);
   const copy = copierForDefaults(schema);
   return (value) => {
@@ -51,19 +52,6 @@ export async function compileJsonSchema(schema: JsonSchema): Promise<JsonSchemaV
     const own = copy(value);
     return validate(own) ? { value: own } : { issues: (validate.errors ?? []).map(issueOf) };
   };
-}
-
-/**
- * Compiles the schema of a tool of a foreign peer: size and depth are capped, `pattern`s are left to the peer (a
- * hostile one would block this process), and the value is never changed.
- *
- * @throws {ToolError} INVALID_ARGUMENT when the schema does not compile or is over a cap.
- */
-export async function compileForeignSchema(schema: JsonSchema): Promise<JsonSchemaValidator> {
-  assertBounded(schema);
-  const ajv = await loadAjv(dialectOf(schema), 'foreign');
-  const validate = compileWith(ajv, schema);
-  return (value) => (validate(value) ? { value } : { issues: (validate.errors ?? []).map(issueOf) });
 }
 
 function compileWith(ajv: Ajv, schema: JsonSchema): ValidateFunction {
@@ -82,7 +70,7 @@ function dialectOf(schema: JsonSchema): 'draft-07' | '2020-12' {
 }
 
 /** `'plain'`: of ours, and valid for sure; to ask the schema of schemas costs 60 ms the first time. */
-type Kind = 'authored' | 'plain' | 'foreign';
+type Kind = 'authored' | 'plain';
 
 function loadAjv(dialect: 'draft-07' | '2020-12', kind: Kind): Promise<Ajv> {
   const key = `${dialect} ${kind}`;
@@ -92,10 +80,7 @@ function loadAjv(dialect: 'draft-07' | '2020-12', kind: Kind): Promise<Ajv> {
 }
 
 async function createAjv(dialect: 'draft-07' | '2020-12', kind: Kind): Promise<Ajv> {
-  const options: Options =
-    kind === 'foreign'
-      ? { ...BASE_OPTIONS, allErrors: false, code: { regExp: neverRuns } }
-      : { ...BASE_OPTIONS, allErrors: true, useDefaults: true, validateSchema: kind === 'authored' };
+  const options: Options = { ...BASE_OPTIONS, validateSchema: kind === 'authored' };
   const { default: addFormats } = await import('ajv-formats');
   const ajv =
     dialect === 'draft-07'
@@ -104,9 +89,6 @@ async function createAjv(dialect: 'draft-07' | '2020-12', kind: Kind): Promise<A
   addFormats.default(ajv, { mode: 'fast' });
   return ajv;
 }
-
-/** Stands in for RegExp where the pattern is a stranger's: it matches everything. */
-const neverRuns = Object.assign(() => ({ test: () => true }), { code: 'new RegExp' });
 
 function issueOf(error: ErrorObject): SchemaIssue {
   const path: PropertyKey[] = error.instancePath.split('/').slice(1).map(unescapePointer);
@@ -134,32 +116,15 @@ function unescapePointer(token: string): string {
 function copierForDefaults(schema: JsonSchema): (value: unknown) => unknown {
   const { properties, ...rest } = schema as { properties?: Record<string, JsonObject> };
   const nested =
-    hasDefault(rest) || Object.values(properties ?? {}).some(({ default: _own, ...below }) => hasDefault(below));
+    hasKey(rest, 'default') ||
+    Object.values(properties ?? {}).some(({ default: _own, ...below }) => hasKey(below, 'default'));
   if (nested) return (value) => structuredClone(value);
   const top = Object.values(properties ?? {}).some((property) => 'default' in property);
   if (!top) return (value) => value;
   return (value) => (typeof value === 'object' && value !== null ? { ...value } : value);
 }
 
-function hasDefault(schema: unknown): boolean {
+function hasKey(schema: unknown, key: string): boolean {
   if (typeof schema !== 'object' || schema === null) return false;
-  return 'default' in schema || Object.values(schema).some(hasDefault);
-}
-
-function assertBounded(schema: JsonSchema): void {
-  let bytes = 0;
-  const visit = (value: unknown, depth: number): void => {
-    if (depth > MAX_FOREIGN_DEPTH)
-      throw new ToolError('INVALID_ARGUMENT', `The schema is deeper than ${MAX_FOREIGN_DEPTH} levels.`);
-    if (typeof value === 'string') bytes += value.length;
-    else if (typeof value === 'object' && value !== null) {
-      for (const [key, child] of Object.entries(value)) {
-        bytes += key.length + 4;
-        visit(child, depth + 1);
-      }
-    } else bytes += 4;
-    if (bytes > MAX_FOREIGN_BYTES)
-      throw new ToolError('INVALID_ARGUMENT', `The schema is larger than ${MAX_FOREIGN_BYTES} bytes.`);
-  };
-  visit(schema, 0);
+  return Object.hasOwn(schema, key) || Object.values(schema).some((child) => hasKey(child, key));
 }

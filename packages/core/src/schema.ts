@@ -92,7 +92,9 @@ export class CompiledSchema {
   #adopt(schema: JsonSchema): void {
     assertObjectSchema(schema, this.#direction);
     const { $schema, ...rest } = copyJson(schema, this.#direction);
-    const listed: JsonSchema = $schema === undefined || $schema === DIALECT ? rest : { $schema, ...rest };
+    // What an author wrote is listed; what a converter added says nothing that MCP does not say.
+    const isConverted = $schema === DIALECT && isStandardSchema(this.#source);
+    const listed: JsonSchema = $schema === undefined || isConverted ? rest : { $schema, ...rest };
     this.jsonSchema = deepFreeze(listed);
     if (this.#direction === 'output') return;
     const open = OPENING_KEYWORDS.some((keyword) => keyword in schema && schema[keyword] !== false);

@@ -6,7 +6,7 @@ import { ToolError, messageOf } from './errors.js';
 import type { JsonObject } from './json.js';
 import type { SchemaIssue, SchemaOutcome } from './json-schema-validator.js';
 import { heardLogger, type Logger } from './logger.js';
-import { copyJson } from './json-copy.js';
+import { copyArguments } from './json-copy.js';
 import { likelyName } from './nearest-names.js';
 import { resultFromOutput, type UntimedResult } from './result.js';
 import { describeIssues, normaliseIssues } from './schema.js';
@@ -22,6 +22,8 @@ export interface ParsedArguments {
 /** A tool that declares it ends itself after this argument's milliseconds; the call's deadline leaves it room. */
 const SELF_TIMEOUT_ARGUMENT = 'timeout_ms';
 const SELF_TIMEOUT_GRACE_MS = 5_000;
+/** How many unknown arguments a message names. */
+const MAX_UNKNOWN = 10;
 
 /**
  * Parses arguments: validates, and only on failure mends strings that should be numbers or booleans and validates
@@ -30,13 +32,7 @@ const SELF_TIMEOUT_GRACE_MS = 5_000;
  * @throws {ToolError} INVALID_ARGUMENT
  */
 export function parseArguments(tool: Tool, args: unknown): ParsedArguments | Promise<ParsedArguments> {
-  if (typeof args !== 'object' || args === null || Array.isArray(args)) {
-    const got = args === null ? 'null' : Array.isArray(args) ? 'an array' : `a ${typeof args}`;
-    throw new ToolError('INVALID_ARGUMENT', `The arguments of "${tool.name}" must be an object, not ${got}.`, {
-      tool: tool.name,
-    });
-  }
-  const own = copyJson(args as JsonObject);
+  const own = copyArguments(tool.name, args);
   refuseUnknown(tool, own);
   const outcome = tool.input.parse(own);
   if (outcome instanceof Promise) return outcome.then((settled) => acceptOrRepair(tool, own, settled));
@@ -63,16 +59,20 @@ function acceptOrRepair(
 function refuseUnknown(tool: Tool, args: object): void {
   const { knownKeys } = tool.input;
   if (!knownKeys) return;
-  for (const key in args) {
-    if (knownKeys.has(key) || !Object.hasOwn(args, key)) continue;
-    const nearest = likelyName(key, knownKeys);
-    const hint =
-      nearest === undefined ? `It takes ${[...knownKeys].join(', ') || 'no arguments'}.` : `Did you mean "${nearest}"?`;
-    throw new ToolError('INVALID_ARGUMENT', `"${tool.name}" has no argument "${key}". ${hint}`, {
-      tool: tool.name,
-      details: { unknown: key, known: [...knownKeys] },
-    });
-  }
+  let unknown: string[] | undefined;
+  for (const key in args) if (!knownKeys.has(key) && Object.hasOwn(args, key)) (unknown ??= []).push(key);
+  if (!unknown) return;
+  const nearest = unknown.slice(0, MAX_UNKNOWN).map((key) => ({ key, known: likelyName(key, knownKeys) }));
+  const words = nearest.map(({ key, known }) =>
+    known === undefined ? JSON.stringify(key) : `${JSON.stringify(key)} (did you mean "${known}"?)`,
+  );
+  const hint = nearest.every(({ known }) => known !== undefined)
+    ? ''
+    : ` It takes ${[...knownKeys].join(', ') || 'no arguments'}.`;
+  throw new ToolError('INVALID_ARGUMENT', `"${tool.name}" has no argument ${words.join(', ')}.${hint}`, {
+    tool: tool.name,
+    details: { unknown: unknown[0], known: [...knownKeys] },
+  });
 }
 
 function invalidArguments(tool: Tool, issues: readonly SchemaIssue[]): ToolError {

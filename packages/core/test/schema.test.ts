@@ -117,6 +117,70 @@ describe('defineTool()', () => {
     expect(lossy.error?.code).toBe('INVALID_ARGUMENT');
   });
 
+  it.each(['9007199254740993', '0.1234567890123456789', '1e400', '1e-400', '0x10', ' 1', '١'])(
+    'does not coerce %j, which would lose something or is not a JSON number',
+    async (n) => {
+      expect((await runTool(probe(z.object({ n: z.number() })), { n })).error?.code).toBe('INVALID_ARGUMENT');
+    },
+  );
+
+  it.each([
+    ['9007199254740991', 9007199254740991],
+    ['-1.50e1', -15],
+    ['1e21', 1e21],
+    ['0.10', 0.1],
+    ['1.0', 1],
+  ])('coerces %j, which loses nothing', async (n, number) => {
+    const result = await runTool(probe(z.object({ n: z.number() })), { n });
+    expect(result.structuredContent).toEqual({ args: { n: number } });
+  });
+
+  it.each<[string, (type: 'number') => ToolSchema]>([
+    ['zod 4', () => z.object({ n: z.number().nullish() })],
+    ['zod 3', () => z3.object({ n: z3.number().nullish() })],
+    ['ArkType', () => type({ 'n?': 'number | null' })],
+    ['a list of types', () => ({ type: 'object', properties: { n: { type: ['number', 'null'] } } })],
+  ])('coerces numbers that may be null (%s)', async (_what, schema) => {
+    const tool = probe(schema('number'));
+    expect((await runTool(tool, { n: '7' })).structuredContent).toEqual({ args: { n: 7 } });
+    expect((await runTool(tool, { n: null })).structuredContent).toEqual({ args: { n: null } });
+    expect((await runTool(tool, { n: 'null' })).isError).toBe(true);
+  });
+
+  it('coerces below a recursive zod type', async () => {
+    const node = z.object({
+      n: z.number(),
+      get next() {
+        return node.optional();
+      },
+    });
+    const result = await runTool(probe(node), { n: '1', next: { n: '2', next: { n: '3' } } });
+    expect(result.structuredContent).toEqual({ args: { n: 1, next: { n: 2, next: { n: 3 } } } });
+  });
+
+  it('reads a schema with an $id as it is written, whatever another one with that $id says', async () => {
+    const $id = 'https://json-schema.org/draft/2020-12/schema';
+    const first = probe({ $id, type: 'object', properties: { x: { $id: 'urn:x', type: 'string', pattern: '^a' } } });
+    const second = probe({ type: 'object', properties: { n: { $id: 'urn:x', type: 'number', minimum: 1 } } });
+    const third = probe({ type: 'object', properties: { n: { type: 'string', pattern: '^b' } } });
+    expect((await runTool(first, { x: 'b' })).isError).toBe(true);
+    expect((await runTool(second, { n: 0 })).isError).toBe(true);
+    expect((await runTool(second, { n: 1 })).isError).toBe(false);
+    expect((await runTool(third, { n: 'a' })).isError).toBe(true);
+  });
+
+  it('lists the $schema that an author wrote', async () => {
+    const $schema = 'https://json-schema.org/draft/2020-12/schema';
+    await using provider = serve(probe({ $schema, ...literal }));
+    expect((await provider.listTools())[0]?.inputSchema.$schema).toBe($schema);
+  });
+
+  it('names every unknown argument', async () => {
+    const { error } = await runTool(probe(z.object({ path: z.string().optional() })), { pth: 1, zzzzzzzzz: 2 });
+    expect(error?.message).toContain('"pth" (did you mean "path"?)');
+    expect(error?.message).toContain('"zzzzzzzzz"');
+  });
+
   it('mends once: what is still wrong is refused', async () => {
     const { error } = await runTool(probe(z.object({ n: z.number().max(5) })), { n: '7' });
     expect(error?.code).toBe('INVALID_ARGUMENT');

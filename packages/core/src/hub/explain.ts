@@ -37,8 +37,10 @@ export interface Explanation {
   };
   /** Why the call would be refused before the policy. */
   error?: ToolErrorInfo;
-  /** False when the tool's foreign schema does not compile and its arguments are sent unchecked. */
+  /** False when the tool's foreign schema cannot be enforced and its arguments are sent unchecked. */
   schemaEnforced?: boolean;
+  /** Why the schema is not enforced. */
+  schemaFault?: string;
   /** Rules of the policy that cannot do what they say: they match no tool, or their pattern has an open quote. */
   warnings?: readonly string[];
   /** What the listing of the tool costs a model, at four characters a token. */
@@ -95,12 +97,15 @@ export async function explainCall(
       reason: `${reasonOf(tool, denied)}, whatever its arguments, so it is not listed.`,
     };
   }
-  const schemaEnforced = member.provider.prepareCall !== undefined || (await validatorOf(member, tool)) !== undefined;
+  const validator = member.provider.prepareCall ? undefined : validatorOf(member, tool);
+  const schemaFault = validator instanceof Error ? validator.message : undefined;
+  const schemaEnforced = schemaFault === undefined;
   const known = {
     name: tool.name,
     alias: aliasOf(tool.name),
     ...provider,
     schemaEnforced,
+    ...(schemaFault !== undefined && { schemaFault }),
     tokenEstimate: Math.ceil(JSON.stringify(tool).length / CHARACTERS_PER_TOKEN),
   };
   let claims: readonly PermissionClaim[] | undefined;

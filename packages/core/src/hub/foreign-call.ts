@@ -1,14 +1,15 @@
-// Preparing a call for a provider that does not do so itself: validated as its schema says, mended where that
+// Preparing a call for a provider that does not do so itself: validated as its schema says, coerced where that
 // makes a wrong call right, and otherwise sent unchanged.
 
 import { repairArguments } from '../argument-repair.js';
 import { parseClaims } from '../claims.js';
 import { messageOf, ToolError } from '../errors.js';
 import type { JsonObject } from '../json.js';
-import { copyJson } from '../json-copy.js';
+import { copyArguments, copyJson } from '../json-copy.js';
 import type { JsonSchemaValidator } from '../json-schema-validator.js';
 import { preparedBefore } from '../refused-call.js';
 import { errorResult } from '../result.js';
+import { readListedSchema } from '../listed-schema.js';
 import { describeIssues } from '../schema.js';
 import { listedTimeoutMs } from '../tool-call.js';
 import type { PermissionClaim, PreparedCall, ToolDefinition } from '../tool-provider.js';
@@ -17,13 +18,11 @@ import type { HubMember } from './member.js';
 /** @throws {ToolError} TOOL_NOT_FOUND, INVALID_ARGUMENT */
 export async function prepareForeignCall(member: HubMember, name: string, given: JsonObject): Promise<PreparedCall> {
   const tool = await member.find(name);
-  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
-    throw new ToolError('INVALID_ARGUMENT', `The arguments of "${tool.name}" must be an object.`, { tool: tool.name });
-  }
-  let args = copyJson(given);
-  const validate = await validatorOf(member, tool);
+  let args = copyArguments(tool.name, given);
+  const validator = validatorOf(member, tool);
+  const validate = typeof validator === 'function' ? validator : undefined;
   let { issues } = validate?.(args) ?? {};
-  // What is right is sent as it is. What is wrong would be refused: a number sent as a string is mended instead.
+  // What is right is sent as it is. What is wrong would be refused: a number sent as a string is coerced instead.
   const repaired = issues && repairArguments(args, issues, tool.inputSchema);
   if (repaired) {
     args = repaired;
@@ -32,7 +31,7 @@ export async function prepareForeignCall(member: HubMember, name: string, given:
   if (issues) {
     throw new ToolError('INVALID_ARGUMENT', `Wrong arguments for "${tool.name}": ${describeIssues(issues)}.`, {
       tool: tool.name,
-      details: { issues: issues.map(({ path, message }) => ({ path: path.map(String), message })) },
+      details: { issues: issues.slice(0, 20).map(({ path, message }) => ({ path: path.map(String), message })) },
     });
   }
   // A stranger does not choose how long it is waited for.
@@ -89,14 +88,16 @@ function bareName(name: string): string {
   return name.slice(name.indexOf('.') + 1);
 }
 
-/** The compiled schema, kept as long as the listing; undefined where it does not compile and so is not enforced. */
-export function validatorOf(member: HubMember, tool: ToolDefinition): Promise<JsonSchemaValidator | undefined> {
-  let compiled = member.validators.get(tool);
-  if (!compiled) {
-    compiled = import('../json-schema-validator.js')
-      .then(({ compileForeignSchema }) => compileForeignSchema(tool.inputSchema))
-      .catch(() => undefined); // explain() says that it is not enforced
-    member.validators.set(tool, compiled);
+/** The validator of the tool's schema, kept as long as the listing; an error where the schema cannot be enforced. */
+export function validatorOf(member: HubMember, tool: ToolDefinition): JsonSchemaValidator | ToolError {
+  let validator = member.validators.get(tool);
+  if (!validator) {
+    try {
+      validator = readListedSchema(tool.inputSchema);
+    } catch (thrown) {
+      validator = ToolError.from(thrown); // explain() says that it is not enforced
+    }
+    member.validators.set(tool, validator);
   }
-  return compiled;
+  return validator;
 }

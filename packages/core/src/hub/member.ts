@@ -76,8 +76,8 @@ export class HubMember {
   visible: readonly ToolDefinition[] = [];
   /** Those that the policy denies whatever their arguments. */
   hidden: readonly ToolDefinition[] = [];
-  /** Compiled input schemas, of providers that do not prepare calls themselves; undefined where one does not compile. */
-  readonly validators = new Map<ToolDefinition, Promise<JsonSchemaValidator | undefined>>();
+  /** Validators of input schemas, of providers that do not prepare calls themselves; or why one cannot be enforced. */
+  readonly validators = new Map<ToolDefinition, JsonSchemaValidator | ToolError>();
   #index = new ToolIndex<ToolDefinition>([]);
   #listed = false;
   #stale = false;

@@ -3,7 +3,7 @@
 import { CallCounters } from '../call-counters.js';
 import { CallScope, TAKES_SCOPES } from '../call-scope.js';
 import { ToolError } from '../errors.js';
-import { copyJson } from '../json-copy.js';
+import { copyArguments, copyJson } from '../json-copy.js';
 import type { JsonObject } from '../json.js';
 import { Listeners, safeLogger } from '../listeners.js';
 import { WARNING_LOGGER, type Logger } from '../logger.js';
@@ -326,12 +326,7 @@ export class MCPToolProvider implements ToolProvider {
   async #call(call: CallOnItsWay, name: string, given: JsonObject): Promise<UntimedResult> {
     const { scope } = call;
     const tool = (call.tool = this.#tools.current?.get(name) ?? (await this.#find(name, scope)));
-    if (typeof given !== 'object' || (given as unknown) === null || Array.isArray(given)) {
-      throw new ToolError('INVALID_ARGUMENT', `The arguments of "${tool.name}" must be an object.`, {
-        tool: tool.name,
-      });
-    }
-    const args = copyJson(given);
+    const args = copyArguments(tool.name, given);
     const session =
       this.#session?.isOpen && !this.#life.isDisconnected ? this.#session : await scope.race(this.#open());
     if (scope.error) throw scope.error;
@@ -353,7 +348,7 @@ export class MCPToolProvider implements ToolProvider {
     }
     const result = fromWireResult(wire, (what) => this.#warn(`In the result of "${tool.name}" ${what}.`));
     if (tool.outputSchema && !result.isError && this.#options.validateOutput !== 'off')
-      await this.#checkOutput(tool, wire.structuredContent);
+      this.#checkOutput(tool, wire.structuredContent);
     return result;
   }
 
@@ -366,8 +361,8 @@ export class MCPToolProvider implements ToolProvider {
   }
 
   /** @throws {ToolError} OUTPUT_INVALID when that is asked for */
-  async #checkOutput(tool: ToolDefinition, structured: unknown): Promise<void> {
-    const validate = await this.#tools.current?.outputValidator(tool);
+  #checkOutput(tool: ToolDefinition, structured: unknown): void {
+    const validate = this.#tools.current?.outputValidator(tool);
     const isAbsent = structured === undefined || structured === null;
     const issues = isAbsent ? undefined : validate?.(structured).issues;
     if (!isAbsent && !issues) return;

@@ -2,7 +2,8 @@
 
 import { ToolError } from '../errors.js';
 import type { JsonObject } from '../json.js';
-import { compileForeignSchema, type JsonSchemaValidator } from '../json-schema-validator.js';
+import type { JsonSchemaValidator } from '../json-schema-validator.js';
+import { readListedSchema } from '../listed-schema.js';
 import { fillAnnotations } from '../tool.js';
 import { ToolIndex } from '../tool-index.js';
 import type { ToolAnnotations, ToolDefinition, ToolIcon } from '../tool-provider.js';
@@ -22,7 +23,7 @@ const HINTS = ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHi
 export class ToolCatalog {
   readonly definitions: readonly ToolDefinition[];
   readonly #index: ToolIndex<ToolDefinition>;
-  readonly #outputs = new Map<ToolDefinition, Promise<JsonSchemaValidator | undefined>>();
+  readonly #outputs = new Map<ToolDefinition, JsonSchemaValidator | undefined>();
 
   constructor(definitions: readonly ToolDefinition[]) {
     this.definitions = Object.freeze([...definitions]);
@@ -37,15 +38,19 @@ export class ToolCatalog {
     return this.#index.notFound(name, where);
   }
 
-  /** The compiled output schema; undefined where there is none, or it does not compile and so is not enforced. */
-  outputValidator(tool: ToolDefinition): Promise<JsonSchemaValidator | undefined> | undefined {
+  /** The validator of the output; undefined where there is no output schema, or it cannot be enforced. */
+  outputValidator(tool: ToolDefinition): JsonSchemaValidator | undefined {
     if (!tool.outputSchema) return undefined;
-    let compiled = this.#outputs.get(tool);
-    if (!compiled) {
-      compiled = compileForeignSchema(tool.outputSchema).catch(() => undefined);
-      this.#outputs.set(tool, compiled);
+    if (!this.#outputs.has(tool)) {
+      let validator: JsonSchemaValidator | undefined;
+      try {
+        validator = readListedSchema(tool.outputSchema);
+      } catch {
+        // A malformed schema promises nothing.
+      }
+      this.#outputs.set(tool, validator);
     }
-    return compiled;
+    return this.#outputs.get(tool);
   }
 
   /** True when a model would see no difference. */

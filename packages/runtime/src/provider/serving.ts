@@ -192,7 +192,7 @@ export class ServedProvider implements PeerHandlers {
     if (!this.#isInitialized) throw new ToolError('UNAVAILABLE', 'provider/initialize must come before any call.');
     const scope = new CallScope(this.#optionsOf(_meta));
     try {
-      const parsed = tool.input.ready ? parseArguments(tool, args ?? {}) : this.#parseWhenReady(tool, args);
+      const parsed = tool.input.ready ? parseArguments(tool, args) : this.#parseWhenReady(tool, args);
       const output =
         parsed instanceof Promise ? this.#runParsed(tool, parsed, scope) : this.#run(tool, parsed.value, scope);
       if (!isThenable(output)) {
@@ -229,7 +229,7 @@ export class ServedProvider implements PeerHandlers {
   /** A tool that was added a moment ago. */
   async #parseWhenReady(tool: Tool, args: unknown): Promise<{ value: unknown }> {
     await prepareTool(tool);
-    return parseArguments(tool, args ?? {});
+    return parseArguments(tool, args);
   }
 
   /** Answers with what the function gives, or with what ends the call before. */

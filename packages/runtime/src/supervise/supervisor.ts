@@ -17,7 +17,7 @@ import {
 import {
   CallCounters,
   CallScope,
-  copyJson,
+  copyArguments,
   errorResult,
   isSameCall,
   listedTimeoutMs,
@@ -178,7 +178,7 @@ export class SupervisedToolProvider implements ToolProvider {
     const scope = new SupervisedScope(options);
     let copied: JsonObject;
     try {
-      copied = copyJson(args); // it may wait, or be sent twice
+      copied = copyArguments(name, args); // it may wait, or be sent twice
     } catch (thrown) {
       return Promise.resolve(this.#finish(errorResult(ToolError.from(thrown, 'INTERNAL'), scope.startedAt), scope));
     }
