@@ -341,7 +341,7 @@ export class SupervisedToolProvider implements ToolProvider {
       if (!prepared) throw new ToolError('INTERNAL', `The provider "${this.name}" no longer prepares calls.`);
       if (prepared.refused) return prepared;
       const { tool, timeoutMs } = prepared;
-      const own = copyJson(prepared.args);
+      const own = copyArguments(name, prepared.args);
       const before = { tool, claims: prepared.claims.map((claim) => ({ ...claim })) };
       const send: Send = async (current, inward) => {
         if (current === life) {
