@@ -38,7 +38,10 @@ async function main(): Promise<number> {
 
   const interactive = process.stdin.isTTY && process.stdout.isTTY && !values.yes;
   await using hub = new ToolHub({
-    providers: [InProcessToolProvider.forProject(project.projectDir, { name: 'project' })],
+    providers: [
+      // The demo also runs where bubblewrap is missing: its one command then runs without a sandbox, and says so.
+      InProcessToolProvider.forProject(project.projectDir, { name: 'project', bash: { sandbox: 'auto' } }),
+    ],
     policy: {
       default: 'ask',
       rules: [

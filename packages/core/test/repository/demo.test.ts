@@ -36,7 +36,7 @@ it.each(CASES)(
   async (name, args, forge) => {
     await using project = await createTestProject(FILES, { git: true });
     await project.write('a.txt', `${FILES['a.txt']}third line\n`);
-    await using provider = InProcessToolProvider.forProject(project.projectDir);
+    await using provider = InProcessToolProvider.forProject(project.projectDir, { bash: { sandbox: 'auto' } });
     const check = new DiskCheck(project.projectDir);
     const result = structuredClone(
       await provider.callTool(name, { ...args, ...(name.endsWith('read_file') && { line_numbers: false }) }),

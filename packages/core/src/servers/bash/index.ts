@@ -21,8 +21,9 @@ export type { Sandbox, SandboxCommand, SandboxedCommand, SandboxMode, SandboxRul
 /** What {@link createBashServer} takes: the project, and how far its commands reach. */
 export interface BashServerOptions extends ProjectFilesOptions {
   /**
-   * `'auto'`: commands run in a sandbox where one works, and each result says whether one did; `'require'`: not without
-   * one; `'off'`: without. Default: `'auto'`.
+   * `'require'`: commands run in a sandbox, and are `UNAVAILABLE` where none works; `'auto'`: without one there, and each
+   * result says whether it was sandboxed; `'off'`: without. Default: `'require'`, as commands without a sandbox may leave
+   * the project.
    */
   sandbox?: SandboxMode | undefined;
   /** The sandbox, where it is not to be bubblewrap. Default: bubblewrap, on Linux. */
@@ -57,7 +58,7 @@ const DEFAULT_SPILL_BYTES = 256 * 1024 * 1024;
  * @throws {ToolError} INVALID_ARGUMENT for a project directory that is relative, missing or too wide, or a wrong option
  * @example
  * ```ts
- * const provider = new InProcessToolProvider({ servers: [createBashServer({ projectDir: '/work/shop', sandbox: 'require' })] });
+ * const provider = new InProcessToolProvider({ servers: [createBashServer({ projectDir: '/work/shop' })] });
  * const result = await provider.callTool('bash.execute', { command: 'npm test' });
  * ```
  */
@@ -65,7 +66,7 @@ export function createBashServer(options: BashServerOptions): ToolServer {
   checkOptions(options);
   const context: BashContext = {
     files: options.projectFiles ?? new ProjectFiles(options),
-    sandbox: options.sandbox ?? 'auto',
+    sandbox: options.sandbox ?? 'require',
     sandboxWith: options.sandboxWith,
     network: options.network ?? false,
     readable: options.readable ?? [],

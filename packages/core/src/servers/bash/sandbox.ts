@@ -57,7 +57,7 @@ export interface Sandbox {
   readonly hasOwnProcesses?: boolean;
 }
 
-/** `auto`: in a sandbox where one works; `require`: not without; `off`: without. */
+/** `require`: in a sandbox or not at all; `auto`: without one where none works; `off`: without. */
 export type SandboxMode = 'auto' | 'require' | 'off';
 
 /** The sandbox to use; undefined with the reason to go without. */
@@ -78,9 +78,10 @@ export async function chooseSandbox(
   } catch (error) {
     const { message } = ToolError.from(error);
     if (mode === 'auto') return { sandbox: undefined, reason: message };
-    throw new ToolError('UNAVAILABLE', `No command is run without a sandbox here (sandbox: 'require'): ${message}`, {
-      cause: error,
-      retryable: false,
-    });
+    throw new ToolError(
+      'UNAVAILABLE',
+      `Commands run in a sandbox only (sandbox: 'require'), and none works here. ${message} To run commands without one where none works, which lets them leave the project, set the bash option sandbox: 'auto'.`,
+      { cause: error, retryable: false },
+    );
   }
 }

@@ -363,11 +363,12 @@ describe('the choice of a sandbox', () => {
     expect(data.sandboxed).toBe(false);
   });
 
-  it('execute() refuses when the mode is require and none works', async () => {
-    await using tools = await openTools({}, { sandbox: 'require', sandboxWith: broken });
+  it.each(['require', undefined] as const)('execute() refuses when none works and the mode is %s', async (sandbox) => {
+    await using tools = await openTools({}, { sandbox, sandboxWith: broken });
     const { code, text } = await tools.execute('touch ran');
     expect(code).toBe('UNAVAILABLE');
     expect(text).toContain('it is broken');
+    expect(text).toContain("sandbox: 'auto'");
     expect(existsSync(tools.path('ran'))).toBe(false);
   });
 
