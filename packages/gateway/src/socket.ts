@@ -5,11 +5,15 @@ import { createServer, type Server, type Socket } from 'node:net';
 import { ToolError } from '@toolwright/core';
 import type { McpTransport } from '@toolwright/core/mcp';
 import type { Backlog } from './backlog.js';
+import { moveStaleSocket, removeMoved } from './stale-socket.js';
 import { onceDrained, StreamTransport } from './stream-transport.js';
 
 /** Where a gateway listens for MCP without HTTP. */
 export interface ServeSocketOptions {
-  /** The path of the socket, which must not exist, in a directory that does; on Windows the name of a pipe. */
+  /**
+   * The path of the socket, in a directory that exists; on Windows the name of a pipe. A socket that a killed program left
+   * there is replaced; where a program listens, the answer is `LOCKED`.
+   */
   path: string;
 }
 
@@ -64,22 +68,41 @@ export async function listenPrivately(server: Server, path: string): Promise<voi
       `The path of a socket has 1 to ${MAX_PATH_BYTES} bytes; use a shorter one.`,
     );
   }
+  let failure = await bind(server, path);
+  if (failure?.code === 'EADDRINUSE') {
+    const moved = await moveStaleSocket(path);
+    if (moved !== undefined) {
+      failure = await bind(server, path);
+      removeMoved(moved);
+    }
+  }
+  if (failure) {
+    const inUse = failure.code === 'EADDRINUSE';
+    const words = inUse
+      ? `Another program listens at ${path}, or it is no socket of this user's. End that program, or use another path.`
+      : `The gateway cannot listen at ${path}: ${ToolError.from(failure).message}`;
+    throw new ToolError(inUse ? 'LOCKED' : 'UNAVAILABLE', words, { cause: failure });
+  }
+  if (process.platform !== 'win32') chmodSync(path, 0o600);
+}
+
+/** Undefined when it is bound and listens; else why not. */
+async function bind(server: Server, path: string): Promise<NodeJS.ErrnoException | undefined> {
   const before = narrowUmask();
-  const listening = new Promise<void>((resolve, reject) => {
-    server.once('error', reject).once('listening', resolve);
+  const listening = new Promise<NodeJS.ErrnoException | undefined>((resolve) => {
+    const onListening = (): void => {
+      server.off('error', onError);
+      resolve(undefined);
+    };
+    const onError = (error: Error): void => {
+      server.off('listening', onListening);
+      resolve(error);
+    };
+    server.once('error', onError).once('listening', onListening);
     server.listen(path); // binds before it returns
   });
   if (before !== undefined) process.umask(before);
-  try {
-    await listening;
-  } catch (thrown) {
-    const inUse = (thrown as { code?: unknown }).code === 'EADDRINUSE';
-    const words = inUse
-      ? `Something is at ${path}. End the gateway that listens there, or remove the file if none does.`
-      : `The gateway cannot listen at ${path}: ${ToolError.from(thrown).message}`;
-    throw new ToolError(inUse ? 'LOCKED' : 'UNAVAILABLE', words, { cause: thrown });
-  }
-  if (process.platform !== 'win32') chmodSync(path, 0o600);
+  return listening;
 }
 
 /** The umask of before; undefined where it cannot be set, in a worker. */
