@@ -308,8 +308,9 @@ export class MCPToolProvider implements ToolProvider {
     for (const scope of [...this.#inFlight]) scope.end(closed);
     this.#tools.clear();
     void this.#session?.close();
-    if (!(await this.#life.ended(ENDING_PATIENCE_MS))) {
-      this.#warn(`The MCP server "${this.name}" had not ended after ${ENDING_PATIENCE_MS} ms and was left.`);
+    const patienceMs = ENDING_PATIENCE_MS + this.#options.shutdownTimeoutMs;
+    if (!(await this.#life.ended(patienceMs))) {
+      this.#warn(`The MCP server "${this.name}" had not ended after ${patienceMs} ms and was left.`);
     }
     this.#session = undefined;
     this.#serverOffers = {};

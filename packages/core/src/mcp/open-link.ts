@@ -21,18 +21,33 @@ export interface LinkContext {
 
 /** Makes the transport; nothing is started yet. @throws {ToolError} */
 export async function createLink(options: ResolvedOptions, { warn, clock }: LinkContext): Promise<LinkTransport> {
-  const { place, maxFrameBytes } = options;
+  const { place, maxFrameBytes, shutdownTimeoutMs } = options;
   switch (place.kind) {
     case 'stdio': {
       const { env, cwd = process.cwd() } = place;
-      return new StdioLink({ ...startable(place.command, place.args, env), cwd, env, maxFrameBytes, warn });
+      return new StdioLink({
+        ...startable(place.command, place.args, env),
+        cwd,
+        env,
+        maxFrameBytes,
+        shutdownTimeoutMs,
+        warn,
+      });
     }
     case 'container': {
       const { env } = place;
       const { command, args, remove } = containerCommand(place.container, env);
       const cwd = options.roots?.[0] ?? process.cwd();
       const afterEnd = (): Promise<void> => runToEnd(command, remove, cwd);
-      return new StdioLink({ ...startable(command, args, env), cwd, env, maxFrameBytes, warn, afterEnd });
+      return new StdioLink({
+        ...startable(command, args, env),
+        cwd,
+        env,
+        maxFrameBytes,
+        shutdownTimeoutMs,
+        warn,
+        afterEnd,
+      });
     }
     case 'socket':
       return new SocketLink(place.path, maxFrameBytes);

@@ -72,6 +72,11 @@ export interface McpServerOptions extends HostOffers {
   callTimeoutMs?: number;
   /** How far progress can renew the deadline of a call, in milliseconds. Default 600,000. */
   maxTotalTimeoutMs?: number;
+  /**
+   * How long a server over stdio may take to exit once its stdin is closed, in milliseconds, before it gets SIGTERM, and
+   * SIGKILL 2 s later. Default 2,000, at most 60,000.
+   */
+  shutdownTimeoutMs?: number;
   /** The largest message that is taken from the server, in bytes. Default 16 MiB. */
   maxFrameBytes?: number;
   /** Default: `process.emitWarning` for warnings and errors, each text once. Arguments and results are never logged. */
@@ -97,7 +102,14 @@ export type ServerPlace =
   | { kind: 'given'; transport: GivenTransport['transport'] };
 
 const PLACES = ['command', 'container', 'socketPath', 'url', 'transport'] as const;
-const TIMES = ['connectTimeoutMs', 'listTimeoutMs', 'callTimeoutMs', 'maxTotalTimeoutMs', 'maxFrameBytes'] as const;
+const TIMES = [
+  'connectTimeoutMs',
+  'listTimeoutMs',
+  'callTimeoutMs',
+  'maxTotalTimeoutMs',
+  'maxFrameBytes',
+  'shutdownTimeoutMs',
+] as const;
 const OTHERS = [
   'args',
   'env',
@@ -123,6 +135,7 @@ export interface ResolvedOptions {
   callTimeoutMs: number;
   maxTotalTimeoutMs: number;
   maxFrameBytes: number;
+  shutdownTimeoutMs: number;
   /** A transport that was given, and serves one connection. */
   isSingleUse: boolean;
 }
@@ -161,6 +174,7 @@ export function resolveOptions(options: MCPToolProviderOptions): ResolvedOptions
     listTimeoutMs: options.listTimeoutMs ?? 10_000,
     callTimeoutMs: options.callTimeoutMs ?? 30_000,
     maxTotalTimeoutMs: options.maxTotalTimeoutMs ?? 600_000,
+    shutdownTimeoutMs: Math.min(options.shutdownTimeoutMs ?? 2_000, 60_000),
     maxFrameBytes: options.maxFrameBytes ?? DEFAULT_MAX_FRAME_BYTES,
   };
 }

@@ -15,6 +15,8 @@ export interface StdioLinkOptions {
   /** Added to the safe list. */
   env: Readonly<Record<string, string>>;
   maxFrameBytes: number;
+  /** From the end of its stdin to SIGTERM, in milliseconds. */
+  shutdownTimeoutMs: number;
   /** Told of what was printed to stdout and is no message; the first few lines only. */
   warn: (message: string) => void;
   /** Run when the whole group has ended, whatever came before. */
@@ -23,7 +25,7 @@ export interface StdioLinkOptions {
 
 /** How long answers that are in the pipe may still be read when the program has exited. */
 const DRAIN_MS = 250;
-/** Room for the polite end of a server; `end` sends SIGTERM at once, and SIGKILL after this. */
+/** From SIGTERM to SIGKILL. */
 const GRACE_MS = 2_000;
 /** What may wait for a server that does not read. */
 const MAX_UNSENT_BYTES = 64 * 1024 * 1024;
@@ -83,7 +85,10 @@ export class StdioLink implements LinkTransport {
     return Promise.resolve();
   }
 
-  /** Ends the whole group. Resolves when it is gone. */
+  /**
+   * Closes stdin, then ends what has not ended by itself, the whole group. Resolves when it is gone.
+   * https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle#stdio
+   */
   close(): Promise<void> {
     return (this.#closing ??= this.#end());
   }
@@ -113,7 +118,7 @@ export class StdioLink implements LinkTransport {
   }
 
   async #end(): Promise<void> {
-    await this.#child?.end({ graceMs: GRACE_MS });
+    await this.#child?.end({ askMs: this.#options.shutdownTimeoutMs, graceMs: GRACE_MS });
     await this.#options.afterEnd?.();
     this.#tellClosed();
   }

@@ -26,8 +26,8 @@ export interface EndOptions {
    */
   ask?: ((signal: AbortSignal) => Promise<unknown>) | undefined;
   /**
-   * How long the answer, the end of stdin and the exit may take, in milliseconds, before SIGTERM is sent. Default: 2,000
-   * with `ask`, 0 without: SIGTERM at once.
+   * How long the answer, the end of stdin and the exit may take, in milliseconds, before SIGTERM is sent. Without `ask`
+   * stdin is closed at once. Default: 2,000 with `ask`, 0 without: SIGTERM at once.
    */
   askMs?: number | undefined;
   /** How long the program gets from SIGTERM to SIGKILL, in milliseconds. Default: 2,000. */
