@@ -182,8 +182,10 @@ export class ClientSession {
     try {
       const found = catalog.find(name);
       const tool = found instanceof Promise ? await found : found;
-      if (!tool) throw rpcError(INVALID_PARAMS, `Unknown tool: ${name.slice(0, 200)}`);
-      result = await this.#run(tool, name, args as JsonObject, params._meta, exchange);
+      result = tool
+        ? await this.#run(tool, name, args as JsonObject, params._meta, exchange)
+        : await this.#denial(name, exchange);
+      if (!result) throw rpcError(INVALID_PARAMS, `Unknown tool: ${name.slice(0, 200)}`);
     } catch (thrown) {
       if (!ToolError.isInstance(thrown)) throw thrown;
       const error = ToolError.from(thrown).toInfo(); // the list could not be read: a failure like any other
@@ -194,6 +196,12 @@ export class ClientSession {
       if (result) metrics.record(result, performance.now() - startedAt);
     }
     return toWireResult(result);
+  }
+
+  /** What a hub answers of a tool that its policy hides, under its alias too; undefined for any other name. */
+  async #denial(name: string, { signal }: Exchange): Promise<ToolResult | undefined> {
+    const prepared = await this.#host.provider.prepareCall?.(name, {}, { signal, sessionId: this.id });
+    return prepared?.refused?.error?.code === 'PERMISSION_DENIED' ? prepared.refused : undefined;
   }
 
   async #run(tool: ToolDefinition, listedName: string, args: JsonObject, given: unknown, exchange: Exchange) {

@@ -91,6 +91,13 @@ describe('ProcessToolProvider', () => {
     expect(JSON.stringify(logger.lines)).not.toMatch(/[0-9a-f]{64}/);
   });
 
+  it('lets no meta of a caller name another call or session', async () => {
+    await using provider = lab();
+    const meta = { trace: 'm', 'toolwright/call': { callId: 'other', sessionId: 'other' } };
+    const about = await provider.callTool('lab.about', {}, { sessionId: 's1', callId: 'c1', meta });
+    expect(about.structuredContent).toMatchObject({ callId: 'c1', sessionId: 's1', meta: { trace: 'm' } });
+  });
+
   it('passes what the provider logs to the logger, and what a call logs to its onLog too', async () => {
     const logger = recorder();
     await using provider = lab({ logger });
