@@ -19,7 +19,7 @@ async function ending(mode: string, options: { shutdownTimeoutMs?: number } = {}
   });
   await provider.connect();
   await provider.disconnect();
-  return project.read('notes');
+  return await project.read('notes');
 }
 
 describe('MCPToolProvider.disconnect() of a stdio server', () => {
