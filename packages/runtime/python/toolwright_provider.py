@@ -1235,6 +1235,8 @@ _PARSE_ERROR, _INVALID_REQUEST, _METHOD_NOT_FOUND, _INVALID_PARAMS, _FAILED = -3
 # The connection ------------------------------------------------------------------------------------------------------
 
 _QUEUE_BYTES = 16 * 1024 * 1024
+# A larger frame is not gathered with others first.
+_FLUSH_BYTES = 64 * 1024
 _MAX_WAITING_NOTICES = 1_000
 """Notifications of threads that wait for the event loop; more make their thread wait."""
 
@@ -1265,6 +1267,7 @@ class _Connection(asyncio.Protocol):
         self._refusal: Optional[ToolError] = None
         self._is_paused = False
         self._waiting: deque = deque()
+        self._batch: List[bytes] = []
         self._notices = threading.BoundedSemaphore(_MAX_WAITING_NOTICES)
 
     # asyncio calls these.
@@ -1289,6 +1292,7 @@ class _Connection(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         self._is_paused = False
+        self._flush()
         while self._waiting and not self._is_paused:
             self._transport.write(self._waiting.popleft())
 
@@ -1303,6 +1307,7 @@ class _Connection(asyncio.Protocol):
     def close(self, reason: Optional[ToolError] = None) -> None:
         if reason is not None:
             _say(f"the connection is closed: {reason.message}")
+        self._flush()
         self._transport.close()
 
     async def flush_and_close(self) -> None:
@@ -1323,13 +1328,23 @@ class _Connection(asyncio.Protocol):
         return _encode(message, self.max_frame_bytes, self.max_depth)
 
     def write(self, frame: bytes) -> None:
-        """Waits for its turn while the host does not read. Nothing once the connection is closed."""
+        """What is written in one turn of the event loop goes out in one piece. It waits for its turn while the host does
+        not read. Nothing once the connection is closed."""
         if self._transport.is_closing():
             return
         if self._is_paused:
             self._waiting.append(frame)
-        else:
-            self._transport.write(frame)
+            return
+        self._batch.append(frame)
+        if len(frame) > _FLUSH_BYTES:
+            self._flush()
+        elif len(self._batch) == 1:
+            self._loop.call_soon(self._flush)
+
+    def _flush(self) -> None:
+        batch, self._batch = self._batch, []
+        if batch and not self._transport.is_closing():
+            self._transport.write(batch[0] if len(batch) == 1 else b"".join(batch))
 
     async def request(self, method: str, params: Json) -> Json:
         """The result. Raises ToolError."""

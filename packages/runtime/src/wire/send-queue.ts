@@ -7,8 +7,8 @@ import type { Socket } from 'node:net';
 export const DEFAULT_MAX_QUEUE_BYTES = 16 * 1024 * 1024;
 
 const FLUSH_AT = 256 * 1024;
-/** So many frames of a turn are sent before the others, so that the other end works on them meanwhile. */
-const FLUSH_AT_FRAMES = 16;
+/** So many frames of a turn are sent before the others, so that the other end works on them meanwhile; then twice as many. */
+const FIRST_FLUSH_FRAMES = 4;
 const FLOOD_FACTOR = 3;
 
 export class SendQueue {
@@ -18,6 +18,8 @@ export class SendQueue {
   readonly #maxBytes: number;
   #batch = '';
   #frames = 0;
+  /** How many frames of this turn are gathered before the next write. */
+  #flushAt = FIRST_FLUSH_FRAMES;
   #flushing = false;
   /** What the socket has not taken when it last asked for patience. */
   #unsent = 0;
@@ -45,16 +47,19 @@ export class SendQueue {
   /** What is pushed in one turn of the event loop goes out in one piece, when all of the turn's work is done. */
   push(frame: string): void {
     this.#batch += frame;
-    if (++this.#frames >= FLUSH_AT_FRAMES || this.#batch.length > FLUSH_AT) this.flush();
-    else if (!this.#flushing) {
+    if (!this.#flushing) {
       this.#flushing = true;
       process.nextTick(this.#flushLater);
     }
+    if (++this.#frames < this.#flushAt && this.#batch.length <= FLUSH_AT) return;
+    this.#flushAt *= 2;
+    this.flush();
   }
 
   readonly #flushLater = (): void => {
     this.#flushing = false;
     this.flush();
+    this.#flushAt = FIRST_FLUSH_FRAMES;
   };
 
   flush(): void {

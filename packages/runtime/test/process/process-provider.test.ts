@@ -182,6 +182,25 @@ describe('ProcessToolProvider', () => {
     expect((await provider.callTool('lab.wait', { ms: 60_000 }, { timeoutMs: 20 })).error?.code).toBe('TIMED_OUT');
   });
 
+  it('has the deadline of a hub around it, also under supervision, and none of its own for timeoutMs: Infinity', async () => {
+    const path = fixtures.file('troubled-provider');
+    const make = (): ProcessToolProvider => new ProcessToolProvider({ name: 'troubled', path, callTimeoutMs: 300_000 });
+    for (const provider of [make(), supervise(make)]) {
+      await using hub = new ToolHub({ providers: [provider], limits: { callTimeoutMs: 300 } });
+      await hub.callTool('troubled.wait', { ms: 0 }, { timeoutMs: 20_000 });
+      const { error } = await hub.callTool('troubled.wait', { ms: 60_000 });
+      expect(error).toMatchObject({ code: 'TIMED_OUT', message: expect.stringContaining('300 ms') });
+      expect(error?.details?.defaultDeadline).toBeUndefined();
+    }
+    const hasty = (): ProcessToolProvider => new ProcessToolProvider({ name: 'troubled', path, callTimeoutMs: 100 });
+    for (const provider of [hasty(), supervise(hasty, { callTimeoutMs: 100 })]) {
+      await using _ = provider;
+      await provider.connect();
+      const { error } = await provider.callTool('troubled.wait', { ms: 400 }, { timeoutMs: Infinity });
+      expect(error).toBeUndefined();
+    }
+  });
+
   it.each([[{ big: 1n }], [circle()], [[1]], [7], [null]])('refuses arguments that are not JSON: %#', async (args) => {
     await using provider = lab();
     expect((await provider.callTool('lab.echo', args as never)).error?.code).toBe('INVALID_ARGUMENT');
