@@ -1,8 +1,8 @@
 // Copying an entry: a file's bytes and mode, a link as a link, a directory with what is in it. Each file comes into being
-// whole; a directory comes into being entry by entry.
+// whole; a directory comes into being entry by entry, and what was made of it is removed when one of them fails.
 
 import { constants, type BigIntStats } from 'node:fs';
-import { chmod, mkdir, open, readlink, rename, symlink, unlink } from 'node:fs/promises';
+import { chmod, lstat, mkdir, open, readlink, rename, rmdir, symlink, unlink } from 'node:fs/promises';
 import { ToolError } from '../errors.js';
 import { isTemporaryName, syncDirectory, temporaryName } from './atomic-write.js';
 import {
@@ -46,7 +46,7 @@ export interface CopyEntryOptions {
   overwrite?: boolean | undefined;
   /** Also a directory. Default: false. */
   recursive?: boolean | undefined;
-  /** An abort leaves no part of a file, but the files of a directory that are done. */
+  /** An abort leaves nothing of the copy. */
   signal?: AbortSignal | undefined;
   /** Told of each path of a tree before any of it is touched, as it is shown; throws to refuse all of it. */
   assertPermitted?: ((shown: string) => void) | undefined;
@@ -88,24 +88,55 @@ export async function copyEntry(
   await using target = await openEntryPlace(scope, to, { write: true, createDirs: true });
   const copying = new Copying(files, from, options);
   const existed = target.stats !== undefined;
+  let left: Leftover | undefined;
+  const undo = async (error: unknown): Promise<never> => {
+    left = await copying.removeMade(target);
+    throw error;
+  };
   try {
     if (isInside(origin.path.absolute, target.path.absolute)) throw intoItself(from, to, 'copied');
     if (target.stats && (!options.overwrite || target.stats.isDirectory() || origin.stats?.isDirectory()))
       throw placeTaken(to.shown, target.stats.isDirectory() || origin.stats?.isDirectory() === true);
     await withFileLocks([...origin.lockKeys, ...target.lockKeys], async () => {
       options.signal?.throwIfAborted();
-      if (origin.stats?.isDirectory()) await copying.tree(origin, target);
+      if (origin.stats?.isDirectory()) await copying.tree(origin, target).catch((error: unknown) => undo(error));
       else await copying.one(origin.directory, origin, target.directory, target.name, existed);
     });
   } catch (error) {
     await target.undoDirectories();
-    if (copying.files > 0) announce(files, target, 'changed', true);
-    if (errnoOf(error) === 'EEXIST') throw placeTaken(to.shown, false);
-    if (wasReplaced(error)) throw replacedMeanwhile(from.shown, 'copied');
-    throw fileFailure(error, 'copy', from.shown);
+    if (left?.paths.length) announce(files, target, 'changed', true);
+    throw withLeftover(
+      errnoOf(error) === 'EEXIST'
+        ? placeTaken(to.shown, false)
+        : wasReplaced(error)
+          ? replacedMeanwhile(from.shown, 'copied')
+          : fileFailure(error, 'copy', from.shown),
+      to,
+      left,
+    );
   }
   announce(files, target, existed ? 'changed' : 'created', origin.stats?.isDirectory() === true);
   return { files: copying.files, bytes: copying.bytes, overwritten: existed };
+}
+
+/** What became of the part of a tree that was copied before something failed. */
+interface Leftover {
+  removed: number;
+  /** What could not be removed, some of it. */
+  paths: string[];
+}
+
+const MAX_LEFT_NAMED = 10;
+
+function withLeftover(error: ToolError, to: ScopePath, left: Leftover | undefined): ToolError {
+  if (!left || (left.removed === 0 && left.paths.length === 0)) return error;
+  const { code, message, retryable, details } = error;
+  const what =
+    left.paths.length === 0
+      ? `What had been copied to ${quote(to.shown)} was removed again.`
+      : `Of what had been copied this is left: ${left.paths.map(quote).join(', ')}. Look at it, and delete it.`;
+  const more = left.paths.length > 0 && { left: left.paths };
+  return new ToolError(code, `${message} ${what}`, { retryable, cause: error, details: { ...details, ...more } });
 }
 
 /** The refusal of a directory that is to go into itself, or a file onto itself. */
@@ -125,6 +156,8 @@ export class Copying implements CopyOutcome {
   readonly #files: ProjectFiles;
   readonly #asked: ScopePath;
   readonly #options: CopyEntryOptions;
+  /** What was made of a tree, by device and inode: what others put there meanwhile is theirs. */
+  readonly #made = new Set<string>();
 
   constructor(files: ProjectFiles, asked: ScopePath, options: CopyEntryOptions) {
     this.#files = files;
@@ -148,6 +181,42 @@ export class Copying implements CopyOutcome {
       this.#options.assertPermitted?.(place.shown);
     });
     await this.#directory(directory, target.directory, { name: target.name, address: target.address }, 1);
+  }
+
+  /** Removes what {@link tree} has made. Never rejects. */
+  async removeMade(target: EntryPlace): Promise<Leftover> {
+    const left: Leftover = { removed: 0, paths: [] };
+    if (this.#made.size > 0) await this.#removeMade(target.directory, target, left, 1);
+    return left;
+  }
+
+  async #removeMade(
+    parent: OpenedPath,
+    entry: Pick<DirectoryEntry, 'name' | 'address'>,
+    left: Leftover,
+    level: number,
+  ): Promise<void> {
+    try {
+      const stats = await lstat(entry.address, { bigint: true });
+      if (!this.#made.has(keyOf(stats))) return;
+      if (stats.isDirectory()) {
+        await using directory = await openSubdirectory(this.#files.scope, this.#asked, parent, entry);
+        assertDepth(this.#asked, level);
+        await chmod(directory.address, 0o700); // it may have its last mode already
+        const entries: DirectoryEntry[] = [];
+        for await (const each of entriesOf(directory)) entries.push(each);
+        for (const each of entries) await this.#removeMade(directory, each, left, level + 1);
+        await parent.assertStillInside();
+        await rmdir(entry.address);
+      } else {
+        await parent.assertStillInside();
+        await unlink(entry.address);
+      }
+      left.removed++;
+    } catch (error) {
+      if (errnoOf(error) === 'ENOENT') return;
+      if (left.paths.length < MAX_LEFT_NAMED) left.paths.push(entryPath(this.#files.scope, parent, entry.name).shown);
+    }
   }
 
   /** Copies a file or a link. @throws EEXIST when something is there and `overwrite` is false */
@@ -199,13 +268,17 @@ export class Copying implements CopyOutcome {
     await parent.assertStillInside();
     await mkdir(place.address, 0o700);
     await using to = await openSubdirectory(scope, this.#asked, parent, place);
+    this.#made.add(keyOf(to.stats));
     for await (const entry of entriesOf(from)) {
       this.#options.signal?.throwIfAborted();
       if (isTemporaryName(entry.name)) continue; // a write that is under way
       if (entry.type === 'dir') {
         await using below = await openSubdirectory(scope, this.#asked, from, entry);
         await this.#directory(below, to, { name: entry.name, address: to.entry(entry.name) }, level + 1);
-      } else await this.one(from, entry, to, entry.name);
+      } else {
+        const stats = await this.one(from, entry, to, entry.name);
+        this.#made.add(keyOf(stats ?? (await lstat(to.entry(entry.name), { bigint: true }))));
+      }
     }
     // Last: it may be a mode that lets nobody write.
     await chmod(to.address, Number(from.stats.mode & PERMISSIONS));
@@ -256,6 +329,10 @@ export class Copying implements CopyOutcome {
       `${quote(this.#asked.shown)} holds more than ${MAX_ENTRIES} files and directories; nothing was copied. Copy parts of it.`,
     );
   }
+}
+
+function keyOf({ dev, ino }: BigIntStats): string {
+  return `${dev}:${ino}`;
 }
 
 /** @throws {ToolError} INVALID_ARGUMENT for a name that is not UTF-8: what is verified on the way is text. */

@@ -1,4 +1,5 @@
-import { chmod, lstat, readdir, readlink, stat, truncate } from 'node:fs/promises';
+import { writeFileSync } from 'node:fs';
+import { chmod, lstat, mkdir, readdir, readlink, stat, truncate } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { spawnChild } from '../../../src/process/index.js';
 import { copyEntry } from '../../../src/servers/copy-entry.js';
@@ -151,5 +152,51 @@ describe.each(['descriptor', 'inode'] as const)('copy() (by %s)', (verification)
       { path: 'y', absolute: tools.path('y'), kind: 'created' },
       { path: 'b', absolute: tools.path('b'), kind: 'created', directory: true },
     ]);
+  });
+});
+
+describe('a copy of a directory that fails', () => {
+  const run = async (command: string, ...args: string[]): Promise<number | null> =>
+    (await spawnChild({ command, args, cwd: '/' }).exited.catch(() => ({ code: 1 }))).code;
+
+  it.runIf(process.getuid?.() === 0 && process.platform === 'linux')(
+    'copy() removes what it has copied, and says so, when the disk is full',
+    async (context) => {
+      const half = Buffer.alloc(150 * 1024, 'x');
+      await using tools = await openTools({
+        'a/1/x.bin': half,
+        'a/2/y.bin': half,
+        'a/3/z.bin': half,
+        'a/l': { link: '1' },
+      });
+      await mkdir(tools.path('small'));
+      if ((await run('mount', '-t', 'tmpfs', '-o', 'size=400k', 'tmpfs', tools.path('small'))) !== 0)
+        return context.skip('this machine does not let us mount a small disk');
+      try {
+        const answer = await tools.call('copy', { source: 'a', destination: 'small/deep/b', recursive: true });
+        expect(answer).toMatchObject({ code: 'NO_SPACE' });
+        expect(answer.text).toContain('What had been copied to "small/deep/b" was removed again.');
+        expect(await readdir(tools.path('small'))).toEqual([]);
+      } finally {
+        await run('umount', '-l', tools.path('small'));
+      }
+    },
+  );
+
+  it('copy() leaves what somebody else has put there, and names it', async () => {
+    const files = Object.fromEntries(Array.from({ length: 150 }, (_, index) => [`a/${index}.txt`, 'x']));
+    await using tools = await openTools(files);
+    const project = new ProjectFiles({ projectDir: tools.projectDir, fsync: false });
+    const given = new AbortController();
+    const copying = copyEntry(project, 'a', 'b', {
+      recursive: true,
+      signal: given.signal,
+      onProgress: () => {
+        writeFileSync(tools.path('b/theirs.txt'), 'theirs');
+        given.abort();
+      },
+    });
+    await expect(copying).rejects.toMatchObject({ code: 'CANCELLED', details: { left: ['b'] } });
+    expect(await readdir(tools.path('b'))).toEqual(['theirs.txt']);
   });
 });
