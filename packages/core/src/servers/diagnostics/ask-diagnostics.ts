@@ -42,8 +42,9 @@ export async function askDiagnostics(
   const found = session.launch.asksTsserver
     ? await askTsserver(session, document, patience)
     : await pullOrWait(session, document, patience);
-  const diagnostics = inOrder(found);
-  if (diagnostics.length <= MAX_SAID) document.said = { diagnostics, text };
+  // Copies: what is answered is the reader's own, and what was pushed and said is compared with later.
+  const diagnostics = inOrder(found).map((each) => ({ ...each }));
+  if (diagnostics.length <= MAX_SAID) document.said = { diagnostics: diagnostics.map((each) => ({ ...each })), text };
   else delete document.said;
   if (document.version === version) document.isSettled = true;
   return diagnostics;

@@ -82,6 +82,13 @@ it.concurrent('diagnostics() takes an empty list for all after 1 second when the
   expect((await tools.call('diagnostics', { ...PATH, wait_ms: 4_500 })).data).toMatchObject(NONE);
 });
 
+it.concurrent('diagnostics() gives rows of its own, which a reader may change', async () => {
+  await using tools = await openTools({ 'a.fix': BAD }, { servers: fixtureServer('push') });
+  const { data } = await tools.call('diagnostics', PATH);
+  for (const each of data.files[0].diagnostics) each.message = each.severity = 'changed';
+  expect((await tools.call('diagnostics', PATH)).data).toMatchObject(FOUND);
+});
+
 describe('diagnostics() says that it is not complete with a server that', () => {
   it.concurrent.each([
     ['never answers the handshake', 'hang', 'has not said everything'],
