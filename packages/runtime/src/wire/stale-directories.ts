@@ -3,14 +3,18 @@
 
 import { createHash } from 'node:crypto';
 import { lstat, readdir, rmdir, unlink } from 'node:fs/promises';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { hasEnded, hostIdentity } from '@toolwright/core/process';
 
 const PREFIX = 'toolwright-';
 /** `PREFIX` PLACE `-` PID `-` START `-` and what mkdtemp adds; numbers in base 36, as a socket's path has to be short. */
 const NAME = /^toolwright-([0-9a-f]{8})-([0-9a-z]{1,7})-([0-9a-z]{1,11})-[0-9A-Za-z]{6}$/;
+/** One whose name had no room for its owner, or whose system tells of none: whether somebody listens in it says it. */
+const UNSIGNED_NAME = /^toolwright-[0-9A-Za-z]{6}$/;
 const STICKY = 0o1000;
 const WRITABLE_BY_OTHERS = 0o022;
+const PROBE_MS = 1_000;
 
 let own: { place: string; prefix: string } | undefined;
 
@@ -33,21 +37,53 @@ export function directoryPrefix(): string {
  */
 export async function removeStaleDirectories(base: string, socketNames: readonly string[]): Promise<void> {
   const uid = process.getuid?.();
+  if (uid === undefined) return;
   const place = identity()?.place;
-  if (uid === undefined || place === undefined) return;
   try {
     const { mode, uid: owner } = await lstat(base);
     // Where others may rename what is ours, a name can be made to lead elsewhere between the look and the removal.
     if ((mode & WRITABLE_BY_OTHERS) !== 0 && (mode & STICKY) === 0) return;
     if (owner !== uid && owner !== 0) return;
     for (const name of await readdir(base)) {
+      if (UNSIGNED_NAME.test(name)) {
+        await removeUnanswered(join(base, name), uid, socketNames).catch(() => undefined);
+        continue;
+      }
       const [, itsPlace, pid = '', start = ''] = NAME.exec(name) ?? [];
-      if (itsPlace !== place || !hasEnded({ pid: parseInt(pid, 36), start: parseInt(start, 36) })) continue;
+      if (
+        itsPlace === undefined ||
+        itsPlace !== place ||
+        !hasEnded({ pid: parseInt(pid, 36), start: parseInt(start, 36) })
+      )
+        continue;
       await removeDirectory(join(base, name), uid, socketNames).catch(() => undefined); // another host was faster
     }
   } catch {
     // The directory cannot be read; nothing is known of what is in it.
   }
+}
+
+/** Removes a directory with a socket that refuses; one without any may have been made a moment ago. */
+async function removeUnanswered(directory: string, uid: number, socketNames: readonly string[]): Promise<void> {
+  for (const name of socketNames) {
+    const path = join(directory, name);
+    const found = await lstat(path).catch(() => undefined);
+    if (found?.isSocket()) return (await refuses(path)) ? removeDirectory(directory, uid, socketNames) : undefined;
+  }
+}
+
+/** True when nobody listens at the socket any more. */
+function refuses(path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(path);
+    socket
+      .once('connect', () => resolve(false))
+      .once('error', ({ code }: NodeJS.ErrnoException) => {
+        resolve(code === 'ECONNREFUSED');
+      });
+    socket.once('close', () => resolve(false)).setTimeout(PROBE_MS, () => socket.destroy());
+    socket.once('connect', () => socket.destroy());
+  });
 }
 
 async function removeDirectory(directory: string, uid: number, socketNames: readonly string[]): Promise<void> {

@@ -86,6 +86,16 @@ describe.skipIf(process.platform !== 'linux')('removeStaleDirectories()', () => 
     expect(existsSync(killed)).toBe(false); // it did look
   });
 
+  it('asks the socket of a directory whose name does not say its owner', async () => {
+    const { directory: running } = await startHost();
+    const killed = await startKilledHost();
+    const [answered, unanswered] = [join(base, 'toolwright-aaaaaa'), join(base, 'toolwright-bbbbbb')];
+    await rename(running, answered);
+    await rename(killed, unanswered);
+    await removeStaleDirectories(base, NAMES);
+    expect([existsSync(join(answered, 's')), existsSync(unanswered)]).toEqual([true, false]);
+  });
+
   it('removes nothing where others may rename what is ours, unless the directory is sticky', async () => {
     const killed = await startKilledHost();
     await chmod(base, 0o777);
