@@ -38,6 +38,7 @@ export async function callRows(): Promise<Row[]> {
   rows.push(reach(floor, floor.differenceUs.median, '<=', 2, 'us more'));
   const hubRow = await compare('call through a hub', throughHub, inProcess);
   rows.push(reach(hubRow, hubRow.differenceUs.median, '<=', 2, 'us more'));
+  rows.push(await copiesRow());
   // Last, as its garbage slows what comes after it.
   const peer = await compare('call in process', sdk, inProcess);
   rows.push(reach(peer, peer.ratio.median, '>=', 8, 'x slower'));
@@ -45,6 +46,33 @@ export async function callRows(): Promise<Row[]> {
   await client.close();
   await hub.disconnect();
   return rows;
+}
+
+/** A hundred rows as arguments and as the result, both of which are copied. */
+async function copiesRow(): Promise<Row> {
+  const rowsSchema = z.object({ rows: z.array(z.object({ path: z.string(), line: z.number(), text: z.string() })) });
+  const given = {
+    rows: Array.from({ length: 100 }, (_, line) => ({ path: 'src/index.ts', line, text: `line ${line}` })),
+  };
+  const give = async (value: z.infer<typeof rowsSchema>): Promise<z.infer<typeof rowsSchema>> => value;
+  const tool = defineTool({ name: 'rows', description: 'Gives rows.', input: rowsSchema, execute: give });
+  await using provider = new InProcessToolProvider({
+    servers: [defineServer({ name: 'bench', version: '1.0.0', tools: [tool] })],
+  });
+  await provider.connect();
+  const bare = {
+    name: 'schema.parse, await fn(), JSON.stringify, structuredClone of both',
+    run: async () => {
+      const result = await give(rowsSchema.parse(structuredClone(given)));
+      return [JSON.stringify(result), structuredClone(result)];
+    },
+  };
+  const copying = {
+    name: 'InProcessToolProvider.callTool, 100 rows in and out',
+    run: () => provider.callTool('bench.rows', given),
+  };
+  const copies = await compare('copies of arguments and result', copying, bare);
+  return reach(copies, copies.ratio.median, '<=', 1, 'x');
 }
 
 /** The same tool on the SDK's own low-level server, as fast as it can be: results are validated by the client alone. */

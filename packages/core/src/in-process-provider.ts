@@ -4,6 +4,7 @@ import { CallCounters } from './call-counters.js';
 import { assertTimeout, CallScope, MAX_TOTAL_TIMEOUT_MS, outcomeUnknown, TAKES_SCOPES } from './call-scope.js';
 import { parseClaims } from './claims.js';
 import { ToolError } from './errors.js';
+import { copyAsJson, copyJson, snapshot } from './json-copy.js';
 import type { JsonObject } from './json.js';
 import { Listeners, safeLogger } from './listeners.js';
 import { WARNING_LOGGER, type Logger } from './logger.js';
@@ -242,9 +243,10 @@ export class InProcessToolProvider implements ToolProvider {
     this.#inFlight.add(scope);
     try {
       if (scope.error) throw scope.error;
+      const own = snapshot(args);
       this.#setDeadline(scope, undefined);
       bound = await this.#resolve(name, scope);
-      parsing = parseArguments(bound.tool, args);
+      parsing = parseArguments(bound.tool, own);
     } catch (error) {
       return this.#refuse(error, scope, undefined);
     }
@@ -263,8 +265,9 @@ export class InProcessToolProvider implements ToolProvider {
     this.#inFlight.add(scope);
     try {
       scope.setDeadline();
+      const given = parsing ? args : snapshot(args);
       bound = this.#running?.tools.get(name) ?? (await this.#resolve(name, scope));
-      const parsed = await scope.race(parsing ?? Promise.resolve(parseArguments(bound.tool, args)));
+      const parsed = await scope.race(parsing ?? Promise.resolve(parseArguments(bound.tool, given)));
       const own = await scope.race(Promise.resolve(claimsOf(bound.tool, parsed.value, this.#context(bound, scope))));
       if (own === undefined || (Array.isArray(own) && own.length === 0))
         return this.#prepared(bound, parsed, bound.nameClaim);
@@ -333,7 +336,11 @@ export class InProcessToolProvider implements ToolProvider {
         resolve(this.#finish(result, scope));
       };
       const succeed = (result: UntimedResult): void => {
-        if (!settled) settle(timed(result, scope));
+        try {
+          if (!settled) settle(timed(result, scope));
+        } catch (error) {
+          fail(error);
+        }
       };
       const fail = (thrown: unknown): void => {
         if (!settled) settle(errorResult(this.#located(executionFailed(bound.tool, thrown), bound), scope.startedAt));
@@ -374,7 +381,7 @@ export class InProcessToolProvider implements ToolProvider {
     const timeoutMs = ownTimeoutMs(bound.tool, parsed.value);
     return {
       tool: bound.definition,
-      args: parsed.args,
+      args: copyJson(parsed.args), // whoever changes these does not change what runs
       claims,
       ...(timeoutMs !== undefined && { timeoutMs }),
       execute: (options) => {
@@ -418,6 +425,11 @@ export class InProcessToolProvider implements ToolProvider {
 const BUILTIN_SERVERS = ['filesystem', 'bash', 'git', 'memory', 'diagnostics', 'agent'] as const;
 const OFF_UNLESS_ASKED: ReadonlySet<string> = new Set<(typeof BUILTIN_SERVERS)[number]>(['agent']);
 
+/** The caller's own result: what the tool keeps and changes later is not in it, but for its blocks and directives. */
 function timed(result: UntimedResult, scope: CallScope): ToolResult {
+  if (result.structuredContent !== undefined) result.structuredContent = copyAsJson(result.structuredContent);
+  if (result._meta !== undefined) result._meta = copyAsJson(result._meta);
+  if (result.content.length > 0) result.content = result.content.slice();
+  if (result.directives.length > 0) result.directives = result.directives.slice();
   return Object.assign(result, { durationMs: performance.now() - scope.startedAt });
 }

@@ -1,5 +1,5 @@
-// A copy of arguments as they are now. What is validated, judged and shown is then what runs, whatever their owner, or
-// an accessor of theirs, does later.
+// Copies, so that no side of a call changes the other's data afterwards: arguments as they are now (what is validated,
+// judged and shown is then what runs), structured results, and listings, which are frozen and shared.
 
 import { ToolError } from './errors.js';
 import type { JsonObject } from './json.js';
@@ -33,6 +33,11 @@ export function copyArguments(tool: string, args: unknown): JsonObject {
   });
 }
 
+/** Arguments as they are now, for a call that waits before it looks at them. What is not an object is refused then. */
+export function snapshot<T>(args: T): T {
+  return typeof args === 'object' && args !== null ? copyJson(args) : args;
+}
+
 function copy(value: unknown, depth: number): unknown {
   if (typeof value !== 'object' || value === null) {
     return typeof value === 'function' || typeof value === 'symbol' ? undefined : value;
@@ -54,6 +59,67 @@ function copy(value: unknown, depth: number): unknown {
     else if (item !== undefined) result[key] = item;
   }
   return result;
+}
+
+/**
+ * Copies a value of any shape as JSON carries it: `toJSON` is called, an object of a class becomes a plain one, and what JSON
+ * does not have is left out. Numbers and texts stay as they are.
+ *
+ * @throws {ToolError} OUTPUT_INVALID for what is nested too deeply, or in a circle
+ */
+export function copyAsJson<T>(value: T): T {
+  return copyPlain(value, '', 0) as T;
+}
+
+function copyPlain(given: unknown, key: string, depth: number): unknown {
+  if (typeof given !== 'object' || given === null) {
+    return typeof given === 'function' || typeof given === 'symbol' ? undefined : given;
+  }
+  if (depth > MAX_DEPTH) {
+    throw new ToolError('OUTPUT_INVALID', `The value is nested deeper than ${MAX_DEPTH} levels, or in a circle.`);
+  }
+  if (Array.isArray(given)) return given.map((item, index) => copyPlain(item, String(index), depth + 1) ?? null);
+  const { toJSON } = given as { toJSON?: unknown };
+  if (typeof toJSON === 'function') return copyPlain(toJSON.call(given, key), key, depth + 1);
+  const result: Record<string, unknown> = {};
+  for (const name in given) {
+    if (!Object.hasOwn(given, name)) continue;
+    const item = copyPlain((given as Record<string, unknown>)[name], name, depth + 1);
+    if (name === '__proto__') defineOwn(result, name, item);
+    else if (item !== undefined) result[name] = item;
+  }
+  return result;
+}
+
+/**
+ * The object where nobody can change it, else a copy that nobody can change. Only one that cannot be copied, as it is nested
+ * too deeply, shares what is below it: a schema like that is not enforced.
+ */
+export function frozenCopy<T extends object>(value: T): T {
+  if (isDeepFrozen(value, 0)) return value;
+  try {
+    return deepFreeze(copyAsJson(value));
+  } catch {
+    return Object.freeze({ ...value });
+  }
+}
+
+function isDeepFrozen(value: unknown, depth: number): boolean {
+  if (typeof value !== 'object' || value === null) return true;
+  return (
+    depth <= MAX_DEPTH &&
+    Object.isFrozen(value) &&
+    Object.values(value).every((child) => isDeepFrozen(child, depth + 1))
+  );
+}
+
+/** Freezes a tree of plain objects and arrays. */
+export function deepFreeze<T>(value: T): T {
+  if (typeof value === 'object' && value !== null) {
+    Object.freeze(value);
+    for (const child of Object.values(value)) deepFreeze(child);
+  }
+  return value;
 }
 
 /** An assignment to `__proto__` would set the prototype. */

@@ -6,7 +6,7 @@ import { ToolError, messageOf } from './errors.js';
 import type { JsonObject } from './json.js';
 import type { SchemaIssue, SchemaOutcome } from './json-schema-validator.js';
 import { heardLogger, type Logger } from './logger.js';
-import { copyArguments } from './json-copy.js';
+import { copyArguments, copyJson } from './json-copy.js';
 import { likelyName } from './nearest-names.js';
 import { resultFromOutput, type UntimedResult } from './result.js';
 import { describeIssues, normaliseIssues } from './schema.js';
@@ -195,6 +195,7 @@ export class CallContext implements ToolContext {
   readonly state: unknown;
   readonly #scope: CallScope;
   readonly #logger: Logger;
+  #meta: JsonObject | undefined;
 
   constructor(scope: CallScope, provider: string, state: unknown, logger: Logger) {
     this.#scope = scope;
@@ -231,7 +232,8 @@ export class CallContext implements ToolContext {
     return this.#scope.sessionId;
   }
 
+  /** A copy, made when somebody looks. */
   get meta(): JsonObject | undefined {
-    return this.#scope.meta;
+    return (this.#meta ??= copyJson(this.#scope.meta));
   }
 }

@@ -2,6 +2,7 @@
 
 import { ToolError } from './errors.js';
 import type { SchemaInput, SchemaOutput, ToolSchema } from './infer-schema.js';
+import { frozenCopy } from './json-copy.js';
 import type { JsonObject } from './json.js';
 import type { Logger } from './logger.js';
 import { CompiledSchema } from './schema.js';
@@ -167,7 +168,8 @@ export function defineTool<
       ]
     : options.permission;
   return Object.freeze({
-    ...pick(options, ['name', 'title', 'description', 'timeoutMs', 'icons', '_meta']),
+    ...pick(options, ['name', 'title', 'description', 'timeoutMs']),
+    ...frozenCopy(pick(options, ['icons', '_meta'])),
     annotations: Object.freeze(fillAnnotations(options.annotations)),
     input,
     ...(output && { output }),

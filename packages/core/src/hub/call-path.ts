@@ -4,6 +4,7 @@ import { assertTimeout, outcomeUnknown, type CallScope } from '../call-scope.js'
 import { parseClaims } from '../claims.js';
 import { ToolError, type ToolErrorInfo } from '../errors.js';
 import { InProcessToolProvider } from '../in-process-provider.js';
+import { copyAsJson } from '../json-copy.js';
 import type { JsonObject } from '../json.js';
 import { isSameCall, wasPreparedBefore } from '../refused-call.js';
 import { isContentBlock, textOf, withoutTrustedMeta, type ContentBlock, type ToolResult } from '../result.js';
@@ -266,11 +267,11 @@ function parseResult(value: unknown, { name }: ToolProvider): ToolResult {
   const result: ToolResult = {
     content,
     isError,
-    directives: Array.isArray(directives) ? directives : [],
+    directives: Array.isArray(directives) ? directives.slice() : [],
     durationMs: 0,
   };
-  if (isRecord(structuredContent)) result.structuredContent = structuredContent;
-  if (isRecord(_meta)) result._meta = _meta;
+  if (isRecord(structuredContent)) result.structuredContent = copyAsJson(structuredContent);
+  if (isRecord(_meta)) result._meta = copyAsJson(_meta);
   if (isError) result.error = parseError(error, result);
   return result;
 }

@@ -5,7 +5,7 @@ import { repairArguments } from '../argument-repair.js';
 import { parseClaims } from '../claims.js';
 import { messageOf, ToolError } from '../errors.js';
 import type { JsonObject } from '../json.js';
-import { copyArguments, copyJson } from '../json-copy.js';
+import { copyArguments, snapshot, copyJson } from '../json-copy.js';
 import type { JsonSchemaValidator } from '../json-schema-validator.js';
 import { preparedBefore } from '../refused-call.js';
 import { errorResult } from '../result.js';
@@ -17,8 +17,9 @@ import type { HubMember } from './member.js';
 
 /** @throws {ToolError} TOOL_NOT_FOUND, INVALID_ARGUMENT */
 export async function prepareForeignCall(member: HubMember, name: string, given: JsonObject): Promise<PreparedCall> {
+  const asGiven = snapshot(given); // it may be changed while the call waits
   const tool = await member.find(name);
-  let args = copyArguments(tool.name, given);
+  let args = copyArguments(tool.name, asGiven);
   const validator = validatorOf(member, tool);
   const validate = typeof validator === 'function' ? validator : undefined;
   let { issues } = validate?.(args) ?? {};
@@ -38,7 +39,7 @@ export async function prepareForeignCall(member: HubMember, name: string, given:
   const timeoutMs = member.provider.kind === 'process' ? listedTimeoutMs(tool, args) : undefined;
   return {
     tool,
-    args,
+    args: copyJson(args), // whoever changes these does not change what runs
     ...(timeoutMs !== undefined && { timeoutMs }),
     claims: claimsOfHost(member, tool.name, args, [nameClaim(tool.name)]),
     execute: (options) => {

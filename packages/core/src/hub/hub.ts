@@ -3,6 +3,7 @@
 import { BRAND, isMadeBy } from '../brand.js';
 import { CallScope, MAX_TOTAL_TIMEOUT_MS } from '../call-scope.js';
 import { ToolError } from '../errors.js';
+import { copyJson, snapshot } from '../json-copy.js';
 import type { JsonObject } from '../json.js';
 import { Listeners, safeLogger } from '../listeners.js';
 import { WARNING_LOGGER, type Logger } from '../logger.js';
@@ -193,9 +194,10 @@ export class ToolHub implements ToolProvider {
     try {
       if (scope.error) throw scope.error;
       member = this.#routeNow(name);
+      const own = member?.connected ? args : snapshot(args); // they may be changed while the call waits
       if (!member) ({ member, name: qualified } = await this.#route(name, scope));
       member.inFlight.add(scope);
-      result = await this.#calls.run(member, qualified, args, scope, given);
+      result = await this.#calls.run(member, qualified, own, scope, given);
     } catch (thrown) {
       result = errorResult(ToolError.from(thrown, 'INTERNAL'), scope.startedAt);
     }
@@ -219,15 +221,16 @@ export class ToolHub implements ToolProvider {
     let tool: ToolDefinition | undefined;
     try {
       scope.setDeadline();
+      const copied = snapshot(args); // they may be changed while the call waits
       const route = await this.#route(name, scope);
       member = route.member;
       member.inFlight.add(scope);
       await scope.race(member.ready());
       tool = member.listed(route.name);
       this.#calls.assertNotHidden(member, route.name, scope);
-      const prepared = await scope.race(Promise.resolve(prepareCallOf(member, route.name, args, scope)));
+      const prepared = await scope.race(Promise.resolve(prepareCallOf(member, route.name, copied, scope)));
       if (prepared.refused) return prepared;
-      const { args: own } = prepared;
+      const own = copyJson(prepared.args); // whoever changes those of the prepared call does not change what runs
       const judged = this.#gate?.verdictOf(prepared);
       const disconnects = this.#disconnects;
       return {

@@ -7,6 +7,7 @@ import type { JsonSchemaValidator } from '../json-schema-validator.js';
 import { serverOf, ToolIndex } from '../tool-index.js';
 import { fillAnnotations } from '../tool.js';
 import { settledWithin, untilAborted } from '../waiting.js';
+import { frozenCopy } from '../json-copy.js';
 import type { JsonObject } from '../json.js';
 import type { PermissionClaim, ProviderState, ToolDefinition, ToolProvider } from '../tool-provider.js';
 
@@ -343,8 +344,8 @@ export class HubMember {
   #adopt(listed: readonly ToolDefinition[]): boolean {
     if (!Array.isArray(listed)) throw new ToolError('PROTOCOL_VIOLATION', 'its list is not an array');
     const names = new Set<string>();
-    const own = (listed as readonly ToolDefinition[]).filter((tool) => {
-      if (!isDefinition(tool) || names.has(tool.name)) {
+    const own = (listed as readonly ToolDefinition[]).map(ownDefinition).filter((tool): tool is ToolDefinition => {
+      if (!tool || names.has(tool.name)) {
         this.#warn(`A malformed or repeated tool of the provider "${this.name}" was left out.`);
         return false;
       }
@@ -357,7 +358,7 @@ export class HubMember {
       return false;
     });
     const before = this.#listed ? this.definitions : undefined;
-    this.definitions = own.map(withAllHints);
+    this.definitions = own;
     this.#listed = true;
     if (before && isSameList(before, this.definitions)) {
       this.definitions = before; // with what was compiled of it
@@ -380,24 +381,32 @@ export class HubMember {
 
 function isSameList(before: readonly ToolDefinition[], after: readonly ToolDefinition[]): boolean {
   if (before.length !== after.length) return false;
-  return before.every((tool, index) => tool === after[index] || JSON.stringify(tool) === JSON.stringify(after[index]));
-}
-
-/** What can be shown and called at all; a malformed tool never costs the others. */
-function isDefinition(tool: unknown): boolean {
   try {
-    const { name, inputSchema } = (tool ?? {}) as Partial<ToolDefinition>;
-    return typeof name === 'string' && typeof inputSchema === 'object' && (inputSchema as unknown) !== null;
+    return before.every(
+      (tool, index) => tool === after[index] || JSON.stringify(tool) === JSON.stringify(after[index]),
+    );
   } catch {
-    return false; // an accessor that throws
+    return false; // nested too deeply for that
   }
 }
 
-/** A listing always has the four hints: where a provider left some out, MCP's defaults stand. */
-function withAllHints(tool: ToolDefinition): ToolDefinition {
-  const given = tool.annotations as ToolDefinition['annotations'] | undefined;
-  const complete =
-    given !== undefined &&
-    ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint'].every((hint) => hint in given);
-  return complete ? tool : { ...tool, annotations: fillAnnotations(given) };
+/**
+ * A listed tool as the hub shows and enforces it: nobody can change it any more, and it has all four hints. Undefined for
+ * one that cannot be shown and called at all; it never costs the others.
+ */
+function ownDefinition(given: ToolDefinition): ToolDefinition | undefined {
+  try {
+    const { name, inputSchema, annotations } = (given as ToolDefinition | null) ?? ({} as Partial<ToolDefinition>);
+    if (typeof name !== 'string' || typeof inputSchema !== 'object' || (inputSchema as unknown) === null)
+      return undefined;
+    return frozenCopy(hasAllHints(annotations) ? given : { ...given, annotations: fillAnnotations(annotations) });
+  } catch {
+    return undefined; // an accessor that throws
+  }
+}
+
+/** Where a provider left some out, MCP's defaults stand. */
+function hasAllHints(annotations: ToolDefinition['annotations'] | undefined): boolean {
+  if (annotations === undefined) return false;
+  return ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint'].every((hint) => hint in annotations);
 }

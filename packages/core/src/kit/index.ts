@@ -9,7 +9,7 @@ export { startTimer } from '../deadline.js';
 export { CallCounters } from '../call-counters.js';
 export { messageOf, ToolError } from '../errors.js';
 export { isDirective } from '../directives.js';
-export { copyArguments, copyJson } from '../json-copy.js';
+export { copyArguments, copyAsJson, copyJson, deepFreeze, frozenCopy, snapshot } from '../json-copy.js';
 export { callSafely, Listeners, safeLogger } from '../listeners.js';
 export { SILENT_LOGGER, WARNING_LOGGER } from '../logger.js';
 export { ProviderLife } from '../provider-life.js';

@@ -3,7 +3,7 @@
 import { CallCounters } from '../call-counters.js';
 import { CallScope, TAKES_SCOPES } from '../call-scope.js';
 import { ToolError } from '../errors.js';
-import { copyArguments, copyJson } from '../json-copy.js';
+import { copyArguments, copyJson, snapshot } from '../json-copy.js';
 import type { JsonObject } from '../json.js';
 import { Listeners, safeLogger } from '../listeners.js';
 import { WARNING_LOGGER, type Logger } from '../logger.js';
@@ -326,8 +326,9 @@ export class MCPToolProvider implements ToolProvider {
 
   async #call(call: CallOnItsWay, name: string, given: JsonObject): Promise<UntimedResult> {
     const { scope } = call;
+    const asGiven = snapshot(given); // it may be changed while the call waits
     const tool = (call.tool = this.#tools.current?.get(name) ?? (await this.#find(name, scope)));
-    const args = copyArguments(tool.name, given);
+    const args = copyArguments(tool.name, asGiven);
     const session =
       this.#session?.isOpen && !this.#life.isDisconnected ? this.#session : await scope.race(this.#open());
     if (scope.error) throw scope.error;

@@ -2,6 +2,7 @@
 
 import { ToolError } from '../errors.js';
 import type { JsonObject } from '../json.js';
+import { deepFreeze } from '../json-copy.js';
 import type { JsonSchemaValidator } from '../json-schema-validator.js';
 import { readListedSchema } from '../listed-schema.js';
 import { fillAnnotations } from '../tool.js';
@@ -126,13 +127,13 @@ function parseTool(prefix: string, given: unknown, warn: (message: string) => vo
       warn(`the ${what} of the tool "${shown(name)}" was left out: it is malformed`);
     return fits;
   };
-  return Object.freeze({
+  return deepFreeze({
     name: `${prefix}.${name}`,
     ...(drop('title', title, typeof title === 'string') && { title: title as string }),
     description: drop('description', description, typeof description === 'string') ? (description as string) : '',
     inputSchema,
     ...(drop('outputSchema', outputSchema, isRecord(outputSchema)) && { outputSchema: outputSchema as JsonObject }),
-    annotations: Object.freeze(annotationsOf(annotations)),
+    annotations: annotationsOf(annotations),
     ...(drop('icons', icons, Array.isArray(icons)) && { icons: icons as ToolIcon[] }),
     ...(drop('_meta', _meta, isRecord(_meta)) && { _meta: _meta as JsonObject }),
   });

@@ -133,6 +133,7 @@ const MUTATIONS: Record<string, Mutation> = {
   'listTools() gives the output schema of a tool that has one': listing((tools) =>
     tools.map(({ outputSchema: _dropped, ...tool }) => tool),
   ),
+  'listTools() gives a listing that nobody can change': listing((tools) => structuredClone(tools)),
   'listTools() lists a tool that was added, after onToolsChanged() told of it': (inner) => {
     const first = inner.listTools();
     return { listTools: () => first };
@@ -212,6 +213,21 @@ const MUTATIONS: Record<string, Mutation> = {
     };
   },
   'callTool() answers OUTPUT_INVALID when the tool breaks its output schema': swallowed('OUTPUT_INVALID'),
+  'callTool() sends the arguments as they were when it was called': call(async (inner, name, args) => {
+    await Promise.resolve();
+    return inner.callTool(name, args);
+  }),
+  'callTool() gives structured content that no other result shares': (inner) => {
+    const known = new Map<unknown, Promise<ToolResult>>();
+    return {
+      callTool: (name, args, options) => {
+        const key = JSON.stringify([name, args]);
+        const answer = known.get(key) ?? inner.callTool(name, args, options);
+        known.set(key, answer);
+        return answer;
+      },
+    };
+  },
   'callTool() runs the tool once a call': twice,
   'prepareCall() names the tool that it was asked for': (inner) => ({
     prepareCall: (_name, args) => inner.prepareCall('contract.fail', args),
@@ -228,6 +244,12 @@ const MUTATIONS: Record<string, Mutation> = {
     ...given,
     execute: async () => failure(new ToolError('INTERNAL', 'no')),
   })),
+  'prepareCall() gives a call that its arguments no longer change': (inner) => ({
+    prepareCall: async (name, args) => {
+      const given = await inner.prepareCall(name, args);
+      return { ...given, execute: (options) => inner.callTool(name, given.args, options) };
+    },
+  }),
   'prepareCall() gives a call that is NOT_CONNECTED after disconnect()': (inner) => ({
     prepareCall: async (name, args) => {
       const given = await inner.prepareCall(name, args);

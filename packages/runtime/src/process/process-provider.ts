@@ -15,6 +15,7 @@ import {
 import {
   CallCounters,
   CallScope,
+  snapshot,
   errorResult,
   listedTimeoutMs,
   Listeners,
@@ -124,12 +125,14 @@ export class ProcessToolProvider implements ToolProvider {
     try {
       // Finding the tool may take a start, which is under the deadline too.
       let tool = this.#isReady ? this.#generation?.tools.get(name) : undefined;
+      const generation = this.#generation;
+      const own = tool && generation && !this.#waitFor(generation) ? args : snapshot(args); // it may wait
       if (!tool) {
         this.#setDeadline(scope, undefined);
         tool = await this.#find(name, scope);
       }
-      this.#setDeadline(scope, listedTimeoutMs(tool.definition, args));
-      result = await this.#call(tool, args, scope);
+      this.#setDeadline(scope, listedTimeoutMs(tool.definition, own));
+      result = await this.#call(tool, own, scope);
     } catch (thrown) {
       result = errorResult(this.#located(thrown, name), scope.startedAt);
     }

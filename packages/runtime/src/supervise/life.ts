@@ -11,6 +11,7 @@ import {
 } from '@toolwright/core';
 import {
   errorResult,
+  frozenCopy,
   isOwnFailure,
   outcomeUnknown,
   settledWithin,
@@ -91,8 +92,7 @@ export class Life {
     const listed: unknown = await untilAborted(this.provider.listTools({ signal }), signal);
     if (!Array.isArray(listed))
       throw new ToolError('PROTOCOL_VIOLATION', `What "${this.provider.name}" listed is no list of tools.`);
-    const tools = listed.filter(isDefinition);
-    this.definitions = tools.length === listed.length ? listed : tools; // a malformed tool costs no other
+    this.definitions = Object.freeze(listed.filter(isDefinition).map(frozenCopy)); // a malformed tool costs no other
     this.lastSignAt = performance.now();
   }
 

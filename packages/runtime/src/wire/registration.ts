@@ -2,7 +2,7 @@
 // written by the tools of this package and not by strangers.
 
 import { ToolError, type JsonObject, type ToolAnnotations, type ToolDefinition, type ToolIcon } from '@toolwright/core';
-import { fillAnnotations, nameFault, plainWords } from '@toolwright/core/kit';
+import { deepFreeze, fillAnnotations, nameFault, plainWords } from '@toolwright/core/kit';
 import { PROTOCOL_VERSION, speaksProtocol, type ProviderCapabilities } from './protocol.js';
 
 /** A tool of a provider process. */
@@ -99,13 +99,13 @@ function parseTool(given: unknown, provider: string, faults: string[]): ListedTo
   wrong('icons', icons !== undefined && !Array.isArray(icons));
   wrong('annotations', annotations !== undefined && !isRecord(annotations));
   wrong('_meta', _meta !== undefined && !isRecord(_meta));
-  const definition: ToolDefinition = Object.freeze({
+  const definition: ToolDefinition = deepFreeze({
     name: `${provider}.${String(name)}`,
     ...(title !== undefined && { title: title as string }),
     description: description as string,
     inputSchema: inputSchema as JsonObject,
     ...(outputSchema !== undefined && { outputSchema: outputSchema as JsonObject }),
-    annotations: Object.freeze(annotationsOf(annotations)),
+    annotations: annotationsOf(annotations),
     ...(icons !== undefined && { icons: icons as ToolIcon[] }),
     ...(_meta !== undefined && { _meta: _meta as JsonObject }),
   });

@@ -150,6 +150,26 @@ export const callCases: ContractCase[] = [
     },
   },
   {
+    title: 'callTool() sends the arguments as they were when it was called',
+    run: async (provider) => {
+      for (const connected of [false, true]) {
+        if (connected) await provider.connect();
+        const args = { text: 'as called' };
+        const answer = provider.callTool('contract.echo', args);
+        args.text = 'changed';
+        assert.deepEqual((await answer).structuredContent, { text: 'as called' });
+      }
+    },
+  },
+  {
+    title: 'callTool() gives structured content that no other result shares',
+    run: async (provider) => {
+      const first = await echo(provider, 'x');
+      (first.structuredContent as { text: string }).text = 'changed';
+      assert.deepEqual((await echo(provider, 'x')).structuredContent, { text: 'x' });
+    },
+  },
+  {
     title: 'callTool() runs the tool once a call',
     run: async (provider) => {
       for (let call = 1; call <= 5; call++) {

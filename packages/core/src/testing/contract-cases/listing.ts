@@ -97,6 +97,13 @@ export const listingCases: ContractCase[] = [
     },
   },
   {
+    title: 'listTools() gives a listing that nobody can change',
+    run: async (provider) => {
+      const listed = await provider.listTools();
+      assert.ok(isDeepFrozen(listed), 'the listing, or something in it, is not frozen');
+    },
+  },
+  {
     title: 'listTools() lists a tool that was added, after onToolsChanged() told of it',
     run: async (provider) => {
       await provider.connect();
@@ -122,6 +129,11 @@ export const listingCases: ContractCase[] = [
     },
   },
 ];
+
+function isDeepFrozen(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return true;
+  return Object.isFrozen(value) && Object.values(value).every(isDeepFrozen);
+}
 
 const PATIENCE_MS = 10_000;
 

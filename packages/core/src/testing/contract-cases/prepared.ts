@@ -41,6 +41,10 @@ export const preparedCases: ContractCase[] = [
   prepared('gives a call that execute() runs', 'contract.add', { a: 2, b: 3 }, async (call) => {
     assert.deepEqual((await call.execute()).structuredContent, { sum: 5 });
   }),
+  prepared('gives a call that its arguments no longer change', 'contract.echo', { text: 'x' }, async (call) => {
+    Reflect.set(call.args, 'text', 'changed');
+    assert.deepEqual((await call.execute()).structuredContent, { text: 'x' });
+  }),
   prepared('gives a call that is NOT_CONNECTED after disconnect()', 'contract.count', {}, async (call, provider) => {
     await provider.disconnect();
     assertFailed(await call.execute(), 'NOT_CONNECTED');
