@@ -455,9 +455,10 @@ export class ToolHub implements ToolProvider {
   async #close(): Promise<void> {
     const closed = new ToolError('CONNECTION_CLOSED', `The hub "${this.name}" was disconnected during the call.`);
     const { members } = this.#routing;
+    const connecting = this.#connecting; // one that begins from here on waits for this disconnect
     for (const { inFlight } of members) for (const scope of [...inFlight]) scope.end(closed);
     await Promise.all([...members.map((member) => member.close(DISCONNECT_PATIENCE_MS)), ...this.#leaving]);
-    await this.#connecting?.catch(() => undefined); // whoever waits for it is told there
+    await connecting?.catch(() => undefined); // whoever waits for it is told there
     this.#connected = false;
     if (this.#announcing) clearImmediate(this.#announcing);
     this.#announcing = undefined;

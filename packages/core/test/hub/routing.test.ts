@@ -93,6 +93,17 @@ describe('ToolHub routing', () => {
   });
 });
 
+describe('connect()', () => {
+  it('waits for a disconnect that is under way, and connects after it', async () => {
+    await using hub = new ToolHub({ providers: [inProcess('a', 'read')] });
+    await hub.connect();
+    const leaving = hub.disconnect();
+    await hub.connect();
+    await leaving;
+    expect((await hub.callTool('a.read')).isError).toBe(false);
+  });
+});
+
 describe('a single provider', () => {
   it('takes a name with a dot as qualified', async () => {
     const provider = inProcess('a', 'read');
