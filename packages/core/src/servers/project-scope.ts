@@ -5,6 +5,7 @@ import { realpathSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, isAbsolute, join, parse, relative, resolve, sep } from 'node:path';
 import { ToolError } from '../errors.js';
+import { configuredPaths } from './configured-paths.js';
 import { foldName, protectedIndex } from './protected-paths.js';
 
 /** A directory beside the project that the tools may touch. */
@@ -127,10 +128,8 @@ export class ProjectScope {
         `${quote(shown)} is in ${root.path}, which is open for reading only. Write inside the project instead.`,
       );
     }
-    const components = relative(root.path, absolute).split(sep);
-    const index = protectedIndex(components, this.#opened);
-    if (index < 0) return;
-    const name = components.slice(0, index + 1).join('/');
+    const name = this.#protectedName(root, absolute);
+    if (name === undefined) return;
     throw new ToolError(
       'PROTECTED_PATH',
       `${quote(shown)} is protected: programs run or trust what is in ${quote(name)}. Ask the operator to change it, or to list it in allowProtected.`,
@@ -138,9 +137,23 @@ export class ProjectScope {
     );
   }
 
-  /** True when {@link assertWritable} refuses it for its name. */
+  /** True when {@link assertWritable} refuses it for its name, or because git's configuration leads to it. */
   isProtected({ root, absolute }: ScopePath): boolean {
-    return protectedIndex(relative(root.path, absolute).split(sep), this.#opened) >= 0;
+    return this.#protectedName(root, absolute) !== undefined;
+  }
+
+  /** The part of a path for which it is protected, relative to its root. */
+  #protectedName(root: ScopeRoot, absolute: string): string | undefined {
+    const components = relative(root.path, absolute).split(sep);
+    const index = protectedIndex(components, this.#opened);
+    if (index >= 0) return components.slice(0, index + 1).join('/');
+    const folded = components.map(foldName);
+    for (const path of configuredPaths(root.path)) {
+      const names = relative(root.path, path).split(sep);
+      if (!startsWith(folded, names.map(foldName))) continue;
+      if (!this.#opened.some((opened) => opened.length > 0 && startsWith(folded, opened))) return names.join('/');
+    }
+    return undefined;
   }
 
   /** True for a root, and for a directory that holds one: without them there is no scope. */
@@ -175,6 +188,10 @@ export class ProjectScope {
 export function isInside(directory: string, path: string): boolean {
   const way = relative(directory, path);
   return way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way);
+}
+
+function startsWith(names: readonly string[], first: readonly string[]): boolean {
+  return first.length <= names.length && first.every((name, index) => name === names[index]);
 }
 
 function checkedText(path: unknown): string {

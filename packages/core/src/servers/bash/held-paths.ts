@@ -5,6 +5,7 @@ import type { Dirent, Stats } from 'node:fs';
 import { lstat, readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { ToolError } from '../../errors.js';
+import { commonDirOf, configuredPaths, gitDirOf } from '../configured-paths.js';
 import { quote, type ProjectScope, type ScopePath } from '../project-scope.js';
 import { foldName, PROTECTED_NAMES } from '../protected-paths.js';
 import { isStandIn, standIn, type StandIn } from './stand-ins.js';
@@ -18,8 +19,11 @@ const MAX_MODULES = 200;
  * Of a repository, what makes git run programs; the rest has to be written for a commit.
  * https://git-scm.com/docs/gitrepository-layout
  */
-const REPOSITORY_FILES = ['config', 'config.worktree', 'info/attributes'];
+const REPOSITORY_FILES = ['config', 'config.worktree', 'commondir', 'info/attributes', 'objects/info/alternates'];
 const REPOSITORY_DIRECTORIES = ['hooks'];
+/** The same of a linked working tree, which shares the rest. */
+const WORKTREE_FILES = ['commondir', 'gitdir', 'config.worktree'];
+const MAX_WORKTREES = 200;
 
 /** The mounts of one command, in the order in which they have to be made. */
 export interface HeldPaths {
@@ -61,6 +65,14 @@ class Holding {
       const looked = directories.slice(0, left);
       left -= looked.length;
       directories = (await settleAll(looked.map((directory) => this.#holdIn(directory)))).flat();
+    }
+    const dotGit = join(root, '.git');
+    const gitDir = gitDirOf(dotGit);
+    if (gitDir !== undefined) {
+      // Data beside the working tree, as `git init --separate-git-dir` makes it: its name says nothing.
+      for (const directory of new Set([gitDir, commonDirOf(gitDir)]))
+        if (directory !== dotGit && this.#isWritable(directory)) await this.#holdRepository(directory, true);
+      for (const path of configuredPaths(root)) await this.#holdConfigured(root, path);
     }
     // Last: what was not seen is not there, or its place cannot be taken, which refuses the command.
     await settleAll(
@@ -107,10 +119,10 @@ class Holding {
     else this.#hold(path);
   }
 
-  async #holdRepository(directory: string): Promise<void> {
+  /** @param whole hold it although its name is not a protected one */
+  async #holdRepository(directory: string, whole = false): Promise<void> {
     this.#pin(directory);
-    for (const name of REPOSITORY_FILES) await this.#holdWithin(join(directory, name), 'file');
-    for (const name of REPOSITORY_DIRECTORIES) await this.#holdWithin(join(directory, name), 'directory');
+    await this.#holdParts(directory, whole);
     let left = MAX_MODULES;
     for (const queue = [join(directory, 'modules')]; queue.length > 0 && left > 0; left--) {
       const module = queue.shift() ?? '';
@@ -119,19 +131,45 @@ class Holding {
         for (const entry of entries) if (entry.isDirectory()) queue.push(join(module, entry.name));
         continue;
       }
-      for (const name of REPOSITORY_FILES) await this.#holdWithin(join(module, name), 'file');
-      for (const name of REPOSITORY_DIRECTORIES) await this.#holdWithin(join(module, name), 'directory');
+      await this.#holdParts(module, whole);
       queue.push(join(module, 'modules'));
     }
   }
 
+  async #holdParts(gitDir: string, whole: boolean): Promise<void> {
+    for (const name of REPOSITORY_FILES) await this.#holdWithin(gitDir, name, 'file', whole);
+    for (const name of REPOSITORY_DIRECTORIES) await this.#holdWithin(gitDir, name, 'directory', whole);
+    const worktrees = await entriesOf(join(gitDir, 'worktrees'));
+    for (const { name } of worktrees.filter((entry) => entry.isDirectory()).slice(0, MAX_WORKTREES)) {
+      for (const file of WORKTREE_FILES) await this.#holdWithin(join(gitDir, 'worktrees', name), file, 'file', whole);
+    }
+  }
+
+  /** A place to which git's configuration leads, or the first directory on the way to it that is missing. */
+  async #holdConfigured(root: string, path: string): Promise<void> {
+    if (this.#held.get(path) === '--ro-bind' || !this.#protected(path)) return;
+    let place = root;
+    for (const name of path.slice(root.length + 1).split('/')) {
+      place = join(place, name);
+      if (this.#held.get(place) === '--ro-bind') return;
+      const stats = await lookAt(place);
+      if (stats?.isSymbolicLink()) throw heldLink(this.#scope, place);
+      if (await isMissing(place)) return this.#holdMissing(place, 'directory');
+    }
+    this.#hold(path);
+  }
+
   /** A part of a repository, and whatever is above it there. */
-  async #holdWithin(path: string, kind: 'file' | 'directory'): Promise<void> {
-    if (!this.#protected(path)) return; // the operator opened it
-    const above = dirname(path);
-    const aboveStats = await lookAt(above);
-    if (aboveStats?.isSymbolicLink()) throw heldLink(this.#scope, above);
-    if (await isMissing(above)) await this.#holdMissing(above, 'directory', { writable: true });
+  async #holdWithin(gitDir: string, name: string, kind: 'file' | 'directory', whole: boolean): Promise<void> {
+    const path = join(gitDir, name);
+    if (!whole && !this.#protected(path)) return; // the operator opened it
+    if (this.#held.get(path) === '--ro-bind') return;
+    let above = gitDir;
+    for (const part of name.split('/').slice(0, -1)) {
+      above = join(above, part);
+      if ((await lookAt(above))?.isSymbolicLink()) throw heldLink(this.#scope, above);
+      if (await isMissing(above)) await this.#holdMissing(above, 'directory', { writable: true });
+    }
     const stats = await lookAt(path);
     if (stats?.isSymbolicLink()) throw heldLink(this.#scope, path);
     if (await isMissing(path)) await this.#holdMissing(path, kind);

@@ -1,11 +1,17 @@
 // What stands where a protected path is missing while a sandboxed command runs: bubblewrap mounts on what exists only.
-// An empty directory is nothing to git and next to nothing to others, and taking it away can destroy nothing.
+// An empty directory is nothing to git and next to nothing to others, and taking it away can destroy nothing. A file is
+// empty, or has the text that says nothing new.
 
-import { chmod, lstat, mkdir, readdir, rmdir, unlink, utimes, writeFile } from 'node:fs/promises';
+import { chmod, link, lstat, mkdir, readdir, readFile, rmdir, unlink, utimes, writeFile } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { errnoOf, fileFailure } from '../file-failure.js';
 
-/** A mode that nobody gives a directory otherwise: by it one is known that a host which was killed left behind. */
+/** Modes that nobody gives otherwise: by them one is known that a host which was killed left behind. */
 const MODE = 0o1700;
+const FILE_MODE = 0o1600;
+
+/** What git reads as if the file was missing, where an empty one would break it. https://git-scm.com/docs/gitrepository-layout */
+const TEXTS: ReadonlyMap<string, string> = new Map([['commondir', '.\n']]);
 
 /** One stand-in, in use by one command. */
 export interface StandIn {
@@ -62,7 +68,7 @@ export async function isStandIn(path: string): Promise<boolean> {
 
 async function make(path: string, kind: 'file' | 'directory'): Promise<boolean> {
   try {
-    if (kind === 'file') await writeFile(path, '', { flag: 'wx', mode: 0o600 });
+    if (kind === 'file') await makeFile(path);
     else await makeDirectory(path);
     return true;
   } catch (error) {
@@ -81,10 +87,40 @@ async function makeDirectory(path: string): Promise<void> {
   await chmod(path, MODE); // last: by it, it is known for what it is
 }
 
+/** As {@link makeDirectory}. It appears whole: git, in another process, may read it at any moment. */
+async function makeFile(path: string): Promise<void> {
+  const directory = dirname(path);
+  const prefix = `${basename(path)}.stand-in-`;
+  for (const name of await readdir(directory)) {
+    const owner = name.startsWith(prefix) ? Number(name.slice(prefix.length)) : undefined;
+    if (owner !== undefined && (owner === process.pid || !isRunning(owner)))
+      await unlink(join(directory, name)).catch(() => {}); // another took it away
+  }
+  const temporary = join(directory, `${prefix}${process.pid}`);
+  await writeFile(temporary, textOf(path), { flag: 'wx', mode: 0o600 });
+  try {
+    await chmod(temporary, FILE_MODE);
+    await utimes(temporary, process.pid, process.pid);
+    await link(temporary, path).catch(async (error: unknown) => {
+      if (errnoOf(error) === 'EEXIST') throw error;
+      await writeFile(path, textOf(path), { flag: 'wx', mode: 0o600 }); // a file system without links
+    });
+  } finally {
+    await unlink(temporary);
+  }
+}
+
+function textOf(path: string): string {
+  return TEXTS.get(basename(path)) ?? '';
+}
+
 async function wasLeft(path: string): Promise<boolean> {
   try {
     const stats = await lstat(path);
-    if (!stats.isDirectory() || (stats.mode & 0o7777) !== MODE || (await readdir(path)).length > 0) return false;
+    const mode = stats.mode & 0o7777;
+    if (stats.isDirectory()) {
+      if (mode !== MODE || (await readdir(path)).length > 0) return false;
+    } else if (!stats.isFile() || mode !== FILE_MODE || (await readFile(path, 'latin1')) !== textOf(path)) return false;
     const owner = Math.round(stats.mtimeMs / 1000);
     return owner === process.pid || !isRunning(owner);
   } catch {
@@ -104,7 +140,7 @@ function isRunning(pid: number): boolean {
 async function takeAway(path: string, kind: 'file' | 'directory'): Promise<void> {
   try {
     if (kind === 'directory') await rmdir(path);
-    else if ((await lstat(path)).size === 0) await unlink(path);
+    else if ((await lstat(path)).isFile() && (await readFile(path, 'latin1')) === textOf(path)) await unlink(path);
   } catch {
     // Something was put into it, or in its place, from outside the sandbox: that is to stay.
   }

@@ -1,0 +1,171 @@
+// The places inside a root to which git's own configuration leads: directories of hooks and included configuration
+// files. Who can write there decides what the user's next git runs. The files are parsed here, as git reads them, because
+// every write asks and must not start a process.
+
+import { constants, lstatSync, readFileSync, statSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
+
+const MAX_CONFIG_BYTES = 4 * 1024 * 1024;
+/** git stops at ten. https://git-scm.com/docs/git-config#_includes */
+const MAX_INCLUDES = 10;
+/** Configuration files of one repository, so that a tree of includes ends. */
+const MAX_FILES = 100;
+
+/** https://git-scm.com/docs/githooks */
+const HOOKS = [
+  ...['applypatch-msg', 'pre-applypatch', 'post-applypatch', 'pre-commit', 'pre-merge-commit', 'prepare-commit-msg'],
+  ...['commit-msg', 'post-commit', 'pre-rebase', 'post-checkout', 'post-merge', 'pre-push', 'pre-receive', 'update'],
+  ...['proc-receive', 'post-receive', 'post-update', 'reference-transaction', 'push-to-checkout', 'pre-auto-gc'],
+  ...['post-rewrite', 'sendemail-validate', 'fsmonitor-watchman', 'post-index-change'],
+];
+
+/** A repository of which the configuration is read. */
+export interface ConfiguredRepository {
+  /** Where relative paths of hooks start. */
+  workTree: string;
+  gitDir: string;
+}
+
+interface Known {
+  /** The files that were read or are missing, with what told one version of them from another. */
+  seen: ReadonlyMap<string, string>;
+  paths: readonly string[];
+}
+
+const known = new Map<string, Known>();
+
+/** The directories of a repository, from its `.git`; undefined when there is none. */
+export function gitDirOf(dotGit: string): string | undefined {
+  try {
+    const stats = lstatSync(dotGit);
+    if (!stats.isFile()) return dotGit;
+  } catch {
+    return undefined; // no repository
+  }
+  const [, named] = /^gitdir: (.+?)[\r\n]*$/s.exec(readText(dotGit)) ?? [];
+  return named === undefined ? undefined : resolve(dirname(dotGit), named);
+}
+
+/** The directory whose configuration counts: for a linked working tree the one that it shares. */
+export function commonDirOf(gitDir: string): string {
+  const named = readText(join(gitDir, 'commondir')).replace(/[\r\n]+$/, '');
+  return named === '' ? gitDir : resolve(gitDir, named);
+}
+
+/** Absolute paths inside `root`, below which git finds hooks or configuration. Files that have not changed are not read again. */
+export function configuredPaths(root: string, repository?: ConfiguredRepository): readonly string[] {
+  const gitDir = repository?.gitDir ?? gitDirOf(join(root, '.git'));
+  if (gitDir === undefined) return [];
+  const workTree = repository?.workTree ?? root;
+  const key = [root, workTree, gitDir].join('\0');
+  const before = known.get(key);
+  if (before && [...before.seen].every(([file, version]) => versionOf(file) === version)) return before.paths;
+  const reading = new Reading(root, workTree);
+  const common = commonDirOf(gitDir);
+  reading.see(join(gitDir, 'commondir'));
+  const home = homedir();
+  const users = [join(process.env.XDG_CONFIG_HOME ?? join(home, '.config'), 'git/config'), join(home, '.gitconfig')];
+  for (const file of [...users, join(common, 'config'), join(gitDir, 'config.worktree')]) reading.read(file, 0);
+  const paths = [...reading.paths];
+  known.set(key, { seen: reading.seen, paths });
+  return paths;
+}
+
+class Reading {
+  readonly seen = new Map<string, string>();
+  readonly paths = new Set<string>();
+  readonly #root: string;
+  readonly #workTree: string;
+
+  constructor(root: string, workTree: string) {
+    this.#root = root;
+    this.#workTree = workTree;
+  }
+
+  see(file: string): void {
+    this.seen.set(file, versionOf(file));
+  }
+
+  read(file: string, depth: number): void {
+    if (this.seen.has(file) || this.seen.size >= MAX_FILES || depth > MAX_INCLUDES) return;
+    this.see(file);
+    for (const { section, name, value } of parseGitConfig(readText(file))) {
+      if (section === 'core' && name === 'hookspath') this.#addHooks(resolve(this.#workTree, expandHome(value)));
+      // A condition is taken as met: it may be on another branch.
+      if (!/^include(?:if)?$/.test(section) || name !== 'path') continue;
+      const included = resolve(dirname(file), expandHome(value));
+      this.#add(included);
+      this.read(included, depth + 1);
+    }
+  }
+
+  #addHooks(directory: string): void {
+    // All of the root cannot be protected; the hooks in it can.
+    if (isBelow(directory, this.#root)) for (const hook of HOOKS) this.#add(join(directory, hook));
+    else this.#add(directory);
+  }
+
+  #add(path: string): void {
+    if (path !== this.#root && isBelow(this.#root, path)) this.paths.add(path);
+  }
+}
+
+/** The entries of a configuration file. https://git-scm.com/docs/git-config#_syntax */
+function parseGitConfig(text: string): { section: string; name: string; value: string }[] {
+  const entries: { section: string; name: string; value: string }[] = [];
+  let section = '';
+  for (const line of text.replace(/\\\r?\n/g, '').split(/\r?\n/)) {
+    const [, header, rest = line] = /^[\s\ufeff]*\[\s*([\w.-]+)\s*(?:"(?:[^"\\]|\\.)*"\s*)?\](.*)$/.exec(line) ?? [];
+    if (header !== undefined) section = (header.split('.', 1)[0] ?? '').toLowerCase();
+    const [, name, value] = /^\s*([a-z][\w-]*)\s*=\s*(.*)$/i.exec(rest) ?? [];
+    if (name !== undefined) entries.push({ section, name: name.toLowerCase(), value: unquoted(value ?? '') });
+  }
+  return entries;
+}
+
+function unquoted(raw: string): string {
+  let value = '';
+  let kept = 0; // up to here a trailing space belongs to it
+  let inQuotes = false;
+  for (let index = 0; index < raw.length; index++) {
+    const character = raw.charAt(index);
+    if (character === '"') inQuotes = !inQuotes;
+    else if (!inQuotes && (character === '#' || character === ';')) break;
+    else if (character === '\\') value += { n: '\n', t: '\t', b: '\b' }[raw.charAt(++index)] ?? raw.charAt(index);
+    else value += character;
+    if (inQuotes || !/\s/.test(character)) kept = value.length;
+  }
+  return value.slice(0, kept);
+}
+
+function expandHome(path: string): string {
+  const [, user, rest = ''] = /^~([^/]*)(?:\/(.*))?$/s.exec(path) ?? [];
+  if (user === undefined) return path.replace(/^:\(optional\)/, '');
+  return user === '' || user === basename(homedir()) ? join(homedir(), rest) : join(dirname(homedir()), user, rest);
+}
+
+function isBelow(directory: string, path: string): boolean {
+  const way = relative(directory, path);
+  return way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way);
+}
+
+function versionOf(file: string): string {
+  try {
+    const { dev, ino, size, mtimeNs, ctimeNs } = statSync(file, { bigint: true });
+    return [dev, ino, size, mtimeNs, ctimeNs].join(' ');
+  } catch {
+    return ''; // not there
+  }
+}
+
+/** The text of a regular file, empty without one: a FIFO is not waited for. */
+function readText(file: string): string {
+  try {
+    const stats = statSync(file);
+    if (!stats.isFile() || stats.size > MAX_CONFIG_BYTES) return '';
+    return readFileSync(file, { encoding: 'utf8', flag: (constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)) as never });
+  } catch {
+    return ''; // not there, or not ours to read
+  }
+}

@@ -1,0 +1,158 @@
+// What makes git run programs, against commands in the sandbox: whatever they write, the user's next git on the host runs
+// nothing of theirs.
+
+import { existsSync, readdirSync } from 'node:fs';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { spawnChild } from '../../../src/process/index.js';
+import { createBubblewrap } from '../../../src/servers/bash/bubblewrap.js';
+import { createFilesystemServer } from '../../../src/servers/filesystem/index.js';
+import { InProcessToolProvider } from '../../../src/in-process-provider.js';
+import { ProjectScope } from '../../../src/servers/project-scope.js';
+import { createTestProject } from '../../../src/testing/project.js';
+import { openTools, type Tools } from './tools.js';
+
+async function whyNot(): Promise<string | undefined> {
+  await using project = await createTestProject();
+  const scope = new ProjectScope({ projectDir: project.projectDir });
+  const sample = { command: '/bin/bash', args: ['-c', ':'], cwd: project.projectDir, env: { PATH: '/usr/bin:/bin' } };
+  try {
+    await (await createBubblewrap(scope)).check?.({ scope, network: false, readable: [] }, sample);
+    return undefined;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+const missing = await whyNot();
+
+/** Runs a script on the host, as the user would. */
+async function onHost(cwd: string, script: string): Promise<string> {
+  await using child = spawnChild({
+    command: 'bash',
+    args: [
+      '-c',
+      `set -e; git() { command git -c user.name=T -c user.email=t@e.x -c protocol.file.allow=always "$@"; }; ${script}`,
+    ],
+    cwd,
+    env: { PATH: process.env.PATH ?? '', HOME: cwd, GIT_CONFIG_NOSYSTEM: '1' },
+  });
+  let text = '';
+  child.stdout.on('data', (chunk: Buffer) => (text += chunk.toString()));
+  const { code } = await child.exited;
+  expect(code, child.stderrTail()).toBe(0);
+  return text;
+}
+
+/** A project with a linked working tree `wt` and a submodule `sub`, and its tools. */
+async function openRepository(options = {}): Promise<Tools> {
+  const tools = await openTools(
+    { 'a.txt': 'a\n', 'evil.sh': { content: '#!/bin/sh\ntouch "$MARK"\n', mode: 0o755 } as never },
+    { sandbox: 'require', ...options },
+  );
+  await onHost(
+    tools.projectDir,
+    `git init -q -b main . && git add -A && git commit -qm One
+     git init -q -b main ../library && git -C ../library commit -q --allow-empty -m One
+     git submodule --quiet add ../library sub && git commit -qm Sub && git worktree add -q wt -b side && rm -f evil-ran`,
+  );
+  return tools;
+}
+
+const EVIL = `mkdir -p evil && cp -r .git/HEAD .git/refs .git/objects evil/ && printf '[core]\\nrepositoryformatversion=0\\nfsmonitor=touch %s/evil-ran;false\\n' "$PWD" > evil/config;`;
+
+describe.skipIf(missing !== undefined)('what makes git run programs', { timeout: 60_000 }, () => {
+  it.each([
+    ['commondir of the repository', `${EVIL} echo ../evil > .git/commondir`],
+    ['commondir of a working tree', `${EVIL} echo ../../../evil > .git/worktrees/wt/commondir`],
+    [
+      'commondir of a working tree, replaced',
+      `${EVIL} echo ../../../evil > new; mv -f new .git/worktrees/wt/commondir`,
+    ],
+    ['commondir of a submodule', `${EVIL} echo ../../../evil > .git/modules/sub/commondir`],
+    ['config.worktree of a working tree', `echo x > .git/worktrees/wt/config.worktree`],
+    ['gitdir of a working tree', `echo /x/.git > .git/worktrees/wt/gitdir`],
+    ['the directory of a working tree', `mv .git/worktrees/wt .git/worktrees/other`],
+    ['the file .git of a working tree', `${EVIL} echo 'gitdir: ../evil' > wt/.git`],
+    ['the file .git of a submodule', `${EVIL} rm -f sub/.git; echo 'gitdir: ../evil' > sub/.git`],
+    ['attributes of a submodule', `echo '* filter=x' > .git/modules/sub/info/attributes`],
+    ['alternates', `echo /x/objects > .git/objects/info/alternates`],
+    ['programs of submodules', `printf '[submodule "sub"]\\n\\tupdate = !touch evil-ran\\n' >> .gitmodules`],
+  ])('execute() cannot write %s', async (_what, command) => {
+    await using tools = await openRepository();
+    const { data, text } = await tools.execute(command);
+    expect(data.exit_code, text).not.toBe(0);
+    await onHost(
+      tools.projectDir,
+      'git status --short; git -C wt status --short; git -C sub status --short; git submodule update',
+    );
+    expect(existsSync(tools.path('evil-ran'))).toBe(false);
+    expect(existsSync(tools.path('.git/commondir'))).toBe(false);
+  });
+
+  it('git works in the sandbox and on the host while commondir is held', async () => {
+    await using tools = await openRepository();
+    const { data } = await tools.execute('read x', { background: true });
+    expect(await tools.read('.git/commondir')).toBe('.\n');
+    const script =
+      'git status --short && git add -A && git -c user.name=T -c user.email=t@e.x commit -q --allow-empty -m More && git -C wt status --short && git log --oneline -1 && git branch --list main';
+    expect(await onHost(tools.projectDir, script)).toContain('More');
+    const inside = await tools.execute(script);
+    expect(inside.data.exit_code, inside.text).toBe(0);
+    expect(inside.text).toContain('More');
+    await tools.call('job_input', { job_id: data.job_id!, input: '\n', wait_ms: 10_000 });
+    await tools.provider.disconnect();
+    expect(readdirSync(tools.path('.git')).filter((name) => /commondir|stand-in|config\.worktree/.test(name))).toEqual(
+      [],
+    );
+  });
+
+  it('execute() takes away the commondir that a host which was killed left', async () => {
+    await using tools = await openRepository();
+    await onHost(
+      tools.projectDir,
+      `cd .git && printf '.\\n' > commondir && chmod 1600 commondir && touch -d @4194305 commondir &&
+       cp commondir commondir.stand-in-4194305`,
+    );
+    expect((await tools.execute('echo ../evil > .git/commondir')).data.exit_code).not.toBe(0);
+    expect(readdirSync(tools.path('.git')).filter((name) => name.startsWith('commondir'))).toEqual([]);
+  });
+
+  it.each([
+    ['a directory of hooks', '[core]\n\thooksPath = tools/hooks', 'tools/hooks/pre-commit'],
+    ['one whose parent is missing', '[core] hooksPath = "new/hooks" ; comment', 'new/hooks/pre-commit'],
+    ['hooks in the project itself', '[core]\n\thooksPath = .', 'pre-commit'],
+    ['an included file', '[include]\n\tpath = ../git.inc', 'git.inc'],
+    ['a conditional one', '[includeIf "onbranch:[x]"]\n\tpath = ../conf/git.inc', 'conf/git.inc'],
+    ['one that an included file includes', '[include]\n\tpath = ../first.inc', 'conf/second.inc'],
+  ])('execute() and write_file cannot write %s that the configuration names', async (_what, config, target) => {
+    await using tools = await openRepository();
+    await mkdir(tools.path('tools/hooks'), { recursive: true });
+    await writeFile(tools.path('first.inc'), '[include]\n\tpath = conf/second.inc\n');
+    await writeFile(join(tools.projectDir, '.git/config'), `${await tools.read('.git/config')}${config}\n`);
+    const directory = target.includes('/') ? target.slice(0, target.lastIndexOf('/')) : '.';
+    const { data, text } = await tools.execute(`mkdir -p ${directory} && echo x > ${target}`);
+    expect(data.exit_code, text).not.toBe(0);
+    await using files = new InProcessToolProvider({
+      servers: [createFilesystemServer({ projectDir: tools.projectDir })],
+    });
+    const answer = await files.callTool('filesystem.write_file', { path: target, content: 'x' });
+    expect(answer.error?.code).toBe('PROTECTED_PATH');
+    expect(existsSync(tools.path(target))).toBe(false);
+    const open = await tools.execute('echo x > other.txt');
+    expect(open.data.exit_code, open.text).toBe(0);
+  });
+
+  it('execute() holds the data of a repository that is beside its working tree', async () => {
+    await using tools = await openTools({ 'a.txt': 'a\n' }, { sandbox: 'require' });
+    await onHost(
+      tools.projectDir,
+      'git init -q -b main --separate-git-dir=data . && git commit -q --allow-empty -m One',
+    );
+    for (const path of ['config', 'commondir', 'hooks/pre-commit'])
+      expect((await tools.execute(`echo x > data/${path}`)).data.exit_code, path).not.toBe(0);
+    const commit = await tools.execute('git -c user.name=T -c user.email=t@e.x commit -q --allow-empty -m Two');
+    expect(commit.data.exit_code, commit.text).toBe(0);
+  });
+});
