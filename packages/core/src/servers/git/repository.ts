@@ -1,11 +1,14 @@
 // The project's repository, opened for one call: where it is, that it is the project's own, and git in it with
 // everything switched off that it would run.
 
-import { relative, sep } from 'node:path';
+import { lstat } from 'node:fs/promises';
+import { join, relative, sep } from 'node:path';
 import { ToolError } from '../../errors.js';
 import type { ToolContext } from '../../tool.js';
+import { commonDirOf, gitDirOf } from '../configured-paths.js';
 import { showName } from '../directory-entries.js';
 import { withLock } from '../file-lock.js';
+import { quote } from '../project-scope.js';
 import type { GitContext } from './context.js';
 import { findGit, type GitProgram } from './git-program.js';
 import { waitForIndexLock } from './index-lock.js';
@@ -77,6 +80,7 @@ export class Repository {
     const { projectDir } = scope;
     const program = await findGit(scope);
     const trusted = context.trust === 'trusted';
+    await assertReadable(projectDir);
     const config = trusted ? [] : await readConfig(context, ctx.signal, program, projectDir);
     const settings = [...carriedSettings(config), ...neutralSettings(config)];
     const env = gitEnvironment({ program, projectDir, trusted, settings, readOnly: true });
@@ -201,6 +205,21 @@ export class Repository {
       'PERMISSION_DENIED',
       "The repository's configuration includes other files, which may change on the way and name programs to run. " +
         "The operator can remove the include, or open it with trust: 'trusted'.",
+    );
+  }
+}
+
+/** git waits for a FIFO in the place of a file that it reads first. @throws {ToolError} NOT_A_REPOSITORY */
+async function assertReadable(projectDir: string): Promise<void> {
+  const gitDir = gitDirOf(join(projectDir, '.git'));
+  if (gitDir === undefined) return; // git says so
+  const files = ['commondir', 'config.worktree', 'HEAD', 'index', 'packed-refs'].map((name) => join(gitDir, name));
+  for (const file of [join(projectDir, '.git'), ...files, join(commonDirOf(gitDir), 'config')]) {
+    const stats = await lstat(file).catch(() => undefined); // git says what is missing
+    if (!stats || stats.isFile() || stats.isDirectory() || stats.isSymbolicLink()) continue;
+    throw new ToolError(
+      'NOT_A_REPOSITORY',
+      `${quote(file)} is not a regular file. Ask the operator to replace it by one.`,
     );
   }
 }

@@ -1,5 +1,6 @@
 // Paths of git tools and the project scope, and merges that would carry a change to a protected path.
 
+import { execFileSync } from 'node:child_process';
 import { rename, rm, symlink } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../src/json.js';
@@ -142,5 +143,14 @@ describe.skipIf(GIT_IS_MISSING)('protected files and renames', () => {
     await tools.call('rebase', { onto: 'main' });
     expect(await tools.read('.vscode/keep.json').catch(() => '')).not.toContain('evil');
     expect(await tools.read('.vscode/tasks.json').catch(() => '')).not.toContain('evil');
+  });
+});
+
+describe.skipIf(GIT_IS_MISSING)('a repository that would make git wait', () => {
+  it.each(['config', 'HEAD', 'index', 'commondir'])('status answers at once when .git/%s is a FIFO', async (name) => {
+    await using tools = await openTools({ 'a.txt': 'a\n' });
+    await rm(tools.path(`.git/${name}`), { force: true });
+    execFileSync('mkfifo', [tools.path(`.git/${name}`)]);
+    expect(await tools.call('status', {})).toMatchObject({ code: 'NOT_A_REPOSITORY' });
   });
 });
