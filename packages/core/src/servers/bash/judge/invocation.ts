@@ -11,7 +11,6 @@ import { doubtOfOperands } from './operand-checks.js';
 import { runningOptions } from './programs.js';
 import { READERS } from './readers.js';
 import { isHarmlessVariable, refusalOf } from './refused-commands.js';
-import { offeredRule } from './rule-offer.js';
 import { hasBraces, hasTilde, hasWildcard, type ShellWord } from './script-tokens.js';
 import { doubtOfSedScript } from './sed-script.js';
 import { assignmentOf, unwrap, type Unwrapped } from './wrappers.js';
@@ -64,7 +63,7 @@ export async function judgeInvocation(
   const command = await commandWord(first, paths, directories);
   if (!command) return doubt('which program it is cannot be told from its path');
   const shown = [command, ...rest];
-  const runs = (given: readonly ShellWord[] = shown): void => judgement.runs(given, offeredRule(given));
+  const runs = (given: readonly ShellWord[] = shown): void => judgement.runs(given);
 
   if (name === 'command' && /^-[vV]$/.test(rest[0]?.text ?? '')) return runs();
   const unwrapped = unwrap(name, words);
@@ -203,7 +202,7 @@ async function judgeWrapped(
     }
   }
   if (unwrapped.doubt !== undefined) return doubt(unwrapped.doubt);
-  judgement.runs(words, offeredRule(words));
+  judgement.runs(words);
 }
 
 function unlistedReason(name: string, option: string | undefined): string {

@@ -1,6 +1,6 @@
-// The rule that "always" offers for a command: as wide as a person would mean it, no wider.
+// The wider rule that is offered beside a command as it stands: as wide as a person would mean it, no wider.
 
-import { tokensOf } from './claim-text.js';
+import { claimText, expands } from './claim-text.js';
 import type { ShellWord } from './script-tokens.js';
 
 const WITH_SUBCOMMANDS: ReadonlySet<string> = new Set(
@@ -16,15 +16,18 @@ const EXACT: ReadonlySet<string> = new Set(
   'rm rmdir mv cp ln chmod chown kill pkill killall curl truncate touch mkdir tar unzip gzip env'.split(' '),
 );
 
-/** The tokens to save for a command that is understood; null where they would say more than was meant: `git`. */
-export function offeredRule(words: readonly ShellWord[]): string | null {
-  const [name, second] = words.map(({ text }) => text);
-  if (EXACT.has(name ?? '')) return tokensOf(words);
+/**
+ * The wider pattern that a person may choose: the name, with the subcommand or script where there is one, and whatever
+ * follows. Undefined where it would say more than was meant: `rm *`, `git *`.
+ */
+export function widerPattern(words: readonly ShellWord[]): string | undefined {
+  const [name = '', second] = words.map(({ text }) => text);
+  if (EXACT.has(name)) return undefined;
   let length = 1;
-  if (WITH_SUBCOMMANDS.has(name ?? '') || INTERPRETERS.test(name ?? '')) length = 2;
+  if (WITH_SUBCOMMANDS.has(name) || INTERPRETERS.test(name)) length = 2;
   if (WITH_TARGET.test(`${name} ${second}`)) length = 3;
-  if (words.length < length) return null;
   const offered = words.slice(0, length);
   // An option in the place of a subcommand says nothing of what will follow it.
-  return tokensOf(offered.slice(1).some(({ text }) => /^-(?!m$)/.test(text)) ? words : offered);
+  const isNamed = offered.slice(1).every(({ text }) => text === '-m' || !text.startsWith('-'));
+  return offered.length === length && isNamed && !offered.some(expands) ? `${claimText(offered)} *` : undefined;
 }

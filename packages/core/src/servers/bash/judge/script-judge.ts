@@ -3,7 +3,6 @@
 
 import type { Directories } from './argument-paths.js';
 import { judgeInvocation, type JudgeContext } from './invocation.js';
-import { offeredRule } from './rule-offer.js';
 import type { Redirect, ScriptNode } from './script-reader.js';
 import { isHarmlessVariable } from './refused-commands.js';
 import { hasBraces, hasTilde, hasWildcard, type ShellWord } from './script-tokens.js';
@@ -90,7 +89,7 @@ async function changeDirectory(
     if (to === undefined) judgement.doubts(words, 'it leads outside the project, or through a link');
     else reached.add(to);
   }
-  judgement.runs(words, offeredRule(words));
+  judgement.runs(words);
   return { ok: reached.size > 0 ? reached : start, failed: start };
 }
 

@@ -25,16 +25,16 @@ describe('judgeCommand()', () => {
   it.each<[string, string[]]>([
     ['git status -s', ['git status -s']],
     ['ls && cat a | head', ['ls', 'cat a', 'head']],
-    [`git commit -m "fix  'it'"`, ["git commit -m fix\\u{20}\\u{20}'it'"]],
-    ["'git status'", ['? git\\u{20}status']],
+    [`git commit -m "fix  'it'"`, ["git commit -m 'fix  '\\''it'\\'''"]],
+    ["'git status'", ["? 'git status'"]],
     ["ls ''", ["ls ''"]],
-    ['ls \\$X', ['ls \\$X']],
+    ['ls \\$X', ["ls '$X'"]],
     ['echo $X', ['echo $X']],
     ['cat $X', ['? cat $X']],
     ['git --no-pager -C src log', ['git log']],
     ['NODE_ENV=test npm test', ['npm test']],
     ['timeout 5 npm test', ['npm test', 'timeout 5 npm test']],
-    ['bash -c "ls; cat a"', ['ls', 'cat a', 'bash -c ls;\\u{20}cat\\u{20}a']],
+    ['bash -c "ls; cat a"', ['ls', 'cat a', "bash -c 'ls; cat a'"]],
     ['echo x > build/log', ['> build/log', 'echo x']],
     ['cd src && echo x > log', ['cd src', '> src/log', 'echo x']],
     ['cd src; echo x > log', ['cd src', '> src/log', '> log', 'echo x']],
@@ -51,8 +51,13 @@ describe('judgeCommand()', () => {
     ['cd src && ./run.sh', ['cd src', './src/run.sh']],
     ['/usr/bin/cat a', ['/usr/bin/cat a']],
     ['> build/x', ['> build/x']],
-    ['ls $(rm a)', ['? ls $(rm\\u{20}a)', '? rm a', '? ls $(rm a)']],
+    ['ls $(rm a)', ["? ls '$(rm a)'", '? rm a', '? ls $(rm a)']],
     ['for f in a; do rm "$f"; done', ['? rm $f']],
+    ["grep -c 'edited by us' ./README.md", ["grep -c 'edited by us' ./README.md"]],
+    ["ls 'a b'/*.t[sx]", ["ls 'a b/'*.t[sx]"]],
+    ["ls '*'", ["ls '*'"]],
+    ["echo x > 'a b.txt'", ["> 'a b.txt'", 'echo x']],
+    ['echo a\u200bb', ["? echo $'a\\u200bb'"]],
   ])('claims %s as %j', async (command, expected) => {
     expect(await told(command)).toEqual(expected);
   });
@@ -88,29 +93,45 @@ describe('judgeCommand()', () => {
     }
   });
 
-  it.each<[string, string | null]>([
-    ['git status -s', 'git status'],
-    ['git --no-pager log -3', 'git log'],
-    ['npm test', 'npm test'],
-    ['npm run build -- --x', 'npm run build'],
-    ['cargo build --release', 'cargo build'],
-    ['docker compose up -d', 'docker compose up'],
-    ['python3 -m pytest -q', 'python3 -m pytest'],
-    ['node x.js --flag', 'node x.js'],
-    ['ls -la src', 'ls'],
-    ['rm -rf build', 'rm -rf build'],
-    ['./run.sh a b', './run.sh'],
-    ['git', null],
-    ['npm run', null],
-    ['npm --prefix src test', 'npm --prefix src test'],
-    ['ls && pwd', null],
-    ['ls > build/x', null],
-    ['cat /etc/passwd', null],
-    ['find . -delete', null],
-    ['ls $(x)', null],
-  ])('offers for %s the rule %j', async (command, expected) => {
-    const claims = await hub.claims(command);
-    expect(new Set(claims.map(({ suggestedPattern }) => suggestedPattern))).toEqual(new Set([expected]));
+  it.each<[command: string, wider: string | undefined]>([
+    ['git status -s', 'git status *'],
+    ['npm test', 'npm test *'],
+    ['npm run build -- --x', 'npm run build *'],
+    ['cargo build --release', 'cargo build *'],
+    ['docker compose up -d', 'docker compose up *'],
+    ['python3 -m pytest -q', 'python3 -m pytest *'],
+    ['node x.js --flag', 'node x.js *'],
+    ['ls -la src', 'ls *'],
+    ['./run.sh a b', './run.sh *'],
+    ['rm -rf build', undefined],
+    ['mv a b', undefined],
+    ['cp a b', undefined],
+    ['curl https://example.com', undefined],
+    ['npm run', undefined],
+    ['npm --prefix src test', undefined],
+  ])('offers for %s that very command, and the wider pattern %j', async (command, wider) => {
+    const [claim, ...more] = await hub.claims(command);
+    expect(more).toEqual([]);
+    expect(claim).toMatchObject({ pattern: command, suggestedPattern: command });
+    expect(claim?.widerPattern).toBe(wider);
+  });
+
+  it.each([
+    ...['git', 'ls && pwd', 'ls > build/x', 'cat /etc/passwd', 'find . -delete', 'ls $(x)'],
+    ...['ls src/*', 'ls src/?.ts', 'ls src/[ab].ts', 'echo $X', 'ls ~', 'ls {a,x.js}'],
+  ])('offers nothing for %s', async (command) => {
+    for (const claim of await hub.claims(command)) expect(claim.suggestedPattern, claim.pattern).toBeNull();
+  });
+
+  it('offers what allows the same command again and no other', async () => {
+    for (const command of ["grep -c 'a  b' a", "echo '*'", 'rm -rf build', "git commit -m 'it''s'"]) {
+      const [claim] = await hub.claims(command);
+      const again = createJudgeHub(project.projectDir, [
+        { tool: 'bash.execute', pattern: claim?.suggestedPattern ?? '', action: 'allow' },
+      ]);
+      expect(await again.action(command), command).toBe('allow');
+      expect(await again.action(`${command} src`), command).toBe('ask');
+    }
   });
 
   it('lets a rule for a redirection allow paths below a directory, and no others', async () => {
