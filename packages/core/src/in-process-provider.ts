@@ -8,6 +8,7 @@ import { copyAsJson, copyJson, snapshot } from './json-copy.js';
 import type { JsonObject } from './json.js';
 import { Listeners, safeLogger } from './listeners.js';
 import { WARNING_LOGGER, type Logger } from './logger.js';
+import { assertOptions, type OptionNames } from './options.js';
 import { preparedBefore, refusedCall } from './refused-call.js';
 import { errorResult, type ToolResult, type UntimedResult } from './result.js';
 import { RunningServers, type BoundTool } from './running-servers.js';
@@ -46,6 +47,13 @@ export type ProjectProviderOptions = Omit<BuiltinServersOptions, 'projectDir'> &
 
 /** How long a disconnect waits for functions that ignore their signal, before it ends their server's state. */
 const ABANDONED_GRACE_MS = 250;
+
+const PROVIDER_OPTIONS: OptionNames<InProcessToolProviderOptions> = {
+  name: true,
+  servers: true,
+  callTimeoutMs: true,
+  logger: true,
+};
 
 let unnamed = 0;
 
@@ -97,6 +105,15 @@ export class InProcessToolProvider implements ToolProvider {
       load?: () => Promise<readonly ToolServer[]>;
     },
   ) {
+    const { load, ...given } = options;
+    assertOptions('new InProcessToolProvider()', Array.isArray(options) ? options : given, PROVIDER_OPTIONS);
+    const isList = Array.isArray(options.servers);
+    if (!isList || !options.servers.every((server) => load !== undefined || isServer(server))) {
+      throw new ToolError(
+        'INVALID_ARGUMENT',
+        'new InProcessToolProvider() takes `servers`, an array of servers made by defineServer().',
+      );
+    }
     this.name = options.name ?? `in-process-${++unnamed}`;
     const fault = nameFault('name', this.name);
     if (fault) throw new ToolError('INVALID_ARGUMENT', `The provider cannot be made: ${fault}.`);
@@ -432,4 +449,9 @@ function timed(result: UntimedResult, scope: CallScope): ToolResult {
   if (result.content.length > 0) result.content = result.content.slice();
   if (result.directives.length > 0) result.directives = result.directives.slice();
   return Object.assign(result, { durationMs: performance.now() - scope.startedAt });
+}
+
+function isServer(value: unknown): boolean {
+  const { name, tools, start } = Object(value) as Partial<ToolServer>;
+  return typeof name === 'string' && Array.isArray(tools) && typeof start === 'function';
 }

@@ -139,7 +139,8 @@ function boundedInfo(error: ToolError): ToolErrorInfo {
 }
 
 /**
- * Turns what `execute` returned into a result: a string, content blocks, a JSON object, nothing, or the full form.
+ * Turns what `execute` returned into a result: a string, content blocks, a JSON object, nothing, or the full form. A
+ * number, a boolean or any other array becomes `{ result }`.
  * An object is the full form when it has no other keys than that form's and its `content`, where present, is blocks.
  *
  * @throws {ToolError} OUTPUT_INVALID when the value is none of these.
@@ -147,10 +148,10 @@ function boundedInfo(error: ToolError): ToolErrorInfo {
 export function resultFromOutput(output: unknown, parseStructured: (value: unknown) => JsonObject): UntimedResult {
   if (typeof output === 'string') return textResult(output);
   if (output === undefined || output === null) return { content: [], isError: false, directives: NO_DIRECTIVES };
-  if (Array.isArray(output)) {
-    if (!output.every(isContentBlock)) throw notAnOutput('an array of something other than content blocks');
+  if (Array.isArray(output) && output.length > 0 && output.every(isContentBlock))
     return { content: output, isError: false, directives: NO_DIRECTIVES };
-  }
+  if (Array.isArray(output) || typeof output === 'number' || typeof output === 'boolean')
+    return structuredResult(parseStructured({ result: output as unknown }));
   if (typeof output !== 'object') throw notAnOutput(`a ${typeof output}`);
   if (isFullForm(output)) return resultFromFullForm(output, parseStructured);
   return structuredResult(parseStructured(output));

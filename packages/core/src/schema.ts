@@ -56,6 +56,13 @@ export class CompiledSchema {
           `${direction} must be a schema: zod, another Standard Schema, or a JSON Schema object.`,
         );
       }
+      const members = Object.values(source);
+      if (members.length > 0 && members.every(isStandardSchema)) {
+        throw new ToolError(
+          'INVALID_ARGUMENT',
+          `${direction} is a plain object of schemas; wrap it: ${direction}: z.object({ … }).`,
+        );
+      }
       this.#adopt(source);
     }
   }

@@ -3,6 +3,7 @@
 import { BRAND, isMadeBy } from './brand.js';
 import { ToolError } from './errors.js';
 import type { Logger } from './logger.js';
+import { assertOptionsObject, optionFaults, type OptionNames } from './options.js';
 import { nameFault, type Tool } from './tool.js';
 
 /** What a server's `start` is given. */
@@ -32,6 +33,15 @@ export interface ToolServerOptions<State> {
   stop?: (state: State) => void | Promise<void>;
 }
 
+const SERVER_OPTIONS: OptionNames<ToolServerOptions<unknown>> = {
+  name: true,
+  version: true,
+  tools: true,
+  start: true,
+  endSession: true,
+  stop: true,
+};
+
 /**
  * A tool server. It holds no state of its own: each provider that runs it starts one, so that one server may be given
  * to several providers.
@@ -47,7 +57,12 @@ export class ToolServer<State = unknown> {
 
   /** Use {@link defineServer}. */
   constructor(options: ToolServerOptions<State>) {
-    const faults = [nameFault('name', options.name)].filter((fault) => fault !== undefined);
+    assertOptionsObject('defineServer()', options, SERVER_OPTIONS);
+    const faults = [...optionFaults(options, SERVER_OPTIONS), nameFault('name', options.name)].filter(
+      (fault) => fault !== undefined,
+    );
+    if ((options.tools as unknown) !== undefined && !Array.isArray(options.tools))
+      faults.push('tools must be an array of tools made by defineTool()');
     if (typeof options.version !== 'string' || options.version === '')
       faults.push('version must be a text such as "1.0.0"');
     if (faults.length > 0) {

@@ -4,6 +4,7 @@ import { ToolError } from './errors.js';
 import type { SchemaInput, SchemaOutput, ToolSchema } from './infer-schema.js';
 import { frozenCopy } from './json-copy.js';
 import type { JsonObject } from './json.js';
+import { optionFaults, type OptionNames } from './options.js';
 import type { Logger } from './logger.js';
 import { CompiledSchema } from './schema.js';
 import type { ContentBlock, ToolOutput } from './result.js';
@@ -31,8 +32,12 @@ export interface ToolContext<State = unknown> {
   readonly state: State;
 }
 
-/** What a tool may return: text, a JSON object, content blocks, nothing, or the full form. */
-export type ToolReturn<Structured = JsonObject> = string | Structured | ContentBlock[] | ToolOutput<Structured> | void;
+/**
+ * What a tool may return: text, a JSON object, content blocks, nothing, or the full form. A number, a boolean and any other
+ * array become `{ result }`.
+ */
+export type ToolReturn<Structured = JsonObject> =
+  string | Structured | ContentBlock[] | ToolOutput<Structured> | number | boolean | readonly unknown[] | void;
 
 /** A tool as its author writes it. */
 export interface ToolOptions<Input extends ToolSchema, Output extends ToolSchema | undefined, State> {
@@ -93,6 +98,20 @@ export const permitsAll = (): boolean => true;
 
 const NAME = /^[A-Za-z0-9_-]{1,64}$/;
 const HINTS: ReadonlySet<string> = new Set(['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint']);
+const TOOL_OPTIONS: OptionNames<ToolOptions<ToolSchema, undefined, unknown>> = {
+  name: true,
+  title: true,
+  description: true,
+  input: true,
+  output: true,
+  annotations: true,
+  timeoutMs: true,
+  icons: true,
+  _meta: true,
+  permissionPattern: true,
+  permission: true,
+  execute: true,
+};
 const NO_INPUT = { type: 'object', properties: {} };
 
 /** Says what is wrong with a name of a tool, server or provider; undefined for a right one. */
@@ -125,10 +144,10 @@ export function defineTool<
 >(
   options: ToolOptions<Input, Output, State>,
 ): Tool<SchemaInput<Input>, Output extends ToolSchema ? SchemaOutput<Output> : JsonObject | string, State> {
-  if (typeof options !== 'object' || (options as unknown) === null) {
+  if (typeof options !== 'object' || (options as unknown) === null || Array.isArray(options)) {
     throw new ToolError('INVALID_ARGUMENT', 'defineTool() takes { name, description, input, execute, … }.');
   }
-  const faults: string[] = [];
+  const faults = optionFaults(options, TOOL_OPTIONS);
   const name = nameFault('name', options.name);
   if (name) faults.push(name);
   if (typeof options.description !== 'string' || options.description.trim() === '')

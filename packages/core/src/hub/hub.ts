@@ -7,6 +7,7 @@ import { copyJson, snapshot } from '../json-copy.js';
 import type { JsonObject } from '../json.js';
 import { Listeners, safeLogger } from '../listeners.js';
 import { WARNING_LOGGER, type Logger } from '../logger.js';
+import { assertOptions, type OptionNames } from '../options.js';
 import { preparedBefore, refusedCall } from '../refused-call.js';
 import { errorResult, type ToolResult } from '../result.js';
 import type {
@@ -69,7 +70,24 @@ export interface HubLimits {
 }
 
 const DEFAULT_LIMITS = { connectTimeoutMs: 10_000, maxTotalTimeoutMs: MAX_TOTAL_TIMEOUT_MS, maxTextBytes: 256 * 1024 };
-const LIMITS: ReadonlySet<string> = new Set(['connectTimeoutMs', 'callTimeoutMs', 'maxTotalTimeoutMs', 'maxTextBytes']);
+const LIMITS: OptionNames<HubLimits> = {
+  connectTimeoutMs: true,
+  callTimeoutMs: true,
+  maxTotalTimeoutMs: true,
+  maxTextBytes: true,
+};
+const HUB_OPTIONS: OptionNames<HubOptions> = {
+  providers: true,
+  policy: true,
+  middleware: true,
+  limits: true,
+  logger: true,
+  name: true,
+  onRuleAdded: true,
+  onDecision: true,
+};
+const POLICY_OPTIONS: OptionNames<Policy> = { rules: true, default: true, approve: true };
+const ENTRY_OPTIONS: OptionNames<ProviderEntry> = { provider: true, trustDirectives: true, permission: true };
 const DEFAULT_DRAIN_MS = 5_000;
 /** How long a provider may take to end before the hub goes on without it. */
 const DISCONNECT_PATIENCE_MS = 10_000;
@@ -115,6 +133,12 @@ export class ToolHub implements ToolProvider {
 
   /** @throws {ToolError} NAME_CONFLICT for two providers of one name or prefix, INVALID_ARGUMENT for a wrong option */
   constructor(options: HubOptions = {}) {
+    assertOptions('new ToolHub()', options, HUB_OPTIONS);
+    if (options.limits !== undefined) assertOptions('new ToolHub()', options.limits, LIMITS, 'limits.');
+    if (Object(options.policy) === options.policy)
+      assertOptions('new ToolHub()', options.policy, POLICY_OPTIONS, 'policy.');
+    if (options.providers !== undefined && !Array.isArray(options.providers as unknown))
+      throw new ToolError('INVALID_ARGUMENT', 'new ToolHub() takes `providers` as an array.');
     this.name = options.name ?? `hub-${++unnamed}`;
     this.#logger = options.logger ? safeLogger(options.logger) : WARNING_LOGGER;
     this.#limits = { ...DEFAULT_LIMITS, ...options.limits };
@@ -125,8 +149,6 @@ export class ToolHub implements ToolProvider {
       throw new ToolError('INVALID_ARGUMENT', 'middleware must be an array of functions.');
     }
     for (const [limit, value] of Object.entries(this.#limits)) {
-      if (!LIMITS.has(limit))
-        throw new ToolError('INVALID_ARGUMENT', `There is no limits.${limit}; there are ${[...LIMITS].join(', ')}.`);
       if (!(typeof value === 'number' && value > 0)) {
         throw new ToolError('INVALID_ARGUMENT', `limits.${limit} must be a number above 0, not ${String(value)}.`);
       }
@@ -367,7 +389,10 @@ export class ToolHub implements ToolProvider {
   // Members.
 
   #register(given: ToolProvider | ProviderEntry): HubMember {
-    const entry: ProviderEntry = 'provider' in given ? given : { provider: given };
+    const isEntry = Object(given) === given && 'provider' in given;
+    if (isEntry) assertOptions('An entry of a hub', given, ENTRY_OPTIONS);
+    const entry = isEntry ? (given) : { provider: given as ToolProvider };
+    assertProvider(entry.provider);
     const member = new HubMember(entry, this.#host);
     this.#routing.add(member);
     member.subscribe(() => void this.#membersToolsChanged(member));
@@ -535,4 +560,15 @@ async function drained(inFlight: ReadonlySet<CallScope>, ms: number): Promise<vo
   while (inFlight.size > 0 && performance.now() < until) {
     await new Promise((resolve) => setTimeout(resolve, Math.min(20, ms)));
   }
+}
+
+/** @throws {ToolError} INVALID_ARGUMENT for a server, a tool or anything else in the place of a provider */
+function assertProvider(provider: unknown): void {
+  const { callTool, tools } = Object(provider) as { callTool?: unknown; tools?: unknown };
+  if (typeof callTool === 'function') return;
+  const advice =
+    tools === undefined
+      ? 'such as new InProcessToolProvider({ servers }) or new MCPToolProvider({ … })'
+      : 'put a tool server into one: new InProcessToolProvider({ servers: [server] })';
+  throw new ToolError('INVALID_ARGUMENT', `A hub takes providers: ${advice}.`);
 }
