@@ -391,7 +391,7 @@ export class ToolHub implements ToolProvider {
   #register(given: ToolProvider | ProviderEntry): HubMember {
     const isEntry = Object(given) === given && 'provider' in given;
     if (isEntry) assertOptions('An entry of a hub', given, ENTRY_OPTIONS);
-    const entry = isEntry ? (given) : { provider: given as ToolProvider };
+    const entry = isEntry ? given : { provider: given as ToolProvider };
     assertProvider(entry.provider);
     const member = new HubMember(entry, this.#host);
     this.#routing.add(member);
