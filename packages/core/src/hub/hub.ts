@@ -137,7 +137,8 @@ export class ToolHub implements ToolProvider {
     if (options.limits !== undefined) assertOptions('new ToolHub()', options.limits, LIMITS, 'limits.');
     if (Object(options.policy) === options.policy)
       assertOptions('new ToolHub()', options.policy, POLICY_OPTIONS, 'policy.');
-    if (options.providers !== undefined && !Array.isArray(options.providers))
+    const providers: unknown = options.providers;
+    if (providers !== undefined && !Array.isArray(providers))
       throw new ToolError('INVALID_ARGUMENT', 'new ToolHub() takes `providers` as an array.');
     this.name = options.name ?? `hub-${++unnamed}`;
     this.#logger = options.logger ? safeLogger(options.logger) : WARNING_LOGGER;
