@@ -24,7 +24,7 @@ it('a structured result over 1 MiB is TOO_LARGE for a client, says that the tool
   const client = await connectClient(gateway);
   await client.listTools(); // from now on the client refuses results that lack the structure
   const call = async (count: number) =>
-    fromWireResult((await client.callTool({ name: 'data__rows', arguments: { count } })));
+    fromWireResult(await client.callTool({ name: 'data__rows', arguments: { count } }));
   expect((await call(10)).structuredContent?.rows).toHaveLength(10);
   const { error, isError, content, structuredContent, _meta } = await call(20_000);
   expect([isError, structuredContent, runs]).toEqual([true, undefined, 2]);
