@@ -31,7 +31,7 @@ async function importsOf(name: string): Promise<[string, string][]> {
 }
 
 const AUTHORING =
-  /^(json|errors|logger|directives|result|tool|tool-server|tool-provider|schema|infer-schema|nearest-names|json-schema-validator|argument-repair|listeners|shell-words)\.ts$/;
+  /^(json|errors|logger|directives|result|tool|tool-server|tool-provider|schema|infer-schema|nearest-names|json-schema-validator|argument-repair|listeners|node-version|options|shell-words)\.ts$/;
 
 describe('imports of the built packages', () => {
   it('run gateway -> runtime -> core', async () => {
