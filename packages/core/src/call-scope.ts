@@ -110,6 +110,10 @@ export class CallScope implements Deadline, CallOptions {
     return (this.#callId ??= this.#given.callId ?? this.#parent?.callId ?? nextCallId());
   }
 
+  get calledAs(): string | undefined {
+    return this.#given.calledAs;
+  }
+
   get sessionId(): string | undefined {
     return this.#given.sessionId;
   }

@@ -14,7 +14,7 @@ export interface CallTypedOptions extends CallOptions {
 
 /**
  * Calls a tool that you hold the definition of: typed arguments in, typed output out. A tool without an output schema
- * gives its structured content where it made some, else its text.
+ * gives its structured content where it made some, else its text. An output that is not an object is given as it is.
  *
  * @throws {ToolError} the error of the result, when it is one
  * @example
@@ -35,5 +35,6 @@ export async function callTyped<Args, Output>(
     const info = result.error ?? { code: 'EXECUTION_FAILED', message: textOf(result) };
     throw new ToolError({ ...info, provider: provider.name, tool: name });
   }
-  return (result.structuredContent ?? textOf(result)) as Output;
+  const structured = tool.output?.wraps ? result.structuredContent?.result : result.structuredContent;
+  return (structured ?? textOf(result)) as Output;
 }

@@ -10,7 +10,7 @@ import { Listeners, safeLogger } from './listeners.js';
 import { WARNING_LOGGER, type Logger } from './logger.js';
 import { assertOptions, type OptionNames } from './options.js';
 import { preparedBefore, refusedCall } from './refused-call.js';
-import { errorResult, type ToolResult, type UntimedResult } from './result.js';
+import { errorResult, nameAsCalled, type ToolResult, type UntimedResult } from './result.js';
 import { RunningServers, type BoundTool } from './running-servers.js';
 import type { BuiltinServersOptions } from './servers/index.js';
 import { ProjectScope } from './servers/project-scope.js';
@@ -255,7 +255,7 @@ export class InProcessToolProvider implements ToolProvider {
   // One call.
 
   async #callSlowly(name: string, args: JsonObject, scope: CallScope): Promise<ToolResult> {
-    let bound: BoundTool;
+    let bound: BoundTool | undefined;
     let parsing: ParsedArguments | Promise<ParsedArguments>;
     this.#inFlight.add(scope);
     try {
@@ -265,7 +265,7 @@ export class InProcessToolProvider implements ToolProvider {
       bound = await this.#resolve(name, scope);
       parsing = parseArguments(bound.tool, own);
     } catch (error) {
-      return this.#refuse(error, scope, undefined);
+      return this.#refuse(error, scope, bound);
     }
     return this.#callParsed(bound, args, Promise.resolve(parsing), scope);
   }
@@ -350,7 +350,7 @@ export class InProcessToolProvider implements ToolProvider {
       let settled = false;
       const settle = (result: ToolResult): void => {
         settled = true;
-        resolve(this.#finish(result, scope));
+        resolve(this.#finish(result, scope, bound));
       };
       const succeed = (result: UntimedResult): void => {
         try {
@@ -379,7 +379,9 @@ export class InProcessToolProvider implements ToolProvider {
     });
   }
 
-  #finish(result: ToolResult, scope: CallScope): ToolResult {
+  #finish(result: ToolResult, scope: CallScope, bound?: BoundTool): ToolResult {
+    if (result.isError && bound && scope.calledAs !== undefined)
+      nameAsCalled(result, bound.definition.name, scope.calledAs);
     this.#inFlight.delete(scope);
     scope.close();
     this.#counters.record(result, scope.startedAt + result.durationMs);
@@ -413,7 +415,7 @@ export class InProcessToolProvider implements ToolProvider {
 
   /** The answer to a call that did not start. */
   #refuse(error: unknown, scope: CallScope, bound: BoundTool | undefined): ToolResult {
-    return this.#finish(errorResult(this.#located(error, bound), scope.startedAt), scope);
+    return this.#finish(errorResult(this.#located(error, bound), scope.startedAt), scope, bound);
   }
 
   #located(thrown: unknown, bound: BoundTool | undefined): ToolError {

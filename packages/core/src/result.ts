@@ -117,6 +117,12 @@ export function isOwnFailure(result: ToolResult): boolean {
   return madeHere.has(result);
 }
 
+/** Marks a copy of a result as told where the result was. */
+export function keepOrigin(from: object, copy: ToolResult): ToolResult {
+  if (madeHere.has(from as ToolResult)) madeHere.add(copy);
+  return copy;
+}
+
 /** The result of a failed call: the message for the model, the code for the program. */
 export function errorResult(error: ToolError, startedAt: number): ToolResult {
   const result: ToolResult = {
@@ -130,6 +136,25 @@ export function errorResult(error: ToolError, startedAt: number): ToolResult {
   return result;
 }
 
+/**
+ * Names the tool of a failure that was told in this process as its caller named it: a model knows no other name.
+ *
+ * @param name the qualified name
+ */
+export function nameAsCalled(result: ToolResult, name: string, calledAs: string): ToolResult {
+  if (!madeHere.has(result) || typeof name !== 'string') return result;
+  const bare = name.slice(name.indexOf('.') + 1);
+  const rename = (text: string): string =>
+    text.replaceAll(`"${bare}"`, () => `"${calledAs}"`).replace(wholeName(name), () => calledAs);
+  for (const block of result.content) if (block.type === 'text') block.text = rename(block.text);
+  if (result.error) result.error = { ...result.error, message: rename(result.error.message) };
+  return result;
+}
+
+function wholeName(name: string): RegExp {
+  return new RegExp(`(?<![\\w.-])${name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}(?![\\w-]|\\.\\w)`, 'g');
+}
+
 /** The program's copy of a message is bounded; the model's, in `content`, is under the hub's output limit. */
 function boundedInfo(error: ToolError): ToolErrorInfo {
   const info = error.toInfo();
@@ -140,18 +165,29 @@ function boundedInfo(error: ToolError): ToolErrorInfo {
 
 /**
  * Turns what `execute` returned into a result: a string, content blocks, a JSON object, nothing, or the full form. A
- * number, a boolean or any other array becomes `{ result }`.
+ * number, a boolean or any other array becomes `{ result }`, with the value as text. `structuredContent` without `content`
+ * becomes the text too.
+ *
+ * @param wraps the output schema is of no object: whatever is no full form becomes `{ result }`
  * An object is the full form when it has no other keys than that form's and its `content`, where present, is blocks.
  *
  * @throws {ToolError} OUTPUT_INVALID when the value is none of these.
  */
-export function resultFromOutput(output: unknown, parseStructured: (value: unknown) => JsonObject): UntimedResult {
+export function resultFromOutput(
+  output: unknown,
+  parseStructured: (value: unknown) => JsonObject,
+  wraps = false,
+): UntimedResult {
+  if (wraps && (typeof output !== 'object' || output === null || Array.isArray(output))) {
+    const structured = parseStructured({ result: output });
+    return structuredResult(structured, structured.result);
+  }
   if (typeof output === 'string') return textResult(output);
   if (output === undefined || output === null) return { content: [], isError: false, directives: NO_DIRECTIVES };
-  if (Array.isArray(output) && output.length > 0 && output.every(isContentBlock))
+  if (Array.isArray(output) && output.length > 0 && output.every(isKnownBlock))
     return { content: output, isError: false, directives: NO_DIRECTIVES };
   if (Array.isArray(output) || typeof output === 'number' || typeof output === 'boolean')
-    return structuredResult(parseStructured({ result: output as unknown }));
+    return structuredResult(parseStructured({ result: output as unknown }), output);
   if (typeof output !== 'object') throw notAnOutput(`a ${typeof output}`);
   if (isFullForm(output)) return resultFromFullForm(output, parseStructured);
   return structuredResult(parseStructured(output));
@@ -168,7 +204,7 @@ function resultFromFullForm(output: ToolOutput, parseStructured: (value: unknown
   const result: UntimedResult =
     structured === undefined
       ? { content: output.content ?? [], isError, directives }
-      : output.content === undefined
+      : output.content === undefined || output.content.length === 0
         ? { ...structuredResult(structured), isError, directives }
         : { content: output.content, structuredContent: structured, isError, directives };
   if (output._meta !== undefined) result._meta = output._meta;
@@ -185,10 +221,11 @@ function textResult(text: string): UntimedResult {
   return { content: [{ type: 'text', text }], isError: false, directives: NO_DIRECTIVES };
 }
 
-function structuredResult(structuredContent: JsonObject): UntimedResult {
+/** A result with its text. @param said what the text says, where that is not all of it */
+export function structuredResult(structuredContent: JsonObject, said: unknown = structuredContent): UntimedResult {
   let text: string | undefined;
   try {
-    text = JSON.stringify(structuredContent);
+    text = typeof said === 'string' ? said : JSON.stringify(said);
   } catch (cause) {
     throw new ToolError('OUTPUT_INVALID', `The tool returned an object that is not JSON: ${messageOfJson(cause)}`, {
       cause,
@@ -217,6 +254,13 @@ function isFullForm(output: object): output is ToolOutput {
     return false;
   return isError === undefined || typeof isError === 'boolean';
 }
+
+/** Rows of a tool's own may have a `type` too: in a bare array only blocks of MCP's types are content. */
+function isKnownBlock(value: unknown): value is ContentBlock {
+  return isContentBlock(value) && BLOCK_TYPES.has(value.type);
+}
+
+const BLOCK_TYPES: ReadonlySet<string> = new Set(['text', 'image', 'audio', 'resource_link', 'resource']);
 
 /** True for an object of the shape of an MCP content block; of an unknown `type` only that it has one is asked. */
 export function isContentBlock(value: unknown): value is ContentBlock {

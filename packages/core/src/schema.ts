@@ -35,6 +35,8 @@ export class CompiledSchema {
   jsonSchema: JsonSchema | undefined;
   /** For an input that admits only what it names: the names. */
   knownKeys: ReadonlySet<string> | undefined;
+  /** An output that is not an object: it is listed and validated as `{ result: … }`. */
+  wraps = false;
   readonly #source: ToolSchema;
   readonly #direction: 'input' | 'output';
   #validate: ((value: unknown) => SchemaOutcome | Promise<SchemaOutcome>) | undefined;
@@ -46,7 +48,9 @@ export class CompiledSchema {
     this.#direction = direction;
     if (isStandardSchema(source)) {
       const standard = source['~standard'] as StandardProps;
-      this.#validate = (value) => standard.validate(value) as SchemaOutcome | Promise<SchemaOutcome>;
+      const validate = (value: unknown): SchemaOutcome | Promise<SchemaOutcome> =>
+        standard.validate(value) as SchemaOutcome | Promise<SchemaOutcome>;
+      this.#validate = (value) => (this.wraps ? validateWrapped(value, validate) : validate(value));
       if (isZod3(source)) return;
       this.#adopt(convertStandard(standard, direction));
     } else {
@@ -96,7 +100,9 @@ export class CompiledSchema {
     this.#validate = await compileJsonSchema(this.jsonSchema ?? {});
   }
 
-  #adopt(schema: JsonSchema): void {
+  #adopt(given: JsonSchema): void {
+    this.wraps = this.#direction === 'output' && isPlainType(given.type);
+    const schema = this.wraps ? wrapped(given) : given;
     assertObjectSchema(schema, this.#direction);
     const { $schema, ...rest } = copyJson(schema, this.#direction);
     // What an author wrote is listed; what a converter added says nothing that MCP does not say.
@@ -109,6 +115,48 @@ export class CompiledSchema {
     this.knownKeys = new Set(Object.keys((schema.properties as object | undefined) ?? {}));
     this.jsonSchema = Object.freeze({ ...listed, additionalProperties: false });
   }
+}
+
+/** True for the root type of a number, a text, a list and the like. */
+function isPlainType(type: unknown): boolean {
+  return typeof type === 'string' && type !== 'object';
+}
+
+/** `{ result: schema }`, with the definitions where references find them. */
+function wrapped(schema: JsonSchema): JsonSchema {
+  const { $schema, $defs, definitions, ...result } = schema;
+  return {
+    ...($schema !== undefined && { $schema }),
+    type: 'object',
+    properties: { result: withMovedReferences(result) },
+    required: ['result'],
+    ...($defs !== undefined && { $defs: withMovedReferences($defs) }),
+    ...(definitions !== undefined && { definitions: withMovedReferences(definitions) }),
+  };
+}
+
+function withMovedReferences(node: unknown): unknown {
+  if (Array.isArray(node)) return node.map(withMovedReferences);
+  if (!isRecord(node)) return node;
+  return Object.fromEntries(
+    Object.entries(node).map(([key, value]) => {
+      const moves =
+        key === '$ref' && typeof value === 'string' && /^#(?!\/(?:\$defs|definitions)\/)(?:\/|$)/.test(value);
+      return [key, moves ? `#/properties/result${value.slice(1)}` : withMovedReferences(value)];
+    }),
+  );
+}
+
+function validateWrapped(
+  value: unknown,
+  validate: (value: unknown) => SchemaOutcome | Promise<SchemaOutcome>,
+): SchemaOutcome | Promise<SchemaOutcome> {
+  const wrap = (outcome: SchemaOutcome): SchemaOutcome =>
+    outcome.issues
+      ? { issues: outcome.issues.map(({ path, message }) => ({ path: ['result', ...(path ?? [])], message })) }
+      : { value: { result: outcome.value } };
+  const outcome = validate((value as { result?: unknown } | null)?.result);
+  return outcome instanceof Promise ? outcome.then(wrap) : wrap(outcome);
 }
 
 /** The author's object stays theirs: what is listed and compiled is a copy that nobody can change. */

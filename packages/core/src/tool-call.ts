@@ -8,7 +8,7 @@ import type { SchemaIssue, SchemaOutcome } from './json-schema-validator.js';
 import { heardLogger, type Logger } from './logger.js';
 import { copyArguments, copyJson } from './json-copy.js';
 import { likelyName } from './nearest-names.js';
-import { resultFromOutput, type UntimedResult } from './result.js';
+import { resultFromOutput, structuredResult, type UntimedResult } from './result.js';
 import { describeIssues, normaliseIssues } from './schema.js';
 import { permitsAll, type Tool, type ToolContext } from './tool.js';
 import type { PermissionClaim, Progress, ToolDefinition } from './tool-provider.js';
@@ -161,15 +161,24 @@ export function finishTool(tool: Tool, output: unknown): UntimedResult | Promise
     });
   };
   let pending: { from: unknown; outcome: Promise<SchemaOutcome> } | undefined;
-  const result = resultFromOutput(output, (value) => {
-    const outcome = schema.parse(value);
-    if (!(outcome instanceof Promise)) return accept(outcome);
-    pending = { from: value, outcome };
-    return value as JsonObject;
-  });
+  const result = resultFromOutput(
+    output,
+    (value) => {
+      const outcome = schema.parse(value);
+      if (!(outcome instanceof Promise)) return accept(outcome);
+      pending = { from: value, outcome };
+      return value as JsonObject;
+    },
+    schema.wraps,
+  );
   if (pending) {
     const { from, outcome } = pending;
-    return outcome.then((settled) => resultFromOutput(withStructured(output, from, accept(settled)), asIs));
+    return outcome.then((settled) => {
+      const parsed = accept(settled);
+      const isFullForm = (output as { structuredContent?: unknown } | null)?.structuredContent === from;
+      if (isFullForm) return resultFromOutput({ ...(output as object), structuredContent: parsed }, asIs);
+      return structuredResult(parsed, isJsonObject(output) ? parsed : parsed.result);
+    });
   }
   if (result.structuredContent === undefined && !result.isError) {
     throw new ToolError(
@@ -181,8 +190,8 @@ export function finishTool(tool: Tool, output: unknown): UntimedResult | Promise
   return result;
 }
 
-function withStructured(output: unknown, from: unknown, parsed: JsonObject): unknown {
-  return output === from ? { structuredContent: parsed } : { ...(output as object), structuredContent: parsed };
+function isJsonObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function asIs(value: unknown): JsonObject {

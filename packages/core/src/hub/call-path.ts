@@ -7,7 +7,14 @@ import { InProcessToolProvider } from '../in-process-provider.js';
 import { copyAsJson } from '../json-copy.js';
 import type { JsonObject } from '../json.js';
 import { isSameCall, wasPreparedBefore } from '../refused-call.js';
-import { isContentBlock, textOf, withoutTrustedMeta, type ContentBlock, type ToolResult } from '../result.js';
+import {
+  isContentBlock,
+  keepOrigin,
+  textOf,
+  withoutTrustedMeta,
+  type ContentBlock,
+  type ToolResult,
+} from '../result.js';
 import type { PreparedCall, ToolProvider } from '../tool-provider.js';
 import type { GivenAnswer, PolicyGate } from './approval.js';
 import { claimsOfHost, isNameClaim, prepareForeignCall } from './foreign-call.js';
@@ -273,7 +280,7 @@ function parseResult(value: unknown, { name }: ToolProvider): ToolResult {
   if (isRecord(structuredContent)) result.structuredContent = copyAsJson(structuredContent);
   if (isRecord(_meta)) result._meta = copyAsJson(_meta);
   if (isError) result.error = parseError(error, result);
-  return result;
+  return keepOrigin(given, result);
 }
 
 /** A failure always has a code of the list; a foreign one without is a failure of the tool. */

@@ -9,7 +9,7 @@ import { Listeners, safeLogger } from '../listeners.js';
 import { WARNING_LOGGER, type Logger } from '../logger.js';
 import { assertOptions, type OptionNames } from '../options.js';
 import { preparedBefore, refusedCall } from '../refused-call.js';
-import { errorResult, type ToolResult } from '../result.js';
+import { errorResult, nameAsCalled, type ToolResult } from '../result.js';
 import type {
   CallOptions,
   McpPeer,
@@ -227,6 +227,7 @@ export class ToolHub implements ToolProvider {
     scope.close();
     const endedAt = performance.now();
     result.durationMs = endedAt - scope.startedAt;
+    if (result.isError && scope.calledAs !== undefined) nameAsCalled(result, qualified, scope.calledAs);
     if (member) {
       member.inFlight.delete(scope);
       member.counters.record(result, endedAt);

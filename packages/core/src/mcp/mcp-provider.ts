@@ -8,7 +8,7 @@ import type { JsonObject } from '../json.js';
 import { Listeners, safeLogger } from '../listeners.js';
 import { WARNING_LOGGER, type Logger } from '../logger.js';
 import { ProviderLife } from '../provider-life.js';
-import { errorResult, type ToolResult, type UntimedResult } from '../result.js';
+import { errorResult, nameAsCalled, type ToolResult, type UntimedResult } from '../result.js';
 import { describeIssues } from '../schema.js';
 import { START_OUTPUT, withStartOutput, type StartOutput } from '../start-output.js';
 import type {
@@ -153,6 +153,8 @@ export class MCPToolProvider implements ToolProvider {
       const failure = callFailure(thrown, call, this.name, isListed);
       result = errorResult(call.wasSent ? failure : withStartOutput(failure, this), scope.startedAt);
     }
+    if (result.isError && call.tool && scope.calledAs !== undefined)
+      nameAsCalled(result, call.tool.name, scope.calledAs);
     if (scope.error && call.wasSent) this.#requests.abandon(scope);
     this.#inFlight.delete(scope);
     scope.close();

@@ -55,8 +55,10 @@ export function fromWireResult(wire: JsonObject, warn: (message: string) => void
   if (!Array.isArray(given)) throw new ToolError('PROTOCOL_VIOLATION', 'The content of its result is no array.');
   const content = given.map((block) => blockOf(block, warn));
   const result: UntimedResult = { content, isError: isError === true, directives: [] };
-  if (isRecord(structuredContent)) result.structuredContent = structuredContent;
-  else if (structuredContent !== undefined && structuredContent !== null) {
+  if (isRecord(structuredContent)) {
+    result.structuredContent = structuredContent;
+    if (content.length === 0) content.push({ type: 'text', text: JSON.stringify(structuredContent) });
+  } else if (structuredContent !== undefined && structuredContent !== null) {
     warn('the structuredContent is no object; it is given as text');
     if (content.length === 0) content.push({ type: 'text', text: JSON.stringify(structuredContent) });
   }
