@@ -9,7 +9,7 @@ export type { BackoffOptions, SuperviseOptions } from './supervise/options.js';
 export type { SupervisorEvents } from './supervise/events.js';
 
 /** The version that the three packages share. */
-export const VERSION = '0.1.0';
+export const VERSION = '0.2.0';
 
 // For engines.
 export { ProcessToolProvider } from './process/process-provider.js';

@@ -35,7 +35,7 @@ import { fromWireResult } from './wire-result.js';
 const ENDING_PATIENCE_MS = 8_000;
 
 /** How a server sees us. The version is that of the packages; a test compares it with package.json. */
-const CLIENT_INFO = { name: 'toolwright', version: '0.1.0' };
+const CLIENT_INFO = { name: 'toolwright', version: '0.2.0' };
 
 /**
  * The tools of one MCP server, under `name.`: over stdio, in a container, at a socket, over HTTP, or over a transport of

@@ -34,5 +34,5 @@ export function createAgentServer({ tiers }: AgentServerOptions = {}): ToolServe
     );
   const lists = new TodoLists();
   const tools = [todoWriteTool(lists), handoffTool(lists, tiers), pruneContextTool()];
-  return defineServer({ name: 'agent', version: '0.1.0', tools });
+  return defineServer({ name: 'agent', version: '0.2.0', tools });
 }

@@ -77,7 +77,7 @@ export function createBashServer(options: BashServerOptions): ToolServer {
   };
   return defineServer<unknown>({
     name: 'bash',
-    version: '0.1.0',
+    version: '0.2.0',
     tools: [executeTool(context), jobOutputTool(context), jobInputTool(context), jobKillTool(), jobListTool()],
     start: (): BashState => ({ jobs: new Jobs(), shell: undefined, choice: undefined }),
     endSession: (state, sessionId) => (state as BashState).jobs.endSession(sessionId),

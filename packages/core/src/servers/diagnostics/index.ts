@@ -99,7 +99,7 @@ export function createDiagnosticsServer(options: DiagnosticsServerOptions): Diag
   };
   const server = defineServer({
     name: 'diagnostics',
-    version: '0.1.0',
+    version: '0.2.0',
     tools: [
       diagnosticsTool(context),
       checkErrorsTool(context),

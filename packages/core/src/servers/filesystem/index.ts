@@ -80,7 +80,7 @@ export function createFilesystemServer(options: FilesystemServerOptions): ToolSe
   };
   return defineServer({
     name: 'filesystem',
-    version: '0.1.0',
+    version: '0.2.0',
     tools: [
       readFileTool(context),
       readManyTool(context),

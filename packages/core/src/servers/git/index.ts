@@ -116,7 +116,7 @@ export function createGitServer(options: GitServerOptions): ToolServer {
     protocols,
   };
   const tools = [...TOOLS, ...[...new Set(groups)].flatMap((group) => GROUPS[group])];
-  return defineServer({ name: 'git', version: '0.1.0', tools: tools.map((make) => make(context)) });
+  return defineServer({ name: 'git', version: '0.2.0', tools: tools.map((make) => make(context)) });
 }
 
 function timeout(name: string, value: number): number {

@@ -169,7 +169,7 @@ export function createMemoryServer(options: MemoryServerOptions): ToolServer {
   };
   const server = defineServer<MemoryWorker>({
     name: 'memory',
-    version: '0.1.0',
+    version: '0.2.0',
     tools: TOOLS.map((make) => make(context)),
     start: () => (backend ? new MemoryBeside(config, backend, own) : new MemoryThread(config, undefined, own)),
     stop: (worker) => worker.close(),
