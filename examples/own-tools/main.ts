@@ -45,4 +45,4 @@ const refused = await provider.callTool('notes.add_note', { txt: 'oops' });
 // #endregion
 assert.deepEqual(mended.structuredContent, { count: 5 });
 assert.equal(refused.error?.code, 'INVALID_ARGUMENT');
-assert.match(refused.error?.message ?? '', /Did you mean "text"/);
+assert.match(refused.error?.message ?? '', /did you mean "text"/);

@@ -221,7 +221,7 @@ export class CallScope implements Deadline, CallOptions {
     else watchDeadline(this);
   }
 
-  /** Pauses the clock while a person is asked, until {@link resume} was called as often, and {@link MAX_PAUSE_MS} in all. */
+  /** Pauses the clock while a person is asked, until {@link resume} was called as often, and 10 minutes in all. */
   pause(): void {
     if (++this.#pauses > 1) return;
     this.#pausedAt = performance.now();
