@@ -118,12 +118,12 @@ export class CompiledSchema {
 }
 
 /** True for the root type of a number, a text, a list and the like. */
-function isPlainType(type: unknown): boolean {
+export function isPlainType(type: unknown): boolean {
   return typeof type === 'string' && type !== 'object';
 }
 
 /** `{ result: schema }`, with the definitions where references find them. */
-function wrapped(schema: JsonSchema): JsonSchema {
+export function wrapped(schema: JsonSchema): JsonSchema {
   const { $schema, $defs, definitions, ...result } = schema;
   return {
     ...($schema !== undefined && { $schema }),

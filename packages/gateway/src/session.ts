@@ -1,7 +1,9 @@
 // One client of a gateway: its requests, the level of its log, and its calls. Clients share the provider and nothing else.
 
+import { randomUUID } from 'node:crypto';
 import {
   ToolError,
+  type CallOptions,
   type JsonObject,
   type LogEntry,
   type ToolDefinition,
@@ -38,6 +40,8 @@ export class ClientSession {
   readonly #host: SessionHost;
   readonly #server: McpServer;
   readonly #onClosed: (session: ClientSession) => void;
+  /** The exchanges of the calls that may ask, by the id of the call. */
+  readonly #asking = new Map<string, Exchange>();
   #level = 0;
   #inFlight = 0;
   #idle: (() => void)[] = [];
@@ -205,29 +209,38 @@ export class ClientSession {
   }
 
   async #run(tool: ToolDefinition, listedName: string, args: JsonObject, given: unknown, exchange: Exchange) {
-    const { provider, forwarding, limits } = this.#host;
+    const { provider, forwarding } = this.#host;
     const { progressToken, ...meta } = isRecord(given) ? given : {};
     const hasToken = typeof progressToken === 'string' || typeof progressToken === 'number';
     const entered = forwarding?.enter(this, exchange);
+    const asks = showsForms(this.clientCapabilities);
+    const callId = entered?.options.callId ?? (asks ? randomUUID() : undefined);
+    if (asks && callId !== undefined) this.#asking.set(callId, exchange);
     try {
       const result = await provider.callTool(tool.name, args, {
         signal: exchange.signal,
-        ...(entered?.options ?? { sessionId: this.id, onRequest: declineRequest }),
+        ...(entered?.options ?? { callId, sessionId: this.id, onRequest: declineRequest }),
         onLog: (entry) => this.log(exchange, LEVEL_OF[entry.level], { logger: listedName, data: dataOf(entry) }),
         ...(Object.keys(meta).length > 0 && { meta }),
         ...(hasToken && {
           onProgress: (progress) => exchange.notify('notifications/progress', { progressToken, ...progress }),
         }),
-        ...(showsForms(this.clientCapabilities) && {
-          approve: (request, { signal }) =>
-            askClient(exchange, request, { signal, timeoutMs: limits.approvalTimeoutMs }),
-        }),
+        ...(asks && { approve: this.#approve }),
       });
-      return tool.outputSchema === undefined ? result : withoutBrokenPromise(result, listedName);
+      return promisesObject(tool) ? withoutBrokenPromise(result, listedName) : result;
     } finally {
       entered?.leave();
+      if (callId !== undefined) this.#asking.delete(callId);
     }
   }
+
+  /** One function for all calls: a hub asks equal questions of one asker once, and the others one after the other. */
+  readonly #approve: NonNullable<CallOptions['approve']> = async (request, { callId, signal }) => {
+    const [another] = this.#asking.values(); // the call that asked was cancelled, and an equal one still waits
+    const exchange = this.#asking.get(callId) ?? another;
+    if (!exchange) return { decision: 'deny' };
+    return askClient(exchange, request, { signal, timeoutMs: this.#host.limits.approvalTimeoutMs });
+  };
 }
 
 /** Of a gateway that forwards nothing: what a server asks during a client's call is not the host's to answer. */
@@ -235,16 +248,25 @@ function declineRequest(method: string): Promise<JsonObject> {
   return Promise.reject(rpcError(METHOD_NOT_FOUND, `Declined: the gateway does not forward ${method.slice(0, 100)}.`));
 }
 
-/** A result that was too large to keep its structured form: clients refuse it unless it is an error, text and all. */
+/** True for a tool that is listed with its outputSchema: other schemas are not listed. */
+function promisesObject({ outputSchema }: ToolDefinition): boolean {
+  return outputSchema !== undefined && (outputSchema.type ?? 'object') === 'object';
+}
+
+/** A result without the structured form that its tool promises: clients refuse it unless it is an error, text and all. */
 function withoutBrokenPromise(result: ToolResult, tool: string): ToolResult {
   const { isError, structuredContent, content, _meta } = result;
+  if (isError || structuredContent !== undefined) return result;
   const cut = _meta?.['toolwright/truncated'];
-  if (isError || structuredContent !== undefined || !isRecord(cut) || !('structuredBytes' in cut)) return result;
-  const message = `${tool} ran, and its structured result was over 1 MiB and was left out. Ask it for less; do not repeat a call that changes something.`;
+  const isTooLarge = isRecord(cut) && 'structuredBytes' in cut;
+  const message = isTooLarge
+    ? `${tool} ran, and its structured result was over 1 MiB and was left out. Ask it for less; do not repeat a call that changes something.`
+    : `${tool} ran, and gave no structuredContent, which its outputSchema promises. What it gave follows; do not repeat a call that changes something.`;
+  const code = isTooLarge ? 'TOO_LARGE' : 'OUTPUT_INVALID';
   return {
     ...result,
     isError: true,
-    error: new ToolError('TOO_LARGE', message, { details: { ran: true } }).toInfo(),
+    error: new ToolError(code, message, { details: { ran: true } }).toInfo(),
     content: [{ type: 'text', text: message }, ...content],
   };
 }

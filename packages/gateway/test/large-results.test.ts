@@ -1,7 +1,7 @@
-// Results that are too large, as the SDK's client takes them.
+// Results without the structured form that their tool promises, as the SDK's client takes them.
 
 import { defineServer, defineTool, InProcessToolProvider, ToolHub } from '@toolwright/core';
-import { fromWireResult } from '@toolwright/core/mcp';
+import { fromWireResult, MCPToolProvider } from '@toolwright/core/mcp';
 import { createGateway } from '@toolwright/gateway';
 import { expect, it } from 'vitest';
 import { connectClient } from './fixtures/connect-client.js';
@@ -35,5 +35,53 @@ it('a structured result over 1 MiB is TOO_LARGE for a client, says that the tool
   expect(text).toContain('row 0 ');
   expect(text).toContain('row 19999 ');
   expect(_meta?.['toolwright/truncated']).toMatchObject({ structuredBytes: 'more than 1048576' });
+  await client.close();
+});
+
+const quiet = (): void => undefined;
+const SILENT = { debug: quiet, info: quiet, warn: quiet, error: quiet };
+
+const FOREIGN = `
+require('node:readline').createInterface({ input: process.stdin }).on('line', (line) => {
+  const { id, method, params } = JSON.parse(line);
+  if (id === undefined) return;
+  const outputSchema = { type: 'object', properties: { n: { type: 'number' } }, required: ['n'] };
+  const listSchema = { type: 'array', items: { type: 'string' } };
+  const inputSchema = { type: 'object' };
+  const results = {
+    initialize: { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'f', version: '1' } },
+    'tools/list': { tools: [{ name: 'text', inputSchema, outputSchema }, { name: 'list', inputSchema, outputSchema: listSchema }] },
+    'tools/call': params.name === 'list'
+      ? { content: [], structuredContent: ['a', 'b'] }
+      : { content: [{ type: 'text', text: 'seven' }] },
+  };
+  process.stdout.write(JSON.stringify({ jsonrpc: '2.0', id, result: results[method] ?? {} }) + '\\n');
+});`;
+
+it('a foreign result without the promised structure is OUTPUT_INVALID, says that the tool ran, and has the text', async () => {
+  const foreign = new MCPToolProvider({ name: 'f', command: process.execPath, args: ['-e', FOREIGN], logger: SILENT });
+  await using hub = new ToolHub({ providers: [foreign] });
+  await using gateway = createGateway(hub);
+  const client = await connectClient(gateway);
+  await client.listTools();
+  const { isError, error, content } = fromWireResult(await client.callTool({ name: 'f__text', arguments: {} }));
+  expect(isError).toBe(true);
+  expect(error).toMatchObject({ code: 'OUTPUT_INVALID', details: { ran: true } });
+  expect(content[0]).toMatchObject({ text: expect.stringContaining('f__text ran') as string });
+  expect(content[1]).toEqual({ type: 'text', text: 'seven' });
+  await client.close();
+});
+
+it('a foreign result that is an array is an object for the client, as its listed schema says', async () => {
+  const foreign = new MCPToolProvider({ name: 'f', command: process.execPath, args: ['-e', FOREIGN], logger: SILENT });
+  await using hub = new ToolHub({ providers: [foreign] });
+  await using gateway = createGateway(hub);
+  const client = await connectClient(gateway);
+  const { tools } = await client.listTools();
+  expect(tools.find(({ name }) => name === 'f__list')?.outputSchema?.required).toEqual(['result']);
+  const { isError, structuredContent, _meta } = await client.callTool({ name: 'f__list', arguments: {} });
+  expect(isError).toBe(false);
+  expect(structuredContent).toEqual({ result: ['a', 'b'] });
+  expect(_meta).toMatchObject({ 'toolwright/wrapped': true });
   await client.close();
 });

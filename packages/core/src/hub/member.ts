@@ -4,6 +4,7 @@ import { CallCounters } from '../call-counters.js';
 import type { CallScope } from '../call-scope.js';
 import { ToolError, type ToolErrorInfo } from '../errors.js';
 import type { JsonSchemaValidator } from '../json-schema-validator.js';
+import { withStartOutput } from '../start-output.js';
 import { serverOf, ToolIndex } from '../tool-index.js';
 import { fillAnnotations } from '../tool.js';
 import { settledWithin, untilAborted } from '../waiting.js';
@@ -242,10 +243,8 @@ export class HubMember {
 
   /** Says that connecting takes longer than anybody waits for; it goes on. */
   markLate(timeoutMs: number): void {
-    this.#error ??= new ToolError(
-      'TIMED_OUT',
-      `The provider "${this.name}" has not connected within ${timeoutMs} ms; it is still tried.`,
-    );
+    const message = `The provider "${this.name}" has not connected within ${timeoutMs} ms; it is still tried.`;
+    this.#error ??= withStartOutput(new ToolError('TIMED_OUT', message), this.provider);
   }
 
   /** Ends the provider. Never rejects. */

@@ -298,9 +298,11 @@ export class MCPToolProvider implements ToolProvider {
   #lose(failure: ToolError): void {
     this.#lastFailure = failure;
     this.#serverOffers = { ...this.#serverOffers }; // what was subscribed to is over
+    const message = `The MCP server "${this.name}" was lost; the next call connects again: ${failure.message}`;
     // A session that the server no longer knows is opened anew by the very call that finds it out.
-    if (!wasUnseen(failure)) this.#life.tellLost(failure, this.#warn);
-    this.#warn(`The MCP server "${this.name}" was lost; the next call connects again: ${failure.message}`);
+    if (wasUnseen(failure)) return this.#logger.debug(withoutSecrets(message, secretsOf(this.#options.place)));
+    this.#life.tellLost(failure, this.#warn);
+    this.#warn(message);
   }
 
   async #close(): Promise<void> {
@@ -352,7 +354,7 @@ export class MCPToolProvider implements ToolProvider {
     }
     const result = fromWireResult(wire, (what) => this.#warn(`In the result of "${tool.name}" ${what}.`));
     if (tool.outputSchema && !result.isError && this.#options.validateOutput !== 'off')
-      this.#checkOutput(tool, wire.structuredContent);
+      this.#checkOutput(tool, tool.outputSchema.type === 'object' ? result.structuredContent : wire.structuredContent);
     return result;
   }
 

@@ -5,6 +5,7 @@ import type { JsonObject } from '../json.js';
 import { deepFreeze } from '../json-copy.js';
 import type { JsonSchemaValidator } from '../json-schema-validator.js';
 import { readListedSchema } from '../listed-schema.js';
+import { isPlainType, wrapped } from '../schema.js';
 import { fillAnnotations } from '../tool.js';
 import { ToolIndex } from '../tool-index.js';
 import type { ToolAnnotations, ToolDefinition, ToolIcon } from '../tool-provider.js';
@@ -132,11 +133,18 @@ function parseTool(prefix: string, given: unknown, warn: (message: string) => vo
     ...(drop('title', title, typeof title === 'string') && { title: title as string }),
     description: drop('description', description, typeof description === 'string') ? (description as string) : '',
     inputSchema,
-    ...(drop('outputSchema', outputSchema, isRecord(outputSchema)) && { outputSchema: outputSchema as JsonObject }),
+    ...(drop('outputSchema', outputSchema, isRecord(outputSchema)) && {
+      outputSchema: objectSchemaOf(outputSchema as JsonObject),
+    }),
     annotations: annotationsOf(annotations),
     ...(drop('icons', icons, Array.isArray(icons)) && { icons: icons as ToolIcon[] }),
     ...(drop('_meta', _meta, isRecord(_meta)) && { _meta: _meta as JsonObject }),
   });
+}
+
+/** The schema of the result as it is given: a value that is not an object is given as `{ result: value }`. */
+function objectSchemaOf(schema: JsonObject): JsonObject {
+  return isPlainType(schema.type) ? wrapped(schema) : schema;
 }
 
 /** The server's hints where they are hints, and MCP's pessimistic defaults for the rest. What else it says stays. */

@@ -17,6 +17,9 @@ import {
 
 export { DIRECTIVES_META, ERROR_META };
 
+/** Marks a result whose structured form was no object: its `structuredContent` is `{ result: value }`. */
+export const WRAPPED_META = 'toolwright/wrapped';
+
 const MAX_MESSAGE = 16_384;
 
 /** A `tools/call` result as MCP has it. */
@@ -45,7 +48,8 @@ export function toWireResult(result: ToolResult): WireResult {
 
 /**
  * A result as an MCP server sent it. A block of an unknown type is passed on as it is; one that lacks what its type needs
- * is replaced by words, as it would break whoever reads it.
+ * is replaced by words, as it would break whoever reads it. A `structuredContent` that is no object becomes
+ * `{ result: value }`, and `_meta["toolwright/wrapped"]` says so; null counts as none.
  *
  * @param warn told of what was left out
  * @throws {ToolError} PROTOCOL_VIOLATION when it is no result at all
@@ -55,11 +59,10 @@ export function fromWireResult(wire: JsonObject, warn: (message: string) => void
   if (!Array.isArray(given)) throw new ToolError('PROTOCOL_VIOLATION', 'The content of its result is no array.');
   const content = given.map((block) => blockOf(block, warn));
   const result: UntimedResult = { content, isError: isError === true, directives: [] };
-  if (isRecord(structuredContent)) {
-    result.structuredContent = structuredContent;
-    if (content.length === 0) content.push({ type: 'text', text: JSON.stringify(structuredContent) });
-  } else if (structuredContent !== undefined && structuredContent !== null) {
-    warn('the structuredContent is no object; it is given as text');
+  const hasStructure = structuredContent !== undefined && structuredContent !== null;
+  const wraps = hasStructure && !isRecord(structuredContent);
+  if (hasStructure) {
+    result.structuredContent = wraps ? { result: structuredContent } : structuredContent;
     if (content.length === 0) content.push({ type: 'text', text: JSON.stringify(structuredContent) });
   }
   let error: unknown;
@@ -69,6 +72,7 @@ export function fromWireResult(wire: JsonObject, warn: (message: string) => void
     if (Array.isArray(directives)) result.directives = directives.filter(isDirective);
     if (Object.keys(rest).length > 0) result._meta = rest;
   }
+  if (wraps) result._meta = { ...result._meta, [WRAPPED_META]: true };
   if (result.isError) result.error = errorOf(error, result);
   return result;
 }

@@ -11,6 +11,7 @@ import {
   type ToolProvider,
   type ToolResult,
 } from '@toolwright/core';
+import { START_OUTPUT } from '@toolwright/core/kit';
 import { expectNoLeaks } from '@toolwright/core/testing';
 import { describe, expect, it, vi } from 'vitest';
 
@@ -154,6 +155,16 @@ describe('ToolHub with broken providers', () => {
     const tools = await Promise.race([hub.listTools(), sleep(1_000, 'late')]);
     expect(tools).toHaveLength(1);
     expect(hub.status()[0]).toMatchObject({ state: 'INITIALIZING', error: { code: 'TIMED_OUT' } });
+  });
+
+  it('shows in status() what a program that starts too slowly has written', async () => {
+    const slow = foreign('slow', { connect: never });
+    Object.assign(slow, { [START_OUTPUT]: () => ({ words: 'Its stderr ends: waits for a licence' }) });
+    await using hub = new ToolHub({ providers: [slow], limits: { connectTimeoutMs: 20 } });
+    await hub.connect();
+    const { error } = hub.status()[0] ?? {};
+    expect(error?.code).toBe('TIMED_OUT');
+    expect(error?.message).toMatch(/not connected within 20 ms.*waits for a licence/s);
   });
 
   it('ends a call to a provider that never connects with the deadline of the call', async () => {

@@ -144,7 +144,11 @@ describe('MCPToolProvider.listTools()', () => {
     ]);
     expect(tools[0]?.description).toBe('Does good.');
     expect(tools[1]?.inputSchema).toEqual({ oneOf: [{ type: 'object' }, { type: 'string' }] });
-    expect(tools[2]?.outputSchema).toEqual({ type: 'array', items: { type: 'string' } });
+    expect(tools[2]?.outputSchema).toEqual({
+      type: 'object',
+      properties: { result: { type: 'array', items: { type: 'string' } } },
+      required: ['result'],
+    });
     expect(tools[3]).not.toHaveProperty('outputSchema');
     expect(tools[4]).toEqual({
       name: 'h.odd',
@@ -258,12 +262,14 @@ describe('MCPToolProvider.callTool()', () => {
     },
   );
 
-  it('takes an array that its schema allows as right, and gives it as text', async () => {
+  it('wraps an array that its schema allows, as the listed schema says, and gives it as text too', async () => {
     const { provider, logged } = hostile('array', { validateOutput: 'strict' });
     await using _ = provider;
     const result = await provider.callTool('h.do');
-    expect([result.isError, textOf(result), result.structuredContent]).toEqual([false, '["a"]', undefined]);
-    expect(logged).toHaveLength(1);
+    expect([result.isError, textOf(result)]).toEqual([false, '["a"]']);
+    expect(result.structuredContent).toEqual({ result: ['a'] });
+    expect(result._meta).toEqual({ 'toolwright/wrapped': true });
+    expect(logged).toEqual([]);
   });
 
   it("answers OUTPUT_INVALID for it when validateOutput is 'strict', and says nothing when it is 'off'", async () => {

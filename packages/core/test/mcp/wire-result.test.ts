@@ -53,3 +53,20 @@ it('fromWireResult() takes no error of a result that is none, and no directive t
 it('fromWireResult() refuses content that is no array', () => {
   expect(() => fromWireResult({ content: 'text' })).toThrow(/no array/);
 });
+
+it.each([[['a', 1]], ['text'], [7], [0], [false], ['']])(
+  'fromWireResult() wraps the structuredContent %j, which is no object, and marks it',
+  (value) => {
+    const wire = { content: [], structuredContent: value, _meta: { 'x/y': 1 } } as never;
+    const { structuredContent, content, _meta } = fromWireResult(wire);
+    expect(structuredContent).toEqual({ result: value });
+    expect(_meta).toEqual({ 'x/y': 1, 'toolwright/wrapped': true });
+    expect(content).toEqual([{ type: 'text', text: JSON.stringify(value) }]);
+  },
+);
+
+it('fromWireResult() gives a structuredContent that is an object as it is, and takes null as none', () => {
+  const { structuredContent, _meta } = fromWireResult({ structuredContent: { result: 1 } });
+  expect([structuredContent, _meta]).toEqual([{ result: 1 }, undefined]);
+  expect(fromWireResult({ structuredContent: null })).toEqual({ content: [], isError: false, directives: [] });
+});

@@ -1,0 +1,85 @@
+// Questions of the policy to several calls of one client: equal ones are asked once, the others one after the other.
+
+import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
+import { defineServer, defineTool, InProcessToolProvider, ToolHub } from '@toolwright/core';
+import { createGateway } from '@toolwright/gateway';
+import { describe, expect, it } from 'vitest';
+import { connectClient } from './fixtures/connect-client.js';
+
+function setUp() {
+  const run = defineTool({
+    name: 'run',
+    description: 'Runs it.',
+    input: { type: 'object', properties: { n: { type: 'number' } }, required: ['n'] },
+    execute: ({ n }) => `ran ${n}`,
+  });
+  const server = defineServer({ name: 'sh', version: '1.0.0', tools: [run] });
+  return new ToolHub({
+    providers: [new InProcessToolProvider({ servers: [server] })],
+    policy: { default: 'ask', rules: [] },
+  });
+}
+
+/** A client that answers "once" after a turn of the event loop; what it was asked, and how many questions stood at once. */
+async function connectAsked(gateway: Parameters<typeof connectClient>[0]) {
+  const asked: string[] = [];
+  let open = 0;
+  let most = 0;
+  const client = await connectClient(gateway, { elicitation: {} }, (made) =>
+    made.setRequestHandler(ElicitRequestSchema, async ({ params }) => {
+      asked.push(params.message);
+      most = Math.max(most, ++open);
+      for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve));
+      open--;
+      return { action: 'accept', content: { decision: 'once' } };
+    }),
+  );
+  const call = async (n: number) => (await client.callTool({ name: 'sh__run', arguments: { n } })).isError === true;
+  return { client, call, asked, most: () => most };
+}
+
+for (const forward of [true, false]) {
+  describe(`the policy's questions, ${forward ? 'when the gateway forwards' : 'when it does not'}`, () => {
+    it('are asked once for five equal calls of one client at once', async () => {
+      await using hub = setUp();
+      await using gateway = createGateway(hub, { forward });
+      const { client, call, asked } = await connectAsked(gateway);
+      expect(await Promise.all([1, 1, 1, 1, 1].map(call))).toEqual([false, false, false, false, false]);
+      expect(asked).toHaveLength(1);
+      await client.close();
+    });
+
+    it('are asked one after the other for two different calls of one client', async () => {
+      await using hub = setUp();
+      await using gateway = createGateway(hub, { forward });
+      const { client, call, asked, most } = await connectAsked(gateway);
+      expect(await Promise.all([1, 2].map(call))).toEqual([false, false]);
+      expect([asked.length, most()]).toEqual([2, 1]);
+      await client.close();
+    });
+
+    it('go to each of two clients that make equal calls', async () => {
+      await using hub = setUp();
+      await using gateway = createGateway(hub, { forward });
+      const [one, two] = [await connectAsked(gateway), await connectAsked(gateway)];
+      expect(await Promise.all([one.call(1), two.call(1)])).toEqual([false, false]);
+      expect([one.asked.length, two.asked.length]).toEqual([1, 1]);
+      await Promise.all([one.client.close(), two.client.close()]);
+    });
+
+    it('go on for an equal call when the call that asked is cancelled before its turn', async () => {
+      await using hub = setUp();
+      await using gateway = createGateway(hub, { forward });
+      const { client, call, asked } = await connectAsked(gateway);
+      const first = call(1);
+      const abort = new AbortController();
+      const cancelled = client.callTool({ name: 'sh__run', arguments: { n: 2 } }, undefined, { signal: abort.signal });
+      const joined = call(2);
+      abort.abort();
+      await expect(cancelled).rejects.toThrow();
+      expect(await Promise.all([first, joined])).toEqual([false, false]);
+      expect(asked).toHaveLength(2);
+      await client.close();
+    });
+  });
+}
