@@ -2,7 +2,7 @@
 // or outside. Whatever could be a path is looked at; what was meant as one is for the command to know.
 
 import { readdir, realpath } from 'node:fs/promises';
-import { basename, dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, normalize, resolve } from 'node:path';
 import { ToolError } from '../../../errors.js';
 import type { ProjectFiles } from '../../project-files.js';
 import { isInside } from '../../project-scope.js';
@@ -37,6 +37,11 @@ export class ArgumentPaths {
       for (const directory of directories) await this.#claim(text, directory, only);
     }
     if (hasWildcard(word)) for (const directory of directories) await this.#wildcard(word, directory);
+  }
+
+  /** True for a word that names what the command gets on its input, or another open file. */
+  namesOpenFile(word: ShellWord): boolean {
+    return possiblePaths(word).some((text) => /^\/(?:dev\/(?:stdin|fd)|proc)(?:\/|$)/.test(normalize(text)));
   }
 
   /** Claims the links in a directory that lead outside: a command that looks into it follows them. */
@@ -183,6 +188,8 @@ type Place =
 
 /** Outside, links are followed for the one who reads the claim, as far as the system tells. */
 async function outsidePlace(absolute: string): Promise<Place> {
+  // What is open there is open in this process; in the command's it is something else.
+  if (/^\/(?:dev\/fd|proc)(?:\/|$)/.test(absolute)) return { kind: 'outside', path: absolute, exact: false };
   try {
     return { kind: 'outside', path: await realpath(absolute), exact: true };
   } catch {
@@ -197,8 +204,9 @@ async function outsidePlace(absolute: string): Promise<Place> {
 
 /** The parts of an argument that a program could take for a path: all of it, and what follows `-x`, `=`, `:`, `,`, `@`. */
 function possiblePaths({ text }: ShellWord): string[] {
-  if (/^(?!file:)[a-z][a-z0-9+.-]*:\/\/[^@]*$/i.test(text)) return []; // a URL of another machine
-  const found = new Set([text]);
+  // A URL of another machine. A program that knows none takes it for a path: its scheme may be a directory here.
+  if (/^(?!file:)[a-z][a-z0-9+.-]*:\/\/[^@]*$/i.test(text)) return [text];
+  const found = new Set([text, ...decoded(text)]);
   for (let at = 0; at < text.length; at++) {
     if (/[=:,@<>|;&\s"'()]/.test(text[at] as string)) found.add(text.slice(at + 1));
     if (found.size > MAX_PARTS) throw new TooMuch(`one of its words could hold more than ${MAX_PARTS} paths`);
@@ -210,6 +218,17 @@ function possiblePaths({ text }: ShellWord): string[] {
     found.add(part.replace(/^file:\/\/(?:localhost)?/i, ''));
   }
   return [...found].filter((part) => part !== '' && !part.includes('\0'));
+}
+
+/** The path of a `file:` URL that is written in escapes; `/` where they cannot be read. */
+function decoded(text: string): string[] {
+  const [, path] = /file:([^]*)$/i.exec(text) ?? [];
+  if (path?.includes('%') !== true) return [];
+  try {
+    return [decodeURIComponent(path).replace(/^\/\/(?:localhost)?/i, '')];
+  } catch {
+    return ['/'];
+  }
 }
 
 /** Compares what stands before the first and after the last wildcard: more may match here than in bash, never less. */

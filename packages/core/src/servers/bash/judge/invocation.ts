@@ -9,6 +9,7 @@ import type { Judgement } from './judgement.js';
 import { readOptions, type OptionList } from './options.js';
 import { doubtOfOperands } from './operand-checks.js';
 import { runningOptions } from './programs.js';
+import { familyOf } from './families.js';
 import { READERS } from './readers.js';
 import { isHarmlessVariable, refusalOf } from './refused-commands.js';
 import { hasBraces, hasTilde, hasWildcard, type ShellWord } from './script-tokens.js';
@@ -28,6 +29,10 @@ const SAME: Readonly<Record<string, string>> = { gawk: 'awk', mawk: 'awk', nawk:
 
 const SED: OptionList = { flags: 'nErsuz --quiet --silent --regexp-extended --posix --null-data --unbuffered --separate --sandbox', texts: 'el --expression --line-length', textOperands: 1, insteadOfOperand: 'e --expression', effects: { '-i': 'writes the files in place', '--in-place': 'writes the files in place', '-f': 'runs a script from a file', '--file': 'runs a script from a file' } }; // prettier-ignore
 const AWK: OptionList = { texts: 'Fv --field-separator --assign', textOperands: 1 };
+
+/** Compilers and binutils, which read options from `@FILE`. */
+const RESPONSE_FILES =
+  /^(?:(?:.*-)?(?:gcc|g\+\+|cpp|ld|ar|as|nm|ranlib|strip|objdump|objcopy|readelf|size|addr2line)|cc|c\+\+|clang(?:\+\+)?|lld|gold|java|javac|javadoc|jar|rustc|swiftc|kotlinc|dmd|ldc|nvcc)$/;
 
 /** Claims everything that a simple command does. */
 export async function judgeInvocation(
@@ -111,8 +116,7 @@ export async function judgeInvocation(
 
   const list = name === 'sed' ? SED : name === 'awk' ? AWK : reader;
   if (list) {
-    const dashed =
-      name === 'tar' && rest[0] && !rest[0].text.startsWith('-') ? [dash(rest[0]), ...rest.slice(1)] : rest;
+    const dashed = name === 'tar' && rest[0] && !rest[0].text.startsWith('-') ? oldStyle(rest) : rest;
     const options = readOptions(list, dashed);
     const writesArguments = options.effects.length > 0;
     if (reader?.operands !== 'text') await everyPath(options.paths, writesArguments ? 'may write' : 'reads');
@@ -151,6 +155,10 @@ export async function judgeInvocation(
   }
 
   await everyPath(rest, 'may write');
+  if (rest.some((word) => paths.namesOpenFile(word)))
+    return doubt('what it reads there comes from its input or another program');
+  if (RESPONSE_FILES.test(familyOf(name)) && rest.some(({ text }) => text.startsWith('@')))
+    return doubt('it takes options from a file: @FILE');
   if (/^(?:rm|mv|chmod|chown|chgrp|shred)$/.test(name))
     for (const word of rest) await paths.wholeProject(word, directories);
   for (const [option, reason] of runningOptions(name, words)) judgement.option([command], option, reason);
@@ -211,6 +219,14 @@ function unlistedReason(name: string, option: string | undefined): string {
     : `the option ${option.slice(0, 40)} of ${name} is not known to be harmless`;
 }
 
-function dash({ text, shape, variable }: ShellWord): ShellWord {
-  return { text: `-${text}`, shape: `-${shape}`, variable };
+/** Letters without a dash, as in `tar tf a.tar`: those that take a value take the next words, in their order. */
+function oldStyle([letters, ...rest]: readonly ShellWord[]): ShellWord[] {
+  const words: ShellWord[] = [];
+  const left = [...rest];
+  for (const letter of letters?.text ?? '') {
+    words.push({ text: `-${letter}`, shape: `-${letter}`, variable: false });
+    const value = /[fC]/.test(letter) ? left.shift() : undefined;
+    if (value) words.push(value);
+  }
+  return [...words, ...left];
 }

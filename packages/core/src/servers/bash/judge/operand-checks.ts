@@ -35,11 +35,16 @@ export function doubtOfOperands(
       return texts.every((text) => text.startsWith('+')) ? undefined : 'it can set the clock';
     case 'jq':
       return /\b(?:import|include)\b/.test(texts[0] ?? '') ? 'the jq program reads other files' : undefined;
+    case 'strings':
+      return [...operands, ...given.map(([, value]) => value)].some((word) => word?.text.startsWith('@'))
+        ? 'it takes options from a file: @FILE'
+        : undefined;
     case 'tar':
       return valueOf('-f', '--file').some((file) => file.includes(':'))
         ? 'the archive may be on another machine'
         : undefined;
     case 'curl':
+      if (texts.some((text) => /^file:/i.test(text) && /[[{]/.test(text))) return 'curl makes several addresses of it';
       return valueOf('-o', '--output').some((file) => file.includes('#'))
         ? 'the name of the file depends on the address'
         : undefined;

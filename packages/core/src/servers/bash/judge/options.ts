@@ -21,6 +21,8 @@ export interface OptionList {
   textOperands?: number;
   /** One of these gives the pattern instead, and then all operands are paths. */
   insteadOfOperand?: string;
+  /** Letters are not joined: `-ps` is no `-p -s`. A value that is joined to its letter is a number. */
+  single?: true;
   /** At most so many operands; more would be written to. Default: any number. */
   maxOperands?: number;
 }
@@ -79,6 +81,8 @@ export function readOptions(list: OptionList, words: readonly ShellWord[]): Read
       if (kind === undefined) unlisted ??= option;
       const value = equals >= 0 ? partOf(word, equals + 1) : takesValue(kind) ? following(option, ++index) : undefined;
       take(option, value);
+    } else if (list.single && text.length > 2 && !/^-.[+-]?(?:0x)?[\da-f]+$/i.test(text)) {
+      unlisted ??= text;
     } else {
       for (let at = 1; at < text.length; at++) {
         const option = `-${text[at] as string}`;

@@ -1,20 +1,27 @@
 // Programs that run a project's own code, as a rule for their name allows, and those of their options by which they
 // run something else. https://nodejs.org/api/cli.html, https://docs.python.org/3/using/cmdline.html, GNU make.
 
+import { familyOf, isInterpreter } from './families.js';
 import type { ShellWord } from './script-tokens.js';
 
-/** Options of an interpreter that may stand before its script. Any other is claimed by itself. */
+/** Options of an interpreter's family that may stand before its script. Any other is claimed by itself. */
 const INTERPRETERS: ReadonlyMap<string, readonly string[]> = new Map<string, readonly string[]>([
   ['node', '--version -v --help -h --check --test --watch --enable-source-maps --no-warnings --trace-warnings --trace-uncaught --inspect --inspect-brk --experimental-strip-types --expose-gc --test-only'.split(' ')], // prettier-ignore
   ['tsx', '--version -v --help -h watch'.split(' ')],
   ['bun', '--version -v --help -h'.split(' ')],
   ['deno', '--version -V --help -h'.split(' ')],
-  ...['python', 'python3', 'python2'].map((name) => [name, '--version -V --help -h -u -B -O -q -I -s -m'.split(' ')] as const), // prettier-ignore
+  ['python', '--version -V --help -h -u -B -O -q -I -s -m'.split(' ')],
   ['perl', '--version -v -c -w'.split(' ')],
   ['ruby', '--version -v -c -w'.split(' ')],
   ['php', '--version -v -l'.split(' ')],
   ...['bash', 'sh', 'dash'].map((name) => [name, ['--version', '--help', '-n']] as [string, string[]]),
 ]);
+/** Modules of Python's own library that run the code, or the file, which follows in the command. */
+const RUNNING_MODULES: ReadonlySet<string> = new Set(
+  'timeit pdb bdb cProfile profile trace runpy code codeop doctest asyncio idlelib pydoc zipapp zipimport sqlite3'.split(
+    ' ',
+  ),
+);
 const ANSWERS = /^(?:--version|-v|-V|--help|-h)$/;
 
 /** Options, or beginnings of them, by which a tool runs what it is told to. Before `--` only. */
@@ -34,8 +41,8 @@ const MAKE_FLAGS = /^(?:-[jkKsSnBiwq]+\d*|-j|-C|-f|--jobs(?:=\d+)?|--keep-going|
 /** Options that need a claim of their own, each with what it does. */
 export function runningOptions(name: string, words: readonly ShellWord[]): readonly (readonly [string, string])[] {
   const rest = words.slice(1).map(({ text }) => text);
-  const interpreter = INTERPRETERS.get(/^python3?\.\d+$/.test(name) ? 'python3' : name);
-  if (interpreter) return interpreterOptions(rest, interpreter);
+  const family = familyOf(name);
+  if (isInterpreter(name)) return interpreterOptions(family, rest, INTERPRETERS.get(family) ?? ['--version', '--help']);
   if (name === 'make' || name === 'gmake') {
     return rest
       .filter((text) => (text.startsWith('-') ? !MAKE_FLAGS.test(text) : text.includes('=')))
@@ -47,21 +54,37 @@ export function runningOptions(name: string, words: readonly ShellWord[]): reado
   return rest
     .slice(0, end < 0 ? undefined : end)
     .map((text) => text.replace(/=[^]*$/, ''))
-    .filter((text) => listed.some((option) => isOrBegins(text, option)))
+    .filter((text) => listed.some((option) => isOrBegins(normalised(name, text), option)))
     .map((text) => [text, 'can make it run other things than its name says'] as const);
 }
 
-function interpreterOptions(rest: readonly string[], listed: readonly string[]): (readonly [string, string])[] {
+function interpreterOptions(
+  family: string,
+  rest: readonly string[],
+  listed: readonly string[],
+): (readonly [string, string])[] {
+  if (family === 'deno' && rest[0] === 'eval') return [['eval', CODE]];
   const found: (readonly [string, string])[] = [];
   let readsInput = true;
   for (const text of rest) {
     if (text === '-') break;
     if (ANSWERS.test(text) || /^(?:-m|--test|-n)$/.test(text)) readsInput = false;
+    if (text === '-m' && RUNNING_MODULES.has((rest[rest.indexOf('-m') + 1] ?? '').replace(/\..*$/, '')))
+      found.push([`-m ${rest[rest.indexOf('-m') + 1]}`, CODE]);
     if (text === '-m' || !text.startsWith('-')) return found;
-    if (!listed.includes(text)) found.push([text, 'can run code that is written in the command']);
+    if (!listed.includes(text)) found.push([text, CODE]);
   }
   if (readsInput && found.length === 0) found.push(['-', 'runs the code that comes on its input']);
   return found;
+}
+
+const CODE = 'can run code that is written in the command';
+
+/** npm and its kin take any number of dashes for two, and one-letter options joined. */
+function normalised(name: string, text: string): string {
+  if (!/^(?:npm|npx|pnpm|yarn)$/.test(name)) return text;
+  if (/^-[a-z]*c[a-z]*$/i.test(text)) return '-c';
+  return text.replace(/^-+(?=[^-].)/, '--');
 }
 
 /** Many tools take the beginning of a long option for all of it. */

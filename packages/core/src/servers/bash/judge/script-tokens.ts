@@ -51,6 +51,8 @@ export function tokenise(source: string): ShellToken[] {
       } else {
         const { word, end } = readWord(source, at);
         at = end;
+        if (/^\{[A-Za-z_]\w*(?:\[[^\]]*\])?\}$/.test(word.shape) && (source[at] === '<' || source[at] === '>'))
+          throw new Unread('it keeps a descriptor in a variable: {NAME}>');
         // Digits directly before < or > are a descriptor, no word.
         if (/^\d+$/.test(word.shape) && (source[at] === '<' || source[at] === '>')) {
           const next = REDIRECTS.find((each) => !each.startsWith('&') && source.startsWith(each, at)) as string;

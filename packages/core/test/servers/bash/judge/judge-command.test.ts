@@ -1,5 +1,7 @@
 // The claims themselves: what is claimed for a command, in words; and that nothing at all makes the judge throw.
 
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { judgeCommand } from '../../../../src/servers/bash/judge/judge-command.js';
@@ -132,6 +134,99 @@ describe('judgeCommand()', () => {
       expect(await again.action(command), command).toBe('allow');
       expect(await again.action(`${command} src`), command).toBe('ask');
     }
+  });
+
+  it('understands a program that comes under another name, and one whose options it does not know, no better', async () => {
+    await mkdir(join(project.projectDir, 'a:'), { recursive: true });
+    const wide = createJudgeHub(
+      project.projectDir,
+      allowing(
+        ...[
+          'cat',
+          ':',
+          'git status',
+          'git log',
+          'xxd',
+          'tar',
+          'npm test',
+          'bash',
+          'make',
+          'curl',
+          'strings',
+          'gcc',
+          'ls',
+          'node',
+        ],
+        ...[
+          'python3',
+          'python3.12',
+          'pypy3',
+          'node20',
+          'nodejs',
+          'ruby3.1',
+          'perl5.36',
+          'lua5.4',
+          'php8.2',
+          'Rscript',
+          'deno',
+          'guile',
+          'julia',
+        ],
+      ),
+    );
+    for (const command of [
+      'cat a://../../SECRET',
+      ': {HOME}>/dev/null; git status',
+      'git log {PATH}>/dev/null',
+      'xxd -r -ps pay.hex .git/hooks/pre-commit',
+      'xxd -seek 1 a b',
+      'tar tfI a.tar ./evil.sh',
+      'tar tIf ./evil.sh a.tar',
+      'npm test -script-shell=./evil.sh',
+      'npm test ---script-shell=./evil.sh',
+      'npm test -sc id',
+      'bash /dev/stdin',
+      'bash /dev/./stdin',
+      'node /dev/fd/0',
+      'node /proc/self/fd/0',
+      'make -f /dev/stdin',
+      'make -f/dev//stdin',
+      `curl file://${project.projectDir}/%2e%2e/x`,
+      `curl 'file://${project.projectDir}/[.-.][.-.]/x'`,
+      'strings @file',
+      'gcc @file',
+      'python3 -m timeit "open()"',
+      'python3 -m cProfile x.py',
+      'python3.12 -c 1',
+      'pypy3 -c 1',
+      'node20 -e 1',
+      'nodejs -e 1',
+      'ruby3.1 -e 1',
+      'perl5.36 -e 1',
+      'lua5.4 -e 1',
+      'php8.2 -r 1',
+      'Rscript -e 1',
+      'guile -c 1',
+      'julia --eval 1',
+      'deno eval 1',
+      'guile',
+    ])
+      expect(await wide.action(command), command).toBe('ask');
+    for (const command of [
+      'cat https://example.com/x',
+      'curl https://example.com/a/b.json',
+      'xxd -l 16 a',
+      'xxd -l16 a',
+      'tar tf a.tar',
+      'tar tvfC a.tar src',
+      'python3 -m pytest -q',
+      'python3.12 x.py',
+      'node20 x.js',
+      'npm test -- --watch',
+      'gcc -o build/a a.c',
+      'ls {a}',
+    ])
+      expect(await wide.action(command), command).toBe('allow');
   });
 
   it('lets a rule for a redirection allow paths below a directory, and no others', async () => {
