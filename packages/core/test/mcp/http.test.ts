@@ -82,7 +82,11 @@ describe('MCPToolProvider over HTTP', () => {
 
   it('answers a call whose session is over on a new session, having run it once', async () => {
     const { url, sessions, close } = await serveHttp('events');
-    const provider = new MCPToolProvider({ name: 'contract', url });
+    const warned: string[] = [];
+    const debugged: string[] = [];
+    const log = (to: string[]) => (message: string) => void to.push(message);
+    const logger = { debug: log(debugged), info: log([]), warn: log(warned), error: log(warned) };
+    const provider = new MCPToolProvider({ name: 'contract', url, logger });
     try {
       await provider.callTool('contract.count');
       sessions.clear();
@@ -91,7 +95,8 @@ describe('MCPToolProvider over HTTP', () => {
       const many = await Promise.all([1, 2, 3].map(() => provider.callTool('contract.count')));
       expect(many.map(({ structuredContent }) => structuredContent?.executions)).toEqual([2, 3, 4]);
       expect(provider.health().restarts).toBe(1);
-      expect(lost).toEqual([]);
+      expect([lost, warned]).toEqual([[], []]); // nobody noticed
+      expect(debugged.join()).toContain('was lost');
       sessions.clear();
       expect(await provider.mcp.request('ping')).toEqual({});
     } finally {

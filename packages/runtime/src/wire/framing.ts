@@ -26,6 +26,8 @@ export interface FrameListener {
 
 const NEWLINE = 0x0a;
 const FIRST_BYTES = 4_096;
+/** What is held of a frame grows by at most this at once. */
+const BLOCK_BYTES = 256 * 1024;
 const BRACE = 0x7b;
 
 /** Cuts a stream into messages. It holds at most one incomplete frame of `maxFrameBytes`. */
@@ -33,8 +35,13 @@ export class FrameReader {
   readonly #listener: FrameListener;
   readonly #maxFrameBytes: number;
   readonly #hardFrameBytes: number;
-  /** The beginning of a frame whose end has not come; grows by doubling, so that single bytes cost little. */
-  #kept = Buffer.alloc(0);
+  /**
+   * The beginning of a frame whose end has not come, in blocks that are filled one after the other: single bytes cost
+   * little, and nothing that was read is copied again before the frame is whole.
+   */
+  #blocks: Buffer[] = [];
+  /** The bytes used of the last block. */
+  #used = 0;
   #length = 0;
   /** The bytes so far of a frame that is too large; 0 while none is being skipped. */
   #skipped = 0;
@@ -49,8 +56,7 @@ export class FrameReader {
   /** Nothing more is told, also of what was pushed already. */
   stop(): void {
     this.#stopped = true;
-    this.#kept = Buffer.alloc(0);
-    this.#length = 0;
+    this.#forget();
   }
 
   /** @throws {ToolError} FRAME_TOO_LARGE over the hard limit; nothing more can be read from the stream then */
@@ -80,20 +86,31 @@ export class FrameReader {
     }
     const length = this.#length + part.length;
     if (length > this.#maxFrameBytes) return this.#skip(part, length);
-    if (length > this.#kept.length) {
-      const grown = Buffer.allocUnsafe(Math.min(Math.max(2 * length, FIRST_BYTES), this.#maxFrameBytes));
-      this.#kept.copy(grown, 0, 0, this.#length);
-      this.#kept = grown;
+    for (let at = 0; at < part.length;) {
+      let block = this.#blocks.at(-1);
+      if (!block || this.#used === block.length) {
+        const most = Math.min(Math.max(this.#length, FIRST_BYTES), BLOCK_BYTES);
+        this.#blocks.push((block = Buffer.allocUnsafeSlow(most)));
+        this.#used = 0;
+      }
+      const copied = part.copy(block, this.#used, at);
+      at += copied;
+      this.#used += copied;
+      this.#length += copied;
     }
-    part.copy(this.#kept, this.#length);
-    this.#length = length;
+  }
+
+  #forget(): void {
+    this.#blocks = [];
+    this.#used = 0;
+    this.#length = 0;
   }
 
   #skip(part: Buffer, length: number): void {
-    const known = [this.#kept.subarray(0, Math.min(this.#length, FIRST_BYTES)), part.subarray(0, FIRST_BYTES)];
+    const [first = part] = this.#blocks;
+    const known = [first.subarray(0, Math.min(this.#length, FIRST_BYTES)), part.subarray(0, FIRST_BYTES)];
     const beginning = Buffer.concat(known).subarray(0, FIRST_BYTES);
-    this.#kept = Buffer.alloc(0);
-    this.#length = 0;
+    this.#forget();
     this.#skipped = length;
     this.#listener.onTooLarge(beginning.toString('utf8'));
     if (length > this.#hardFrameBytes) throw this.#overHardLimit();
@@ -105,9 +122,12 @@ export class FrameReader {
       this.#skipped = 0;
       return;
     }
-    const bytes = this.#kept.subarray(0, this.#length);
-    if (this.#length > FIRST_BYTES) this.#kept = Buffer.alloc(0); // a large one is not held for the next
-    this.#length = 0;
+    const [first, ...others] = this.#blocks;
+    const isOne = first !== undefined && others.length === 0;
+    const whole = isOne ? first : Buffer.concat(this.#blocks, this.#length);
+    const bytes = whole.subarray(0, this.#length);
+    this.#forget();
+    if (isOne) this.#blocks.push(first); // it is small; the next frame has it, as this one is decoded first
     this.#bytes(bytes);
   }
 
