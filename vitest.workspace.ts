@@ -18,6 +18,7 @@ const SLOW = [
   'test/servers/git/arguments.test.ts',
   'test/servers/bash/git-programs.test.ts',
   'test/servers/bash/sandbox.test.ts',
+  'test/servers/bash/judge/differential.test.ts',
   'test/process/watchdog.test.ts',
   'test/servers/failing-operations.test.ts',
   'test/servers/attacks/size.test.ts',

@@ -1,0 +1,313 @@
+// What the analyzer says of a line against what bash does with it: lines of everyday and odd forms, of which every claim
+// is understood, run in a sandbox on a scratch project, where each program only records how it was called.
+
+import { mkdir, mkdtemp, readFile, realpath, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
+import { finished } from 'node:stream/promises';
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { spawnChild } from '../../../../src/process/index.js';
+import { judgeCommand } from '../../../../src/servers/bash/judge/judge-command.js';
+import { isHarmlessVariable } from '../../../../src/servers/bash/judge/refused-commands.js';
+import { ProjectFiles } from '../../../../src/servers/project-files.js';
+import { matchesWords, quoteWord, quoteWords } from '../../../../src/shell-words.js';
+import { soaking } from '../../../soak.js';
+
+const LINES = soaking ? 100_000 : 1_000;
+const BATCH = 1_000;
+const PROGRAMS =
+  'ls cat head wc grep rg find sort uniq sed awk cut diff tree file stat tee git npm node python3 make cargo rm mv cp touch mkdir tar gcc curl tool xxd';
+/** Programs that run another one; these are the real ones. */
+const WRAPPERS = 'env timeout nice nohup setsid stdbuf bash sh dash';
+
+interface Happened {
+  argv: string[][];
+  /** Variables that a program got and that were not there before. */
+  variables: [name: string, value: string][];
+  directories: string[];
+  /** Absolute paths that came, went or changed. */
+  changed: string[];
+}
+
+async function run(command: string, args: string[], cwd = '/'): Promise<{ code: number | null; stderr: string }> {
+  await using child = spawnChild({ command, args, cwd, stdin: 'ignore' });
+  const ended = finished(child.stdout.resume()).catch(() => undefined);
+  const { code } = await child.exited;
+  await ended;
+  return { code, stderr: child.stderrTail() };
+}
+
+const SYSTEM = ['/usr', '/bin', '/lib', '/lib64'];
+const bubblewrap = (world: string, script: string): string[] => [
+  ...['--unshare-all', '--die-with-parent', '--new-session', '--cap-drop', 'ALL', '--clearenv'],
+  ...SYSTEM.flatMap((path) => ['--ro-bind-try', path, path]),
+  ...['--proc', '/proc', '--dev', '/dev', '--tmpfs', '/tmp', '--bind', world, world],
+  ...['--setenv', 'PATH', '/usr/bin:/bin', '--chdir', '/', '/bin/bash', script],
+];
+
+/** Records a call, whole, in one write: argv, then the variables and the directory. */
+const STUB = (log: string): string => `#!/bin/sh
+{ printf '%s\\0' "\${0##*/}" "$@"; printf '<argv>\\0'; export -p; printf '\\0%s\\0<end>\\0' "$PWD"; } >> ${log}/$(readlink ${log}/current).$$
+`;
+
+/** Runs each line as the tool does, waits until all that it started is gone, and writes down what changed. */
+const DRIVER = (world: string): string => `
+cd ${world}
+look() { find project outside -printf '%p %y %s %i %T@\\0' | sort -z; }
+reset() { rm -rf project outside; cp -a template/project template/outside .; look > log/before; }
+reset
+index=0
+while IFS= read -r -d '' line; do
+  ln -sfn $index log/current
+  ( cd project && exec env -i PATH=${world}/stubs:${world}/real HOME=/tmp LANG=C.UTF-8 ${'/usr/bin/timeout'} -s KILL 20 \\
+    /bin/bash --noprofile --norc -c "$line" 9>&1 </dev/null >/dev/null 2>&1 ) | cat >/dev/null
+  look > log/after
+  if ! cmp -s log/before log/after; then
+    { comm -z -3 log/before log/after | tr -d '\\t'; } > log/$index.changed
+    reset
+  fi
+  index=$((index + 1))
+done < log/lines
+`;
+
+async function makeWorld(): Promise<string> {
+  const world = await realpath(await mkdtemp(join(tmpdir(), `toolwright-${process.pid}-differential-`)));
+  for (const name of [
+    'stubs',
+    'real',
+    'log',
+    'template/project/src/deep',
+    'template/project/build',
+    'template/outside',
+  ])
+    await mkdir(join(world, name), { recursive: true });
+  for (const name of ['a', 'b', 'README.md', 'src/x', 'src/y.ts', 'src/deep/z', 'a b', '-n'])
+    await writeFile(join(world, 'template/project', name), 'text\n');
+  await symlink('../outside', join(world, 'template/project/out'));
+  for (const name of PROGRAMS.split(' '))
+    await writeFile(join(world, 'stubs', name), STUB(join(world, 'log')), { mode: 0o755 });
+  for (const name of WRAPPERS.split(' ')) await symlink(`/usr/bin/${name}`, join(world, 'real', name));
+  await symlink('/usr/bin/readlink', join(world, 'real', 'readlink'));
+  await writeFile(join(world, 'driver.sh'), DRIVER(world));
+  await run('/bin/cp', ['-a', join(world, 'template/project'), join(world, 'template/outside'), world]);
+  return world;
+}
+
+async function runLines(world: string, lines: readonly string[]): Promise<Happened[]> {
+  await rm(join(world, 'log'), { recursive: true, force: true });
+  await mkdir(join(world, 'log'));
+  await writeFile(join(world, 'log/lines'), lines.map((line) => `${line}\0`).join(''));
+  const { code, stderr } = await run('bwrap', bubblewrap(world, join(world, 'driver.sh')));
+  if (code !== 0) throw new Error(`The driver ended with ${code}: ${stderr}`);
+  const { readdir } = await import('node:fs/promises');
+  const logs = new Map<string, string[]>();
+  for (const name of await readdir(join(world, 'log'))) {
+    const index = name.split('.')[0] ?? '';
+    logs.set(index, [...(logs.get(index) ?? []), name]);
+  }
+  const all: Happened[] = [];
+  for (const index of lines.keys()) {
+    const happened: Happened = { argv: [], variables: [], directories: [], changed: [] };
+    for (const name of logs.get(String(index)) ?? []) {
+      const text = await readFile(join(world, 'log', name), 'utf8');
+      if (name.endsWith('.changed'))
+        for (const row of text.split('\0').filter((each) => each !== '')) {
+          const [, path = '', type] = /^(.*) (\S) \d+ \d+ [\d.]+$/s.exec(row) ?? [];
+          // The time of a directory changes with what is in it.
+          if (type !== 'd') happened.changed.push(join(world, path));
+        }
+      else
+        for (const record of text.split('<end>\0').filter((each) => each !== '')) {
+          const [argv = '', state = ''] = record.split('<argv>\0');
+          const [variables = '', directory = ''] = state.split('\0');
+          happened.argv.push(argv.split('\0').slice(0, -1));
+          happened.directories.push(directory);
+          for (const [, variable = '', value = ''] of variables.matchAll(/^export (\w+)='(.*)'$/gm))
+            if (!/^(?:PATH|HOME|LANG|PWD|OLDPWD|SHLVL|_|_STDBUF_\w)$/.test(variable))
+              happened.variables.push([variable, value]);
+        }
+    }
+    all.push(happened);
+  }
+  return all;
+}
+
+// Lines.
+
+const from = (...texts: string[]): fc.Arbitrary<string> => fc.constantFrom(...texts);
+const plain = from('a', 'b', 'src', 'src/x', 'src/y.ts', 'README.md', './a', 'build/out', 'new', 'nothing', 'src/../a', '.', 'a.txt', '--', '-n', '-rf', '-l', '-la', '--all', '--name=x', '-1', '0', '=', 'a=b', 'X', 'é', '%', '@x', '+x', 'a,b', 'a:b', 'https://example.com/x', 'a://../x'); // prettier-ignore
+const quoted = from("'a b'", '"a b"', 'a\\ b', "a''b", '"a"b', "'*'", '"*"', '\\*', "'$X'", '\\$X', "'#'", 'a#b', '""', "''", "'-n'", '"it\'s"', "'a;b'", '"a&&b"', "'>x'", "\\>x", "'~'", '\\~', "'{a,b}'", '"\\a"', '"\\\\"', "'\\'", "a\\\\b"); // prettier-ignore
+const odd = from('*', 'src/*', './*', 'src/?', 'src/[xy]', '~', '~/x', '{a,b}', '{a', 'a}', '{}', '$X', '"$X"', '${X}', '$', '$(ls)', '`ls`', "$'a\\tb'", '$"a"', '#c', '!', '!!', '^a^b', '..', '../outside/f', '/etc/passwd', '/dev/null', 'out/f', '[', ']', '[a', '\u00a0', '\u200b', 'a\u00adb', '-', '&', '>', '\\', "'", '"'); // prettier-ignore
+const word = fc.oneof(
+  { weight: 12, arbitrary: plain },
+  { weight: 5, arbitrary: quoted },
+  { weight: 2, arbitrary: odd },
+);
+const program = fc.oneof(
+  { weight: 12, arbitrary: from(...PROGRAMS.split(' '), 'echo', 'printf', 'true', ':', 'pwd', 'git log', 'git status', 'git -C src log', 'git --no-pager diff', 'npm test', 'npm run build', 'cd src', 'cd ..', 'test -f') }, // prettier-ignore
+  { weight: 1, arbitrary: from("'ls'", 'l\\s', '"git"', "gi''t", './a', 'src/x', '$X', '[ -f', 'read', 'export', 'type', 'cd', 'cd -', 'pushd src') }, // prettier-ignore
+);
+const target = fc.oneof({ weight: 8, arbitrary: from('new', 'a', 'build/out', 'src/new', "'a b'", '"q r"', 'x\\ y', '/dev/null', '&1', '&2') }, { weight: 1, arbitrary: from('../outside/f', 'out/f', '*', '$X', '~', '&-', '{a,b}', '.git/config', '/tmp/f', 'nodir/f', "''", '&new') }); // prettier-ignore
+const redirect = fc
+  .tuple(
+    fc.oneof({ weight: 8, arbitrary: from('>', '>>', '2>', '<', '&>', '> ', '2> ', '1>', '>| ', '>&') }, { weight: 1, arbitrary: from('{fd}>', '{HOME}>', '3>', '<>', '&>>', '2>>', '<<<', '3<', '>\t', '> \\\n') }), // prettier-ignore
+    target,
+  )
+  .map(([operator, to]) => `${operator}${to}`);
+const assignment = from('NODE_ENV=test', 'X=1', 'CI=1', 'PATH=.', 'A+=b', 'HOME=', 'LANG=C', 'a[0]=1');
+const simple = fc
+  .tuple(
+    fc.array(assignment, { maxLength: 1, size: 'xsmall' }),
+    program,
+    fc.array(fc.oneof({ weight: 8, arbitrary: word }, { weight: 1, arbitrary: redirect }), { maxLength: 4 }),
+    fc.array(redirect, { maxLength: 1 }),
+    fc.integer({ min: 0, max: 9 }),
+  )
+  .map(([assignments, name, words, redirects, chance]) =>
+    [...(chance === 0 ? assignments : []), name, ...words, ...(chance < 4 ? redirects : [])].join(' '),
+  );
+const inQuotes = (script: string): string => (script.includes("'") ? JSON.stringify(script) : `'${script}'`);
+const command: fc.Arbitrary<string> = fc.tuple(simple, fc.integer({ min: 0, max: 40 })).map(([text, form]) => {
+  const wrappers = ['env', 'env -i', 'env A=b', 'env NODE_ENV=x', 'env -u X', 'timeout 5', 'timeout -k 1 5', 'nice', 'nice -n 1', 'nohup', 'command', 'time', 'setsid -w', 'stdbuf -oL', 'exec', 'builtin', '!', 'eval', 'env --', 'nice -1']; // prettier-ignore
+  const wrapper = wrappers[form];
+  if (wrapper !== undefined) return `${wrapper} ${text}`;
+  if (form === 21) return `bash -c ${inQuotes(text)}`;
+  if (form === 22) return `sh -c ${inQuotes(text)} x`;
+  if (form === 23) return `(${text})`;
+  if (form === 24) return `{ ${text}; }`;
+  if (form === 25) return `(${text}) > new`;
+  return text;
+});
+const line = fc
+  .tuple(
+    fc.array(command, { minLength: 1, maxLength: 3 }),
+    fc.array(from('; ', ' && ', ' || ', ' | ', '\n', ';', '&&', ' |& ', ' & ', ' \\\n&& ', ' #c\n'), { minLength: 2, maxLength: 2 }), // prettier-ignore
+    from('', '', '', '', '', ' # comment', ';', '\n', ' \\\n', ' '),
+    // Now and then a character anywhere: what no grammar has thought of.
+    fc.option(fc.tuple(fc.nat(200), from(...' \t\n\'"\\$`{}()[]<>|&;*?~!#=-\u00a0\r')), { freq: 5 }), // prettier-ignore
+  )
+  .map(([commands, separators, end, inserted]) => {
+    let text = commands[0] ?? '';
+    for (const [index, next] of commands.slice(1).entries()) text += `${separators[index]}${next}`;
+    text += end;
+    if (!inserted) return text;
+    const at = inserted[0] % (text.length + 1);
+    return `${text.slice(0, at)}${inserted[1]}${text.slice(at)}`;
+  });
+
+// Comparison.
+
+/** The words of a claim, each as it is written. */
+function wordsOf(claim: string): string[] {
+  return claim.match(/(?:\\[^]|\$?'(?:\\'|[^'])*'|"(?:\\[^]|[^"])*"|[^\s'"\\])+/g) ?? [];
+}
+
+/** Whether a claim says that this very program was run with these words. */
+function covers(claim: string, argv: readonly string[]): boolean {
+  if (matchesWords(claim, quoteWords(argv), 'whole')) return true;
+  const words = wordsOf(claim);
+  // A home directory, and one character of some: a pattern has neither.
+  const wanted = words.map((each) => each.replace(/\[[^\]]*\]/g, '?').replace(/^~(?=\/|$)/, '*'));
+  if (
+    wanted.length === argv.length &&
+    wanted.every((each, index) => matchesWords(each, quoteWord(argv[index] ?? ''), 'whole'))
+  )
+    return true;
+  const first = words.findIndex((each) => /[*?[]/.test(each.replace(/'[^']*'/g, '')));
+  if (first < 0) return false;
+  // What bash made of wildcards: each word that was there before, or a name that one of them matches.
+  return argv.every((arg, index) =>
+    index < first
+      ? matchesWords(wanted[index] ?? '', quoteWord(arg), 'whole')
+      : wanted.some((each) => matchesWords(each, quoteWord(arg), 'whole')),
+  );
+}
+
+/** What git claims is without the options that lead it elsewhere in the project. */
+function asClaimed(argv: readonly string[]): readonly string[] {
+  if (argv[0] !== 'git') return argv;
+  const rest = argv.slice(1);
+  while (rest[0] === '-C' || rest[0] === '--no-pager') rest.splice(0, rest[0] === '-C' ? 2 : 1);
+  return ['git', ...rest];
+}
+
+function faultsOf(world: string, claims: readonly string[], happened: Happened): string[] {
+  const project = join(world, 'project');
+  const faults: string[] = [];
+  for (const argv of happened.argv)
+    if (!claims.some((claim) => covers(claim, argv) || covers(claim, asClaimed(argv))))
+      faults.push(`ran ${JSON.stringify(argv)}`);
+  for (const path of happened.changed) {
+    const shown = path.startsWith(`${project}/`)
+      ? `> ${quoteWord(relative(project, path))}`
+      : `outside > ${quoteWord(path)}`;
+    if (!claims.includes(shown)) faults.push(`changed ${path}`);
+  }
+  for (const directory of happened.directories)
+    if (directory !== project && !directory.startsWith(`${project}/`)) faults.push(`ran a program in ${directory}`);
+  for (const [name, value] of happened.variables)
+    if (!isHarmlessVariable(name, value) && !(name === 'LD_PRELOAD' && value.endsWith('/libstdbuf.so')))
+      faults.push(`set ${name}=${value}`);
+  return faults;
+}
+
+const world = await makeWorld();
+const tried = await runLines(world, ['ls a']).then(
+  ([happened]) => (happened?.argv.length === 1 ? undefined : 'a program did not run in the sandbox'),
+  (error: unknown) => String(error),
+);
+if (tried !== undefined) {
+  console.warn(`The differential test of the analyzer is skipped: ${tried}`);
+  await rm(world, { recursive: true, force: true });
+}
+
+it.skipIf(tried !== undefined)(
+  'judgeCommand() claims no less than what bash does',
+  async () => {
+    const seed = Number(process.env.FC_SEED ?? Date.now() % 2 ** 31);
+    const files = new ProjectFiles({ projectDir: join(world, 'project') });
+    const faults: string[] = [];
+    let generated = 0;
+    let programs = 0;
+    let changes = 0;
+    let ran = 0;
+    try {
+      for (let round = 0; ran < LINES; round++) {
+        const understood: { line: string; claims: string[] }[] = [];
+        while (understood.length < Math.min(BATCH, LINES - ran)) {
+          for (const text of fc.sample(line, { numRuns: 500, seed: seed + generated })) {
+            generated++;
+            if (text.includes('\0') || understood.length >= BATCH) continue;
+            const claims = await judgeCommand(text, { files, cwd: '.' });
+            if (claims.every((claim) => claim.understood))
+              understood.push({ line: text, claims: claims.map(({ pattern }) => pattern) });
+          }
+        }
+        const happened = await runLines(
+          world,
+          understood.map((each) => each.line),
+        );
+        for (const [index, each] of understood.entries()) {
+          const outcome = happened[index] as Happened;
+          programs += outcome.argv.length;
+          changes += outcome.changed.length;
+          for (const fault of faultsOf(world, each.claims, outcome))
+            faults.push(`${JSON.stringify(each.line)} ${fault}; claimed ${JSON.stringify(each.claims)}`);
+        }
+        ran += understood.length;
+        if (soaking) console.log(`${ran} lines ran; seed ${seed}`);
+        expect(faults.slice(0, 20), `seed ${seed}, round ${round}`).toEqual([]);
+      }
+    } finally {
+      await rm(world, { recursive: true, force: true });
+    }
+    console.log(
+      `${ran} lines of ${generated} were understood and ran: ${programs} programs, ${changes} changed files; seed ${seed}`,
+    );
+    // A test that sees nothing proves nothing.
+    expect(programs).toBeGreaterThan(ran / 4);
+    expect(changes).toBeGreaterThan(ran / 100);
+  },
+  soaking ? 3 * 3_600_000 : 120_000,
+);
