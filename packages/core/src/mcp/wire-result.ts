@@ -18,7 +18,7 @@ import {
 export { DIRECTIVES_META, ERROR_META };
 
 /** Marks a result whose structured form was no object: its `structuredContent` is `{ result: value }`. */
-export const WRAPPED_META = 'toolwright/wrapped';
+const WRAPPED_META = 'toolwright/wrapped';
 
 const MAX_MESSAGE = 16_384;
 
