@@ -1,6 +1,8 @@
 // Which names are protected: files and directories whose content some program runs or trusts by itself. A name is
 // judged by what any common file system could take it for, so the rule is the same on all of them and fails closed.
 
+import type { BigIntStats } from 'node:fs';
+
 /**
  * Protected with everything below them, at any depth: a nested repository or project is opened like the outer one.
  * `.git` is also the file that worktrees and submodules have.
@@ -30,6 +32,19 @@ const SHORT_STEMS: ReadonlySet<string> = new Set([
   ...PROTECTED_NAMES.map((name) => name.slice(1).replace(/\..*$/, '').slice(0, 6)),
   'gi7eba',
 ]);
+
+/**
+ * The modes of placeholders, which stand where a protected path is missing while a sandboxed command runs. No one gives
+ * them otherwise: by them those are known that a killed host left.
+ */
+export const PLACEHOLDER_MODES = { directory: 0o1700, file: 0o1600 } as const;
+
+/** True for a placeholder, by its stats: a listing leaves it out. */
+export function isPlaceholder(stats: Pick<BigIntStats, 'mode' | 'size' | 'isDirectory' | 'isFile'>): boolean {
+  const mode = Number(stats.mode) & 0o7777;
+  if (stats.isDirectory()) return mode === PLACEHOLDER_MODES.directory;
+  return stats.isFile() && mode === PLACEHOLDER_MODES.file && stats.size <= 2n;
+}
 
 /**
  * The index of the first protected name among the components of a relative path, or -1. With `opened`, paths whose

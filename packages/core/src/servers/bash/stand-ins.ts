@@ -5,10 +5,9 @@
 import { chmod, link, lstat, mkdir, readdir, readFile, rmdir, unlink, utimes, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { errnoOf, fileFailure } from '../file-failure.js';
+import { PLACEHOLDER_MODES } from '../protected-paths.js';
 
-/** Modes that nobody gives otherwise: by them one is known that a host which was killed left behind. */
-const MODE = 0o1700;
-const FILE_MODE = 0o1600;
+const { directory: MODE, file: FILE_MODE } = PLACEHOLDER_MODES;
 
 /** What git reads as if the file was missing, where an empty one would break it. https://git-scm.com/docs/gitrepository-layout */
 const TEXTS: ReadonlyMap<string, string> = new Map([['commondir', '.\n']]);

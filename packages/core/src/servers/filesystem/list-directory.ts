@@ -10,6 +10,7 @@ import { leadsOutside } from '../link-target.js';
 import { openPath, type OpenedPath } from '../opened-path.js';
 import type { ProjectScope, ScopePath } from '../project-scope.js';
 import { escapeControls } from '../project-scope.js';
+import { isPlaceholder } from '../protected-paths.js';
 import { isTemporaryName } from '../atomic-write.js';
 import { claimPath, withheldNotice, withheldOutput, type FilesystemContext } from './context.js';
 import { cursorInput, cursorOutput, readCursor, writeCursor } from './cursor.js';
@@ -188,6 +189,7 @@ class Listing {
       if (this.truncated) return;
       const stats = found[index];
       if (!stats) continue; // gone since the directory was read
+      if (isPlaceholder(stats)) continue; // of the sandbox, while a command runs
       const path = at.prefix + entry.name;
       // The directory that holds the last entry of the answer before, or is it, was given there.
       const isGiven = after !== undefined && (after === key || after.startsWith(`${key}/`));

@@ -6,6 +6,10 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { Sandbox } from '../../../src/servers/bash/index.js';
 import { createBubblewrap } from '../../../src/servers/bash/bubblewrap.js';
+import { InProcessToolProvider } from '../../../src/in-process-provider.js';
+import { createFilesystemServer } from '../../../src/servers/filesystem/index.js';
+import { createGitServer } from '../../../src/servers/git/index.js';
+import { ProjectFiles } from '../../../src/servers/project-files.js';
 import { ProjectScope } from '../../../src/servers/project-scope.js';
 import { spawnChild } from '../../../src/process/index.js';
 import { expectNoLeaks } from '../../../src/testing/leaks.js';
@@ -316,6 +320,27 @@ describe.skipIf(missing !== undefined)('protected paths in the sandbox', () => {
       /read-only|directory/i,
     );
     await until(() => readdirSync(tools.projectDir).length === 1);
+  });
+
+  it('list_directory and git status leave out the placeholders of a command that runs', async () => {
+    await using tools = await open({ 'a.txt': 'text\n' });
+    await initGit(tools);
+    const { job_id } = (await tools.execute('sleep 60', { background: true })).data as { job_id: string };
+    await until(() => existsSync(tools.path('.vscode'))); // the command has begun
+    const files = new ProjectFiles({ projectDir: tools.projectDir });
+    await using provider = new InProcessToolProvider({
+      servers: [
+        createFilesystemServer({ projectDir: tools.projectDir, projectFiles: files }),
+        createGitServer({ projectDir: tools.projectDir, projectFiles: files }),
+      ],
+    });
+    const { structuredContent } = await provider.callTool('filesystem.list_directory', { depth: 2 });
+    const listed = (structuredContent?.entries as { path: string }[]).map(({ path }) => path);
+    expect(listed).toEqual(expect.arrayContaining(['a.txt', '.git']));
+    expect(listed.filter((path) => /vscode|idea|mcp\.json/.test(path))).toEqual([]);
+    const status = await provider.callTool('git.status');
+    expect(JSON.stringify(status.structuredContent)).not.toContain('vscode');
+    await tools.call('job_kill', { job_id });
   });
 
   it('execute() takes away what a host that was killed left in the place of a missing path', async () => {
