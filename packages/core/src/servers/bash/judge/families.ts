@@ -29,7 +29,8 @@ const INTERPRETERS: ReadonlySet<string> = new Set([
 
 /** The family of a program by its name or path: `python` of `python3.12` and `pypy3`. */
 export function familyOf(name: string): string {
-  const plain = basename(name).replace(VERSION, '') || basename(name);
+  const whole = basename(name);
+  const plain = INTERPRETERS.has(whole) ? whole : whole.replace(VERSION, '') || whole;
   return ALIASES[plain] ?? plain;
 }
 

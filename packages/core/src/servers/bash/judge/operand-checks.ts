@@ -44,7 +44,8 @@ export function doubtOfOperands(
         ? 'the archive may be on another machine'
         : undefined;
     case 'curl':
-      if (texts.some((text) => /^file:/i.test(text) && /[[{]/.test(text))) return 'curl makes several addresses of it';
+      if ([...texts, ...valueOf('--url')].some((text) => /^file:/i.test(text) && /[[{]/.test(text)))
+        return 'curl makes several addresses of it';
       return valueOf('-o', '--output').some((file) => file.includes('#'))
         ? 'the name of the file depends on the address'
         : undefined;

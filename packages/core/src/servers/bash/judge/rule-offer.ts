@@ -1,7 +1,7 @@
 // The wider rule that is offered beside a command as it stands: as wide as a person would mean it, no wider.
 
 import { claimText, expands } from './claim-text.js';
-import { isInterpreter } from './families.js';
+import { familyOf, isInterpreter } from './families.js';
 import type { ShellWord } from './script-tokens.js';
 
 const WITH_SUBCOMMANDS: ReadonlySet<string> = new Set(
@@ -9,7 +9,7 @@ const WITH_SUBCOMMANDS: ReadonlySet<string> = new Set(
 );
 /** Two words more than the name: `npm run build`, `python -m pytest`. */
 const WITH_TARGET =
-  /^(?:(?:npm|pnpm|yarn|bun|deno) (?:run|exec|dlx|x|task)|(?:poetry|uv|pipenv) run|docker compose|cargo run|go run|python3? -m|bundle exec|dotnet tool|gh \w+|kubectl config)$/;
+  /^(?:(?:npm|pnpm|yarn|bun|deno) (?:run|exec|dlx|x|task)|(?:poetry|uv|pipenv) run|docker compose|cargo run|go run|python -m|bundle exec|dotnet tool|gh \w+|kubectl config)$/;
 /** One of these allowed for all arguments is more than anybody means. */
 const EXACT: ReadonlySet<string> = new Set(
   'rm rmdir mv cp ln chmod chown kill pkill killall curl truncate touch mkdir tar unzip gzip env'.split(' '),
@@ -24,7 +24,7 @@ export function widerPattern(words: readonly ShellWord[]): string | undefined {
   if (EXACT.has(name)) return undefined;
   let length = 1;
   if (WITH_SUBCOMMANDS.has(name) || isInterpreter(name)) length = 2;
-  if (WITH_TARGET.test(`${name} ${second}`)) length = 3;
+  if (WITH_TARGET.test(`${familyOf(name)} ${second}`)) length = 3;
   const offered = words.slice(0, length);
   // An option in the place of a subcommand says nothing of what will follow it.
   const isNamed = offered.slice(1).every(({ text }) => text === '-m' || !text.startsWith('-'));

@@ -40,6 +40,9 @@ export function tokenise(source: string): ShellToken[] {
       if (source.startsWith('<<', at)) throw new Unread('it feeds text written in the command to a program (<<)');
       if (source.startsWith('<(', at) || source.startsWith('>(', at))
         throw new Unread('it runs a command inside an argument: <( ) or >( )');
+      // bash ends the redirection at the dash, and takes what follows for a word of the command.
+      if (/^[<>]&-[^ \t\n;&|()<>]/.test(source.slice(at, at + 4)))
+        throw new Unread('a word follows the dash that closes a descriptor');
       if (redirect !== undefined) {
         tokens.push({ kind: 'redirect', operator: redirect, descriptor: undefined });
         at += redirect.length;

@@ -169,10 +169,10 @@ const simple = fc
   );
 const inQuotes = (script: string): string => (script.includes("'") ? JSON.stringify(script) : `'${script}'`);
 const command: fc.Arbitrary<string> = fc.tuple(simple, fc.integer({ min: 0, max: 40 })).map(([text, form]) => {
-  const wrappers = ['env', 'env -i', 'env A=b', 'env NODE_ENV=x', 'env -u X', 'timeout 5', 'timeout -k 1 5', 'nice', 'nice -n 1', 'nohup', 'command', 'time', 'setsid -w', 'stdbuf -oL', 'exec', 'builtin', '!', 'eval', 'env --', 'nice -1']; // prettier-ignore
+  const wrappers = ['env', 'env A=b', 'env NODE_ENV=x', 'env -u X', 'timeout 5', 'timeout -k 1 5', 'nice', 'nice -n 1', 'nohup', 'command', 'time', 'setsid -w', 'stdbuf -oL', 'exec', 'builtin', '!', 'eval', 'env --', 'nice -1']; // prettier-ignore
   const wrapper = wrappers[form];
   if (wrapper !== undefined) return `${wrapper} ${text}`;
-  if (form === 21) return `bash -c ${inQuotes(text)}`;
+  if (form === 20) return `bash -c ${inQuotes(text)}`;
   if (form === 22) return `sh -c ${inQuotes(text)} x`;
   if (form === 23) return `(${text})`;
   if (form === 24) return `{ ${text}; }`;
@@ -200,7 +200,7 @@ const line = fc
 
 /** The words of a claim, each as it is written. */
 function wordsOf(claim: string): string[] {
-  return claim.match(/(?:\\[^]|\$?'(?:\\'|[^'])*'|"(?:\\[^]|[^"])*"|[^\s'"\\])+/g) ?? [];
+  return claim.match(/(?:\\[^]|\$'(?:\\[^]|[^'\\])*'|'[^']*'|"(?:\\[^]|[^"])*"|[^\s'"\\])+/g) ?? [];
 }
 
 /** Whether a claim says that this very program was run with these words. */
@@ -252,20 +252,20 @@ function faultsOf(world: string, claims: readonly string[], happened: Happened):
   return faults;
 }
 
-const world = await makeWorld();
-const tried = await runLines(world, ['ls a']).then(
-  ([happened]) => (happened?.argv.length === 1 ? undefined : 'a program did not run in the sandbox'),
-  (error: unknown) => String(error),
-);
-if (tried !== undefined) {
-  console.warn(`The differential test of the analyzer is skipped: ${tried}`);
-  await rm(world, { recursive: true, force: true });
+/** Why it cannot be tried here; undefined where it can. */
+function whyNot(world: string): Promise<string | undefined> {
+  return runLines(world, ['ls a']).then(
+    ([happened]) => (happened?.argv.length === 1 ? undefined : 'a program did not run in the sandbox'),
+    (error: unknown) => String(error),
+  );
 }
 
-it.skipIf(tried !== undefined)(
+it(
   'judgeCommand() claims no less than what bash does',
-  async () => {
-    const seed = Number(process.env.FC_SEED ?? Date.now() % 2 ** 31);
+  async ({ skip }) => {
+    const world = await makeWorld();
+    // The default run says the same each time; the long one looks where no run has looked.
+    const seed = Number(process.env.FC_SEED ?? (soaking ? Date.now() % 2 ** 31 : 1));
     const files = new ProjectFiles({ projectDir: join(world, 'project') });
     const faults: string[] = [];
     let generated = 0;
@@ -273,6 +273,11 @@ it.skipIf(tried !== undefined)(
     let changes = 0;
     let ran = 0;
     try {
+      const reason = await whyNot(world);
+      if (reason !== undefined) {
+        console.warn(`The differential test of the analyzer is skipped: ${reason}`);
+        return skip(reason);
+      }
       for (let round = 0; ran < LINES; round++) {
         const understood: { line: string; claims: string[] }[] = [];
         while (understood.length < Math.min(BATCH, LINES - ran)) {
