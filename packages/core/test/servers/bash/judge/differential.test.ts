@@ -64,7 +64,7 @@ while IFS= read -r -d '' line; do
     /bin/bash --noprofile --norc -c "$line" 9>&1 </dev/null >/dev/null 2>&1 ) | cat >/dev/null
   look > log/after
   if ! cmp -s log/before log/after; then
-    { comm -z -3 log/before log/after | tr -d '\\t'; } > log/$index.changed
+    { comm -z -3 log/before log/after | sed -z 's/^\\t//'; } > log/$index.changed
     reset
   fi
   index=$((index + 1))
