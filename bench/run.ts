@@ -6,6 +6,7 @@ import type { Row } from './method.js';
 import { bashRows } from './rows/bash.js';
 import { callRows } from './rows/calls.js';
 import { diagnosticsRows } from './rows/diagnostics.js';
+import { frameRows } from './rows/frames.js';
 import { gitRows } from './rows/git.js';
 import { importRows } from './rows/imports.js';
 import { listingRows } from './rows/listing.js';
@@ -27,6 +28,7 @@ const GROUPS: Record<string, () => Promise<Row[]>> = {
   mcp: mcpRows,
   processes: processRows,
   bursts: burstRows,
+  frames: frameRows,
   supervision: supervisionRows,
   gateway: gatewayRows,
   memory: memoryRows,

@@ -30,6 +30,23 @@ const FIRST_BYTES = 4_096;
 const BLOCK_BYTES = 256 * 1024;
 const BRACE = 0x7b;
 
+/**
+ * Blocks of full size, used again by the frame that comes next on any connection: garbage of large frames would be
+ * collected only after several of them. None is kept once no frame holds one.
+ */
+const fullBlocks = {
+  spare: [] as Buffer[],
+  inUse: 0,
+  take(): Buffer {
+    this.inUse++;
+    return this.spare.pop() ?? Buffer.allocUnsafeSlow(BLOCK_BYTES);
+  },
+  give(block: Buffer): void {
+    if (--this.inUse === 0) this.spare = [];
+    else this.spare.push(block);
+  },
+};
+
 /** Cuts a stream into messages. It holds at most one incomplete frame of `maxFrameBytes`. */
 export class FrameReader {
   readonly #listener: FrameListener;
@@ -51,6 +68,11 @@ export class FrameReader {
     this.#listener = listener;
     this.#maxFrameBytes = maxFrameBytes;
     this.#hardFrameBytes = HARD_LIMIT_FACTOR * maxFrameBytes;
+  }
+
+  /** What is held of a frame whose end has not come. In bytes. */
+  get heldBytes(): number {
+    return this.#length;
   }
 
   /** Nothing more is told, also of what was pushed already. */
@@ -89,8 +111,8 @@ export class FrameReader {
     for (let at = 0; at < part.length;) {
       let block = this.#blocks.at(-1);
       if (!block || this.#used === block.length) {
-        const most = Math.min(Math.max(this.#length, FIRST_BYTES), BLOCK_BYTES);
-        this.#blocks.push((block = Buffer.allocUnsafeSlow(most)));
+        const size = Math.min(Math.max(this.#length, FIRST_BYTES), BLOCK_BYTES);
+        this.#blocks.push((block = size === BLOCK_BYTES ? fullBlocks.take() : Buffer.allocUnsafeSlow(size)));
         this.#used = 0;
       }
       const copied = part.copy(block, this.#used, at);
@@ -101,6 +123,7 @@ export class FrameReader {
   }
 
   #forget(): void {
+    for (const block of this.#blocks) if (block.length === BLOCK_BYTES) fullBlocks.give(block);
     this.#blocks = [];
     this.#used = 0;
     this.#length = 0;

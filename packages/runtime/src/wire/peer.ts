@@ -6,6 +6,7 @@ import { ToolError, type JsonObject, type LogEntry, type ToolErrorCode } from '@
 import { isThenable } from '@toolwright/core/kit';
 import { DEFAULT_MAX_FRAME_BYTES, FrameReader, headOf, MAX_DEPTH } from './framing.js';
 import { RPC, type MessageId } from './protocol.js';
+import { ReadBudget } from './read-budget.js';
 import { errorObject, errorOf, RpcError } from './rpc-error.js';
 import { SendQueue } from './send-queue.js';
 
@@ -48,6 +49,9 @@ export interface PeerCounts {
   droppedAnswers: number;
   badFrames: number;
 }
+
+/** Shared by all connections of this process. */
+const readBudget = new ReadBudget();
 
 export class WirePeer {
   handlers: PeerHandlers;
@@ -199,6 +203,7 @@ export class WirePeer {
     if (this.#closed) return;
     this.#closed = true;
     this.#reader.stop();
+    readBudget.update(this.#socket, 0);
     this.#queue.close();
     this.handlers.onClose(this.#reason);
   }
@@ -213,6 +218,7 @@ export class WirePeer {
       this.#queue.push(this.#encode({ jsonrpc: '2.0', id: null, error: errorObject(error) }));
       this.close(error);
     }
+    readBudget.update(this.#socket, this.#reader.heldBytes);
   }
 
   #receive(message: JsonObject): void {
