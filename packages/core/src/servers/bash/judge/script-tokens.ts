@@ -40,12 +40,9 @@ export function tokenise(source: string): ShellToken[] {
       if (source.startsWith('<<', at)) throw new Unread('it feeds text written in the command to a program (<<)');
       if (source.startsWith('<(', at) || source.startsWith('>(', at))
         throw new Unread('it runs a command inside an argument: <( ) or >( )');
-      // bash ends the redirection at the dash, and takes what follows for a word of the command.
-      if (/^[<>]&-[^ \t\n;&|()<>]/.test(source.slice(at, at + 4)))
-        throw new Unread('a word follows the dash that closes a descriptor');
       if (redirect !== undefined) {
         tokens.push({ kind: 'redirect', operator: redirect, descriptor: undefined });
-        at += redirect.length;
+        at = targetOf(source, redirect, at + redirect.length);
       } else if (source.startsWith(';;', at) || source.startsWith(';&', at) || source.startsWith('((', at)) {
         throw new Unread(`"${source.slice(at, at + 2)}" is not read here`);
       } else if (operator !== undefined) {
@@ -56,17 +53,31 @@ export function tokenise(source: string): ShellToken[] {
         at = end;
         if (/^\{[A-Za-z_]\w*(?:\[[^\]]*\])?\}$/.test(word.shape) && (source[at] === '<' || source[at] === '>'))
           throw new Unread('it keeps a descriptor in a variable: {NAME}>');
-        // Digits directly before < or > are a descriptor, no word.
+        // Digits directly before < or > are a descriptor, and a word of the command when no C int holds them.
         if (/^\d+$/.test(word.shape) && (source[at] === '<' || source[at] === '>')) {
+          if (Number(word.text) > 0x7fff_ffff) throw new Unread('its descriptor is too large a number');
           const next = REDIRECTS.find((each) => !each.startsWith('&') && source.startsWith(each, at)) as string;
           if (source.startsWith('<<', at)) throw new Unread('it feeds text written in the command to a program (<<)');
           tokens.push({ kind: 'redirect', operator: next, descriptor: word.text });
-          at += next.length;
+          at = targetOf(source, next, at + next.length);
         } else tokens.push({ kind: 'word', word });
       }
     }
   }
   return tokens;
+}
+
+/**
+ * Where the target of a redirection begins. After `<&` and `>&` bash reads a dash as a token of its own, wherever it stands:
+ * in `2>& -/etc/passwd` the dash closes the descriptor, and `/etc/passwd` is an argument of the command.
+ */
+function targetOf(source: string, operator: string, at: number): number {
+  if (!operator.endsWith('&')) return at;
+  const [blanks] = /^(?:[ \t]|\\\n)*/.exec(source.slice(at)) as [string];
+  const start = at + blanks.length;
+  if (/^-[^ \t\n;&|()<>]/.test(source.slice(start, start + 2)))
+    throw new Unread('a word follows the dash that closes a descriptor');
+  return start;
 }
 
 function endOfLine(source: string, at: number): number {

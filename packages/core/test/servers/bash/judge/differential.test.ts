@@ -148,10 +148,10 @@ const program = fc.oneof(
   { weight: 12, arbitrary: from(...PROGRAMS.split(' '), 'echo', 'printf', 'true', ':', 'pwd', 'git log', 'git status', 'git -C src log', 'git --no-pager diff', 'npm test', 'npm run build', 'cd src', 'cd ..', 'test -f') }, // prettier-ignore
   { weight: 1, arbitrary: from("'ls'", 'l\\s', '"git"', "gi''t", './a', 'src/x', '$X', '[ -f', 'read', 'export', 'type', 'cd', 'cd -', 'pushd src') }, // prettier-ignore
 );
-const target = fc.oneof({ weight: 8, arbitrary: from('new', 'a', 'build/out', 'src/new', "'a b'", '"q r"', 'x\\ y', '/dev/null', '&1', '&2') }, { weight: 1, arbitrary: from('../outside/f', 'out/f', '*', '$X', '~', '&-', '{a,b}', '.git/config', '/tmp/f', 'nodir/f', "''", '&new') }); // prettier-ignore
+const target = fc.oneof({ weight: 8, arbitrary: from('new', 'a', 'build/out', 'src/new', "'a b'", '"q r"', 'x\\ y', '/dev/null', '&1', '&2') }, { weight: 1, arbitrary: from('../outside/f', 'out/f', '*', '$X', '~', '&-', '&-a', '& -a', '&- a', '& - a', '&1-', '&1-a', '{a,b}', '.git/config', '/tmp/f', 'nodir/f', "''", '&new') }); // prettier-ignore
 const redirect = fc
   .tuple(
-    fc.oneof({ weight: 8, arbitrary: from('>', '>>', '2>', '<', '&>', '> ', '2> ', '1>', '>| ', '>&') }, { weight: 1, arbitrary: from('{fd}>', '{HOME}>', '3>', '<>', '&>>', '2>>', '<<<', '3<', '>\t', '> \\\n') }), // prettier-ignore
+    fc.oneof({ weight: 8, arbitrary: from('>', '>>', '2>', '<', '&>', '> ', '2> ', '1>', '>| ', '>&') }, { weight: 1, arbitrary: from('{fd}>', '{HOME}>', '3>', '99999999999>', '2\\\n>', '<>', '&>>', '2>>', '<<<', '3<', '>\t', '> \\\n') }), // prettier-ignore
     target,
   )
   .map(([operator, to]) => `${operator}${to}`);

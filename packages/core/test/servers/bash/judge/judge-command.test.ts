@@ -181,9 +181,6 @@ describe('judgeCommand()', () => {
       'cat a://../../SECRET',
       ': {HOME}>/dev/null; git status',
       'git log {PATH}>/dev/null',
-      'cat >&-a',
-      'cat 2>&-a',
-      'cat <&-a',
       'xxd -r -ps pay.hex .git/hooks/pre-commit',
       'xxd -seek 1 a b',
       'tar tfI a.tar ./evil.sh',
@@ -235,6 +232,17 @@ describe('judgeCommand()', () => {
       'ls {a}',
     ])
       expect(await wide.action(command), command).toBe('allow');
+  });
+
+  it('understands no word that bash passes to the command although it looks like a part of a redirection', async () => {
+    const writing = createJudgeHub(project.projectDir, allowing('cat', '> *'));
+    const dashes = ['>&-a', '>& -a', '2>&-a', '2>& -/etc/passwd', '2<&\t-a', '>&\\\n-a', '>& \\\n -a', '2>&-\\\na'];
+    for (const redirect of [...dashes, ">&-''a", '2147483648>a', '99999999999999999999>a']) {
+      expect(await writing.action(`cat ${redirect}`), redirect).toBe('ask');
+      expect(await writing.action(`cat b ${redirect} c`), redirect).toBe('ask');
+    }
+    for (const redirect of ['>&-', '2>&-', '2>& -', '2>&-;cat src', '2>&-|cat a', '2>&1', '3>&1-', '2147483647>a'])
+      expect(await writing.action(`cat ${redirect}`), redirect).toBe('allow');
   });
 
   it('lets a rule for a redirection allow paths below a directory, and no others', async () => {
