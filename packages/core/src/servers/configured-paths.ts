@@ -115,7 +115,9 @@ class Reading {
 function parseGitConfig(text: string): { section: string; name: string; value: string }[] {
   const entries: { section: string; name: string; value: string }[] = [];
   let section = '';
-  for (const line of text.replace(/\\\r?\n/g, '').split(/\r?\n/)) {
+  // A backslash continues a line, but not a comment.
+  const lines = text.replace(/^[ \t]*[#;].*$/gm, '').replace(/\\\r?\n/g, '');
+  for (const line of lines.split(/\r?\n/)) {
     const [, header, rest = line] = /^[\s\ufeff]*\[\s*([\w.-]+)\s*(?:"(?:[^"\\]|\\.)*"\s*)?\](.*)$/.exec(line) ?? [];
     if (header !== undefined) section = (header.split('.', 1)[0] ?? '').toLowerCase();
     const [, name, value] = /^\s*([a-z][\w-]*)\s*=\s*(.*)$/i.exec(rest) ?? [];

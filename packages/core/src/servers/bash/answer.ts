@@ -81,6 +81,7 @@ export async function executeAnswer(
       ? [`${timeline.droppedBytes} bytes of the output were dropped: it was too long`]
       : []),
     ...(job.leftover.length > 0 ? [`left running: ${job.leftover.join(', ')}`] : []),
+    ...job.undone,
     ...(unsandboxed === undefined ? [] : [`not sandboxed: ${unsandboxed}`]),
   ];
   const text = [

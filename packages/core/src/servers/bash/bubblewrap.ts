@@ -7,8 +7,10 @@ import { basename, delimiter, dirname, isAbsolute, join } from 'node:path';
 import { realpath } from 'node:fs/promises';
 import { ToolError } from '../../errors.js';
 import { spawnChild } from '../../process/index.js';
+import { findGit } from '../git-program.js';
 import { isInside, type ProjectScope } from '../project-scope.js';
 import { holdPaths } from './held-paths.js';
+import { NestedRepositories } from './nested-repositories.js';
 import type { Sandbox, SandboxCommand, SandboxRules } from './sandbox.js';
 
 const CHECK_TIMEOUT_MS = 10_000;
@@ -63,9 +65,17 @@ export async function createBubblewrap(scope: ProjectScope, searchPath = systemS
       await checkWorks(wrapped(run, rules, rules.scope.roots.toReversed().flatMap(mountRoot)));
     },
     async wrap(run, rules) {
-      const held = await holdPaths(rules.scope);
+      const git = await findGit(rules.scope).catch(() => undefined); // without it the project has no submodules
+      const held = await holdPaths(rules.scope, git);
       const mounts = [...rules.scope.roots.toReversed().flatMap(mountRoot), ...held.mounts];
-      return { ...wrapped(run, rules, mounts), release: () => held.release() };
+      const nested = git && new NestedRepositories(rules.scope, git, held.repositories);
+      return {
+        ...wrapped(run, rules, mounts),
+        async release() {
+          await held.release();
+          return nested?.stop();
+        },
+      };
     },
   };
 }

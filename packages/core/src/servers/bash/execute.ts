@@ -211,7 +211,7 @@ async function startJob(
       sandboxed: sandbox !== undefined,
       child,
       output: new CommandOutput(timeline, context.limits, onOutput),
-      release: wrapped?.release ?? (() => Promise.resolve()),
+      release: wrapped?.release ?? (() => Promise.resolve(undefined)),
     });
     jobs.add(job);
     if (args.stdin !== undefined) child.stdin?.write(args.stdin);

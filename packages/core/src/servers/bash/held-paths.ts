@@ -3,11 +3,13 @@
 
 import type { Dirent, Stats } from 'node:fs';
 import { lstat, readdir } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { ToolError } from '../../errors.js';
 import { commonDirOf, configuredPaths, gitDirOf } from '../configured-paths.js';
-import { quote, type ProjectScope, type ScopePath } from '../project-scope.js';
+import type { GitProgram } from '../git-program.js';
+import { isInside, quote, type ProjectScope, type ScopePath } from '../project-scope.js';
 import { foldName, PROTECTED_NAMES } from '../protected-paths.js';
+import { gitlinksOf } from './nested-repositories.js';
 import { isStandIn, standIn, type StandIn } from './stand-ins.js';
 
 /** Below the project's own directory, protected paths are looked for so deep, and in so many directories. */
@@ -28,6 +30,8 @@ const MAX_WORKTREES = 200;
 /** The mounts of one command, in the order in which they have to be made. */
 export interface HeldPaths {
   mounts: string[];
+  /** The `.git` of every repository that is held. Absolute. */
+  repositories: ReadonlySet<string>;
   /** Takes the stand-ins away again. Never rejects. */
   release(): Promise<void>;
 }
@@ -35,13 +39,14 @@ export interface HeldPaths {
 /**
  * Holds the protected paths of every directory of the scope that can be written.
  *
+ * @param git finds submodules that are too deep to be seen otherwise. Without it they are not held
  * @throws {ToolError} PROTECTED_PATH for one that is a link, which nothing can be mounted on
  */
-export async function holdPaths(scope: ProjectScope): Promise<HeldPaths> {
-  const holding = new Holding(scope);
+export async function holdPaths(scope: ProjectScope, git: GitProgram | undefined): Promise<HeldPaths> {
+  const holding = new Holding(scope, git);
   try {
     for (const root of scope.roots) if (root.mode === 'rw') await holding.holdRoot(root.path);
-    return { mounts: holding.mounts(), release: () => holding.release() };
+    return { mounts: holding.mounts(), repositories: holding.repositories, release: () => holding.release() };
   } catch (error) {
     await holding.release();
     throw error;
@@ -49,13 +54,16 @@ export async function holdPaths(scope: ProjectScope): Promise<HeldPaths> {
 }
 
 class Holding {
+  readonly repositories = new Set<string>();
   readonly #scope: ProjectScope;
+  readonly #git: GitProgram | undefined;
   /** Mounted over themselves: read-only, or writable only so that they cannot be renamed. */
   readonly #held = new Map<string, '--ro-bind' | '--bind'>();
   readonly #standIns: { made: StandIn; depth: number }[] = [];
 
-  constructor(scope: ProjectScope) {
+  constructor(scope: ProjectScope, git: GitProgram | undefined) {
     this.#scope = scope;
+    this.#git = git;
   }
 
   async holdRoot(root: string): Promise<void> {
@@ -72,8 +80,10 @@ class Holding {
       // Data beside the working tree, as `git init --separate-git-dir` makes it: its name says nothing.
       for (const directory of new Set([gitDir, commonDirOf(gitDir)]))
         if (directory !== dotGit && this.#isWritable(directory)) await this.#holdRepository(directory, true);
-      for (const path of configuredPaths(root)) await this.#holdConfigured(root, path);
+      this.repositories.add(dotGit);
     }
+    await this.#holdSubmodules();
+    for (const repository of this.repositories) await this.#holdAllConfigured(root, repository);
     // Last: what was not seen is not there, or its place cannot be taken, which refuses the command.
     await settleAll(
       PROTECTED_NAMES.map(async (name) => {
@@ -81,6 +91,17 @@ class Holding {
         if (path !== undefined && !this.#held.has(path)) await this.#holdMissing(path, 'directory');
       }),
     );
+  }
+
+  /** Submodules are held at any depth: git enters them. */
+  async #holdSubmodules(): Promise<void> {
+    if (!this.#git) return;
+    for (const repository of this.repositories) {
+      for (const directory of await gitlinksOf(this.#git, repository)) {
+        const dotGit = join(directory.toString('utf8'), '.git');
+        if (!this.repositories.has(dotGit) && this.#protected(dotGit)) await this.#holdExisting(dotGit);
+      }
+    }
   }
 
   mounts(): string[] {
@@ -114,8 +135,9 @@ class Holding {
     const stats = await lookAt(path);
     if (!stats) return; // it went meanwhile
     if (stats.isSymbolicLink()) throw heldLink(this.#scope, path);
-    if (stats.isDirectory() && foldName(path.slice(path.lastIndexOf('/') + 1)) === '.git')
-      await this.#holdRepository(path);
+    const isRepository = foldName(basename(path)) === '.git';
+    if (isRepository) this.repositories.add(path);
+    if (isRepository && stats.isDirectory()) await this.#holdRepository(path);
     else this.#hold(path);
   }
 
@@ -145,9 +167,17 @@ class Holding {
     }
   }
 
+  async #holdAllConfigured(root: string, dotGit: string): Promise<void> {
+    const gitDir = isInside(root, dotGit) ? gitDirOf(dotGit) : undefined;
+    if (gitDir === undefined) return;
+    for (const path of configuredPaths(root, { workTree: dirname(dotGit), gitDir }))
+      await this.#holdConfigured(root, path, dotGit !== join(root, '.git'));
+  }
+
   /** A place to which git's configuration leads, or the first directory on the way to it that is missing. */
-  async #holdConfigured(root: string, path: string): Promise<void> {
-    if (this.#held.get(path) === '--ro-bind' || !this.#protected(path)) return;
+  async #holdConfigured(root: string, path: string, ofSubmodule: boolean): Promise<void> {
+    if (this.#held.get(path) === '--ro-bind') return;
+    if (!ofSubmodule && !this.#protected(path)) return; // the operator opened it
     let place = root;
     for (const name of path.slice(root.length + 1).split('/')) {
       place = join(place, name);

@@ -65,6 +65,7 @@ export async function jobPage(
     ...(droppedBytes > 0 ? [`[${droppedBytes} bytes before this are not kept any more]`] : []),
     ...(text === '' ? [] : [text.replace(/\n$/, '')]),
     ...(left > 0 ? [`[${left} bytes more: cursor ${next}]`] : []),
+    ...(isLast ? job.undone.map((each) => `[${each}]`) : []),
     ...(isLast || job.status === 'running' ? [endOf(job)] : []),
   ];
   return {

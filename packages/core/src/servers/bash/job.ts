@@ -23,8 +23,8 @@ export interface JobOptions {
   sandboxed: boolean;
   child: Child;
   output: CommandOutput;
-  /** Undoes what was made for it to run. Never rejects. */
-  release: () => Promise<void>;
+  /** Undoes what was made for it to run, and gives what answers should say of that. Never rejects. */
+  release: () => Promise<readonly string[] | undefined>;
 }
 
 /** A command that was started. */
@@ -46,6 +46,8 @@ export class Job {
   timedOut = false;
   /** What it started and left running. */
   leftover: readonly number[] = [];
+  /** What its sandbox undid of what it did; a clause each. */
+  undone: readonly string[] = [];
   /** Listed, and kept in the history. */
   isListed = false;
   /** Where the output begins that {@link job_output} has not given yet. */
@@ -66,10 +68,10 @@ export class Job {
     this.sandboxed = options.sandboxed;
     this.output = options.output;
     this.#child = options.child;
-    this.done = this.#run(options).finally(() => {
-      this.#isDone = true;
+    this.done = this.#run(options).finally(async () => {
       this.#endedAtMs ??= performance.now();
-      return options.release();
+      this.undone = (await options.release()) ?? [];
+      this.#isDone = true;
     });
     this.done.catch(() => {}); // whoever waits for it is told
   }

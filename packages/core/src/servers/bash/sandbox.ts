@@ -18,8 +18,11 @@ export interface SandboxCommand {
 
 /** A program that runs in a sandbox once it is started. */
 export interface SandboxedCommand extends SandboxCommand {
-  /** Undoes what was made for it. Called once, after it has ended. Never rejects. */
-  release: () => Promise<void>;
+  /**
+   * Undoes what was made for it. Called once, after it has ended. May give what it had to undo of what the command did:
+   * a clause each, which the answer shows. Never rejects.
+   */
+  release: () => Promise<readonly string[] | undefined>;
 }
 
 /** What a command may reach. */

@@ -10,7 +10,7 @@ import { showName } from '../directory-entries.js';
 import { withLock } from '../file-lock.js';
 import { quote } from '../project-scope.js';
 import type { GitContext } from './context.js';
-import { findGit, type GitProgram } from './git-program.js';
+import { findGit, type GitProgram } from '../git-program.js';
 import { waitForIndexLock } from './index-lock.js';
 import { assertNoLinksOut } from './metadata-links.js';
 import { GitPath } from './paths.js';

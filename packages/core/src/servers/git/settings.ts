@@ -3,7 +3,7 @@
 
 import { delimiter, dirname } from 'node:path';
 import { allowedEnvironment } from '../../process/index.js';
-import type { GitProgram } from './git-program.js';
+import type { GitProgram } from '../git-program.js';
 
 /** Name and value, as `git config` has them. */
 export type Setting = readonly [name: string, value: string];

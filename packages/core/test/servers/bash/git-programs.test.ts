@@ -11,7 +11,7 @@ import { createFilesystemServer } from '../../../src/servers/filesystem/index.js
 import { InProcessToolProvider } from '../../../src/in-process-provider.js';
 import { ProjectScope } from '../../../src/servers/project-scope.js';
 import { createTestProject } from '../../../src/testing/project.js';
-import { openTools, type Tools } from './tools.js';
+import { openTools, until, type Tools } from './tools.js';
 
 async function whyNot(): Promise<string | undefined> {
   await using project = await createTestProject();
@@ -121,6 +121,7 @@ describe.skipIf(missing !== undefined)('what makes git run programs', { timeout:
 
   it.each([
     ['a directory of hooks', '[core]\n\thooksPath = tools/hooks', 'tools/hooks/pre-commit'],
+    ['one behind a comment that seems to go on', '# \\\\\n[core]\n\thooksPath = tools/hooks', 'tools/hooks/pre-commit'],
     ['one whose parent is missing', '[core] hooksPath = "new/hooks" ; comment', 'new/hooks/pre-commit'],
     ['hooks in the project itself', '[core]\n\thooksPath = .', 'pre-commit'],
     ['an included file', '[include]\n\tpath = ../git.inc', 'git.inc'],
@@ -144,6 +145,14 @@ describe.skipIf(missing !== undefined)('what makes git run programs', { timeout:
     expect(open.data.exit_code, open.text).toBe(0);
   });
 
+  it('execute() cannot write the hooks that the configuration of a submodule names', async () => {
+    await using tools = await openRepository();
+    await onHost(tools.projectDir, 'git -C sub config core.hooksPath ../shared/hooks');
+    const { data, text } = await tools.execute('mkdir -p shared/hooks && echo x > shared/hooks/pre-commit');
+    expect(data.exit_code, text).not.toBe(0);
+    expect(existsSync(tools.path('shared'))).toBe(false);
+  });
+
   it('execute() holds the data of a repository that is beside its working tree', async () => {
     await using tools = await openTools({ 'a.txt': 'a\n' }, { sandbox: 'require' });
     await onHost(
@@ -154,5 +163,130 @@ describe.skipIf(missing !== undefined)('what makes git run programs', { timeout:
       expect((await tools.execute(`echo x > data/${path}`)).data.exit_code, path).not.toBe(0);
     const commit = await tools.execute('git -c user.name=T -c user.email=t@e.x commit -q --allow-empty -m Two');
     expect(commit.data.exit_code, commit.text).toBe(0);
+  });
+
+  const NEW = 'set -e; here=$PWD; git() { command git -c user.name=T -c user.email=t@e.x "$@"; }; ';
+  const EMPTY = 'git init -q new; git -C new commit -q --allow-empty -m One; ';
+  const WATCHED = `${EMPTY} git -C new config core.fsmonitor "touch $here/evil-ran;false"; `;
+  it.each([
+    ['with a program in its configuration', `${WATCHED} git add new`, 'new'],
+    [
+      'that is written to the index alone',
+      `${WATCHED} git update-index --add --cacheinfo 160000,$(git -C new rev-parse HEAD),new`,
+      'new',
+    ],
+    [
+      'that is in the last commit and not in the index',
+      `${WATCHED} git add new; git commit -qm New; git rm -q --cached new`,
+      'new',
+    ],
+    [
+      'with its data in another directory',
+      `${WATCHED} mv new/.git data; echo "gitdir: ../data" > new/.git; git add new`,
+      'new',
+    ],
+    [
+      'with its data among those of submodules',
+      `${WATCHED} mv new/.git .git/modules/new; echo "gitdir: ../.git/modules/new" > new/.git; git add new`,
+      'new',
+    ],
+    ['whose .git is a link', `${WATCHED} mv new/.git data; ln -s ../data new/.git; git add new`, 'new'],
+    [
+      'with a hook',
+      `${EMPTY} printf '#!/bin/sh\ntouch '$here'/evil-ran\n' > new/.git/hooks/post-index-change; chmod +x new/.git/hooks/*; git add new`,
+      'new',
+    ],
+    [
+      'with the configuration of another',
+      `${WATCHED} mv new/.git data; git init -q new; cp data/HEAD new/.git; echo ../../data > new/.git/commondir; git add new`,
+      'new',
+    ],
+    [
+      'with an include',
+      `${WATCHED} mv new/.git/config inc; printf '[include]\n\tpath = ../../inc\n' > new/.git/config; git add new`,
+      'new',
+    ],
+    [
+      'with a setting behind a comment that seems to go on',
+      `${EMPTY} printf '# \\\n[core] fsmonitor = "touch %s/evil-ran;false"\n' $here >> new/.git/config; git add new`,
+      'new',
+    ],
+    [
+      'with a setting beside its section',
+      `${EMPTY} printf '[core] fsmonitor = touch %s/evil-ran;false\n' $here >> new/.git/config; git add new`,
+      'new',
+    ],
+    ['deep in the project', `${WATCHED} mkdir -p a/b/c/d; mv new a/b/c/d/; git add a`, 'a/b/c/d/new'],
+    [
+      'in a repository that is new as well',
+      `${WATCHED} git init -q top; mv new top/; cd top; git add new; git commit -qm New; cd ..; git add top`,
+      'top/new',
+    ],
+    [
+      'in a submodule that was there',
+      `${WATCHED} mv new sub/; git -C sub add new; git -C sub commit -qm New`,
+      'sub/new',
+    ],
+    ['in place of a submodule', `${WATCHED} git rm -q --cached sub; mv sub old; mv new sub; git add sub`, undefined],
+  ])('execute() disables a new submodule %s', async (_what, command, place) => {
+    await using tools = await openRepository();
+    const { data, text } = await tools.execute(NEW + command);
+    if (place === undefined) expect(data.exit_code, text).not.toBe(0);
+    else {
+      expect(data.exit_code, text).toBe(0);
+      expect(text).toContain(`the repository in "${place}" is listed as a submodule`);
+      expect(existsSync(tools.path(`${place}/.git.disabled`)) || text.includes('is a link'), text).toBe(true);
+    }
+    const script =
+      'git status --short; git diff; git diff --submodule=diff; git stash -q || true; git reset -q --hard; git status --short; git add . ; git -C sub status --short; git submodule --quiet foreach true || true';
+    await onHost(tools.projectDir, script);
+    expect(existsSync(tools.path('evil-ran'))).toBe(false);
+  });
+
+  it('execute() disables a new submodule while the command still runs', async () => {
+    await using tools = await openRepository();
+    const { data } = await tools.execute(`${NEW} ${WATCHED} git add new; read x`, { background: true });
+    await until(() => existsSync(tools.path('new/.git.disabled')));
+    await onHost(tools.projectDir, 'git status --short');
+    expect(existsSync(tools.path('evil-ran'))).toBe(false);
+    const { text } = await tools.call('job_input', { job_id: data.job_id!, input: '\n', wait_ms: 10_000 });
+    expect(text).toContain('Its .git was renamed to .git.disabled.');
+  });
+
+  it('execute() leaves new submodules as they are when git alone has made them', async () => {
+    await using tools = await openRepository();
+    await onHost(tools.projectDir, 'git clone -q --bare ../library library.git');
+    const { data, text } = await tools.execute(
+      `${NEW} git clone -q library.git vendor/library; git add vendor/library; git init -q plain; git -C plain commit -q --allow-empty -m One; git add plain; git commit -qm Submodules`,
+    );
+    expect(data.exit_code, text).toBe(0);
+    expect(text).not.toContain('renamed');
+    expect(await onHost(tools.projectDir, 'git -C vendor/library log --oneline; git -C plain log --oneline')).toContain(
+      'One',
+    );
+    // From the next command on its configuration is held.
+    expect((await tools.execute('echo x >> plain/.git/config')).data.exit_code).not.toBe(0);
+  });
+
+  it("execute() leaves the user's own submodule as it is, however deep, and holds its configuration", async () => {
+    await using tools = await openRepository();
+    const deep = 'a/b/c/d/own';
+    await onHost(
+      tools.projectDir,
+      `git init -q ${deep}; git -C ${deep} commit -q --allow-empty -m One; git -C ${deep} config core.fsmonitor "touch ../own-ran;false"; git add a; git commit -qm Own`,
+    );
+    const { data, text } = await tools.execute(`touch x; git add x; echo x >> ${deep}/.git/config`);
+    expect(data.exit_code).not.toBe(0);
+    expect(text).not.toContain('renamed');
+    expect(existsSync(tools.path(`${deep}/.git/config`))).toBe(true);
+  });
+
+  it('execute() renames nothing outside the project when a submodule is replaced by a link', async () => {
+    await using tools = await openRepository();
+    await onHost(tools.projectDir, 'git init -q ../outside/repo; git -C ../outside/repo config core.fsmonitor true');
+    const outside = tools.world.resolve('outside/repo');
+    const { data, text } = await tools.execute(`${NEW} ${WATCHED} git add new; rm -rf new; ln -s ${outside} new`);
+    expect(data.exit_code, text).toBe(0);
+    expect(readdirSync(outside)).toEqual(['.git']);
   });
 });

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { InProcessToolProvider } from '../../../src/in-process-provider.js';
 import { createGitServer } from '../../../src/servers/git/index.js';
-import { locateGit } from '../../../src/servers/git/git-program.js';
+import { locateGit } from '../../../src/servers/git-program.js';
 import { ProjectScope } from '../../../src/servers/project-scope.js';
 import { gitIn, GIT_IS_MISSING, openTools, type Tools } from './tools.js';
 

@@ -60,7 +60,10 @@ export async function judgeInvocation(
   }
 
   const name = SAME[basename(first.text)] ?? basename(first.text);
-  const refusal = refusalOf(name);
+  const refusal = refusalOf(
+    name,
+    rest.map(({ text }) => text),
+  );
   if (refusal !== undefined) {
     await everyPath(rest, 'may write');
     return doubt(refusal);

@@ -18,8 +18,16 @@ const REFUSED: ReadonlyMap<string, string> = new Map(
   GROUPS.flatMap(([names, reason]) => names.split(' ').map((name) => [name, reason] as const)),
 );
 
-/** Why a command is never understood; undefined when it may be. */
-export function refusalOf(name: string): string | undefined {
+/** Words by which a builtin runs a command: `jobs -x rm a`, or in the index of a variable `wait -p 'a[$(rm a)]'`. */
+const RUNNING_WORDS: ReadonlyMap<string, RegExp> = new Map([
+  ['wait', /^-(?!n$)/],
+  ['jobs', /^-.*x/],
+]);
+
+/** Why a command, or with these words, is never understood; undefined when it may be. */
+export function refusalOf(name: string, rest: readonly string[]): string | undefined {
+  const running = RUNNING_WORDS.get(name);
+  if (running && rest.some((text) => running.test(text))) return 'its option can run another command';
   return REFUSED.get(name);
 }
 

@@ -103,6 +103,9 @@ async function judgeRedirect(
   const text = `${operator} ${target.text}`;
   if (target.variable || hasWildcard(target) || hasBraces(target) || target.text === '')
     return judgement.doubtsText(text, 'where the redirection leads cannot be told');
+  // bash expands this target twice: `>&'$(rm a)'` runs rm, and `>&'a $b'` writes "a ".
+  if (operator === '>&' && !/^[\w./+@:,%=-]+$/.test(target.text))
+    return judgement.doubtsText(text, 'bash expands what is quoted in it');
   if (/^\/dev\/(?:tcp|udp)\//.test(target.text)) return judgement.doubtsText(text, 'it opens a network connection');
   if (operator === '<') await paths.argument(target, start, 'reads');
   else if (operator === '<&') judgement.doubtsText(text, 'where the redirection leads cannot be told');

@@ -148,6 +148,8 @@ describe('judgeCommand()', () => {
           ':',
           'git status',
           'git log',
+          'wait',
+          'jobs',
           'xxd',
           'tar',
           'npm test',
@@ -181,6 +183,10 @@ describe('judgeCommand()', () => {
       'cat a://../../SECRET',
       ': {HOME}>/dev/null; git status',
       'git log {PATH}>/dev/null',
+      "wait -p 'a[$(rm a)]'",
+      "wait -np 'a[$(rm a)]'",
+      'jobs -x rm a',
+      'jobs -lx rm a',
       'xxd -r -ps pay.hex .git/hooks/pre-commit',
       'xxd -seek 1 a b',
       'tar tfI a.tar ./evil.sh',
@@ -219,6 +225,9 @@ describe('judgeCommand()', () => {
       expect(await wide.action(command), command).toBe('ask');
     for (const command of [
       'cat https://example.com/x',
+      'wait',
+      'wait -n',
+      'jobs -l',
       'curl https://example.com/a/b.json',
       'xxd -l 16 a',
       'xxd -l16 a',
@@ -234,13 +243,17 @@ describe('judgeCommand()', () => {
       expect(await wide.action(command), command).toBe('allow');
   });
 
-  it('understands no word that bash passes to the command although it looks like a part of a redirection', async () => {
+  it('understands no redirection that bash reads in another way: a word behind a dash, a target that it expands twice', async () => {
     const writing = createJudgeHub(project.projectDir, allowing('cat', '> *'));
     const dashes = ['>&-a', '>& -a', '2>&-a', '2>& -/etc/passwd', '2<&\t-a', '>&\\\n-a', '>& \\\n -a', '2>&-\\\na'];
     for (const redirect of [...dashes, ">&-''a", '2147483648>a', '99999999999999999999>a']) {
       expect(await writing.action(`cat ${redirect}`), redirect).toBe('ask');
       expect(await writing.action(`cat b ${redirect} c`), redirect).toBe('ask');
     }
+    for (const target of ["'$(rm a)'", "'a $b'", '\\*', "'~'", "'`id`'", '\\$X', "'a b'", "'a\\\\b'"])
+      expect(await writing.action(`cat >&${target}`), target).toBe('ask');
+    for (const redirect of ['>&new/a-b.log', "&>'a $b'", ">'$(rm a)'"])
+      expect(await writing.action(`cat ${redirect}`), redirect).toBe('allow');
     for (const redirect of ['>&-', '2>&-', '2>& -', '2>&-;cat src', '2>&-|cat a', '2>&1', '3>&1-', '2147483647>a'])
       expect(await writing.action(`cat ${redirect}`), redirect).toBe('allow');
   });

@@ -3,9 +3,9 @@
 import { constants } from 'node:fs';
 import { access, realpath } from 'node:fs/promises';
 import { delimiter, isAbsolute, join } from 'node:path';
-import { ToolError } from '../../errors.js';
-import { spawnChild } from '../../process/index.js';
-import { isInside, type ProjectScope } from '../project-scope.js';
+import { ToolError } from '../errors.js';
+import { spawnChild } from '../process/index.js';
+import { isInside, type ProjectScope } from './project-scope.js';
 
 const PROBE_TIMEOUT_MS = 10_000;
 /** From here on settings can be given in the environment, where no name of a driver can be misread. */
