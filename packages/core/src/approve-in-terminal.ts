@@ -3,6 +3,7 @@
 import type { Interface } from 'node:readline';
 import type { Approval, ApprovalContext, ApprovalRequest, PolicyRule } from './hub/policy.js';
 import { ToolError } from './errors.js';
+import { assertOptions, type OptionNames } from './options.js';
 
 /** Options of {@link approveInTerminal}. */
 export interface TerminalOptions {
@@ -29,6 +30,7 @@ export interface TerminalOptions {
 export function approveInTerminal(
   options: TerminalOptions = {},
 ): (request: ApprovalRequest, context: Pick<ApprovalContext, 'signal'>) => Promise<Approval> {
+  assertOptions('approveInTerminal()', options, OPTIONS);
   const { input = process.stdin, output = process.stderr } = options;
   let last: Promise<unknown> = Promise.resolve();
   return (request, { signal }) => {
@@ -42,6 +44,7 @@ export function approveInTerminal(
   };
 }
 
+const OPTIONS: OptionNames<TerminalOptions> = { input: true, output: true };
 const NO_TERMINAL = 'No one could be asked: standard input or standard error is not a terminal.';
 const MAX_SHOWN_ARGS = 4_000;
 /** Longer than a double key press takes. */

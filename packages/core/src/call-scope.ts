@@ -4,6 +4,7 @@
 import { unwatchDeadline, watchDeadline, type Deadline } from './deadline.js';
 import { ToolError } from './errors.js';
 import { callSafely } from './listeners.js';
+import { optionFaults, type OptionNames } from './options.js';
 import type { CallOptions, Progress } from './tool-provider.js';
 
 /** Progress renews a default deadline up to this total. */
@@ -11,6 +12,26 @@ export const MAX_TOTAL_TIMEOUT_MS = 10 * 60_000;
 
 /** While a person is asked the clock is paused: for at most this long in one call. */
 export const MAX_PAUSE_MS = 10 * 60_000;
+
+const CALL_OPTIONS: OptionNames<CallOptions> = {
+  signal: true,
+  timeoutMs: true,
+  idleTimeoutMs: true,
+  onProgress: true,
+  callId: true,
+  sessionId: true,
+  calledAs: true,
+  approval: true,
+  onLog: true,
+  approve: true,
+  onRequest: true,
+  meta: true,
+  permits: true,
+  hold: true,
+};
+
+/** A scope is also made of what `connect` takes. */
+const SCOPE_OPTIONS: Readonly<Record<string, true>> = { ...CALL_OPTIONS, onDemand: true };
 
 const NO_OPTIONS: CallOptions = Object.freeze({});
 
@@ -86,6 +107,16 @@ export class CallScope implements Deadline, CallOptions {
   #readGiven(): void {
     try {
       const { signal, permits } = this.#given;
+      const prototype: unknown = Object.getPrototypeOf(this.#given);
+      const isPlain = prototype === Object.prototype || prototype === null; // else a scope of another copy
+      for (const key in isPlain ? this.#given : NO_OPTIONS) {
+        if (key in SCOPE_OPTIONS) continue;
+        const faults = optionFaults(this.#given, CALL_OPTIONS);
+        this.#error = new ToolError('INVALID_ARGUMENT', `The options of a call: ${faults.join('; ')}.`, {
+          details: { faults },
+        });
+        return;
+      }
       if (permits !== undefined) {
         if (typeof permits === 'function') this.#permits = permits;
         else this.#error = new ToolError('INVALID_ARGUMENT', 'permits must be a function of a pattern.');

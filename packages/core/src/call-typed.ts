@@ -29,6 +29,8 @@ export async function callTyped<Args, Output>(
   options: CallTypedOptions = {},
 ): Promise<Output> {
   const { server, ...callOptions } = options;
+  if ((tool as Partial<typeof tool> | undefined)?.name === undefined)
+    throw new ToolError('INVALID_ARGUMENT', 'callTyped() takes a provider, then the tool that defineTool() made.');
   const name = server === undefined ? tool.name : `${server}.${tool.name}`;
   const result = await provider.callTool(name, args as JsonObject, callOptions);
   if (result.isError) {

@@ -55,6 +55,23 @@ const PROVIDER_OPTIONS: OptionNames<InProcessToolProviderOptions> = {
   logger: true,
 };
 
+const FOR_PROJECT_OPTIONS: OptionNames<ProjectProviderOptions> = {
+  name: true,
+  callTimeoutMs: true,
+  logger: true,
+  extraRoots: true,
+  allowProtected: true,
+  verification: true,
+  fsync: true,
+  trust: true,
+  filesystem: true,
+  bash: true,
+  git: true,
+  memory: true,
+  diagnostics: true,
+  agent: true,
+};
+
 let unnamed = 0;
 
 /**
@@ -143,8 +160,10 @@ export class InProcessToolProvider implements ToolProvider {
    * @throws {ToolError} INVALID_ARGUMENT when `projectDir` is relative, missing, `/` or the home directory
    */
   static forProject(projectDir: string, options: ProjectProviderOptions = {}): InProcessToolProvider {
+    assertOptions('InProcessToolProvider.forProject()', options, FOR_PROJECT_OPTIONS);
     const { name, callTimeoutMs, logger, ...builtins } = options;
-    new ProjectScope({ projectDir, ...builtins }); // a wrong directory is told now, not by the first call
+    const { extraRoots, allowProtected, verification } = builtins;
+    new ProjectScope({ projectDir, extraRoots, allowProtected, verification }); // a wrong directory is told now, not by the first call
     const servers = BUILTIN_SERVERS.filter((server) => (builtins[server] ?? !OFF_UNLESS_ASKED.has(server)) !== false);
     return new InProcessToolProvider({
       ...(name !== undefined && { name }),

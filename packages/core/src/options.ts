@@ -17,6 +17,8 @@ const SYNONYMS: Readonly<Record<string, string>> = {
   run: 'execute',
   func: 'execute',
   timeout: 'timeoutMs',
+  abortSignal: 'signal',
+  session: 'sessionId',
 };
 
 /**

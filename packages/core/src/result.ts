@@ -136,6 +136,9 @@ export function errorResult(error: ToolError, startedAt: number): ToolResult {
   return result;
 }
 
+/** Before the name of a tool in a rule, which goes on saying what the policy knows. */
+const IN_RULE = '(?<!(?:tool|pattern)"?: ?)';
+
 /**
  * Names the tool of a failure that was told in this process as its caller named it: a model knows no other name.
  *
@@ -145,14 +148,20 @@ export function nameAsCalled(result: ToolResult, name: string, calledAs: string)
   if (!madeHere.has(result) || typeof name !== 'string') return result;
   const bare = name.slice(name.indexOf('.') + 1);
   const rename = (text: string): string =>
-    text.replaceAll(`"${bare}"`, () => `"${calledAs}"`).replace(wholeName(name), () => calledAs);
+    text
+      .replace(new RegExp(`${IN_RULE}"${escapePattern(bare)}"`, 'g'), () => `"${calledAs}"`)
+      .replace(wholeName(name), () => calledAs);
   for (const block of result.content) if (block.type === 'text') block.text = rename(block.text);
   if (result.error) result.error = { ...result.error, message: rename(result.error.message) };
   return result;
 }
 
 function wholeName(name: string): RegExp {
-  return new RegExp(`(?<![\\w.-])${name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}(?![\\w-]|\\.\\w)`, 'g');
+  return new RegExp(`(?<![\\w.-]|(?:tool|pattern)"?: ?")${escapePattern(name)}(?![\\w-]|\\.\\w)`, 'g');
+}
+
+function escapePattern(text: string): string {
+  return text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 }
 
 /** The program's copy of a message is bounded; the model's, in `content`, is under the hub's output limit. */

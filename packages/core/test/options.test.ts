@@ -1,8 +1,30 @@
-import { defineServer, defineTool, InProcessToolProvider, ToolError, ToolHub } from '@toolwright/core';
-import { runTool } from '@toolwright/core/testing';
+import { realpathSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import {
+  approveInTerminal,
+  callTyped,
+  defineServer,
+  defineTool,
+  InProcessToolProvider,
+  ToolError,
+  ToolHub,
+} from '@toolwright/core';
+import {
+  createAgentServer,
+  createBashServer,
+  createBuiltinServers,
+  createDiagnosticsServer,
+  createFilesystemServer,
+  createGitServer,
+  createMemoryServer,
+  ProjectFiles,
+  ProjectScope,
+} from '@toolwright/core/servers';
+import { expectNoLeaks, runTool } from '@toolwright/core/testing';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 
+const projectDir = realpathSync(tmpdir());
 const tool = { name: 't', description: 'A tool.', execute: () => 'done' };
 const server = defineServer({ name: 's', version: '1', tools: [defineTool(tool)] });
 
@@ -43,6 +65,43 @@ describe('unknown options', () => {
       () => new InProcessToolProvider({ servers: [defineTool(tool) as never] }),
       'defineServer()',
     ],
+    ['a tool server', () => createFilesystemServer({ projectDir, requiresRead: false } as never), '`requireRead`'],
+    ['bash', () => createBashServer({ projectDir, sandBox: 'off' } as never), '`sandbox`'],
+    ['git', () => createGitServer({ projectDir, group: [] } as never), '`groups`'],
+    ['memory', () => createMemoryServer({ projectDir, global: '/x' } as never), 'unknown option `global`'],
+    ['diagnostics', () => createDiagnosticsServer({ projectDir, idleMS: 1 } as never), '`idleMs`'],
+    [
+      'a language server',
+      () =>
+        createDiagnosticsServer({
+          projectDir,
+          servers: [{ name: 'a', command: 'a', extensions: ['.a'], pushOnce: true } as never],
+        }),
+      '`servers[0].pushesOnce`',
+    ],
+    [
+      'a checker',
+      () => createDiagnosticsServer({ projectDir, checkers: [{ name: 'a', command: 'a', arg: [] } as never] }),
+      '`checkers[0].args`',
+    ],
+    ['the agent server', () => createAgentServer({ tier: [] } as never), '`tiers`'],
+    ['output limits', () => createBashServer({ projectDir, output: { maxLine: 5 } as never }), '`output.maxLines`'],
+    ['all servers', () => createBuiltinServers({ projectDir, filesytem: false } as never), '`filesystem`'],
+    ['no project', () => createBuiltinServers(undefined as never), 'an object of options, not undefined'],
+    [
+      'one of the servers',
+      () => createBuiltinServers({ projectDir, bash: { sandBox: 'off' } as never }),
+      'createBashServer(): unknown option `sandBox`',
+    ],
+    ['ProjectFiles', () => new ProjectFiles({ projectDir, fsinc: true } as never), '`fsync`'],
+    [
+      'an extra root',
+      () => new ProjectScope({ projectDir, extraRoots: [{ path: projectDir, mode: 'ro', name: 'x' } as never] }),
+      '`extraRoots[0].name`',
+    ],
+    ['forProject()', () => InProcessToolProvider.forProject(projectDir, { bsh: false } as never), '`bash`'],
+    ['approveInTerminal()', () => approveInTerminal({ inputs: process.stdin } as never), '`input`'],
+    ['expectNoLeaks()', () => expectNoLeaks({ grace: 1 } as never), '`graceMs`'],
   ])('are refused: %s', (_what, make, words) => {
     expect(faultOf(make)).toContain(words);
   });
@@ -51,6 +110,29 @@ describe('unknown options', () => {
     const message = faultOf(() => defineTool({ name: 'a b', handler: 1, description: '' } as never));
     for (const words of ['handler', 'name must be', 'description must', 'execute must'])
       expect(message).toContain(words);
+  });
+});
+
+describe('unknown options of a call', () => {
+  it.each<[string, object, string]>([
+    ['timeout', { timeout: 5 }, 'did you mean `timeoutMs`?'],
+    ['sesionId', { sesionId: 'a' }, 'did you mean `sessionId`?'],
+    ['retries', { retries: 3 }, 'unknown option `retries`; valid options: signal, timeoutMs'],
+  ])('are answered with INVALID_ARGUMENT before the tool runs: %s', async (_what, options, words) => {
+    let runs = 0;
+    const counting = defineTool({ ...tool, execute: () => `${++runs}` });
+    await using provider = new InProcessToolProvider({
+      servers: [defineServer({ name: 's', version: '1', tools: [counting] })],
+    });
+    await using hub = new ToolHub({ providers: [provider] });
+    for (const target of [provider, hub]) {
+      const { error } = await target.callTool('s.t', {}, options);
+      expect(error?.code).toBe('INVALID_ARGUMENT');
+      expect(error?.message).toContain(words);
+    }
+    expect((await runTool(counting, {}, options)).error?.message).toContain(words);
+    await expect(callTyped(hub, counting, {}, options)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+    expect(runs).toBe(0);
   });
 });
 

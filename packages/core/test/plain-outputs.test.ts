@@ -125,5 +125,7 @@ describe('CallOptions.calledAs', () => {
     });
     const { error } = await hub.callTool('math.add', { a: 1 }, { calledAs: 'math__add' });
     expect(error).toMatchObject({ code: 'PERMISSION_DENIED', message: expect.stringContaining('math__add') as string });
+    // A rule is shown as the policy has it: it would not match under another name.
+    expect(error?.message).toContain('{ tool: "math.add", pattern: "add", action: "deny" }');
   });
 });

@@ -2,6 +2,7 @@
 
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { ToolError } from '@toolwright/core';
+import { assertOptions } from '@toolwright/core/kit';
 
 /**
  * `'none'` lets every program of this machine in. Several tokens keep the clients that have them apart: a session belongs
@@ -24,7 +25,8 @@ export class BearerTokens {
       const made = randomBytes(32).toString('base64url');
       return { tokens: new BearerTokens([made]), made };
     }
-    const given: unknown = (auth as { token?: unknown } | null)?.token;
+    if (typeof auth === 'object') assertOptions('serveHttp()', auth, { token: true }, 'auth.');
+    const given: unknown = (auth as { token?: unknown }).token;
     const list: unknown[] = Array.isArray(given) ? given : [given];
     const isToken = (token: unknown): token is string => typeof token === 'string' && /^[\x21-\x7e]{16,}$/.test(token);
     if (list.length === 0 || !list.every(isToken))

@@ -2,6 +2,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { ToolError, type Logger, type McpPeer, type ToolProvider } from '@toolwright/core';
+import { assertOptions, type OptionNames } from '@toolwright/core/kit';
 import { DEFAULT_MAX_FRAME_BYTES } from '@toolwright/core/mcp';
 import { Backlog } from './backlog.js';
 import { namerOf, ToolCatalog, type Naming } from './catalog.js';
@@ -30,6 +31,9 @@ export interface GatewayOptions {
   /** Default: silent. It is told of no argument, result or token. */
   logger?: Logger;
 }
+
+const GATEWAY_OPTIONS: OptionNames<GatewayOptions> = { naming: true, forward: true, limits: true, logger: true };
+const STDIO_OPTIONS: OptionNames<ServeStdioOptions> = { stdin: true, stdout: true };
 
 /** A client's connection over stdin and stdout. */
 export interface StdioConnection {
@@ -90,9 +94,16 @@ class ProviderGateway implements Gateway {
   #unsubscribe: (() => void) | undefined;
   #closed = false;
 
-  constructor(provider: ToolProvider, { naming = 'alias', forward = false, limits, logger }: GatewayOptions) {
+  constructor(provider: ToolProvider, options: GatewayOptions) {
     if (typeof (provider as Partial<ToolProvider> | undefined)?.callTool !== 'function')
       throw new ToolError('INVALID_ARGUMENT', 'createGateway takes a provider of tools, or a hub of them.');
+    assertOptions('createGateway()', options, GATEWAY_OPTIONS);
+    const { naming = 'alias', forward = false, limits, logger } = options;
+    if (typeof forward !== 'boolean')
+      throw new ToolError(
+        'INVALID_ARGUMENT',
+        `createGateway(): forward must be true or false, not ${JSON.stringify(forward)}.`,
+      );
     this.#provider = provider;
     this.#nameOf = namerOf(naming);
     this.#forward = forward;
@@ -102,6 +113,7 @@ class ProviderGateway implements Gateway {
   }
 
   async serveStdio(options: ServeStdioOptions = {}): Promise<StdioConnection> {
+    assertOptions('serveStdio()', options, STDIO_OPTIONS);
     const host = await this.#open();
     const { serveOverStdio } = await import('./stdio.js');
     const session = await this.#newSession(host, 'stdio');

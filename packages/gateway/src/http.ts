@@ -5,6 +5,7 @@ import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { ToolError } from '@toolwright/core';
+import { assertOptions, type OptionNames } from '@toolwright/core/kit';
 import { BearerTokens, bracketed, KnownHosts, type HttpAuth } from './auth.js';
 import type { Backlog } from './backlog.js';
 import { HttpConnections } from './http-connections.js';
@@ -62,9 +63,22 @@ export interface HttpHost {
 }
 
 const CHECK_INTERVAL_MS = 1_000;
+const OPTIONS: OptionNames<ServeHttpOptions> = {
+  port: true,
+  socketPath: true,
+  host: true,
+  path: true,
+  auth: true,
+  stateless: true,
+  allowedHosts: true,
+  allowedOrigins: true,
+};
 
 /** @throws {ToolError} INVALID_ARGUMENT, LOCKED or UNAVAILABLE */
 export async function serveOverHttp(options: ServeHttpOptions, host: HttpHost): Promise<HttpListener> {
+  assertOptions('serveHttp()', options, OPTIONS);
+  if (options.socketPath !== undefined && (options.port ?? options.host) !== undefined)
+    throw new ToolError('INVALID_ARGUMENT', 'serveHttp(): give socketPath, or port and host, not both.');
   const { socketPath, host: address = '127.0.0.1', path = '/mcp' } = options;
   if (!/^\/[\w./-]*$/.test(path) || ['/healthz', '/readyz', '/metrics'].includes(path))
     throw new ToolError('INVALID_ARGUMENT', 'path must begin with "/", and not be one of the three others.');

@@ -1,6 +1,7 @@
 // The limits of a gateway: what a client may cost.
 
 import { ToolError } from '@toolwright/core';
+import { assertOptions, type OptionNames } from '@toolwright/core/kit';
 
 /** What clients may take. All of it is optional. */
 export interface GatewayLimits {
@@ -51,14 +52,12 @@ const DEFAULTS: EffectiveLimits = {
   maxConnections: 2_048,
 };
 
+const NAMES = Object.fromEntries(Object.keys(DEFAULTS).map((name) => [name, true])) as OptionNames<GatewayLimits>;
+
 /** @throws {ToolError} INVALID_ARGUMENT */
 export function parseLimits(given: GatewayLimits = {}): EffectiveLimits {
+  assertOptions('createGateway()', given, NAMES, 'limits.');
   for (const [limit, value] of Object.entries(given) as [string, unknown][]) {
-    if (!Object.hasOwn(DEFAULTS, limit))
-      throw new ToolError(
-        'INVALID_ARGUMENT',
-        `There is no limits.${limit}; there are ${Object.keys(DEFAULTS).join(', ')}.`,
-      );
     if (!(Number.isSafeInteger(value) && (value as number) > 0 && (value as number) < 2 ** 31))
       throw new ToolError('INVALID_ARGUMENT', `limits.${limit} must be a whole number from 1 to 2147483647.`);
   }

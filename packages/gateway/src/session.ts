@@ -219,6 +219,7 @@ export class ClientSession {
     try {
       const result = await provider.callTool(tool.name, args, {
         signal: exchange.signal,
+        calledAs: listedName,
         ...(entered?.options ?? { callId, sessionId: this.id, onRequest: declineRequest }),
         onLog: (entry) => this.log(exchange, LEVEL_OF[entry.level], { logger: listedName, data: dataOf(entry) }),
         ...(Object.keys(meta).length > 0 && { meta }),

@@ -1,8 +1,10 @@
 // MCP at a unix socket: a session for each connection, for this user alone.
 
-import { chmodSync } from 'node:fs';
+import { chmodSync, lstatSync, statSync, type Stats } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
+import { dirname } from 'node:path';
 import { ToolError } from '@toolwright/core';
+import { assertOptions, type OptionNames } from '@toolwright/core/kit';
 import type { McpTransport } from '@toolwright/core/mcp';
 import type { Backlog } from './backlog.js';
 import { moveStaleSocket, removeMoved } from './stale-socket.js';
@@ -17,15 +19,18 @@ export interface ServeSocketOptions {
   path: string;
 }
 
+const OPTIONS: OptionNames<ServeSocketOptions> = { path: true };
+
 /** The size of `sun_path`, less its end. */
 const MAX_PATH_BYTES = process.platform === 'darwin' ? 103 : 107;
 
 /** Listens, with each connection's transport given to `accept`. @throws {ToolError} */
 export async function serveOverSocket(
-  { path }: ServeSocketOptions,
+  options: ServeSocketOptions,
   limits: { maxFrameBytes: number; maxSessions: number; backlog: Backlog },
   accept: (transport: McpTransport) => void,
 ): Promise<() => Promise<void>> {
+  assertOptions('serveSocket()', options, OPTIONS);
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
     sockets.add(socket);
@@ -52,7 +57,7 @@ export async function serveOverSocket(
     });
   });
   server.maxConnections = limits.maxSessions;
-  await listenPrivately(server, path);
+  await listenPrivately(server, options.path);
   return async () => {
     const closed = new Promise((resolve) => server.close(resolve));
     for (const socket of sockets) socket.destroy();
@@ -77,13 +82,44 @@ export async function listenPrivately(server: Server, path: string): Promise<voi
     }
   }
   if (failure) {
-    const inUse = failure.code === 'EADDRINUSE';
-    const words = inUse
-      ? `Another program listens at ${path}, or it is no socket of this user's. End that program, or use another path.`
-      : `The gateway cannot listen at ${path}: ${ToolError.from(failure).message}`;
-    throw new ToolError(inUse ? 'LOCKED' : 'UNAVAILABLE', words, { cause: failure });
+    throw bindError(path, failure);
   }
   if (process.platform !== 'win32') chmodSync(path, 0o600);
+}
+
+/** What is in the way, and what to do about it. */
+function bindError(path: string, failure: NodeJS.ErrnoException): ToolError {
+  const because = (code: 'LOCKED' | 'UNAVAILABLE', words: string): ToolError =>
+    new ToolError(code, `The gateway cannot listen at ${path}: ${words}`, { cause: failure });
+  const stats = lookAt(path, lstatSync);
+  if (failure.code === 'EADDRINUSE') {
+    if (!stats || stats.isSocket())
+      return stats && stats.uid !== process.getuid?.()
+        ? because('LOCKED', 'the socket there belongs to another user. Use another path.')
+        : because('LOCKED', 'another program listens there. End it, or use another path.');
+    const what = stats.isDirectory() ? 'a directory' : stats.isSymbolicLink() ? 'a link' : 'a file';
+    return because('LOCKED', `${what} is there, not a socket. Remove it if it is not needed, or use another path.`);
+  }
+  const directory = dirname(path);
+  const above = lookAt(directory, statSync);
+  // libuv reports ENOENT as EACCES here.
+  if (!above)
+    return because('UNAVAILABLE', `${directory} does not exist. Create it first, for this user alone (mode 0700).`);
+  if (!above.isDirectory()) return because('UNAVAILABLE', `${directory} is not a directory. Use another path.`);
+  if (failure.code === 'EACCES' || failure.code === 'EPERM')
+    return because(
+      'UNAVAILABLE',
+      `this user may not create files in ${directory}. Use a path in a directory of this user's.`,
+    );
+  return because('UNAVAILABLE', ToolError.from(failure).message);
+}
+
+function lookAt(path: string, stat: typeof statSync): Stats | undefined {
+  try {
+    return stat(path);
+  } catch {
+    return undefined; // not there, or below a directory that may not be entered
+  }
 }
 
 /** Undefined when it is bound and listens; else why not. */

@@ -19,10 +19,11 @@ const LAST_WORDS_MS = 250;
 /** Serves the session until its stdin ends, its stdout breaks, or it is closed. */
 export async function serveOverStdio(
   session: ClientSession,
-  { stdin = process.stdin, stdout = process.stdout }: ServeStdioOptions,
+  options: ServeStdioOptions,
   maxFrameBytes: number,
   backlog: Backlog,
 ): Promise<{ closed: Promise<void>; close: () => Promise<void> }> {
+  const { stdin = process.stdin, stdout = process.stdout } = options;
   const guard = stdout === process.stdout ? guardStdout() : undefined;
   let ended: () => void = () => undefined;
   const end = new Promise<void>((resolve) => (ended = resolve));

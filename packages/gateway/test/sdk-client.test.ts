@@ -232,6 +232,7 @@ describe.each(['stdio', 'http'] as const)("the policy's question over %s", (tran
     const { error } = fromWireResult(await client.callTool(echo));
     expect(error?.code).toBe('APPROVAL_REQUIRED');
     expect(error?.message).toContain('{"tool":"contract.echo"');
+    expect(error?.message).toMatch(/^contract__echo needs an approval/);
   });
 
   it("goes to the operator's own approve where the policy has one", async () => {

@@ -190,11 +190,11 @@ export class ToolHub implements ToolProvider {
    * a `connect` that is under way, and for nothing else.
    */
   async listTools(options: ListOptions = {}): Promise<readonly ToolDefinition[]> {
-    const { include, exclude } = options;
+    const { include, exclude, signal } = options;
     assertGlobs('include', include);
     assertGlobs('exclude', exclude);
     if (this.#disconnected) return [];
-    if (!this.#connected) await this.connect({ ...options, onDemand: true });
+    if (!this.#connected) await this.connect({ ...(signal && { signal }), onDemand: true });
     const { definitions } = this.#routing;
     if (!include && !exclude) return definitions;
     const matches = (globs: readonly string[], name: string): boolean => globs.some((glob) => matchesTool(glob, name));

@@ -2,6 +2,7 @@
 
 import { randomBytes } from 'node:crypto';
 import { ToolError } from '../errors.js';
+import { assertOptions, type OptionNames } from '../options.js';
 
 /** A server in a container. */
 export interface ContainerOptions {
@@ -16,6 +17,8 @@ export interface ContainerOptions {
   /** The network that it joins, for example `none`. Default: the engine's. */
   network?: string;
 }
+
+const OPTIONS: OptionNames<ContainerOptions> = { image: true, engine: true, args: true, mounts: true, network: true };
 
 /** A command with its arguments, and what removes the container should it outlive the command. */
 export interface ContainerCommand {
@@ -35,6 +38,7 @@ export function containerCommand(
   env: Readonly<Record<string, string>> = {},
   name = `toolwright-${randomBytes(8).toString('hex')}`,
 ): ContainerCommand {
+  assertOptions('new MCPToolProvider()', options, OPTIONS, 'container.');
   const { image, engine = 'docker', args = [], mounts = [], network } = options;
   refuseOption('container.image', image);
   refuseOption('container.engine', engine);

@@ -3,6 +3,7 @@
 import { isAbsolute } from 'node:path';
 import { ToolError } from '../errors.js';
 import type { Logger } from '../logger.js';
+import { assertOptions, type OptionNames } from '../options.js';
 import { nameFault } from '../tool.js';
 import type { ContainerOptions } from './container-command.js';
 import { containerCommand } from './container-command.js';
@@ -110,19 +111,40 @@ const TIMES = [
   'maxFrameBytes',
   'shutdownTimeoutMs',
 ] as const;
-const OTHERS = [
-  'args',
-  'env',
-  'cwd',
-  'headers',
-  'auth',
-  'name',
-  'projectDir',
-  'extraRoots',
-  'validateOutput',
-  'logger',
-];
-const KNOWN: ReadonlySet<string> = new Set([...PLACES, ...TIMES, ...OTHERS, 'elicitation', 'sampling']);
+const SHARED: OptionNames<McpServerOptions> = {
+  name: true,
+  projectDir: true,
+  extraRoots: true,
+  validateOutput: true,
+  connectTimeoutMs: true,
+  listTimeoutMs: true,
+  callTimeoutMs: true,
+  maxTotalTimeoutMs: true,
+  shutdownTimeoutMs: true,
+  maxFrameBytes: true,
+  logger: true,
+  elicitation: true,
+  sampling: true,
+};
+/** The options of each place, beside the shared ones. */
+const OF_PLACE = {
+  command: { command: true, args: true, env: true, cwd: true } satisfies OptionNames<StdioServer>,
+  container: { container: true, env: true } satisfies OptionNames<ContainerServer>,
+  socketPath: { socketPath: true } satisfies OptionNames<SocketServer>,
+  url: { url: true, headers: true, auth: true } satisfies OptionNames<HttpServer>,
+  transport: { transport: true } satisfies OptionNames<GivenTransport>,
+} as const;
+const KNOWN: Readonly<Record<string, true>> = Object.assign({}, SHARED, ...Object.values(OF_PLACE)) as typeof SHARED;
+const AUTH_OPTIONS: OptionNames<OAuthOptions> = {
+  file: true,
+  redirectUrl: true,
+  authorize: true,
+  clientName: true,
+  scope: true,
+  clientId: true,
+  clientSecret: true,
+};
+const WHERE = 'new MCPToolProvider()';
 
 /** The options with their defaults. */
 export interface ResolvedOptions {
@@ -142,10 +164,10 @@ export interface ResolvedOptions {
 
 /** @throws {ToolError} INVALID_ARGUMENT for the first option that is wrong */
 export function resolveOptions(options: MCPToolProviderOptions): ResolvedOptions {
+  assertOptions(WHERE, options, KNOWN);
   const given: Record<string, unknown> = { ...options };
   const fault = nameFault('name', given.name);
   if (fault) throw wrong(fault);
-  for (const key of Object.keys(given)) if (!KNOWN.has(key)) throw wrong(`there is no option "${key}"`);
   for (const key of TIMES) {
     const value = given[key];
     if (value !== undefined && !(typeof value === 'number' && value > 0))
@@ -195,12 +217,19 @@ function placeOf(options: MCPToolProviderOptions): ServerPlace {
     const got = places.length === 0 ? 'none' : places.join(' and ');
     throw wrong(`give one of ${PLACES.join(', ')}; got ${got}`);
   }
+  const [kind] = places as [(typeof PLACES)[number]];
+  const stray = Object.keys(given).find(
+    (key) => !(key in SHARED) && !(key in OF_PLACE[kind]) && given[key as keyof typeof given] !== undefined,
+  );
+  if (stray !== undefined) throw wrong(`${stray} means nothing beside ${kind}; leave it out`);
   const env = textsOf('env', given.env);
   if (given.command !== undefined) {
     const { command, args = [], cwd = given.projectDir } = given;
     if (typeof command !== 'string' || command === '') throw wrong('command must name a program');
     if (!Array.isArray(args) || !args.every((arg) => typeof arg === 'string'))
       throw wrong('args must be an array of texts');
+    if (cwd !== undefined && !(typeof cwd === 'string' && isAbsolute(cwd)))
+      throw wrong(`cwd must be an absolute path, not ${JSON.stringify(cwd)}`);
     return { kind: 'stdio', command, args: [...(args as readonly string[])], cwd, env };
   }
   if (given.container !== undefined) {
@@ -213,20 +242,32 @@ function placeOf(options: MCPToolProviderOptions): ServerPlace {
   }
   if (given.url !== undefined) {
     const { auth } = given;
+    if (auth !== undefined) assertOptions(WHERE, auth, AUTH_OPTIONS, 'auth.');
     if (
       auth !== undefined &&
-      !(
-        typeof auth === 'object' &&
-        typeof auth.file === 'string' &&
-        isAbsolute(auth.file) &&
-        URL.canParse(auth.redirectUrl)
-      )
+      !(typeof auth.file === 'string' && isAbsolute(auth.file) && URL.canParse(auth.redirectUrl))
     ) {
       throw wrong('auth needs file, an absolute path, and redirectUrl, an address');
     }
-    return { kind: 'http', url: webAddress(given.url), headers: textsOf('headers', given.headers), auth };
+    return { kind: 'http', url: webAddress(given.url), headers: headersOf(given.headers), auth };
   }
   return { kind: 'given', transport: given.transport as GivenTransport['transport'] };
+}
+
+function headersOf(given: unknown): Readonly<Record<string, string>> {
+  const headers = textsOf('headers', given);
+  try {
+    new Headers(headers);
+  } catch {
+    // Its message may quote a value, which is a secret.
+    const name = Object.keys(headers).find((key) => !/^[\w!#$%&'*+.^`|~-]+$/.test(key));
+    const what =
+      name === undefined
+        ? 'a value has a line end or another character'
+        : `the name ${JSON.stringify(name)} has a character`;
+    throw new ToolError('INVALID_ARGUMENT', `${WHERE}: headers: ${what} that HTTP does not allow.`);
+  }
+  return headers;
 }
 
 function webAddress(given: string | URL): URL {
@@ -249,5 +290,5 @@ function textsOf(what: string, given: unknown): Readonly<Record<string, string>>
 }
 
 function wrong(what: string): ToolError {
-  return new ToolError('INVALID_ARGUMENT', `The MCP provider cannot be made: ${what}.`);
+  return new ToolError('INVALID_ARGUMENT', `${WHERE}: ${what}.`);
 }

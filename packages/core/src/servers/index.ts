@@ -3,7 +3,7 @@
 import { assertNodeVersion } from '../node-version.js';
 
 import { ToolError } from '../errors.js';
-import { likelyName } from '../nearest-names.js';
+import { assertOptions, type OptionNames } from '../options.js';
 import type { ToolServer } from '../tool-server.js';
 import { createAgentServer, type AgentServerOptions } from './agent/index.js';
 import { createBashServer, type BashServerOptions } from './bash/index.js';
@@ -11,7 +11,7 @@ import { createDiagnosticsServer, type DiagnosticsServerOptions } from './diagno
 import { createFilesystemServer, type FilesystemServerOptions } from './filesystem/index.js';
 import { createGitServer, type GitServerOptions } from './git/index.js';
 import { createMemoryServer, type MemoryServerOptions } from './memory/index.js';
-import { ProjectFiles, type ProjectFilesOptions } from './project-files.js';
+import { PROJECT_FILES_OPTIONS, ProjectFiles, type ProjectFilesOptions } from './project-files.js';
 
 export { createAgentServer, type AgentServerOptions } from './agent/index.js';
 export {
@@ -84,7 +84,7 @@ export interface BuiltinServersOptions extends ProjectFilesOptions {
  * ```
  */
 export function createBuiltinServers(options: BuiltinServersOptions): ToolServer[] {
-  refuseUnknownOptions(options);
+  refuseWrongOptions(options);
   const {
     filesystem = {},
     bash = {},
@@ -111,22 +111,24 @@ export function createBuiltinServers(options: BuiltinServersOptions): ToolServer
 }
 
 const SERVERS = ['filesystem', 'bash', 'git', 'memory', 'diagnostics', 'agent'] as const;
-const KNOWN_OPTIONS = ['projectDir', 'extraRoots', 'allowProtected', 'verification', 'fsync', 'trust', ...SERVERS];
+const OPTIONS: OptionNames<BuiltinServersOptions> = {
+  ...PROJECT_FILES_OPTIONS,
+  filesystem: true,
+  bash: true,
+  git: true,
+  memory: true,
+  diagnostics: true,
+  agent: true,
+  trust: true,
+};
 
-/** A misspelt `filesystem: false` would leave the server on: what is not known is refused. */
-function refuseUnknownOptions(options: BuiltinServersOptions): void {
+/** A misspelt `filesystem: false` would leave the server on. */
+function refuseWrongOptions(options: BuiltinServersOptions): void {
+  assertOptions('createBuiltinServers()', options, OPTIONS);
   for (const server of SERVERS) {
     const own: unknown = options[server];
     if (own === undefined || own === false || (typeof own === 'object' && own !== null)) continue;
     throw new ToolError('INVALID_ARGUMENT', `${server} must be its options, or false to leave it out.`);
-  }
-  for (const key of Object.keys(options)) {
-    if (KNOWN_OPTIONS.includes(key)) continue;
-    const likely = likelyName(key, KNOWN_OPTIONS);
-    throw new ToolError(
-      'INVALID_ARGUMENT',
-      `createBuiltinServers() has no option "${key}".${likely ? ` Did you mean "${likely}"?` : ''}`,
-    );
   }
 }
 

@@ -1,5 +1,8 @@
 // How much text one answer may have, and what is said when there was more.
 
+import { ToolError } from '../errors.js';
+import { assertOptions, type OptionNames } from '../options.js';
+
 /** The limits of one answer's text. */
 export interface OutputLimits {
   /** Lines of one answer. Default 2,000. */
@@ -9,7 +12,24 @@ export interface OutputLimits {
 }
 
 /** What coding agents have settled on: it is read in one go, and costs a model some 15,000 tokens at most. */
-export const DEFAULT_OUTPUT_LIMITS: OutputLimits = { maxLines: 2_000, maxBytes: 50 * 1024 };
+const DEFAULT_OUTPUT_LIMITS: OutputLimits = { maxLines: 2_000, maxBytes: 50 * 1024 };
+const LIMIT_NAMES: OptionNames<OutputLimits> = { maxLines: true, maxBytes: true };
+
+/**
+ * The option `output` of a server, with its defaults.
+ *
+ * @param where the function whose option it is, for the error
+ * @throws {ToolError} INVALID_ARGUMENT for an unknown limit, and one that is too small
+ */
+export function outputLimits(where: string, given: Partial<OutputLimits> = {}, minBytes = 1024): OutputLimits {
+  assertOptions(where, given, LIMIT_NAMES, 'output.');
+  const limits = { ...DEFAULT_OUTPUT_LIMITS, ...given };
+  if (limits.maxLines >= 1 && limits.maxBytes >= minBytes) return limits;
+  throw new ToolError(
+    'INVALID_ARGUMENT',
+    `output needs maxLines of at least 1 and maxBytes of at least ${minBytes}, not ${limits.maxLines} and ${limits.maxBytes}.`,
+  );
+}
 
 /** Collects lines until one more would be over a limit. The first line always fits, cut where it must be. */
 export class LineBudget {

@@ -3,6 +3,7 @@
 
 import { basename, dirname, join } from 'node:path';
 import { ToolError } from '../errors.js';
+import { assertOptions, type OptionNames } from '../options.js';
 import { writeAtomically } from './atomic-write.js';
 import { changeTogether, type ChangeTogetherOptions, type TogetherPlan } from './change-together.js';
 import { assertExpected, type ExpectedVersion } from './expected-version.js';
@@ -28,7 +29,7 @@ import {
   type OpenedFile,
   type WriteTarget,
 } from './path-lookup.js';
-import { ProjectScope, quote, type ProjectScopeOptions, type ScopePath } from './project-scope.js';
+import { ProjectScope, quote, SCOPE_OPTIONS, type ProjectScopeOptions, type ScopePath } from './project-scope.js';
 import { ReadTracker } from './read-tracker.js';
 import { removeAbandoned } from './temporary-files.js';
 
@@ -39,6 +40,17 @@ export { etagOfBytes, etagOfStats, MAX_WHOLE_FILE_BYTES, type CurrentFile, type 
 export interface ProjectFilesOptions extends ProjectScopeOptions {
   /** Wait for the disk after each write. Turn it off only where a crash may lose the last writes. Default: true. */
   fsync?: boolean | undefined;
+}
+
+/** The names of {@link ProjectFilesOptions}, which every server takes too. */
+export const PROJECT_FILES_OPTIONS: OptionNames<ProjectFilesOptions> = { ...SCOPE_OPTIONS, fsync: true };
+
+/** The files that a server works on: those it was given, or its own. @throws {ToolError} INVALID_ARGUMENT */
+export function projectFilesOf(
+  options: ProjectFilesOptions & { projectFiles?: ProjectFiles | undefined },
+): ProjectFiles {
+  const { projectDir, extraRoots, allowProtected, verification, fsync } = options;
+  return options.projectFiles ?? new ProjectFiles({ projectDir, extraRoots, allowProtected, verification, fsync });
 }
 
 /** Where a path leads. */
@@ -93,8 +105,10 @@ export class ProjectFiles {
 
   /** @throws {ToolError} INVALID_ARGUMENT for a directory that is relative, missing or too wide */
   constructor(options: ProjectFilesOptions) {
-    this.scope = new ProjectScope(options);
-    this.fsync = options.fsync ?? true;
+    assertOptions('new ProjectFiles()', options, PROJECT_FILES_OPTIONS);
+    const { fsync = true, ...scope } = options;
+    this.scope = new ProjectScope(scope);
+    this.fsync = fsync;
   }
 
   /**

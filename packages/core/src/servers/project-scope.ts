@@ -5,6 +5,7 @@ import { realpathSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, isAbsolute, join, parse, relative, resolve, sep } from 'node:path';
 import { ToolError } from '../errors.js';
+import { assertOptions, type OptionNames } from '../options.js';
 import { configuredPaths } from './configured-paths.js';
 import { foldName, protectedIndex } from './protected-paths.js';
 
@@ -34,6 +35,15 @@ export interface ProjectScopeOptions {
    */
   verification?: 'descriptor' | 'inode' | undefined;
 }
+
+/** The names of {@link ProjectScopeOptions}. */
+export const SCOPE_OPTIONS: OptionNames<ProjectScopeOptions> = {
+  projectDir: true,
+  extraRoots: true,
+  allowProtected: true,
+  verification: true,
+};
+const ROOT_OPTIONS: OptionNames<ExtraRoot> = { path: true, mode: true };
 
 /** A root of the scope, its path real. */
 export interface ScopeRoot {
@@ -66,11 +76,14 @@ export class ProjectScope {
   readonly #given: readonly { spelling: string; root: ScopeRoot }[];
   readonly #opened: readonly (readonly string[])[];
 
-  /** @throws {ToolError} INVALID_ARGUMENT for a directory that is relative, missing, or too wide. */
+  /** @throws {ToolError} INVALID_ARGUMENT for a directory that is relative, missing, or too wide, and for an unknown option. */
   constructor(options: ProjectScopeOptions) {
+    assertOptions('new ProjectScope()', options, SCOPE_OPTIONS);
     const project = { path: realDirectory('projectDir', options.projectDir), mode: 'rw', isProject: true } as const;
     const given: { spelling: string; root: ScopeRoot }[] = [{ spelling: resolve(options.projectDir), root: project }];
-    for (const [index, { path, mode }] of (options.extraRoots ?? []).entries()) {
+    for (const [index, root] of (options.extraRoots ?? []).entries()) {
+      assertOptions('new ProjectScope()', root, ROOT_OPTIONS, `extraRoots[${index}].`);
+      const { path, mode } = root;
       // A mode that is neither (JavaScript, JSON configuration) must not read as "may write".
       if (mode !== 'ro' && mode !== 'rw')
         throw wrong(`extraRoots[${index}].mode must be 'ro' or 'rw', not ${JSON.stringify(mode)}.`);

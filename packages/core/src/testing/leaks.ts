@@ -5,6 +5,7 @@ import { type EventEmitter, getEventListeners } from 'node:events';
 import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { assertOptions, type OptionNames } from '../options.js';
 import { watchTemporaryDirectories } from './temporary-directories.js';
 
 /** What {@link expectNoLeaks} looks at beside the process itself. */
@@ -28,6 +29,7 @@ const HELD_RESOURCES: ReadonlySet<string> = new Set([
   'WORKER',
 ]);
 const POLL_MS = 20;
+const OPTIONS: OptionNames<LeakOptions> = { targets: true, directories: true, graceMs: true };
 
 /**
  * Takes a picture of this process; when disposed, fails if there are children, timers (ref'd or not), servers, watchers,
@@ -40,6 +42,7 @@ const POLL_MS = 20;
  * ```
  */
 export function expectNoLeaks(options: LeakOptions | LeakOptions['targets'] = {}): AsyncDisposable {
+  if (!isTargets(options)) assertOptions('expectNoLeaks()', options, OPTIONS);
   const { targets = [], directories = [], graceMs = 2_000 } = isTargets(options) ? { targets: options } : options;
   const held = watchResources();
   const temporary = watchTemporaryDirectories();

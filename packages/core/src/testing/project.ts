@@ -4,6 +4,7 @@ import { chmod, mkdir, mkdtemp, readFile, realpath, rm, symlink, writeFile } fro
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { ToolError } from '../errors.js';
+import { assertOptions, type OptionNames } from '../options.js';
 import { spawnChild } from '../process/index.js';
 
 /** A file: its content, with a mode where that matters; or a link. */
@@ -26,6 +27,8 @@ export interface TestProjectOptions {
   /** Makes it a git repository with everything in one commit. Default false. */
   git?: boolean;
 }
+
+const OPTIONS: OptionNames<TestProjectOptions> = { git: true };
 
 const GIT_IDENTITY = [
   '-c',
@@ -50,6 +53,7 @@ export async function createTestProject(
   files: Record<string, TestFile> = {},
   options: TestProjectOptions = {},
 ): Promise<TestProject> {
+  assertOptions('createTestProject()', options, OPTIONS);
   const projectDir = await realpath(await mkdtemp(join(tmpdir(), `toolwright-${process.pid}-project-`)));
   const project: TestProject = {
     projectDir,

@@ -4,6 +4,7 @@
 import { pathToFileURL } from 'node:url';
 import { isAbsolute } from 'node:path';
 import { defineServer, InProcessToolProvider, ToolError, type JsonObject, type Logger } from '@toolwright/core';
+import { assertOptions, type OptionNames } from '@toolwright/core/kit';
 import { isProvider, type AnyProvider, type DisposeContext } from '../provider/provider.js';
 import { settingsOf } from './provider-options.js';
 
@@ -19,6 +20,13 @@ export interface ModuleProviderOptions {
   logger?: Logger;
 }
 
+const OPTIONS: OptionNames<ModuleProviderOptions> = {
+  config: true,
+  variables: true,
+  callTimeoutMs: true,
+  logger: true,
+};
+
 /**
  * Loads a provider file, or takes a provider, and runs it in this process. Its `initialize` runs when the provider
  * connects, `dispose` when it disconnects. It shares this process's memory and its modules: a file that was changed is
@@ -31,6 +39,7 @@ export async function providerFromModule(
   module: string | URL | AnyProvider,
   options: ModuleProviderOptions = {},
 ): Promise<InProcessToolProvider> {
+  assertOptions('providerFromModule()', options, OPTIONS);
   const { callTimeoutMs, logger } = options;
   const settings = settingsOf(options);
   const provider = isProvider(module) ? module : await loadProvider(module);

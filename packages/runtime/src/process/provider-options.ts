@@ -2,7 +2,7 @@
 
 import { isAbsolute, resolve } from 'node:path';
 import { ToolError, type JsonObject, type Logger } from '@toolwright/core';
-import { copyJson, nameFault } from '@toolwright/core/kit';
+import { assertOptions, copyJson, nameFault, type OptionNames } from '@toolwright/core/kit';
 import type { ProviderListener } from '../wire/listener.js';
 import type { ProviderSettings } from '../wire/protocol.js';
 import type { ProviderProgram } from './start-process.js';
@@ -48,11 +48,26 @@ export interface ProcessToolProviderOptions {
 }
 
 const TIMES = ['startTimeoutMs', 'callTimeoutMs', 'maxTotalTimeoutMs'] as const;
-const KNOWN: ReadonlySet<string> = new Set([
-  ...TIMES,
-  ...['name', 'path', 'runtime', 'command', 'args', 'config', 'variables', 'env', 'projectDir', 'cwd'],
-  ...['trustAnnotations', 'logger', 'listener'],
-]);
+
+/** The names of {@link ProcessToolProviderOptions}. */
+export const PROCESS_OPTIONS: OptionNames<ProcessToolProviderOptions> = {
+  name: true,
+  path: true,
+  runtime: true,
+  command: true,
+  args: true,
+  config: true,
+  variables: true,
+  env: true,
+  projectDir: true,
+  cwd: true,
+  startTimeoutMs: true,
+  callTimeoutMs: true,
+  maxTotalTimeoutMs: true,
+  trustAnnotations: true,
+  logger: true,
+  listener: true,
+};
 
 /** The options with their defaults. */
 export interface ResolvedProcessOptions {
@@ -65,10 +80,9 @@ export interface ResolvedProcessOptions {
 
 /** @throws {ToolError} INVALID_ARGUMENT for the first option that is wrong */
 export function resolveProcessOptions(options: ProcessToolProviderOptions): ResolvedProcessOptions {
-  if (typeof options !== 'object' || (options as unknown) === null) throw wrong('it takes { name, path, … }');
+  assertOptions('new ProcessToolProvider()', options, PROCESS_OPTIONS);
   const fault = nameFault('name', options.name);
   if (fault !== undefined) throw wrong(fault);
-  for (const key of Object.keys(options)) if (!KNOWN.has(key)) throw wrong(`there is no option "${key}"`);
   for (const key of TIMES) {
     const value: unknown = options[key];
     if (value !== undefined && !(typeof value === 'number' && value > 0))

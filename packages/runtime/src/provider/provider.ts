@@ -2,7 +2,7 @@
 // providerFromModule() for a provider in the host's own process.
 
 import type { JsonObject, Logger, Tool } from '@toolwright/core';
-import { BRAND, isMadeBy, ToolError, ToolServer } from '@toolwright/core/kit';
+import { assertOptions, BRAND, isMadeBy, ToolError, ToolServer, type OptionNames } from '@toolwright/core/kit';
 import type { InitializeReason, ProviderCapabilities, ProviderSettings } from '../wire/protocol.js';
 
 /** What `initialize` is given beside the settings. */
@@ -58,6 +58,19 @@ export interface ProviderOptions<State> {
   dispose?: (ctx: DisposeContext<State>) => void | Promise<void>;
 }
 
+// eslint-disable-next-line @typescript-eslint/no-explicit-any -- of any state
+const PROVIDER_OPTIONS: OptionNames<ProviderOptions<any>> = {
+  name: true,
+  version: true,
+  description: true,
+  tools: true,
+  initialize: true,
+  shouldRestart: true,
+  shouldReinitialize: true,
+  endSession: true,
+  dispose: true,
+};
+
 /** A provider. It holds no state of its own: whoever runs it initializes one. */
 export class Provider<State = unknown> {
   /** @internal */
@@ -71,8 +84,7 @@ export class Provider<State = unknown> {
 
   /** Use {@link createProvider}. */
   constructor(options: ProviderOptions<State>) {
-    if (typeof options !== 'object' || (options as unknown) === null)
-      throw new ToolError('INVALID_ARGUMENT', 'createProvider() takes { name, version, description, tools, … }.');
+    assertOptions('createProvider()', options, PROVIDER_OPTIONS);
     const { name, version, description, tools } = options;
     const faults: string[] = [];
     if (typeof description !== 'string') faults.push('description must be a text');

@@ -4,10 +4,10 @@ import { stat } from 'node:fs/promises';
 import { setTimeout } from 'node:timers/promises';
 import { resolve } from 'node:path';
 import { ToolError, type JsonObject, type Logger } from '@toolwright/core';
-import { SILENT_LOGGER } from '@toolwright/core/kit';
+import { assertOptions, SILENT_LOGGER, type OptionNames } from '@toolwright/core/kit';
 import { ProcessToolProvider } from '../process/process-provider.js';
-import { settingsOf, type ProcessToolProviderOptions } from '../process/provider-options.js';
-import type { SuperviseOptions } from '../supervise/options.js';
+import { PROCESS_OPTIONS, settingsOf, type ProcessToolProviderOptions } from '../process/provider-options.js';
+import { SUPERVISE_OPTIONS, type SuperviseOptions } from '../supervise/options.js';
 import { SupervisedToolProvider } from '../supervise/supervisor.js';
 import type { ProviderSettings } from '../wire/protocol.js';
 import { actionFor, changedPaths, type ChangeAnalysis, type ConfigAction } from './config-change.js';
@@ -46,6 +46,13 @@ const OF_SUPERVISION = [
 ] as const;
 const OF_BOTH = ['name', 'callTimeoutMs', 'startTimeoutMs', 'trustAnnotations'] as const;
 
+const OPTIONS: OptionNames<SuperviseProcessOptions> = {
+  ...PROCESS_OPTIONS,
+  ...SUPERVISE_OPTIONS,
+  watch: true,
+  changeAnalysis: true,
+};
+
 /** What the constructor and the function that makes processes share. */
 interface Current {
   process: ProcessToolProvider | undefined;
@@ -78,6 +85,7 @@ export class SupervisedProcess extends SupervisedToolProvider {
 
   /** Use {@link superviseProcess}. */
   constructor(options: SuperviseProcessOptions) {
+    assertOptions('superviseProcess()', options, OPTIONS);
     const { watch = false, changeAnalysis = {}, logger, ...rest } = options;
     const supervision: Record<string, unknown> = { ...(logger && { logger }) };
     const process: Record<string, unknown> = { ...rest };

@@ -1,7 +1,7 @@
 // What a supervisor may be given, with its defaults and limits, checked when it is made.
 
 import { ToolError, type Logger } from '@toolwright/core';
-import { nameFault } from '@toolwright/core/kit';
+import { assertOptions, nameFault, type OptionNames } from '@toolwright/core/kit';
 
 /** How long to wait between failures in a row. */
 export interface BackoffOptions {
@@ -70,7 +70,25 @@ const DEFAULTS = {
 
 const BACKOFF = { baseMs: 250, maxMs: 60_000, resetAfterMs: 60_000, random: Math.random } as const;
 const MAY_BE_ZERO: ReadonlySet<string> = new Set(['idleTtlMs', 'healthIntervalMs', 'maxQueue', 'maxStarts']);
-const OTHERS = ['name', 'callTimeoutMs', 'backoff', 'trustAnnotations', 'logger'];
+
+/** The names of {@link SuperviseOptions}. */
+export const SUPERVISE_OPTIONS: OptionNames<SuperviseOptions> = {
+  name: true,
+  idleTtlMs: true,
+  healthIntervalMs: true,
+  healthTimeoutMs: true,
+  failureThreshold: true,
+  maxConcurrent: true,
+  maxQueue: true,
+  callTimeoutMs: true,
+  startTimeoutMs: true,
+  maxStarts: true,
+  startWindowMs: true,
+  backoff: true,
+  trustAnnotations: true,
+  logger: true,
+};
+const BACKOFF_OPTIONS: OptionNames<BackoffOptions> = { baseMs: true, maxMs: true, resetAfterMs: true, random: true };
 
 /** The options with their defaults. */
 export type ResolvedSuperviseOptions = { readonly [Key in keyof typeof DEFAULTS]: number } & {
@@ -79,10 +97,11 @@ export type ResolvedSuperviseOptions = { readonly [Key in keyof typeof DEFAULTS]
 
 /** @throws {ToolError} INVALID_ARGUMENT for the first option that is wrong */
 export function resolveSuperviseOptions(options: SuperviseOptions): ResolvedSuperviseOptions {
-  for (const key of Object.keys(options)) {
-    if (!(key in DEFAULTS) && !OTHERS.includes(key)) throw wrong(`there is no option "${key}"`);
-  }
-  const { name, callTimeoutMs, backoff: givenBackoff } = options;
+  assertOptions('supervise()', options, SUPERVISE_OPTIONS);
+  const { name, callTimeoutMs, backoff: givenBackoff = {}, trustAnnotations } = options;
+  assertOptions('supervise()', givenBackoff, BACKOFF_OPTIONS, 'backoff.');
+  if (trustAnnotations !== undefined && typeof trustAnnotations !== 'boolean')
+    throw wrong(`trustAnnotations must be true or false, not ${JSON.stringify(trustAnnotations)}`);
   const fault = name === undefined ? undefined : nameFault('name', name);
   if (fault) throw wrong(fault);
   if (callTimeoutMs !== undefined && !isNumber(callTimeoutMs, false)) throw wrong('callTimeoutMs must be above 0');
@@ -92,7 +111,7 @@ export function resolveSuperviseOptions(options: SuperviseOptions): ResolvedSupe
     if (!isNumber(resolved[key], mayBeZero))
       throw wrong(`${key} must be a number ${mayBeZero ? 'from' : 'above'} 0, not ${String(resolved[key])}`);
   }
-  const backoff = { ...BACKOFF, ...given(givenBackoff ?? {}) };
+  const backoff = { ...BACKOFF, ...given(givenBackoff) };
   for (const key of ['baseMs', 'maxMs', 'resetAfterMs'] as const)
     if (!isNumber(backoff[key], true)) throw wrong(`backoff.${key} must be a number from 0`);
   if (typeof backoff.random !== 'function') throw wrong('backoff.random must be a function');
@@ -109,5 +128,5 @@ function isNumber(value: unknown, mayBeZero: boolean): boolean {
 }
 
 function wrong(what: string): ToolError {
-  return new ToolError('INVALID_ARGUMENT', `The provider cannot be supervised: ${what}.`);
+  return new ToolError('INVALID_ARGUMENT', `supervise(): ${what}.`);
 }

@@ -4,6 +4,7 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { createServer, type Server, type Socket } from 'node:net';
 import { ToolError, type JsonObject } from '@toolwright/core';
+import { assertOptions, type OptionNames } from '@toolwright/core/kit';
 import { DEFAULT_MAX_FRAME_BYTES, MAX_DEPTH, MAX_FRAME_BYTES_CEILING } from './framing.js';
 import { WirePeer } from './peer.js';
 import { RPC, type ProviderSettings, type RegisterResult } from './protocol.js';
@@ -27,6 +28,15 @@ export interface ListenerOptions {
   /** Where the socket's directory is made. Default: the system's directory for temporary files. */
   directory?: string;
 }
+
+const LISTENER_OPTIONS: OptionNames<ListenerOptions> = {
+  maxUnregistered: true,
+  handshakeTimeoutMs: true,
+  backlog: true,
+  maxFrameBytes: true,
+  maxQueueBytes: true,
+  directory: true,
+};
 
 /** A process that was let in. */
 export interface RegisteredPeer {
@@ -75,6 +85,7 @@ export class ProviderListener {
   #look: NodeJS.Timeout | undefined;
 
   constructor(options: ListenerOptions = {}) {
+    assertOptions('new ProviderListener()', options, LISTENER_OPTIONS);
     this.#limits = {
       maxUnregistered: clamp(options.maxUnregistered, 1, 64, 1_000),
       handshakeTimeoutMs: clamp(options.handshakeTimeoutMs, 100, 15_000, 60_000),

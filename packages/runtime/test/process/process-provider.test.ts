@@ -313,7 +313,7 @@ describe('new ProcessToolProvider()', () => {
     [{ name: 'a', path: '/x', runtime: 7 }, /runtime must be/],
     [{ name: 'a', command: 'x', runtime: 'node' }, /runtime says/],
     [{ name: 'a', path: '/x', args: 'x' }, /args must be texts/],
-    [{ name: 'a', path: '/x', timeout: 1 }, /no option "timeout"/],
+    [{ name: 'a', path: '/x', timeout: 1 }, /unknown option `timeout`/],
   ])('refuses %j', (options, words) => {
     expect(() => new ProcessToolProvider(options as never)).toThrow(words);
   });

@@ -2,6 +2,7 @@
 // ask for rides in directives, which the engine may follow or not.
 
 import { ToolError } from '../../errors.js';
+import { assertOptions, type OptionNames } from '../../options.js';
 import { defineServer, type ToolServer } from '../../tool-server.js';
 import { handoffTool } from './handoff.js';
 import { pruneContextTool } from './prune-context.js';
@@ -14,6 +15,8 @@ export interface AgentServerOptions {
   tiers?: readonly string[] | undefined;
 }
 
+const OPTIONS: OptionNames<AgentServerOptions> = { tiers: true };
+
 /**
  * The tools `todo_write`, `handoff` and `prune_context`. Each session has a to-do list of its own.
  *
@@ -25,7 +28,9 @@ export interface AgentServerOptions {
  * await processDirectives(directives, { prune_messages: ({ keep_recent }) => conversation.keepLast(keep_recent) });
  * ```
  */
-export function createAgentServer({ tiers }: AgentServerOptions = {}): ToolServer {
+export function createAgentServer(options: AgentServerOptions = {}): ToolServer {
+  assertOptions('createAgentServer()', options, OPTIONS);
+  const { tiers } = options;
   const isName = (tier: unknown): boolean => typeof tier === 'string' && tier.trim() !== '' && tier.length <= 100;
   if (tiers !== undefined && !(Array.isArray(tiers) && tiers.length > 0 && tiers.every(isName)))
     throw new ToolError(

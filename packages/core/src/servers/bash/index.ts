@@ -2,9 +2,15 @@
 
 import { isAbsolute } from 'node:path';
 import { ToolError } from '../../errors.js';
+import { assertOptions, type OptionNames } from '../../options.js';
 import { defineServer, type ToolServer } from '../../tool-server.js';
-import { DEFAULT_OUTPUT_LIMITS, type OutputLimits } from '../output-budget.js';
-import { ProjectFiles, type ProjectFilesOptions } from '../project-files.js';
+import { outputLimits, type OutputLimits } from '../output-budget.js';
+import {
+  PROJECT_FILES_OPTIONS,
+  projectFilesOf,
+  type ProjectFiles,
+  type ProjectFilesOptions,
+} from '../project-files.js';
 import type { BashContext, BashState } from './context.js';
 import { checkAdded } from './environment.js';
 import { executeTool } from './execute.js';
@@ -47,9 +53,21 @@ export interface BashServerOptions extends ProjectFilesOptions {
   projectFiles?: ProjectFiles | undefined;
 }
 
-const MIN_OUTPUT_BYTES = 1024;
 const MIN_SPILL_BYTES = 64 * 1024;
 const DEFAULT_SPILL_BYTES = 256 * 1024 * 1024;
+
+const OPTIONS: OptionNames<BashServerOptions> = {
+  ...PROJECT_FILES_OPTIONS,
+  sandbox: true,
+  sandboxWith: true,
+  network: true,
+  readable: true,
+  env: true,
+  shell: true,
+  output: true,
+  maxSpillBytes: true,
+  projectFiles: true,
+};
 
 /**
  * The tools that run commands in one project. Nothing but `projectDir` (and the roots) is looked at before the first
@@ -63,16 +81,17 @@ const DEFAULT_SPILL_BYTES = 256 * 1024 * 1024;
  * ```
  */
 export function createBashServer(options: BashServerOptions): ToolServer {
+  assertOptions('createBashServer()', options, OPTIONS);
   checkOptions(options);
   const context: BashContext = {
-    files: options.projectFiles ?? new ProjectFiles(options),
+    files: projectFilesOf(options),
     sandbox: options.sandbox ?? 'require',
     sandboxWith: options.sandboxWith,
     network: options.network ?? false,
     readable: options.readable ?? [],
     shell: options.shell,
     env: { ...options.env },
-    limits: { ...DEFAULT_OUTPUT_LIMITS, ...options.output },
+    limits: outputLimits('createBashServer()', options.output),
     maxSpillBytes: options.maxSpillBytes ?? DEFAULT_SPILL_BYTES,
   };
   return defineServer<unknown>({
@@ -85,7 +104,7 @@ export function createBashServer(options: BashServerOptions): ToolServer {
   });
 }
 
-function checkOptions({ sandbox, network, readable, env, output, maxSpillBytes }: BashServerOptions): void {
+function checkOptions({ sandbox, network, readable, env, maxSpillBytes }: BashServerOptions): void {
   // A mode that is none (JavaScript, JSON configuration) must not read as "off".
   if (sandbox !== undefined && !['auto', 'require', 'off'].includes(sandbox))
     throw wrong(`sandbox must be 'auto', 'require' or 'off', not ${JSON.stringify(sandbox)}.`);
@@ -96,11 +115,6 @@ function checkOptions({ sandbox, network, readable, env, output, maxSpillBytes }
       throw wrong(`readable must name absolute paths, not ${JSON.stringify(path)}.`);
   }
   checkAdded(env ?? {}, 'env');
-  const { maxBytes, maxLines } = { ...DEFAULT_OUTPUT_LIMITS, ...output };
-  if (!(maxLines >= 1) || !(maxBytes >= MIN_OUTPUT_BYTES))
-    throw wrong(
-      `output needs maxLines of at least 1 and maxBytes of at least ${MIN_OUTPUT_BYTES}, not ${maxLines} and ${maxBytes}.`,
-    );
   if (maxSpillBytes !== undefined && !(maxSpillBytes >= MIN_SPILL_BYTES))
     throw wrong(`maxSpillBytes must be at least ${MIN_SPILL_BYTES}, not ${maxSpillBytes}.`);
 }

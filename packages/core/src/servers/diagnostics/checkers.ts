@@ -4,6 +4,7 @@ import { constants } from 'node:fs';
 import { access, readdir, readFile } from 'node:fs/promises';
 import { delimiter, isAbsolute, join } from 'node:path';
 import { ToolError } from '../../errors.js';
+import { assertOptions, type OptionNames } from '../../options.js';
 import { nameFault } from '../../tool.js';
 import { parseCargo } from './parsers/cargo.js';
 import { parseEslint } from './parsers/eslint.js';
@@ -28,6 +29,8 @@ export interface CheckerOptions {
   /** Default: `'generic'`. */
   format?: CheckerFormat | undefined;
 }
+
+const OPTIONS: OptionNames<CheckerOptions> = { name: true, command: true, args: true, format: true };
 
 /** A checker, ready to be looked for in a project. */
 export interface Checker {
@@ -139,7 +142,9 @@ const KNOWN: readonly Checker[] = [
  * @throws {ToolError} INVALID_ARGUMENT for a name, a command or a format that is none
  */
 export function checkersWith(own: readonly CheckerOptions[], typescript?: string): readonly Checker[] {
-  for (const { name, command, format = 'generic' } of own) {
+  for (const [index, options] of own.entries()) {
+    assertOptions('createDiagnosticsServer()', options, OPTIONS, `checkers[${index}].`);
+    const { name, command, format = 'generic' } = options;
     const fault =
       nameFault('name', name) ??
       (typeof command === 'string' && command !== '' ? undefined : 'command must be a program') ??

@@ -2,6 +2,7 @@
 
 import { isAbsolute } from 'node:path';
 import { ToolError } from '../../errors.js';
+import { assertOptions, type OptionNames } from '../../options.js';
 import type { LanguagePreset } from './presets.js';
 
 /** A language server of the operator's choice. */
@@ -25,17 +26,20 @@ export interface LanguageServerOptions {
   pushesOnce?: boolean | undefined;
 }
 
+const OPTIONS: OptionNames<LanguageServerOptions> = {
+  name: true,
+  command: true,
+  args: true,
+  extensions: true,
+  rootMarkers: true,
+  pushesOnce: true,
+};
+
 /** @throws {ToolError} INVALID_ARGUMENT */
 export function customPreset(options: LanguageServerOptions, index: number): LanguagePreset {
-  const {
-    name,
-    command,
-    args = [],
-    extensions,
-    rootMarkers = [],
-    pushesOnce = false,
-  } = Object(options) as LanguageServerOptions;
   const at = `servers[${index}]`;
+  assertOptions('createDiagnosticsServer()', options, OPTIONS, `${at}.`);
+  const { name, command, args = [], extensions, rootMarkers = [], pushesOnce = false } = options;
   if (typeof name !== 'string' || !/^[A-Za-z0-9_.+-]{1,64}$/.test(name))
     throw wrong(`${at}.name must be 1 to 64 of A-Z a-z 0-9 _ . + -, not ${JSON.stringify(name)}.`);
   if (typeof command !== 'string' || command === '' || (!isAbsolute(command) && /[/\\]/.test(command)))

@@ -2,9 +2,15 @@
 
 import { isAbsolute } from 'node:path';
 import { ToolError } from '../../errors.js';
+import { assertOptions, type OptionNames } from '../../options.js';
 import { defineServer, type ToolServer } from '../../tool-server.js';
-import { DEFAULT_OUTPUT_LIMITS, type OutputLimits } from '../output-budget.js';
-import { ProjectFiles, type ProjectFilesOptions } from '../project-files.js';
+import { outputLimits, type OutputLimits } from '../output-budget.js';
+import {
+  PROJECT_FILES_OPTIONS,
+  projectFilesOf,
+  type ProjectFiles,
+  type ProjectFilesOptions,
+} from '../project-files.js';
 import type { AfterChangeHook } from '../after-change.js';
 import { afterChangeHook } from './after-change.js';
 import { checkErrorsTool } from './check-errors.js';
@@ -56,7 +62,18 @@ export interface DiagnosticsServer extends ToolServer {
   readonly afterChange: AfterChangeHook;
 }
 
-const MIN_OUTPUT_BYTES = 1024;
+const OPTIONS: OptionNames<DiagnosticsServerOptions> = {
+  ...PROJECT_FILES_OPTIONS,
+  trust: true,
+  typescript: true,
+  servers: true,
+  checkers: true,
+  initializeTimeoutMs: true,
+  requestTimeoutMs: true,
+  idleMs: true,
+  output: true,
+  projectFiles: true,
+};
 
 /**
  * The tools that ask language servers about one project. Nothing is looked for or started before the first call.
@@ -69,17 +86,14 @@ const MIN_OUTPUT_BYTES = 1024;
  * ```
  */
 export function createDiagnosticsServer(options: DiagnosticsServerOptions): DiagnosticsServer {
+  assertOptions('createDiagnosticsServer()', options, OPTIONS);
   const { trust = 'untrusted', typescript } = options;
   // A word that is neither (JavaScript, JSON configuration) must not read as trust.
   if (trust !== 'untrusted' && trust !== 'trusted')
     throw wrong(`trust must be 'untrusted' or 'trusted', not ${JSON.stringify(trust)}.`);
   if (typescript !== undefined && !(typeof typescript === 'string' && isAbsolute(typescript)))
     throw wrong(`typescript must be the absolute path of a TypeScript package, not ${JSON.stringify(typescript)}.`);
-  const limits = { ...DEFAULT_OUTPUT_LIMITS, ...options.output };
-  if (!(limits.maxLines >= 1) || !(limits.maxBytes >= MIN_OUTPUT_BYTES))
-    throw wrong(
-      `output needs maxLines of at least 1 and maxBytes of at least ${MIN_OUTPUT_BYTES}, not ${limits.maxLines} and ${limits.maxBytes}.`,
-    );
+  const limits = outputLimits('createDiagnosticsServer()', options.output);
   const times = {
     initializeTimeoutMs: milliseconds('initializeTimeoutMs', options.initializeTimeoutMs, 45_000, 1_000, 600_000),
     idleMs: milliseconds('idleMs', options.idleMs, 600_000, 100, 86_400_000),
@@ -88,7 +102,7 @@ export function createDiagnosticsServer(options: DiagnosticsServerOptions): Diag
   const names = new Set(custom.map(({ name }) => name));
   if (names.size < custom.length) throw wrong('servers has two of one name; rename one.');
   const known = presets(typescript).filter(({ name }) => !names.has(name));
-  const files = options.projectFiles ?? new ProjectFiles(options);
+  const files = projectFilesOf(options);
   let running: LanguageServers | undefined;
   let users = 0;
   const context: DiagnosticsContext = {

@@ -1,9 +1,15 @@
 // The filesystem server: its tools, and what they are given. Each tool is a file of its own.
 
 import { ToolError } from '../../errors.js';
+import { assertOptions, type OptionNames } from '../../options.js';
 import { defineServer, type ToolServer } from '../../tool-server.js';
 import type { AfterChangeHook } from '../after-change.js';
-import { ProjectFiles, type ProjectFilesOptions } from '../project-files.js';
+import {
+  PROJECT_FILES_OPTIONS,
+  projectFilesOf,
+  type ProjectFiles,
+  type ProjectFilesOptions,
+} from '../project-files.js';
 import { applyPatchTool } from './apply-patch.js';
 import type { FilesystemContext } from './context.js';
 import { copyTool } from './copy.js';
@@ -14,7 +20,7 @@ import { globTool } from './glob.js';
 import { grepTool } from './grep.js';
 import { listDirectoryTool } from './list-directory.js';
 import { moveTool } from './move.js';
-import { DEFAULT_OUTPUT_LIMITS, type OutputLimits } from '../output-budget.js';
+import { outputLimits, type OutputLimits } from '../output-budget.js';
 import { readFileTool } from './read-file.js';
 import { readManyTool } from './read-many.js';
 import { readMediaTool } from './read-media.js';
@@ -48,6 +54,15 @@ export interface FilesystemServerOptions extends ProjectFilesOptions {
 
 const MIN_OUTPUT_BYTES = 16 * 1024;
 
+const OPTIONS: OptionNames<FilesystemServerOptions> = {
+  ...PROJECT_FILES_OPTIONS,
+  requireRead: true,
+  output: true,
+  search: true,
+  afterChange: true,
+  projectFiles: true,
+};
+
 /**
  * The tools that read, change, list and search the files of one project. Nothing but `projectDir` (and the roots) is
  * looked at before the first call.
@@ -60,19 +75,14 @@ const MIN_OUTPUT_BYTES = 16 * 1024;
  * ```
  */
 export function createFilesystemServer(options: FilesystemServerOptions): ToolServer {
-  const limits = { ...DEFAULT_OUTPUT_LIMITS, ...options.output };
-  if (!(limits.maxLines >= 1) || !(limits.maxBytes >= MIN_OUTPUT_BYTES)) {
-    throw new ToolError(
-      'INVALID_ARGUMENT',
-      `output needs maxLines of at least 1 and maxBytes of at least ${MIN_OUTPUT_BYTES}, not ${limits.maxLines} and ${limits.maxBytes}.`,
-    );
-  }
+  assertOptions('createFilesystemServer()', options, OPTIONS);
+  const limits = outputLimits('createFilesystemServer()', options.output, MIN_OUTPUT_BYTES);
   const { search = 'auto' } = options;
   // An engine of another name (JavaScript, JSON configuration) must not read as "any".
   if (!['auto', 'rg', 'js'].includes(search))
     throw new ToolError('INVALID_ARGUMENT', `search must be 'auto', 'rg' or 'js', not ${JSON.stringify(search)}.`);
   const context: FilesystemContext = {
-    files: options.projectFiles ?? new ProjectFiles(options),
+    files: projectFilesOf(options),
     requireRead: options.requireRead ?? true,
     limits,
     search,

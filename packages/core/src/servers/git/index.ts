@@ -1,10 +1,16 @@
 // The git server: its tools, and what they are given. Each tool is a file of its own.
 
 import { ToolError } from '../../errors.js';
+import { assertOptions, type OptionNames } from '../../options.js';
 import type { Tool } from '../../tool.js';
 import { defineServer, type ToolServer } from '../../tool-server.js';
-import { DEFAULT_OUTPUT_LIMITS, type OutputLimits } from '../output-budget.js';
-import { ProjectFiles, type ProjectFilesOptions } from '../project-files.js';
+import { outputLimits, type OutputLimits } from '../output-budget.js';
+import {
+  PROJECT_FILES_OPTIONS,
+  projectFilesOf,
+  type ProjectFiles,
+  type ProjectFilesOptions,
+} from '../project-files.js';
 import { addTool } from './add.js';
 import { blameTool } from './blame.js';
 import { branchListTool } from './branch-list.js';
@@ -80,7 +86,17 @@ const GROUPS: Readonly<Record<GitToolGroup, readonly ((context: GitContext) => T
 
 const MIN_TIMEOUT_MS = 1_000;
 const MAX_TIMEOUT_MS = 3_600_000;
-const MIN_OUTPUT_BYTES = 1024;
+
+const OPTIONS: OptionNames<GitServerOptions> = {
+  ...PROJECT_FILES_OPTIONS,
+  trust: true,
+  groups: true,
+  protocols: true,
+  timeoutMs: true,
+  networkTimeoutMs: true,
+  output: true,
+  projectFiles: true,
+};
 
 /**
  * The tools over the git repository of one project. Nothing is looked at, and no git is run, before the first call.
@@ -93,6 +109,7 @@ const MIN_OUTPUT_BYTES = 1024;
  * ```
  */
 export function createGitServer(options: GitServerOptions): ToolServer {
+  assertOptions('createGitServer()', options, OPTIONS);
   const { trust = 'untrusted', groups = [], protocols = ['https', 'ssh'] } = options;
   // A word that is neither (JavaScript, JSON configuration) must not read as trust.
   if (trust !== 'untrusted' && trust !== 'trusted')
@@ -102,15 +119,10 @@ export function createGitServer(options: GitServerOptions): ToolServer {
     throw wrong(`groups has no ${JSON.stringify(unknown)}; known are ${Object.keys(GROUPS).join(', ')}.`);
   if (!protocols.every((protocol) => /^[a-z][a-z0-9+-]*$/.test(protocol) && protocol !== 'ext'))
     throw wrong(`protocols takes names of transports such as 'https' or 'ssh', not ${JSON.stringify(protocols)}.`);
-  const limits = { ...DEFAULT_OUTPUT_LIMITS, ...options.output };
-  if (!(limits.maxLines >= 1) || !(limits.maxBytes >= MIN_OUTPUT_BYTES))
-    throw wrong(
-      `output needs maxLines of at least 1 and maxBytes of at least ${MIN_OUTPUT_BYTES}, not ${limits.maxLines} and ${limits.maxBytes}.`,
-    );
   const context: GitContext = {
-    files: options.projectFiles ?? new ProjectFiles(options),
+    files: projectFilesOf(options),
     trust,
-    limits,
+    limits: outputLimits('createGitServer()', options.output),
     timeoutMs: timeout('timeoutMs', options.timeoutMs ?? 30_000),
     networkTimeoutMs: timeout('networkTimeoutMs', options.networkTimeoutMs ?? 120_000),
     protocols,

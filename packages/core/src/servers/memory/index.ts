@@ -2,10 +2,16 @@
 
 import { isAbsolute, join, resolve } from 'node:path';
 import { ToolError } from '../../errors.js';
+import { assertOptions, type OptionNames } from '../../options.js';
 import type { Tool } from '../../tool.js';
 import { defineServer, type ToolServer } from '../../tool-server.js';
-import { DEFAULT_OUTPUT_LIMITS, type OutputLimits } from '../output-budget.js';
-import { ProjectFiles, type ProjectFilesOptions } from '../project-files.js';
+import { outputLimits, type OutputLimits } from '../output-budget.js';
+import {
+  PROJECT_FILES_OPTIONS,
+  projectFilesOf,
+  type ProjectFiles,
+  type ProjectFilesOptions,
+} from '../project-files.js';
 import { bankFetchTool } from './bank-fetch.js';
 import type { MemoryContext } from './context.js';
 import { deleteTool } from './delete.js';
@@ -121,7 +127,22 @@ const TOOLS: readonly ((context: MemoryContext) => Tool)[] = [
 const MEMCP_NAMES = ['store', 'retrieve', 'list', 'update', 'delete'];
 const MAX_CATEGORIES = 50;
 const MAX_CATEGORY_CHARS = 100;
-const MIN_OUTPUT_BYTES = 1024;
+
+const OPTIONS: OptionNames<MemoryServerOptions> = {
+  ...PROJECT_FILES_OPTIONS,
+  globalDir: true,
+  categories: true,
+  names: true,
+  durability: true,
+  secrets: true,
+  ranking: true,
+  embedder: true,
+  modelPath: true,
+  allowDownload: true,
+  backend: true,
+  output: true,
+  projectFiles: true,
+};
 
 /**
  * The tools over the memories of one project and of its user. Nothing is opened or made before the first call, nothing
@@ -136,7 +157,8 @@ const MIN_OUTPUT_BYTES = 1024;
  * ```
  */
 export function createMemoryServer(options: MemoryServerOptions): ToolServer {
-  const files = options.projectFiles ?? new ProjectFiles(options);
+  assertOptions('createMemoryServer()', options, OPTIONS);
+  const files = projectFilesOf(options);
   const { names = 'memory', categories = MEMORY_CATEGORIES, backend } = options;
   const { embedder = 'auto' } = options;
   const own = typeof embedder === 'string' ? undefined : embedder;
@@ -153,12 +175,7 @@ export function createMemoryServer(options: MemoryServerOptions): ToolServer {
     allowDownload: options.allowDownload === true,
   };
   oneOf('names', names, ['memory', 'memcp']);
-  const limits = { ...DEFAULT_OUTPUT_LIMITS, ...options.output };
-  if (!(limits.maxLines >= 1) || !(limits.maxBytes >= MIN_OUTPUT_BYTES)) {
-    throw wrong(
-      `output needs maxLines of at least 1 and maxBytes of at least ${MIN_OUTPUT_BYTES}, not ${limits.maxLines} and ${limits.maxBytes}.`,
-    );
-  }
+  const limits = outputLimits('createMemoryServer()', options.output);
   if (backend !== undefined && typeof backend !== 'function') throw wrong('backend must be a function of the scope.');
   const context: MemoryContext = {
     files,

@@ -11,7 +11,7 @@ import { textOf } from '../../../src/result.js';
 import { checkProjectTool, type CheckProjectContext } from '../../../src/servers/diagnostics/check-project.js';
 import { createDiagnosticsServer } from '../../../src/servers/diagnostics/index.js';
 import { checkersWith, type CheckerOptions } from '../../../src/servers/diagnostics/checkers.js';
-import { DEFAULT_OUTPUT_LIMITS } from '../../../src/servers/output-budget.js';
+import { outputLimits } from '../../../src/servers/output-budget.js';
 import { ProjectFiles } from '../../../src/servers/project-files.js';
 import { expectNoLeaks } from '../../../src/testing/leaks.js';
 import { createTestProject, type TestFile } from '../../../src/testing/project.js';
@@ -43,7 +43,7 @@ async function openProject(
     files: new ProjectFiles({ projectDir: project.projectDir }),
     trust,
     checkers: checkersWith(checkers),
-    limits: DEFAULT_OUTPUT_LIMITS,
+    limits: outputLimits('test'),
   };
   const server = defineServer({ name: 'diagnostics', version: '0.1.0', tools: [checkProjectTool(context)] });
   const provider = new InProcessToolProvider({ servers: [server] });

@@ -57,7 +57,7 @@ export async function openTools(
 ): Promise<Tools> {
   const project = await createTestProject(content);
   const { projectDir = project.projectDir } = options;
-  const projectFiles = new ProjectFiles({ fsync: false, ...options, projectDir });
+  const projectFiles = new ProjectFiles({ fsync: false, projectDir });
   const server = createDiagnosticsServer({ ...options, projectDir, projectFiles });
   const provider = new InProcessToolProvider({ servers: [server] });
   return {

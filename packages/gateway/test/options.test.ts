@@ -1,0 +1,92 @@
+// Wrong options of a gateway, and a path where no socket can be: refused with what was meant, or what to do.
+
+import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { InProcessToolProvider, ToolError } from '@toolwright/core';
+import { createTestProject } from '@toolwright/core/testing';
+import { createGateway } from '@toolwright/gateway';
+import { describe, expect, it } from 'vitest';
+
+const provider = (): InProcessToolProvider => new InProcessToolProvider({ servers: [] });
+
+async function faultOf(make: () => unknown): Promise<ToolError> {
+  try {
+    await make();
+  } catch (error) {
+    if (ToolError.isInstance(error)) return error;
+    throw error;
+  }
+  throw new Error('It was accepted.');
+}
+
+describe('wrong options', () => {
+  it.each<[string, () => unknown, string]>([
+    ['createGateway', () => createGateway(provider(), { namign: 'alias' } as never), 'did you mean `naming`?'],
+    ['no provider', () => createGateway(undefined as never), 'takes a provider'],
+    ['limits', () => createGateway(provider(), { limits: [] as never }), 'an object as `limits`, not an array'],
+    ['limits.pagesize', () => createGateway(provider(), { limits: { pagesize: 5 } as never }), '`limits.pageSize`'],
+    [
+      'forward',
+      () => createGateway(provider(), { forward: 'yes' as never }),
+      'forward must be true or false, not "yes"',
+    ],
+    [
+      'serveSocket',
+      () => createGateway(provider()).serveSocket(undefined as never),
+      'an object of options, not undefined',
+    ],
+    [
+      'serveSocket, a path',
+      () => createGateway(provider()).serveSocket('/s' as never),
+      'an object of options, not string',
+    ],
+    [
+      'serveSocket, socketPath',
+      () => createGateway(provider()).serveSocket({ socketPath: '/s' } as never),
+      'unknown option `socketPath`',
+    ],
+    ['serveStdio', () => createGateway(provider()).serveStdio({ stdinn: process.stdin } as never), '`stdin`'],
+    ['serveHttp', () => createGateway(provider()).serveHttp({ prot: 1 } as never), 'unknown option `prot`'],
+    ['serveHttp, both', () => createGateway(provider()).serveHttp({ port: 0, socketPath: '/s' }), 'not both'],
+    [
+      'serveHttp, auth',
+      () => createGateway(provider()).serveHttp({ auth: { tokens: ['a'] } as never }),
+      '`auth.token`',
+    ],
+    [
+      'serveHttp, no auth',
+      () => createGateway(provider()).serveHttp({ auth: 'off' as never }),
+      'auth must be "none" or { token }',
+    ],
+  ])('are refused: %s', async (_what, make, words) => {
+    const { code, message } = await faultOf(make);
+    expect(code).toBe('INVALID_ARGUMENT');
+    expect(message).toContain(words);
+  });
+});
+
+describe.skipIf(process.platform === 'win32')('serveSocket()', () => {
+  it.each<[string, string, (path: string) => Promise<unknown>, string, string]>([
+    ['a file', 's', (path) => writeFile(path, ''), 'LOCKED', 'a file is there, not a socket. Remove it'],
+    ['a link', 's', (path) => symlink('elsewhere', path), 'LOCKED', 'a link is there, not a socket. Remove it'],
+    ['a directory', 's', (path) => mkdir(path), 'LOCKED', 'a directory is there, not a socket'],
+    ['a missing directory', 'd/s', () => Promise.resolve(), 'UNAVAILABLE', 'does not exist. Create it first'],
+    ['a file for a directory', 'd/s', (path) => writeFile(join(path, '..'), ''), 'UNAVAILABLE', 'is not a directory'],
+  ])('says what is in the way of a socket, and what to do: %s', async (_what, name, make, code, words) => {
+    await using project = await createTestProject({});
+    const path = join(project.projectDir, name);
+    await make(path);
+    const error = await faultOf(() => createGateway(provider()).serveSocket({ path }));
+    expect(error).toMatchObject({ code });
+    expect(error.message).toContain(`The gateway cannot listen at ${path}: `);
+    expect(error.message).toContain(words);
+  });
+
+  it.skipIf(process.getuid?.() === 0)('says that a directory may not be written', async () => {
+    await using project = await createTestProject({});
+    await chmod(project.projectDir, 0o500);
+    const error = await faultOf(() => createGateway(provider()).serveSocket({ path: join(project.projectDir, 's') }));
+    await chmod(project.projectDir, 0o700);
+    expect(error.message).toContain('may not create files in');
+  });
+});
