@@ -68,7 +68,7 @@ export async function createBubblewrap(scope: ProjectScope, searchPath = systemS
       const git = await findGit(rules.scope).catch(() => undefined); // without it the project has no submodules
       const held = await holdPaths(rules.scope, git);
       const mounts = [...rules.scope.roots.toReversed().flatMap(mountRoot), ...held.mounts];
-      const nested = git && new NestedRepositories(rules.scope, git, held.repositories);
+      const nested = git && (await NestedRepositories.begin(rules.scope, git, held.repositories));
       return {
         ...wrapped(run, rules, mounts),
         async release() {

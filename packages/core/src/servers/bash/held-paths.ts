@@ -30,10 +30,17 @@ const MAX_WORKTREES = 200;
 /** The mounts of one command, in the order in which they have to be made. */
 export interface HeldPaths {
   mounts: string[];
-  /** The `.git` of every repository that is held. Absolute. */
-  repositories: ReadonlySet<string>;
+  repositories: HeldRepositories;
   /** Takes the stand-ins away again. Never rejects. */
   release(): Promise<void>;
+}
+
+/** The repositories that were there before a command. Each is the absolute path of its `.git`. */
+export interface HeldRepositories {
+  /** Held, so that the command cannot change what git runs in them. */
+  all: ReadonlySet<string>;
+  /** Those of them that are listed as submodules. Any other may be an earlier command's, and is judged once it is listed. */
+  listed: ReadonlySet<string>;
 }
 
 /**
@@ -46,7 +53,11 @@ export async function holdPaths(scope: ProjectScope, git: GitProgram | undefined
   const holding = new Holding(scope, git);
   try {
     for (const root of scope.roots) if (root.mode === 'rw') await holding.holdRoot(root.path);
-    return { mounts: holding.mounts(), repositories: holding.repositories, release: () => holding.release() };
+    return {
+      mounts: holding.mounts(),
+      repositories: { all: holding.repositories, listed: holding.listed },
+      release: () => holding.release(),
+    };
   } catch (error) {
     await holding.release();
     throw error;
@@ -55,6 +66,7 @@ export async function holdPaths(scope: ProjectScope, git: GitProgram | undefined
 
 class Holding {
   readonly repositories = new Set<string>();
+  readonly listed = new Set<string>();
   readonly #scope: ProjectScope;
   readonly #git: GitProgram | undefined;
   /** Mounted over themselves: read-only, or writable only so that they cannot be renamed. */
@@ -75,15 +87,12 @@ class Holding {
       directories = (await settleAll(looked.map((directory) => this.#holdIn(directory)))).flat();
     }
     const dotGit = join(root, '.git');
-    const gitDir = gitDirOf(dotGit);
-    if (gitDir !== undefined) {
-      // Data beside the working tree, as `git init --separate-git-dir` makes it: its name says nothing.
-      for (const directory of new Set([gitDir, commonDirOf(gitDir)]))
-        if (directory !== dotGit && this.#isWritable(directory)) await this.#holdRepository(directory, true);
-      this.repositories.add(dotGit);
-    }
+    if (gitDirOf(dotGit) !== undefined) this.repositories.add(dotGit);
     await this.#holdSubmodules();
-    for (const repository of this.repositories) await this.#holdAllConfigured(root, repository);
+    for (const repository of this.repositories) {
+      await this.#holdData(repository);
+      await this.#holdAllConfigured(root, repository);
+    }
     // Last: what was not seen is not there, or its place cannot be taken, which refuses the command.
     await settleAll(
       PROTECTED_NAMES.map(async (name) => {
@@ -100,6 +109,7 @@ class Holding {
       for (const directory of await gitlinksOf(this.#git, repository)) {
         const dotGit = join(directory.toString('utf8'), '.git');
         if (!this.repositories.has(dotGit) && this.#protected(dotGit)) await this.#holdExisting(dotGit);
+        if (this.repositories.has(dotGit)) this.listed.add(dotGit);
       }
     }
   }
@@ -164,6 +174,20 @@ class Holding {
     const worktrees = await entriesOf(join(gitDir, 'worktrees'));
     for (const { name } of worktrees.filter((entry) => entry.isDirectory()).slice(0, MAX_WORKTREES)) {
       for (const file of WORKTREE_FILES) await this.#holdWithin(join(gitDir, 'worktrees', name), file, 'file', whole);
+    }
+  }
+
+  /** What is not in `.git` itself: `git init --separate-git-dir` and linked working trees have it elsewhere. */
+  async #holdData(dotGit: string): Promise<void> {
+    const gitDir = gitDirOf(dotGit);
+    if (gitDir === undefined) return;
+    const common = commonDirOf(gitDir);
+    for (const directory of new Set([gitDir, common])) {
+      if (directory === dotGit || !this.#isWritable(directory)) continue;
+      // Its name says nothing, unless it is in another repository.
+      const whole = ![...this.repositories].some((each) => isInside(each, directory));
+      if (directory === common) await this.#holdRepository(directory, whole);
+      else for (const file of WORKTREE_FILES) await this.#holdWithin(directory, file, 'file', whole);
     }
   }
 

@@ -1,6 +1,7 @@
 // Repositories that a sandboxed command makes inside the project and lists as submodules. git enters a submodule by
 // itself, at a plain `git status`, and runs what its configuration names, so one that names anything is disabled: its
-// `.git` is renamed. This is looked at when a command ends, and now and then while it runs.
+// `.git` is renamed. This is looked at when a command ends, and now and then while it runs. What counts as listed is what
+// the index, the last commit and every commit that the command made list: the user may switch to any of them.
 
 import { constants, lstatSync, readdirSync, readFileSync, statSync, type Stats } from 'node:fs';
 import { open, readlink, rename } from 'node:fs/promises';
@@ -9,28 +10,47 @@ import { spawnChild } from '../../process/index.js';
 import { commonDirOf, gitDirOf } from '../configured-paths.js';
 import type { GitProgram } from '../git-program.js';
 import { isInside, quote, type ProjectScope } from '../project-scope.js';
+import type { HeldRepositories } from './held-paths.js';
 
 /** How often the index is looked at while a command runs. */
 const LOOK_MS = 500;
 /** New repositories that are judged; more are disabled unseen. */
 const MAX_REPOSITORIES = 200;
 const MAX_CONFIG_BYTES = 64 * 1024;
+/** Of directories of references in each other. */
+const MAX_DEPTH = 20;
+/** Branches of which the last commit is listed by itself, as well as by the history of all. */
+const MAX_TIPS = 200;
 const GITLINK = '160000 ';
 
 /** Looks after the repositories of one command. */
 export class NestedRepositories {
   readonly #scope: ProjectScope;
   readonly #git: GitProgram;
-  /** The `.git` of each repository that was there before, which the command could not change. */
-  readonly #held: ReadonlySet<string>;
+  readonly #before: HeldRepositories;
+  /** What the references of each repository led to when the command started. */
+  readonly #tips: ReadonlyMap<string, ReadonlySet<string>>;
   readonly #notices: string[] = [];
   readonly #timer: NodeJS.Timeout;
   #looking: Promise<void> | undefined;
 
-  constructor(scope: ProjectScope, git: GitProgram, held: ReadonlySet<string>) {
+  /** To be called before the command starts. */
+  static async begin(scope: ProjectScope, git: GitProgram, before: HeldRepositories): Promise<NestedRepositories> {
+    const tips = new Map<string, ReadonlySet<string>>();
+    for (const dotGit of before.all) tips.set(dotGit, await tipsOf(git, dotGit));
+    return new NestedRepositories(scope, git, before, tips);
+  }
+
+  private constructor(
+    scope: ProjectScope,
+    git: GitProgram,
+    before: HeldRepositories,
+    tips: ReadonlyMap<string, ReadonlySet<string>>,
+  ) {
     this.#scope = scope;
     this.#git = git;
-    this.#held = held;
+    this.#before = before;
+    this.#tips = tips;
     this.#timer = setInterval(() => {
       this.#looking ??= this.#look(false).finally(() => (this.#looking = undefined));
     }, LOOK_MS).unref();
@@ -46,20 +66,25 @@ export class NestedRepositories {
 
   /** @param isOver the command has ended: repositories that it made are entered too, as their configuration stays as it is */
   async #look(isOver: boolean): Promise<void> {
-    const queue = [...this.#held];
-    const seen = new Set(queue);
-    for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
-      for (const directory of await gitlinksOf(this.#git, next)) {
-        const made = await this.#disable(directory, seen.size - this.#held.size >= MAX_REPOSITORIES);
-        if (made === undefined || seen.has(made)) continue;
-        seen.add(made);
-        if (isOver) queue.push(made);
+    const queue = [...this.#before.all].map((dotGit) => ({ dotGit, isNew: false }));
+    const made = new Set<string>();
+    for (let next = queue.shift(); next; next = queue.shift()) {
+      if (isOver) await readNewCommits(this.#git, next.dotGit, this.#tips.get(next.dotGit) ?? new Set());
+      for (const directory of await gitlinksOf(this.#git, next.dotGit)) {
+        const dotGit = await this.#disable(directory, next.isNew, made.size >= MAX_REPOSITORIES);
+        if (dotGit === undefined || made.has(dotGit)) continue;
+        made.add(dotGit);
+        if (isOver) queue.push({ dotGit, isNew: true });
       }
     }
   }
 
-  /** Disables the repository in a directory when it is new and names programs; its `.git` when it is new and does not. */
-  async #disable(directory: Buffer, isUnseen: boolean): Promise<string | undefined> {
+  /**
+   * Disables the repository in a directory when it is newly listed and names programs; its `.git` when it does not.
+   *
+   * @param inNew what lists it is newly listed itself: then git did not enter it before, whoever listed it
+   */
+  async #disable(directory: Buffer, inNew: boolean, isUnseen: boolean): Promise<string | undefined> {
     try {
       // Held open: a link that is swapped in leads nowhere else.
       await using handle = await open(directory, constants.O_RDONLY | constants.O_DIRECTORY);
@@ -70,12 +95,12 @@ export class NestedRepositories {
       const found = this.#scope.find(path);
       if (found?.root.mode !== 'rw' || !lstatOf(join(address, '.git'))) return undefined;
       const dotGit = join(path, '.git');
-      if (isText && (this.#held.has(dotGit) || !this.#isProtected(dotGit))) return undefined;
+      if (isText && ((!inNew && this.#before.listed.has(dotGit)) || !this.#isProtected(dotGit))) return undefined;
       const why = !isText
         ? 'its name is not UTF-8'
         : isUnseen
           ? `the command made more than ${MAX_REPOSITORIES}`
-          : programsOf(dotGit, found.root.path);
+          : this.#programsOf(dotGit, found.root.path);
       if (why === undefined) return dotGit;
       const name = await freeName(address);
       await rename(join(address, '.git'), join(address, name));
@@ -89,33 +114,102 @@ export class NestedRepositories {
     }
   }
 
+  /** A linked working tree of the project's own repository has the configuration of that one. */
+  #programsOf(dotGit: string, root: string): string | undefined {
+    const gitDir = lstatOf(dotGit)?.isFile() ? gitDirOf(dotGit) : undefined;
+    const common = gitDir === undefined ? undefined : commonDirOf(gitDir);
+    const isOwn = this.#scope.roots.some(({ path }) => gitDirOf(join(path, '.git')) === common);
+    if (gitDir !== undefined && gitDir !== common && isOwn && !lstatOf(join(gitDir, 'config.worktree')))
+      return undefined;
+    return programsOf(dotGit, root);
+  }
+
   #isProtected(path: string): boolean {
     const found = this.#scope.find(path);
     return found !== undefined && this.#scope.isProtected(found);
   }
 }
 
-/** The directories that the index or the last commit of a repository names as submodules. */
+/** The directories that the index, the last commit or a commit that a command made names as submodules. */
 export async function gitlinksOf(git: GitProgram, dotGit: string): Promise<readonly Buffer[]> {
   const gitDir = gitDirOf(dotGit);
   if (gitDir === undefined) return [];
   const version = versionOf(gitDir);
-  const before = known.get(dotGit);
-  if (before?.version === version) return before.directories;
-  const top = dirname(dotGit);
-  const names = new Map<string, Buffer>();
-  for (const args of [
-    ['ls-files', '--stage', '-z'],
-    ['ls-tree', '-r', '-z', '--full-tree', 'HEAD'],
-  ]) {
-    for (const name of await runGit(git, top, args)) names.set(name.toString('latin1'), name);
+  let links = known.get(dotGit);
+  if (links?.version !== version) {
+    const names = new Map<string, Buffer>();
+    for (const args of [['ls-files', '--stage', '-z'], treeOf('HEAD')])
+      await addGitlinks(names, runGit(git, dirname(dotGit), args));
+    links = { version, names };
+    known.set(dotGit, links);
   }
-  const directories = [...names.values()].map((name) => Buffer.concat([Buffer.from(`${top}/`), name]));
-  known.set(dotGit, { version, directories });
-  return directories;
+  const names = new Map([...links.names, ...(committed.get(dotGit) ?? [])]);
+  return [...names.values()].map((name) => Buffer.concat([Buffer.from(`${dirname(dotGit)}/`), name]));
 }
 
-const known = new Map<string, { version: string; directories: readonly Buffer[] }>();
+const known = new Map<string, { version: string; names: ReadonlyMap<string, Buffer> }>();
+/** What commits that commands made name, wherever they are: a later command may come back to it. */
+const committed = new Map<string, Map<string, Buffer>>();
+const knownTips = new Map<string, { version: string; tips: ReadonlySet<string> }>();
+
+/** Remembers the submodules of all commits that were not to be reached before. */
+async function readNewCommits(git: GitProgram, dotGit: string, before: ReadonlySet<string>): Promise<void> {
+  const top = dirname(dotGit);
+  const made = [...(await tipsOf(git, dotGit))].filter((tip) => !before.has(tip));
+  if (made.length === 0) return;
+  const names = committed.get(dotGit) ?? new Map<string, Buffer>();
+  committed.set(dotGit, names);
+  // By themselves too: a commit whose parent is missing can be checked out, and has no history.
+  for (const tip of made.slice(0, MAX_TIPS)) await addGitlinks(names, runGit(git, top, treeOf(tip)));
+  const history = ['log', '--stdin', '--format=', '--raw', '--no-abbrev', '--no-renames', '--root', '-z'];
+  const range = [...made, ...[...before].map((tip) => `^${tip}`)].map((each) => `${each}\n`).join('');
+  let isGitlink = false; // the name comes in the next record
+  for await (const record of runGit(git, top, [...history, '--diff-merges=first-parent', '--ignore-missing'], range)) {
+    if (isGitlink) names.set(record, Buffer.from(record, 'latin1'));
+    isGitlink = !isGitlink && /^\n*:\d+ 160000 /.test(record);
+  }
+}
+
+/** What the references of a repository lead to. */
+async function tipsOf(git: GitProgram, dotGit: string): Promise<ReadonlySet<string>> {
+  const gitDir = gitDirOf(dotGit);
+  if (gitDir === undefined) return new Set();
+  const common = commonDirOf(gitDir);
+  const files = ['packed-refs', 'reftable/tables.list'].map((file) => statsOf(join(common, file)));
+  const version = [...files, ...referencesIn(join(common, 'refs'))].join('\0');
+  const before = knownTips.get(common);
+  if (before?.version === version) return before.tips;
+  const tips = new Set<string>();
+  for await (const tip of runGit(git, dirname(dotGit), ['for-each-ref', '--format=%(objectname)%00']))
+    tips.add(tip.trim());
+  knownTips.set(common, { version, tips });
+  return tips;
+}
+
+/** What tells one state of the references that are files from another. Links are as good as what they lead to. */
+function referencesIn(directory: string, depth = 0): string[] {
+  try {
+    return readdirSync(directory, { withFileTypes: true }).flatMap((entry) => {
+      const path = join(directory, entry.name);
+      const isDirectory = entry.isSymbolicLink() ? statSync(path).isDirectory() : entry.isDirectory();
+      return isDirectory && depth < MAX_DEPTH ? referencesIn(path, depth + 1) : [path, statsOf(path)];
+    });
+  } catch {
+    return []; // not there, or a link that leads nowhere: no reference to git either
+  }
+}
+
+function treeOf(tip: string): string[] {
+  return ['ls-tree', '-r', '-z', '--full-tree', tip];
+}
+
+async function addGitlinks(names: Map<string, Buffer>, records: AsyncIterable<string>): Promise<void> {
+  for await (const record of records) {
+    if (!record.startsWith(GITLINK)) continue;
+    const name = record.slice(record.indexOf('\t') + 1);
+    names.set(name, Buffer.from(name, 'latin1'));
+  }
+}
 
 /** What tells one state of the index and of the last commit from another. */
 function versionOf(gitDir: string): string {
@@ -136,11 +230,16 @@ function statsOf(file: string): string {
   }
 }
 
-/** The names of the submodules that git prints. None when git fails: then it enters none either. */
-async function runGit({ command, searchPath }: GitProgram, top: string, args: readonly string[]): Promise<Buffer[]> {
+/** The records that git prints, each ended by NUL, as Latin-1. As many as it gives when it fails. */
+async function* runGit(
+  { command, searchPath }: GitProgram,
+  top: string,
+  args: readonly string[],
+  stdin?: string,
+): AsyncGenerator<string> {
   await using child = spawnChild({
     command,
-    // Neither listing looks at files; this keeps a repository made by the command from naming anything all the same.
+    // No listing looks at files; this keeps a repository made by the command from naming anything all the same.
     args: ['-c', 'safe.directory=*', '-c', 'core.fsmonitor=false', '-c', 'core.hooksPath=/dev/null', ...args],
     cwd: top,
     env: {
@@ -152,18 +251,16 @@ async function runGit({ command, searchPath }: GitProgram, top: string, args: re
       GIT_NO_LAZY_FETCH: '1',
       GIT_TERMINAL_PROMPT: '0',
     },
-    stdin: 'ignore',
+    stdin: stdin === undefined ? 'ignore' : 'pipe',
   });
-  const names: Buffer[] = [];
+  child.stdin?.on('error', () => {}); // it ended before it read all
+  child.stdin?.end(stdin);
   let rest = '';
   for await (const chunk of child.stdout as AsyncIterable<Buffer>) {
     const records = (rest + chunk.toString('latin1')).split('\0');
     rest = records.pop() ?? '';
-    for (const record of records) {
-      if (record.startsWith(GITLINK)) names.push(Buffer.from(record.slice(record.indexOf('\t') + 1), 'latin1'));
-    }
+    yield* records;
   }
-  return names;
 }
 
 /** What git would run in a repository, or what keeps this from being told; undefined when it is as git itself makes it. */

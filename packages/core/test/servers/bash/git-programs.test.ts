@@ -243,6 +243,54 @@ describe.skipIf(missing !== undefined)('what makes git run programs', { timeout:
     expect(existsSync(tools.path('evil-ran'))).toBe(false);
   });
 
+  it.each([
+    ['an earlier command made', [WATCHED, 'git add new'], 'true'],
+    [
+      'an earlier command made in another that git entered',
+      [`git init -q top; cd top; ${WATCHED} cd ..`, 'git -C top add new; git -C top commit -qm New; git add top'],
+      'true',
+    ],
+    [
+      'an earlier command made and listed in another',
+      [
+        `git init -q top; cd top; ${WATCHED} git add new; git commit -qm New; cd ..; sed -i "s#$here/top#$here#" top/new/.git/config`,
+        'git add top',
+      ],
+      'true',
+    ],
+    ['was listed before it was there', [`${EMPTY} git add new; git commit -qm New; rm -rf new`, WATCHED], 'true'],
+    [
+      'is in a commit of another branch',
+      [`git switch -qc other; ${WATCHED} git add new; git commit -qm New; git switch -q main`],
+      'git switch -q other',
+    ],
+    [
+      'is in a commit that another branch has passed',
+      [
+        `git switch -qc other; ${WATCHED} git add new; git commit -qm New; git rm -q --cached new; git commit -qm Old; git switch -q main`,
+      ],
+      'git switch -q --detach other~1',
+    ],
+    [
+      'is in a merge of other branches',
+      [
+        `git switch -qc side2; git commit -q --allow-empty -m Side; git switch -qc other main; git merge -q --no-ff --no-commit side2; ${WATCHED} git add new; git commit -qm Merge; git switch -q main; git pack-refs --all`,
+      ],
+      'git switch -q other',
+    ],
+  ])('execute() disables a submodule that %s', async (_what, commands, byUser) => {
+    await using tools = await openRepository();
+    const texts: string[] = [];
+    for (const command of commands) {
+      const { data, text } = await tools.execute(NEW + command);
+      expect(data.exit_code, text).toBe(0);
+      texts.push(text);
+    }
+    await onHost(tools.projectDir, `${byUser}; git status --short; git diff; git add -u; git status --short`);
+    expect(existsSync(tools.path('evil-ran'))).toBe(false);
+    expect(texts.at(-1)).toContain('is listed as a submodule');
+  });
+
   it('execute() disables a new submodule while the command still runs', async () => {
     await using tools = await openRepository();
     const { data } = await tools.execute(`${NEW} ${WATCHED} git add new; read x`, { background: true });
@@ -266,6 +314,38 @@ describe.skipIf(missing !== undefined)('what makes git run programs', { timeout:
     );
     // From the next command on its configuration is held.
     expect((await tools.execute('echo x >> plain/.git/config')).data.exit_code).not.toBe(0);
+  });
+
+  it.each(['data', '.git/data', 'a/b/c/d/data'])(
+    'execute() cannot change what a new submodule has in %s from the next command on',
+    async (data) => {
+      await using tools = await openRepository();
+      const made = await tools.execute(
+        `${NEW} ${EMPTY} mkdir -p $(dirname ${data}); mv new/.git ${data}; echo "gitdir: $here/${data}" > new/.git; git add new`,
+      );
+      expect(made.data.exit_code, made.text).toBe(0);
+      expect((await tools.execute(`echo x >> ${data}/config`)).data.exit_code).not.toBe(0);
+      expect((await tools.execute(`mv ${data} moved`)).data.exit_code).not.toBe(0);
+    },
+  );
+
+  it("execute() leaves the user's linked working tree as it is when a command lists it", async () => {
+    await using tools = await openRepository();
+    const { data, text } = await tools.execute(`${NEW} git add -A; git commit -qm All; git ls-files --stage wt`);
+    expect(data.exit_code, text).toBe(0);
+    expect(text).toContain('160000');
+    expect(existsSync(tools.path('wt/.git')), text).toBe(true);
+  });
+
+  it("execute() leaves the user's own repository in the project as it is, with its submodules", async () => {
+    await using tools = await openTools({ 'a.txt': 'a\n' }, { sandbox: 'require' });
+    await onHost(
+      tools.projectDir,
+      'git init -q own; cd own; git init -q sub; git -C sub commit -q --allow-empty -m One; git -C sub config core.fsmonitor false; git add sub; git commit -qm Sub',
+    );
+    const { data, text } = await tools.execute(`${NEW} cd own; git commit -q --allow-empty -m Two`);
+    expect(data.exit_code, text).toBe(0);
+    expect(existsSync(tools.path('own/sub/.git')), text).toBe(true);
   });
 
   it("execute() leaves the user's own submodule as it is, however deep, and holds its configuration", async () => {
