@@ -69,6 +69,8 @@ export class MCPToolProvider implements ToolProvider {
   readonly #changed = new Listeners();
   readonly #life: ProviderLife<McpSession>;
   readonly #inFlight = new Set<CallScope>();
+  /** While a person signs in: resumes the clocks of the calls that wait for it. */
+  #signingIn: (() => void)[] | undefined;
   #session: McpSession | undefined;
   #attempt: CallScope | undefined;
   /** Of the attempt that is under way. */
@@ -146,6 +148,7 @@ export class MCPToolProvider implements ToolProvider {
     let result: ToolResult;
     try {
       this.#startClock(scope);
+      this.#signingIn?.push(scope.hold());
       const untimed = await this.#call(call, name, args);
       result = Object.assign(untimed, { durationMs: performance.now() - scope.startedAt });
     } catch (thrown) {
@@ -253,7 +256,7 @@ export class MCPToolProvider implements ToolProvider {
     scope.setDeadline(connectTimeoutMs, connectTimeoutMs);
     try {
       // A function that makes a transport is the host's, and may never do so.
-      const link = await scope.race(createLink(this.#options, { warn: this.#warn, clock: scope }));
+      const link = await scope.race(createLink(this.#options, { warn: this.#warn, clock: this.#clockOf(scope) }));
       this.#link = link;
       const session = await McpSession.open(
         link,
@@ -293,6 +296,21 @@ export class MCPToolProvider implements ToolProvider {
       this.#link = undefined;
       scope.close();
     }
+  }
+
+  /** The clock of an attempt to connect, and of the calls that wait for it: while a person is asked, both are paused. */
+  #clockOf(attempt: CallScope): { pause(): void; resume(): void } {
+    return {
+      pause: () => {
+        attempt.pause();
+        this.#signingIn = [...this.#inFlight].map((call) => call.hold());
+      },
+      resume: () => {
+        attempt.resume();
+        for (const resumeCall of this.#signingIn ?? []) resumeCall();
+        this.#signingIn = undefined;
+      },
+    };
   }
 
   #lose(failure: ToolError): void {

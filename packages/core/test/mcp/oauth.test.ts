@@ -6,7 +6,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ToolError } from '@toolwright/core';
+import { textOf, ToolError } from '@toolwright/core';
 import { MCPToolProvider, type OAuthOptions } from '@toolwright/core/mcp';
 import { expect, it } from 'vitest';
 
@@ -190,6 +190,25 @@ it('is PERMISSION_DENIED when a person is wanted and nobody is there', async () 
   const { error } = await provider.callTool('p.do');
   expect(error?.code).toBe('PERMISSION_DENIED');
   expect(error?.message).toMatch(/auth\.authorize/);
+});
+
+it('callTool() does not count the time in which a person signs in', async () => {
+  await using server = await serveProtected();
+  await using place = await temporary();
+  let asked: () => void = () => undefined;
+  const isAsked = new Promise<void>((resolve) => (asked = resolve));
+  await using provider = provide(server, place.file, {
+    authorize: async (url) => {
+      asked();
+      await new Promise((resolve) => setTimeout(resolve, 1_500));
+      return server.visit(url);
+    },
+  });
+  const first = provider.callTool('p.do', {}, { timeoutMs: 1_200 });
+  await isAsked;
+  const second = provider.callTool('p.do', {}, { timeoutMs: 1_200 });
+  expect(textOf(await first)).not.toContain('TIMED_OUT');
+  expect([(await first).isError, (await second).isError]).toEqual([false, false]);
 });
 
 it.each(['file:///bin/sh', 'javascript:alert(1)', 'http://example.com/authorize', 'http://169.254.169.254/'])(
