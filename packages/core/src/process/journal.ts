@@ -20,13 +20,18 @@ export interface JournalPlace {
  */
 export function journalPlace(env: NodeJS.ProcessEnv = process.env): JournalPlace | undefined {
   if (process.platform !== 'linux') return undefined;
-  const { XDG_STATE_HOME: state } = env;
-  const base = state !== undefined && isAbsolute(state) ? state : stateOfHome();
+  const directory = stateDirectory('processes', env);
   const host = thisHost();
-  if (base === undefined || host === undefined) return undefined;
-  const directory = join(base, 'toolwright', 'processes');
+  if (directory === undefined || host === undefined) return undefined;
   // A line break would be read as the end of the path.
   return /[\0\n]/.test(directory) ? undefined : { file: join(directory, randomBytes(8).toString('hex')), host };
+}
+
+/** The directory of that name for what a later host of this user has to find. Undefined where there is no home. */
+export function stateDirectory(name: string, env: NodeJS.ProcessEnv = process.env): string | undefined {
+  const { XDG_STATE_HOME: state } = env;
+  const base = state !== undefined && isAbsolute(state) ? state : stateOfHome();
+  return base === undefined ? undefined : join(base, 'toolwright', name);
 }
 
 function stateOfHome(): string | undefined {

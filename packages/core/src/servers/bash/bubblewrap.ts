@@ -66,9 +66,10 @@ export async function createBubblewrap(scope: ProjectScope, searchPath = systemS
     },
     async wrap(run, rules) {
       const git = await findGit(rules.scope).catch(() => undefined); // without it the project has no submodules
+      const notices = git ? await NestedRepositories.judgeLeft(rules.scope, git) : [];
       const held = await holdPaths(rules.scope, git);
       const mounts = [...rules.scope.roots.toReversed().flatMap(mountRoot), ...held.mounts];
-      const nested = git && (await NestedRepositories.begin(rules.scope, git, held.repositories));
+      const nested = git && (await NestedRepositories.begin(rules.scope, git, held.repositories, notices));
       return {
         ...wrapped(run, rules, mounts),
         async release() {

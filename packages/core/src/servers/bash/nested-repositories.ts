@@ -10,6 +10,7 @@ import { spawnChild } from '../../process/index.js';
 import { commonDirOf, gitDirOf } from '../configured-paths.js';
 import type { GitProgram } from '../git-program.js';
 import { isInside, quote, type ProjectScope } from '../project-scope.js';
+import { leftRecords, recordCommand } from './command-records.js';
 import type { HeldRepositories } from './held-paths.js';
 
 /** How often the index is looked at while a command runs. */
@@ -30,15 +31,44 @@ export class NestedRepositories {
   readonly #before: HeldRepositories;
   /** What the references of each repository led to when the command started. */
   readonly #tips: ReadonlyMap<string, ReadonlySet<string>>;
-  readonly #notices: string[] = [];
+  readonly #notices: string[];
   readonly #timer: NodeJS.Timeout;
   #looking: Promise<void> | undefined;
 
-  /** To be called before the command starts. */
-  static async begin(scope: ProjectScope, git: GitProgram, before: HeldRepositories): Promise<NestedRepositories> {
+  readonly #forget: () => Promise<void>;
+
+  /**
+   * To be called before the command starts.
+   *
+   * @param notices what was disabled before, for the answer to this command
+   */
+  static async begin(
+    scope: ProjectScope,
+    git: GitProgram,
+    before: HeldRepositories,
+    notices: readonly string[],
+  ): Promise<NestedRepositories> {
     const tips = new Map<string, ReadonlySet<string>>();
     for (const dotGit of before.all) tips.set(dotGit, await tipsOf(git, dotGit));
-    return new NestedRepositories(scope, git, before, tips);
+    const forget = await recordCommand({
+      projectDir: scope.projectDir,
+      all: [...before.all],
+      listed: [...before.listed],
+      tips: [...tips].map(([dotGit, each]) => [dotGit, [...each]]),
+    });
+    return new NestedRepositories(scope, git, before, tips, forget, [...notices]);
+  }
+
+  /** Judges what the commands of killed hosts made, before it counts as the user's. What was disabled, a sentence each. */
+  static async judgeLeft(scope: ProjectScope, git: GitProgram): Promise<readonly string[]> {
+    let notices: readonly string[] = [];
+    for (const left of await leftRecords(scope.projectDir)) {
+      const { record } = left;
+      const before = { all: new Set(record.all), listed: new Set(record.listed) };
+      const tips = new Map(record.tips.map(([dotGit, each]) => [dotGit, new Set(each)]));
+      notices = await new NestedRepositories(scope, git, before, tips, () => left.remove(), [...notices]).stop();
+    }
+    return notices;
   }
 
   private constructor(
@@ -46,11 +76,15 @@ export class NestedRepositories {
     git: GitProgram,
     before: HeldRepositories,
     tips: ReadonlyMap<string, ReadonlySet<string>>,
+    forget: () => Promise<void>,
+    notices: string[],
   ) {
     this.#scope = scope;
     this.#git = git;
     this.#before = before;
     this.#tips = tips;
+    this.#forget = forget;
+    this.#notices = notices;
     this.#timer = setInterval(() => {
       this.#looking ??= this.#look(false).finally(() => (this.#looking = undefined));
     }, LOOK_MS).unref();
@@ -61,6 +95,7 @@ export class NestedRepositories {
     clearInterval(this.#timer);
     await this.#looking;
     await this.#look(true);
+    await this.#forget();
     return this.#notices;
   }
 

@@ -1,16 +1,19 @@
 // What makes git run programs, against commands in the sandbox: whatever they write, the user's next git on the host runs
 // nothing of theirs.
 
+import { once } from 'node:events';
 import { existsSync, readdirSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { spawnChild } from '../../../src/process/index.js';
+import { spawnChild, type Child } from '../../../src/process/index.js';
 import { createBubblewrap } from '../../../src/servers/bash/bubblewrap.js';
 import { createFilesystemServer } from '../../../src/servers/filesystem/index.js';
 import { InProcessToolProvider } from '../../../src/in-process-provider.js';
 import { ProjectScope } from '../../../src/servers/project-scope.js';
 import { createTestProject } from '../../../src/testing/project.js';
+import { bundleFixture } from '../../mcp/bundle.js';
 import { openTools, until, type Tools } from './tools.js';
 
 async function whyNot(): Promise<string | undefined> {
@@ -299,6 +302,45 @@ describe.skipIf(missing !== undefined)('what makes git run programs', { timeout:
     expect(existsSync(tools.path('evil-ran'))).toBe(false);
     const { text } = await tools.call('job_input', { job_id: data.job_id!, input: '\n', wait_ms: 10_000 });
     expect(text).toContain('Its .git was renamed to .git.disabled.');
+  });
+
+  it('execute() sweeps and judges what the command of a host that was killed left', async () => {
+    await using tools = await openRepository();
+    await using state = await createTestProject();
+    await using bundle = await bundleFixture('sandbox-host', fileURLToPath(new URL('fixtures/', import.meta.url)));
+    const { projectDir } = tools;
+    await onHost(projectDir, 'mkfifo go; printf "go\\nready\\n" >> .git/info/exclude');
+    const names = (): string[] => [...readdirSync(projectDir), ...readdirSync(tools.path('.git'))].sort();
+    const before = names();
+    const start = (...args: string[]): Child =>
+      spawnChild({
+        command: process.execPath,
+        args: [bundle.file, projectDir, ...args],
+        cwd: '/',
+        extraEnv: { XDG_STATE_HOME: state.projectDir },
+      });
+    await using killed = start(
+      `read -r x < go; ${NEW} ${WATCHED} git add new; touch ready; exec sleep 300`,
+      'background',
+    );
+    await once(killed.stdout, 'data');
+    expect(names()).toEqual(expect.arrayContaining(['.vscode', 'commondir']));
+    // Stopped, it looks at nothing before it is killed; its command goes on.
+    process.kill(killed.pid!, 'SIGSTOP');
+    await onHost(projectDir, 'echo > go');
+    await until(() => existsSync(tools.path('ready')));
+    process.kill(killed.pid!, 'SIGKILL');
+    await killed.exited;
+    expect(names()).toEqual(expect.arrayContaining(['.vscode', 'commondir', 'new']));
+    const records = (): string[] => readdirSync(join(state.projectDir, 'toolwright/commands'));
+    expect(records()).toHaveLength(1);
+    await using next = start('echo done');
+    const [said] = (await once(next.stdout, 'data')) as [Buffer];
+    expect(said.toString()).toContain('the repository in "new" is listed as a submodule');
+    await until(() => names().join() === [...before, 'new', 'ready'].sort().join());
+    expect(records()).toEqual([]);
+    await onHost(projectDir, 'git status --short');
+    expect(existsSync(tools.path('evil-ran'))).toBe(false);
   });
 
   it('execute() leaves new submodules as they are when git alone has made them', async () => {
