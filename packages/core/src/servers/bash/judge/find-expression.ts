@@ -24,6 +24,8 @@ export interface FindExpression {
   readonly unlisted: string | undefined;
   readonly effects: readonly (readonly [option: string, reason: string])[];
   readonly paths: readonly ShellWord[];
+  /** It deletes what it finds below its paths; without any, below the current directory. */
+  readonly deletes: boolean;
   /** Files that it would write. */
   readonly writes: readonly ShellWord[];
   /** The commands that it would run, with `{}` where it puts what it finds. */
@@ -71,5 +73,5 @@ export function readFindExpression(words: readonly ShellWord[]): FindExpression 
     } else if (text.startsWith('-')) unlisted ??= text;
     else paths.push(word);
   }
-  return { unlisted, effects, paths, writes, runs };
+  return { unlisted, effects, paths, deletes: effects.some(([option]) => option === '-delete'), writes, runs };
 }

@@ -24,6 +24,9 @@ export interface JudgeContext {
   readonly script: (text: string, directories: Directories) => Promise<void>;
 }
 
+/** Where a command without a path works. */
+const HERE: ShellWord = { text: '.', shape: '.', variable: false };
+
 /** Same program, other names. */
 const SAME: Readonly<Record<string, string>> = { gawk: 'awk', mawk: 'awk', nawk: 'awk', gsed: 'sed', gfind: 'find', ggrep: 'grep' }; // prettier-ignore
 
@@ -83,7 +86,12 @@ export async function judgeInvocation(
 
   if (name === 'find') {
     const found = readFindExpression(rest);
-    await everyPath(found.paths, 'reads');
+    if (!found.deletes) await everyPath(found.paths, 'reads');
+    else {
+      const roots = found.paths.length > 0 ? found.paths : [HERE];
+      await everyPath(roots, 'may write');
+      for (const word of roots) await paths.wholeProject(word, directories);
+    }
     for (const word of found.writes) await paths.written(word, directories);
     for (const [option, reason] of found.effects) judgement.option([command], option, reason);
     for (const inner of found.runs) {
@@ -162,7 +170,11 @@ export async function judgeInvocation(
     return doubt('what it reads there comes from its input or another program');
   if (RESPONSE_FILES.test(familyOf(name)) && rest.some(({ text }) => text.startsWith('@')))
     return doubt('it takes options from a file: @FILE');
-  if (/^(?:rm|mv|chmod|chown|chgrp|shred)$/.test(name))
+  if (
+    /^(?:rm|mv|chmod|chown|chgrp|shred|(?:un)?(?:gzip|xz|lzma|zstd|lz4)|gunzip|b(?:un)?zip2|compress|dos2unix|unix2dos|rename)$/.test(
+      name,
+    )
+  )
     for (const word of rest) await paths.wholeProject(word, directories);
   for (const [option, reason] of runningOptions(name, words)) judgement.option([command], option, reason);
   // A link's text is read from where the link is, not from where the command runs.

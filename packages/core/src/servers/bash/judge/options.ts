@@ -23,6 +23,8 @@ export interface OptionList {
   insteadOfOperand?: string;
   /** Letters are not joined: `-ps` is no `-p -s`. A value that is joined to its letter is a number. */
   single?: true;
+  /** Options stand before the operands: what follows the first operand is one, whatever it looks like. */
+  leading?: true;
   /** At most so many operands; more would be written to. Default: any number. */
   maxOperands?: number;
 }
@@ -71,8 +73,10 @@ export function readOptions(list: OptionList, words: readonly ShellWord[]): Read
   for (let index = 0; index < words.length; index++) {
     const word = words[index] as ShellWord;
     const { text } = word;
-    if (rest || text === '-' || !text.startsWith('-')) operands.push(word);
-    else if (text === '--') rest = true;
+    if (rest || text === '-' || !text.startsWith('-')) {
+      operands.push(word);
+      rest ||= list.leading === true;
+    } else if (text === '--') rest = true;
     else if (list.numeric && /^-\d+$/.test(text)) continue;
     else if (text.startsWith('--')) {
       const equals = text.indexOf('=');

@@ -58,7 +58,7 @@ export const READERS: ReadonlyMap<string, Reader> = new Map(
     base64: { flags: 'di --decode --ignore-garbage', texts: 'w --wrap' },
     od: { flags: 'abcdfiloshvx', texts: 'AjNt' },
     hexdump: { flags: 'bcCdovx', texts: 'esn' },
-    xxd: { flags: 'abeiprPuv', texts: 'closgn', maxOperands: 1, single: true },
+    xxd: { flags: 'abeiprPuv', texts: 'closgn', maxOperands: 1, single: true, leading: true },
     strings: { flags: 'afw --all', texts: 'netT' },
     jq: { flags: 'acCegjMnrRsS --compact-output --exit-status --join-output --monochrome-output --color-output --null-input --raw-input --raw-output --slurp --sort-keys --tab --ascii-output --stream --seq', texts: '--indent', textOperands: 1 }, // prettier-ignore
     date: { flags: 'uRI --utc --rfc-email --iso-8601 --universal --rfc-3339', texts: 'd --date', operands: 'text' },

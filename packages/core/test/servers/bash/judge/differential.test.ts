@@ -71,7 +71,8 @@ while IFS= read -r -d '' line; do
 done < log/lines
 `;
 
-async function makeWorld(): Promise<string> {
+/** @param real programs that are the real ones, in place of those that only record their call */
+async function makeWorld(real: readonly string[] = []): Promise<string> {
   const world = await realpath(await mkdtemp(join(tmpdir(), `toolwright-${process.pid}-differential-`)));
   for (const name of [
     'stubs',
@@ -85,9 +86,13 @@ async function makeWorld(): Promise<string> {
   for (const name of ['a', 'b', 'README.md', 'src/x', 'src/y.ts', 'src/deep/z', 'a b', '-n'])
     await writeFile(join(world, 'template/project', name), 'text\n');
   await symlink('../outside', join(world, 'template/project/out'));
-  for (const name of PROGRAMS.split(' '))
+  for (const name of ['.git/hooks/x', '.vscode/settings.json']) {
+    await mkdir(join(world, 'template/project', name, '..'), { recursive: true });
+    await writeFile(join(world, 'template/project', name), 'text\n');
+  }
+  for (const name of PROGRAMS.split(' ').filter((each) => !real.includes(each)))
     await writeFile(join(world, 'stubs', name), STUB(join(world, 'log')), { mode: 0o755 });
-  for (const name of WRAPPERS.split(' ')) await symlink(`/usr/bin/${name}`, join(world, 'real', name));
+  for (const name of [...WRAPPERS.split(' '), ...real]) await symlink(`/usr/bin/${name}`, join(world, 'real', name));
   await symlink('/usr/bin/readlink', join(world, 'real', 'readlink'));
   await writeFile(join(world, 'driver.sh'), DRIVER(world));
   await run('/bin/cp', ['-a', join(world, 'template/project'), join(world, 'template/outside'), world]);
@@ -313,6 +318,196 @@ it(
     // A test that sees nothing proves nothing.
     expect(programs).toBeGreaterThan(ran / 4);
     expect(changes).toBeGreaterThan(ran / 100);
+  },
+  soaking ? 3 * 3_600_000 : 120_000,
+);
+
+/** Programs that write files, or have options that do, each with options. */
+const WRITERS: Readonly<Record<string, readonly string[]>> = {
+  cp: [
+    '-r',
+    '-a',
+    '-f',
+    '-t',
+    '-T',
+    '-l',
+    '-s',
+    '--backup',
+    '-b',
+    '-S.x',
+    '--target-directory=src',
+    '-rt',
+    '--parents',
+    '-v',
+  ],
+  mv: ['-f', '-t', '-T', '-b', '--backup=numbered', '-S', '-nv', '--target-directory', '-u'],
+  rm: ['-r', '-f', '-rf', '-d', '-v', '--', '--one-file-system'],
+  touch: ['-c', '-r', '-d', '-a', '-m', '--reference=a', '-t', '202001010000', '-d1'],
+  mkdir: ['-p', '-m', '700', '-pv', '--mode=755', '--parents'],
+  ln: ['-s', '-f', '-sf', '-t', '-r', '-T', '-b'],
+  tee: ['-a', '--append', '-i', '-p', '--output-error=warn', '--'],
+  truncate: ['-s', '0', '-s0', '-c', '--size=1', '-r', '--no-create'],
+  sort: [
+    '-o',
+    '-onew',
+    '-uo',
+    '--output=new',
+    '--output',
+    '--outp=new',
+    '-r',
+    '-k1',
+    '-T',
+    '-S1M',
+    '-u',
+    '-m',
+    '-t,',
+    '-ro',
+  ],
+  uniq: ['-c', '-d', '-f', '1', '-f1', '--count', '--skip-fields=1', '-s1', '-w', '--'],
+  sed: [
+    '-n',
+    '-i',
+    '-ni',
+    '-i.bak',
+    '--in-place',
+    '--in-pl',
+    '-e',
+    '-f',
+    '-s',
+    '-E',
+    's/a/b/',
+    's/t/x/w new',
+    'w src/new',
+    'p',
+    '1w build/out',
+    '-z',
+    '-u',
+    '/t/w a',
+    '{w new',
+    '}',
+  ],
+  awk: ['{print}', '{print > "new"}', '-f', '-v', 'x=1', 'BEGIN { }', '-F,', '{ printf "x" >> "src/new" }', '--'],
+  find: [
+    '-name',
+    'a',
+    '-type',
+    'f',
+    '-print',
+    '-fprint',
+    'new',
+    '-fls',
+    '-delete',
+    '-fprintf',
+    '-maxdepth',
+    '1',
+    '-print0',
+    '-fprint0',
+    '-newer',
+  ],
+  tar: [
+    'cf',
+    '-cf',
+    'x.tar',
+    '-tf',
+    'xf',
+    '-xf',
+    '-C',
+    'src',
+    '-czf',
+    '--file=new',
+    '--file',
+    '-cvf',
+    '-O',
+    '--create',
+    '-f',
+    '-c',
+    '-x',
+    'tf',
+    '--extract',
+    '--directory=src',
+  ],
+  gzip: ['-k', '-d', '-c', '-f', '-S', '.x', '-r', '--keep', '-dk'],
+  diff: ['-u', '-r', '-q', '--brief', '-U1', '--output=new', '-N'],
+  xargs: ['touch', 'rm', '-n1', '-0', '-I{}', 'cp', '{}', 'new'],
+  xxd: ['-r', '-p', '-l', '4', '-r -p', '-c8', '-s', '0', '-o'],
+  tree: ['-o', 'new', '-onew', '-L', '1', '-a', '--output=new'],
+  split: ['-l1', '-b1'],
+  dd: ['if=a', 'of=new', 'of=src/new', 'bs=1'],
+  install: ['-d', '-m', '-D', '-t'],
+};
+/** What a claim for the whole command says: it changes what its words name. */
+const NAMES_WHAT_IT_CHANGES =
+  /^(?:cp|mv|rm|touch|mkdir|ln|truncate|tar|gzip|gunzip|xargs|dd|install|split|option (?:sed|find|tar|gzip|xargs)) ?/;
+
+const place = from('a', 'b', 'new', 'src', 'src/x', 'src/new', 'build', 'build/out', '.', './a', 'src/..', "'a b'", 'README.md', '-n', './-n', 'nothing/x', 'src/deep', '.git/hooks/x', '.vscode', '.vscode/settings.json', '../outside/f', 'out/f', 'out', '*', 'src/*', '/tmp/f', '-', '--'); // prettier-ignore
+const writer: fc.Arbitrary<string> = fc.constantFrom(...Object.keys(WRITERS)).chain((name) =>
+  fc
+    .array(
+      fc.oneof(
+        { weight: 3, arbitrary: place },
+        {
+          weight: 3,
+          arbitrary: from(
+            ...(WRITERS[name] ?? []).map((each) =>
+              /[ {}$*]/.test(each) && !/^-r -p$/.test(each) ? quoteWord(each) : each,
+            ),
+          ),
+        },
+      ),
+      { minLength: 1, maxLength: 5 },
+    ) // prettier-ignore
+    .map((words) => (name === 'tee' || name === 'xargs' ? `echo a | ${name} ` : `${name} `) + words.join(' ')),
+);
+
+it(
+  'judgeCommand() claims every file that a real program writes',
+  async ({ skip }) => {
+    const names = Object.keys(WRITERS);
+    const world = await makeWorld(names);
+    const project = join(world, 'project');
+    const seed = Number(process.env.FC_SEED ?? (soaking ? Date.now() % 2 ** 31 : 1));
+    const files = new ProjectFiles({ projectDir: project });
+    const faults: string[] = [];
+    let ran = 0;
+    let changes = 0;
+    try {
+      const reason = await whyNot(world);
+      if (reason !== undefined) return skip(reason);
+      for (let round = 0; ran < LINES; round++) {
+        const understood: { line: string; claims: string[] }[] = [];
+        for (let more = 0; understood.length < Math.min(BATCH, LINES - ran); more++) {
+          for (const text of fc.sample(writer, { numRuns: 500, seed: seed + 1_000 * round + more })) {
+            if (understood.length >= BATCH) break;
+            const claims = await judgeCommand(text, { files, cwd: '.' });
+            if (claims.every((claim) => claim.understood))
+              understood.push({ line: text, claims: claims.map(({ pattern }) => pattern) });
+          }
+        }
+        const happened = await runLines(
+          world,
+          understood.map((each) => each.line),
+        );
+        for (const [index, { line: text, claims }] of understood.entries()) {
+          for (const path of happened[index]?.changed ?? []) {
+            changes++;
+            const shown = relative(project, path);
+            const isProtected = /^\.(?:git|vscode)(?:\/|$)/.test(shown);
+            const isOutside = shown.startsWith('..');
+            const isNamed = claims.some((claim) => NAMES_WHAT_IT_CHANGES.test(claim));
+            const isClaimed = isOutside
+              ? claims.some((claim) => claim.startsWith('outside '))
+              : !isProtected && (isNamed || claims.includes(`> ${quoteWord(shown)}`));
+            if (!isClaimed) faults.push(`${JSON.stringify(text)} changed ${shown}; claimed ${JSON.stringify(claims)}`);
+          }
+        }
+        ran += understood.length;
+        expect(faults.slice(0, 20), `seed ${seed}, round ${round}`).toEqual([]);
+      }
+    } finally {
+      await rm(world, { recursive: true, force: true });
+    }
+    console.log(`${ran} lines ran real programs: ${changes} changed files; seed ${seed}`);
+    expect(changes).toBeGreaterThan(ran / 20);
   },
   soaking ? 3 * 3_600_000 : 120_000,
 );
