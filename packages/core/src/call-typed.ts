@@ -29,8 +29,16 @@ export async function callTyped<Args, Output>(
   options: CallTypedOptions = {},
 ): Promise<Output> {
   const { server, ...callOptions } = options;
-  if ((tool as Partial<typeof tool> | undefined)?.name === undefined)
-    throw new ToolError('INVALID_ARGUMENT', 'callTyped() takes a provider, then the tool that defineTool() made.');
+  if (typeof (provider as Partial<ToolProvider> | undefined)?.callTool !== 'function')
+    throw new ToolError(
+      'INVALID_ARGUMENT',
+      'callTyped() takes a provider first; of a server make one: new InProcessToolProvider({ servers: [server] }).',
+    );
+  if (typeof (tool as Partial<typeof tool> | undefined)?.name !== 'string')
+    throw new ToolError(
+      'INVALID_ARGUMENT',
+      'callTyped() takes as its second argument the tool that defineTool() made.',
+    );
   const name = server === undefined ? tool.name : `${server}.${tool.name}`;
   const result = await provider.callTool(name, args as JsonObject, callOptions);
   if (result.isError) {

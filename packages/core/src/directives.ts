@@ -1,7 +1,9 @@
 // Directives: typed instructions from a tool to the engine, carried beside the result and never inside its text.
 
 import type { Logger } from './logger.js';
+import { ToolError } from './errors.js';
 import type { JsonObject } from './json.js';
+import { likelyName } from './nearest-names.js';
 
 /**
  * The parameters of each directive type. An engine adds its own by declaration merging:
@@ -74,6 +76,13 @@ export async function processDirectives(
   handlers: DirectiveHandlers = {},
   logger: Pick<Logger, 'warn'> = console,
 ): Promise<DirectiveOutcome> {
+  const given: unknown = directives;
+  if (!Array.isArray(given))
+    throw new ToolError('INVALID_ARGUMENT', 'processDirectives() takes an array, such as result.directives.');
+  for (const type of Object.keys(handlers)) {
+    const meant = BUILT_IN.has(type) ? undefined : likelyName(type, [...BUILT_IN]);
+    if (meant !== undefined) logger.warn(`There is a handler for "${type}"; the directive is called "${meant}".`);
+  }
   const outcome: DirectiveOutcome = { stopProcessing: false, tierChanged: false, injectedMessages: [] };
   for (const directive of directives) {
     switch (directive.type) {

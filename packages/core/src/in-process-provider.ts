@@ -122,8 +122,9 @@ export class InProcessToolProvider implements ToolProvider {
       load?: () => Promise<readonly ToolServer[]>;
     },
   ) {
-    const { load, ...given } = options;
-    assertOptions('new InProcessToolProvider()', Array.isArray(options) ? options : given, PROVIDER_OPTIONS);
+    const { load, ...given } = Object(options) as typeof options;
+    const isObject = Object(options) === options && !Array.isArray(options);
+    assertOptions('new InProcessToolProvider()', isObject ? given : options, PROVIDER_OPTIONS);
     const isList = Array.isArray(options.servers);
     if (!isList || !options.servers.every((server) => load !== undefined || isServer(server))) {
       throw new ToolError(

@@ -23,6 +23,8 @@ export function callSafely(listener: () => unknown, failed: (message: string) =>
 
 /** A logger that cannot break its writer, whatever the host's does. */
 export function safeLogger(logger: Logger): Logger {
+  if (Object(logger) !== logger)
+    throw new ToolError('INVALID_ARGUMENT', 'logger must have the functions debug, info, warn and error.');
   const write =
     (level: keyof Logger) =>
     (message: string, fields?: object): void =>

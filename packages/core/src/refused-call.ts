@@ -35,6 +35,11 @@ export function wasPreparedBefore(result: ToolResult): boolean {
   return isOwnFailure(result) && result.error?.details?.prepareAgain === true;
 }
 
+/** True for two listings of one tool that say the same. */
+export function isSameListing(one: ToolDefinition, other: ToolDefinition): boolean {
+  return one === other || JSON.stringify(one) === JSON.stringify(other);
+}
+
 /** True when a call that was prepared again is the one that was judged. */
 export function isSameCall(before: Pick<PreparedCall, 'tool' | 'claims'>, now: PreparedCall): boolean {
   return JSON.stringify([before.tool, before.claims]) === JSON.stringify([now.tool, now.claims]);

@@ -2,6 +2,7 @@
 
 import { isDirective, type Directive } from './directives.js';
 import { ToolError, type ToolErrorInfo } from './errors.js';
+import { copyAsJson } from './json-copy.js';
 import type { JsonObject } from './json.js';
 
 /**
@@ -198,6 +199,9 @@ export function resultFromOutput(
   if (Array.isArray(output) || typeof output === 'number' || typeof output === 'boolean')
     return structuredResult(parseStructured({ result: output as unknown }), output);
   if (typeof output !== 'object') throw notAnOutput(`a ${typeof output}`);
+  if (output instanceof Error) throw notAnOutput('an Error, which is to be thrown');
+  if (output instanceof Map || output instanceof Set) throw notAnOutput(`a ${output.constructor.name}`);
+  if (hasOwnForm(output)) return resultFromOutput(jsonFormOf(output), parseStructured, wraps);
   if (isFullForm(output)) return resultFromFullForm(output, parseStructured);
   return structuredResult(parseStructured(output));
 }
@@ -206,10 +210,8 @@ function resultFromFullForm(output: ToolOutput, parseStructured: (value: unknown
   const isError = output.isError ?? false;
   const { directives = NO_DIRECTIVES } = output;
   if (!directives.every(isDirective)) throw notAnOutput('a directive without a type or params');
-  const structured =
-    output.structuredContent === undefined || isError
-      ? output.structuredContent
-      : parseStructured(output.structuredContent);
+  const given = asObject(output.structuredContent);
+  const structured = given === undefined || isError ? given : parseStructured(given);
   const result: UntimedResult =
     structured === undefined
       ? { content: output.content ?? [], isError, directives }
@@ -226,6 +228,34 @@ function resultFromFullForm(output: ToolOutput, parseStructured: (value: unknown
   return result;
 }
 
+/** Structured content is an object: what JSON makes something else of becomes the `result` of one. */
+function asObject(value: JsonObject | undefined): JsonObject | undefined {
+  if (value === undefined || !(Array.isArray(value) || hasOwnForm(value))) return value;
+  const form = jsonFormOf(value);
+  return typeof form === 'object' && form !== null && !Array.isArray(form) ? (form as JsonObject) : { result: form };
+}
+
+function hasOwnForm(value: object): boolean {
+  return typeof (value as { toJSON?: unknown }).toJSON === 'function';
+}
+
+/** @throws {ToolError} OUTPUT_INVALID for what has no JSON form */
+function jsonFormOf(value: object): unknown {
+  let form: unknown;
+  try {
+    form = copyAsJson<unknown>(value);
+  } catch (cause) {
+    throw notJson(cause);
+  }
+  if (form === undefined) throw notAnOutput('an object that has no JSON form');
+  return form;
+}
+
+function notJson(cause: unknown): ToolError {
+  const why = messageOfJson(cause);
+  return new ToolError('OUTPUT_INVALID', `The tool returned an object that is not JSON: ${why}`, { cause });
+}
+
 function textResult(text: string): UntimedResult {
   return { content: [{ type: 'text', text }], isError: false, directives: NO_DIRECTIVES };
 }
@@ -236,9 +266,7 @@ export function structuredResult(structuredContent: JsonObject, said: unknown = 
   try {
     text = typeof said === 'string' ? said : JSON.stringify(said);
   } catch (cause) {
-    throw new ToolError('OUTPUT_INVALID', `The tool returned an object that is not JSON: ${messageOfJson(cause)}`, {
-      cause,
-    });
+    throw notJson(cause);
   }
   if (text === undefined) throw notAnOutput('an object that has no JSON form');
   return { content: [{ type: 'text', text }], structuredContent, isError: false, directives: NO_DIRECTIVES };

@@ -34,6 +34,11 @@ export class ToolIndex<Entry> {
     return this.#byName.get(names[0] as string);
   }
 
+  /** True for a qualified name, and for a bare one that any tool has. */
+  has(name: string): boolean {
+    return this.#byName.has(name) || this.#byBareName.has(name);
+  }
+
   /** Why `get` found nothing, with the names that come nearest. */
   notFound(name: unknown, where: string): ToolError {
     if (typeof name !== 'string') {

@@ -6,6 +6,7 @@ import {
   defineServer,
   defineTool,
   InProcessToolProvider,
+  processDirectives,
   ToolError,
   ToolHub,
 } from '@toolwright/core';
@@ -20,7 +21,7 @@ import {
   ProjectFiles,
   ProjectScope,
 } from '@toolwright/core/servers';
-import { expectNoLeaks, runTool } from '@toolwright/core/testing';
+import { createTestProject, expectNoLeaks, runTool, toolProviderContract } from '@toolwright/core/testing';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 
@@ -54,6 +55,36 @@ describe('unknown options', () => {
       'policy.aprove',
       () => new ToolHub({ policy: { rules: [], default: 'ask', aprove: 1 } as never }),
       '`policy.approve`',
+    ],
+    [
+      'a rule',
+      () => new ToolHub({ policy: { rules: [{ tool: 'x', patern: 'a', action: 'allow' } as never], default: 'deny' } }),
+      'did you mean `pattern`?',
+    ],
+    ["a hub's name", () => new ToolHub({ name: 'a b' }), 'name must be'],
+    ['onDecision', () => new ToolHub({ onDecision: 'x' as never }), 'onDecision must be a function'],
+    ['logger', () => new ToolHub({ logger: true as never }), 'logger must have the functions'],
+    [
+      'trustDirectives',
+      () =>
+        new ToolHub({
+          providers: [{ provider: new InProcessToolProvider({ servers: [] }), trustDirectives: 'no' as never }],
+        }),
+      'trustDirectives must be true or false',
+    ],
+    [
+      'permission of an entry',
+      () =>
+        new ToolHub({
+          providers: [{ provider: new InProcessToolProvider({ servers: [] }), permission: 'x' as never }],
+        }),
+      'permission must be a function',
+    ],
+    ['no servers', () => new InProcessToolProvider(undefined as never), 'an object of options, not undefined'],
+    [
+      'toolProviderContract()',
+      () => toolProviderContract('x', () => undefined as never, { decribe: () => 1 } as never),
+      '{ describe, it }',
     ],
     ['providers for options', () => new ToolHub([] as never), 'not an array'],
     ['a server for a provider', () => new ToolHub({ providers: [server as never] }), 'servers: [server]'],
@@ -110,6 +141,56 @@ describe('unknown options', () => {
     const message = faultOf(() => defineTool({ name: 'a b', handler: 1, description: '' } as never));
     for (const words of ['handler', 'name must be', 'description must', 'execute must'])
       expect(message).toContain(words);
+  });
+});
+
+describe('wrong arguments of a function', () => {
+  const done = defineTool(tool);
+  it.each<[string, () => Promise<unknown>, string]>([
+    ['listTools()', () => new ToolHub().listTools({ includes: ['a'] } as never), 'did you mean `include`?'],
+    ['remove()', () => new ToolHub().remove('x', { drain: 5 } as never), 'did you mean `drainMs`?'],
+    ['callTyped(), a server', () => callTyped(server as never, done, {}), 'servers: [server]'],
+    ['callTyped(), no tool', () => callTyped(new ToolHub(), 'add' as never, {}), 'defineTool() made'],
+    ['processDirectives()', () => processDirectives(undefined as never), 'takes an array'],
+    ['createTestProject()', () => createTestProject({}, { gitt: true } as never), 'did you mean `git`?'],
+  ])('are refused: %s', async (_what, run, words) => {
+    const error: unknown = await run().then(
+      () => 'It was accepted.',
+      (thrown: unknown) => thrown,
+    );
+    expect(ToolError.isInstance(error) && error.code, String(error)).toBe('INVALID_ARGUMENT');
+    expect((error as Error).message).toContain(words);
+  });
+
+  it('are told: a handler that is nearly called as a directive is', async () => {
+    const warnings: string[] = [];
+    await processDirectives([], { stop_procesing: () => undefined } as never, { warn: (text) => warnings.push(text) });
+    expect(warnings).toEqual([expect.stringContaining('"stop_processing"')]);
+  });
+
+  it('are answered: runTool() of what is not a tool', async () => {
+    expect((await runTool({ name: 'x' } as never, {})).error).toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      message: expect.stringContaining('defineTool()') as string,
+    });
+  });
+
+  it('are no approval: a misspelt answer, and one with a misspelt rule', async () => {
+    for (const approval of [
+      { decision: 'always', rule: [] },
+      { decision: 'always', rules: [{ tool: 's.t', patern: 'a', action: 'allow' }] },
+    ]) {
+      await using hub = new ToolHub({
+        providers: [new InProcessToolProvider({ servers: [server] })],
+        policy: { rules: [], default: 'ask', approve: () => approval as never },
+      });
+      const { error } = await hub.callTool('s.t');
+      expect(error).toMatchObject({
+        code: 'PERMISSION_DENIED',
+        message: expect.stringContaining('did you mean') as string,
+      });
+      expect((await hub.explain('s.t')).policy?.action).toBe('ask');
+    }
   });
 });
 

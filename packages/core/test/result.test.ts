@@ -78,6 +78,33 @@ describe('what execute returns', () => {
     expect((await returning(output)).error?.code).toBe('OUTPUT_INVALID');
   });
 
+  it.each<[string, unknown, object | undefined, string]>([
+    ['a Date', new Date(0), undefined, '1970-01-01T00:00:00.000Z'],
+    ['an object with toJSON', { toJSON: () => ({ a: 1 }) }, { a: 1 }, '{"a":1}'],
+    ['one whose JSON is a text', { toJSON: () => 'x' }, undefined, 'x'],
+    ['one whose JSON is a list', { toJSON: () => [1] }, { result: [1] }, '[1]'],
+    ['structuredContent that is a list', { structuredContent: [1] }, { result: [1] }, '{"result":[1]}'],
+    [
+      'structuredContent that is a Date',
+      { structuredContent: new Date(0) },
+      { result: '1970-01-01T00:00:00.000Z' },
+      '{"result":"1970-01-01T00:00:00.000Z"}',
+    ],
+  ])('%s is what JSON makes of it, and structuredContent is an object', async (_what, output, structured, text) => {
+    const result = await returning(output);
+    expect(result.error).toBeUndefined();
+    expect(result.structuredContent).toEqual(structured);
+    expect(textOf(result)).toBe(text);
+  });
+
+  it.each<[string, unknown]>([
+    ['an Error', new Error('x')],
+    ['a Map', new Map([[1, 2]])],
+    ['a Set', new Set([1])],
+  ])('%s is OUTPUT_INVALID, as JSON would make nothing of it', async (_what, output) => {
+    expect((await returning(output)).error?.code).toBe('OUTPUT_INVALID');
+  });
+
   it('a promise of any of them is awaited, also a foreign thenable', async () => {
     expect(textOf(await returning(Promise.resolve('later')))).toBe('later');
     expect(textOf(await returning({ then: (resolve: (value: string) => void) => resolve('thenable') }))).toBe(

@@ -5,6 +5,8 @@ import { ToolError } from '../errors.js';
 import type { JsonObject } from '../json.js';
 import { copyJson } from '../json-copy.js';
 import { callSafely } from '../listeners.js';
+import { optionFaults, type OptionNames } from '../options.js';
+import { isSameListing } from '../refused-call.js';
 import type { PermissionClaim, PreparedCall } from '../tool-provider.js';
 import {
   PolicyRules,
@@ -37,6 +39,8 @@ export interface Passed {
 /** An answer that was given before the call was made, to the claims that a verdict showed. */
 export interface GivenAnswer {
   readonly approval: Approval;
+  /** As it was listed when the verdict was given. */
+  readonly tool: PreparedCall['tool'];
   readonly claims: readonly PermissionClaim[];
 }
 
@@ -113,7 +117,8 @@ export class PolicyGate {
     if (given && verdict.action !== 'deny') {
       const approval = this.#parse(call, given.approval, verdict, scope);
       const covers = verdict.open.every((claim) => given.claims.some((shown) => isSameClaim(shown, claim)));
-      if (approval.decision === 'deny' || approval.args || covers) {
+      const isForThis = isSameListing(given.tool, call.tool) && (covers || approval.args !== undefined);
+      if (approval.decision === 'deny' || isForThis) {
         this.#addRules(approval, call, verdict);
         return this.#settle(call, verdict, approval, scope);
       }
@@ -301,8 +306,12 @@ function requestOf(call: PreparedCall, verdict: Verdict): ApprovalRequest {
   };
 }
 
+const APPROVAL_KEYS: OptionNames<Approval> = { decision: true, rules: true, message: true, args: true };
+
 function parseApproval(value: unknown): Approval {
   const { decision, rules, message, args } = (value ?? {}) as Partial<Approval>;
+  const faults = optionFaults(Object(value) as object, APPROVAL_KEYS);
+  if (faults.length > 0) throw new ToolError('INVALID_ARGUMENT', `approve(): ${faults.join('; ')}.`);
   if (decision !== 'once' && decision !== 'always' && decision !== 'deny') {
     throw new ToolError(
       'INVALID_ARGUMENT',

@@ -121,11 +121,12 @@ export class CallPath {
 
   #defaultDeadline(provider: ToolProvider, prepared?: PreparedCall): { ms: number; isProviders: boolean } {
     const own = prepared?.timeoutMs;
-    if (own !== undefined) {
-      assertTimeout(own);
-      return { ms: own, isProviders: (prepared as ProvidersDefault)[PROVIDERS_DEFAULT] === true };
-    }
     const { callTimeoutMs } = this.#limits;
+    const isDefault = (prepared as ProvidersDefault | undefined)?.[PROVIDERS_DEFAULT] === true;
+    if (own !== undefined && !(isDefault && callTimeoutMs !== undefined)) {
+      assertTimeout(own);
+      return { ms: own, isProviders: isDefault };
+    }
     if (callTimeoutMs !== undefined) return { ms: callTimeoutMs, isProviders: false };
     const fallback = provider.kind === 'in-process' ? Infinity : EXTERNAL_CALL_TIMEOUT_MS;
     return { ms: provider.callTimeoutMs ?? fallback, isProviders: true };
@@ -184,8 +185,9 @@ export function prepareCallOf(
   if (!provider.prepareCall) return prepareForeignCall(member, name, args);
   if (provider instanceof InProcessToolProvider) {
     const prepared = provider.prepareCall(name, args, scope);
-    if (prepared instanceof Promise) return prepared.then((settled) => ofTool(name, settled, provider));
-    return ofTool(name, prepared, provider);
+    const own = member.permission ? checked : ofTool;
+    if (prepared instanceof Promise) return prepared.then((settled) => own(name, settled, member));
+    return own(name, prepared, member);
   }
   const prepared = provider.prepareCall(name, args, scope.inwardFor(provider));
   return prepared instanceof Promise
@@ -194,7 +196,7 @@ export function prepareCallOf(
 }
 
 /** The policy judges the tool that the hub's routing resolved, so that is the one that runs. @throws {ToolError} INTERNAL */
-function ofTool(name: string, prepared: PreparedCall, provider: ToolProvider): PreparedCall {
+function ofTool(name: string, prepared: PreparedCall, { provider }: HubMember): PreparedCall {
   if (prepared.refused || prepared.tool.name === name) return prepared;
   throw new ToolError(
     'INTERNAL',
@@ -205,7 +207,7 @@ function ofTool(name: string, prepared: PreparedCall, provider: ToolProvider): P
 }
 
 function checked(name: string, given: PreparedCall, member: HubMember): PreparedCall {
-  const prepared = ofTool(name, given, member.provider);
+  const prepared = ofTool(name, given, member);
   if (prepared.refused) return prepared;
   const claims = parseClaims(prepared.claims, member.name, name);
   const { verdict: _inner, ...rest } = prepared; // of a hub within: its approval is not given from here

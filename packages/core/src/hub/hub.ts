@@ -23,6 +23,7 @@ import { PolicyGate, type GivenAnswer, type PolicyEvents } from './approval.js';
 import { CallPath, prepareCallOf, type EffectiveLimits } from './call-path.js';
 import { explainCall, type Explanation } from './explain.js';
 import { settledWithin } from '../waiting.js';
+import { nameFault } from '../tool.js';
 import { HubMember, type MemberHost, type ProviderEntry, type ProviderStatus } from './member.js';
 import type { Middleware } from './middleware.js';
 import type { Policy } from './policy.js';
@@ -88,6 +89,8 @@ const HUB_OPTIONS: OptionNames<HubOptions> = {
 };
 const POLICY_OPTIONS: OptionNames<Policy> = { rules: true, default: true, approve: true };
 const ENTRY_OPTIONS: OptionNames<ProviderEntry> = { provider: true, trustDirectives: true, permission: true };
+const LIST_OPTIONS: OptionNames<ListOptions> = { include: true, exclude: true, signal: true };
+const REMOVE_OPTIONS = { drainMs: true } as const;
 const DEFAULT_DRAIN_MS = 5_000;
 /** How long a provider may take to end before the hub goes on without it. */
 const DISCONNECT_PATIENCE_MS = 10_000;
@@ -141,6 +144,12 @@ export class ToolHub implements ToolProvider {
     if (providers !== undefined && !Array.isArray(providers))
       throw new ToolError('INVALID_ARGUMENT', 'new ToolHub() takes `providers` as an array.');
     this.name = options.name ?? `hub-${++unnamed}`;
+    const fault = nameFault('name', this.name);
+    if (fault) throw new ToolError('INVALID_ARGUMENT', `new ToolHub(): ${fault}.`);
+    for (const listener of ['onRuleAdded', 'onDecision'] as const) {
+      if (options[listener] !== undefined && typeof options[listener] !== 'function')
+        throw new ToolError('INVALID_ARGUMENT', `new ToolHub(): ${listener} must be a function.`);
+    }
     this.#logger = options.logger ? safeLogger(options.logger) : WARNING_LOGGER;
     this.#limits = { ...DEFAULT_LIMITS, ...options.limits };
     if (
@@ -190,6 +199,7 @@ export class ToolHub implements ToolProvider {
    * a `connect` that is under way, and for nothing else.
    */
   async listTools(options: ListOptions = {}): Promise<readonly ToolDefinition[]> {
+    assertOptions('listTools()', options, LIST_OPTIONS);
     const { include, exclude, signal } = options;
     assertGlobs('include', include);
     assertGlobs('exclude', exclude);
@@ -263,8 +273,8 @@ export class ToolHub implements ToolProvider {
         ...(judged && { verdict: judged.verdict }),
         execute: (inner) => {
           // Prepared and judged again: a hub around this one has its own policy, and rules may have changed meanwhile.
-          if (this.#disconnects === disconnects)
-            return this.#call(route.name, own, inner, answerOf(inner, judged?.shown));
+          if (this.#disconnects === disconnects && this.#routing.members.includes(route.member))
+            return this.#call(route.name, own, inner, judged && answerOf(inner, prepared.tool, judged.shown));
           return Promise.resolve(errorResult(preparedBefore(this.name), performance.now()));
         },
       };
@@ -293,6 +303,7 @@ export class ToolHub implements ToolProvider {
    * False when there is none of that name.
    */
   async remove(name: string, options: { drainMs?: number } = {}): Promise<boolean> {
+    assertOptions('remove()', options, REMOVE_OPTIONS);
     const { drainMs = DEFAULT_DRAIN_MS } = options;
     const member = this.#routing.remove(name);
     if (!member) return false;
@@ -392,7 +403,7 @@ export class ToolHub implements ToolProvider {
 
   #register(given: ToolProvider | ProviderEntry): HubMember {
     const isEntry = Object(given) === given && 'provider' in given;
-    if (isEntry) assertOptions('An entry of a hub', given, ENTRY_OPTIONS);
+    if (isEntry) assertEntry(given);
     const entry = isEntry ? given : { provider: given as ToolProvider };
     assertProvider(entry.provider);
     const member = new HubMember(entry, this.#host);
@@ -550,10 +561,21 @@ function assertGlobs(option: string, globs: readonly string[] | undefined): void
 /** The answer that a caller gives to the verdict that it was shown. */
 function answerOf(
   options: CallOptions | undefined,
-  claims: readonly PermissionClaim[] | undefined,
+  tool: ToolDefinition,
+  claims: readonly PermissionClaim[],
 ): GivenAnswer | undefined {
   const approval = options?.approval;
-  return approval === undefined || claims === undefined ? undefined : { approval, claims };
+  return approval && { approval, tool, claims };
+}
+
+/** @throws {ToolError} INVALID_ARGUMENT */
+function assertEntry(entry: ProviderEntry): void {
+  assertOptions('An entry of a hub', entry, ENTRY_OPTIONS);
+  const { trustDirectives, permission } = entry;
+  if (trustDirectives !== undefined && typeof trustDirectives !== 'boolean')
+    throw new ToolError('INVALID_ARGUMENT', 'An entry of a hub: trustDirectives must be true or false.');
+  if (permission !== undefined && typeof permission !== 'function')
+    throw new ToolError('INVALID_ARGUMENT', 'An entry of a hub: permission must be a function.');
 }
 
 /** Waits until the set is empty, at most `ms`. */

@@ -2,6 +2,7 @@
 
 import { ToolError } from '../errors.js';
 import type { JsonObject } from '../json.js';
+import { optionFaults, type OptionNames } from '../options.js';
 import { isClosed, isLiteral, showHidden } from '../shell-words.js';
 import type { PermissionClaim, ToolAnnotations, ToolDefinition } from '../tool-provider.js';
 import { escapeGlob } from './glob.js';
@@ -367,8 +368,14 @@ function bareName(tool: string): string {
   return tool.slice(tool.indexOf('.') + 1);
 }
 
+const RULE_KEYS: OptionNames<PolicyRule> = { tool: true, pattern: true, action: true };
+
 function parseRule(rule: PolicyRule, where: string): PolicyRule {
   const { tool, pattern, action } = (rule ?? {}) as Partial<PolicyRule>;
+  // Without a misspelt pattern the rule would cover every call of the tool.
+  const faults = optionFaults(Object(rule) as object, RULE_KEYS);
+  if (faults.length > 0)
+    throw new ToolError('INVALID_ARGUMENT', `${where}: ${faults.join('; ')}.`, { details: { faults } });
   if (
     typeof tool !== 'string' ||
     tool === '' ||

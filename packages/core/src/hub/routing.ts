@@ -16,6 +16,7 @@ interface Catalog {
   readonly definitions: readonly ToolDefinition[];
   readonly listed: ToolIndex<string>;
   readonly bare: ToolIndex<Route>;
+  readonly bareHidden: ToolIndex<Route>;
   /** By alias. Made when a name is looked for that leads nowhere else. */
   hidden: ReadonlyMap<string, Route> | undefined;
 }
@@ -100,7 +101,9 @@ export class Routing {
 
   /** The tool of a bare name, among tools in this process: a stranger's tool is called by its qualified name only. */
   resolveBare(name: string): Route | undefined {
-    return this.#read().bare.get(name);
+    const { bare, bareHidden } = this.#read();
+    // One that is listed comes first: a hidden tool of the same name is not counted.
+    return bare.get(name) ?? (bare.has(name) ? undefined : bareHidden.get(name));
   }
 
   /** The tool that is hidden under an alias: a model that knew it is told that it is denied. */
@@ -133,12 +136,20 @@ export class Routing {
     return (this.#catalog = {
       definitions: Object.freeze(definitions),
       listed: new ToolIndex(definitions.map(({ name }) => [name, name] as const)),
-      bare: new ToolIndex(
-        members
-          .filter(({ provider }) => provider.kind === 'in-process')
-          .flatMap((member) => member.definitions.map(({ name }) => [name, { member, name }] as const)),
-      ),
+      bare: routesOf(members, ({ visible }) => visible),
+      bareHidden: routesOf(members, ({ hidden }) => hidden),
       hidden: undefined,
     });
   }
+}
+
+/** Tools in this process, by their names. */
+function routesOf(
+  members: readonly HubMember[],
+  toolsOf: (member: HubMember) => readonly ToolDefinition[],
+): ToolIndex<Route> {
+  const inProcess = members.filter(({ provider }) => provider.kind === 'in-process');
+  return new ToolIndex(
+    inProcess.flatMap((member) => toolsOf(member).map(({ name }) => [name, { member, name }] as const)),
+  );
 }

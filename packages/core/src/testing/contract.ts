@@ -1,5 +1,6 @@
 // The conformance suite of ToolProvider: what every provider promises, as cases that any test runner can run.
 
+import { ToolError } from '../errors.js';
 import type { ToolProvider } from '../tool-provider.js';
 import { callCases } from './contract-cases/calls.js';
 import { concurrencyCases } from './contract-cases/concurrency.js';
@@ -59,6 +60,11 @@ export function toolProviderContract(
   factory: ContractFactory,
   runner: ContractRunner = globalThis as unknown as ContractRunner,
 ): void {
+  if (typeof (runner as Partial<ContractRunner> | undefined)?.describe !== 'function' || typeof factory !== 'function')
+    throw new ToolError(
+      'INVALID_ARGUMENT',
+      'toolProviderContract() takes a name, a function that makes a provider, and { describe, it } of the test runner where they are not global.',
+    );
   runner.describe(`${name} keeps the ToolProvider contract`, () => {
     for (const contractCase of contractCases) {
       runner.it(contractCase.title, () => runContractCase(contractCase, factory));

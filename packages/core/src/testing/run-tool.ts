@@ -1,5 +1,6 @@
 // runTool: one tool, its arguments, its result; no provider, no server, no process.
 
+import { isMadeBy } from '../brand.js';
 import { CallScope } from '../call-scope.js';
 import { ToolError } from '../errors.js';
 import { SILENT_LOGGER, type Logger } from '../logger.js';
@@ -36,6 +37,8 @@ export async function runTool<Args, State = unknown>(
   const { state, logger = SILENT_LOGGER, provider = 'test', ...call } = options;
   const scope = new CallScope(call);
   try {
+    if (!isMadeBy('CompiledSchema', (tool as Partial<Tool> | undefined)?.input))
+      throw new ToolError('INVALID_ARGUMENT', 'runTool() takes a tool that defineTool() made.');
     await prepareTool(tool);
     const { value } = await parseArguments(tool, args);
     scope.setDeadline(ownTimeoutMs(tool, value));

@@ -208,3 +208,23 @@ describe('clocks of any length', () => {
     scope.close();
   });
 });
+
+it("limits.callTimeoutMs stands before the default of a provider in a hub within, and after a tool's own deadline", async () => {
+  const waits: ToolOptions<Record<never, never>, undefined, unknown>['execute'] = async (_args, { signal }) => {
+    await sleep(5_000, undefined, { signal }).catch(() => undefined);
+    return 'late';
+  };
+  await using hub = new ToolHub({
+    providers: [new ToolHub({ name: 'inner', providers: [inProcess(waits)] })],
+    limits: { callTimeoutMs: 100 },
+  });
+  const result = await hub.callTool('b.run');
+  expect(codeOf(result)).toBe('TIMED_OUT');
+  expect(result.durationMs).toBeLessThan(4_000);
+
+  await using outer = new ToolHub({
+    providers: [new ToolHub({ name: 'inner', providers: [inProcess(async () => (await sleep(200), 'done'), 5_000)] })],
+    limits: { callTimeoutMs: 50 },
+  });
+  expect(codeOf(await outer.callTool('b.run'))).toBeUndefined();
+});

@@ -3,6 +3,7 @@ import {
   defineServer,
   defineTool,
   InProcessToolProvider,
+  textOf,
   ToolHub,
   type Approval,
   type HubOptions,
@@ -69,6 +70,19 @@ describe('a tool that the policy denies whatever its arguments', () => {
     await using _ = hub;
     expect(await names()).toEqual(listed);
     expect(hub.status()[0]?.toolCount).toBe(listed.length);
+  });
+
+  it('does not stand in the way of a listed tool with its bare name', async () => {
+    const run = (answer: string) => defineTool({ name: 'run', description: 'Runs.', execute: () => answer });
+    const servers = [
+      defineServer({ name: 'secret', version: '1', tools: [run('secret')] }),
+      defineServer({ name: 'open', version: '1', tools: [run('open')] }),
+    ];
+    await using hub = new ToolHub({
+      providers: [new InProcessToolProvider({ servers })],
+      policy: { rules: [rule('deny', 'secret')], default: 'allow' },
+    });
+    expect(textOf(await hub.callTool('run'))).toBe('open');
   });
 
   it.each(['shell.run', 'run', aliasOf('shell.run')])('is PERMISSION_DENIED when it is called as %s', async (name) => {

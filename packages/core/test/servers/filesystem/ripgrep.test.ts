@@ -9,7 +9,10 @@ describe('locateRipgrep()', () => {
 
   it('locateRipgrep() answers UNAVAILABLE with what to install when there is none', async () => {
     await using project = await createTestProject();
-    const located = locateRipgrep(new ProjectScope({ projectDir: project.projectDir }), { bundled: missing, searchPath: '' });
+    const located = locateRipgrep(new ProjectScope({ projectDir: project.projectDir }), {
+      bundled: missing,
+      searchPath: '',
+    });
     await expect(located).rejects.toMatchObject({
       code: 'UNAVAILABLE',
       message: expect.stringContaining('@vscode/ripgrep') as string,
