@@ -3,6 +3,7 @@
 
 import { unwatchDeadline, watchDeadline, type Deadline } from './deadline.js';
 import { ToolError } from './errors.js';
+import { copyJson } from './json-copy.js';
 import { callSafely } from './listeners.js';
 import { optionFaults, type OptionNames } from './options.js';
 import type { CallOptions, Progress } from './tool-provider.js';
@@ -204,7 +205,8 @@ export class CallScope implements Deadline, CallOptions {
   get inward(): CallOptions {
     if (this.#inward) return this.#inward;
     const { callId, sessionId, meta, timeoutMs, onProgress, onLog, approve, onRequest, permits } = this;
-    const inward: CallOptions = { callId, sessionId, meta, timeoutMs, onProgress, permits, hold: () => this.hold() };
+    const inward: CallOptions = { callId, sessionId, timeoutMs, onProgress, permits, hold: () => this.hold() };
+    inward.meta = meta && copyJson(meta); // whoever changes it does not change the caller's
     if (onLog) inward.onLog = onLog;
     if (approve) inward.approve = approve;
     if (onRequest) inward.onRequest = onRequest;

@@ -1,8 +1,11 @@
 // callTyped: a call whose arguments and answer have types, and whose failure is a rejection.
 
 import { ToolError } from './errors.js';
-import type { JsonObject } from './json.js';
-import { textOf } from './result.js';
+import type { JsonObject, JsonSchema } from './json.js';
+import { textOf, type ToolResult } from './result.js';
+import type { JsonSchemaValidator } from './json-schema-validator.js';
+import { readListedSchema } from './listed-schema.js';
+import { describeIssues } from './schema.js';
 import type { Tool } from './tool.js';
 import type { CallOptions, ToolProvider } from './tool-provider.js';
 
@@ -45,6 +48,34 @@ export async function callTyped<Args, Output>(
     const info = result.error ?? { code: 'EXECUTION_FAILED', message: textOf(result) };
     throw new ToolError({ ...info, provider: provider.name, tool: name });
   }
+  assertOutput(tool, name, result);
   const structured = tool.output?.wraps ? result.structuredContent?.result : result.structuredContent;
   return (structured ?? textOf(result)) as Output;
+}
+
+/** A schema of the author's own that cannot be read here was enforced by the provider. */
+function validatorOf(schema: JsonSchema): JsonSchemaValidator {
+  try {
+    return readListedSchema(schema);
+  } catch {
+    return (value) => ({ value });
+  }
+}
+
+const validators = new WeakMap<object, JsonSchemaValidator>();
+
+/** The name may lead to another tool than the one whose types the caller has. @throws {ToolError} OUTPUT_INVALID */
+function assertOutput(tool: Tool, name: string, { structuredContent }: ToolResult): void {
+  const schema = tool.output?.jsonSchema;
+  if (!schema) return;
+  let validate = validators.get(schema);
+  if (!validate) validators.set(schema, (validate = validatorOf(schema)));
+  const { issues } = validate(structuredContent ?? {});
+  if (!issues) return;
+  throw new ToolError(
+    'OUTPUT_INVALID',
+    `"${name}" ran, and its output is not that of the tool that was given: ${describeIssues(issues)}. ` +
+      'Where several servers have a tool of that name, name the server.',
+    { tool: name },
+  );
 }

@@ -246,12 +246,17 @@ export class InProcessToolProvider implements ToolProvider {
 
   #open(): Promise<RunningServers> {
     if (this.#running) return Promise.resolve(this.#running);
-    return (this.#connecting ??= this.#start().finally(() => (this.#connecting = undefined)));
+    if (this.#connecting && !this.#abortConnecting?.signal.aborted) return this.#connecting;
+    const before = this.#connecting?.catch(() => undefined); // a disconnect has ended it; whoever waits for it is told
+    const connecting = this.#start(before).finally(() => {
+      if (this.#connecting === connecting) this.#connecting = undefined;
+    });
+    return (this.#connecting = connecting);
   }
 
-  async #start(): Promise<RunningServers> {
+  async #start(before: Promise<unknown> | undefined): Promise<RunningServers> {
     const abort = (this.#abortConnecting = new AbortController());
-    await this.#disconnecting;
+    await Promise.all([before, this.#disconnecting]); // those of now: one that comes later waits for this
     if (this.#disconnected) throw this.#notConnected(); // by a disconnect that came after
     const context = { logger: this.#logger, provider: this.name, signal: abort.signal };
     const running = await RunningServers.start(await this.#load(), context);

@@ -12,7 +12,8 @@ const MAX_DEPTH = 64;
 const MAX_STEPS = 500_000;
 /** Far from the end of the stack. */
 const MAX_NESTING = 1_000;
-const MAX_ISSUES = 50;
+/** As many can be repaired at once. */
+const MAX_ISSUES = 10_000;
 
 type Kind = 'schema' | 'schemas' | 'map' | 'items' | 'type' | 'names' | 'number' | 'limit' | 'flag' | 'list' | 'text';
 

@@ -279,6 +279,27 @@ describe('InProcessToolProvider', () => {
     await provider.disconnect();
   });
 
+  it('connects for a connect() that came after a disconnect() of the attempt before', async () => {
+    let starts = 0;
+    const server = defineServer({
+      name: 's',
+      version: '1',
+      tools: [defineTool({ name: 't', description: 'T.', execute: () => 'ran' })],
+      start: async () => {
+        starts++;
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        return {};
+      },
+    });
+    const provider = new InProcessToolProvider({ servers: [server] });
+    const first = provider.connect().catch((error: unknown) => error);
+    const ended = provider.disconnect();
+    await Promise.all([provider.connect(), provider.connect(), first, ended]);
+    expect((await provider.callTool('s.t')).isError).toBe(false);
+    expect(starts).toBe(2);
+    await provider.disconnect();
+  });
+
   it('lists what nobody can change', async () => {
     const input = { type: 'object', properties: { a: { type: 'string' } } };
     await using provider = serve(defineTool({ name: 'x', description: 'X.', input, execute: () => 'x' }));

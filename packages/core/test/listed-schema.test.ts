@@ -72,6 +72,14 @@ describe('the schemas of foreign tools', () => {
       expect(refused.error?.details?.issues).toContainEqual(expect.objectContaining({ path: [name] }));
   });
 
+  it('coerces as many arguments as there are', async () => {
+    const { provider, sent } = foreign('f', { t: object({ a: { type: 'array', items: { type: 'number' } } }) });
+    await using hub = new ToolHub({ providers: [provider] });
+    const numbers = Array.from({ length: 25_000 }, (_, index) => index);
+    expect((await hub.callTool('f.t', { a: numbers.map(String) })).error).toBeUndefined();
+    expect(sent).toEqual([{ a: numbers }]);
+  });
+
   it('are read at once and answer within bounds, however large or entangled they are', async () => {
     const wide = object(
       Object.fromEntries(

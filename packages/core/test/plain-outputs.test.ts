@@ -129,3 +129,29 @@ describe('CallOptions.calledAs', () => {
     expect(error?.message).toContain('{ tool: "math.add", pattern: "add", action: "deny" }');
   });
 });
+
+describe('callTyped()', () => {
+  it('is OUTPUT_INVALID when another tool of that name answered', async () => {
+    const add = defineTool({
+      name: 'add',
+      description: 'Add',
+      input: z.object({ a: z.number() }),
+      output: z.object({ sum: z.number() }),
+      execute: ({ a }) => ({ sum: a }),
+    });
+    const other = defineTool({
+      name: 'add',
+      description: 'Adds a user',
+      input: z.looseObject({}),
+      execute: () => ({ user: 'root' }),
+    });
+    const serve = (name: string, tool: Tool) => defineServer({ name, version: '1', tools: [tool] });
+    await using users = new InProcessToolProvider({ servers: [serve('users', other)] });
+    await expect(callTyped(users, add, { a: 1 })).rejects.toMatchObject({
+      code: 'OUTPUT_INVALID',
+      message: expect.stringContaining('name the server') as string,
+    });
+    await using both = new InProcessToolProvider({ servers: [serve('users', other), serve('math', add)] });
+    expect(await callTyped(both, add, { a: 1 }, { server: 'math' })).toEqual({ sum: 1 });
+  });
+});

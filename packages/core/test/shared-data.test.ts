@@ -200,3 +200,35 @@ describe('a listing', () => {
     expect(() => (listed?.icons as unknown[]).push('x')).toThrow(TypeError);
   });
 });
+
+it("a foreign provider that changes a call's meta does not change the caller's", async () => {
+  const provider: ToolProvider = {
+    name: 'foreign',
+    kind: 'other',
+    servers: ['ext'],
+    connect: async () => undefined,
+    listTools: async () => [],
+    callTool: async (_name, _args, options) => {
+      (options?.meta?.k as { v: string }).v = 'changed';
+      return { content: [], isError: false, directives: [], durationMs: 0 };
+    },
+    prepareCall: (name, args) => ({
+      tool: {
+        name,
+        description: '',
+        inputSchema: { type: 'object' },
+        annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+      },
+      args,
+      claims: [{ pattern: 'run', match: 'glob', understood: true }],
+      execute: (options) => provider.callTool(name, args, options),
+    }),
+    disconnect: async () => undefined,
+    onToolsChanged: () => () => undefined,
+    [Symbol.asyncDispose]: async () => undefined,
+  };
+  await using hub = new ToolHub({ providers: [provider] });
+  const meta = { k: { v: 'mine' } };
+  expect((await hub.callTool('ext.run', {}, { meta })).isError).toBe(false);
+  expect(meta).toEqual({ k: { v: 'mine' } });
+});

@@ -1,10 +1,11 @@
 // explain(): why a call would run, be asked about or be refused, in words and in data.
 
 import { aliasOf } from '../adapters/alias.js';
+import { isMadeBy } from '../brand.js';
 import { CallScope } from '../call-scope.js';
 import { ToolError, type ToolErrorInfo } from '../errors.js';
 import type { JsonObject } from '../json.js';
-import type { PermissionClaim, PreparedCall, ProviderState, ToolDefinition } from '../tool-provider.js';
+import type { PermissionClaim, PreparedCall, ProviderState, ToolDefinition, ToolProvider } from '../tool-provider.js';
 import type { PolicyGate } from './approval.js';
 import { prepareCallOf } from './call-path.js';
 import { validatorOf } from './foreign-call.js';
@@ -115,8 +116,36 @@ export async function explainCall(
     if (refusal) return { ...known, available: false, reason: refusal.message, error: refusal };
     claims = (prepared as PreparedCall).claims;
   }
-  if (!gate) return { ...known, available: true, reason: `${tool.name} runs: the hub has no policy.` };
-  return { ...known, ...judged(tool, claims, gate) };
+  const own = gate
+    ? judged(tool, claims, gate)
+    : { available: true, reason: `${tool.name} runs: the hub has no policy.` };
+  const inner = isMadeBy('ToolHub', member.provider)
+    ? await (member.provider as ToolProvider & Explaining).explain(tool.name, args)
+    : undefined;
+  return inner ? { ...known, ...stricter(own, inner), ...schemaOf(inner) } : { ...known, ...own };
+}
+
+interface Explaining {
+  explain(name: string, args?: JsonObject): Promise<Explanation>;
+}
+
+const STRICTNESS: readonly PolicyAction[] = ['allow', 'ask', 'deny'];
+
+/** A call passes both hubs: what the stricter one says holds. */
+function stricter(
+  outer: Pick<Explanation, 'available' | 'reason' | 'policy'>,
+  inner: Explanation,
+): Pick<Explanation, 'available' | 'reason' | 'policy' | 'error'> {
+  const strictnessOf = ({ available, policy }: Pick<Explanation, 'available' | 'policy'>): number =>
+    available ? STRICTNESS.indexOf(policy?.action ?? 'allow') : STRICTNESS.length;
+  const isInner = strictnessOf(inner) > strictnessOf(outer) || (!outer.policy && inner.policy !== undefined);
+  if (!isInner) return outer;
+  const { available, reason, policy, error } = inner;
+  return { available, reason, ...(policy && { policy }), ...(error && { error }) };
+}
+
+function schemaOf({ schemaEnforced, schemaFault }: Explanation): Pick<Explanation, 'schemaEnforced' | 'schemaFault'> {
+  return { ...(schemaEnforced !== undefined && { schemaEnforced }), ...(schemaFault !== undefined && { schemaFault }) };
 }
 
 /** The call as it would be prepared, or why it cannot be; waits for nobody for ever. */

@@ -15,6 +15,9 @@ import { listedTimeoutMs } from '../tool-call.js';
 import type { PermissionClaim, PreparedCall, ToolDefinition } from '../tool-provider.js';
 import type { HubMember } from './member.js';
 
+/** A validator tells of so many faults at once; more are told when those are repaired. */
+const MAX_REPAIRS = 10;
+
 /** @throws {ToolError} TOOL_NOT_FOUND, INVALID_ARGUMENT */
 export async function prepareForeignCall(member: HubMember, name: string, given: JsonObject): Promise<PreparedCall> {
   const asGiven = snapshot(given); // it may be changed while the call waits
@@ -24,8 +27,9 @@ export async function prepareForeignCall(member: HubMember, name: string, given:
   const validate = typeof validator === 'function' ? validator : undefined;
   let { issues } = validate?.(args) ?? {};
   // What is right is sent as it is. What is wrong would be refused: a number sent as a string is coerced instead.
-  const repaired = issues && repairArguments(args, issues, tool.inputSchema);
-  if (repaired) {
+  for (let round = 0; issues && round < MAX_REPAIRS; round++) {
+    const repaired = repairArguments(args, issues, tool.inputSchema);
+    if (!repaired) break;
     args = repaired;
     ({ issues } = validate?.(args) ?? {});
   }

@@ -399,6 +399,33 @@ describe('ToolHub and foreign tools', () => {
     expect(await hub.explain('a.run')).toMatchObject({ available: true, schemaEnforced: false });
   });
 
+  it('explain() says what a hub within the hub says, where that is stricter', async () => {
+    const odd = {
+      ...(await foreign('a').listTools())[0]!,
+      inputSchema: { type: 'object', properties: { n: { type: 'nothing' } } },
+    };
+    const inner = new ToolHub({
+      name: 'inner',
+      providers: [foreign('a', { listTools: async () => [odd] }), provider('b', 'ask', 'no')],
+      policy: {
+        default: 'allow',
+        rules: [
+          { tool: 'b.ask', action: 'ask' },
+          { tool: 'b.no', pattern: 'n*', action: 'deny' },
+        ],
+      },
+    });
+    await using outer = new ToolHub({ providers: [inner] });
+    await outer.connect();
+    expect(await outer.explain('a.run')).toMatchObject({ available: true, schemaEnforced: false });
+    expect(await outer.explain('b.ask', {})).toMatchObject({ available: true, policy: { action: 'ask' } });
+    expect(await outer.explain('b.no', {})).toMatchObject({ available: false, policy: { action: 'deny' } });
+    await using strict = new ToolHub({ providers: [inner], policy: { rules: [], default: 'ask' } });
+    await strict.connect();
+    expect(await strict.explain('b.no', {})).toMatchObject({ available: false, policy: { action: 'deny' } });
+    expect(await strict.explain('a.run', {})).toMatchObject({ available: true, policy: { action: 'ask' } });
+  });
+
   it('is not blocked by a hostile pattern, or a schema that is too large', async () => {
     const hostile = {
       ...(await foreign('a').listTools())[0]!,
