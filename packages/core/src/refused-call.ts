@@ -42,5 +42,5 @@ export function isSameListing(one: ToolDefinition, other: ToolDefinition): boole
 
 /** True when a call that was prepared again is the one that was judged. */
 export function isSameCall(before: Pick<PreparedCall, 'tool' | 'claims'>, now: PreparedCall): boolean {
-  return JSON.stringify([before.tool, before.claims]) === JSON.stringify([now.tool, now.claims]);
+  return isSameListing(before.tool, now.tool) && JSON.stringify(before.claims) === JSON.stringify(now.claims);
 }

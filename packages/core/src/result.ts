@@ -146,11 +146,13 @@ const IN_RULE = '(?<!(?:tool|pattern)"?: ?)';
  * @param name the qualified name
  */
 export function nameAsCalled(result: ToolResult, name: string, calledAs: string): ToolResult {
-  if (!madeHere.has(result) || typeof name !== 'string') return result;
+  // What a tool says of itself is left as it is.
+  if (!madeHere.has(result) || typeof name !== 'string' || result.error?.code === 'EXECUTION_FAILED') return result;
   const bare = name.slice(name.indexOf('.') + 1);
   const rename = (text: string): string =>
     text
-      .replace(new RegExp(`${IN_RULE}"${escapePattern(bare)}"`, 'g'), () => `"${calledAs}"`)
+      // Only where it comes first: an argument, or a value of one, may be called like the tool.
+      .replace(new RegExp(`${IN_RULE}"${escapePattern(bare)}"`), () => `"${calledAs}"`)
       .replace(wholeName(name), () => calledAs);
   for (const block of result.content) if (block.type === 'text') block.text = rename(block.text);
   if (result.error) result.error = { ...result.error, message: rename(result.error.message) };

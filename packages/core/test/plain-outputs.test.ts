@@ -118,6 +118,23 @@ describe('CallOptions.calledAs', () => {
     expect((await provider.callTool('math.add', { a: 'x' })).error?.message).toContain('"add"');
   });
 
+  it("leaves arguments, their values and the tool's own words as they are, where they are called like the tool", async () => {
+    const path = defineTool({
+      name: 'path',
+      description: 'P',
+      input: z.object({ path: z.string(), other: z.enum(['path', 'x']).optional() }),
+      execute: ({ path: at }) => {
+        throw new Error(`no file "path" at ${at}`);
+      },
+    });
+    await using provider = providerOf(path);
+    const messageOf = async (args: object): Promise<string | undefined> =>
+      (await provider.callTool('s.path', { ...args }, { calledAs: 's__path' })).error?.message;
+    expect(await messageOf({ pth: 'x' })).toBe('"s__path" has no argument "pth" (did you mean "path"?).');
+    expect(await messageOf({ path: 'a', other: 'q' })).toMatch(/"s__path": other: .*"path"/);
+    expect(await messageOf({ path: 'a' })).toBe('no file "path" at a');
+  });
+
   it('names it so where the policy refuses', async () => {
     await using hub = new ToolHub({
       providers: [new InProcessToolProvider({ servers: [server] })],

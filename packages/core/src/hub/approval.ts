@@ -6,7 +6,6 @@ import type { JsonObject } from '../json.js';
 import { copyJson } from '../json-copy.js';
 import { callSafely } from '../listeners.js';
 import { optionFaults, type OptionNames } from '../options.js';
-import { isSameListing } from '../refused-call.js';
 import type { PermissionClaim, PreparedCall } from '../tool-provider.js';
 import {
   PolicyRules,
@@ -39,8 +38,6 @@ export interface Passed {
 /** An answer that was given before the call was made, to the claims that a verdict showed. */
 export interface GivenAnswer {
   readonly approval: Approval;
-  /** As it was listed when the verdict was given. */
-  readonly tool: PreparedCall['tool'];
   readonly claims: readonly PermissionClaim[];
 }
 
@@ -117,8 +114,7 @@ export class PolicyGate {
     if (given && verdict.action !== 'deny') {
       const approval = this.#parse(call, given.approval, verdict, scope);
       const covers = verdict.open.every((claim) => given.claims.some((shown) => isSameClaim(shown, claim)));
-      const isForThis = isSameListing(given.tool, call.tool) && (covers || approval.args !== undefined);
-      if (approval.decision === 'deny' || isForThis) {
+      if (approval.decision === 'deny' || approval.args || covers) {
         this.#addRules(approval, call, verdict);
         return this.#settle(call, verdict, approval, scope);
       }

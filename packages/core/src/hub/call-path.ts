@@ -6,7 +6,7 @@ import { ToolError, type ToolErrorInfo } from '../errors.js';
 import { InProcessToolProvider } from '../in-process-provider.js';
 import { copyAsJson } from '../json-copy.js';
 import type { JsonObject } from '../json.js';
-import { isSameCall, wasPreparedBefore } from '../refused-call.js';
+import { isSameCall, preparedBefore, wasPreparedBefore } from '../refused-call.js';
 import {
   isContentBlock,
   keepOrigin,
@@ -35,6 +35,14 @@ interface ProvidersDefault {
   [PROVIDERS_DEFAULT]?: true;
 }
 
+/** A call that was prepared before it is made, and the answer to its verdict. */
+export interface CallBefore {
+  readonly prepared: Pick<PreparedCall, 'tool' | 'claims'>;
+  readonly answer?: GivenAnswer | undefined;
+}
+
+const PREPARED_BEFORE = Symbol('prepared before');
+
 export class CallPath {
   readonly #gate: PolicyGate | undefined;
   readonly #middleware: readonly Middleware[];
@@ -48,7 +56,7 @@ export class CallPath {
 
   /**
    * @param name qualified, as the hub's routing resolved it
-   * @param given an answer to the verdict of a prepared call
+   * @param before the call as it was prepared and shown, where it was: another one does not run in its place
    * @throws {ToolError} whatever refuses or ends the call before it gives a result
    */
   async run(
@@ -56,24 +64,25 @@ export class CallPath {
     name: string,
     args: JsonObject,
     scope: CallScope,
-    given?: GivenAnswer,
+    before?: CallBefore,
   ): Promise<ToolResult> {
-    this.#setDeadline(member.provider, scope);
+    this.startClock(member.provider, scope);
     if (!member.connected) await scope.race(member.ready());
     this.assertNotHidden(member, name, scope);
     const preparing = prepareCallOf(member, name, args, scope);
     let prepared = preparing instanceof Promise ? await scope.race(preparing) : preparing;
-    if (prepared.refused) return this.#refusal(prepared.refused, member, name);
-    if (prepared.timeoutMs !== undefined) this.#setDeadline(member.provider, scope, prepared);
-    const passing = this.#gate?.pass(prepared, scope, given);
+    if (prepared.refused) return this.refusal(prepared.refused, member, name);
+    if (prepared.timeoutMs !== undefined) this.startClock(member.provider, scope, prepared);
+    const answer = answerFor(prepared, before);
+    const passing = this.#gate?.pass(prepared, scope, answer);
     const passed = passing instanceof Promise ? await passing : passing;
     if (passed?.args) {
       prepared = await this.#prepareEdited(member, name, passed.args, scope);
-      if (prepared.refused) return this.#refusal(prepared.refused, member, name);
+      if (prepared.refused) return this.refusal(prepared.refused, member, name);
     }
     if (scope.error) throw scope.error;
     let result = await this.#execute(member, prepared, scope);
-    if (result.isError && wasPreparedBefore(result)) result = await this.#executeAgain(member, prepared, scope);
+    if (isBefore(result)) result = await this.#executeAgain(member, prepared, scope);
     result = withMessage(believed(result, member), passed?.message);
     return limitOutput(result, this.#limits.maxTextBytes);
   }
@@ -90,13 +99,13 @@ export class CallPath {
   async #prepareEdited(member: HubMember, name: string, args: JsonObject, scope: CallScope): Promise<PreparedCall> {
     const prepared = await scope.race(Promise.resolve(prepareCallOf(member, name, args, scope)));
     if (prepared.refused) return prepared;
-    if (prepared.timeoutMs !== undefined) this.#setDeadline(member.provider, scope, prepared);
+    if (prepared.timeoutMs !== undefined) this.startClock(member.provider, scope, prepared);
     this.#gate?.passEdited(prepared, scope);
     return prepared;
   }
 
   /** A refusal is a failure, whoever says it. @throws {ToolError} INTERNAL for one that is none */
-  #refusal(refused: ToolResult, member: HubMember, name: string): ToolResult {
+  refusal(refused: ToolResult, member: HubMember, name: string): ToolResult {
     const { provider } = member;
     const result = believed(parseResult(refused, provider), member);
     if (!result.isError)
@@ -113,7 +122,7 @@ export class CallPath {
   }
 
   /** The clock runs before connecting; the prepared call's own deadline replaces the default later. */
-  #setDeadline(provider: ToolProvider, scope: CallScope, prepared?: PreparedCall): void {
+  startClock(provider: ToolProvider, scope: CallScope, prepared?: PreparedCall): void {
     const { ms, isProviders } = this.#defaultDeadline(provider, prepared);
     scope.setDeadline(ms, this.#limits.maxTotalTimeoutMs, isProviders);
     if (scope.error) throw scope.error;
@@ -132,7 +141,8 @@ export class CallPath {
     return { ms: provider.callTimeoutMs ?? fallback, isProviders: true };
   }
 
-  #execute(member: HubMember, prepared: PreparedCall, scope: CallScope): Promise<ToolResult> {
+  /** The result, or that the provider was connected again since the call was prepared, so that nothing ran. */
+  #execute(member: HubMember, prepared: PreparedCall, scope: CallScope): Promise<ToolResult | typeof PREPARED_BEFORE> {
     const { provider } = member;
     // A provider of ours ends with the scope by itself and gives a result of its own making.
     if (this.#middleware.length === 0 && provider instanceof InProcessToolProvider) return prepared.execute(scope);
@@ -146,23 +156,33 @@ export class CallPath {
   async #executeAgain(member: HubMember, before: PreparedCall, scope: CallScope): Promise<ToolResult> {
     const { name } = before.tool;
     let now = await scope.race(Promise.resolve(prepareCallOf(member, name, before.args, scope)));
-    if (now.refused) return this.#refusal(now.refused, member, name);
+    if (now.refused) return this.refusal(now.refused, member, name);
     const passed = isSameCall(before, now) ? undefined : await this.#gate?.pass(now, scope);
     if (passed?.args) now = await this.#prepareEdited(member, name, passed.args, scope);
-    if (now.refused) return this.#refusal(now.refused, member, name);
+    if (now.refused) return this.refusal(now.refused, member, name);
     if (scope.error) throw scope.error;
-    return withMessage(await now.execute(scope.inwardFor(member.provider)), passed?.message);
+    const result = await this.#execute(member, now, scope);
+    if (!isBefore(result)) return withMessage(result, passed?.message);
+    throw preparedBefore(member.name);
   }
 
   /** Ends with the scope, whatever a stranger's provider or a middleware does, and takes nothing but a result. */
-  async #executeGuarded(member: HubMember, prepared: PreparedCall, scope: CallScope): Promise<ToolResult> {
+  async #executeGuarded(
+    member: HubMember,
+    prepared: PreparedCall,
+    scope: CallScope,
+  ): Promise<ToolResult | typeof PREPARED_BEFORE> {
     const { provider } = member;
+    let wasBefore = false;
     const execute = async (): Promise<ToolResult> => {
       const result = await prepared.execute(scope.inwardFor(provider));
-      return wasPreparedBefore(result) ? this.#executeAgain(member, prepared, scope) : result;
+      wasBefore = wasPreparedBefore(result);
+      return result;
     };
     try {
-      return parseResult(await scope.race(this.#runMiddleware(prepared, scope, execute)), provider);
+      const result = parseResult(await scope.race(this.#runMiddleware(prepared, scope, execute)), provider);
+      // The call that is prepared anew is another one to the middleware, which sees this one fail.
+      return wasBefore && result.isError ? PREPARED_BEFORE : result;
     } catch (thrown) {
       throw scope.error ? outcomeUnknown(scope.error, provider.name, prepared.tool.name) : thrown;
     }
@@ -172,6 +192,22 @@ export class CallPath {
     if (this.#middleware.length === 0) return execute();
     return runMiddleware(this.#middleware, middlewareCall(prepared, scope), execute);
   }
+}
+
+/**
+ * The answer that was given to this very call. A yes to another one does not count: it is judged anew.
+ *
+ * @throws {ToolError} NOT_CONNECTED for another call without an answer: whoever prepared it has to look at it again
+ */
+function answerFor(prepared: PreparedCall, before: CallBefore | undefined): GivenAnswer | undefined {
+  if (!before || isSameCall(before.prepared, prepared)) return before?.answer;
+  const { name } = prepared.tool;
+  if (!before.answer) throw preparedBefore(name.slice(0, name.indexOf('.')), `The tool "${name}" was changed`);
+  return before.answer.approval.decision === 'deny' ? before.answer : undefined;
+}
+
+function isBefore(result: ToolResult | typeof PREPARED_BEFORE): result is typeof PREPARED_BEFORE {
+  return result === PREPARED_BEFORE || (result.isError && wasPreparedBefore(result));
 }
 
 /** Resolves and validates a call: by the provider where it does so itself, else by the listed schema. */

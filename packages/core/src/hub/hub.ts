@@ -20,7 +20,7 @@ import type {
   ToolProvider,
 } from '../tool-provider.js';
 import { PolicyGate, type GivenAnswer, type PolicyEvents } from './approval.js';
-import { CallPath, prepareCallOf, type EffectiveLimits } from './call-path.js';
+import { CallPath, prepareCallOf, type CallBefore, type EffectiveLimits } from './call-path.js';
 import { explainCall, type Explanation } from './explain.js';
 import { settledWithin } from '../waiting.js';
 import { nameFault } from '../tool.js';
@@ -217,8 +217,8 @@ export class ToolHub implements ToolProvider {
     return this.#call(name, args, options);
   }
 
-  /** @param given an answer to the verdict of a prepared call */
-  async #call(name: string, args: JsonObject, options?: CallOptions, given?: GivenAnswer): Promise<ToolResult> {
+  /** @param before the call as it was prepared, where it was */
+  async #call(name: string, args: JsonObject, options?: CallOptions, before?: CallBefore): Promise<ToolResult> {
     const scope = new CallScope(options);
     let member: HubMember | undefined;
     let qualified = name;
@@ -230,7 +230,7 @@ export class ToolHub implements ToolProvider {
       const own = member?.connected ? args : snapshot(args); // they may be changed while the call waits
       if (!member) ({ member, name: qualified } = await this.#route(name, scope));
       member.inFlight.add(scope);
-      result = await this.#calls.run(member, qualified, own, scope, given);
+      result = await this.#calls.run(member, qualified, own, scope, before);
     } catch (thrown) {
       result = errorResult(ToolError.from(thrown, 'INTERNAL'), scope.startedAt);
     }
@@ -259,11 +259,13 @@ export class ToolHub implements ToolProvider {
       const route = await this.#route(name, scope);
       member = route.member;
       member.inFlight.add(scope);
+      this.#calls.startClock(member.provider, scope);
       await scope.race(member.ready());
       tool = member.listed(route.name);
       this.#calls.assertNotHidden(member, route.name, scope);
       const prepared = await scope.race(Promise.resolve(prepareCallOf(member, route.name, copied, scope)));
-      if (prepared.refused) return prepared;
+      if (prepared.refused)
+        return refusedCall(route.name, tool, copied, this.#calls.refusal(prepared.refused, member, route.name));
       const own = copyJson(prepared.args); // whoever changes those of the prepared call does not change what runs
       const judged = this.#gate?.verdictOf(prepared);
       const disconnects = this.#disconnects;
@@ -274,7 +276,7 @@ export class ToolHub implements ToolProvider {
         execute: (inner) => {
           // Prepared and judged again: a hub around this one has its own policy, and rules may have changed meanwhile.
           if (this.#disconnects === disconnects && this.#routing.members.includes(route.member))
-            return this.#call(route.name, own, inner, judged && answerOf(inner, prepared.tool, judged.shown));
+            return this.#call(route.name, own, inner, { prepared, answer: answerOf(inner, judged?.shown) });
           return Promise.resolve(errorResult(preparedBefore(this.name), performance.now()));
         },
       };
@@ -561,11 +563,10 @@ function assertGlobs(option: string, globs: readonly string[] | undefined): void
 /** The answer that a caller gives to the verdict that it was shown. */
 function answerOf(
   options: CallOptions | undefined,
-  tool: ToolDefinition,
-  claims: readonly PermissionClaim[],
+  claims: readonly PermissionClaim[] | undefined,
 ): GivenAnswer | undefined {
   const approval = options?.approval;
-  return approval && { approval, tool, claims };
+  return approval && claims && { approval, claims };
 }
 
 /** @throws {ToolError} INVALID_ARGUMENT */

@@ -5,6 +5,9 @@ import type { ContentBlock, ToolResult } from '../result.js';
 /** Structured content, and `_meta`, have no head and tail: over this they are dropped whole. */
 const MAX_STRUCTURED_BYTES = 1024 * 1024;
 const MAX_BINARY_BYTES = 8 * 1024 * 1024;
+/** Of all images, sounds and files of one result together. */
+const MAX_TOTAL_BINARY_BYTES = 4 * MAX_BINARY_BYTES;
+const MAX_BLOCKS = 10_000;
 /** A text cut to less than this says more about the cut than about itself. */
 const SMALLEST_SHARE = 256;
 /** The key under `_meta` that says what was cut. */
@@ -25,8 +28,14 @@ export function limitOutput(result: ToolResult, maxTextBytes: number): ToolResul
   const { structuredContent } = result;
   const dropped = structuredContent !== undefined && sizeAtMost(structuredContent, MAX_STRUCTURED_BYTES) === undefined;
   const metaDropped = result._meta !== undefined && sizeAtMost(result._meta, MAX_STRUCTURED_BYTES) === undefined;
-  if (content === result.content && !dropped && !metaDropped) return result;
+  const details = result.error?.details;
+  const detailsDropped = details !== undefined && sizeAtMost(details, MAX_STRUCTURED_BYTES) === undefined;
+  if (content === result.content && !dropped && !metaDropped && !detailsDropped) return result;
   const limited: ToolResult = { ...result, content };
+  if (detailsDropped && limited.error) {
+    const { details: _details, ...error } = limited.error;
+    limited.error = error;
+  }
   if (dropped) {
     delete limited.structuredContent;
     truncation.structuredBytes = 'more than 1048576';
@@ -37,14 +46,16 @@ export function limitOutput(result: ToolResult, maxTextBytes: number): ToolResul
   return limited;
 }
 
-function limitContent(blocks: ContentBlock[], maxTextBytes: number, truncation: Truncation): ContentBlock[] {
+function limitContent(given: ContentBlock[], maxTextBytes: number, truncation: Truncation): ContentBlock[] {
+  const blocks = given.length > MAX_BLOCKS ? given.slice(0, MAX_BLOCKS) : given;
   const cutText = textBytesOver(blocks, maxTextBytes);
-  if (!cutText && !blocks.some(isTooBig)) return blocks;
+  const tooBig = tooBigOf(blocks);
+  if (!cutText && tooBig.size === 0 && blocks === given) return blocks;
   let left = maxTextBytes;
   let textsLeft = blocks.filter((block) => wordsOf(block) !== undefined).length;
   let dropped = 0;
-  const limited = blocks.map((block): ContentBlock | undefined => {
-    if (isTooBig(block)) {
+  const limited = blocks.map((block, index): ContentBlock | undefined => {
+    if (tooBig.has(index)) {
       truncation.binaryBlocks = (truncation.binaryBlocks ?? 0) + 1;
       return note(`[a block of type "${String(block.type).slice(0, 40)}" was too large and was left out]`);
     }
@@ -72,6 +83,7 @@ function limitContent(blocks: ContentBlock[], maxTextBytes: number, truncation: 
       : { ...block, type: 'text', text: cut.text };
   });
   const kept = limited.filter((block) => block !== undefined);
+  if (blocks !== given) kept.push(note(`[${given.length - blocks.length} more blocks were left out; ask for less]`));
   return dropped === 0 ? kept : [...kept, note(`[${dropped} more text blocks were left out; ask for less]`)];
 }
 
@@ -115,11 +127,45 @@ function nextCharacterStart(bytes: Buffer, at: number): number {
   return start;
 }
 
-function isTooBig(block: ContentBlock): boolean {
-  if (block.type === 'text') return false;
-  if (block.type === 'image' || block.type === 'audio') return block.data.length * 0.75 > MAX_BINARY_BYTES;
-  if (block.type === 'resource') return (block.resource.blob?.length ?? 0) * 0.75 > MAX_BINARY_BYTES;
-  return sizeAtMost(block, MAX_STRUCTURED_BYTES) === undefined; // a link, or a kind that is not known yet
+/** The indices of blocks that are left out: too large by themselves, or what comes after too much. Texts are cut, not left out. */
+function tooBigOf(blocks: readonly ContentBlock[]): ReadonlySet<number> {
+  const tooBig = new Set<number>();
+  let binaryLeft = MAX_TOTAL_BINARY_BYTES;
+  let restLeft = MAX_STRUCTURED_BYTES;
+  for (const [index, block] of blocks.entries()) {
+    const binary = binaryBytesOf(block);
+    const rest = sizeOfRest(block, restLeft);
+    if (rest === undefined || binary > MAX_BINARY_BYTES || binary > binaryLeft) {
+      tooBig.add(index);
+      continue;
+    }
+    binaryLeft -= binary;
+    restLeft -= rest;
+  }
+  return tooBig;
+}
+
+function binaryBytesOf(block: ContentBlock): number {
+  if (block.type === 'image' || block.type === 'audio') return block.data.length * 0.75;
+  return block.type === 'resource' ? (block.resource.blob?.length ?? 0) * 0.75 : 0;
+}
+
+/** The size of all that is neither text nor binary: names, addresses, annotations; undefined when it is over the limit. */
+function sizeOfRest(block: ContentBlock, limit: number): number | undefined {
+  switch (block.type) {
+    case 'text': {
+      let isPlain = true;
+      for (const key in block) isPlain &&= key === 'type' || key === 'text';
+      return isPlain ? 0 : sizeAtMost({ ...block, text: '' }, limit);
+    }
+    case 'image':
+    case 'audio':
+      return sizeAtMost({ ...block, data: '' }, limit);
+    case 'resource':
+      return sizeAtMost({ ...block, resource: { ...block.resource, text: '', blob: '' } }, limit);
+    default:
+      return sizeAtMost(block, limit); // a link, or a kind that is not known yet
+  }
 }
 
 /** The rough size of a JSON value, or undefined once it is over `limit`; stops looking there. */

@@ -257,6 +257,7 @@ export class PolicyRules {
         askedInPart: ask.filter(hasPattern),
         outright: outright(),
       };
+      if (this.#byTool.size >= MAX_REMEMBERED_TOOLS) this.#byTool.clear(); // a server may list new names for ever
       this.#byTool.set(tool, rules);
     }
     return rules;
@@ -368,6 +369,7 @@ function bareName(tool: string): string {
   return tool.slice(tool.indexOf('.') + 1);
 }
 
+const MAX_REMEMBERED_TOOLS = 20_000;
 const RULE_KEYS: OptionNames<PolicyRule> = { tool: true, pattern: true, action: true };
 
 function parseRule(rule: PolicyRule, where: string): PolicyRule {

@@ -523,9 +523,34 @@ describe('execute({ approval }) of a prepared call', () => {
     replace();
     await relisted;
     expect((await prepared.execute({ approval })).error?.code).toBe('APPROVAL_REQUIRED');
+    expect((await prepared.execute()).error).toMatchObject({
+      code: 'NOT_CONNECTED',
+      message: expect.stringContaining('prepare it again') as string,
+    });
     expect(runs).toEqual([]);
     expect((await hub.explain('ext.run', {})).policy?.action).toBe('ask'); // nor was a rule added
   });
+
+  it.each([1, 2, 3])(
+    'is asked about anew when the tool is replaced while a person is asked (hub in hub: %i)',
+    async (levels) => {
+      const { provider, runs, replace } = replaceable('p');
+      const shown: unknown[] = [];
+      const approve = async ({ annotations }: ApprovalRequest): Promise<Approval> => {
+        if (shown.push(annotations.readOnlyHint) > 1) return { decision: 'deny' };
+        const relisted = new Promise<void>((resolve) => hub.onToolsChanged(resolve));
+        replace();
+        await relisted;
+        return { decision: 'once' };
+      };
+      let inner: ToolProvider = provider;
+      for (let level = 1; level < levels; level++) inner = new ToolHub({ name: `hub${level}`, providers: [inner] });
+      await using hub: ToolHub = new ToolHub({ providers: [inner], policy: { ...policy, approve } });
+      expect((await hub.callTool('ext.run', {})).error?.code).toBe('PERMISSION_DENIED');
+      expect(shown).toEqual([true, false]);
+      expect(runs).toEqual([]);
+    },
+  );
 
   it('is NOT_CONNECTED when its provider was removed, whatever took its place', async () => {
     const [first, second] = [replaceable('p'), replaceable('q')];
@@ -535,5 +560,63 @@ describe('execute({ approval }) of a prepared call', () => {
     await hub.add(second.provider);
     expect((await prepared.execute({ approval: { decision: 'once' } })).error?.code).toBe('NOT_CONNECTED');
     expect([...first.runs, ...second.runs]).toEqual([]);
+  });
+});
+
+describe('a call that is prepared again', () => {
+  it('is another call to the middleware, which never sees the result of one under the arguments of the other', async () => {
+    const inputSchema = { type: 'object' as const, properties: { path: { type: 'string' as const } } };
+    const annotations = { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true };
+    let description = 'v0';
+    let changed: () => void = () => undefined;
+    const provider: ToolProvider = {
+      name: 'p',
+      kind: 'mcp',
+      servers: ['f'],
+      connect: async () => undefined,
+      listTools: async () => [{ name: 'f.run', description, inputSchema, annotations }],
+      callTool: async (_name, args) => ({
+        content: [{ type: 'text', text: JSON.stringify(args) }],
+        isError: false,
+        directives: [],
+        durationMs: 0,
+      }),
+      disconnect: async () => undefined,
+      onToolsChanged: (listener) => {
+        changed = listener;
+        return () => undefined;
+      },
+      [Symbol.asyncDispose]: async () => undefined,
+    };
+    const seen: unknown[] = [];
+    let asked = 0;
+    await using hub = new ToolHub({
+      providers: [provider],
+      middleware: [
+        async ({ args, tool }, next) => {
+          const result = await next();
+          seen.push([args, tool.description, result.error?.code ?? textOf(result)]);
+          return result;
+        },
+      ],
+      policy: {
+        rules: [],
+        default: 'ask',
+        approve: async () => {
+          if (++asked > 1) return { decision: 'once', args: { path: 'EDITED' } };
+          const relisted = new Promise<void>((resolve) => hub.onToolsChanged(resolve));
+          description = 'v1';
+          changed();
+          await relisted;
+          return { decision: 'once' };
+        },
+      },
+    });
+    expect(textOf(await hub.callTool('f.run', { path: 'A' }))).toBe('{"path":"EDITED"}');
+    expect(asked).toBe(2);
+    expect(seen).toEqual([
+      [{ path: 'A' }, 'v0', 'NOT_CONNECTED'],
+      [{ path: 'EDITED' }, 'v1', '{"path":"EDITED"}'],
+    ]);
   });
 });

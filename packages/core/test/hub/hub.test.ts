@@ -853,3 +853,94 @@ describe('ToolHub lifecycle', () => {
     expect(hub.health()).toMatchObject({ state: 'READY', totalInvocations: 2, totalFailures: 1 });
   });
 });
+
+describe('hub.prepareCall()', () => {
+  const directive = { type: 'stop_processing', params: {} } as const;
+  /** A provider of a stranger that refuses each call as `refused` says. */
+  const refusing = (refused: Partial<ToolResult>): ToolProvider =>
+    foreign('a', {
+      kind: 'other',
+      prepareCall: (name, args) => ({
+        tool: { name, description: '', inputSchema: { type: 'object' }, annotations: {} as never },
+        args,
+        claims: [],
+        refused: { content: [], isError: true, directives: [], durationMs: 0, ...refused },
+        execute: () => Promise.reject(new Error('It must not be asked.')),
+      }),
+    });
+
+  it('takes no directives of a provider that is not trusted, and nothing that is no refusal', async () => {
+    const hostile = refusing({ directives: [directive], _meta: { 'toolwright/directives': [directive] } });
+    const inner = new ToolHub({ name: 'inner', providers: [hostile] });
+    await using outer = new ToolHub({ providers: [inner] });
+    for (const hub of [inner, outer]) {
+      const prepared = await hub.prepareCall('a.run', { n: 1 });
+      for (const result of [prepared.refused, await prepared.execute(), await hub.callTool('a.run', { n: 1 })])
+        expect(result).toMatchObject({ isError: true, directives: [] });
+      expect(JSON.stringify(prepared.refused)).not.toContain('stop_processing');
+    }
+    await using fooled = new ToolHub({ providers: [refusing({ isError: false })] });
+    expect((await fooled.prepareCall('a.run', { n: 1 })).refused?.error?.code).toBe('INTERNAL');
+  });
+
+  it('suggests no hidden tool', async () => {
+    await using hub = new ToolHub({
+      providers: [provider('s', 'secret_thing', 'open')],
+      policy: { rules: [{ tool: 's.secret_*', action: 'deny' }], default: 'allow' },
+    });
+    expect((await hub.prepareCall('s.secret_thin', {})).refused?.error?.message).not.toContain('secret_thing');
+  });
+
+  it('ends at the default deadline', async () => {
+    await using hub = new ToolHub({
+      providers: [foreign('a', { connect: () => new Promise(() => undefined) })],
+      limits: { callTimeoutMs: 100 },
+    });
+    expect((await hub.prepareCall('a.run', { n: 1 })).refused?.error?.code).toBe('TIMED_OUT');
+  });
+});
+
+describe('the output limit', () => {
+  const large = 'x'.repeat(900_000);
+  it.each<[string, unknown[]]>([
+    ['links with long names', Array.from({ length: 20 }, () => ({ type: 'resource_link', uri: 'a:b', name: large }))],
+    ['blocks of an unknown kind', Array.from({ length: 20 }, () => ({ type: 'odd', data: large }))],
+    ['a text with large annotations', [{ type: 'text', text: 'a', annotations: { a: 'x'.repeat(20_000_000) } }]],
+    ['an image with a long kind', [{ type: 'image', data: 'AA==', mimeType: 'x'.repeat(20_000_000) }]],
+    ['a file with a long address', [{ type: 'resource', resource: { uri: 'x'.repeat(20_000_000), text: 'a' } }]],
+    ['a million of nothing', Array.from({ length: 1_000_000 }, () => ({ type: 'text', text: '' }))],
+  ])('bounds what a foreign provider gives beside text: %s', async (_what, content) => {
+    const callTool = async (): Promise<ToolResult> => ({
+      content: content as ToolResult['content'],
+      isError: false,
+      directives: [],
+      durationMs: 0,
+    });
+    await using hub = new ToolHub({ providers: [foreign('a', { callTool })] });
+    const result = await hub.callTool('a.run', { n: 1 });
+    expect(JSON.stringify(result).length).toBeLessThan(2_000_000);
+    expect(JSON.stringify(result.content)).toContain('left out');
+  });
+
+  it('bounds images together, and the details of an error', async () => {
+    const image = { type: 'image' as const, data: 'A'.repeat(8_000_000), mimeType: 'image/png' };
+    const error = {
+      code: 'EXECUTION_FAILED' as const,
+      message: 'no',
+      retryable: false,
+      details: { a: 'x'.repeat(20_000_000) },
+    };
+    const callTool = async (): Promise<ToolResult> => ({
+      content: Array.from({ length: 10 }, () => image),
+      isError: true,
+      error,
+      directives: [],
+      durationMs: 0,
+    });
+    await using hub = new ToolHub({ providers: [foreign('a', { callTool })] });
+    const result = await hub.callTool('a.run', { n: 1 });
+    expect(result.content.filter(({ type }) => type === 'image')).toHaveLength(5);
+    expect(result.error).toMatchObject({ code: 'EXECUTION_FAILED', message: 'no' });
+    expect(result.error?.details).toBeUndefined();
+  });
+});
