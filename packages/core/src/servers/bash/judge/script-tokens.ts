@@ -23,6 +23,7 @@ export type ShellToken =
 
 const OPERATORS = ['&&', '||', '|&', ';', '|', '(', ')', '\n', '&'];
 const REDIRECTS = ['&>>', '&>', '>>', '>|', '>&', '<>', '<&', '>', '<'];
+const BROKEN_NAME = 'a line break stands in what the shell expands';
 const PLAIN_VARIABLE = /^\$(?:[A-Za-z_][A-Za-z0-9_]*|\{[A-Za-z_][A-Za-z0-9_]*\}|[?#$!0-9])/;
 
 /** @throws {Unread} */
@@ -97,6 +98,8 @@ function readWord(source: string, start: number): { word: ShellWord; end: number
   const takeVariable = (): void => {
     const [name] = PLAIN_VARIABLE.exec(source.slice(at, at + 200)) ?? [];
     if (name === undefined) throw new Unread(expansionAt(source, at));
+    // bash takes the line break out before it looks where a name begins and ends.
+    if (source.startsWith('\\\n', at + name.length)) throw new Unread(BROKEN_NAME);
     take(`$${name.replace(/[${}]/g, '') || '$'}`, true);
     variable = true;
     at += name.length;
@@ -123,7 +126,7 @@ function readWord(source: string, start: number): { word: ShellWord; end: number
           if (next !== '\n') take(/^[$`"\\]$/.test(next) ? next : `\\${next}`, true);
           at += 2;
         } else if (inner === '`') throw new Unread('it runs a command inside an argument: ` `');
-        else if (inner === '$' && /^[A-Za-z0-9_{(?#$!@*[-]/.test(source[at + 1] ?? '')) takeVariable();
+        else if (inner === '$' && expandsAt(source, at, /^[A-Za-z0-9_{(?#$!@*[-]/)) takeVariable();
         else {
           take(inner, true);
           at++;
@@ -131,7 +134,7 @@ function readWord(source: string, start: number): { word: ShellWord; end: number
       }
       at++;
     } else if (char === '`') throw new Unread('it runs a command inside an argument: ` `');
-    else if (char === '$' && /^[A-Za-z0-9_{(?#$!@*['"-]/.test(source[at + 1] ?? '')) takeVariable();
+    else if (char === '$' && expandsAt(source, at, /^[A-Za-z0-9_{(?#$!@*['"-]/)) takeVariable();
     else {
       take(char, false);
       at++;
@@ -140,10 +143,16 @@ function readWord(source: string, start: number): { word: ShellWord; end: number
   return { word: { text, shape, variable }, end: at };
 }
 
+/** Whether a "$" begins an expansion; a line break behind it is not there for bash. */
+function expandsAt(source: string, at: number, next: RegExp): boolean {
+  return next.test(source[at + 1] ?? '') || source.startsWith('\\\n', at + 1);
+}
+
 function expansionAt(source: string, at: number): string {
   const next = source[at + 1];
   if (next === '(') return 'it runs a command, or computes, inside an argument: $( )';
   if (next === "'" || next === '"') return `it writes a word in disguise: $${next}`;
+  if (next === '\\') return BROKEN_NAME;
   return 'it expands more than a plain variable: ${ }';
 }
 

@@ -519,6 +519,8 @@ export const ATTACKS: readonly AttackFamily[] = [
       'sort {-o,canary} a',
       'eval "to"uch canary',
       '$(echo touch) canary',
+      'cat "$\\\n(touch canary)"',
+      'echo $\\\n(touch canary)',
       '${x:-touch} canary',
       '`echo touch` canary',
       'cd . && t=touch && $t canary',

@@ -143,7 +143,7 @@ async function runLines(world: string, lines: readonly string[]): Promise<Happen
 const from = (...texts: string[]): fc.Arbitrary<string> => fc.constantFrom(...texts);
 const plain = from('a', 'b', 'src', 'src/x', 'src/y.ts', 'README.md', './a', 'build/out', 'new', 'nothing', 'src/../a', '.', 'a.txt', '--', '-n', '-rf', '-l', '-la', '--all', '--name=x', '-1', '0', '=', 'a=b', 'X', 'é', '%', '@x', '+x', 'a,b', 'a:b', 'https://example.com/x', 'a://../x'); // prettier-ignore
 const quoted = from("'a b'", '"a b"', 'a\\ b', "a''b", '"a"b', "'*'", '"*"', '\\*', "'$X'", '\\$X', "'#'", 'a#b', '""', "''", "'-n'", '"it\'s"', "'a;b'", '"a&&b"', "'>x'", "\\>x", "'~'", '\\~', "'{a,b}'", '"\\a"', '"\\\\"', "'\\'", "a\\\\b"); // prettier-ignore
-const odd = from('*', 'src/*', './*', 'src/?', 'src/[xy]', '~', '~/x', '{a,b}', '{a', 'a}', '{}', '$X', '"$X"', '${X}', '$', '$(ls)', '`ls`', "$'a\\tb'", '$"a"', '#c', '!', '!!', '^a^b', '..', '../outside/f', '/etc/passwd', '/dev/null', 'out/f', '[', ']', '[a', '\u00a0', '\u200b', 'a\u00adb', '-', '&', '>', '\\', "'", '"'); // prettier-ignore
+const odd = from('*', 'src/*', './*', 'src/?', 'src/[xy]', '~', '~/x', '{a,b}', '{a', 'a}', '{}', '$X', '"$X"', '${X}', '$', '$(ls)', '`ls`', "$'a\\tb'", '$"a"', '#c', '!', '!!', '^a^b', '..', '../outside/f', '/etc/passwd', '/dev/null', 'out/f', '[', ']', '[a', '\u00a0', '\u200b', 'a\u00adb', '-', '&', '>', '\\', "'", '"', '$\\\nHOME', '"$\\\nHOME"', '"$\\\n(ls)"', '"$HO\\\nME"', 'a\\\nb', '\\\n#c', '"a\\\nb"', '"\\\n"', '~\\\n/x'); // prettier-ignore
 const word = fc.oneof(
   { weight: 12, arbitrary: plain },
   { weight: 5, arbitrary: quoted },
@@ -153,10 +153,10 @@ const program = fc.oneof(
   { weight: 12, arbitrary: from(...PROGRAMS.split(' '), 'echo', 'printf', 'true', ':', 'pwd', 'git log', 'git status', 'git -C src log', 'git --no-pager diff', 'npm test', 'npm run build', 'cd src', 'cd ..', 'test -f') }, // prettier-ignore
   { weight: 1, arbitrary: from("'ls'", 'l\\s', '"git"', "gi''t", './a', 'src/x', '$X', '[ -f', 'read', 'export', 'type', 'cd', 'cd -', 'pushd src') }, // prettier-ignore
 );
-const target = fc.oneof({ weight: 8, arbitrary: from('new', 'a', 'build/out', 'src/new', "'a b'", '"q r"', 'x\\ y', '/dev/null', '&1', '&2') }, { weight: 1, arbitrary: from('../outside/f', 'out/f', '*', '$X', '~', '&-', '&-a', '& -a', '&- a', '& - a', '&1-', '&1-a', '{a,b}', '.git/config', '/tmp/f', 'nodir/f', "''", '&new') }); // prettier-ignore
+const target = fc.oneof({ weight: 8, arbitrary: from('new', 'a', 'build/out', 'src/new', "'a b'", '"q r"', 'x\\ y', '/dev/null', '&1', '&2') }, { weight: 1, arbitrary: from('../outside/f', 'out/f', '*', '$X', '~', '&-', '&-a', '& -a', '&- a', '& - a', '&1-', '&1-a', '&3-a', '&\\\n-a', '&-\\\na', '&"-"a', '&-#a', '{a,b}', '.git/config', '/tmp/f', 'nodir/f', "''", '&new') }); // prettier-ignore
 const redirect = fc
   .tuple(
-    fc.oneof({ weight: 8, arbitrary: from('>', '>>', '2>', '<', '&>', '> ', '2> ', '1>', '>| ', '>&') }, { weight: 1, arbitrary: from('{fd}>', '{HOME}>', '3>', '99999999999>', '2\\\n>', '<>', '&>>', '2>>', '<<<', '3<', '>\t', '> \\\n') }), // prettier-ignore
+    fc.oneof({ weight: 8, arbitrary: from('>', '>>', '2>', '<', '&>', '> ', '2> ', '1>', '>| ', '>&') }, { weight: 1, arbitrary: from('{fd}>', '{HOME}>', '3>', '99999999999>', '2\\\n>', '<>', '&>>', '2>>', '<<<', '3<', '>\t', '> \\\n', '<&', '2<&', '2>&', '{v}>&', '>\\\n', "2''>", '2147483648>', '010>', 'a2>') }), // prettier-ignore
     target,
   )
   .map(([operator, to]) => `${operator}${to}`);

@@ -90,6 +90,24 @@ describe('judgeCommand()', () => {
     expect(claims[0]).toMatchObject({ understood: false, reason: expect.stringContaining('two readings') as string });
   });
 
+  it('asks about an expansion that a line break hides', async () => {
+    // Rules that allow all that a wrong reading would claim.
+    const wide = createJudgeHub(project.projectDir, allowing('cat *', 'cat', 'echo *'));
+    for (const command of [
+      'cat $\\\nHOME/x',
+      'cat "$\\\nHOME/x"',
+      'cat "$\\\n(touch canary)"',
+      'cat $\\\n(touch canary)',
+      "cat $\\\n'\\x2fetc/passwd'",
+      'cat $\\\n{HOME}/x',
+      'echo "$HO\\\nME"',
+      "cat 2''>b",
+    ])
+      expect(await wide.action(command), command).toBe('ask');
+    for (const command of ['echo "a$"', 'echo "a \\\nb"', 'echo \\\n  a'])
+      expect(await wide.action(command), command).toBe('allow');
+  });
+
   it('says why, to the person who approves', async () => {
     const [claim] = await hub.claims('sort --outp=x a');
     expect(claim).toMatchObject({ understood: false, reason: expect.stringContaining('--outp') as string });
