@@ -3,6 +3,7 @@
 import type { Interface } from 'node:readline';
 import type { Approval, ApprovalContext, ApprovalRequest, PolicyRule } from './hub/policy.js';
 import { ToolError } from './errors.js';
+import { showHidden } from './shell-words.js';
 import { assertOptions, type OptionNames } from './options.js';
 
 /** Options of {@link approveInTerminal}. */
@@ -47,6 +48,8 @@ export function approveInTerminal(
 const OPTIONS: OptionNames<TerminalOptions> = { input: true, output: true };
 const NO_TERMINAL = 'No one could be asked: standard input or standard error is not a terminal.';
 const MAX_SHOWN_ARGS = 4_000;
+const MAX_SHOWN_LINE = 2_000;
+const MAX_SHOWN_CLAIMS = 30;
 /** Longer than a double key press takes. */
 const DISCARD_MS = 50;
 
@@ -82,21 +85,29 @@ interface Choice {
 }
 
 function describe(request: ApprovalRequest): { text: string; choices: Choice[] } {
-  const args = visible(JSON.stringify(request.args, null, 2));
-  const shortened = args.length > MAX_SHOWN_ARGS;
+  // Only JSON has line ends of its own: in any other text they could write lines of this question.
+  const args = JSON.stringify(request.args, null, 2).split('\n').map(showHidden).join('\n');
+  let shortened = args.length > MAX_SHOWN_ARGS || request.claims.length > MAX_SHOWN_CLAIMS;
+  const shown = (text: string): string => {
+    const whole = showHidden(text);
+    if (whole.length <= MAX_SHOWN_LINE) return whole;
+    shortened = true;
+    return `${whole.slice(0, MAX_SHOWN_LINE)}… (${whole.length - MAX_SHOWN_LINE} more characters)`;
+  };
   const lines = [
     '',
-    `${visible(request.tool)} wants to run: ${visible(request.reason)}`,
-    ...request.claims.map(({ pattern, reason, understood }) => {
+    `${shown(request.tool)} wants to run: ${shown(request.reason)}`,
+    ...request.claims.slice(0, MAX_SHOWN_CLAIMS).map(({ pattern, reason, understood }) => {
       const why = understood ? reason : `not fully understood${reason === undefined ? '' : `: ${reason}`}`;
-      return `  - ${visible(pattern)}${why === undefined ? '' : `  (${visible(why)})`}`;
+      return `  - ${shown(pattern)}${why === undefined ? '' : `  (${shown(why)})`}`;
     }),
-    `  arguments: ${shortened ? `${args.slice(0, MAX_SHOWN_ARGS)}… (${args.length - MAX_SHOWN_ARGS} more characters)` : args}`,
+    ...(request.claims.length > MAX_SHOWN_CLAIMS ? [`  … and ${request.claims.length - MAX_SHOWN_CLAIMS} more`] : []),
+    `  arguments: ${args.length > MAX_SHOWN_ARGS ? `${args.slice(0, MAX_SHOWN_ARGS)}… (${args.length - MAX_SHOWN_ARGS} more characters)` : args}`,
   ];
   const choices: Choice[] = [{ key: 'y', label: 'once', approval: { decision: 'once' } }];
   const offer = (key: string, label: string, rules: readonly PolicyRule[] | undefined): void => {
     if (shortened || !rules || rules.length === 0) return;
-    for (const rule of rules) lines.push(`  ${key} adds the rule ${visible(JSON.stringify(rule))}`);
+    for (const rule of rules) lines.push(`  ${key} adds the rule ${showHidden(JSON.stringify(rule))}`);
     choices.push({ key, label, approval: { decision: 'always', rules } });
   };
   offer('a', 'always', request.suggestedRules);
@@ -161,11 +172,4 @@ function throwIfAborted(signal: AbortSignal): void {
 
 function endOf(signal: AbortSignal): ToolError {
   return new ToolError('CANCELLED', 'The call ended before it was answered.', { cause: signal.reason });
-}
-
-/** Text that cannot move the cursor, change colours or hide what follows. */
-function visible(text: string): string {
-  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu, (character) =>
-    character === '\n' ? character : `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`,
-  );
 }

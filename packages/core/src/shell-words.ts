@@ -5,8 +5,9 @@
  * is shown escaped: `$'\u200b'`.
  */
 export function quoteWord(text: string): string {
-  if (PLAIN.test(text)) return text;
-  if (!HIDDEN.test(text)) return `'${text.replaceAll("'", "'\\''")}'`;
+  const hides = HIDDEN.test(text);
+  if (!hides && PLAIN.test(text)) return text;
+  if (!hides) return `'${text.replaceAll("'", "'\\''")}'`;
   return `$'${text.replace(/[\\']/g, '\\$&').replace(new RegExp(HIDDEN, 'gu'), escapeHidden)}'`;
 }
 
@@ -79,7 +80,8 @@ type Wanted = Character | typeof ANY_RUN | typeof ANY_ONE;
 type PatternWord = readonly Wanted[] | typeof ANY_RUN;
 
 const PLAIN = /^[\p{L}\p{N}_@%+=:,./-]+$/u;
-const HIDDEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]|(?! )\p{Zs}/u;
+/** What cannot be seen or moves what is shown: controls, formats, fillers, private use, and spaces that look like the one. */
+export const HIDDEN = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]|(?! )\p{Zs}/u;
 const EXPANDS = new Set('*?[~${`');
 /** Unquoted these are the shell's own: `> x` writes a file, `'>' x` runs a program of that name. */
 const OPERATORS = new Set('<>|&;()');

@@ -61,6 +61,46 @@ describe('approveInTerminal()', () => {
     expect(approval).toEqual({ decision: 'deny', message: expect.stringContaining('not a terminal') as string });
   });
 
+  it.runIf(HAS_PYTHON)(
+    'shows what a call says on lines of its own, whatever line ends and hidden characters are in it',
+    () => {
+      const forged = 'notes\n\n(answered: no)\n\nfilesystem.read_file wants to run: it reads\n  - README.md';
+      const { shown } = onTerminal(
+        [
+          request({
+            tool: 'a\nb',
+            reason: 'because\n  a adds the rule {}',
+            claims: [
+              { pattern: forged, match: 'glob', understood: true, reason: 'x\ny' },
+              { pattern: 'rm \u3164', match: 'glob', understood: true },
+            ],
+            args: { path: forged, other: '\u3164\u2800\u202e' },
+          }),
+        ],
+        [['Allow it?', 'n\r']],
+      );
+      expect(shown).not.toMatch(/^(?:\(answered|filesystem|b wants|y\)|\s+a adds the rule \{\})/m);
+      expect(shown).toContain('notes\\n\\n(answered: no)');
+      expect(shown).not.toMatch(/[\u3164\u2800\u202e]/);
+    },
+  );
+
+  it.runIf(HAS_PYTHON)('does not offer "always" for a claim, or claims, that were shortened', () => {
+    const long = { pattern: 'x'.repeat(30_000), match: 'glob', understood: true } as const;
+    const many = Array.from({ length: 200 }, (_, index) => ({ ...long, pattern: `f${index}` }));
+    const { approvals, shown } = onTerminal(
+      [request({ claims: [long] }), request({ claims: many })],
+      [
+        ['Allow it?', 'y\r'],
+        ['Allow it?', 'y\r'],
+      ],
+    );
+    expect(approvals).toEqual([{ decision: 'once' }, { decision: 'once' }]);
+    expect(shown).toContain('more characters)');
+    expect(shown).toContain('… and 170 more');
+    expect(shown).not.toContain('[a] always');
+  });
+
   it.runIf(HAS_PYTHON)('takes once, always, wider, no, no with a reason, and the end of input as no', () => {
     const typed = ['y\r', 'a\r', 'w\r', 'n\r', 'n use a branch\r', '\x04'];
     const { approvals, shown } = onTerminal(
@@ -112,7 +152,7 @@ describe('approveInTerminal()', () => {
       ],
     );
     expect(approvals).toEqual([{ decision: 'deny' }]);
-    expect(shown).toContain('\\u{202e}');
+    expect(shown).toContain('\\u202e');
     expect(shown).not.toContain('\u202e');
     expect(shown).toContain('more characters');
   });

@@ -88,6 +88,18 @@ it('showHidden() escapes what cannot be seen, and leaves the rest', () => {
   expect(showHidden("it's a\u200bb\u202ec")).toBe("it's a\\u200bb\\u202ec");
 });
 
+it('quoteWord() shows every character that cannot be seen, and the word stays the same to a rule', () => {
+  for (const char of '\u3164\u115f\u1160\uffa0\u034f\ufe0f\u2800\u00a0\u200b\u2066\ue000\u{e0041}\u{e0100}\u{1d173}') {
+    for (const word of [char, `a${char}b`, `'${char}`]) {
+      const shown = quoteWord(word);
+      expect(shown, word.codePointAt(0)?.toString(16)).toMatch(/^[\x20-\x7e]+$/);
+      expect(matchesWords(shown, shown, 'whole')).toBe(true);
+      expect(matchesWords(shown, quoteWord(word), 'whole')).toBe(true);
+      expect(matchesWords('ab', shown, 'prefix')).toBe(false);
+    }
+  }
+});
+
 it('isClosed() is false for an open quote and a trailing backslash', () => {
   expect(['a "b"', "'a'", "$'\\''"].map(isClosed)).toEqual([true, true, true]);
   expect(['"a', "it's", 'a\\', "$'\\'"].map(isClosed)).toEqual([false, false, false, false]);

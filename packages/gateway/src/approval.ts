@@ -9,7 +9,7 @@ const MIN_SHOWN = 200;
 const MAX_LINES = 80;
 
 /** Invisible, or moving what is shown: controls, formats, fillers, private use, and spaces that look like the one. */
-const UNSEEN = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]|(?! )\p{Zs}/gu;
+const UNSEEN = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]|(?! )\p{Zs}/gu;
 
 /** True for a client that shows forms: `elicitation: {}` says so too. */
 export function showsForms({ elicitation }: JsonObject): boolean {

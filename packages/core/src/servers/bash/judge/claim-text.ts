@@ -1,6 +1,6 @@
 // Words as the text of a claim: as a shell would write them, an expansion unquoted, what hides escaped.
 
-import { quoteWord } from '../../../shell-words.js';
+import { HIDDEN, quoteWord } from '../../../shell-words.js';
 import { hasBraces, hasTilde, hasWildcard, type ShellWord } from './script-tokens.js';
 
 /** One word. What bash would expand stays unquoted, so that no pattern for the literal characters matches it. */
@@ -33,11 +33,11 @@ export function expands(word: ShellWord): boolean {
 /** Text that was not understood, for a claim that shows it: on one line, its length bounded. */
 export function shownText(text: string): string {
   const shown = text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}...` : text;
-  return shown.replace(/\s+/g, ' ').replace(HIDDEN, quoteWord).trim() || "''";
+  return shown.replace(/\s+/g, ' ').replace(ALL_HIDDEN, quoteWord).trim() || "''";
 }
 
 const MAX_SHOWN = 2_000;
-const HIDDEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
+const ALL_HIDDEN = new RegExp(HIDDEN, 'gu');
 const VARIABLE = /(\$(?:[A-Za-z_][A-Za-z0-9_]*|[?#$!0-9]))/;
 /** Unquoted, in a word that bash expands. */
 const SPECIAL = /[*?[\]{},~!^]/;
