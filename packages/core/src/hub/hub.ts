@@ -127,6 +127,8 @@ export class ToolHub implements ToolProvider {
   /** Members that are being opened by the hub. */
   readonly #opening = new Set<Promise<void>>();
   #connecting: Promise<void> | undefined;
+  /** How many disconnects there were when {@link #connecting} began. */
+  #connectingSince = 0;
   #connected = false;
   #disconnecting: Promise<void> | undefined;
   #disconnected = false;
@@ -314,7 +316,7 @@ export class ToolHub implements ToolProvider {
     const closed = new ToolError('CONNECTION_CLOSED', `The provider "${name}" was removed during the call.`);
     const leaving = drained(member.inFlight, drainMs).then(async () => {
       for (const scope of [...member.inFlight]) scope.end(closed);
-      await member.close(DISCONNECT_PATIENCE_MS);
+      await member.close(DISCONNECT_PATIENCE_MS, true);
     });
     this.#leaving.add(leaving);
     await leaving;
@@ -422,16 +424,23 @@ export class ToolHub implements ToolProvider {
   /** @param again also those that failed before, where the hub is connected */
   #open(onDemand: boolean, again = false): Promise<void> {
     if (this.#connected && !again) return Promise.resolve();
-    return (this.#connecting ??= this.#openAll(onDemand).finally(() => (this.#connecting = undefined)));
+    // An attempt that a disconnect has ended is nobody's any more.
+    if (this.#connecting && this.#connectingSince === this.#disconnects) return this.#connecting;
+    this.#connectingSince = this.#disconnects;
+    const connecting = this.#openAll(onDemand).finally(() => {
+      if (this.#connecting === connecting) this.#connecting = undefined;
+    });
+    return (this.#connecting = connecting);
   }
 
   async #openAll(onDemand: boolean): Promise<void> {
+    const disconnects = this.#disconnects;
     await this.#disconnecting;
     if (this.#disconnected) throw this.#notConnected();
     const { connectTimeoutMs } = this.#limits;
     for (const member of this.#routing.members) void this.#openMember(member, onDemand);
     await settledWithin([this.#opened()], connectTimeoutMs);
-    if (this.#disconnected) throw this.#notConnected();
+    if (this.#disconnects !== disconnects) throw this.#notConnected();
     for (const member of this.#routing.members) if (!member.settled) member.markLate(connectTimeoutMs);
     this.#routing.invalidate();
     this.#connected = true;

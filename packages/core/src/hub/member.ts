@@ -59,6 +59,9 @@ export interface MemberHost {
 /** Between the tries of a provider that failed; each time twice as long. */
 const FIRST_RETRY_MS = 1_000;
 const LAST_RETRY_MS = 60_000;
+/** A list that changes while it is read is read again at once so often. */
+const MAX_READS = 5;
+const FIRST_PAUSE_MS = 250;
 /** A provider that was lost earlier than this after it was opened has not recovered: the row of tries goes on. */
 const RECOVERED_AFTER_MS = 60_000;
 
@@ -90,6 +93,11 @@ export class HubMember {
   #opening: Promise<void> | undefined;
   #refreshing: Promise<void> | undefined;
   #dirty = false;
+  /** Set while the list, which changed at every reading, is left alone for a while. */
+  #pause: NodeJS.Timeout | undefined;
+  #pauses = 0;
+  /** Removed from its hub: nothing opens it again. */
+  #isRemoved = false;
   /** It told that its connection is gone. Calls go to it all the same, as they open it by themselves. */
   #isLost = false;
   #openedAt = -Infinity;
@@ -155,6 +163,10 @@ export class HubMember {
    * @param onDemand false when a person asks for it
    */
   open(onDemand = true): Promise<void> {
+    if (this.#isRemoved)
+      return Promise.reject(new ToolError('NOT_CONNECTED', `The provider "${this.name}" was removed.`));
+    // Somebody else may have disconnected it; a person who connects the hub wants it back.
+    if (!onDemand && this.connected && ['COLD', 'DEAD'].includes(this.#readState())) this.#isLost = true;
     if (this.#isFresh) return Promise.resolve();
     return (this.#opening ??= this.#open(onDemand).finally(() => {
       this.#opening = undefined;
@@ -178,7 +190,7 @@ export class HubMember {
   #tryLater(): void {
     clearTimeout(this.#retry);
     this.#retryAt = undefined;
-    if (this.#isFresh || this.#opening || !this.#host.isOpen()) return;
+    if (this.#isRemoved || this.#isFresh || this.#opening || !this.#host.isOpen()) return;
     const ms = Math.min(FIRST_RETRY_MS * 2 ** this.#tries++, LAST_RETRY_MS) * (1 - Math.random() / 4);
     this.#retryAt = Date.now() + ms;
     this.#retry = setTimeout(() => void this.open().catch(() => undefined), ms); // its status tells why it failed
@@ -235,10 +247,14 @@ export class HubMember {
   /** Reads the list again, keeping the old one when that fails. Never rejects. */
   refresh(): Promise<void> {
     this.#dirty = true;
-    return (this.#refreshing ??= this.#refresh().finally(() => {
-      this.#refreshing = undefined;
-      this.#tryLater();
-    }));
+    if (this.#pause) return Promise.resolve(); // it is read when the pause is over
+    // It begins later: a provider may tell of a change while it is asked for its list.
+    return (this.#refreshing ??= Promise.resolve()
+      .then(() => this.#refresh())
+      .finally(() => {
+        this.#refreshing = undefined;
+        this.#tryLater();
+      }));
   }
 
   /** Says that connecting takes longer than anybody waits for; it goes on. */
@@ -247,9 +263,11 @@ export class HubMember {
     this.#error ??= withStartOutput(new ToolError('TIMED_OUT', message), this.provider);
   }
 
-  /** Ends the provider. Never rejects. */
-  async close(patienceMs: number): Promise<void> {
-    this.#abort.abort(new ToolError('NOT_CONNECTED', 'The hub was disconnected.'));
+  /** Ends the provider; with `isRemoved` for good. Never rejects. */
+  async close(patienceMs: number, isRemoved = false): Promise<void> {
+    this.#isRemoved = isRemoved;
+    const why = isRemoved ? `The provider "${this.name}" was removed.` : 'The hub was disconnected.';
+    this.#abort.abort(new ToolError('NOT_CONNECTED', why));
     this.#abort = new AbortController(); // of the next connection
     this.#enter('COLD');
     this.#listed = false;
@@ -258,6 +276,7 @@ export class HubMember {
     this.#tries = 0;
     clearTimeout(this.#retry);
     this.#retryAt = undefined;
+    this.#endPause();
     const { name } = this;
     const ending = (async () => this.provider.disconnect())().catch((thrown: unknown) =>
       this.#warn(`The provider "${name}" failed to disconnect: ${ToolError.from(thrown).message}`),
@@ -293,6 +312,7 @@ export class HubMember {
   async #open(onDemand: boolean): Promise<void> {
     if (!this.connected) this.#enter('INITIALIZING');
     if (!this.connected || this.#isLost) await (this.#connecting = this.#connect(onDemand));
+    this.#endPause();
     await this.refresh();
   }
 
@@ -320,7 +340,8 @@ export class HubMember {
   async #refresh(): Promise<void> {
     const { signal } = this.#abort;
     try {
-      while (this.#dirty) {
+      for (let reads = 0; this.#dirty; reads++) {
+        if (reads === MAX_READS) return this.#pauseReading();
         this.#dirty = false;
         const listed = await untilAborted(this.provider.listTools({ signal }), signal);
         this.#host.adoptServers(this);
@@ -330,6 +351,7 @@ export class HubMember {
         if (!this.#isLost) this.#tries = 0;
         this.#host.onListed(this, isChanged);
       }
+      this.#pauses = 0;
     } catch (thrown) {
       if (signal.aborted) return;
       const error = ToolError.from(thrown, 'UNAVAILABLE');
@@ -337,6 +359,21 @@ export class HubMember {
       this.#stale = this.#listed;
       this.#warn(`The provider "${this.name}" did not list its tools: ${error.message}`);
     }
+  }
+
+  /** A list that has changed again at each reading is left for a while, ever longer. */
+  #pauseReading(): void {
+    const ms = Math.min(FIRST_PAUSE_MS * 2 ** this.#pauses++, LAST_RETRY_MS);
+    this.#pause = setTimeout(() => {
+      this.#pause = undefined;
+      void this.refresh();
+    }, ms);
+    this.#pause.unref();
+  }
+
+  #endPause(): void {
+    clearTimeout(this.#pause);
+    this.#pause = undefined;
   }
 
   /** True when the list is another one than before. */

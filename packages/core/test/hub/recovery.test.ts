@@ -1,5 +1,13 @@
 import { once, EventEmitter } from 'node:events';
-import { InProcessToolProvider, ToolError, ToolHub, type ToolDefinition, type ToolProvider } from '@toolwright/core';
+import {
+  defineServer,
+  defineTool,
+  InProcessToolProvider,
+  ToolError,
+  ToolHub,
+  type ToolDefinition,
+  type ToolProvider,
+} from '@toolwright/core';
 import { expectNoLeaks } from '@toolwright/core/testing';
 import { describe, expect, it } from 'vitest';
 
@@ -188,4 +196,96 @@ describe('a call of a known tool', () => {
     await expect.poll(() => server.lists).toBe(2);
     expect(await hub.callTool('late.run', {}, { timeoutMs: 5_000 })).toMatchObject({ isError: false });
   });
+});
+
+describe('a provider that was removed', () => {
+  it.each(['connect', 'list'])('while the hub waits for it to %s is ended, and never tried again', async (step) => {
+    await using _ = expectNoLeaks(); // a timer of the next try would be one
+    const gate = new EventEmitter();
+    const going = once(gate, 'go').then(() => undefined);
+    const calls: string[] = [];
+    class Slow extends Server {
+      override async connect(): Promise<void> {
+        calls.push('connect');
+        if (step === 'connect') await going;
+      }
+      override async disconnect(): Promise<void> {
+        calls.push('disconnect');
+      }
+    }
+    const server = new Slow();
+    if (step === 'list') server.listing = () => going;
+    const hub = new ToolHub();
+    await hub.connect();
+    const adding = hub.add(server);
+    while (calls.length + server.lists < (step === 'list' ? 2 : 1)) await new Promise(setImmediate);
+    await hub.remove('late-provider', { drainMs: 0 });
+    gate.emit('go');
+    await adding;
+    await hub.disconnect();
+    await new Promise(setImmediate);
+    expect(calls.filter((call) => call === 'connect')).toHaveLength(1);
+    expect(calls.at(-1)).toBe('disconnect');
+  });
+});
+
+it('a provider that somebody else disconnected is opened by connect() of its hub', async () => {
+  const provider = new InProcessToolProvider({
+    servers: [
+      defineServer({
+        name: 's',
+        version: '1',
+        tools: [defineTool({ name: 't', description: 'T.', execute: () => 'ran' })],
+      }),
+    ],
+  });
+  await using hub = new ToolHub({ providers: [provider] });
+  await hub.connect();
+  await provider.disconnect();
+  expect((await hub.callTool('s.t')).error?.code).toBe('NOT_CONNECTED');
+  await hub.connect();
+  expect((await hub.callTool('s.t')).isError).toBe(false);
+});
+
+it.each(['at once', 'later'])(
+  'a list that changes whenever it is read is read a few times, then left for a while: %s',
+  async (when) => {
+    const server = new Server();
+    server.isUp = true;
+    server.listing = async () => undefined;
+    const listTools = server.listTools.bind(server);
+    server.listTools = (): Promise<ToolDefinition[]> => {
+      server.tools = [definition('late.run'), definition(`late.t${server.lists}`)];
+      if (when === 'at once') server.change();
+      const listed = listTools();
+      return when === 'at once' ? listed : listed.finally(() => server.change());
+    };
+    await using hub = new ToolHub({ providers: [server] });
+    await hub.connect();
+    expect(hub.status()[0]).toMatchObject({ state: 'READY', toolCount: 2 });
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect(server.lists).toBeLessThanOrEqual(6);
+    const before = server.lists;
+    await changed(hub); // it is read again, after the pause
+    expect(server.lists).toBeGreaterThan(before);
+  },
+);
+
+it('connect() of a hub after a disconnect() of the attempt before connects', async () => {
+  class Slow extends Server {
+    override async connect(options: { onDemand?: boolean } = {}): Promise<void> {
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      await super.connect(options);
+    }
+  }
+  const server = new Slow();
+  server.isUp = true;
+  const hub = new ToolHub({ providers: [server] });
+  const first = hub.connect().catch((error: unknown) => error);
+  const ended = hub.disconnect();
+  await Promise.all([hub.connect(), ended]);
+  expect(hub.health().state).toBe('READY');
+  expect(hub.status()[0]?.state).toBe('READY');
+  expect(await first).toMatchObject({ code: 'NOT_CONNECTED' });
+  await hub.disconnect();
 });
