@@ -10,6 +10,7 @@ import { spawnChild } from '../../process/index.js';
 import { commonDirOf, gitDirOf } from '../configured-paths.js';
 import type { GitProgram } from '../git-program.js';
 import { isInside, quote, type ProjectScope } from '../project-scope.js';
+import { isStandIn } from './stand-ins.js';
 import { leftRecords, recordCommand } from './command-records.js';
 import type { HeldRepositories } from './held-paths.js';
 
@@ -135,7 +136,7 @@ export class NestedRepositories {
         ? 'its name is not UTF-8'
         : isUnseen
           ? `the command made more than ${MAX_REPOSITORIES}`
-          : this.#programsOf(dotGit, found.root.path);
+          : await this.#programsOf(dotGit, found.root.path);
       if (why === undefined) return dotGit;
       const name = await freeName(address);
       await rename(join(address, '.git'), join(address, name));
@@ -150,11 +151,11 @@ export class NestedRepositories {
   }
 
   /** A linked working tree of the project's own repository has the configuration of that one. */
-  #programsOf(dotGit: string, root: string): string | undefined {
+  async #programsOf(dotGit: string, root: string): Promise<string | undefined> {
     const gitDir = lstatOf(dotGit)?.isFile() ? gitDirOf(dotGit) : undefined;
     const common = gitDir === undefined ? undefined : commonDirOf(gitDir);
     const isOwn = this.#scope.roots.some(({ path }) => gitDirOf(join(path, '.git')) === common);
-    if (gitDir !== undefined && gitDir !== common && isOwn && !lstatOf(join(gitDir, 'config.worktree')))
+    if (gitDir !== undefined && gitDir !== common && isOwn && !(await isThere(join(gitDir, 'config.worktree'))))
       return undefined;
     return programsOf(dotGit, root);
   }
@@ -299,12 +300,12 @@ async function* runGit(
 }
 
 /** What git would run in a repository, or what keeps this from being told; undefined when it is as git itself makes it. */
-function programsOf(dotGit: string, root: string): string | undefined {
+async function programsOf(dotGit: string, root: string): Promise<string | undefined> {
   if (lstatOf(dotGit)?.isSymbolicLink()) return 'its .git is a link';
   const gitDir = gitDirOf(dotGit);
   if (gitDir === undefined || !lstatOf(gitDir)) return undefined; // leads nowhere
   if (!isInside(root, gitDir)) return 'its .git leads out of the project';
-  for (const name of ['commondir', 'config.worktree']) if (lstatOf(join(gitDir, name))) return `it has a ${name}`;
+  for (const name of ['commondir', 'config.worktree']) if (await isThere(join(gitDir, name))) return `it has a ${name}`;
   const hook = hooksIn(join(gitDir, 'hooks'));
   if (hook !== undefined) return `it has the hook ${quote(hook)}`;
   const config = join(gitDir, 'config');
@@ -313,6 +314,11 @@ function programsOf(dotGit: string, root: string): string | undefined {
   if (text === undefined) return 'its config is not a small file';
   const line = text.split('\n').find((each) => !isHarmless(each));
   return line === undefined ? undefined : `its config says ${quote(line.trim().slice(0, 200))}`;
+}
+
+/** False for a placeholder of a command that runs, too. */
+async function isThere(path: string): Promise<boolean> {
+  return lstatOf(path) !== undefined && !(await isStandIn(path));
 }
 
 /** The first file among the hooks that git does not put there as an example. */

@@ -111,6 +111,16 @@ describe.skipIf(missing !== undefined)('what makes git run programs', { timeout:
     );
   });
 
+  it("execute() leaves the user's linked working tree as it is when the user lists it while a command runs", async () => {
+    await using tools = await openRepository();
+    const { data } = await tools.execute('read x', { background: true });
+    await onHost(tools.projectDir, 'git add -A');
+    const { text } = await tools.execute('sleep 1.2; git -C wt status --short'); // it is looked at twice meanwhile
+    expect(text).not.toContain('renamed');
+    expect(existsSync(tools.path('wt/.git'))).toBe(true);
+    await tools.call('job_input', { job_id: data.job_id!, input: '\n', wait_ms: 10_000 });
+  });
+
   it('execute() takes away the commondir that a host which was killed left', async () => {
     await using tools = await openRepository();
     await onHost(

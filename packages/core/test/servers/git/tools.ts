@@ -57,7 +57,7 @@ export async function openTools(
 ): Promise<Tools> {
   const world = await createTestProject({ 'outside/secret.txt': 'secret\n', 'home/.keep': '', 'proj/.keep-me': '' });
   const projectDir = world.resolve('proj');
-  const projectFiles = new ProjectFiles({ fsync: false, ...options, projectDir });
+  const projectFiles = new ProjectFiles({ fsync: false, projectDir });
   const changes: FileChange[] = [];
   projectFiles.onChanged((change) => changes.push(change));
   const server = createGitServer({ groups: ALL_GROUPS, protocols: ['file'], ...options, projectDir, projectFiles });
