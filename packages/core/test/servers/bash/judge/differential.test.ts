@@ -3,7 +3,7 @@
 
 import { mkdir, mkdtemp, readFile, realpath, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join, relative } from 'node:path';
+import { basename, join, relative, resolve } from 'node:path';
 import { finished } from 'node:stream/promises';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
@@ -11,13 +11,15 @@ import { spawnChild } from '../../../../src/process/index.js';
 import { judgeCommand } from '../../../../src/servers/bash/judge/judge-command.js';
 import { isHarmlessVariable } from '../../../../src/servers/bash/judge/refused-commands.js';
 import { ProjectFiles } from '../../../../src/servers/project-files.js';
-import { matchesWords, quoteWord, quoteWords } from '../../../../src/shell-words.js';
+import { quoteWord } from '../../../../src/shell-words.js';
 import { soaking } from '../../../soak.js';
 
 const LINES = soaking ? 100_000 : 1_000;
 const BATCH = 1_000;
 const PROGRAMS =
   'ls cat head wc grep rg find sort uniq sed awk cut diff tree file stat tee git npm node python3 make cargo rm mv cp touch mkdir tar gcc curl tool xxd';
+/** Programs of the project; some are named like others. */
+const OWN_PROGRAMS = ['run.sh', 'src/tool', 'src/deep/ls', 'git'];
 /** Programs that run another one; these are the real ones. */
 const WRAPPERS = 'env timeout nice nohup setsid stdbuf bash sh dash';
 
@@ -48,14 +50,18 @@ const bubblewrap = (world: string, script: string): string[] => [
 
 /** Records a call, whole, in one write: argv, then the variables and the directory. */
 const STUB = (log: string): string => `#!/bin/sh
-{ printf '%s\\0' "\${0##*/}" "$@"; printf '<argv>\\0'; export -p; printf '\\0%s\\0<end>\\0' "$PWD"; } >> ${log}/$(readlink ${log}/current).$$
+{ printf '%s\\0' "$0" "$@"; printf '<argv>\\0'; export -p; printf '\\0%s\\0<end>\\0' "$PWD"; } >> ${log}/$(readlink ${log}/current).$$
 `;
 
 /** Runs each line as the tool does, waits until all that it started is gone, and writes down what changed. */
 const DRIVER = (world: string): string => `
 cd ${world}
-look() { find project outside -printf '%p %y %s %i %T@\\0' | sort -z; }
-reset() { rm -rf project outside; cp -a template/project template/outside .; look > log/before; }
+look() { find project outside /tmp -path ${world} -prune -o -type d -printf '%p d\\0' -o -printf '%p %y %s %i %T@\\0' | sort -z; }
+reset() {
+  rm -rf project outside; cp -a template/project template/outside .
+  find /tmp -mindepth 1 -maxdepth 1 ! -path ${world} -exec rm -rf {} +
+  look > log/before
+}
 reset
 index=0
 while IFS= read -r -d '' line; do
@@ -90,8 +96,12 @@ async function makeWorld(real: readonly string[] = []): Promise<string> {
     await mkdir(join(world, 'template/project', name, '..'), { recursive: true });
     await writeFile(join(world, 'template/project', name), 'text\n');
   }
-  for (const name of PROGRAMS.split(' ').filter((each) => !real.includes(each)))
-    await writeFile(join(world, 'stubs', name), STUB(join(world, 'log')), { mode: 0o755 });
+  const stubs = PROGRAMS.split(' ').filter((each) => !real.includes(each));
+  for (const path of [
+    ...stubs.map((name) => join('stubs', name)),
+    ...OWN_PROGRAMS.map((name) => join('template/project', name)),
+  ])
+    await writeFile(join(world, path), STUB(join(world, 'log')), { mode: 0o755 });
   for (const name of [...WRAPPERS.split(' '), ...real]) await symlink(`/usr/bin/${name}`, join(world, 'real', name));
   await symlink('/usr/bin/readlink', join(world, 'real', 'readlink'));
   await writeFile(join(world, 'driver.sh'), DRIVER(world));
@@ -118,15 +128,16 @@ async function runLines(world: string, lines: readonly string[]): Promise<Happen
       const text = await readFile(join(world, 'log', name), 'utf8');
       if (name.endsWith('.changed'))
         for (const row of text.split('\0').filter((each) => each !== '')) {
-          const [, path = '', type] = /^(.*) (\S) \d+ \d+ [\d.]+$/s.exec(row) ?? [];
-          // The time of a directory changes with what is in it.
-          if (type !== 'd') happened.changed.push(join(world, path));
+          // Of a directory only that it came or went; its time changes with what is in it.
+          const [, path = ''] = /^(.*) (?:d|\S \d+ \d+ [\d.]+)$/s.exec(row) ?? [];
+          happened.changed.push(resolve(world, path));
         }
       else
         for (const record of text.split('<end>\0').filter((each) => each !== '')) {
           const [argv = '', state = ''] = record.split('<argv>\0');
           const [variables = '', directory = ''] = state.split('\0');
-          happened.argv.push(argv.split('\0').slice(0, -1));
+          const [program = '', ...rest] = argv.split('\0').slice(0, -1);
+          happened.argv.push([programIn(world, directory, program), ...rest]);
           happened.directories.push(directory);
           for (const [, variable = '', value = ''] of variables.matchAll(/^export (\w+)='(.*)'$/gm))
             if (!/^(?:PATH|HOME|LANG|PWD|OLDPWD|SHLVL|_|_STDBUF_\w)$/.test(variable))
@@ -136,6 +147,12 @@ async function runLines(world: string, lines: readonly string[]): Promise<Happen
     all.push(happened);
   }
   return all;
+}
+
+/** The name of a program for its claim: that of one in the project is its path. */
+function programIn(world: string, directory: string, program: string): string {
+  const path = resolve(directory, program);
+  return path.startsWith(join(world, 'stubs/')) ? basename(path) : `./${relative(join(world, 'project'), path)}`;
 }
 
 // Lines.
@@ -151,7 +168,7 @@ const word = fc.oneof(
 );
 const program = fc.oneof(
   { weight: 12, arbitrary: from(...PROGRAMS.split(' '), 'echo', 'printf', 'true', ':', 'pwd', 'git log', 'git status', 'git -C src log', 'git --no-pager diff', 'npm test', 'npm run build', 'cd src', 'cd ..', 'test -f') }, // prettier-ignore
-  { weight: 1, arbitrary: from("'ls'", 'l\\s', '"git"', "gi''t", './a', 'src/x', '$X', '[ -f', 'read', 'export', 'type', 'cd', 'cd -', 'pushd src') }, // prettier-ignore
+  { weight: 1, arbitrary: from("'ls'", 'l\\s', '"git"', "gi''t", './a', 'src/x', './run.sh', 'src/tool', './src/tool', './tool', '"./git"', './deep/ls', 'src/deep/ls', 'cd src && ./tool', 'cd src; ./run.sh', 'cd src/deep && ./ls', '../run.sh', './src/../run.sh', '$X', '[ -f', 'read', 'export', 'type', 'cd', 'cd -', 'pushd src') }, // prettier-ignore
 );
 const target = fc.oneof({ weight: 8, arbitrary: from('new', 'a', 'build/out', 'src/new', "'a b'", '"q r"', 'x\\ y', '/dev/null', '&1', '&2') }, { weight: 1, arbitrary: from('../outside/f', 'out/f', '*', '$X', '~', '&-', '&-a', '& -a', '&- a', '& - a', '&1-', '&1-a', '&3-a', '&\\\n-a', '&-\\\na', '&"-"a', '&-#a', '{a,b}', '.git/config', '/tmp/f', 'nodir/f', "''", '&new') }); // prettier-ignore
 const redirect = fc
@@ -203,30 +220,54 @@ const line = fc
 
 // Comparison.
 
-/** The words of a claim, each as it is written. */
-function wordsOf(claim: string): string[] {
-  return claim.match(/(?:\\[^]|\$'(?:\\[^]|[^'\\])*'|'[^']*'|"(?:\\[^]|[^"])*"|[^\s'"\\])+/g) ?? [];
+const CONTROL: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', b: '\b', f: '\f', v: '\v' };
+
+/** The words of a claim: their texts, and what a word with a wildcard matches. */
+function wordsOf(claim: string): { text: string; wildcard: RegExp | undefined }[] {
+  const written = claim.match(/(?:\\[^]|\$'(?:\\[^]|[^'\\])*'|'[^']*'|[^\s'\\])+/g) ?? [];
+  return written.map((word) => {
+    let text = '';
+    let pattern = '';
+    let isWild = false;
+    for (const [piece] of word.matchAll(/\\[^]|\$'(?:\\[^]|[^'\\])*'|'[^']*'|\*|\?|\[[!^]?\]?[^\]']*\]|[^]/g)) {
+      if (/^(?:\*|\?|\[[^]+)$/.test(piece)) {
+        isWild = true;
+        text += piece;
+        pattern +=
+          piece === '*' ? '[^/]*' : piece === '?' ? '[^/]' : piece.replace(/^\[!/, '[^').replace(/\\/g, '\\\\');
+        continue;
+      }
+      const literal = piece.startsWith("$'")
+        ? piece
+            .slice(2, -1)
+            .replace(/\\(?:x([\da-f]{2})|[uU]([\da-f]{4,8})|([^]))/g, (_, byte?: string, point?: string, char = '') =>
+              (byte ?? point)
+                ? String.fromCodePoint(parseInt(byte ?? point ?? '', 16))
+                : (CONTROL[char as string] ?? String(char)),
+            )
+        : piece.startsWith("'")
+          ? piece.slice(1, -1)
+          : piece.replace(/^\\(?=[^])/, '');
+      text += literal;
+      pattern += literal.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
+    }
+    // The home directory, of the tests.
+    if (/^~(?:\/|$)/.test(word)) text = `/tmp${text.slice(1)}`;
+    return { text, wildcard: isWild ? new RegExp(`^${pattern}$`, 's') : undefined };
+  });
 }
 
-/** Whether a claim says that this very program was run with these words. */
+/** Whether a claim says that this very program was run with these words: a wildcard is one or more names, or itself. */
 function covers(claim: string, argv: readonly string[]): boolean {
-  if (matchesWords(claim, quoteWords(argv), 'whole')) return true;
   const words = wordsOf(claim);
-  // A home directory, and one character of some: a pattern has neither.
-  const wanted = words.map((each) => each.replace(/\[[^\]]*\]/g, '?').replace(/^~(?=\/|$)/, '*'));
-  if (
-    wanted.length === argv.length &&
-    wanted.every((each, index) => matchesWords(each, quoteWord(argv[index] ?? ''), 'whole'))
-  )
-    return true;
-  const first = words.findIndex((each) => /[*?[]/.test(each.replace(/'[^']*'/g, '')));
-  if (first < 0) return false;
-  // What bash made of wildcards: each word that was there before, or a name that one of them matches.
-  return argv.every((arg, index) =>
-    index < first
-      ? matchesWords(wanted[index] ?? '', quoteWord(arg), 'whole')
-      : wanted.some((each) => matchesWords(each, quoteWord(arg), 'whole')),
-  );
+  const from = (index: number, at: number): boolean => {
+    const word = words[index];
+    if (!word) return at === argv.length;
+    if (argv[at] === word.text && from(index + 1, at + 1)) return true;
+    for (let end = at; word.wildcard?.test(argv[end] ?? '\0'); end++) if (from(index + 1, end + 1)) return true;
+    return false;
+  };
+  return from(0, 0);
 }
 
 /** What git claims is without the options that lead it elsewhere in the project. */
