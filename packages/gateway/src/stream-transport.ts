@@ -28,6 +28,25 @@ export function onceDrained(stream: Writable, listener: () => void): void {
 }
 
 const PARSE_ERROR = -32_700;
+const INVALID_PARAMS = -32_602;
+
+/** What the SDK would drop without an answer, though its sender waits for one. */
+function faultOf({ id, params }: JsonObject): { code: number; words: string } | undefined {
+  if (typeof id !== 'string' && !Number.isSafeInteger(id))
+    return { code: INVALID_REQUEST, words: 'The id of a request is a string or a whole number.' };
+  if (params === undefined) return undefined;
+  if (!isRecord(params)) return { code: INVALID_PARAMS, words: 'params must be an object.' };
+  const { _meta: meta = {} } = params;
+  if (!isRecord(meta)) return { code: INVALID_PARAMS, words: '_meta must be an object.' };
+  const { progressToken = 0 } = meta;
+  if (typeof progressToken !== 'string' && !Number.isSafeInteger(progressToken))
+    return { code: INVALID_PARAMS, words: 'progressToken must be a string or a whole number.' };
+  return undefined;
+}
+
+function isRecord(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
 
 export class StreamTransport implements McpTransport {
   onclose?: (() => void) | undefined;
@@ -115,6 +134,8 @@ export class StreamTransport implements McpTransport {
     const { jsonrpc, method, id, result, error } = message as JsonObject;
     const isAnswer = id !== undefined && (result !== undefined || error !== undefined);
     if (!Array.isArray(message) && jsonrpc === '2.0' && (typeof method === 'string' || isAnswer)) {
+      const fault = typeof method === 'string' && id !== undefined ? faultOf(message as JsonObject) : undefined;
+      if (fault) return this.#refuse(fault.code, fault.words, id);
       const isRepeated = typeof method === 'string' && id !== undefined && this.takeId?.(id) === false;
       if (isRepeated) this.#refuse(INVALID_REQUEST, 'A request with this id is in flight already.', id);
       else this.onmessage?.(message);

@@ -161,3 +161,32 @@ describe('an HTTP session', () => {
     }
   });
 });
+
+it('a request that is malformed is answered over streams, and its id is free afterwards', async () => {
+  const [stdin, stdout] = [new PassThrough(), new PassThrough()];
+  const provider = new InProcessToolProvider({ servers: [echoTools()] });
+  const gateway = createGateway(provider);
+  ends.push(
+    () => provider.disconnect(),
+    () => gateway.close(),
+  );
+  await gateway.serveStdio({ stdin, stdout });
+  const lines = createInterface({ input: stdout })[Symbol.asyncIterator]();
+  const exchange = async (message: object): Promise<unknown> => {
+    stdin.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
+    return JSON.parse((await lines.next()).value as string);
+  };
+  await exchange(INITIALIZE);
+  const call = { method: 'tools/call', params: { name: 'echo__echo' } };
+  for (const [message, code, id] of [
+    [{ id: 1, method: 'tools/call', params: 'x' }, -32_602, 1],
+    [{ id: 1, method: 'tools/list', params: [] }, -32_602, 1],
+    [{ id: 1, ...call, params: { ...call.params, _meta: 5 } }, -32_602, 1],
+    [{ id: 1, ...call, params: { ...call.params, _meta: { progressToken: {} } } }, -32_602, 1],
+    [{ id: 1.5, method: 'ping' }, -32_600, 1.5],
+    [{ id: null, method: 'ping' }, -32_600, null],
+    [{ id: [1], method: 'ping' }, -32_600, null],
+  ] as const)
+    expect(await exchange(message), JSON.stringify(message)).toMatchObject({ id, error: { code } });
+  expect(await exchange({ id: 1, method: 'ping' })).toMatchObject({ id: 1, result: {} });
+});

@@ -8,8 +8,8 @@ import { TOOL_ERROR_CODES, type ToolErrorCode } from '../../../src/errors.js';
 import type { JsonObject } from '../../../src/json.js';
 import type { Tools } from '../filesystem/tools.js';
 
-/** Twenty times what an answer to any of these may take; one that waits for a FIFO takes for ever. */
-export const PATIENCE_MS = 1_000;
+/** Far more than an answer to any of these takes; one that waits for a FIFO takes for ever. */
+export const PATIENCE_MS = 10_000;
 /** What the files outside hold; `openTools` makes them. */
 const CANARY = /secret needle/;
 
