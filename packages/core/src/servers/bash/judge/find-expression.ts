@@ -39,12 +39,14 @@ export function readFindExpression(words: readonly ShellWord[]): FindExpression 
   const writes: ShellWord[] = [];
   const runs: ShellWord[][] = [];
   let unlisted: string | undefined;
+  let inExpression = false;
   for (let index = 0; index < words.length; index++) {
     const word = words[index] as ShellWord;
     const { text } = word;
-    const effect = EFFECTS[text];
-    if (ALONE.has(text)) continue;
-    else if (WITH_TEXT.has(text)) {
+    const effect = Object.hasOwn(EFFECTS, text) ? EFFECTS[text] : undefined;
+    if (ALONE.has(text)) {
+      // Nothing follows.
+    } else if (WITH_TEXT.has(text)) {
       if (words[++index] === undefined) unlisted ??= text;
     } else if (WITH_PATH.has(text)) {
       const path = words[++index];
@@ -69,9 +71,15 @@ export function readFindExpression(words: readonly ShellWord[]): FindExpression 
       if (text.startsWith('-f') && text !== '-follow') {
         const file = words[++index];
         if (file) writes.push(file);
+        if (text === '-fprintf') index++; // its format
       }
-    } else if (text.startsWith('-')) unlisted ??= text;
-    else paths.push(word);
+    } else {
+      // Paths come first: one that stands behind the expression is the value of something that was read otherwise here.
+      if (text.startsWith('-') || inExpression) unlisted ??= text;
+      paths.push(word);
+      continue;
+    }
+    inExpression ||= !/^-[HPL]$/.test(text);
   }
   return { unlisted, effects, paths, deletes: effects.some(([option]) => option === '-delete'), writes, runs };
 }

@@ -140,6 +140,13 @@ function readWord(source: string, start: number): { word: ShellWord; end: number
       at++;
     }
   }
+  // Quotes around nothing are gone from the shape. With them `2''>a` has a word, and `CI''=1` and `}''` are commands.
+  const [bare] = /^(?:\d+$|[!{}]$|[A-Za-z_]\w*(?:\[[^]*\])?\+?=)/.exec(shape) ?? [];
+  if (bare !== undefined) {
+    const raw = source.slice(start, at).replaceAll('\\\n', '');
+    if (bare.endsWith('=') ? !raw.startsWith(bare) : raw !== bare)
+      throw new Unread('quotes around nothing change what a word is');
+  }
   return { word: { text, shape, variable }, end: at };
 }
 

@@ -476,9 +476,23 @@ const WRITERS: Readonly<Record<string, readonly string[]>> = {
   dd: ['if=a', 'of=new', 'of=src/new', 'bs=1'],
   install: ['-d', '-m', '-D', '-t'],
 };
-/** What a claim for the whole command says: it changes what its words name. */
-const NAMES_WHAT_IT_CHANGES =
-  /^(?:cp|mv|rm|touch|mkdir|ln|truncate|tar|gzip|gunzip|xargs|dd|install|split|option (?:sed|find|tar|gzip|xargs)) ?/;
+/** A claim for the whole command says that it changes what its words name; one for `option tar` whatever it holds. */
+const NAMES_WHAT_IT_CHANGES = /^(?:cp|mv|rm|touch|mkdir|ln|truncate|gzip|option (?:sed|find)) ?/;
+
+/** Whether a claim names a file, a directory that holds it, or one beside it of which it is made: `a~`, `a.gz`. */
+function areNamed(project: string, claims: readonly string[], path: string): boolean {
+  if (claims.some((claim) => /^option tar -(?:x|-extract|c|-create)$/.test(claim))) return true;
+  if (!claims.some((claim) => NAMES_WHAT_IT_CHANGES.test(claim))) return false;
+  return claims.flatMap(wordsOf).some(({ text }) => {
+    const parts = [text, ...Array.from({ length: text.length }, (_, at) => text.slice(at + 1))];
+    return parts.some((part, at) => {
+      if (at > 0 && !/^-\w*|=$/.test(text.slice(0, at))) return false;
+      const named = resolve(project, part.replace(/[^/]*[*?[][^]*$/, ''));
+      const rest = path.slice(named.length);
+      return path.startsWith(named) ? /^(?:$|[/.~])/.test(rest) : named.startsWith(`${path}.`);
+    });
+  });
+}
 
 const place = from('a', 'b', 'new', 'src', 'src/x', 'src/new', 'build', 'build/out', '.', './a', 'src/..', "'a b'", 'README.md', '-n', './-n', 'nothing/x', 'src/deep', '.git/hooks/x', '.vscode', '.vscode/settings.json', '../outside/f', 'out/f', 'out', '*', 'src/*', '/tmp/f', '-', '--'); // prettier-ignore
 const writer: fc.Arbitrary<string> = fc.constantFrom(...Object.keys(WRITERS)).chain((name) =>
@@ -534,7 +548,7 @@ it(
             const shown = relative(project, path);
             const isProtected = /^\.(?:git|vscode)(?:\/|$)/.test(shown);
             const isOutside = shown.startsWith('..');
-            const isNamed = claims.some((claim) => NAMES_WHAT_IT_CHANGES.test(claim));
+            const isNamed = areNamed(project, claims, path);
             const isClaimed = isOutside
               ? claims.some((claim) => claim.startsWith('outside '))
               : !isProtected && (isNamed || claims.includes(`> ${quoteWord(shown)}`));

@@ -46,6 +46,10 @@ describe('judgeCommand()', () => {
     ['find -delete', ['? protected .', 'option find -delete', 'find -delete']],
     ['find .vscode -delete', ['? protected .vscode', 'option find -delete', 'find .vscode -delete']],
     ['find src -name a -delete', ['option find -delete', 'find src -name a -delete']],
+    ['find -delete -fprintf a new', ['? protected .', '> a', 'option find -delete', 'option find -fprintf', 'find -delete -fprintf a new']], // prettier-ignore
+    ['find -H src -name a', ['find -H src -name a']],
+    ['find -name a src', ['? find -name a src']],
+    ['find constructor -delete', ['option find -delete', 'find constructor -delete']],
     ['xxd a -p', ['> -p', 'xxd a -p']],
     ['git branch -D x', ['option git branch -D', 'option git branch x', 'git branch -D x']],
     ['rm -rf .', ['? protected .', 'rm -rf .']],
@@ -101,10 +105,25 @@ describe('judgeCommand()', () => {
       "cat $\\\n'\\x2fetc/passwd'",
       'cat $\\\n{HOME}/x',
       'echo "$HO\\\nME"',
-      "cat 2''>b",
     ])
       expect(await wide.action(command), command).toBe('ask');
     for (const command of ['echo "a$"', 'echo "a \\\nb"', 'echo \\\n  a'])
+      expect(await wide.action(command), command).toBe('allow');
+  });
+
+  it('asks about a number, an assignment or a bracket with quotes around nothing', async () => {
+    const wide = createJudgeHub(project.projectDir, allowing('cat *', 'cat', 'ls', 'time *', '> *'));
+    for (const command of [
+      "cat a 2>b 2''>b\nls a",
+      "cat 2''>b",
+      'cat ""2>b',
+      "CI''=1 ls",
+      "CI=1 ''CI=1 ls",
+      "!'' ls",
+      "{ ls; }''",
+    ])
+      expect(await wide.action(command), command).toBe('ask');
+    for (const command of ["CI='' ls", 'cat x=""', 'cat a"" 2>b', "cat '2' >b"])
       expect(await wide.action(command), command).toBe('allow');
   });
 
