@@ -121,7 +121,20 @@ export function isOwnFailure(result: ToolResult): boolean {
 /** Marks a copy of a result as told where the result was. */
 export function keepOrigin(from: object, copy: ToolResult): ToolResult {
   if (madeHere.has(from as ToolResult)) madeHere.add(copy);
+  if (breaksSchema.has(from)) breaksSchema.add(copy);
   return copy;
+}
+
+/** Results whose structured content breaks the output schema of their tool, as their provider found. */
+const breaksSchema = new WeakSet<object>();
+
+export function noteBrokenOutput(result: object): void {
+  breaksSchema.add(result);
+}
+
+/** True for a result that standard clients refuse: they validate what the listed output schema promises. */
+export function hasBrokenOutput(result: object): boolean {
+  return breaksSchema.has(result);
 }
 
 /** The result of a failed call: the message for the model, the code for the program. */

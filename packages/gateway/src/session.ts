@@ -10,6 +10,7 @@ import {
   type ToolProvider,
   type ToolResult,
 } from '@toolwright/core';
+import { hasBrokenOutput } from '@toolwright/core/kit';
 import { isDeeperThan, MAX_DEPTH, toWireResult } from '@toolwright/core/mcp';
 import { askClient, showsForms } from './approval.js';
 import type { ToolCatalog } from './catalog.js';
@@ -256,16 +257,18 @@ function promisesObject({ outputSchema }: ToolDefinition): boolean {
 
 /** A result without the structured form that its tool promises: clients refuse it unless it is an error, text and all. */
 function withoutBrokenPromise(result: ToolResult, tool: string): ToolResult {
-  const { isError, structuredContent, content, _meta } = result;
-  if (isError || structuredContent !== undefined) return result;
+  const { structuredContent, ...rest } = result;
+  const { isError, content, _meta } = rest;
+  const isBroken = structuredContent !== undefined && hasBrokenOutput(result);
+  if (isError || (structuredContent !== undefined && !isBroken)) return result;
   const cut = _meta?.['toolwright/truncated'];
   const isTooLarge = isRecord(cut) && 'structuredBytes' in cut;
   const message = isTooLarge
     ? `${tool} ran, and its structured result was over 1 MiB and was left out. Ask it for less; do not repeat a call that changes something.`
-    : `${tool} ran, and gave no structuredContent, which its outputSchema promises. What it gave follows; do not repeat a call that changes something.`;
+    : `${tool} ran, and ${isBroken ? 'its structuredContent breaks its outputSchema' : 'gave no structuredContent, which its outputSchema promises'}. What it gave follows; do not repeat a call that changes something.`;
   const code = isTooLarge ? 'TOO_LARGE' : 'OUTPUT_INVALID';
   return {
-    ...result,
+    ...rest, // clients validate a structure, in an error too
     isError: true,
     error: new ToolError(code, message, { details: { ran: true } }).toInfo(),
     content: [{ type: 'text', text: message }, ...content],

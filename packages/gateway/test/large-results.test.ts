@@ -50,24 +50,27 @@ require('node:readline').createInterface({ input: process.stdin }).on('line', (l
   const inputSchema = { type: 'object' };
   const results = {
     initialize: { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'f', version: '1' } },
-    'tools/list': { tools: [{ name: 'text', inputSchema, outputSchema }, { name: 'list', inputSchema, outputSchema: listSchema }] },
+    'tools/list': { tools: [{ name: 'text', inputSchema, outputSchema }, { name: 'broken', inputSchema, outputSchema }, { name: 'list', inputSchema, outputSchema: listSchema }] },
     'tools/call': params.name === 'list'
       ? { content: [], structuredContent: ['a', 'b'] }
-      : { content: [{ type: 'text', text: 'seven' }] },
+      : { content: [{ type: 'text', text: 'seven' }], ...(params.name === 'broken' && { structuredContent: { n: 'seven' } }) },
   };
   process.stdout.write(JSON.stringify({ jsonrpc: '2.0', id, result: results[method] ?? {} }) + '\\n');
 });`;
 
-it('a foreign result without the promised structure is OUTPUT_INVALID, says that the tool ran, and has the text', async () => {
+it.each([
+  ['without the promised structure', 'f__text'],
+  ['whose structure breaks its own schema', 'f__broken'],
+])('a foreign result %s is OUTPUT_INVALID, says that the tool ran, and has the text', async (_what, name) => {
   const foreign = new MCPToolProvider({ name: 'f', command: process.execPath, args: ['-e', FOREIGN], logger: SILENT });
   await using hub = new ToolHub({ providers: [foreign] });
   await using gateway = createGateway(hub);
   const client = await connectClient(gateway);
   await client.listTools();
-  const { isError, error, content } = fromWireResult(await client.callTool({ name: 'f__text', arguments: {} }));
+  const { isError, error, content } = fromWireResult(await client.callTool({ name, arguments: {} }));
   expect(isError).toBe(true);
   expect(error).toMatchObject({ code: 'OUTPUT_INVALID', details: { ran: true } });
-  expect(content[0]).toMatchObject({ text: expect.stringContaining('f__text ran') as string });
+  expect(content[0]).toMatchObject({ text: expect.stringContaining(`${name} ran`) as string });
   expect(content[1]).toEqual({ type: 'text', text: 'seven' });
   await client.close();
 });

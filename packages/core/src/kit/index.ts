@@ -15,7 +15,7 @@ export { SILENT_LOGGER, WARNING_LOGGER } from '../logger.js';
 export { assertOptions, type OptionNames } from '../options.js';
 export { ProviderLife } from '../provider-life.js';
 export { isSameCall, preparedBefore, refusedCall, wasPreparedBefore } from '../refused-call.js';
-export { errorResult, isOwnFailure, type UntimedResult } from '../result.js';
+export { errorResult, hasBrokenOutput, isOwnFailure, type UntimedResult } from '../result.js';
 export {
   CallContext,
   executeTool,

@@ -8,7 +8,7 @@ import type { JsonObject } from '../json.js';
 import { Listeners, safeLogger } from '../listeners.js';
 import { WARNING_LOGGER, type Logger } from '../logger.js';
 import { ProviderLife } from '../provider-life.js';
-import { errorResult, nameAsCalled, type ToolResult, type UntimedResult } from '../result.js';
+import { errorResult, nameAsCalled, noteBrokenOutput, type ToolResult, type UntimedResult } from '../result.js';
 import { describeIssues } from '../schema.js';
 import { START_OUTPUT, withStartOutput, type StartOutput } from '../start-output.js';
 import type {
@@ -371,8 +371,10 @@ export class MCPToolProvider implements ToolProvider {
       wire = await ask(next);
     }
     const result = fromWireResult(wire, (what) => this.#warn(`In the result of "${tool.name}" ${what}.`));
-    if (tool.outputSchema && !result.isError && this.#options.validateOutput !== 'off')
-      this.#checkOutput(tool, tool.outputSchema.type === 'object' ? result.structuredContent : wire.structuredContent);
+    if (tool.outputSchema && !result.isError && this.#options.validateOutput !== 'off') {
+      const structured = tool.outputSchema.type === 'object' ? result.structuredContent : wire.structuredContent;
+      if (!this.#isOutput(tool, structured)) noteBrokenOutput(result);
+    }
     return result;
   }
 
@@ -384,16 +386,17 @@ export class MCPToolProvider implements ToolProvider {
     return tool;
   }
 
-  /** @throws {ToolError} OUTPUT_INVALID when that is asked for */
-  #checkOutput(tool: ToolDefinition, structured: unknown): void {
+  /** False for one that breaks the tool's schema. @throws {ToolError} OUTPUT_INVALID when that is asked for */
+  #isOutput(tool: ToolDefinition, structured: unknown): boolean {
     const validate = this.#tools.current?.outputValidator(tool);
     const isAbsent = structured === undefined || structured === null;
     const issues = isAbsent ? undefined : validate?.(structured).issues;
-    if (!isAbsent && !issues) return;
+    if (!isAbsent && !issues) return true;
     const why = issues ? describeIssues(issues) : 'it gave no structuredContent';
     const message = `"${tool.name}" ran, and its output breaks its own schema: ${why}.`;
     if (this.#options.validateOutput === 'strict') throw new ToolError('OUTPUT_INVALID', message, { tool: tool.name });
     this.#warn(message);
+    return false;
   }
 
   readonly #warn = (message: string): void =>
