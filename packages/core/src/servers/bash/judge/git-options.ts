@@ -16,20 +16,27 @@ interface Subcommand extends OptionList {
 }
 
 const SHOWN = '--oneline --graph --decorate --no-decorate --all --branches --tags --remotes --reverse --abbrev-commit --no-abbrev-commit --abbrev --pretty --format --date --merges --no-merges --first-parent --follow --topo-order --date-order --no-color --color --full-index --name-only --name-status --stat --numstat --shortstat --summary --patch --no-patch --raw --cc --minimal --patience --histogram --word-diff --color-words --color-moved --unified --find-renames --find-copies --no-renames --relative --ignore-all-space --ignore-space-change --ignore-blank-lines --ignore-space-at-eol --check --text --binary --no-ext-diff --no-textconv --submodule --diff-filter --exit-code --quiet --left-right --cherry-pick --cherry --boundary --no-prefix --show-signature --no-notes --simplify-by-decoration --dirstat --full-history --inter-hunk-context --function-context --compact-summary --merge-base --diff-merges'; // prettier-ignore
-const SHOWN_TEXTS = 'nSGUL --max-count --skip --since --after --until --before --author --committer --grep';
+const SHOWN_NUMBERS = 'nU --max-count --skip';
+const SHOWN_TEXTS = 'SGL --since --after --until --before --author --committer --grep';
 
 const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
   status: { reads: true, flags: 'sbuvz --short --branch --porcelain --long --show-stash --ahead-behind --no-ahead-behind --untracked-files --ignored --renames --no-renames --verbose --column' }, // prettier-ignore
-  log: { reads: true, flags: `pcgisuwbzMCEFPRma ${SHOWN}`, texts: SHOWN_TEXTS, numeric: true },
+  log: { reads: true, flags: `pcgisuwbzMCEFPRma ${SHOWN}`, texts: SHOWN_TEXTS, numbers: SHOWN_NUMBERS, numeric: true },
   shortlog: { reads: true, flags: `sneuc ${SHOWN} --summary --numbered --email`, texts: '--since --until --author' },
-  reflog: { reads: true, flags: `pis ${SHOWN}`, texts: SHOWN_TEXTS, numeric: true, firstOperand: ['show', 'HEAD', 'exists', 'list'] }, // prettier-ignore
-  diff: { reads: true, flags: `pusRwbzaMCW ${SHOWN} --cached --staged`, texts: SHOWN_TEXTS },
-  show: { reads: true, flags: `pusRwbzaMCW ${SHOWN}`, texts: SHOWN_TEXTS, numeric: true },
+  reflog: { reads: true, flags: `pis ${SHOWN}`, texts: SHOWN_TEXTS, numbers: SHOWN_NUMBERS, numeric: true, firstOperand: ['show', 'HEAD', 'exists', 'list'] }, // prettier-ignore
+  diff: { reads: true, flags: `pusRwbzaMCW ${SHOWN} --cached --staged`, texts: SHOWN_TEXTS, numbers: SHOWN_NUMBERS },
+  show: { reads: true, flags: `pusRwbzaMCW ${SHOWN}`, texts: SHOWN_TEXTS, numbers: SHOWN_NUMBERS, numeric: true },
   blame: { reads: true, flags: 'bcefnltswMCkp --porcelain --line-porcelain --show-email --show-name --show-number --date --root', texts: 'L --since' }, // prettier-ignore
   'ls-files': { reads: true, flags: 'cdmoiskutvfz --cached --deleted --modified --others --stage --ignored --exclude-standard --full-name --unmerged --killed --directory --error-unmatch --deduplicate', texts: 'x --exclude' }, // prettier-ignore
   'ls-tree': { reads: true, flags: 'rdtlz --name-only --name-status --full-name --full-tree --long --abbrev' },
   'rev-parse': { reads: true, flags: 'q --abbrev-ref --short --verify --show-toplevel --git-dir --is-inside-work-tree --show-prefix --show-cdup --symbolic-full-name --absolute-git-dir --symbolic --show-current --quiet --branches --all --is-bare-repository' }, // prettier-ignore
-  'rev-list': { reads: true, flags: `${SHOWN} --count --objects`, texts: SHOWN_TEXTS, numeric: true },
+  'rev-list': {
+    reads: true,
+    flags: `${SHOWN} --count --objects`,
+    texts: SHOWN_TEXTS,
+    numbers: SHOWN_NUMBERS,
+    numeric: true,
+  },
   'merge-base': { reads: true, flags: 'a --all --is-ancestor --fork-point --octopus --independent' },
   'cat-file': { reads: true, flags: 'tsep' },
   'show-ref': { reads: true, flags: 'qds --heads --tags --verify --hash --head --quiet' },
@@ -37,7 +44,7 @@ const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
   'name-rev': { reads: true, flags: '--name-only --tags --always' },
   'check-ignore': { reads: true, flags: 'vnqz --verbose --non-matching --no-index' },
   describe: { reads: true, flags: '--tags --always --dirty --abbrev --long --all --contains --exact-match --match --first-parent' }, // prettier-ignore
-  grep: { reads: true, flags: 'nilLwvEFGPchHpWz --line-number --ignore-case --name-only --files-with-matches --count --word-regexp --extended-regexp --fixed-strings --perl-regexp --cached --untracked --heading --break --show-function --and --or --not --all-match', texts: 'eABCm --max-depth', textOperands: 1, insteadOfOperand: 'e' }, // prettier-ignore
+  grep: { reads: true, flags: 'nilLwvEFGPchHpWz --line-number --ignore-case --name-only --files-with-matches --count --word-regexp --extended-regexp --fixed-strings --perl-regexp --cached --untracked --heading --break --show-function --and --or --not --all-match', texts: 'e', numbers: 'ABCm --max-depth', textOperands: 1, insteadOfOperand: 'e' }, // prettier-ignore
   branch: { reads: true, flags: 'avrliq --all --verbose --remotes --list --show-current --merged --no-merged --contains --no-contains --sort --format --color --no-color --column --points-at --ignore-case', operandsChange: 'changes branches', unless: 'l --list --contains --no-contains --merged --no-merged --points-at', effects: changes('D d m M c C f u --delete --move --copy --force --set-upstream-to --unset-upstream --track', 'changes branches') }, // prettier-ignore
   tag: { reads: true, flags: 'ln --list --sort --contains --merged --no-merged --points-at --format --column', operandsChange: 'changes tags', unless: 'l --list --contains --merged --no-merged --points-at', effects: changes('a d f m s u --annotate --delete --force --message --sign', 'changes tags') }, // prettier-ignore
   remote: { reads: true, flags: 'v --verbose', firstOperand: ['show', 'get-url'] },
@@ -58,7 +65,7 @@ const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
   mv: { flags: 'fknv --force --dry-run --verbose' },
   merge: { flags: 'qnv --no-ff --ff --ff-only --squash --abort --continue --no-commit --no-edit --stat --quiet', texts: 'm --message' }, // prettier-ignore
   pull: { flags: 'qvr --rebase --no-rebase --ff-only --ff --no-ff --quiet --verbose --tags --prune --autostash' },
-  fetch: { flags: 'qvpatn --all --prune --tags --quiet --verbose --no-tags --dry-run --unshallow --progress', texts: 'j --depth --jobs' }, // prettier-ignore
+  fetch: { flags: 'qvpatn --all --prune --tags --quiet --verbose --no-tags --dry-run --unshallow --progress', numbers: 'j --depth --jobs' }, // prettier-ignore
   push: { flags: 'qvunfd --set-upstream --quiet --verbose --dry-run --tags --follow-tags --all --porcelain --delete --force --force-with-lease --no-verify --progress' }, // prettier-ignore
   'cherry-pick': { flags: 'nxs --no-commit --abort --continue --skip --quit --signoff --no-edit' },
   revert: { flags: 'ns --no-commit --no-edit --abort --continue --skip --quit' },

@@ -30,7 +30,7 @@ const HERE: ShellWord = { text: '.', shape: '.', variable: false };
 /** Same program, other names. */
 const SAME: Readonly<Record<string, string>> = { gawk: 'awk', mawk: 'awk', nawk: 'awk', gsed: 'sed', gfind: 'find', ggrep: 'grep' }; // prettier-ignore
 
-const SED: OptionList = { flags: 'nErsuz --quiet --silent --regexp-extended --posix --null-data --unbuffered --separate --sandbox', texts: 'el --expression --line-length', textOperands: 1, insteadOfOperand: 'e --expression', effects: { '-i': 'writes the files in place', '--in-place': 'writes the files in place', '-f': 'runs a script from a file', '--file': 'runs a script from a file' } }; // prettier-ignore
+const SED: OptionList = { flags: 'nErsuz --quiet --silent --regexp-extended --posix --null-data --unbuffered --separate --sandbox', texts: 'e --expression', textOperands: 1, insteadOfOperand: 'e --expression', effects: { '-i': 'writes the files in place', '--in-place': 'writes the files in place', '-f': 'runs a script from a file', '--file': 'runs a script from a file' } }; // prettier-ignore
 const AWK: OptionList = { texts: 'Fv --field-separator --assign', textOperands: 1 };
 
 /** Compilers and binutils, which read options from `@FILE`. */
@@ -130,6 +130,7 @@ export async function judgeInvocation(
     const dashed = name === 'tar' && rest[0] && !rest[0].text.startsWith('-') ? oldStyle(rest) : rest;
     const options = readOptions(list, dashed);
     const writesArguments = options.effects.length > 0;
+    if (writesArguments) await everyPath([HERE], 'may write');
     if (reader?.operands !== 'text') await everyPath(options.paths, writesArguments ? 'may write' : 'reads');
     else
       await everyPath(
@@ -165,7 +166,8 @@ export async function judgeInvocation(
       : doubt(content ?? 'a wildcard can match anything');
   }
 
-  await everyPath(rest, 'may write');
+  // In a protected directory it may write a name that none of its words has: `ln -s /x/evil`.
+  await everyPath([HERE, ...rest], 'may write');
   if (rest.some((word) => paths.namesOpenFile(word)))
     return doubt('what it reads there comes from its input or another program');
   if (RESPONSE_FILES.test(familyOf(name)) && rest.some(({ text }) => text.startsWith('@')))
@@ -239,7 +241,8 @@ function oldStyle([letters, ...rest]: readonly ShellWord[]): ShellWord[] {
   const words: ShellWord[] = [];
   const left = [...rest];
   for (const letter of letters?.text ?? '') {
-    words.push({ text: `-${letter}`, shape: `-${letter}`, variable: false });
+    const option = letter === '-' ? '-?' : `-${letter}`; // nobody's option; two dashes would end the options
+    words.push({ text: option, shape: option, variable: false });
     const value = /[fC]/.test(letter) ? left.shift() : undefined;
     if (value) words.push(value);
   }

@@ -34,7 +34,7 @@ export function doubtOfOperands(
     case 'date':
       return texts.every((text) => text.startsWith('+')) ? undefined : 'it can set the clock';
     case 'jq':
-      return /\b(?:import|include)\b/.test(texts[0] ?? '') ? 'the jq program reads other files' : undefined;
+      return /\b(?:import|include|modulemeta)\b/.test(texts[0] ?? '') ? 'the jq program reads other files' : undefined;
     case 'strings':
       return [...operands, ...given.map(([, value]) => value)].some((word) => word?.text.startsWith('@'))
         ? 'it takes options from a file: @FILE'
@@ -44,7 +44,8 @@ export function doubtOfOperands(
         ? 'the archive may be on another machine'
         : undefined;
     case 'curl':
-      if ([...texts, ...valueOf('--url')].some((text) => /^file:/i.test(text) && /[[{]/.test(text)))
+      // It may make the scheme of them too: fil[e-e]:///etc.
+      if ([...texts, ...valueOf('--url')].some((text) => !/^https?:\/\//i.test(text) && /[[{]/.test(text)))
         return 'curl makes several addresses of it';
       return valueOf('-o', '--output').some((file) => file.includes('#'))
         ? 'the name of the file depends on the address'

@@ -9,6 +9,8 @@ export interface OptionList {
   flags?: string;
   /** Options with a value that is no path. */
   texts?: string;
+  /** Options with a number for a value; one with anything else is not understood. */
+  numbers?: string;
   /** Options with a value that may be a path. */
   values?: string;
   /** Options with a value that names a file to write. */
@@ -25,6 +27,8 @@ export interface OptionList {
   single?: true;
   /** Options stand before the operands: what follows the first operand is one, whatever it looks like. */
   leading?: true;
+  /** Letters with a value take the next word, whatever is joined to them; only a number may be. */
+  detached?: true;
   /** At most so many operands; more would be written to. Default: any number. */
   maxOperands?: number;
 }
@@ -59,16 +63,17 @@ export function readOptions(list: OptionList, words: readonly ShellWord[]): Read
   const following = (option: string, index: number): ShellWord | undefined => {
     const value = words[index];
     if (!value || /^-[^\d]/.test(value.text)) unlisted ??= option;
-    else if (/^(?:\/.|~|\.\.)/.test(value.text)) paths.push(value);
+    else if (/^(?:\/.|~|\.\.)/.test(value.text) || BARE.test(value.shape)) paths.push(value);
     return value;
   };
   const take = (option: string, value: ShellWord | undefined): void => {
     given.push([option, value]);
     const kind = kinds.get(option);
     const effect = list.effects?.[option];
+    if (kind === 'numbers' && !NUMBER.test(value?.text ?? '')) unlisted ??= option;
     if (effect !== undefined) effects.push([option, effect]);
     if (value && kind === 'writes') writes.push(value);
-    else if (value && kind !== 'texts') paths.push(value);
+    else if (value && kind !== 'texts' && kind !== 'numbers') paths.push(value);
   };
   for (let index = 0; index < words.length; index++) {
     const word = words[index] as ShellWord;
@@ -97,6 +102,7 @@ export function readOptions(list: OptionList, words: readonly ShellWord[]): Read
           continue;
         }
         const value = at + 1 < text.length ? partOf(word, at + 1) : following(option, ++index);
+        if (list.detached && at + 1 < text.length && !/^\d+$/.test(text.slice(at + 1))) unlisted ??= text;
         take(option, value);
         break;
       }
@@ -105,6 +111,7 @@ export function readOptions(list: OptionList, words: readonly ShellWord[]): Read
   const all = [...operands];
   const instead = given.some(([option]) => listedOptions(list.insteadOfOperand).includes(option));
   const texts = operands.splice(0, instead ? 0 : (list.textOperands ?? 0));
+  paths.push(...texts.filter(({ shape }) => BARE.test(shape)));
   if (list.maxOperands !== undefined && operands.length > list.maxOperands)
     for (const operand of operands.splice(list.maxOperands)) writes.push(operand);
   return { unlisted, effects, writes, paths: [...paths, ...operands], operands: all, texts, given };
@@ -115,7 +122,11 @@ export function partOf({ text, shape, variable }: ShellWord, start: number): She
   return { text: text.slice(start), shape: shape.slice(start), variable };
 }
 
-type Kind = 'flags' | 'texts' | 'values' | 'writes';
+const KINDS = ['flags', 'texts', 'numbers', 'values', 'writes'] as const;
+type Kind = (typeof KINDS)[number];
+/** A plain name. Where another program of the same name takes it for a file, it may be a link that leads outside. */
+const BARE = /^[\w@%+.-]+(?:\/[\w@%+.-]+)*$/;
+const NUMBER = /^[+-]?(?:0x[\da-f]+|\d+(?:\.\d+)?[A-Za-z]{0,3})$/i;
 
 function takesValue(kind: Kind | undefined): boolean {
   return kind !== undefined && kind !== 'flags';
@@ -127,8 +138,7 @@ function kindsOf(list: OptionList): ReadonlyMap<string, Kind> {
   let kinds = known.get(list);
   if (!kinds) {
     const all: [string, Kind][] = [];
-    for (const kind of ['flags', 'texts', 'values', 'writes'] as const)
-      for (const option of listedOptions(list[kind])) all.push([option, kind]);
+    for (const kind of KINDS) for (const option of listedOptions(list[kind])) all.push([option, kind]);
     for (const option of Object.keys(list.effects ?? {}))
       if (!all.some(([each]) => each === option)) all.push([option, 'flags']);
     kinds = new Map(all);

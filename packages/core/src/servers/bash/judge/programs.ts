@@ -30,7 +30,7 @@ const RUNNING_OPTIONS: ReadonlyMap<string, readonly string[]> = new Map<string, 
     (name) => [name, ['--call', '-c', '--script-shell', '--node-options', '--config.script-shell', '--shell', '--shell-mode', '--node-arg', '--userconfig', '--globalconfig']] as [string, readonly string[]], // prettier-ignore
   ),
   ['cargo', ['--config']],
-  ['go', ['-toolexec', '--toolexec', '-exec', '--exec', '-vettool', '--vettool', '-overlay', '-modfile']],
+  ['go', ['-toolexec', '--toolexec', '-exec', '--exec', '-vettool', '--vettool', '-overlay', '-modfile', '-w']],
   ...['docker', 'podman'].map(
     (name) => [name, ['--config', '--privileged', '--mount', '-v', '--volume']] as [string, string[]],
   ),
@@ -50,6 +50,8 @@ export function runningOptions(name: string, words: readonly ShellWord[]): reado
   }
   const listed = RUNNING_OPTIONS.get(name);
   if (!listed) return [];
+  const linker = name === 'go' ? rest.find((text) => /-ext(?:ld|ar)/.test(text)) : undefined;
+  if (linker !== undefined) return [[linker, 'names a program that it runs']];
   const end = rest.indexOf('--');
   return rest
     .slice(0, end < 0 ? undefined : end)
@@ -82,6 +84,7 @@ const CODE = 'can run code that is written in the command';
 
 /** npm and its kin take any number of dashes for two, and one-letter options joined. */
 function normalised(name: string, text: string): string {
+  if (/^(?:docker|podman)$/.test(name) && /^-[a-z]*v/i.test(text)) return '-v';
   if (!/^(?:npm|npx|pnpm|yarn)$/.test(name)) return text;
   if (/^-[a-z]*c[a-z]*$/i.test(text)) return '-c';
   return text.replace(/^-+(?=[^-].)/, '--');

@@ -483,6 +483,14 @@ const NAMES_WHAT_IT_CHANGES = /^(?:cp|mv|rm|touch|mkdir|ln|truncate|gzip|option 
 function areNamed(project: string, claims: readonly string[], path: string): boolean {
   if (claims.some((claim) => /^option tar -(?:x|-extract|c|-create)$/.test(claim))) return true;
   if (!claims.some((claim) => NAMES_WHAT_IT_CHANGES.test(claim))) return false;
+  // A link without a name of its own gets that of its target.
+  if (
+    claims.some(
+      (claim) =>
+        claim.startsWith('ln ') && wordsOf(claim).some(({ text }) => basename(text) === relative(project, path)),
+    )
+  )
+    return true;
   return claims.flatMap(wordsOf).some(({ text }) => {
     const parts = [text, ...Array.from({ length: text.length }, (_, at) => text.slice(at + 1))];
     return parts.some((part, at) => {

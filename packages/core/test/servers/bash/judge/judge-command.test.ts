@@ -127,6 +127,64 @@ describe('judgeCommand()', () => {
       expect(await wide.action(command), command).toBe('allow');
   });
 
+  it('understands no option that another program of the same name reads in another way', async () => {
+    const names = ['tree', 'curl', 'jq', 'sed', 'head', 'grep', 'ls', 'go', 'docker', 'tar', 'ln', 'cd', 'diff'];
+    const wide = createJudgeHub(
+      project.projectDir,
+      allowing(...names, 'option sed -i', ...names.map((name) => `${name} *`)),
+    );
+    for (const command of [
+      // Letters with a value that take the next word, whatever is joined to them: this one writes README.md.
+      'tree -Io x README.md',
+      'tree -Lo 2 README.md',
+      'tree -Pa x README.md',
+      // A number, or the value of another option elsewhere.
+      ...[
+        'head -n x a',
+        'ls -T out',
+        'ls -w out',
+        'ls -I out',
+        'grep -C one out',
+        'diff -U out a',
+        "sed -l '1w canary' p",
+      ],
+      // An empty word is the value of -i elsewhere.
+      "sed -i '' 'w canary' a",
+      "curl 'fil[e-e]:///x/[.-.][.-.]/y'",
+      `jq '"x" | modulemeta' a`,
+      'go build -ldflags=-extld=./evil.sh',
+      "go build -ldflags '-s -extld ./evil.sh'",
+      'go env -w CC=./evil.sh',
+      'docker run -itv src:src x',
+      'docker run -vsrc:src x',
+      'tar tf- a',
+      // What it makes gets its name from no word of the command.
+      `cd .vscode && ln -s ${project.projectDir}/src/settings.json`,
+      `cd .vscode/deep && ln ${project.projectDir}/src/settings.json`,
+    ])
+      expect(await wide.action(command), command).toBe('ask');
+    for (const command of [
+      ...[
+        'tree -aL 2',
+        'tree -L2 src',
+        'tree -I node_modules src',
+        'head -n -5 a',
+        'head -c 1K a',
+        'grep -A 2 one a',
+        'ls -w 80',
+      ],
+      ...[
+        'curl http://[::1]:3000/x',
+        'go build -ldflags "-s -w"',
+        'docker run -it x',
+        'sed -n 1p a',
+        'tar tvf a.tar',
+        'cd .vscode && ls',
+      ],
+    ])
+      expect(await wide.action(command), command).toBe('allow');
+  });
+
   it('says why, to the person who approves', async () => {
     const [claim] = await hub.claims('sort --outp=x a');
     expect(claim).toMatchObject({ understood: false, reason: expect.stringContaining('--outp') as string });
