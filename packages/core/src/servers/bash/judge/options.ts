@@ -111,10 +111,17 @@ export function readOptions(list: OptionList, words: readonly ShellWord[]): Read
   const all = [...operands];
   const instead = given.some(([option]) => listedOptions(list.insteadOfOperand).includes(option));
   const texts = operands.splice(0, instead ? 0 : (list.textOperands ?? 0));
-  paths.push(...texts.filter(({ shape }) => BARE.test(shape)));
   if (list.maxOperands !== undefined && operands.length > list.maxOperands)
     for (const operand of operands.splice(list.maxOperands)) writes.push(operand);
-  return { unlisted, effects, writes, paths: [...paths, ...operands], operands: all, texts, given };
+  return {
+    unlisted,
+    effects,
+    writes,
+    paths: [...paths, ...texts.filter(({ shape }) => BARE.test(shape)), ...operands],
+    operands: all,
+    texts,
+    given,
+  };
 }
 
 /** The end of a word, from a place on. */
