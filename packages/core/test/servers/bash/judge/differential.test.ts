@@ -360,7 +360,7 @@ it(
     expect(programs).toBeGreaterThan(ran / 4);
     expect(changes).toBeGreaterThan(ran / 100);
   },
-  soaking ? 3 * 3_600_000 : 120_000,
+  soaking ? 3 * 3_600_000 : 300_000,
 );
 
 /** Programs that write files, or have options that do, each with options. */
@@ -572,5 +572,77 @@ it(
     console.log(`${ran} lines ran real programs: ${changes} changed files; seed ${seed}`);
     expect(changes).toBeGreaterThan(ran / 20);
   },
-  soaking ? 3 * 3_600_000 : 120_000,
+  soaking ? 3 * 3_600_000 : 300_000,
+);
+
+/** Readers that show what they read, as it is. */
+const SHOWING =
+  'cat tac nl head tail grep egrep fgrep sort uniq cut paste column fold expand rev join comm diff sed awk jq strings tr shuf tee date';
+/** Links to a file outside, named like values of options. */
+const LINKS = ['1', 'x', 'p', '2p', 'f.json'];
+const SECRET = 'SECRET';
+
+const letters = from(...'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789');
+const readerOption = fc.oneof(
+  { weight: 6, arbitrary: fc.array(letters, { minLength: 1, maxLength: 3 }).map((each) => `-${each.join('')}`) },
+  { weight: 2, arbitrary: from('--file', '--lines', '--regexp', '--key', '--context', '--include', '--label', '--date', '--indent', '--expression', '--delimiter', '--width', '--separator', '--from-file', '--output').chain((name) => from('', '=1', '=x', '=a').map((value) => name + value)) }, // prettier-ignore
+  { weight: 1, arbitrary: from('--', '-', '+1', '-n1', '-1,2p', '-k1', "'1,$p'", "'{print}'", '.') },
+);
+const readerLine = fc
+  .tuple(
+    from(...SHOWING.split(' ')),
+    fc.array(
+      fc.oneof({ weight: 3, arbitrary: readerOption }, { weight: 3, arbitrary: from(...LINKS, 'a', 'src', '5', 'b') }),
+      { minLength: 1, maxLength: 4 },
+    ),
+  )
+  .map(([name, words]) => [name, ...words].join(' '))
+  .filter((text) => !/^tail .*-\w*[fF]/.test(text)); // it does not end
+
+it(
+  'judgeCommand() claims every file outside that a real reader shows',
+  async ({ skip }) => {
+    const world = await makeWorld(SHOWING.split(' '));
+    const project = join(world, 'project');
+    const seed = Number(process.env.FC_SEED ?? (soaking ? Date.now() % 2 ** 31 : 1));
+    const shown: string[] = [];
+    let ran = 0;
+    let leaks = 0;
+    try {
+      const reason = await whyNot(world);
+      if (reason !== undefined) return skip(reason);
+      await writeFile(join(world, 'template/outside/f'), `${SECRET}\n`);
+      await writeFile(join(world, 'outside/f'), `${SECRET}\n`);
+      for (const name of LINKS)
+        for (const base of ['template/project', 'project']) await symlink('../outside/f', join(world, base, name));
+      const files = new ProjectFiles({ projectDir: project });
+      for (let round = 0; ran < LINES; round++) {
+        const understood: { line: string; isClaimed: boolean }[] = [];
+        for (let more = 0; understood.length < Math.min(BATCH, LINES - ran); more++) {
+          for (const text of fc.sample(readerLine, { numRuns: 500, seed: seed + 1_000 * round + more })) {
+            if (understood.length >= BATCH) break;
+            const claims = await judgeCommand(text, { files, cwd: '.' });
+            if (claims.every((claim) => claim.understood))
+              understood.push({ line: text, isClaimed: claims.some(({ pattern }) => pattern.startsWith('outside ')) });
+          }
+        }
+        const happened = await runLines(
+          world,
+          understood.map((each) => `{ ${each.line}\n} 2>&1 | grep -q ${SECRET} && : > leaked`),
+        );
+        for (const [index, each] of understood.entries()) {
+          if (!happened[index]?.changed.includes(join(project, 'leaked'))) continue;
+          leaks++;
+          if (!each.isClaimed) shown.push(each.line);
+        }
+        ran += understood.length;
+        expect(shown.slice(0, 20), `seed ${seed}, round ${round}`).toEqual([]);
+      }
+    } finally {
+      await rm(world, { recursive: true, force: true });
+    }
+    console.log(`${ran} lines ran real readers: ${leaks} showed a file outside; seed ${seed}`);
+    expect(leaks).toBeGreaterThan(ran / 20);
+  },
+  soaking ? 3 * 3_600_000 : 300_000,
 );
