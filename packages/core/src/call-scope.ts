@@ -14,7 +14,8 @@ export const MAX_TOTAL_TIMEOUT_MS = 10 * 60_000;
 /** While a person is asked the clock is paused: for at most this long in one call. */
 export const MAX_PAUSE_MS = 10 * 60_000;
 
-const CALL_OPTIONS: OptionNames<CallOptions> = {
+/** The names of {@link CallOptions}. */
+export const CALL_OPTIONS: OptionNames<CallOptions> = {
   signal: true,
   timeoutMs: true,
   idleTimeoutMs: true,

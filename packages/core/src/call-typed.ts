@@ -1,7 +1,9 @@
 // callTyped: a call whose arguments and answer have types, and whose failure is a rejection.
 
+import { CALL_OPTIONS } from './call-scope.js';
 import { ToolError } from './errors.js';
 import type { JsonObject, JsonSchema } from './json.js';
+import { assertOptions, type OptionNames } from './options.js';
 import { textOf, type ToolResult } from './result.js';
 import type { JsonSchemaValidator } from './json-schema-validator.js';
 import { readListedSchema } from './listed-schema.js';
@@ -14,6 +16,8 @@ export interface CallTypedOptions extends CallOptions {
   /** The tool's server. Default: the one server of the provider that has a tool of that name. */
   server?: string;
 }
+
+const CALL_TYPED_OPTIONS: OptionNames<CallTypedOptions> = { server: true, ...CALL_OPTIONS };
 
 /**
  * Calls a tool that you hold the definition of: typed arguments in, typed output out. A tool without an output schema
@@ -31,6 +35,7 @@ export async function callTyped<Args, Output>(
   args: Args,
   options: CallTypedOptions = {},
 ): Promise<Output> {
+  assertOptions('callTyped()', options, CALL_TYPED_OPTIONS);
   const { server, ...callOptions } = options;
   if (typeof (provider as Partial<ToolProvider> | undefined)?.callTool !== 'function')
     throw new ToolError(

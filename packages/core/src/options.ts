@@ -27,15 +27,15 @@ const SYNONYMS: Readonly<Record<string, string>> = {
  * @param path what stands before an option's name, such as `limits.`
  */
 export function optionFaults(given: object, known: Readonly<Record<string, true>>, path = ''): string[] {
+  const unknown = Object.keys(given).filter((key) => !Object.hasOwn(known, key));
+  if (unknown.length === 0) return unknown; // callTyped() asks for each call
   const names = Object.keys(known);
-  return Object.keys(given)
-    .filter((key) => !Object.hasOwn(known, key))
-    .map((key) => {
-      const synonym = Object.hasOwn(SYNONYMS, key) ? SYNONYMS[key] : undefined;
-      const meant = synonym !== undefined && Object.hasOwn(known, synonym) ? synonym : likelyName(key, names);
-      const hint = meant === undefined ? '' : `did you mean \`${path}${meant}\`? `;
-      return `unknown option \`${path}${key}\`; ${hint}valid options: ${names.join(', ')}`;
-    });
+  return unknown.map((key) => {
+    const synonym = Object.hasOwn(SYNONYMS, key) ? SYNONYMS[key] : undefined;
+    const meant = synonym !== undefined && Object.hasOwn(known, synonym) ? synonym : likelyName(key, names);
+    const hint = meant === undefined ? '' : `did you mean \`${path}${meant}\`? `;
+    return `unknown option \`${path}${key}\`; ${hint}valid options: ${names.join(', ')}`;
+  });
 }
 
 /**
@@ -49,6 +49,13 @@ export function assertOptions(where: string, given: unknown, known: Readonly<Rec
   const faults = optionFaults(given as object, known, path);
   if (faults.length > 0)
     throw new ToolError('INVALID_ARGUMENT', `${where}: ${faults.join('; ')}.`, { details: { faults } });
+}
+
+/** Texts by name, copied; undefined for anything else, such as an array, a `Map` or `Headers`, whose entries a copy loses. */
+export function copyTexts(given: unknown): Record<string, string> | undefined {
+  if (typeof given !== 'object' || given === null || Symbol.iterator in given) return undefined;
+  const copy: Record<string, unknown> = { ...given };
+  return Object.values(copy).every((value) => typeof value === 'string') ? (copy as Record<string, string>) : undefined;
 }
 
 /**

@@ -21,6 +21,7 @@ import {
   ProjectFiles,
   ProjectScope,
 } from '@toolwright/core/servers';
+import { MCPToolProvider } from '@toolwright/core/mcp';
 import { createTestProject, expectNoLeaks, runTool, toolProviderContract } from '@toolwright/core/testing';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
@@ -151,6 +152,8 @@ describe('wrong arguments of a function', () => {
     ['remove()', () => new ToolHub().remove('x', { drain: 5 } as never), 'did you mean `drainMs`?'],
     ['callTyped(), a server', () => callTyped(server as never, done, {}), 'servers: [server]'],
     ['callTyped(), no tool', () => callTyped(new ToolHub(), 'add' as never, {}), 'defineTool() made'],
+    ['callTyped(), null', () => callTyped(new ToolHub(), done, {}, null as never), 'an object of options, not null'],
+    ['callTyped(), servr', () => callTyped(new ToolHub(), done, {}, { servr: 's' } as never), 'did you mean `server`?'],
     ['processDirectives()', () => processDirectives(undefined as never), 'takes an array'],
     ['createTestProject()', () => createTestProject({}, { gitt: true } as never), 'did you mean `git`?'],
   ])('are refused: %s', async (_what, run, words) => {
@@ -173,6 +176,14 @@ describe('wrong arguments of a function', () => {
       code: 'INVALID_ARGUMENT',
       message: expect.stringContaining('defineTool()') as string,
     });
+  });
+
+  it.each<[string, unknown, string]>([
+    ['null', null, 'runTool() takes an object of options, not null'],
+    ['stat', { stat: {} }, 'did you mean `state`?'],
+  ])('are answered: options of runTool(), %s', async (_what, options, words) => {
+    const { error } = await runTool(done, {}, options as never);
+    expect(error).toMatchObject({ code: 'INVALID_ARGUMENT', message: expect.stringContaining(words) as string });
   });
 
   it('are no approval: a misspelt answer, and one with a misspelt rule', async () => {
@@ -198,7 +209,7 @@ describe('unknown options of a call', () => {
   it.each<[string, object, string]>([
     ['timeout', { timeout: 5 }, 'did you mean `timeoutMs`?'],
     ['sesionId', { sesionId: 'a' }, 'did you mean `sessionId`?'],
-    ['retries', { retries: 3 }, 'unknown option `retries`; valid options: signal, timeoutMs'],
+    ['retries', { retries: 3 }, 'unknown option `retries`; valid options: '],
   ])('are answered with INVALID_ARGUMENT before the tool runs: %s', async (_what, options, words) => {
     let runs = 0;
     const counting = defineTool({ ...tool, execute: () => `${++runs}` });
@@ -214,6 +225,25 @@ describe('unknown options of a call', () => {
     expect((await runTool(counting, {}, options)).error?.message).toContain(words);
     await expect(callTyped(hub, counting, {}, options)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
     expect(runs).toBe(0);
+  });
+});
+
+describe('a server of MCPToolProvider', () => {
+  it.each<[string, object, string]>([
+    ['env, an array', { command: 'x', env: ['A=b'] }, 'env must be an object of texts'],
+    ['env, a Map', { command: 'x', env: new Map([['A', 'b']]) }, 'env must be an object of texts'],
+    ['headers, Headers', { url: 'http://x', headers: new Headers({ a: 'b' }) }, 'headers must be an object of texts'],
+    ['headers, a line end', { url: 'http://x', headers: { a: 'b\nc' } }, 'a value has a line end'],
+    ['headers, a name', { url: 'http://x', headers: { 'a\nb': 'c' } }, 'the name "a\\nb" has a character'],
+    ['headers of a program', { command: 'x', headers: {} }, 'headers means nothing beside command'],
+    ['two places', { command: 'x', url: 'http://x' }, 'got command and url'],
+    ['args, a text', { command: 'x', args: '-v' }, 'args must be an array of texts'],
+    ['args, a NUL', { command: 'x', args: ['a\0b'] }, 'command and args must hold no NUL'],
+    ['cwd', { command: 'x', cwd: 5 }, 'cwd must be an absolute path'],
+    ['transport', { transport: 5 }, 'transport must be a transport of MCP, or a function that makes one'],
+    ['extraRoots', { command: 'x', projectDir, extraRoots: '/x' }, 'extraRoots must be an array'],
+  ])('is refused: %s', (_what, place, words) => {
+    expect(faultOf(() => new MCPToolProvider({ name: 'm', ...place } as never))).toContain(words);
   });
 });
 

@@ -1,8 +1,9 @@
 // createGateway: one provider, served to any number of MCP clients. It holds what they share; a client is a session's.
 
 import { randomUUID } from 'node:crypto';
+import type { Readable, Writable } from 'node:stream';
 import { ToolError, type Logger, type McpPeer, type ToolProvider } from '@toolwright/core';
-import { assertOptions, type OptionNames } from '@toolwright/core/kit';
+import { assertOptions, safeLogger, type OptionNames } from '@toolwright/core/kit';
 import { DEFAULT_MAX_FRAME_BYTES } from '@toolwright/core/mcp';
 import { Backlog } from './backlog.js';
 import { namerOf, ToolCatalog, type Naming } from './catalog.js';
@@ -78,6 +79,14 @@ export function createGateway(provider: ToolProvider, options: GatewayOptions = 
   return new ProviderGateway(provider, options);
 }
 
+/** @throws {ToolError} INVALID_ARGUMENT */
+function assertStreams({ stdin, stdout }: { stdin?: Partial<Readable>; stdout?: Partial<Writable> }): void {
+  if (stdin !== undefined && typeof stdin?.pipe !== 'function')
+    throw new ToolError('INVALID_ARGUMENT', 'serveStdio(): stdin must be a readable stream.');
+  if (stdout !== undefined && typeof stdout?.write !== 'function')
+    throw new ToolError('INVALID_ARGUMENT', 'serveStdio(): stdout must be a writable stream.');
+}
+
 class ProviderGateway implements Gateway {
   readonly #provider: ToolProvider;
   readonly #logger: Logger | undefined;
@@ -108,12 +117,13 @@ class ProviderGateway implements Gateway {
     this.#nameOf = namerOf(naming);
     this.#forward = forward;
     this.#limits = parseLimits(limits);
-    this.#logger = logger;
+    this.#logger = logger && safeLogger(logger);
     this.#backlog = new Backlog(this.#limits.maxPendingBytes, this.#warn);
   }
 
   async serveStdio(options: ServeStdioOptions = {}): Promise<StdioConnection> {
     assertOptions('serveStdio()', options, STDIO_OPTIONS);
+    assertStreams(options);
     const host = await this.#open();
     const { serveOverStdio } = await import('./stdio.js');
     const session = await this.#newSession(host, 'stdio');

@@ -79,9 +79,13 @@ export async function serveOverHttp(options: ServeHttpOptions, host: HttpHost): 
   assertOptions('serveHttp()', options, OPTIONS);
   if (options.socketPath !== undefined && (options.port ?? options.host) !== undefined)
     throw new ToolError('INVALID_ARGUMENT', 'serveHttp(): give socketPath, or port and host, not both.');
+  assertValues(options);
   const { socketPath, host: address = '127.0.0.1', path = '/mcp' } = options;
-  if (!/^\/[\w./-]*$/.test(path) || ['/healthz', '/readyz', '/metrics'].includes(path))
-    throw new ToolError('INVALID_ARGUMENT', 'path must begin with "/", and not be one of the three others.');
+  if (typeof path !== 'string' || !/^\/[\w./-]*$/.test(path) || ['/healthz', '/readyz', '/metrics'].includes(path))
+    throw new ToolError(
+      'INVALID_ARGUMENT',
+      'serveHttp(): path must begin with "/", and not be one of the three others.',
+    );
   const { tokens, made } = BearerTokens.from(options.auth);
   const { limits } = host;
   const server = createServer(
@@ -119,6 +123,24 @@ export async function serveOverHttp(options: ServeHttpOptions, host: HttpHost): 
       await closed;
     },
   };
+}
+
+/** Looked at before anything listens. @throws {ToolError} INVALID_ARGUMENT */
+function assertValues(options: ServeHttpOptions): void {
+  const { port, host, stateless } = options;
+  const wrong = (words: string, value: unknown): ToolError =>
+    new ToolError('INVALID_ARGUMENT', `serveHttp(): ${words}, not ${JSON.stringify(value)}.`);
+  if (port !== undefined && !(Number.isInteger(port) && port >= 0 && port <= 65_535))
+    throw wrong('port must be a whole number from 0 to 65535', port);
+  if (host !== undefined && (typeof host !== 'string' || host === ''))
+    throw wrong('host must be a text such as "127.0.0.1"', host);
+  if (stateless !== undefined && typeof stateless !== 'boolean')
+    throw wrong('stateless must be true or false', stateless);
+  for (const key of ['allowedHosts', 'allowedOrigins'] as const) {
+    const names: unknown = options[key];
+    if (names !== undefined && !(Array.isArray(names) && names.every((name) => typeof name === 'string')))
+      throw wrong(`${key} must be an array of texts`, names);
+  }
 }
 
 /** The way of one request. */

@@ -2,6 +2,7 @@
 
 import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
 import { InProcessToolProvider, ToolError } from '@toolwright/core';
 import { createTestProject } from '@toolwright/core/testing';
 import { createGateway } from '@toolwright/gateway';
@@ -57,6 +58,38 @@ describe('wrong options', () => {
       'serveHttp, no auth',
       () => createGateway(provider()).serveHttp({ auth: 'off' as never }),
       'auth must be "none" or { token }',
+    ],
+    ['no provider: a server', () => createGateway({ tools: [] } as never), 'takes a provider'],
+    [
+      'logger',
+      () => createGateway(provider(), { logger: 'x' as never }),
+      'logger must have the functions debug, info, warn and error',
+    ],
+    ...(
+      [
+        ['port', '80', 'port must be a whole number from 0 to 65535, not "80"'],
+        ['port', -1, 'port must be a whole number from 0 to 65535, not -1'],
+        ['host', 5, 'host must be a text such as "127.0.0.1", not 5'],
+        ['host', '', 'host must be a text such as "127.0.0.1", not ""'],
+        ['stateless', 'yes', 'stateless must be true or false, not "yes"'],
+        ['allowedHosts', 'a.example', 'allowedHosts must be an array of texts'],
+        ['allowedOrigins', [5], 'allowedOrigins must be an array of texts'],
+        ['path', 5, 'path must begin with "/"'],
+      ] as const
+    ).map(([option, value, words]): [string, () => unknown, string] => [
+      `serveHttp, ${option}: ${JSON.stringify(value)}`,
+      () => createGateway(provider()).serveHttp({ [option]: value }),
+      `serveHttp(): ${words}`,
+    ]),
+    [
+      'serveStdio, stdin',
+      () => createGateway(provider()).serveStdio({ stdin: 'x' as never }),
+      'serveStdio(): stdin must be a readable stream',
+    ],
+    [
+      'serveStdio, stdout',
+      () => createGateway(provider()).serveStdio({ stdin: new PassThrough(), stdout: 5 as never }),
+      'serveStdio(): stdout must be a writable stream',
     ],
   ])('are refused: %s', async (_what, make, words) => {
     const { code, message } = await faultOf(make);

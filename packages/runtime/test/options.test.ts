@@ -32,6 +32,15 @@ describe('wrong options', () => {
       () => new ProcessToolProvider({ name: 'p', path: '/x', startTimeout: 1 } as never),
       '`startTimeoutMs`',
     ],
+    ...(['env', 'variables'] as const).flatMap((option) =>
+      [['a'], new Map([['A', 'b']]), new Headers({ a: 'b' }), 'A=b', null].map(
+        (value): [string, () => unknown, string] => [
+          `ProcessToolProvider, ${option}: ${Object.prototype.toString.call(value)}`,
+          () => new ProcessToolProvider({ name: 'p', path: '/x', [option]: value }),
+          `${option} must be an object of texts`,
+        ],
+      ),
+    ),
     ['a path for options', () => new ProcessToolProvider('/x' as never), 'an object of options, not string'],
     ['supervise', () => supervise(inProcess, { idleTtl: 5 } as never), 'did you mean `idleTtlMs`?'],
     [

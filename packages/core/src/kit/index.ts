@@ -12,7 +12,7 @@ export { isDirective } from '../directives.js';
 export { copyArguments, copyAsJson, copyJson, deepFreeze, frozenCopy, snapshot } from '../json-copy.js';
 export { callSafely, Listeners, safeLogger } from '../listeners.js';
 export { SILENT_LOGGER, WARNING_LOGGER } from '../logger.js';
-export { assertOptions, type OptionNames } from '../options.js';
+export { assertOptions, copyTexts, type OptionNames } from '../options.js';
 export { ProviderLife } from '../provider-life.js';
 export { isSameCall, preparedBefore, refusedCall, wasPreparedBefore } from '../refused-call.js';
 export { errorResult, hasBrokenOutput, isOwnFailure, type UntimedResult } from '../result.js';

@@ -3,7 +3,7 @@
 import { isAbsolute } from 'node:path';
 import { ToolError } from '../errors.js';
 import type { Logger } from '../logger.js';
-import { assertOptions, type OptionNames } from '../options.js';
+import { assertOptions, copyTexts, type OptionNames } from '../options.js';
 import { nameFault } from '../tool.js';
 import type { ContainerOptions } from './container-command.js';
 import { containerCommand } from './container-command.js';
@@ -176,8 +176,9 @@ export function resolveOptions(options: MCPToolProviderOptions): ResolvedOptions
   const { projectDir, extraRoots = [], validateOutput = 'warn' } = options;
   if (!['warn', 'strict', 'off'].includes(validateOutput))
     throw wrong(`validateOutput must be 'warn', 'strict' or 'off'`);
+  if (!Array.isArray(extraRoots)) throw wrong('extraRoots must be an array of absolute paths');
   if (extraRoots.length > 0 && projectDir === undefined) throw wrong('extraRoots needs projectDir');
-  for (const root of [projectDir, ...extraRoots]) {
+  for (const root of [projectDir, ...(extraRoots as readonly string[])]) {
     if (root !== undefined && !(typeof root === 'string' && isAbsolute(root)))
       throw wrong(`a root must be an absolute path, not ${JSON.stringify(root)}`);
   }
@@ -190,7 +191,7 @@ export function resolveOptions(options: MCPToolProviderOptions): ResolvedOptions
     name: options.name,
     place,
     isSingleUse: place.kind === 'given' && typeof place.transport !== 'function',
-    roots: projectDir === undefined ? undefined : [projectDir, ...extraRoots],
+    roots: projectDir === undefined ? undefined : [projectDir, ...(extraRoots as readonly string[])],
     validateOutput,
     connectTimeoutMs: options.connectTimeoutMs ?? 10_000,
     listTimeoutMs: options.listTimeoutMs ?? 10_000,
@@ -228,6 +229,8 @@ function placeOf(options: MCPToolProviderOptions): ServerPlace {
     if (typeof command !== 'string' || command === '') throw wrong('command must name a program');
     if (!Array.isArray(args) || !args.every((arg) => typeof arg === 'string'))
       throw wrong('args must be an array of texts');
+    if ([command, ...(args as readonly string[])].some((word) => word.includes('\0')))
+      throw wrong('command and args must hold no NUL');
     if (cwd !== undefined && !(typeof cwd === 'string' && isAbsolute(cwd)))
       throw wrong(`cwd must be an absolute path, not ${JSON.stringify(cwd)}`);
     return { kind: 'stdio', command, args: [...(args as readonly string[])], cwd, env };
@@ -251,7 +254,10 @@ function placeOf(options: MCPToolProviderOptions): ServerPlace {
     }
     return { kind: 'http', url: webAddress(given.url), headers: headersOf(given.headers), auth };
   }
-  return { kind: 'given', transport: given.transport as GivenTransport['transport'] };
+  const { transport } = given as GivenTransport;
+  if (typeof transport !== 'function' && typeof (transport as Partial<McpTransport> | null)?.send !== 'function')
+    throw wrong('transport must be a transport of MCP, or a function that makes one');
+  return { kind: 'given', transport };
 }
 
 function headersOf(given: unknown): Readonly<Record<string, string>> {
@@ -283,10 +289,9 @@ function webAddress(given: string | URL): URL {
 
 function textsOf(what: string, given: unknown): Readonly<Record<string, string>> {
   if (given === undefined) return {};
-  if (typeof given === 'object' && given !== null && Object.values(given).every((value) => typeof value === 'string')) {
-    return { ...(given as Record<string, string>) };
-  }
-  throw wrong(`${what} must be an object of texts`);
+  const texts = copyTexts(given);
+  if (!texts) throw wrong(`${what} must be an object of texts`);
+  return texts;
 }
 
 function wrong(what: string): ToolError {

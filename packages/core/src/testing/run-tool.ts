@@ -1,9 +1,10 @@
 // runTool: one tool, its arguments, its result; no provider, no server, no process.
 
 import { isMadeBy } from '../brand.js';
-import { CallScope } from '../call-scope.js';
+import { CALL_OPTIONS, CallScope } from '../call-scope.js';
 import { ToolError } from '../errors.js';
 import { SILENT_LOGGER, type Logger } from '../logger.js';
+import { assertOptions, type OptionNames } from '../options.js';
 import { errorResult, type ToolResult } from '../result.js';
 import { CallContext, executeTool, ownTimeoutMs, parseArguments } from '../tool-call.js';
 import { prepareTool, type Tool } from '../tool.js';
@@ -18,6 +19,13 @@ export interface RunToolOptions<State> extends CallOptions {
   /** `ctx.provider`. Default: `'test'`. */
   provider?: string;
 }
+
+const RUN_TOOL_OPTIONS: OptionNames<RunToolOptions<unknown>> = {
+  state: true,
+  logger: true,
+  provider: true,
+  ...CALL_OPTIONS,
+};
 
 /**
  * Runs a tool as a provider would: arguments validated and mended, exceptions turned into results, output checked
@@ -34,6 +42,11 @@ export async function runTool<Args, State = unknown>(
   args: Args,
   options: RunToolOptions<State> = {},
 ): Promise<ToolResult> {
+  try {
+    assertOptions('runTool()', options, RUN_TOOL_OPTIONS);
+  } catch (thrown) {
+    return errorResult(ToolError.from(thrown), performance.now());
+  }
   const { state, logger = SILENT_LOGGER, provider = 'test', ...call } = options;
   const scope = new CallScope(call);
   try {

@@ -2,7 +2,7 @@
 
 import { isAbsolute, resolve } from 'node:path';
 import { ToolError, type JsonObject, type Logger } from '@toolwright/core';
-import { assertOptions, copyJson, nameFault, type OptionNames } from '@toolwright/core/kit';
+import { assertOptions, copyJson, copyTexts, nameFault, type OptionNames } from '@toolwright/core/kit';
 import type { ProviderListener } from '../wire/listener.js';
 import type { ProviderSettings } from '../wire/protocol.js';
 import type { ProviderProgram } from './start-process.js';
@@ -136,9 +136,9 @@ function assertRuntime(runtime: unknown, command: string | undefined): void {
 
 function textsOf(what: string, given: unknown): Record<string, string> {
   if (given === undefined) return {};
-  if (typeof given === 'object' && given !== null && Object.values(given).every((value) => typeof value === 'string'))
-    return { ...(given as Record<string, string>) };
-  throw wrong(`${what} must be an object of texts`);
+  const texts = copyTexts(given);
+  if (!texts) throw wrong(`${what} must be an object of texts`);
+  return texts;
 }
 
 function wrong(what: string): ToolError {
