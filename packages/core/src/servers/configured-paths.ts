@@ -2,7 +2,7 @@
 // files. Who can write there decides what the user's next git runs. The files are parsed here, as git reads them, because
 // every write asks and must not start a process.
 
-import { constants, lstatSync, readFileSync, statSync } from 'node:fs';
+import { constants, lstatSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 
@@ -102,14 +102,18 @@ class Reading {
 
   #addHooks(directory: string): void {
     // All of the root cannot be protected; the hooks in it can.
-    if (isBelow(directory, this.#root)) for (const hook of HOOKS) this.#add(join(directory, hook));
+    if (isBelow(realPlace(directory), this.#root)) for (const hook of HOOKS) this.#add(join(directory, hook));
     else this.#add(directory);
   }
 
   #add(path: string): void {
-    if (path !== this.#root && isBelow(this.#root, path)) this.paths.add(path);
+    // The configuration may name the project by another name, or lead through a link: where it really is counts too.
+    for (const place of new Set([path, realPlace(path)]))
+      if (place !== this.#root && isBelow(this.#root, place)) this.paths.add(place);
   }
 }
+
+const HEADER = /^[\s\ufeff]*\[\s*([\w.-]+)\s*(?:"(?:[^"\\]|\\.)*"\s*)?\](.*)$/;
 
 /** The entries of a configuration file. https://git-scm.com/docs/git-config#_syntax */
 function parseGitConfig(text: string): { section: string; name: string; value: string }[] {
@@ -118,8 +122,11 @@ function parseGitConfig(text: string): { section: string; name: string; value: s
   // A backslash continues a line, but not a comment.
   const lines = text.replace(/^[ \t]*[#;].*$/gm, '').replace(/\\\r?\n/g, '');
   for (const line of lines.split(/\r?\n/)) {
-    const [, header, rest = line] = /^[\s\ufeff]*\[\s*([\w.-]+)\s*(?:"(?:[^"\\]|\\.)*"\s*)?\](.*)$/.exec(line) ?? [];
-    if (header !== undefined) section = (header.split('.', 1)[0] ?? '').toLowerCase();
+    let rest = line;
+    for (let found = HEADER.exec(rest); found; found = HEADER.exec(rest)) {
+      section = (found[1]?.split('.', 1)[0] ?? '').toLowerCase(); // several may stand in one line
+      rest = found[2] ?? '';
+    }
     const [, name, value] = /^\s*([a-z][\w-]*)\s*=\s*(.*)$/i.exec(rest) ?? [];
     if (name !== undefined) entries.push({ section, name: name.toLowerCase(), value: unquoted(value ?? '') });
   }
@@ -139,6 +146,17 @@ function unquoted(raw: string): string {
     if (inQuotes || !/\s/.test(character)) kept = value.length;
   }
   return value.slice(0, kept);
+}
+
+/** The path with its links resolved as far as it exists. */
+function realPlace(path: string): string {
+  for (let above = path, rest = ''; ; rest = join(basename(above), rest), above = dirname(above)) {
+    try {
+      return join(realpathSync(above), rest);
+    } catch {
+      if (dirname(above) === above) return path;
+    }
+  }
 }
 
 function expandHome(path: string): string {

@@ -3,7 +3,7 @@
 
 import { once } from 'node:events';
 import { existsSync, readdirSync } from 'node:fs';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
@@ -135,6 +135,7 @@ describe.skipIf(missing !== undefined)('what makes git run programs', { timeout:
   it.each([
     ['a directory of hooks', '[core]\n\thooksPath = tools/hooks', 'tools/hooks/pre-commit'],
     ['one behind a comment that seems to go on', '# \\\\\n[core]\n\thooksPath = tools/hooks', 'tools/hooks/pre-commit'],
+    ['one beside another section', '[user] [core] hooksPath = tools/hooks', 'tools/hooks/pre-commit'],
     ['one whose parent is missing', '[core] hooksPath = "new/hooks" ; comment', 'new/hooks/pre-commit'],
     ['hooks in the project itself', '[core]\n\thooksPath = .', 'pre-commit'],
     ['an included file', '[include]\n\tpath = ../git.inc', 'git.inc'],
@@ -156,6 +157,20 @@ describe.skipIf(missing !== undefined)('what makes git run programs', { timeout:
     expect(existsSync(tools.path(target))).toBe(false);
     const open = await tools.execute('echo x > other.txt');
     expect(open.data.exit_code, open.text).toBe(0);
+  });
+
+  it('execute() and write_file cannot write hooks that the configuration names through a link to the project', async () => {
+    await using tools = await openRepository();
+    const alias = tools.world.resolve('alias');
+    await symlink(tools.projectDir, alias);
+    await onHost(tools.projectDir, `git config core.hooksPath ${alias}/hooks-of-mine`);
+    const { data, text } = await tools.execute('mkdir -p hooks-of-mine && echo x > hooks-of-mine/pre-commit');
+    expect(data.exit_code, text).not.toBe(0);
+    await using files = new InProcessToolProvider({
+      servers: [createFilesystemServer({ projectDir: tools.projectDir })],
+    });
+    const answer = await files.callTool('filesystem.write_file', { path: 'hooks-of-mine/pre-commit', content: 'x' });
+    expect(answer.error?.code).toBe('PROTECTED_PATH');
   });
 
   it('execute() cannot write the hooks that the configuration of a submodule names', async () => {

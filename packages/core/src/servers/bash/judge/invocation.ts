@@ -56,7 +56,9 @@ export async function judgeInvocation(
   if (/^(?:option|outside|protected)$|[^\w./@%+:,[\]-]/.test(first.text)) return doubt('its name is an unusual one');
   const reader = READERS.get(basename(first.text));
   const odd = words.find((word) => hasBraces(word)) && 'it makes several words of one: { }';
-  const unknown = words.some(({ variable }) => variable) && !(reader?.prints && !first.text.includes('/'));
+  const unknown =
+    words.some(({ variable }) => variable) &&
+    (!reader?.prints || first.text.includes('/') || words.some((word) => word.variable && hasWildcard(word)));
   if (odd ?? unknown) {
     await everyPath(rest, 'may write');
     return doubt(odd ?? 'the value of a variable is not known here, and could be an option or a path');
@@ -97,6 +99,8 @@ export async function judgeInvocation(
     for (const inner of found.runs) {
       if (inner.length > 0) await judgeInvocation(context, inner, directories);
     }
+    if (!found.runs.every(onlyReadsWhatIsFound))
+      return doubt('what it does with the names that it finds depends on them');
     const moved = rest.some((word) => hasWildcard(word) && !found.paths.includes(word));
     if (found.unlisted !== undefined || moved) return doubt(unlistedReason(name, found.unlisted));
     return runs();
@@ -185,6 +189,17 @@ export async function judgeInvocation(
   if (name === 'make' && rest.some(hasWildcard))
     return doubt('a wildcard can match a file that is named like an option');
   runs();
+}
+
+/** True for `cat {}`: the name of a file is an operand of a reader, and no part of a word, a program or an option. */
+function onlyReadsWhatIsFound(words: readonly ShellWord[]): boolean {
+  const [first, ...rest] = words.map(({ text }) => text);
+  const places = rest.filter((text) => text.includes('{}'));
+  if (places.length === 0) return first?.includes('{}') !== true;
+  const reader = READERS.get(first ?? '');
+  const at = rest.indexOf('{}');
+  const isLast = places.length === 1 && at === rest.length - 1 && !/^-/.test(rest[at - 1] ?? '');
+  return isLast && reader !== undefined && reader.maxOperands === undefined;
 }
 
 /** The name of the command for its claim: a program given by path is itself, wherever the path is written from. */

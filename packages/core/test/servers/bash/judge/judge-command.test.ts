@@ -357,6 +357,27 @@ describe('judgeCommand()', () => {
       expect(await writing.action(`cat ${redirect}`), redirect).toBe('allow');
   });
 
+  it('understands find -exec where a reader gets what is found as its operand, and nothing else', async () => {
+    const wide = createJudgeHub(
+      project.projectDir,
+      allowing('find', 'option find *', 'sh', 'echo', 'awk', 'sed', 'cp', 'sort', 'cat', 'grep', 'tee', '> *'),
+    );
+    for (const command of [
+      "find . -exec sh -c 'echo {}' \\;",
+      "find B* -exec awk '{}' \\;",
+      'find q -exec sed -n s/{}/x/ f \\;',
+      'find .git/hooks -exec cp a {} \\;',
+      'find . -exec sort -o {} a \\;',
+      'find . -exec tee {} \\;',
+      'find . -exec {} \\;',
+      'find . -exec cat {}x \\;',
+      'echo $HOME/*',
+    ])
+      expect(await wide.action(command), command).toBe('ask');
+    for (const command of ['find src -exec cat {} \\;', 'find src -exec grep -l x {} +', 'echo $HOME'])
+      expect(await wide.action(command), command).toBe('allow');
+  });
+
   it('lets a rule for a redirection allow paths below a directory, and no others', async () => {
     const writing = createJudgeHub(project.projectDir, allowing('echo', 'cd', '> build/*'));
     expect(await writing.action('echo x > build/a/b')).toBe('allow');
