@@ -28,6 +28,9 @@ const SLOW = [
 /** Until a test is given up: on one busy core the longest ones take over 20 s. No test says by it that something is fast. */
 const PATIENCE_MS = 60_000;
 
+/** On a machine that does other work as well, one failure may be the machine's. The report names what was tried again. */
+const RETRIES = process.env.CI === undefined ? 0 : 1;
+
 /** One project a package, one for slow tests and one for those of what is built; `test:fast` leaves these two out. */
 const project = (name: string, directory: string, include: string[], exclude: string[] = []) => ({
   resolve: { alias },
@@ -38,6 +41,7 @@ const project = (name: string, directory: string, include: string[], exclude: st
     exclude: ['**/node_modules/**', ...exclude],
     testTimeout: PATIENCE_MS,
     hookTimeout: PATIENCE_MS,
+    retry: RETRIES,
   },
 });
 

@@ -13,7 +13,7 @@ const secret = (what: string): string => `canary-${what}-0123456789abcdef`;
 
 /** A server that says the values of its environment wherever a server can say something, but in the answer of a tool. */
 const TELLTALE = `
-  const said = JSON.stringify(Object.values(process.env).filter((value) => value.startsWith('canary')));
+  const said = JSON.stringify(Object.keys(process.env).filter((name) => /^C\\d+$/.test(name)).map((name) => process.env[name]));
   console.error(said);
   console.log('no message: ' + said);
   let rest = '';
