@@ -16,6 +16,7 @@ const SLOW = [
   'test/servers/git/hostile.test.ts',
   'test/servers/git/limits.test.ts',
   'test/servers/git/arguments.test.ts',
+  'test/servers/bash/command-guard.test.ts',
   'test/servers/bash/git-programs.test.ts',
   'test/servers/bash/sandbox.test.ts',
   'test/servers/bash/judge/differential.test.ts',

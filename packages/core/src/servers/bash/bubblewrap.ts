@@ -9,8 +9,8 @@ import { ToolError } from '../../errors.js';
 import { spawnChild } from '../../process/index.js';
 import { findGit } from '../git-program.js';
 import { isInside, type ProjectScope } from '../project-scope.js';
+import { CommandGuard, judgeLeft } from './command-guard.js';
 import { holdPaths } from './held-paths.js';
-import { NestedRepositories } from './nested-repositories.js';
 import type { Sandbox, SandboxCommand, SandboxRules } from './sandbox.js';
 
 const CHECK_TIMEOUT_MS = 10_000;
@@ -66,17 +66,14 @@ export async function createBubblewrap(scope: ProjectScope, searchPath = systemS
     },
     async wrap(run, rules) {
       const git = await findGit(rules.scope).catch(() => undefined); // without it the project has no submodules
-      const notices = git ? await NestedRepositories.judgeLeft(rules.scope, git) : [];
+      const notices = await judgeLeft(rules.scope, git);
       const held = await holdPaths(rules.scope, git);
       const mounts = [...rules.scope.roots.toReversed().flatMap(mountRoot), ...held.mounts];
-      const nested = git && (await NestedRepositories.begin(rules.scope, git, held.repositories, notices));
-      return {
-        ...wrapped(run, rules, mounts),
-        async release() {
-          await held.release();
-          return nested?.stop();
-        },
-      };
+      const guard = await CommandGuard.begin(rules.scope, git, held, notices).catch(async (error: unknown) => {
+        await held.release();
+        throw error;
+      });
+      return { ...wrapped(run, rules, mounts), broken: guard.broken, release: () => guard.stop() };
     },
   };
 }

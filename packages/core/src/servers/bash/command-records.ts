@@ -6,6 +6,7 @@ import { mkdir, readdir, readFile, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { hasEnded, hostIdentity } from '../../process/index.js';
 import { stateDirectory } from '../../process/journal.js';
+import type { HeldEntry } from './held-entries.js';
 
 /** What was there before a command. */
 export interface CommandRecord {
@@ -14,6 +15,9 @@ export interface CommandRecord {
   listed: string[];
   /** What the references of each repository led to. */
   tips: [dotGit: string, tips: string[]][];
+  /** What was in the data of the repositories. */
+  traces: string[];
+  held: HeldEntry[];
 }
 
 interface Owner {

@@ -212,6 +212,7 @@ async function startJob(
       child,
       output: new CommandOutput(timeline, context.limits, onOutput),
       release: wrapped?.release ?? (() => Promise.resolve(undefined)),
+      broken: wrapped?.broken,
     });
     jobs.add(job);
     if (args.stdin !== undefined) child.stdin?.write(args.stdin);

@@ -9,6 +9,7 @@ import { commonDirOf, configuredPaths, gitDirOf } from '../configured-paths.js';
 import type { GitProgram } from '../git-program.js';
 import { isInside, quote, type ProjectScope, type ScopePath } from '../project-scope.js';
 import { foldName, PROTECTED_NAMES } from '../protected-paths.js';
+import { lookAtEntry, type HeldEntry } from './held-entries.js';
 import { gitlinksOf } from './nested-repositories.js';
 import { isStandIn, standIn, type StandIn } from './stand-ins.js';
 
@@ -31,6 +32,8 @@ const MAX_WORKTREES = 200;
 export interface HeldPaths {
   mounts: string[];
   repositories: HeldRepositories;
+  /** What is mounted: what must not be written, and, as they must stay where they are, the directories above it. */
+  entries: { held: readonly HeldEntry[]; pinned: readonly HeldEntry[] };
   /** Takes the stand-ins away again. Never rejects. */
   release(): Promise<void>;
 }
@@ -56,6 +59,7 @@ export async function holdPaths(scope: ProjectScope, git: GitProgram | undefined
     return {
       mounts: holding.mounts(),
       repositories: { all: holding.repositories, listed: holding.listed },
+      entries: holding.entries(),
       release: () => holding.release(),
     };
   } catch (error) {
@@ -71,6 +75,8 @@ class Holding {
   readonly #git: GitProgram | undefined;
   /** Mounted over themselves: read-only, or writable only so that they cannot be renamed. */
   readonly #held = new Map<string, '--ro-bind' | '--bind'>();
+  /** Those of them that git reads for itself. */
+  readonly #ofGit = new Set<string>();
   readonly #standIns: { made: StandIn; depth: number }[] = [];
 
   constructor(scope: ProjectScope, git: GitProgram | undefined) {
@@ -106,7 +112,7 @@ class Holding {
   async #holdSubmodules(): Promise<void> {
     if (!this.#git) return;
     for (const repository of this.repositories) {
-      for (const directory of await gitlinksOf(this.#git, repository)) {
+      for (const directory of (await gitlinksOf(this.#git, repository)).directories) {
         const dotGit = join(directory.toString('utf8'), '.git');
         if (!this.repositories.has(dotGit) && this.#protected(dotGit)) await this.#holdExisting(dotGit);
         if (this.repositories.has(dotGit)) this.listed.add(dotGit);
@@ -118,6 +124,14 @@ class Holding {
     // What is mounted on a directory comes after the directory.
     const paths = [...this.#held].sort(([a], [b]) => a.length - b.length);
     return paths.flatMap(([path, how]) => [how, path, path]);
+  }
+
+  entries(): HeldPaths['entries'] {
+    const entries = (how: '--ro-bind' | '--bind'): HeldEntry[] =>
+      [...this.#held]
+        .filter(([, each]) => each === how)
+        .flatMap(([path]) => lookAtEntry(path, this.#ofGit.has(path)) ?? []);
+    return { held: entries('--ro-bind'), pinned: entries('--bind') };
   }
 
   async release(): Promise<void> {
@@ -147,6 +161,7 @@ class Holding {
     if (stats.isSymbolicLink()) throw heldLink(this.#scope, path);
     const isRepository = foldName(basename(path)) === '.git';
     if (isRepository) this.repositories.add(path);
+    if (isRepository) this.#ofGit.add(path);
     if (isRepository && stats.isDirectory()) await this.#holdRepository(path);
     else this.#hold(path);
   }
@@ -210,6 +225,7 @@ class Holding {
       if (stats?.isSymbolicLink()) throw heldLink(this.#scope, place);
       if (await isMissing(place)) return this.#holdMissing(place, 'directory');
     }
+    this.#ofGit.add(path);
     this.#hold(path);
   }
 
@@ -226,6 +242,7 @@ class Holding {
     }
     const stats = await lookAt(path);
     if (stats?.isSymbolicLink()) throw heldLink(this.#scope, path);
+    this.#ofGit.add(path);
     if (await isMissing(path)) await this.#holdMissing(path, kind);
     else this.#hold(path);
   }

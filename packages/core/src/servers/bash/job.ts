@@ -25,6 +25,8 @@ export interface JobOptions {
   output: CommandOutput;
   /** Undoes what was made for it to run, and gives what answers should say of that. Never rejects. */
   release: () => Promise<readonly string[] | undefined>;
+  /** Ends it at once when it resolves. */
+  broken?: Promise<void> | undefined;
 }
 
 /** A command that was started. */
@@ -74,6 +76,7 @@ export class Job {
       this.#isDone = true;
     });
     this.done.catch(() => {}); // whoever waits for it is told
+    void options.broken?.then(() => this.end(0));
   }
 
   get status(): JobStatus {

@@ -1,21 +1,21 @@
 // Repositories that a sandboxed command makes inside the project and lists as submodules. git enters a submodule by
 // itself, at a plain `git status`, and runs what its configuration names, so one that names anything is disabled: its
-// `.git` is renamed. This is looked at when a command ends, and now and then while it runs. What counts as listed is what
-// the index, the last commit and every commit that the command made list: the user may switch to any of them.
+// `.git` is renamed. What counts as listed is what the index, the last commit and every commit that the command made list:
+// the user may switch to any of them.
 
-import { constants, lstatSync, readdirSync, readFileSync, statSync, type Stats } from 'node:fs';
+import { lstatSync, readdirSync, readFileSync, statSync, constants, type BigIntStats, type Stats } from 'node:fs';
 import { open, readlink, rename } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
-import { spawnChild } from '../../process/index.js';
+import { dirname, join, resolve } from 'node:path';
+import { ToolError } from '../../errors.js';
 import { commonDirOf, gitDirOf } from '../configured-paths.js';
+import { runGit } from '../run-git.js';
 import type { GitProgram } from '../git-program.js';
 import { isInside, quote, type ProjectScope } from '../project-scope.js';
+import { gitTracesOf } from './git-traces.js';
+import { harmfulLine } from './harmless-config.js';
 import { isStandIn } from './stand-ins.js';
-import { leftRecords, recordCommand } from './command-records.js';
 import type { HeldRepositories } from './held-paths.js';
 
-/** How often the index is looked at while a command runs. */
-const LOOK_MS = 500;
 /** New repositories that are judged; more are disabled unseen. */
 const MAX_REPOSITORIES = 200;
 const MAX_CONFIG_BYTES = 64 * 1024;
@@ -23,96 +23,64 @@ const MAX_CONFIG_BYTES = 64 * 1024;
 const MAX_DEPTH = 20;
 /** Branches of which the last commit is listed by itself, as well as by the history of all. */
 const MAX_TIPS = 200;
+/** For one listing by git. What it does not list by then is not judged. */
+const LIST_TIMEOUT_MS = 5_000;
 const GITLINK = '160000 ';
 
-/** Looks after the repositories of one command. */
+/** What the references of each repository lead to, by its `.git`. */
+export type Tips = ReadonlyMap<string, ReadonlySet<string>>;
+
+/** What one look found. */
+export interface NestedLook {
+  /** What was disabled, a sentence each. */
+  disabled: readonly string[];
+  /** The repositories that git could not list to the end, with what it said: what they list is not judged. */
+  unread: ReadonlyMap<string, string>;
+}
+
+/** Judges the repositories that one command made. */
 export class NestedRepositories {
   readonly #scope: ProjectScope;
   readonly #git: GitProgram;
   readonly #before: HeldRepositories;
-  /** What the references of each repository led to when the command started. */
-  readonly #tips: ReadonlyMap<string, ReadonlySet<string>>;
-  readonly #notices: string[];
-  readonly #timer: NodeJS.Timeout;
-  #looking: Promise<void> | undefined;
+  readonly #tips: Tips;
 
-  readonly #forget: () => Promise<void>;
-
-  /**
-   * To be called before the command starts.
-   *
-   * @param notices what was disabled before, for the answer to this command
-   */
-  static async begin(
-    scope: ProjectScope,
-    git: GitProgram,
-    before: HeldRepositories,
-    notices: readonly string[],
-  ): Promise<NestedRepositories> {
-    const tips = new Map<string, ReadonlySet<string>>();
-    for (const dotGit of before.all) tips.set(dotGit, await tipsOf(git, dotGit));
-    const forget = await recordCommand({
-      projectDir: scope.projectDir,
-      all: [...before.all],
-      listed: [...before.listed],
-      tips: [...tips].map(([dotGit, each]) => [dotGit, [...each]]),
-    });
-    return new NestedRepositories(scope, git, before, tips, forget, [...notices]);
-  }
-
-  /** Judges what the commands of killed hosts made, before it counts as the user's. What was disabled, a sentence each. */
-  static async judgeLeft(scope: ProjectScope, git: GitProgram): Promise<readonly string[]> {
-    let notices: readonly string[] = [];
-    for (const left of await leftRecords(scope.projectDir)) {
-      const { record } = left;
-      const before = { all: new Set(record.all), listed: new Set(record.listed) };
-      const tips = new Map(record.tips.map(([dotGit, each]) => [dotGit, new Set(each)]));
-      notices = await new NestedRepositories(scope, git, before, tips, () => left.remove(), [...notices]).stop();
-    }
-    return notices;
-  }
-
-  private constructor(
-    scope: ProjectScope,
-    git: GitProgram,
-    before: HeldRepositories,
-    tips: ReadonlyMap<string, ReadonlySet<string>>,
-    forget: () => Promise<void>,
-    notices: string[],
-  ) {
+  /** @param tips as they were when the command started */
+  constructor(scope: ProjectScope, git: GitProgram, before: HeldRepositories, tips: Tips) {
     this.#scope = scope;
     this.#git = git;
     this.#before = before;
     this.#tips = tips;
-    this.#forget = forget;
-    this.#notices = notices;
-    this.#timer = setInterval(() => {
-      this.#looking ??= this.#look(false).finally(() => (this.#looking = undefined));
-    }, LOOK_MS).unref();
   }
 
-  /** Looks for the last time. What was disabled, a sentence each. Never rejects. */
-  async stop(): Promise<readonly string[]> {
-    clearInterval(this.#timer);
-    await this.#looking;
-    await this.#look(true);
-    await this.#forget();
-    return this.#notices;
-  }
-
-  /** @param isOver the command has ended: repositories that it made are entered too, as their configuration stays as it is */
-  async #look(isOver: boolean): Promise<void> {
+  /**
+   * Disables what is to be disabled. Never rejects.
+   *
+   * @param isOver the command has ended: repositories that it made are entered too, as their configuration stays as it is
+   */
+  async look(isOver: boolean): Promise<NestedLook> {
     const queue = [...this.#before.all].map((dotGit) => ({ dotGit, isNew: false }));
     const made = new Set<string>();
+    const disabled: string[] = [];
+    const unread = new Map<string, string>();
     for (let next = queue.shift(); next; next = queue.shift()) {
-      if (isOver) await readNewCommits(this.#git, next.dotGit, this.#tips.get(next.dotGit) ?? new Set());
-      for (const directory of await gitlinksOf(this.#git, next.dotGit)) {
-        const dotGit = await this.#disable(directory, next.isNew, made.size >= MAX_REPOSITORIES);
-        if (dotGit === undefined || made.has(dotGit)) continue;
-        made.add(dotGit);
-        if (isOver) queue.push({ dotGit, isNew: true });
+      const { dotGit, isNew } = next;
+      try {
+        if (isOver) await readNewCommits(this.#git, dotGit, this.#tips.get(dotGit) ?? new Set());
+      } catch (error) {
+        unread.set(dotGit, ToolError.from(error).message);
+      }
+      const links = await gitlinksOf(this.#git, dotGit);
+      if (links.unread !== undefined) unread.set(dotGit, links.unread);
+      for (const directory of links.directories) {
+        const found = await this.#disable(directory, isNew, made.size >= MAX_REPOSITORIES);
+        if (found?.disabled !== undefined) disabled.push(found.disabled);
+        if (found?.dotGit === undefined || made.has(found.dotGit)) continue;
+        made.add(found.dotGit);
+        if (isOver) queue.push({ dotGit: found.dotGit, isNew: true });
       }
     }
+    return { disabled, unread };
   }
 
   /**
@@ -120,7 +88,11 @@ export class NestedRepositories {
    *
    * @param inNew what lists it is newly listed itself: then git did not enter it before, whoever listed it
    */
-  async #disable(directory: Buffer, inNew: boolean, isUnseen: boolean): Promise<string | undefined> {
+  async #disable(
+    directory: Buffer,
+    inNew: boolean,
+    isUnseen: boolean,
+  ): Promise<{ dotGit?: string; disabled?: string } | undefined> {
     try {
       // Held open: a link that is swapped in leads nowhere else.
       await using handle = await open(directory, constants.O_RDONLY | constants.O_DIRECTORY);
@@ -137,14 +109,14 @@ export class NestedRepositories {
         : isUnseen
           ? `the command made more than ${MAX_REPOSITORIES}`
           : await this.#programsOf(dotGit, found.root.path);
-      if (why === undefined) return dotGit;
+      if (why === undefined) return { dotGit };
       const name = await freeName(address);
       await rename(join(address, '.git'), join(address, name));
-      this.#notices.push(
-        `the repository in ${quote(found.shown)} is listed as a submodule, and git would run programs in it at the next git status: ` +
+      return {
+        disabled:
+          `the repository in ${quote(found.shown)} is listed as a submodule, and git would run programs in it at the next git status: ` +
           `${why}. Its .git was renamed to ${name}. Look at it, and rename it back if it is meant to be there`,
-      );
-      return undefined;
+      };
     } catch {
       return undefined; // not there any more, or not ours to enter: then git does not enter it either
     }
@@ -157,7 +129,7 @@ export class NestedRepositories {
     const isOwn = this.#scope.roots.some(({ path }) => gitDirOf(join(path, '.git')) === common);
     if (gitDir !== undefined && gitDir !== common && isOwn && !(await isThere(join(gitDir, 'config.worktree'))))
       return undefined;
-    return programsOf(dotGit, root);
+    return programsOf(this.#scope, dotGit, root);
   }
 
   #isProtected(path: string): boolean {
@@ -166,21 +138,40 @@ export class NestedRepositories {
   }
 }
 
+/** What a repository lists as submodules. */
+interface Gitlinks {
+  directories: readonly Buffer[];
+  /** Why git could not list them to the end. */
+  unread?: string;
+}
+
 /** The directories that the index, the last commit or a commit that a command made names as submodules. */
-export async function gitlinksOf(git: GitProgram, dotGit: string): Promise<readonly Buffer[]> {
+export async function gitlinksOf(git: GitProgram, dotGit: string): Promise<Gitlinks> {
   const gitDir = gitDirOf(dotGit);
-  if (gitDir === undefined) return [];
-  const version = versionOf(gitDir);
-  let links = known.get(dotGit);
-  if (links?.version !== version) {
-    const names = new Map<string, Buffer>();
-    for (const args of [['ls-files', '--stage', '-z'], treeOf('HEAD')])
-      await addGitlinks(names, runGit(git, dirname(dotGit), args));
-    links = { version, names };
-    known.set(dotGit, links);
+  if (gitDir === undefined) return { directories: [] };
+  const names = new Map<string, Buffer>();
+  let unread: string | undefined;
+  let version: string | undefined;
+  try {
+    version = versionOf(gitDir);
+    const links = known.get(dotGit);
+    if (links?.version === version) for (const [key, name] of links.names) names.set(key, name);
+    else {
+      known.delete(dotGit);
+      await list(git, dirname(dotGit), ['ls-files', '--stage', '-z'], addGitlink(names));
+      await list(git, dirname(dotGit), treeOf('HEAD'), addGitlink(names)).catch(async (error: unknown) => {
+        if (!(await isUnborn(git, dirname(dotGit)))) throw error;
+      });
+      known.set(dotGit, { version, names: new Map(names) });
+    }
+  } catch (error) {
+    const { code, message } = ToolError.from(error);
+    if (code === 'NOT_A_REPOSITORY' && version !== undefined) known.set(dotGit, { version, names });
+    else unread = message;
   }
-  const names = new Map([...links.names, ...(committed.get(dotGit) ?? [])]);
-  return [...names.values()].map((name) => Buffer.concat([Buffer.from(`${dirname(dotGit)}/`), name]));
+  for (const [key, name] of committed.get(dotGit) ?? []) names.set(key, name);
+  const directories = [...names.values()].map((name) => Buffer.concat([Buffer.from(`${dirname(dotGit)}/`), name]));
+  return { directories, ...(unread !== undefined && { unread }) };
 }
 
 const known = new Map<string, { version: string; names: ReadonlyMap<string, Buffer> }>();
@@ -188,7 +179,7 @@ const known = new Map<string, { version: string; names: ReadonlyMap<string, Buff
 const committed = new Map<string, Map<string, Buffer>>();
 const knownTips = new Map<string, { version: string; tips: ReadonlySet<string> }>();
 
-/** Remembers the submodules of all commits that were not to be reached before. */
+/** Remembers the submodules of all commits that were not to be reached before. @throws {ToolError} when git cannot list them */
 async function readNewCommits(git: GitProgram, dotGit: string, before: ReadonlySet<string>): Promise<void> {
   const top = dirname(dotGit);
   const made = [...(await tipsOf(git, dotGit))].filter((tip) => !before.has(tip));
@@ -196,42 +187,54 @@ async function readNewCommits(git: GitProgram, dotGit: string, before: ReadonlyS
   const names = committed.get(dotGit) ?? new Map<string, Buffer>();
   committed.set(dotGit, names);
   // By themselves too: a commit whose parent is missing can be checked out, and has no history.
-  for (const tip of made.slice(0, MAX_TIPS)) await addGitlinks(names, runGit(git, top, treeOf(tip)));
+  const failures: unknown[] = [];
+  for (const tip of made.slice(0, MAX_TIPS))
+    await list(git, top, treeOf(tip), addGitlink(names)).catch((error: unknown) => failures.push(error));
   const history = ['log', '--stdin', '--format=', '--raw', '--no-abbrev', '--no-renames', '--root', '-z'];
   const range = [...made, ...[...before].map((tip) => `^${tip}`)].map((each) => `${each}\n`).join('');
   let isGitlink = false; // the name comes in the next record
-  for await (const record of runGit(git, top, [...history, '--diff-merges=first-parent', '--ignore-missing'], range)) {
+  const add = (record: string): void => {
     if (isGitlink) names.set(record, Buffer.from(record, 'latin1'));
     isGitlink = !isGitlink && /^\n*:\d+ 160000 /.test(record);
-  }
+  };
+  await list(git, top, [...history, '--diff-merges=first-parent', '--ignore-missing'], add, range);
+  if (failures.length > 0) throw failures[0];
 }
 
-/** What the references of a repository lead to. */
-async function tipsOf(git: GitProgram, dotGit: string): Promise<ReadonlySet<string>> {
+/** What the references of a repository lead to. @throws {ToolError} when git cannot list them */
+export async function tipsOf(git: GitProgram, dotGit: string): Promise<ReadonlySet<string>> {
   const gitDir = gitDirOf(dotGit);
   if (gitDir === undefined) return new Set();
   const common = commonDirOf(gitDir);
-  const files = ['packed-refs', 'reftable/tables.list'].map((file) => statsOf(join(common, file)));
-  const version = [...files, ...referencesIn(join(common, 'refs'))].join('\0');
+  const files = ['HEAD', 'packed-refs', 'reftable/tables.list'].map((file) => stateOf(join(common, file)));
+  const version = [...files, isDirectory(join(common, 'objects')), ...referencesIn(join(common, 'refs'))].join('\0');
   const before = knownTips.get(common);
   if (before?.version === version) return before.tips;
+  knownTips.delete(common);
   const tips = new Set<string>();
-  for await (const tip of runGit(git, dirname(dotGit), ['for-each-ref', '--format=%(objectname)%00']))
-    tips.add(tip.trim());
+  try {
+    await list(git, dirname(dotGit), ['for-each-ref', '--format=%(objectname)%00'], (tip) => tips.add(tip.trim()));
+  } catch (error) {
+    if (ToolError.from(error).code !== 'NOT_A_REPOSITORY') throw error;
+  }
   knownTips.set(common, { version, tips });
   return tips;
 }
 
 /** What tells one state of the references that are files from another. Links are as good as what they lead to. */
 function referencesIn(directory: string, depth = 0): string[] {
+  return entriesOf(directory).flatMap((name) => {
+    const path = join(directory, name);
+    if (depth < MAX_DEPTH && isDirectory(path)) return referencesIn(path, depth + 1);
+    return [path, stateOf(path)];
+  });
+}
+
+function entriesOf(directory: string): string[] {
   try {
-    return readdirSync(directory, { withFileTypes: true }).flatMap((entry) => {
-      const path = join(directory, entry.name);
-      const isDirectory = entry.isSymbolicLink() ? statSync(path).isDirectory() : entry.isDirectory();
-      return isDirectory && depth < MAX_DEPTH ? referencesIn(path, depth + 1) : [path, statsOf(path)];
-    });
+    return readdirSync(directory);
   } catch {
-    return []; // not there, or a link that leads nowhere: no reference to git either
+    return []; // not there
   }
 }
 
@@ -239,11 +242,21 @@ function treeOf(tip: string): string[] {
   return ['ls-tree', '-r', '-z', '--full-tree', tip];
 }
 
-async function addGitlinks(names: Map<string, Buffer>, records: AsyncIterable<string>): Promise<void> {
-  for await (const record of records) {
-    if (!record.startsWith(GITLINK)) continue;
+function addGitlink(names: Map<string, Buffer>): (record: string) => void {
+  return (record) => {
+    if (!record.startsWith(GITLINK)) return;
     const name = record.slice(record.indexOf('\t') + 1);
     names.set(name, Buffer.from(name, 'latin1'));
+  };
+}
+
+/** True where there is no commit yet. */
+async function isUnborn(git: GitProgram, top: string): Promise<boolean> {
+  try {
+    await list(git, top, ['rev-parse', '--quiet', '--verify', 'HEAD'], () => {});
+    return false;
+  } catch (error) {
+    return ToolError.from(error).code !== 'TIMED_OUT';
   }
 }
 
@@ -254,30 +267,52 @@ function versionOf(gitDir: string): string {
   const [, branch] = /^ref: (refs\/[^\0\n]+)\n?$/.exec(head ?? '') ?? [];
   const files = [join(gitDir, 'index'), join(common, 'packed-refs'), join(common, 'reftable/tables.list')];
   if (branch !== undefined) files.push(join(common, branch));
-  return [head, ...files.map(statsOf)].join('\0');
+  const directories = ['objects', 'refs'].map((name) => isDirectory(join(common, name)));
+  return [head, ...files.map(stateOf), ...directories].join('\0');
 }
 
-function statsOf(file: string): string {
+function isDirectory(path: string): boolean {
+  return statsIfThere(path)?.isDirectory() ?? false;
+}
+
+/**
+ * What tells one state of a file that git reads from another, '' when it is not there.
+ *
+ * @throws {ToolError} for what is no file, at which git would wait
+ */
+function stateOf(file: string): string {
+  const stats = statsIfThere(file);
+  if (!stats) return '';
+  if (!stats.isFile()) throw new ToolError('EXECUTION_FAILED', `${quote(file)} is no file.`);
+  return [stats.ino, stats.size, stats.mtimeNs, stats.ctimeNs].join(' ');
+}
+
+function statsIfThere(file: string): BigIntStats | undefined {
   try {
-    const { ino, size, mtimeNs, ctimeNs } = statSync(file, { bigint: true });
-    return [ino, size, mtimeNs, ctimeNs].join(' ');
+    return statSync(file, { bigint: true, throwIfNoEntry: false });
   } catch {
-    return ''; // not there
+    return undefined; // a link in a circle, a file for a directory: not there to git either
   }
 }
 
-/** The records that git prints, each ended by NUL, as Latin-1. As many as it gives when it fails. */
-async function* runGit(
+/**
+ * Gives the records that git prints, each ended by NUL, as Latin-1.
+ *
+ * @throws {ToolError} when git does not list to the end
+ */
+async function list(
   { command, searchPath }: GitProgram,
   top: string,
   args: readonly string[],
+  take: (record: string) => void,
   stdin?: string,
-): AsyncGenerator<string> {
-  await using child = spawnChild({
+): Promise<void> {
+  let rest = '';
+  await runGit({
     command,
-    // No listing looks at files; this keeps a repository made by the command from naming anything all the same.
-    args: ['-c', 'safe.directory=*', '-c', 'core.fsmonitor=false', '-c', 'core.hooksPath=/dev/null', ...args],
+    args,
     cwd: top,
+    // No listing looks at files; this keeps a repository made by the command from naming anything all the same.
     env: {
       PATH: searchPath,
       LC_ALL: 'C',
@@ -286,21 +321,28 @@ async function* runGit(
       GIT_ALLOW_PROTOCOL: 'none',
       GIT_NO_LAZY_FETCH: '1',
       GIT_TERMINAL_PROMPT: '0',
+      GIT_CONFIG_COUNT: '3',
+      GIT_CONFIG_KEY_0: 'safe.directory',
+      GIT_CONFIG_VALUE_0: '*',
+      GIT_CONFIG_KEY_1: 'core.fsmonitor',
+      GIT_CONFIG_VALUE_1: 'false',
+      GIT_CONFIG_KEY_2: 'core.hooksPath',
+      GIT_CONFIG_VALUE_2: '/dev/null',
     },
-    stdin: stdin === undefined ? 'ignore' : 'pipe',
+    stdin,
+    timeoutMs: LIST_TIMEOUT_MS,
+    signal: new AbortController().signal,
+    onOutput(chunk) {
+      const records = (rest + chunk.toString('latin1')).split('\0');
+      rest = records.pop() ?? '';
+      for (const record of records) take(record);
+      return true;
+    },
   });
-  child.stdin?.on('error', () => {}); // it ended before it read all
-  child.stdin?.end(stdin);
-  let rest = '';
-  for await (const chunk of child.stdout as AsyncIterable<Buffer>) {
-    const records = (rest + chunk.toString('latin1')).split('\0');
-    rest = records.pop() ?? '';
-    yield* records;
-  }
 }
 
 /** What git would run in a repository, or what keeps this from being told; undefined when it is as git itself makes it. */
-async function programsOf(dotGit: string, root: string): Promise<string | undefined> {
+async function programsOf(scope: ProjectScope, dotGit: string, root: string): Promise<string | undefined> {
   if (lstatOf(dotGit)?.isSymbolicLink()) return 'its .git is a link';
   const gitDir = gitDirOf(dotGit);
   if (gitDir === undefined || !lstatOf(gitDir)) return undefined; // leads nowhere
@@ -308,11 +350,15 @@ async function programsOf(dotGit: string, root: string): Promise<string | undefi
   for (const name of ['commondir', 'config.worktree']) if (await isThere(join(gitDir, name))) return `it has a ${name}`;
   const hook = hooksIn(join(gitDir, 'hooks'));
   if (hook !== undefined) return `it has the hook ${quote(hook)}`;
+  const { traces, isComplete } = await gitTracesOf(scope, [dotGit]);
+  const trace = traces.find(({ kind }) => kind === 'link' || kind === 'device');
+  if (trace) return `its data has ${trace.kind === 'link' ? 'the link' : 'the FIFO or device'} ${quote(trace.name)}`;
+  if (!isComplete) return 'its data has too many files to be looked at';
   const config = join(gitDir, 'config');
   if (!lstatOf(config)) return undefined;
   const text = readSmall(config);
   if (text === undefined) return 'its config is not a small file';
-  const line = text.split('\n').find((each) => !isHarmless(each));
+  const line = harmfulLine(text, (path) => resolve(gitDir, path) === dirname(dotGit));
   return line === undefined ? undefined : `its config says ${quote(line.trim().slice(0, 200))}`;
 }
 
@@ -327,18 +373,6 @@ function hooksIn(directory: string): string | undefined {
   if (!stats) return undefined;
   if (!stats.isDirectory()) return '';
   return readdirSync(directory).find((name) => !name.endsWith('.sample'));
-}
-
-const HARMLESS_HEADER = /^\[(?:core|user|init|extensions|(?:remote|branch|submodule) "[^"\\]*")\]$/;
-/**
- * What git itself writes into a new repository. Only whole lines of this form count as read: what could continue on the
- * next line, or stands beside a header, could be read in another way by git.
- */
-const HARMLESS_LINE =
-  /^\t(?:repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks|worktree|objectformat|url|fetch|pushurl|active|remote|merge|rebase|name|email|defaultBranch) = [^\\"#;]*$/i;
-
-function isHarmless(line: string): boolean {
-  return line === '' || HARMLESS_HEADER.test(line) || HARMLESS_LINE.test(line);
 }
 
 async function freeName(address: string): Promise<string> {

@@ -23,6 +23,8 @@ export interface SandboxedCommand extends SandboxCommand {
    * a clause each, which the answer shows. Never rejects.
    */
   release: () => Promise<readonly string[] | undefined>;
+  /** Resolves when the sandbox holds the command no longer: it is then ended at once. */
+  broken?: Promise<void>;
 }
 
 /** What a command may reach. */

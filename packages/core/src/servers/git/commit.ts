@@ -8,7 +8,7 @@ import { COMMIT_HOOKS, hooksOf } from './hooks.js';
 import { readPatch } from './patch-pages.js';
 import { currentBranch, resolveRef } from './refs.js';
 import { Repository } from './repository.js';
-import { readableMessage } from './run-git.js';
+import { readableMessage } from '../run-git.js';
 import { readCommit } from './show.js';
 
 /** A message is read by people; more is a file that went astray. */

@@ -4,7 +4,7 @@ import { access, readFile, realpath } from 'node:fs/promises';
 import { dirname, join, resolve, sep } from 'node:path';
 import { ToolError } from '../../errors.js';
 import { isInside } from '../project-scope.js';
-import type { GitOutcome } from './run-git.js';
+import type { GitOutcome } from '../run-git.js';
 
 /** The directories of a repository, all absolute and real. */
 export interface RepositoryPlace {

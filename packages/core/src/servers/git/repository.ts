@@ -16,7 +16,7 @@ import { assertNoLinksOut } from './metadata-links.js';
 import { GitPath } from './paths.js';
 import { carriedSettings, includesOf, neutralSettings, parseConfig, type ConfigEntry } from './repository-config.js';
 import { locateRepository, type RepositoryPlace } from './repository-place.js';
-import { runGit, type GitOutcome, type GitRun } from './run-git.js';
+import { runGit, type GitOutcome, type GitRun } from '../run-git.js';
 import { configEnvironment, gitEnvironment, type Setting } from './settings.js';
 import { submoduleEntries } from './submodules.js';
 

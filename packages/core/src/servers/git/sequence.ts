@@ -1,16 +1,16 @@
 // What merge, rebase, cherry_pick and revert have in common: they are started, may stop at conflicts, and are then
 // continued, skipped or aborted.
 
-import { lstat, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ToolError } from '../../errors.js';
 import type { ToolReturn } from '../../tool.js';
+import { UNFINISHED_DIRECTORIES, unfinishedText, unusualSteps } from '../unfinished-work.js';
 import { conflictsOf } from './conflicts.js';
 import { operationOf, type Operation } from './operation.js';
 import { nameList } from './paths.js';
 import { findRef, headOf, resolveRef } from './refs.js';
 import type { Repository } from './repository.js';
-import { gitFailure } from './run-git.js';
+import { gitFailure } from '../run-git.js';
 import { allPaths, assertTreeWritable, changeTree, differingPaths, treeDiff } from './tree-changes.js';
 
 /** The schema of what they answer. */
@@ -144,21 +144,11 @@ export async function assertCommitsWritable(repository: Repository, target: stri
   assertTreeWritable(repository, await differingPaths(repository, treeDiff(from, target)));
 }
 
-const STATE_DIRECTORIES = ['rebase-merge', 'rebase-apply', 'sequencer'];
-/** https://git-scm.com/docs/git-rebase#_interactive_mode; what runs a program or goes to another branch is left out. */
-const HARMLESS_STEPS = /^\s*(?:#|(?:pick|p|reword|r|edit|e|squash|s|fixup|f|drop|d|revert)\s|(?:noop|break|b)\s*$|$)/;
-
 /** A rebase that somebody prepared in .git runs what its list of steps says, and merges with the program that it names. */
 async function assertHarmlessState(repository: Repository): Promise<void> {
   if (repository.trusted) return;
-  for (const directory of STATE_DIRECTORIES) {
-    const text = (name: string): Promise<string> => stateText(join(repository.gitDir, directory, name));
-    const steps = (await Promise.all(['git-rebase-todo', 'todo'].map(text))).join('\n').split('\n');
-    const strategy = (await text('strategy')).trim();
-    const options = `${await text('strategy_opts')}\n${await text('opts')}`;
-    const isHarmless = steps.every((step) => HARMLESS_STEPS.test(step)) && /^(?:ort|recursive)?$/.test(strategy);
-    const hasHarmlessOptions = !/\bstrategy\s*=(?!\s*(?:ort|recursive)\s*$)|gpg/im.test(options);
-    if (isHarmless && hasHarmlessOptions) continue;
+  for (const directory of UNFINISHED_DIRECTORIES) {
+    if ((await unusualSteps(join(repository.gitDir, directory))).length === 0) continue;
     throw new ToolError(
       'PERMISSION_DENIED',
       `What was begun here does more than pick commits, and may run programs (.git/${directory}). Abort it, or ask the operator to go on with it.`,
@@ -169,8 +159,8 @@ async function assertHarmlessState(repository: Repository): Promise<void> {
 /** Commits that are left would be merged as the state says, which may detect renames: see {@link startSequence}. */
 async function assertNoRenames(repository: Repository): Promise<void> {
   if (repository.trusted) return;
-  for (const directory of STATE_DIRECTORIES) {
-    const text = (name: string): Promise<string> => stateText(join(repository.gitDir, directory, name));
+  for (const directory of UNFINISHED_DIRECTORIES) {
+    const text = (name: string): Promise<string> => unfinishedText(join(repository.gitDir, directory, name));
     const steps = `${await text('git-rebase-todo')}\n${await text('todo')}`;
     const options = `${await text('strategy_opts')}\n${await text('opts')}`;
     if (!/^\s*(?!(?:noop|break|b|drop|d)\b)[a-z]/m.test(steps) || /\bno-renames\b/.test(options)) continue;
@@ -190,12 +180,12 @@ const STATE_STEPS = ['rebase-merge/git-rebase-todo', 'sequencer/todo'];
 /** The rest of what was begun is judged like the beginning. */
 async function assertStateWritable(repository: Repository, step: Step): Promise<void> {
   for (const name of STATE_COMMITS) {
-    const [oid = ''] = (await stateText(join(repository.gitDir, name))).split('\n');
+    const [oid = ''] = (await unfinishedText(join(repository.gitDir, name))).split('\n');
     if (await isCommit(repository, oid)) await assertCommitsWritable(repository, oid);
   }
   if (step === 'abort') return; // what is left is not done
   for (const name of STATE_STEPS) {
-    for (const step of (await stateText(join(repository.gitDir, name))).split('\n')) {
+    for (const step of (await unfinishedText(join(repository.gitDir, name))).split('\n')) {
       const [, oid = ''] = /^\s*[a-z]+\s+(?:-[cC]\s+)?([0-9a-f]{4,64})\b/.exec(step) ?? [];
       if (!(await isCommit(repository, oid))) continue;
       const parent = await findRef(repository, `${oid}^1`);
@@ -212,10 +202,4 @@ async function assertStateWritable(repository: Repository, step: Step): Promise<
 
 async function isCommit(repository: Repository, oid: string): Promise<boolean> {
   return /^[0-9a-f]{4,64}$/.test(oid) && (await findRef(repository, oid)) !== undefined;
-}
-
-async function stateText(path: string): Promise<string> {
-  const stats = await lstat(path).catch(() => undefined); // not begun in this way
-  if (!stats?.isFile() || stats.size > 8 * 1024 * 1024) return stats?.isFile() ? 'exec too large to be judged' : '';
-  return readFile(path, 'utf8');
 }

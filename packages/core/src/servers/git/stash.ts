@@ -10,7 +10,7 @@ import { nameList } from './paths.js';
 import { PATCH_INPUT, PATCH_OUTPUT, readPatch } from './patch-pages.js';
 import { findRef, headOf } from './refs.js';
 import { Repository } from './repository.js';
-import { readableMessage } from './run-git.js';
+import { readableMessage } from '../run-git.js';
 import { assertTreeWritable, changeTree, differingPaths, allPaths, treeDiff } from './tree-changes.js';
 
 const input = {

@@ -2,9 +2,9 @@
 // failure means to the one who called.
 
 import { finished } from 'node:stream/promises';
-import { ToolError, type ToolErrorCode } from '../../errors.js';
-import { spawnChild } from '../../process/index.js';
-import { escapeControls } from '../project-scope.js';
+import { ToolError, type ToolErrorCode } from '../errors.js';
+import { spawnChild } from '../process/index.js';
+import { escapeControls } from './project-scope.js';
 
 /** More than this is never held; what is longer is cut, and read on by a cursor. */
 export const MAX_OUTPUT_BYTES = 8 * 1024 * 1024;
