@@ -16,6 +16,8 @@ import { isStandIn } from './stand-ins.js';
 /** A command can make files faster than they are looked at: then the rest is said not to have been. */
 const LOOK_MS = 5_000;
 const MAX_BYTES = 64 * 1024;
+/** Directories that are read at the same time. */
+const AT_ONCE = 16;
 /** Objects are named by their content, in directories of two digits; what a link there gives is checked by git. */
 const OBJECT_DIRECTORY = /\/objects\/[0-9a-f]{2}$/;
 /** Where the data of a linked working tree is, its configuration is two directories above. */
@@ -49,17 +51,17 @@ export async function gitTracesOf(scope: ProjectScope, dotGits: Iterable<string>
   }
   const traces: GitTrace[] = [];
   const dueAt = performance.now() + LOOK_MS;
-  const seen = new Set<string>();
+  const seen = new Set(tops);
   // The top comes first: what is there is looked at, however much is below.
   for (let level = [...tops]; level.length > 0;) {
     const next: string[][] = [];
-    for (const directory of level) {
-      if (seen.has(directory)) continue;
-      seen.add(directory);
+    for (let from = 0; from < level.length; from += AT_ONCE) {
       if (performance.now() > dueAt) return { traces, isComplete: false };
-      next.push(await lookIn(directory, traces));
+      const looked = await Promise.all(level.slice(from, from + AT_ONCE).map((each) => lookIn(each, traces)));
+      for (const directories of looked) next.push(directories);
     }
-    level = next.flat();
+    level = next.flat().filter((directory) => !seen.has(directory));
+    for (const directory of level) seen.add(directory);
   }
   return { traces, isComplete: true };
 }
