@@ -1,9 +1,10 @@
 // Where the paths in a command lead, seen from the directory that the command runs in: inside the project, protected,
 // or outside. Whatever could be a path is looked at; what was meant as one is for the command to know.
 
-import { readdir, realpath } from 'node:fs/promises';
+import { readdir, readlink, realpath } from 'node:fs/promises';
 import { basename, dirname, join, normalize, resolve } from 'node:path';
 import { ToolError } from '../../../errors.js';
+import { errnoOf } from '../../file-failure.js';
 import type { ProjectFiles } from '../../project-files.js';
 import { isInside } from '../../project-scope.js';
 import { TooMuch, type Judgement } from './judgement.js';
@@ -109,6 +110,7 @@ export class ArgumentPaths {
   }
 
   async #lookUp(text: string, directory: string): Promise<Place> {
+    if (await entersProcess(text, directory)) return { kind: 'outside', path: resolve(directory, text), exact: false };
     const components = text.split('/');
     let asked = resolve(directory, text);
     if (components.slice(1).includes('..')) {
@@ -186,10 +188,36 @@ type Place =
   | { kind: 'inside'; absolute: string; path: string; isProtected: boolean; fault: string | undefined }
   | { kind: 'outside'; path: string; exact: boolean };
 
+/** Where a process finds what is its own: its directory, its open files. In the command's process it is something else. */
+const OF_PROCESS = /^\/(?:proc|dev\/(?:fd|stdin|stdout|stderr))(?:\/|$)/;
+/** Links behind links, as many as Linux follows. */
+const MAX_LINKS = 40;
+
+/** True for a path that goes through such a place, by its name or by a link, also one that leads out again. */
+async function entersProcess(text: string, directory: string): Promise<boolean> {
+  const left = text.split('/').reverse();
+  let links = 0;
+  for (let at = text.startsWith('/') ? '/' : directory; left.length > 0;) {
+    const name = left.pop() ?? '';
+    at = name === '..' ? dirname(at) : resolve(at, name);
+    if (OF_PROCESS.test(at)) return true;
+    if (name === '' || name === '.' || name === '..') continue;
+    let target: string;
+    try {
+      target = await readlink(at);
+    } catch (error) {
+      if (errnoOf(error) === 'EINVAL') continue; // no link
+      return OF_PROCESS.test(resolve(at, left.reverse().join('/') || '.')); // nothing there, so the system goes no further
+    }
+    if (++links > MAX_LINKS) return false; // in a circle
+    for (const part of target.split('/').reverse()) left.push(part);
+    at = target.startsWith('/') ? '/' : dirname(at);
+  }
+  return false;
+}
+
 /** Outside, links are followed for the one who reads the claim, as far as the system tells. */
 async function outsidePlace(absolute: string): Promise<Place> {
-  // What is open there is open in this process; in the command's it is something else.
-  if (/^\/(?:dev\/fd|proc)(?:\/|$)/.test(absolute)) return { kind: 'outside', path: absolute, exact: false };
   try {
     return { kind: 'outside', path: await realpath(absolute), exact: true };
   } catch {

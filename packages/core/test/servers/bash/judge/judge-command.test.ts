@@ -1,6 +1,6 @@
 // The claims themselves: what is claimed for a command, in words; and that nothing at all makes the judge throw.
 
-import { mkdir } from 'node:fs/promises';
+import { mkdir, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -76,6 +76,28 @@ describe('judgeCommand()', () => {
     expect(await told('cat outfile')).toContain(`outside ${project.outside}/x`);
     expect(await told('diff src src/deep')).toContain(`outside ${project.outside}`);
     expect(await told('cat src/l*/x')).toContain(`outside ${project.outside}`);
+  });
+
+  it('finds what is of a process outside, wherever that of this process is, also behind a link', async () => {
+    const before = process.cwd();
+    await symlink('/proc/self/cwd', join(project.projectDir, 'src/here'));
+    try {
+      for (const directory of ['.', 'src/deep'])
+        for (const path of [
+          '/proc/self/cwd/a',
+          '/proc/self/cwd/../x',
+          '/dev/fd/3/../x',
+          'src/here/../x',
+          'src/here/a',
+        ]) {
+          process.chdir(join(project.projectDir, directory));
+          const [first] = await hub.claims(`cat ${path}`);
+          expect(first, `${path} from ${directory}`).toMatchObject({ understood: false });
+          expect(first!.pattern).toMatch(/^outside /);
+        }
+    } finally {
+      process.chdir(before);
+    }
   });
 
   it('lets a wildcard begin a word only where no option does harm', async () => {
