@@ -159,11 +159,11 @@ export class ArgumentPaths {
   async #wildcard({ text }: ShellWord, directory: string): Promise<void> {
     const names = text.split('/');
     const first = names.findIndex((name) => /[*?[]/.test(name));
-    const start = resolve(directory, names.slice(0, first).join('/') || (text.startsWith('/') ? '/' : '.'));
-    if (!isInside(this.#files.scope.projectDir, start)) return; // it was claimed as outside already
+    const start = await this.#place(names.slice(0, first).join('/') || (text.startsWith('/') ? '/' : '.'), directory);
+    if (start.kind === 'outside') return; // it was claimed as outside already
     if (names.slice(first).some((name) => name.startsWith('.')))
       return this.#judgement.doubtsText(text, 'a wildcard after a dot, or a ".." after a wildcard, can match ".."');
-    let level = [start];
+    let level = [start.absolute];
     let seen = 0;
     for (let depth = first; depth < names.length; depth++) {
       const next: string[] = [];

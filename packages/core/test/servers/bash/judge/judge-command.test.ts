@@ -5,6 +5,8 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { judgeCommand } from '../../../../src/servers/bash/judge/judge-command.js';
+import { ProjectFiles } from '../../../../src/servers/project-files.js';
+import { createTestProject } from '../../../../src/testing/project.js';
 import { allowing, createJudgeHub, createJudgeProject, type JudgeHub } from './judge-project.js';
 import { EVERYDAY } from './everyday-commands.js';
 
@@ -97,6 +99,26 @@ describe('judgeCommand()', () => {
         }
     } finally {
       process.chdir(before);
+    }
+  });
+
+  it('claims what a wildcard matches through links: in an extra root, by its other name, and above a link', async () => {
+    await using extra = await createTestProject({
+      'data/deep/a': 'a',
+      'data/leak': { link: '/etc' },
+      other: { link: 'data' },
+    });
+    await symlink(extra.resolve('data/deep'), join(project.projectDir, 'extra'));
+    const files = new ProjectFiles({
+      projectDir: project.projectDir,
+      extraRoots: [{ path: extra.resolve('other'), mode: 'rw' }],
+    });
+    for (const path of [`${extra.resolve('data')}/l*`, `${extra.resolve('other')}/l*`, 'extra/../l*']) {
+      const claims = await judgeCommand(`cat ${path}`, { files, cwd: '.' });
+      expect(
+        claims.map(({ pattern }) => pattern),
+        path,
+      ).toContain('outside /etc');
     }
   });
 
