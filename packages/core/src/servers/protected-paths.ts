@@ -39,9 +39,13 @@ const SHORT_STEMS: ReadonlySet<string> = new Set([
  */
 export const PLACEHOLDER_MODES = { directory: 0o1700, file: 0o1600 } as const;
 
-/** True for a placeholder, by its stats: a listing leaves it out. */
-export function isPlaceholder(stats: Pick<BigIntStats, 'mode' | 'size' | 'isDirectory' | 'isFile'>): boolean {
+/** The time of a placeholder is the number of the process that made it: no number of a process is higher. */
+const MAX_PID = 4_194_304n;
+
+/** True for a placeholder, by its stats; a directory only if it is empty as well. A listing leaves it out. */
+export function isPlaceholder(stats: BigIntStats): boolean {
   const mode = Number(stats.mode) & 0o7777;
+  if (stats.mtimeNs > MAX_PID * 1_000_000_000n) return false;
   if (stats.isDirectory()) return mode === PLACEHOLDER_MODES.directory;
   return stats.isFile() && mode === PLACEHOLDER_MODES.file && stats.size <= 2n;
 }

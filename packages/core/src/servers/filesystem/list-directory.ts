@@ -1,7 +1,7 @@
 // list_directory: the entries of a directory, and of those below it as deep as was asked. Links are shown, never followed.
 
 import type { BigIntStats } from 'node:fs';
-import { lstat, readlink } from 'node:fs/promises';
+import { lstat, readdir, readlink } from 'node:fs/promises';
 import { ToolError } from '../../errors.js';
 import { defineTool, permitsAll, type Tool } from '../../tool.js';
 import { entriesOf, entryPath, entryTypeOf, type DirectoryEntry, type EntryType } from '../directory-entries.js';
@@ -189,7 +189,7 @@ class Listing {
       if (this.truncated) return;
       const stats = found[index];
       if (!stats) continue; // gone since the directory was read
-      if (isPlaceholder(stats)) continue; // of the sandbox, while a command runs
+      if (isPlaceholder(stats) && (await isEmpty(entry.address, stats))) continue; // of the sandbox, while a command runs
       const path = at.prefix + entry.name;
       // The directory that holds the last entry of the answer before, or is it, was given there.
       const isGiven = after !== undefined && (after === key || after.startsWith(`${key}/`));
@@ -283,4 +283,9 @@ function lineOf({ path, type, size, target, outside }: Entry): string {
   if (type === 'file') return `${shown}  ${size}`;
   if (type === 'other') return `${shown}  (no regular file)`;
   return `${shown} -> ${escapeControls(target ?? '?')}${outside ? ' (outside the project)' : ''}`;
+}
+
+/** True for a file as well: the one that is no placeholder has more in it. */
+async function isEmpty(address: DirectoryEntry['address'], stats: BigIntStats): Promise<boolean> {
+  return stats.isFile() || (await readdir(address).catch(() => ['']))[0] === undefined; // not ours to look into: shown
 }

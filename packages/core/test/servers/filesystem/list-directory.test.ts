@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, utimes, writeFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { PROJECT } from './search-project.js';
 import { openTools } from './tools.js';
@@ -42,6 +42,26 @@ describe('list_directory()', () => {
       'src/deep',
       'src/deep/b.ts',
     ]);
+  });
+
+  it('list_directory() leaves out what stands in for a protected path, and nothing that only has its mode', async () => {
+    await using tools = await openTools({ 'full/inner.txt': 'x', n: 'n', empty: '' });
+    for (const [name, mode] of [
+      ['full', 0o1700],
+      ['n', 0o1600],
+      ['empty', 0o1600],
+    ] as const)
+      await chmod(tools.path(name), mode);
+    for (const name of ['bare', '.vscode']) {
+      await mkdir(tools.path(name), { mode: 0o700 });
+      await chmod(tools.path(name), 0o1700);
+    }
+    await utimes(tools.path('full'), process.pid, process.pid);
+    await utimes(tools.path('.vscode'), process.pid, process.pid);
+    expect(paths((await tools.call('list_directory', { depth: 2 })).data)).toEqual(
+      expect.arrayContaining(['bare', 'empty', 'full', 'full/inner.txt', 'n']),
+    );
+    expect(paths((await tools.call('list_directory')).data)).not.toContain('.vscode');
   });
 
   it('list_directory() gives ignored entries and leaves out hidden ones when asked to', async () => {
