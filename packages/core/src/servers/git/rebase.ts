@@ -5,7 +5,14 @@ import { defineTool, type Tool } from '../../tool.js';
 import { claimAction, type GitContext } from './context.js';
 import { REF, resolveRef } from './refs.js';
 import { Repository } from './repository.js';
-import { assertCommitsWritable, assertNothingUnderWay, goOn, startSequence, SEQUENCE_OUTPUT } from './sequence.js';
+import {
+  assertCommitsWritable,
+  assertNothingUnderWay,
+  goOn,
+  mergeBases,
+  startSequence,
+  SEQUENCE_OUTPUT,
+} from './sequence.js';
 import { assertTreeWritable, differingPaths, treeDiff } from './tree-changes.js';
 
 const input = {
@@ -39,7 +46,6 @@ export function rebaseTool(context: GitContext): Tool {
         await assertNothingUnderWay(repository);
         const target = await resolveRef(repository, onto ?? '');
         await assertCommitsWritable(repository, target);
-        // The branch's own commits are written again, one by one.
         const head = await resolveRef(repository, 'HEAD');
         await assertOwnCommitsWritable(repository, target, head);
         return startSequence(repository, 'rebase', ['rebase', '--quiet', '--merge', '--no-autostash', target]);
@@ -47,8 +53,10 @@ export function rebaseTool(context: GitContext): Tool {
   });
 }
 
+/** The branch's own commits are taken away, and written again one by one: it may stop at any of them. */
 async function assertOwnCommitsWritable(repository: Repository, target: string, head: string): Promise<void> {
-  const base = await repository.read(['merge-base', head, target], { accept: [0, 1] });
-  const from = base.code === 0 ? base.stdout.toString('latin1').trim() : target;
-  assertTreeWritable(repository, await differingPaths(repository, treeDiff(from, head)));
+  for (const base of await mergeBases(repository, head, target))
+    assertTreeWritable(repository, await differingPaths(repository, treeDiff(base === head ? target : base, head)));
+  const each = ['log', '--no-merges', '--root', '--format=', `${target}..${head}`];
+  assertTreeWritable(repository, await differingPaths(repository, each));
 }

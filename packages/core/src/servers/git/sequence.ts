@@ -135,13 +135,25 @@ export async function assertNothingUnderWay(repository: Repository): Promise<voi
   throw new ToolError('INVALID_ARGUMENT', `A ${current} is under way. Continue or abort it first.`);
 }
 
+/** A history in which branches were joined crosswise has several. */
+const MAX_BASES = 20;
+
 /** What the operation would write, judged from what the commits have changed since they parted from here. */
 export async function assertCommitsWritable(repository: Repository, target: string): Promise<void> {
   const head = await headOf(repository);
   if (head === undefined) return assertTreeWritable(repository, await allPaths(repository, target));
-  const base = await repository.read(['merge-base', head, target], { accept: [0, 1] });
-  const from = base.code === 0 ? base.stdout.toString('latin1').trim() : head;
-  assertTreeWritable(repository, await differingPaths(repository, treeDiff(from, target)));
+  for (const base of await mergeBases(repository, head, target))
+    assertTreeWritable(repository, await differingPaths(repository, treeDiff(base, target)));
+}
+
+/**
+ * Where two commits parted, as a merge sees it: what is the same in all of them and in the target stays as it is here.
+ * Where they never met, or did too often, all that differs may be written.
+ */
+export async function mergeBases(repository: Repository, head: string, target: string): Promise<string[]> {
+  const { stdout } = await repository.read(['merge-base', '--all', head, target], { accept: [0, 1] });
+  const bases = stdout.toString('latin1').split('\n').filter(Boolean);
+  return bases.length === 0 || bases.length > MAX_BASES ? [head] : bases;
 }
 
 /** A rebase that somebody prepared in .git runs what its list of steps says, and merges with the program that it names. */

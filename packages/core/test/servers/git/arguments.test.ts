@@ -1,5 +1,6 @@
 // Arguments that try to be something else: options, paths outside, patterns, messages. Rows G1, G2, G4, G8, G9.
 
+import { existsSync } from 'node:fs';
 import { access, readdir, symlink, writeFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../src/json.js';
@@ -228,6 +229,53 @@ describe.skipIf(GIT_IS_MISSING)('git arguments', { timeout: 120_000 }, () => {
       expect(await tools.read('.vscode/tasks.json')).toBe('{"run":1}\n');
       await tools.git('switch', '-q', 'main');
     }
+  });
+
+  it.each(['first', 'second'])(
+    'merge() writes no protected file that the %s of two merge bases has not',
+    async (which) => {
+      await using tools = await openTools({ 'a.txt': 'a\n', '.vscode/tasks.json': '{}\n' });
+      await tools.git('switch', '-q', '-c', 'one');
+      const remove = async (): Promise<unknown> => {
+        await tools.git('rm', '-q', '-r', '.vscode');
+        return tools.commit('Without');
+      };
+      if (which === 'first') await remove();
+      else await tools.commit('With', { 'one.txt': '1' });
+      await tools.git('switch', '-q', '-c', 'two', 'main');
+      if (which === 'second') await remove();
+      else await tools.commit('With', { 'two.txt': '2' });
+      const trees = await Promise.all(['one', 'two'].map((name) => tools.git('rev-parse', `${name}^{tree}`)));
+      const [without, all] = which === 'first' ? trees : trees.toReversed();
+      const head = await tools.git('commit-tree', '-p', 'one', '-p', 'two', '-m', 'Here', without!);
+      const target = await tools.git('commit-tree', '-p', 'two', '-p', 'one', '-m', 'There', all!);
+      await tools.git('reset', '-q', '--hard', head);
+      expect((await tools.call('merge', { ref: target })).code).toBe('PROTECTED_PATH');
+      expect(existsSync(tools.path('.vscode/tasks.json'))).toBe(false);
+    },
+  );
+
+  it('rebase() writes no protected file that a commit brings and a later one takes away', async () => {
+    await using tools = await openTools({ 'a.txt': 'a\n' });
+    await tools.git('switch', '-q', '-c', 'side');
+    await tools.commit('Brings', { '.vscode/tasks.json': '{}\n' });
+    await tools.commit('Clashes', { 'a.txt': 'side\n' });
+    await tools.git('rm', '-q', '-r', '.vscode');
+    await tools.commit('Takes away');
+    await tools.git('switch', '-q', 'main');
+    await tools.commit('Main', { 'a.txt': 'main\n' });
+    await tools.git('switch', '-q', 'side');
+    expect((await tools.call('rebase', { onto: 'main' })).code).toBe('PROTECTED_PATH');
+    expect(existsSync(tools.path('.vscode/tasks.json'))).toBe(false);
+  });
+
+  it('merge() leaves a protected file as it is that only the current branch has changed', async () => {
+    await using tools = await openTools({ 'a.txt': 'a\n', '.vscode/tasks.json': '{}\n' });
+    await tools.git('switch', '-q', '-c', 'side');
+    await tools.commit('Side', { 'b.txt': 'b\n' });
+    await tools.git('switch', '-q', 'main');
+    await tools.commit('Mine', { '.vscode/tasks.json': '{"mine":1}\n' });
+    expect((await tools.call('merge', { ref: 'side' })).data).toMatchObject({ status: 'done', changed: ['b.txt'] });
   });
 
   it('tools claim the paths, or the action and its names, that they work on', async () => {
