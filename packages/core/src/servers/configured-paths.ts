@@ -2,15 +2,15 @@
 // files. Who can write there decides what the user's next git runs. The files are parsed here, as git reads them, because
 // every write asks and must not start a process.
 
-import { constants, lstatSync, readFileSync, realpathSync, statSync } from 'node:fs';
+import { constants, lstatSync, readdirSync, readFileSync, realpathSync, statSync, type Dirent } from 'node:fs';
 import { homedir } from 'node:os';
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 
 const MAX_CONFIG_BYTES = 4 * 1024 * 1024;
 /** git stops at ten. https://git-scm.com/docs/git-config#_includes */
 const MAX_INCLUDES = 10;
-/** Configuration files of one repository, so that a tree of includes ends. */
-const MAX_FILES = 100;
+/** Configuration files and directories of one repository with its submodules, so that a tree of includes ends. */
+const MAX_FILES = 1_000;
 
 /** https://git-scm.com/docs/githooks */
 const HOOKS = [
@@ -38,10 +38,11 @@ const known = new Map<string, Known>();
 /** The directories of a repository, from its `.git`; undefined when there is none. */
 export function gitDirOf(dotGit: string): string | undefined {
   try {
-    const stats = lstatSync(dotGit);
+    const stats = lstatSync(dotGit, { throwIfNoEntry: false });
+    if (!stats) return undefined; // no repository
     if (!stats.isFile()) return dotGit;
   } catch {
-    return undefined; // no repository
+    return undefined; // nor behind a file, or where we may not look
   }
   const [, named] = /^gitdir: (.+?)[\r\n]*$/s.exec(readText(dotGit)) ?? [];
   return named === undefined ? undefined : resolve(dirname(dotGit), named);
@@ -53,7 +54,10 @@ export function commonDirOf(gitDir: string): string {
   return named === '' ? gitDir : resolve(gitDir, named);
 }
 
-/** Absolute paths inside `root`, below which git finds hooks or configuration. Files that have not changed are not read again. */
+/**
+ * Absolute paths inside `root`, below which git finds hooks or configuration: of one repository, or of the root's own and
+ * its submodules. Files that have not changed are not read again.
+ */
 export function configuredPaths(root: string, repository?: ConfiguredRepository): readonly string[] {
   const gitDir = repository?.gitDir ?? gitDirOf(join(root, '.git'));
   if (gitDir === undefined) return [];
@@ -67,18 +71,23 @@ export function configuredPaths(root: string, repository?: ConfiguredRepository)
   const home = homedir();
   const users = [join(process.env.XDG_CONFIG_HOME ?? join(home, '.config'), 'git/config'), join(home, '.gitconfig')];
   for (const file of [...users, join(common, 'config'), join(gitDir, 'config.worktree')]) reading.read(file, 0);
+  reading.addHooks(join(common, 'hooks'));
+  if (!repository) reading.readModules(join(common, 'modules'));
   const paths = [...reading.paths];
   known.set(key, { seen: reading.seen, paths });
   return paths;
 }
 
 class Reading {
-  readonly seen = new Map<string, string>();
-  readonly paths = new Set<string>();
+  readonly seen: Map<string, string>;
+  readonly paths: Set<string>;
   readonly #root: string;
   readonly #workTree: string;
 
-  constructor(root: string, workTree: string) {
+  /** @param whole the reading that this one is a part of */
+  constructor(root: string, workTree: string, whole?: Reading) {
+    this.seen = whole?.seen ?? new Map<string, string>();
+    this.paths = whole?.paths ?? new Set<string>();
     this.#root = root;
     this.#workTree = workTree;
   }
@@ -91,7 +100,7 @@ class Reading {
     if (this.seen.has(file) || this.seen.size >= MAX_FILES || depth > MAX_INCLUDES) return;
     this.see(file);
     for (const { section, name, value } of parseGitConfig(readText(file))) {
-      if (section === 'core' && name === 'hookspath') this.#addHooks(resolve(this.#workTree, expandHome(value)));
+      if (section === 'core' && name === 'hookspath') this.#addNamedHooks(resolve(this.#workTree, expandHome(value)));
       // A condition is taken as met: it may be on another branch.
       if (!/^include(?:if)?$/.test(section) || name !== 'path') continue;
       const included = resolve(dirname(file), expandHome(value));
@@ -100,10 +109,38 @@ class Reading {
     }
   }
 
-  #addHooks(directory: string): void {
+  /** The repositories of submodules, whose configuration names their working trees. */
+  readModules(directory: string): void {
+    const queue = [directory];
+    for (let next = queue.shift(); next !== undefined && this.seen.size < MAX_FILES; next = queue.shift()) {
+      this.see(next);
+      const entries = entriesOf(next);
+      if (!entries.some(({ name }) => name === 'HEAD')) {
+        for (const entry of entries) if (entry.isDirectory()) queue.push(join(next, entry.name));
+        continue;
+      }
+      const config = join(next, 'config');
+      const workTree = parseGitConfig(readText(config)).findLast(
+        ({ section, name }) => section === 'core' && name === 'worktree',
+      );
+      const module = new Reading(this.#root, resolve(next, workTree?.value ?? '.'), this);
+      module.read(config, 0);
+      module.addHooks(join(next, 'hooks'));
+      queue.push(join(next, 'modules'));
+    }
+  }
+
+  /** A directory of hooks, and what hooks in it are links to. */
+  addHooks(directory: string): void {
+    this.#add(directory);
+    this.see(directory);
+    for (const entry of entriesOf(directory)) if (entry.isSymbolicLink()) this.#add(join(directory, entry.name));
+  }
+
+  #addNamedHooks(directory: string): void {
     // All of the root cannot be protected; the hooks in it can.
     if (isBelow(realPlace(directory), this.#root)) for (const hook of HOOKS) this.#add(join(directory, hook));
-    else this.#add(directory);
+    else this.addHooks(directory);
   }
 
   #add(path: string): void {
@@ -170,12 +207,20 @@ function isBelow(directory: string, path: string): boolean {
   return way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way);
 }
 
+function entriesOf(directory: string): Dirent[] {
+  try {
+    return readdirSync(directory, { withFileTypes: true });
+  } catch {
+    return []; // not there, or not ours to read
+  }
+}
+
 function versionOf(file: string): string {
   try {
-    const { dev, ino, size, mtimeNs, ctimeNs } = statSync(file, { bigint: true });
-    return [dev, ino, size, mtimeNs, ctimeNs].join(' ');
+    const stats = statSync(file, { bigint: true, throwIfNoEntry: false });
+    return stats ? [stats.dev, stats.ino, stats.size, stats.mtimeNs, stats.ctimeNs].join(' ') : '';
   } catch {
-    return ''; // not there
+    return ''; // nor behind a file, or where we may not look
   }
 }
 

@@ -6,7 +6,7 @@ import { homedir } from 'node:os';
 import { dirname, isAbsolute, join, parse, relative, resolve, sep } from 'node:path';
 import { ToolError } from '../errors.js';
 import { assertOptions, type OptionNames } from '../options.js';
-import { configuredPaths } from './configured-paths.js';
+import { configuredPaths, gitDirOf } from './configured-paths.js';
 import { foldName, protectedIndex } from './protected-paths.js';
 
 /** A directory beside the project that the tools may touch. */
@@ -161,10 +161,12 @@ export class ProjectScope {
     const index = protectedIndex(components, this.#opened);
     if (index >= 0) return components.slice(0, index + 1).join('/');
     const folded = components.map(foldName);
-    for (const path of configuredPaths(root.path)) {
-      const names = relative(root.path, path).split(sep);
-      if (!startsWith(folded, names.map(foldName))) continue;
-      if (!this.#opened.some((opened) => opened.length > 0 && startsWith(folded, opened))) return names.join('/');
+    for (const paths of [configuredPaths(root.path), ...pathsOfRepositoriesAbove(root.path, components)]) {
+      for (const path of paths) {
+        const names = relative(root.path, path).split(sep);
+        if (!startsWith(folded, names.map(foldName))) continue;
+        if (!this.#opened.some((opened) => opened.length > 0 && startsWith(folded, opened))) return names.join('/');
+      }
     }
     return undefined;
   }
@@ -195,6 +197,18 @@ export class ProjectScope {
       : absolute.split(sep).join('/');
     return { root, absolute, shown };
   }
+}
+
+/** The places to which the configuration of repositories leads that a path is in, below the root's own. */
+function pathsOfRepositoriesAbove(root: string, components: readonly string[]): (readonly string[])[] {
+  const found: (readonly string[])[] = [];
+  let workTree = root;
+  for (const name of components.slice(0, -1)) {
+    workTree = join(workTree, name);
+    const gitDir = gitDirOf(join(workTree, '.git'));
+    if (gitDir !== undefined) found.push(configuredPaths(root, { workTree, gitDir }));
+  }
+  return found;
 }
 
 /** True for the directory itself and everything below it; `/p/proj-evil` is not in `/p/proj`, `..foo` is a name. */
