@@ -29,17 +29,34 @@ export interface DiffText {
   omitted: number;
 }
 
-/** A unified diff of two versions, as UTF-8. Never rejects: a change that was made does not fail by its report. */
-export async function unifiedDiff(path: string, before: Buffer, after: Buffer): Promise<DiffText> {
+/**
+ * A unified diff of two versions, as UTF-8. Never rejects: a change that was made does not fail by its report.
+ *
+ * @param missing the version in which there is no file
+ */
+export async function unifiedDiff(
+  path: string,
+  before: Buffer,
+  after: Buffer,
+  missing?: 'before' | 'after',
+): Promise<DiffText> {
   const hunks = await hunksOf(before, after, CONTEXT_LINES);
   if (hunks.length === 0) return { text: '', omitted: 0 };
   const name = escapeControls(path);
-  const lines = [`--- a/${name}`, `+++ b/${name}`];
+  const lines = [
+    `--- ${missing === 'before' ? '/dev/null' : `a/${name}`}`,
+    `+++ ${missing === 'after' ? '/dev/null' : `b/${name}`}`,
+  ];
   for (const hunk of hunks) {
-    lines.push(`@@ -${hunk.oldStart},${hunk.oldLines} +${hunk.newStart},${hunk.newLines} @@`);
+    lines.push(`@@ -${rangeOf(hunk.oldStart, hunk.oldLines)} +${rangeOf(hunk.newStart, hunk.newLines)} @@`);
     for (const line of hunk.lines) lines.push(line);
   }
   return { text: lines.join('\n'), omitted: hunks.reduce((sum, hunk) => sum + (hunk.omitted ?? 0), 0) };
+}
+
+/** No lines are named by the one before them. https://www.gnu.org/software/diffutils/manual/html_node/Detailed-Unified.html */
+function rangeOf(start: number, count: number): string {
+  return `${count === 0 ? start - 1 : start},${count}`;
 }
 
 /** Text that ends with diffs, within the limits. It says how many lines of the diffs are missing. */

@@ -100,7 +100,7 @@ export function applyPatchTool({ files, requireRead, limits, afterChange }: File
             if (before && change.op !== 'add' && !replaced.has(shown)) replaced.set(shown, before);
             diffs.push(
               isText
-                ? await unifiedDiff(shown, old, now)
+                ? await unifiedDiff(shown, old, now, MISSING[change.op])
                 : { text: `${escapeControls(shown)} is not shown as text`, omitted: 0 },
             );
             await nextTurn(undefined, { signal: ctx.signal });
@@ -122,6 +122,9 @@ export function applyPatchTool({ files, requireRead, limits, afterChange }: File
     },
   });
 }
+
+/** The version in which there is no file. */
+const MISSING = { add: 'before', delete: 'after', update: undefined, move: undefined } as const;
 
 function pathsOf(operations: readonly PatchOperation[]): string[] {
   return operations.flatMap((each) =>

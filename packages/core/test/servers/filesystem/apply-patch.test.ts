@@ -49,6 +49,8 @@ describe('apply_patch()', () => {
       { op: 'move', path: 'b.sh', move_path: 'bin/b.sh', diff_stat: { added: 1, removed: 1 } },
       { op: 'delete', path: 'c.txt', diff_stat: { added: 0, removed: 1 } },
     ]);
+    expect(text).toContain('--- /dev/null\n+++ b/new/dir/d.txt\n@@ -0,0 +1,2 @@\n+first\n+');
+    expect(text).toContain('--- a/c.txt\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-c');
     expect(text).toContain('+++ b/a.txt\n@@ -1,2 +1,3 @@\n one\n-two\n+2\n+3');
     expect(await everything(tools)).toEqual({
       '.keep': '',

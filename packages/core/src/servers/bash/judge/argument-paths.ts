@@ -233,7 +233,7 @@ async function outsidePlace(absolute: string): Promise<Place> {
 /** The parts of an argument that a program could take for a path: all of it, and what follows `-x`, `=`, `:`, `,`, `@`. */
 function possiblePaths({ text }: ShellWord): string[] {
   // A URL of another machine. A program that knows none takes it for a path: its scheme may be a directory here.
-  if (/^(?!file:)[a-z][a-z0-9+.-]*:\/\/[^@]*$/i.test(text)) return [text];
+  if (/^(?!(?:[a-z.-]+\+)?file:)[a-z][a-z0-9+.-]*:\/\/[^@]*$/i.test(text)) return [text];
   const found = new Set([text, ...decoded(text)]);
   for (let at = 0; at < text.length; at++) {
     if (/[=:,@<>|;&\s"'()]/.test(text[at] as string)) found.add(text.slice(at + 1));
@@ -243,7 +243,7 @@ function possiblePaths({ text }: ShellWord): string[] {
   for (const part of [...found]) {
     const [end] = /^[^=:,@<>|;&\s"'()]*/.exec(part) ?? [''];
     found.add(end);
-    found.add(part.replace(/^file:\/\/(?:localhost)?/i, ''));
+    found.add(part.replace(/^(?:[a-z.-]+\+)?file:\/\/(?:localhost)?/i, ''));
   }
   return [...found].filter((part) => part !== '' && !part.includes('\0'));
 }

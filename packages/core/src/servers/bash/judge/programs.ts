@@ -27,7 +27,7 @@ const ANSWERS = /^(?:--version|-v|-V|--help|-h)$/;
 /** Options, or beginnings of them, by which a tool runs what it is told to. Before `--` only. */
 const RUNNING_OPTIONS: ReadonlyMap<string, readonly string[]> = new Map<string, readonly string[]>([
   ...['npm', 'npx', 'pnpm', 'yarn'].map(
-    (name) => [name, ['--call', '-c', '--script-shell', '--node-options', '--config.script-shell', '--shell', '--shell-mode', '--node-arg', '--userconfig', '--globalconfig']] as [string, readonly string[]], // prettier-ignore
+    (name) => [name, ['--call', '-c', '--script-shell', '--node-options', '--config.script-shell', '--shell', '--shell-mode', '--node-arg', '--userconfig', '--globalconfig', '--git', '--init-module', '--init.module']] as [string, readonly string[]], // prettier-ignore
   ),
   ['cargo', ['--config']],
   ['go', ['-toolexec', '--toolexec', '-exec', '--exec', '-vettool', '--vettool', '-overlay', '-modfile', '-w']],
@@ -35,6 +35,10 @@ const RUNNING_OPTIONS: ReadonlyMap<string, readonly string[]> = new Map<string, 
     (name) => [name, ['--config', '--privileged', '--mount', '-v', '--volume']] as [string, string[]],
   ),
 ]);
+
+/** `npm config set`, `npm set`. */
+const NODE_PACKAGES: ReadonlySet<string> = new Set(['npm', 'npx', 'pnpm', 'yarn']);
+const SETTINGS: ReadonlySet<string> = new Set(['set', 'config', 'c']);
 
 const MAKE_FLAGS = /^(?:-[jkKsSnBiwq]+\d*|-j|-C|-f|--jobs(?:=\d+)?|--keep-going|--silent|--dry-run|--always-make|--no-print-directory|--version|\d+)$/; // prettier-ignore
 
@@ -53,6 +57,8 @@ export function runningOptions(name: string, words: readonly ShellWord[]): reado
   const linker = name === 'go' ? rest.find((text) => /-ext(?:ld|ar)/.test(text)) : undefined;
   if (linker !== undefined) return [[linker, 'names a program that it runs']];
   const end = rest.indexOf('--');
+  if (NODE_PACKAGES.has(name) && rest.some((text) => text === 'set') && rest.some((text) => SETTINGS.has(text)))
+    return [['set', 'can make later commands run other things than their names say']];
   return rest
     .slice(0, end < 0 ? undefined : end)
     .map((text) => text.replace(/=[^]*$/, ''))
