@@ -1,5 +1,6 @@
 // What a call gives back, how a tool's return value becomes that, and how a failure does.
 
+import { sharedSet } from './brand.js';
 import { isDirective, type Directive } from './directives.js';
 import { ToolError, type ToolErrorInfo } from './errors.js';
 import { copyAsJson } from './json-copy.js';
@@ -111,7 +112,7 @@ export function textOf(result: Pick<ToolResult, 'content'>): string {
 }
 
 /** Failures that were told in this process, not by a peer. */
-const madeHere = new WeakSet<ToolResult>();
+const madeHere = sharedSet('ownFailures');
 
 /** True when a provider in this process says why the call failed; false when its peer, or the tool there, said so. */
 export function isOwnFailure(result: ToolResult): boolean {
@@ -120,13 +121,13 @@ export function isOwnFailure(result: ToolResult): boolean {
 
 /** Marks a copy of a result as told where the result was. */
 export function keepOrigin(from: object, copy: ToolResult): ToolResult {
-  if (madeHere.has(from as ToolResult)) madeHere.add(copy);
+  if (madeHere.has(from)) madeHere.add(copy);
   if (breaksSchema.has(from)) breaksSchema.add(copy);
   return copy;
 }
 
 /** Results whose structured content breaks the output schema of their tool, as their provider found. */
-const breaksSchema = new WeakSet<object>();
+const breaksSchema = sharedSet('brokenOutputs');
 
 export function noteBrokenOutput(result: object): void {
   breaksSchema.add(result);

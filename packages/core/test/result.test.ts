@@ -1,7 +1,8 @@
 import { ToolError } from '../src/errors.js';
 import { defineTool, textOf } from '@toolwright/core';
 import { runTool } from '@toolwright/core/testing';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
+import { errorResult, isOwnFailure } from '../src/result.js';
 
 const returning = (output: unknown) =>
   runTool(defineTool({ name: 't', description: 'T.', execute: () => output as never }), {});
@@ -115,4 +116,13 @@ describe('what execute returns', () => {
   it('100 MB of text come through', async () => {
     expect(textOf(await returning('x'.repeat(100 * 1024 * 1024))).length).toBe(104_857_600);
   });
+});
+
+it('a failure that another copy of the package made is one of this process, and one that a server told is not', async () => {
+  vi.resetModules();
+  const copy = await import('../src/result.js');
+  expect(copy.errorResult).not.toBe(errorResult);
+  const told = copy.errorResult(new ToolError('NOT_CONNECTED', 'Gone.'), 0);
+  expect(isOwnFailure(told)).toBe(true);
+  expect(isOwnFailure({ ...told })).toBe(false);
 });
