@@ -2,7 +2,7 @@
 
 import { chmod, mkdir, mkdtemp, readFile, realpath, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname, join, sep } from 'node:path';
 import { ToolError } from '../errors.js';
 import { assertOptions, type OptionNames } from '../options.js';
 import { spawnChild } from '../process/index.js';
@@ -18,7 +18,7 @@ export interface TestProject extends AsyncDisposable {
   resolve(name: string): string;
   read(name: string): Promise<string>;
   readBytes(name: string): Promise<Buffer>;
-  /** Writes a file, making its directories. */
+  /** Writes a file, making its directories. @throws {ToolError} OUTSIDE_PROJECT for a name that leads out, where nothing would remove it */
   write(name: string, file: TestFile): Promise<void>;
 }
 
@@ -60,7 +60,7 @@ export async function createTestProject(
     resolve: (name) => join(projectDir, name),
     read: (name) => readFile(join(projectDir, name), 'utf8'),
     readBytes: (name) => readFile(join(projectDir, name)),
-    write: (name, file) => writeTestFile(join(projectDir, name), file),
+    write: async (name, file) => writeTestFile(placeOf(projectDir, name), file),
     [Symbol.asyncDispose]: () => rm(projectDir, { recursive: true, force: true, maxRetries: 3 }),
   };
   try {
@@ -75,6 +75,12 @@ export async function createTestProject(
     throw error;
   }
   return project;
+}
+
+function placeOf(projectDir: string, name: string): string {
+  const path = join(projectDir, name);
+  if (path.startsWith(projectDir + sep)) return path;
+  throw new ToolError('OUTSIDE_PROJECT', `${JSON.stringify(name)} is no name in the test project. Give one inside it.`);
 }
 
 async function writeTestFile(path: string, file: TestFile): Promise<void> {
