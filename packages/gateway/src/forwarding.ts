@@ -32,6 +32,8 @@ const OFFERS: JsonObject = { elicitation: { form: {} }, sampling: {}, roots: {} 
 const RESOURCES_CHANGED = 'notifications/resources/list_changed';
 const PROMPTS_CHANGED = 'notifications/prompts/list_changed';
 
+const MAX_URI = 8_192;
+
 export class Forwarding {
   readonly #options: ForwardingOptions;
   readonly #lists: PeerLists;
@@ -112,7 +114,7 @@ export class Forwarding {
       case 'resources/read':
         return this.#read(params, session, exchange);
       case 'resources/subscribe':
-        return this.#subscribe(params, session);
+        return this.#subscribe(params, session, exchange);
       case 'resources/unsubscribe':
         return this.#unsubscribe(params, session);
       default:
@@ -142,8 +144,9 @@ export class Forwarding {
     return this.#request(await this.#resource(params.uri), 'resources/read', params, session, exchange);
   }
 
-  async #subscribe({ uri }: JsonObject, session: ClientSession): Promise<JsonObject> {
+  async #subscribe({ uri }: JsonObject, session: ClientSession, { signal }: Exchange): Promise<JsonObject> {
     const owned = await this.#resource(uri);
+    signal.throwIfAborted(); // a client that has gone would be told for ever
     await told(this.#subscriptions.add(owned.peer, owned.name, session));
     return {};
   }
@@ -164,7 +167,8 @@ export class Forwarding {
 
   /** The server that lists the URI, or else the first with a template that begins as it does. */
   async #resource(uri: unknown): Promise<Owned> {
-    if (typeof uri !== 'string') throw rpcError(INVALID_PARAMS, 'The uri of a resource is needed.');
+    if (typeof uri !== 'string' || uri.length > MAX_URI)
+      throw rpcError(INVALID_PARAMS, `The uri of a resource is needed, of at most ${MAX_URI} characters.`);
     const owned = await this.#lists.find(['resources', 'templates'], () => this.#ownerOf(uri));
     if (!owned) throw rpcError(RESOURCE_NOT_FOUND, `Resource not found: ${uri.slice(0, 500)}`);
     return { ...owned, name: uri };
@@ -258,6 +262,7 @@ async function told<T>(request: Promise<T>): Promise<T> {
   try {
     return await request;
   } catch (thrown) {
+    if (typeof (thrown as { code?: unknown }).code === 'number') throw thrown; // ours
     const code = ToolError.isInstance(thrown) ? thrown.details?.rpcCode : undefined;
     throw rpcError(typeof code === 'number' ? code : INTERNAL_ERROR, messageOf(thrown));
   }

@@ -1,6 +1,7 @@
 // One kind of thing as one MCP server lists it: read when it is first needed and after each change, and kept when a later
 // reading fails.
 
+import { createHash } from 'node:crypto';
 import type { JsonObject, McpPeer } from '@toolwright/core';
 import { messageOf } from './rpc-error.js';
 
@@ -24,6 +25,10 @@ export interface Item {
 
 const MAX_PAGES = 1_000;
 const MAX_ITEMS = 10_000;
+/** What all entries together may hold, in characters of JSON, as with tools. */
+const MAX_CHARACTERS = 64 * 1024 * 1024;
+/** One entry; a hundred are a page of a client's, which is one message. */
+const MAX_ITEM_CHARACTERS = 128 * 1024;
 
 export class PeerList {
   readonly peer: McpPeer;
@@ -36,6 +41,8 @@ export class PeerList {
   readonly #options: { warn: (message: string) => void; onLate: () => void };
   /** Of the connection that the list was read from. */
   #capabilities: JsonObject | undefined;
+  /** Of the items. */
+  #digest: string | undefined;
   #isFresh = false;
   #reading: Promise<void> | undefined;
 
@@ -92,13 +99,14 @@ export class PeerList {
   async #read(): Promise<void> {
     try {
       this.#isFresh = true;
-      let items = await this.#pages();
+      let { items, digest } = await this.#pages();
       if (!this.#isFresh) {
         this.#isFresh = true; // it changed while it was read; another change makes it stale again
-        items = await this.#pages();
+        ({ items, digest } = await this.#pages());
       }
       this.#capabilities = this.peer.capabilities; // the request itself may have connected
-      const isSame = JSON.stringify(items) === JSON.stringify(this.items);
+      const isSame = digest === this.#digest;
+      this.#digest = digest;
       if (!isSame) this.items = items;
       if (this.isLate && !isSame) this.#options.onLate();
       this.isLate = false;
@@ -108,22 +116,48 @@ export class PeerList {
     }
   }
 
-  async #pages(): Promise<Item[]> {
+  async #pages(): Promise<{ items: Item[]; digest: string }> {
     const { method, field, nameField } = KINDS[this.#kind];
     const items: Item[] = [];
+    const hash = createHash('sha256');
+    const cursors = new Set<unknown>();
+    let tooLarge = 0;
+    let characters = 0;
+    let isFull = false;
     let cursor: unknown;
-    for (let pages = 0; pages < MAX_PAGES && items.length < MAX_ITEMS; pages++) {
+    while (!isFull && cursors.size < MAX_PAGES) {
       const page = await this.peer.request(method, cursor === undefined ? {} : { cursor });
       const listed: unknown = page[field];
       if (!Array.isArray(listed)) break;
-      for (const item of listed as (JsonObject | null)[]) {
-        const name = item?.[nameField];
-        if (item && typeof name === 'string') items.push({ name, item });
+      for (const each of listed as (JsonObject | null)[]) {
+        const name = each?.[nameField];
+        if (!each || typeof name !== 'string') continue;
+        const item = withinSize(each);
+        if (!item) {
+          tooLarge++;
+          continue;
+        }
+        characters += item.text.length;
+        isFull = items.length >= MAX_ITEMS || characters > MAX_CHARACTERS;
+        if (isFull) break;
+        items.push({ name, item: item.value });
+        hash.update(`${item.text}\n`);
       }
-      const next = page.nextCursor;
-      if (typeof next !== 'string' || next === cursor) break;
-      cursor = next;
+      cursor = page.nextCursor;
+      if (typeof cursor !== 'string' || cursors.has(cursor)) break;
+      cursors.add(cursor);
     }
-    return items;
+    const of = `"${this.#peerName}" lists ${this.#kind}`;
+    if (isFull) this.#options.warn(`${of} without end: all beyond the first ${items.length} were left out.`);
+    if (tooLarge > 0) this.#options.warn(`${of} of over ${MAX_ITEM_CHARACTERS} characters: ${tooLarge} were left out.`);
+    return { items, digest: hash.digest('base64') };
   }
+}
+
+/** An entry with its JSON, without its icons where they are too large; undefined where it is. */
+function withinSize(item: JsonObject): { value: JsonObject; text: string } | undefined {
+  const text = JSON.stringify(item);
+  if (text.length <= MAX_ITEM_CHARACTERS) return { value: item, text };
+  const { icons, ...value } = item;
+  return icons === undefined ? undefined : withinSize(value);
 }

@@ -2,6 +2,7 @@
 // client has gone.
 
 import type { JsonObject, McpPeer } from '@toolwright/core';
+import { rpcError, SERVER_BUSY } from './rpc-error.js';
 import type { ClientSession } from './session.js';
 
 interface Subscription {
@@ -12,20 +13,27 @@ interface Subscription {
   capabilities: JsonObject | undefined;
 }
 
+const MAX_SUBSCRIPTIONS = 1_000;
+
 export class Subscriptions {
   readonly #byUri = new Map<string, Subscription>();
+  /** Of each client. */
+  readonly #counts = new WeakMap<ClientSession, number>();
 
-  /** @throws what the server refuses with */
+  /** @throws what the server refuses with; SERVER_BUSY for a client that has all it may have */
   async add(peer: McpPeer, uri: string, session: ClientSession): Promise<void> {
     const known = this.#byUri.get(uri);
+    const isAnother = known?.sessions.has(session) !== true;
+    if (isAnother && (this.#counts.get(session) ?? 0) >= MAX_SUBSCRIPTIONS)
+      throw rpcError(SERVER_BUSY, `A client has at most ${MAX_SUBSCRIPTIONS} subscriptions; end one first.`);
     const isOpen = known?.peer === peer && (!known.capabilities || known.capabilities === peer.capabilities);
     const sessions = known?.sessions ?? new Set();
     const subscription = isOpen ? known : this.#open(peer, uri, sessions);
-    sessions.add(session);
+    this.#enter(sessions, session);
     try {
       await subscription.opened;
     } catch (thrown) {
-      sessions.delete(session);
+      this.#leave(sessions, session);
       if (this.#byUri.get(uri) === subscription) this.#byUri.delete(uri);
       throw thrown;
     }
@@ -34,7 +42,7 @@ export class Subscriptions {
   /** @throws what the server refuses with */
   async remove(uri: string, session: ClientSession): Promise<void> {
     const subscription = this.#byUri.get(uri);
-    if (!subscription?.sessions.delete(session) || subscription.sessions.size > 0) return;
+    if (!subscription || !this.#leave(subscription.sessions, session) || subscription.sessions.size > 0) return;
     this.#byUri.delete(uri);
     await subscription.peer.request('resources/unsubscribe', { uri });
   }
@@ -56,6 +64,7 @@ export class Subscriptions {
         await subscription.opened;
       } catch (thrown) {
         if (this.#byUri.get(uri) === subscription) this.#byUri.delete(uri);
+        for (const session of [...sessions]) this.#leave(sessions, session);
         warn(uri, thrown);
       }
       return uri;
@@ -67,6 +76,18 @@ export class Subscriptions {
   of(peer: McpPeer, uri: unknown): Iterable<ClientSession> {
     const subscription = typeof uri === 'string' ? this.#byUri.get(uri) : undefined;
     return subscription?.peer === peer ? [...subscription.sessions] : [];
+  }
+
+  #enter(sessions: Set<ClientSession>, session: ClientSession): void {
+    if (sessions.has(session)) return;
+    sessions.add(session);
+    this.#counts.set(session, (this.#counts.get(session) ?? 0) + 1);
+  }
+
+  #leave(sessions: Set<ClientSession>, session: ClientSession): boolean {
+    if (!sessions.delete(session)) return false;
+    this.#counts.set(session, (this.#counts.get(session) ?? 0) - 1);
+    return true;
   }
 
   #open(peer: McpPeer, uri: string, sessions: Set<ClientSession>): Subscription {

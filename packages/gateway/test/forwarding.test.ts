@@ -1,6 +1,7 @@
 // What MCP servers have beyond tools, through a gateway in front of two of them, to clients over streams and HTTP.
 
 import { PassThrough } from 'node:stream';
+import { fileURLToPath } from 'node:url';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
@@ -14,6 +15,7 @@ import {
   ResourceUpdatedNotificationSchema,
 } from '@modelcontextprotocol/sdk/types.js';
 import { InProcessToolProvider, ToolHub } from '@toolwright/core';
+import { MCPToolProvider } from '@toolwright/core/mcp';
 import { createGateway } from '@toolwright/gateway';
 import { afterEach, describe, expect, it } from 'vitest';
 import { echoTools } from './fixtures/echo-tools.js';
@@ -244,4 +246,38 @@ it('forwarding ends the subscriptions of a client that goes', async () => {
   await ends.pop()!(); // its stdin ends
   await unsubscribed;
   expect([...one.subscribed]).toEqual(['+one://b', '-one://b']);
+});
+
+it('forwarding reads no list without end, and holds no subscriptions without end', async () => {
+  const file = fileURLToPath(new URL('fixtures/endless-lists.mjs', import.meta.url));
+  await using server = new MCPToolProvider({ name: 'endless', command: process.execPath, args: [file] });
+  const warnings: string[] = [];
+  const logger = { debug() {}, info() {}, error() {}, warn: (message: string) => void warnings.push(message) };
+  await using gateway = createGateway(server, { forward: true, logger });
+  const [stdin, stdout] = [new PassThrough(), new PassThrough()];
+  await gateway.serveStdio({ stdin, stdout });
+  const client = new Client({ name: 'peer', version: '1' });
+  const whole = new Promise<void>((resolve) =>
+    client.setNotificationHandler(ResourceListChangedNotificationSchema, () => resolve()),
+  );
+  await client.connect(new StdioServerTransport(stdout, stdin));
+  const listed = async (): Promise<number> => {
+    let count = 0;
+    let cursor: string | undefined;
+    do {
+      const page = await client.listResources({ cursor });
+      count += page.resources.length;
+      cursor = page.nextCursor;
+    } while (cursor !== undefined);
+    return count;
+  };
+  if ((await listed()) === 0) await whole; // a slow machine gives an empty list first, and tells of the other
+  expect(await listed()).toBe(670); // 64 Mi characters
+  expect(warnings).toContain('"endless" lists resources without end: all beyond the first 670 were left out.');
+  expect(warnings).toContain('"endless" lists resources of over 131072 characters: 1 were left out.');
+  for (let at = 0; at < 1_000; at++) await client.subscribeResource({ uri: `t:${at}` });
+  await expect(client.subscribeResource({ uri: 't:more' })).rejects.toMatchObject({ code: -32_050 });
+  await client.unsubscribeResource({ uri: 't:1' });
+  await client.subscribeResource({ uri: 't:more' });
+  await expect(client.subscribeResource({ uri: `t:${'x'.repeat(10_000)}` })).rejects.toMatchObject({ code: -32_602 });
 });
