@@ -52,6 +52,7 @@ function hashOf(token: string): Buffer {
 export class KnownHosts {
   readonly #hosts: ReadonlySet<string>;
   readonly #origins: ReadonlySet<string>;
+  readonly #pages: ReadonlySet<string>;
   /** A socket has no port, and a browser cannot reach it: names alone are looked at. */
   readonly #byNameAlone: boolean;
 
@@ -67,15 +68,18 @@ export class KnownHosts {
     this.#byNameAlone = port === undefined;
     const own = this.#byNameAlone ? names : withPort;
     this.#hosts = new Set([...own, ...allowedHosts.map((name) => name.toLowerCase())]);
-    this.#origins = new Set([
-      ...own.map((name) => `http://${name}`),
-      ...allowedOrigins.map((each) => each.toLowerCase()),
-    ]);
+    this.#pages = new Set(allowedOrigins.map((each) => each.toLowerCase()));
+    this.#origins = new Set([...own.map((name) => `http://${name}`), ...this.#pages]);
   }
 
   knowsHost(host: string | undefined): boolean {
     const named = (host ?? '').toLowerCase();
     return this.#hosts.has(this.#byNameAlone ? named.replace(/:\d{1,5}$/, '') : named);
+  }
+
+  /** True for a page of another origin that the operator lets in: its browser has to be told so. */
+  letsPageIn(origin: string | undefined): origin is string {
+    return origin !== undefined && this.#pages.has(origin.toLowerCase());
   }
 
   /** A request without an Origin comes from no page. */

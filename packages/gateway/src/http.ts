@@ -34,7 +34,10 @@ export interface ServeHttpOptions {
   stateless?: boolean;
   /** Other names that requests may ask for in `Host`, with the port where there is one: behind a proxy. */
   allowedHosts?: readonly string[];
-  /** Pages that may call, such as `https://app.example`. Default: those of this listener's own names. */
+  /**
+   * Pages that may call, such as `https://app.example`: their browsers are told so (CORS). Default: those of this
+   * listener's own names.
+   */
   allowedOrigins?: readonly string[];
 }
 
@@ -63,6 +66,19 @@ export interface HttpHost {
 }
 
 const CHECK_INTERVAL_MS = 1_000;
+/** What a page may read of an answer. https://fetch.spec.whatwg.org/#http-cors-protocol */
+const PAGE_HEADERS = [
+  ['access-control-expose-headers', 'mcp-session-id, www-authenticate, retry-after'],
+  ['vary', 'origin'],
+] as const;
+/** What a page may send. */
+const PREFLIGHT_HEADERS = {
+  'access-control-allow-methods': 'GET, POST, DELETE',
+  'access-control-allow-headers':
+    'authorization, content-type, accept, mcp-session-id, mcp-protocol-version, last-event-id',
+  'access-control-max-age': '600',
+  'content-length': '0',
+};
 const OPTIONS: OptionNames<ServeHttpOptions> = {
   port: true,
   socketPath: true,
@@ -180,6 +196,11 @@ class HttpFront {
     response.on('error', () => undefined); // its close is what counts
     if (!this.#hosts.knowsHost(host)) return this.#refuse(response, 'host', 403, 'This Host is not served here.');
     if (!this.#hosts.knowsOrigin(origin)) return this.#refuse(response, 'origin', 403, 'This Origin may not call.');
+    if (this.#hosts.letsPageIn(origin)) {
+      for (const [name, value] of PAGE_HEADERS) response.setHeader(name, value);
+      response.setHeader('access-control-allow-origin', origin);
+      if (isPreflight(request)) return this.#answerPreflight(response);
+    }
     const path = (request.url ?? '').split('?', 1)[0];
     if (path === '/healthz') return answer(response, 200, 'ok\n');
     if (path === '/readyz')
@@ -198,6 +219,11 @@ class HttpFront {
     return this.#stateless
       ? this.#answerAlone(principal, request, response)
       : this.#answer(principal, request, response);
+  }
+
+  /** A browser asks before it sends a page's request, without the token. */
+  #answerPreflight(response: ServerResponse): void {
+    response.writeHead(204, PREFLIGHT_HEADERS).end();
   }
 
   async #answer(principal: number, request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -304,6 +330,10 @@ class HttpFront {
     refuse(response, status, message, code, id);
     return undefined;
   }
+}
+
+function isPreflight({ method, headers }: IncomingMessage): boolean {
+  return method === 'OPTIONS' && headers['access-control-request-method'] !== undefined;
 }
 
 function isInitialize(message: unknown): boolean {

@@ -126,6 +126,25 @@ describe('serveHttp() refuses', () => {
     }
   });
 
+  it('N1: a browser is told of the pages that the operator lets in, and of no others', async () => {
+    const listener = await serve({ allowedOrigins: ['https://app.example'] });
+    const page = { origin: 'https://app.example', 'access-control-request-method': 'POST' };
+    const preflight = await send(listener, { ...page, authorization: '' }, { method: 'OPTIONS' });
+    expect([preflight.status, preflight.headers]).toMatchObject([
+      204,
+      { 'access-control-allow-origin': 'https://app.example', vary: 'origin' },
+    ]);
+    expect(preflight.headers['access-control-allow-headers']).toContain('authorization');
+    const answer = await send(listener, { origin: 'https://app.example' }, { body: INITIALIZE });
+    expect(answer.headers).toMatchObject({ 'access-control-allow-origin': 'https://app.example' });
+    expect(answer.headers['access-control-expose-headers']).toContain('mcp-session-id');
+    const refused = await send(listener, { origin: 'https://app.example', authorization: '' }, { body: INITIALIZE });
+    expect([refused.status, refused.headers['access-control-allow-origin']]).toEqual([401, 'https://app.example']);
+    const own = { ...page, origin: `http://127.0.0.1:${listener.port}` };
+    const { headers } = await send(listener, own, { method: 'OPTIONS' });
+    expect(headers['access-control-allow-origin']).toBeUndefined();
+  });
+
   it('N1: whoever brings no token, or another', async () => {
     const listener = await serve();
     for (const authorization of [
