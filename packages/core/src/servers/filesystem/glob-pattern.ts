@@ -30,6 +30,11 @@ export function compileGlob(pattern: string): PathMatcher {
   return matcherOf(expandBraces(pattern).map((each) => compileAlternative(each, pattern)));
 }
 
+/** The globs, and each with the letters of its names in the other Unicode normal forms (NFC and NFD). */
+export function inNormalForms(globs: readonly string[]): string[] {
+  return globs.flatMap((glob) => [...new Set([glob, glob.normalize('NFC'), glob.normalize('NFD')])]);
+}
+
 function matcherOf(alternatives: readonly Component[][]): PathMatcher {
   const onNames = alternatives.map(([any, name, ...more]) =>
     any === '**' && name !== undefined && name !== '**' && more.length === 0 ? name : undefined,

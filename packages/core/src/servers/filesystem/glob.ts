@@ -15,7 +15,7 @@ import {
 } from './context.js';
 import { cursorInput, cursorOutput, readCursor, writeCursor, type Position } from './cursor.js';
 import { globByRipgrep, globByWalk, type GlobQuestion, type Name } from './glob-names.js';
-import { compileGlob } from './glob-pattern.js';
+import { compileGlob, inNormalForms } from './glob-pattern.js';
 import { provenNames, type FoundName, type ProvenNames } from './glob-proof.js';
 import { limitText } from '../output-budget.js';
 import { compareKeys } from './path-order.js';
@@ -83,7 +83,7 @@ export function globTool({ files, limits, search }: FilesystemContext): Tool {
     permission: ({ path }) => claimPath(files, path, 'read', 'tree'),
     async execute({ limit, cursor, ...rest }, ctx) {
       const { pattern, path, exclude = [], include_ignored, sort } = rest;
-      const matches = compileGlob(pattern);
+      const matchers = inNormalForms([pattern]).map(compileGlob);
       for (const each of exclude) {
         if (each.startsWith('!') || each.includes('\0'))
           throw new ToolError('INVALID_ARGUMENT', `exclude takes plain patterns, not ${JSON.stringify(each)}.`);
@@ -106,7 +106,7 @@ export function globTool({ files, limits, search }: FilesystemContext): Tool {
       const take = async (names: Iterable<Name>, sorted = false): Promise<boolean> => {
         for (const { path: name, key, address } of names) {
           clock.seen++;
-          if (!matches(name)) continue;
+          if (!matchers.some((matches) => matches(name))) continue;
           const shown = place.show(name);
           if (shown === undefined) continue;
           const mtime = sort === 'mtime' ? timeOf(address ?? addressOf(place, name, key)) : 0;
@@ -135,7 +135,7 @@ export function globTool({ files, limits, search }: FilesystemContext): Tool {
           scope: files.scope,
           asked,
           place,
-          exclude,
+          exclude: inNormalForms(exclude),
           includeIgnored: include_ignored,
           sort,
           signal: ctx.signal,

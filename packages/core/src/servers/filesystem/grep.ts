@@ -15,6 +15,7 @@ import { cursorInput, cursorOutput, readCursor, writeCursor, type Position } fro
 import { fileTypeMatcher } from './file-types.js';
 import { grepByRipgrep } from './grep-ripgrep.js';
 import type { FileRow, GrepRow, GrepSink } from './grep-sink.js';
+import { inNormalForms } from './glob-pattern.js';
 import { IgnoreFile } from './ignore-file.js';
 import { grepLines } from './line-part.js';
 import { limitText } from '../output-budget.js';
@@ -197,7 +198,7 @@ export function grepTool({ files, limits, search }: FilesystemContext): Tool {
       await using place = await openSearchPlace(files, path, ctx.permits);
       const question: GrepQuestion = {
         ...{ scope: files.scope, asked, place, signal: ctx.signal, after: position },
-        args: { ...rest, type: rest.type, glob: globs, limit, timeoutMs: timeout_ms },
+        args: { ...rest, type: rest.type, glob: globs && inNormalForms(globs), limit, timeoutMs: timeout_ms },
         linesBefore: rest.mode === 'content' ? Math.max(before, context) : 0,
         linesAfter: rest.mode === 'content' ? Math.max(after, context) : 0,
         report: throttled(PROGRESS_INTERVAL_MS, (rows) =>

@@ -2,6 +2,7 @@
 
 import { readdir, symlink } from 'node:fs/promises';
 import { expect, it } from 'vitest';
+import type { JsonObject } from '../../../src/json.js';
 import { openTools, type Tools } from './tools.js';
 
 const NFC = 'caf\u00e9.txt';
@@ -38,6 +39,24 @@ it.each([
   await tools.call('apply_patch', { patch: `*** Begin Patch\n*** Delete File: ${path}\n*** End Patch` });
   expect(await readdir(tools.path('d\u00e9'))).toEqual([]);
   expect(await readdir(tools.projectDir)).toEqual(expect.arrayContaining(['copy.txt', 'moved.txt']));
+});
+
+it.each(['rg', 'js'] as const)('glob() and grep() match names in either form, with %s', async (engine) => {
+  await using tools = await openTools({ 'caf\u00e9/d\u00fc.txt': 'one\n', 'other.txt': 'one\n' }, { search: engine });
+  await tools.write('cafe\u0301/du\u0308.txt', 'one\n');
+  const both = (await tellsApart(tools)) ? 2 : 1;
+  for (const form of ['NFC', 'NFD']) {
+    const [directory, name] = ['caf\u00e9'.normalize(form), 'd\u00fc*'.normalize(form)];
+    const count = async (tool: string, args: JsonObject): Promise<number> => {
+      const { data } = await tools.call(tool, args);
+      return ((data.files ?? data.matches) as unknown[]).length;
+    };
+    expect(await count('glob', { pattern: `${directory}/*` })).toBe(both);
+    expect(await count('glob', { pattern: name })).toBe(both);
+    expect(await count('glob', { pattern: '*.txt', exclude: [name] })).toBe(1);
+    expect(await count('grep', { pattern: 'one', glob: name, mode: 'files' })).toBe(both);
+    expect(await count('grep', { pattern: 'one', glob: [`!${name}`], mode: 'files' })).toBe(1);
+  }
 });
 
 it('write_file() makes a new file under the very name that was given', async () => {
