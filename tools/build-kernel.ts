@@ -5,7 +5,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 
 const SOURCE = fileURLToPath(new URL('vector-kernel/dot-products.ts', import.meta.url));
 const TARGET = fileURLToPath(
-  new URL('../packages/core/src/servers/memory/meaning/dot-products-wasm.ts', import.meta.url),
+  new URL('../packages/core/src/servers/memory/embeddings/dot-products-wasm.ts', import.meta.url),
 );
 
 /** What we use of `assemblyscript/asc`. Its own types declare another global `console` for the whole program. */

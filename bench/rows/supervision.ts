@@ -2,7 +2,7 @@
 // but the supervisor is measured.
 
 import type { CallOptions, ToolDefinition, ToolProvider, ToolResult } from '@toolwright/core';
-import { CallScope, TAKES_SCOPES } from '@toolwright/core/kit';
+import { CallScope, TAKES_SCOPES } from '@toolwright/core/internal';
 import { supervise } from '@toolwright/runtime';
 import { compare, reach, type Row } from '../method.js';
 

@@ -2,9 +2,9 @@
 
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
-import type { Embedder } from '../../packages/core/src/servers/memory/meaning/embedder.js';
-import { openStaticModel } from '../../packages/core/src/servers/memory/meaning/static-model.js';
-import { openTransformersEmbedder } from '../../packages/core/src/servers/memory/meaning/transformers-embedder.js';
+import type { Embedder } from '../../packages/core/src/servers/memory/embeddings/embedder.js';
+import { openStaticModel } from '../../packages/core/src/servers/memory/embeddings/static-model.js';
+import { openTransformersEmbedder } from '../../packages/core/src/servers/memory/embeddings/transformers-embedder.js';
 
 /** An embedder by the name that the tables give it. */
 export interface NamedEmbedder {

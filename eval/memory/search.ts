@@ -3,7 +3,7 @@
 import { InProcessToolProvider } from '@toolwright/core';
 import { createMemoryServer } from '@toolwright/core/servers/memory';
 import { createTestProject, type TestProject } from '@toolwright/core/testing';
-import type { Embedder } from '../../packages/core/src/servers/memory/meaning/embedder.js';
+import type { Embedder } from '../../packages/core/src/servers/memory/embeddings/embedder.js';
 import type { Collection } from './dataset.js';
 import { withWeight } from './embedders.js';
 

@@ -1,6 +1,6 @@
 // Choosing how much meaning counts: every weight on the half that tunes, none on the half that reports.
 
-import type { Embedder } from '../../packages/core/src/servers/memory/meaning/embedder.js';
+import type { Embedder } from '../../packages/core/src/servers/memory/embeddings/embedder.js';
 import type { Dataset } from './dataset.js';
 import { evaluate, type Scored } from './evaluation.js';
 import { mean } from './metrics.js';

@@ -12,8 +12,8 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { serializeStaticModel } from '../../packages/core/src/servers/memory/meaning/static-model.js';
-import { quantize } from '../../packages/core/src/servers/memory/meaning/vector-index.js';
+import { serializeStaticModel } from '../../packages/core/src/servers/memory/embeddings/static-model.js';
+import { quantize } from '../../packages/core/src/servers/memory/embeddings/vector-index.js';
 import {
   addTo,
   covariance,

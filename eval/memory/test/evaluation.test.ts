@@ -1,8 +1,8 @@
 // The whole way through the tools of the memory server; and the bars that the built-in model must keep to.
 
 import { expect, it, vi, onTestFinished } from 'vitest';
-import { openStaticModel } from '../../../packages/core/src/servers/memory/meaning/static-model.js';
-import type { Embedder } from '../../../packages/core/src/servers/memory/meaning/embedder.js';
+import { openStaticModel } from '../../../packages/core/src/servers/memory/embeddings/static-model.js';
+import type { Embedder } from '../../../packages/core/src/servers/memory/embeddings/embedder.js';
 import { barsOf } from '../bars.js';
 import { loadDeveloperMemories, type Dataset } from '../dataset.js';
 import { evaluate, summarize } from '../evaluation.js';

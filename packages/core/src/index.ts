@@ -7,12 +7,12 @@ export {
   InProcessToolProvider,
   type InProcessToolProviderOptions,
   type ProjectProviderOptions,
-} from './in-process-provider.js';
+} from './provider/in-process-provider.js';
 export { ToolHub, type HubLimits, type HubOptions, type ListOptions } from './hub/hub.js';
 export type { ProviderEntry, ProviderStatus } from './hub/member.js';
 export type { Explanation } from './hub/explain.js';
 export type { Middleware, MiddlewareCall } from './hub/middleware.js';
-export type { PolicyEvents } from './hub/approval.js';
+export type { PolicyEvents } from './hub/policy/policy-gate.js';
 export type {
   Approval,
   ApprovalContext,
@@ -21,26 +21,26 @@ export type {
   PolicyAction,
   PolicyDecision,
   PolicyRule,
-} from './hub/policy.js';
-export { approveInTerminal, type TerminalOptions } from './approve-in-terminal.js';
-export { defineTool, type Tool, type ToolContext, type ToolOptions, type ToolReturn } from './tool.js';
-export { defineServer, ToolServer, type ServerContext, type ToolServerOptions } from './tool-server.js';
-export type { FromJsonSchema, SchemaInput, SchemaOutput, ToolSchema } from './infer-schema.js';
-export { callTyped, type CallTypedOptions } from './call-typed.js';
+} from './hub/policy/policy.js';
+export { approveInTerminal, type TerminalOptions } from './hub/policy/approve-in-terminal.js';
+export { defineTool, type Tool, type ToolContext, type ToolOptions, type ToolReturn } from './tool/define-tool.js';
+export { defineServer, ToolServer, type ServerContext, type ToolServerOptions } from './tool/define-server.js';
+export type { FromJsonSchema, SchemaInput, SchemaOutput, ToolSchema } from './tool/infer-schema.js';
+export { callTyped, type CallTypedOptions } from './provider/call-typed.js';
 export {
   processDirectives,
   type Directive,
   type DirectiveHandlers,
   type DirectiveOutcome,
   type DirectiveParams,
-} from './directives.js';
+} from './contract/directives.js';
 export {
   TOOL_ERROR_CODES,
   ToolError,
   type ToolErrorCode,
   type ToolErrorInfo,
   type ToolErrorOptions,
-} from './errors.js';
+} from './contract/errors.js';
 export {
   textOf,
   type ContentBlock,
@@ -50,9 +50,9 @@ export {
   type TextContent,
   type ToolOutput,
   type ToolResult,
-} from './result.js';
-export type { JsonObject, JsonSchema, JsonValue } from './json.js';
-export type { Logger } from './logger.js';
+} from './contract/result.js';
+export type { JsonObject, JsonSchema, JsonValue } from './contract/json.js';
+export type { Logger } from './contract/logger.js';
 
 // For implementers of providers.
 export type {
@@ -69,6 +69,6 @@ export type {
   ToolDefinition,
   ToolIcon,
   ToolProvider,
-} from './tool-provider.js';
+} from './contract/tool-provider.js';
 
 assertNodeVersion();

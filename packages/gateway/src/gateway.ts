@@ -3,17 +3,17 @@
 import { randomUUID } from 'node:crypto';
 import type { Readable, Writable } from 'node:stream';
 import { ToolError, type Logger, type McpPeer, type ToolProvider } from '@toolwright/core';
-import { assertOptions, safeLogger, type OptionNames } from '@toolwright/core/kit';
+import { assertOptions, safeLogger, type OptionNames } from '@toolwright/core/internal';
 import { DEFAULT_MAX_FRAME_BYTES } from '@toolwright/core/mcp';
-import { Backlog } from './backlog.js';
-import { namerOf, ToolCatalog, type Naming } from './catalog.js';
-import type { HttpListener, ServeHttpOptions } from './http.js';
-import { parseLimits, type EffectiveLimits, type GatewayLimits } from './limits.js';
+import { Backlog } from './session/backlog.js';
+import { namerOf, ToolCatalog, type Naming } from './session/catalog.js';
+import type { HttpListener, ServeHttpOptions } from './http/http-listener.js';
+import { parseLimits, type EffectiveLimits, type GatewayLimits } from './gateway-limits.js';
 import { GatewayMetrics } from './metrics.js';
-import { messageOf } from './rpc-error.js';
-import type { ClientSession, SessionHost } from './session.js';
-import type { ServeSocketOptions } from './socket.js';
-import type { ServeStdioOptions } from './stdio.js';
+import { messageOf } from './session/rpc-error.js';
+import type { ClientSession, SessionHost } from './session/session.js';
+import type { ServeSocketOptions } from './stream/socket-listener.js';
+import type { ServeStdioOptions } from './stream/stdio.js';
 import { VERSION } from './version.js';
 
 /** How long calls of a client that has gone may take to settle, before what it left is ended all the same. */
@@ -125,7 +125,7 @@ class ProviderGateway implements Gateway {
     assertOptions('serveStdio()', options, STDIO_OPTIONS);
     assertStreams(options);
     const host = await this.#open();
-    const { serveOverStdio } = await import('./stdio.js');
+    const { serveOverStdio } = await import('./stream/stdio.js');
     const session = await this.#newSession(host, 'stdio');
     const connection = await serveOverStdio(session, options, DEFAULT_MAX_FRAME_BYTES, this.#backlog);
     this.#listeners.add(connection.close);
@@ -135,7 +135,10 @@ class ProviderGateway implements Gateway {
 
   async serveSocket(options: ServeSocketOptions): Promise<Listener> {
     const host = await this.#open();
-    const [{ serveOverSocket }, { ClientSession }] = await Promise.all([import('./socket.js'), import('./session.js')]);
+    const [{ serveOverSocket }, { ClientSession }] = await Promise.all([
+      import('./stream/socket-listener.js'),
+      import('./session/session.js'),
+    ]);
     const { maxSessions } = this.#limits;
     const limits = { maxFrameBytes: DEFAULT_MAX_FRAME_BYTES, maxSessions, backlog: this.#backlog };
     const close = await serveOverSocket(options, limits, (transport) => {
@@ -146,7 +149,10 @@ class ProviderGateway implements Gateway {
 
   async serveHttp(options: ServeHttpOptions = {}): Promise<HttpListener> {
     const host = await this.#open();
-    const [{ serveOverHttp }, { ClientSession }] = await Promise.all([import('./http.js'), import('./session.js')]);
+    const [{ serveOverHttp }, { ClientSession }] = await Promise.all([
+      import('./http/http-listener.js'),
+      import('./session/session.js'),
+    ]);
     const listener = await serveOverHttp(options, {
       limits: this.#limits,
       metrics: this.#metrics,
@@ -184,7 +190,7 @@ class ProviderGateway implements Gateway {
 
   async #start(): Promise<SessionHost> {
     const catalog = new ToolCatalog(this.#provider, this.#nameOf, this.#warn);
-    const { Forwarding } = await import('./forwarding.js');
+    const { Forwarding } = await import('./forwarding/forwarding.js');
     const forwarding = this.#forward
       ? new Forwarding({
           peers: () => peersOf(this.#provider),
@@ -213,7 +219,7 @@ class ProviderGateway implements Gateway {
   }
 
   async #newSession(host: SessionHost, transport: ClientSession['transport']): Promise<ClientSession> {
-    const { ClientSession } = await import('./session.js');
+    const { ClientSession } = await import('./session/session.js');
     return this.#adopt(new ClientSession(host, this.#ownIdentity(transport)));
   }
 

@@ -5,15 +5,15 @@ export { superviseProcess, type SupervisedProcess, type SuperviseProcessOptions 
 export type { ChangeAnalysis, ConfigAction } from './reload/config-change.js';
 export { createRegistryServer } from './supervise/registry.js';
 export { supervise, type SupervisedToolProvider } from './supervise/supervisor.js';
-export type { BackoffOptions, SuperviseOptions } from './supervise/options.js';
-export type { SupervisorEvents } from './supervise/events.js';
+export type { BackoffOptions, SuperviseOptions } from './supervise/supervisor-options.js';
+export type { SupervisorEvents } from './supervise/supervision-events.js';
 
 /** The version that the three packages share. */
 export const VERSION = '0.2.0';
 
 // For engines.
 export { ProcessToolProvider } from './process/process-provider.js';
-export type { ProcessToolProviderOptions } from './process/provider-options.js';
+export type { ProcessToolProviderOptions } from './process/process-provider-options.js';
 export type { ProviderRuntime, RuntimeCommand } from './process/runtimes.js';
 export { providerFromModule, type ModuleProviderOptions } from './process/provider-from-module.js';
 

@@ -1,16 +1,22 @@
 // explain(): why a call would run, be asked about or be refused, in words and in data.
 
 import { aliasOf } from '../adapters/alias.js';
-import { isMadeBy } from '../brand.js';
-import { CallScope } from '../call-scope.js';
-import { ToolError, type ToolErrorInfo } from '../errors.js';
-import type { JsonObject } from '../json.js';
-import type { PermissionClaim, PreparedCall, ProviderState, ToolDefinition, ToolProvider } from '../tool-provider.js';
-import type { PolicyGate } from './approval.js';
-import { prepareCallOf } from './call-path.js';
-import { validatorOf } from './foreign-call.js';
+import { isMadeBy } from '../contract/brand.js';
+import { CallScope } from '../call/call-scope.js';
+import { ToolError, type ToolErrorInfo } from '../contract/errors.js';
+import type { JsonObject } from '../contract/json.js';
+import type {
+  PermissionClaim,
+  PreparedCall,
+  ProviderState,
+  ToolDefinition,
+  ToolProvider,
+} from '../contract/tool-provider.js';
+import type { PolicyGate } from './policy/policy-gate.js';
+import { prepareCallOf } from './call-pipeline.js';
+import { validatorOf } from '../provider/prepare-from-listing.js';
 import type { HubMember } from './member.js';
-import { reasonOf, type PolicyAction, type PolicyRule, type Verdict } from './policy.js';
+import { reasonOf, type PolicyAction, type PolicyRule, type Verdict } from './policy/policy.js';
 import type { Route } from './routing.js';
 
 /** What {@link ToolHub.explain} tells of a tool. */

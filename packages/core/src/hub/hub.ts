@@ -1,15 +1,15 @@
 // ToolHub: many providers as one. The composition of routing, policy, middleware, deadline and output limit.
 
-import { BRAND, isMadeBy } from '../brand.js';
-import { CallScope, MAX_TOTAL_TIMEOUT_MS } from '../call-scope.js';
-import { ToolError } from '../errors.js';
-import { copyJson, snapshot } from '../json-copy.js';
-import type { JsonObject } from '../json.js';
-import { Listeners, safeLogger } from '../listeners.js';
-import { WARNING_LOGGER, type Logger } from '../logger.js';
-import { assertOptions, type OptionNames } from '../options.js';
-import { preparedBefore, refusedCall } from '../refused-call.js';
-import { errorResult, nameAsCalled, type ToolResult } from '../result.js';
+import { BRAND, isMadeBy } from '../contract/brand.js';
+import { CallScope, MAX_TOTAL_TIMEOUT_MS } from '../call/call-scope.js';
+import { ToolError } from '../contract/errors.js';
+import { copyJson, snapshot } from '../contract/json-copy.js';
+import type { JsonObject } from '../contract/json.js';
+import { Listeners, safeLogger } from '../call/host-callbacks.js';
+import { WARNING_LOGGER, type Logger } from '../contract/logger.js';
+import { assertOptions, type OptionNames } from '../contract/options.js';
+import { preparedBefore, refusedCall } from '../provider/rejected-call.js';
+import { errorResult, nameAsCalled, type ToolResult } from '../contract/result.js';
 import type {
   CallOptions,
   McpPeer,
@@ -18,17 +18,17 @@ import type {
   ProviderHealth,
   ToolDefinition,
   ToolProvider,
-} from '../tool-provider.js';
-import { PolicyGate, type GivenAnswer, type PolicyEvents } from './approval.js';
-import { CallPath, prepareCallOf, type CallBefore, type EffectiveLimits } from './call-path.js';
+} from '../contract/tool-provider.js';
+import { PolicyGate, type GivenAnswer, type PolicyEvents } from './policy/policy-gate.js';
+import { CallPath, prepareCallOf, type CallBefore, type EffectiveLimits } from './call-pipeline.js';
 import { explainCall, type Explanation } from './explain.js';
-import { settledWithin } from '../waiting.js';
-import { nameFault } from '../tool.js';
+import { settledWithin } from '../call/waiting.js';
+import { nameFault } from '../tool/define-tool.js';
 import { HubMember, type MemberHost, type ProviderEntry, type ProviderStatus } from './member.js';
 import type { Middleware } from './middleware.js';
-import type { Policy } from './policy.js';
+import type { Policy } from './policy/policy.js';
 import { Routing, type Route } from './routing.js';
-import { matchesTool } from './rule-match.js';
+import { matchesTool } from './policy/rule-match.js';
 
 /** What a {@link ToolHub} is made of. */
 export interface HubOptions extends PolicyEvents {

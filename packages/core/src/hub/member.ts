@@ -1,16 +1,16 @@
 // One provider in a hub: its connection, the list it gave last, its calls in flight, and what is counted of it.
 
-import { CallCounters } from '../call-counters.js';
-import type { CallScope } from '../call-scope.js';
-import { ToolError, type ToolErrorInfo } from '../errors.js';
-import type { JsonSchemaValidator } from '../json-schema-validator.js';
-import { withStartOutput } from '../start-output.js';
-import { serverOf, ToolIndex } from '../tool-index.js';
-import { fillAnnotations } from '../tool.js';
-import { settledWithin, untilAborted } from '../waiting.js';
-import { frozenCopy } from '../json-copy.js';
-import type { JsonObject } from '../json.js';
-import type { PermissionClaim, ProviderState, ToolDefinition, ToolProvider } from '../tool-provider.js';
+import { CallCounters } from '../call/call-counters.js';
+import type { CallScope } from '../call/call-scope.js';
+import { ToolError, type ToolErrorInfo } from '../contract/errors.js';
+import type { JsonSchemaValidator } from '../tool/json-schema-validator.js';
+import { withStartOutput } from '../provider/start-output.js';
+import { serverOf, ToolIndex } from '../provider/tool-index.js';
+import { fillAnnotations } from '../tool/define-tool.js';
+import { settledWithin, untilAborted } from '../call/waiting.js';
+import { frozenCopy } from '../contract/json-copy.js';
+import type { JsonObject } from '../contract/json.js';
+import type { PermissionClaim, ProviderState, ToolDefinition, ToolProvider } from '../contract/tool-provider.js';
 
 /** A provider with what its operator says of it. */
 export interface ProviderEntry {

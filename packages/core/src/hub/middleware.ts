@@ -1,9 +1,9 @@
 // The onion: what an engine wraps around every call, after policy and before the provider.
 
-import { ToolError } from '../errors.js';
-import type { JsonObject } from '../json.js';
-import type { ToolResult } from '../result.js';
-import type { PermissionClaim, ToolDefinition } from '../tool-provider.js';
+import { ToolError } from '../contract/errors.js';
+import type { JsonObject } from '../contract/json.js';
+import type { ToolResult } from '../contract/result.js';
+import type { PermissionClaim, ToolDefinition } from '../contract/tool-provider.js';
 
 /** The call as a middleware sees it. It can be looked at and not changed: it has been judged as it is. */
 export interface MiddlewareCall {

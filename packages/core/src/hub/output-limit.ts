@@ -1,6 +1,6 @@
 // The last resort against results that would flood a model: text is cut to head and tail, and says so.
 
-import type { ContentBlock, ToolResult } from '../result.js';
+import type { ContentBlock, ToolResult } from '../contract/result.js';
 
 /** Structured content, and `_meta`, have no head and tail: over this they are dropped whole. */
 const MAX_STRUCTURED_BYTES = 1024 * 1024;

@@ -1,9 +1,9 @@
 // Which member a name belongs to, and the merged listing. Conflicts are refused when a provider is registered.
 
 import { aliasOf } from '../adapters/alias.js';
-import { ToolError } from '../errors.js';
-import { serverOf, ToolIndex } from '../tool-index.js';
-import type { ToolDefinition } from '../tool-provider.js';
+import { ToolError } from '../contract/errors.js';
+import { serverOf, ToolIndex } from '../provider/tool-index.js';
+import type { ToolDefinition } from '../contract/tool-provider.js';
 import type { HubMember } from './member.js';
 
 /** Where a call goes: the member, and the qualified name there. */

@@ -11,14 +11,14 @@ export type {
   McpServerOptions,
   SocketServer,
   StdioServer,
-} from './provider-options.js';
-export { containerCommand, type ContainerCommand, type ContainerOptions } from './container-command.js';
-export type { OAuthOptions } from './oauth.js';
-export type { HostOffers, ServerRequestHandler } from './server-requests.js';
-export type { PeerRequestHandler } from '../tool-provider.js';
-export type { McpMessage, McpTransport } from './transport.js';
-export { DIRECTIVES_META, ERROR_META, fromWireResult, toWireResult, type WireResult } from './wire-result.js';
-export { DEFAULT_MAX_FRAME_BYTES, FrameReader, frameOf } from './frames.js';
-export { isDeeperThan, MAX_DEPTH } from './message-gate.js';
+} from './mcp-provider-options.js';
+export { containerCommand, type ContainerCommand, type ContainerOptions } from './transport/container-command.js';
+export type { OAuthOptions } from './auth/oauth.js';
+export type { HostOffers, ServerRequestHandler } from './session/server-requests.js';
+export type { PeerRequestHandler } from '../contract/tool-provider.js';
+export type { McpMessage, McpTransport } from './transport/transport.js';
+export { DIRECTIVES_META, ERROR_META, fromWireResult, toWireResult, type WireResult } from './tools/wire-result.js';
+export { DEFAULT_MAX_FRAME_BYTES, FrameReader, frameOf } from './transport/frames.js';
+export { isDeeperThan, MAX_DEPTH } from './transport/message-filter.js';
 
 assertNodeVersion();

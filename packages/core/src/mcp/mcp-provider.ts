@@ -1,16 +1,22 @@
 // MCPToolProvider: one MCP server as a provider of tools. It owns the session and settles each call once.
 
-import { CallCounters } from '../call-counters.js';
-import { CallScope, TAKES_SCOPES } from '../call-scope.js';
-import { ToolError } from '../errors.js';
-import { copyArguments, copyJson, snapshot } from '../json-copy.js';
-import type { JsonObject } from '../json.js';
-import { Listeners, safeLogger } from '../listeners.js';
-import { WARNING_LOGGER, type Logger } from '../logger.js';
-import { ProviderLife } from '../provider-life.js';
-import { errorResult, nameAsCalled, noteBrokenOutput, type ToolResult, type UntimedResult } from '../result.js';
-import { describeIssues } from '../schema.js';
-import { START_OUTPUT, withStartOutput, type StartOutput } from '../start-output.js';
+import { CallCounters } from '../call/call-counters.js';
+import { CallScope, TAKES_SCOPES } from '../call/call-scope.js';
+import { ToolError } from '../contract/errors.js';
+import { copyArguments, copyJson, snapshot } from '../contract/json-copy.js';
+import type { JsonObject } from '../contract/json.js';
+import { Listeners, safeLogger } from '../call/host-callbacks.js';
+import { WARNING_LOGGER, type Logger } from '../contract/logger.js';
+import { ProviderLife } from '../provider/connection-lifecycle.js';
+import {
+  errorResult,
+  nameAsCalled,
+  noteBrokenOutput,
+  type ToolResult,
+  type UntimedResult,
+} from '../contract/result.js';
+import { describeIssues } from '../tool/schema.js';
+import { START_OUTPUT, withStartOutput, type StartOutput } from '../provider/start-output.js';
 import type {
   CallOptions,
   McpPeer,
@@ -18,18 +24,23 @@ import type {
   ProviderState,
   ToolDefinition,
   ToolProvider,
-} from '../tool-provider.js';
-import { callFailure, type CallOnItsWay } from './call-failure.js';
-import { LostSession, McpSession, RpcFailure } from './connection.js';
-import { ListedTools } from './listed-tools.js';
-import { createLink } from './open-link.js';
-import { resolveOptions, secretsOf, type MCPToolProviderOptions, type ResolvedOptions } from './provider-options.js';
-import { ServerRequests } from './server-requests.js';
-import { ServerPeer, type SessionAsker } from './server-peer.js';
-import { withoutSecrets } from './server-words.js';
-import type { LinkTransport } from './transport.js';
-import { wasUnseen } from './unseen-request.js';
-import { fromWireResult } from './wire-result.js';
+} from '../contract/tool-provider.js';
+import { callFailure, type CallOnItsWay } from './session/call-failure.js';
+import { LostSession, McpSession, RpcFailure } from './session/mcp-session.js';
+import { ListedTools } from './tools/tool-list-cache.js';
+import { createLink } from './transport/open-transport.js';
+import {
+  resolveOptions,
+  secretsOf,
+  type MCPToolProviderOptions,
+  type ResolvedOptions,
+} from './mcp-provider-options.js';
+import { ServerRequests } from './session/server-requests.js';
+import { ServerPeer, type SessionAsker } from './session/mcp-peer.js';
+import { withoutSecrets } from './tools/sanitize.js';
+import type { LinkTransport } from './transport/transport.js';
+import { wasUnseen } from './session/unread-request.js';
+import { fromWireResult } from './tools/wire-result.js';
 
 /** Longer than any transport of ours takes to end; one that was given may take for ever. */
 const ENDING_PATIENCE_MS = 8_000;

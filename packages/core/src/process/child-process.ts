@@ -5,7 +5,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { existsSync, statSync } from 'node:fs';
 import { isAbsolute } from 'node:path';
 import { PassThrough, type Readable, type Writable } from 'node:stream';
-import { messageOf, ToolError } from '../errors.js';
+import { messageOf, ToolError } from '../contract/errors.js';
 import { allowedEnvironment } from './environment.js';
 import { KillLadder, type EndOptions } from './kill-ladder.js';
 import { ProcessFamily } from './process-family.js';

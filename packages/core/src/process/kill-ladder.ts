@@ -3,7 +3,7 @@
 
 import type { Readable, Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
-import { startTimer } from '../deadline.js';
+import { startTimer } from '../call/deadline.js';
 import type { ProcessFamily } from './process-family.js';
 
 const DEFAULT_ASK_MS = 2_000;

@@ -4,7 +4,7 @@
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import type { Duplex } from 'node:stream';
-import { messageOf } from '../errors.js';
+import { messageOf } from '../contract/errors.js';
 import { journalPlace, type JournalPlace } from './journal.js';
 import type { ProcessGroup } from './process-group.js';
 import { startOf } from './stray-processes.js';

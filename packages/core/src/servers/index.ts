@@ -2,16 +2,16 @@
 
 import { assertNodeVersion } from '../node-version.js';
 
-import { ToolError } from '../errors.js';
-import { assertOptions, type OptionNames } from '../options.js';
-import type { ToolServer } from '../tool-server.js';
+import { ToolError } from '../contract/errors.js';
+import { assertOptions, type OptionNames } from '../contract/options.js';
+import type { ToolServer } from '../tool/define-server.js';
 import { createAgentServer, type AgentServerOptions } from './agent/index.js';
 import { createBashServer, type BashServerOptions } from './bash/index.js';
 import { createDiagnosticsServer, type DiagnosticsServerOptions } from './diagnostics/index.js';
 import { createFilesystemServer, type FilesystemServerOptions } from './filesystem/index.js';
 import { createGitServer, type GitServerOptions } from './git/index.js';
 import { createMemoryServer, type MemoryServerOptions } from './memory/index.js';
-import { PROJECT_FILES_OPTIONS, ProjectFiles, type ProjectFilesOptions } from './project-files.js';
+import { PROJECT_FILES_OPTIONS, ProjectFiles, type ProjectFilesOptions } from './project/project-files.js';
 
 export { createAgentServer, type AgentServerOptions } from './agent/index.js';
 export {
@@ -23,8 +23,8 @@ export {
   type SandboxMode,
   type SandboxRules,
 } from './bash/index.js';
-export type { AfterChange, AfterChangeHook, AfterChangeOptions } from './after-change.js';
-export type { Diagnostic, Severity } from './diagnostic.js';
+export type { AfterChange, AfterChangeHook, AfterChangeOptions } from './project/change-report.js';
+export type { Diagnostic, Severity } from './project/diagnostic-rows.js';
 export {
   createDiagnosticsServer,
   type DiagnosticsServer,
@@ -46,14 +46,14 @@ export {
   type FileContent,
   type ProjectFilesOptions,
   type ResolvedPath,
-} from './project-files.js';
+} from './project/project-files.js';
 export {
   ProjectScope,
   type ExtraRoot,
   type ProjectScopeOptions,
   type ScopePath,
   type ScopeRoot,
-} from './project-scope.js';
+} from './project/scope/project-scope.js';
 
 /** What {@link createBuiltinServers} takes. The options of a server, or `false` to leave it out. */
 export interface BuiltinServersOptions extends ProjectFilesOptions {

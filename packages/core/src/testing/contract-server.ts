@@ -1,8 +1,8 @@
 // The server that the contract suite calls: small tools, each for one promise of the contract.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { defineServer, type ToolServer } from '../tool-server.js';
-import { defineTool, type ToolContext } from '../tool.js';
+import { defineServer, type ToolServer } from '../tool/define-server.js';
+import { defineTool, type ToolContext } from '../tool/define-tool.js';
 
 /** What the contract's tools count, of one connection. */
 export interface ContractState {

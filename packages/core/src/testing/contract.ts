@@ -1,7 +1,7 @@
 // The conformance suite of ToolProvider: what every provider promises, as cases that any test runner can run.
 
-import { ToolError } from '../errors.js';
-import type { ToolProvider } from '../tool-provider.js';
+import { ToolError } from '../contract/errors.js';
+import type { ToolProvider } from '../contract/tool-provider.js';
 import { callCases } from './contract-cases/calls.js';
 import { concurrencyCases } from './contract-cases/concurrency.js';
 import { lifecycleCases } from './contract-cases/lifecycle.js';

@@ -5,7 +5,7 @@ import { type EventEmitter, getEventListeners } from 'node:events';
 import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { assertOptions, type OptionNames } from '../options.js';
+import { assertOptions, type OptionNames } from '../contract/options.js';
 import { watchTemporaryDirectories } from './temporary-directories.js';
 
 /** What {@link expectNoLeaks} looks at beside the process itself. */

@@ -1,6 +1,6 @@
 // The conformance suite of MemoryBackend: what every store of memories promises, as cases that any test runner can run.
 
-import type { MemoryBackend } from '../servers/memory/backend.js';
+import type { MemoryBackend } from '../servers/memory/memory-backend.js';
 import type { ContractRunner } from './contract.js';
 import { findingCases } from './memory-backend-cases/finding.js';
 import { followingCases } from './memory-backend-cases/following.js';

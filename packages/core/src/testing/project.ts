@@ -3,8 +3,8 @@
 import { chmod, mkdir, mkdtemp, readFile, realpath, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, sep } from 'node:path';
-import { ToolError } from '../errors.js';
-import { assertOptions, type OptionNames } from '../options.js';
+import { ToolError } from '../contract/errors.js';
+import { assertOptions, type OptionNames } from '../contract/options.js';
 import { spawnChild } from '../process/index.js';
 
 /** A file: its content, with a mode where that matters; or a link. */

@@ -1,14 +1,14 @@
 // runTool: one tool, its arguments, its result; no provider, no server, no process.
 
-import { isMadeBy } from '../brand.js';
-import { CALL_OPTIONS, CallScope } from '../call-scope.js';
-import { ToolError } from '../errors.js';
-import { SILENT_LOGGER, type Logger } from '../logger.js';
-import { assertOptions, type OptionNames } from '../options.js';
-import { errorResult, type ToolResult } from '../result.js';
-import { CallContext, executeTool, ownTimeoutMs, parseArguments } from '../tool-call.js';
-import { prepareTool, type Tool } from '../tool.js';
-import type { CallOptions } from '../tool-provider.js';
+import { isMadeBy } from '../contract/brand.js';
+import { CALL_OPTIONS, CallScope } from '../call/call-scope.js';
+import { ToolError } from '../contract/errors.js';
+import { SILENT_LOGGER, type Logger } from '../contract/logger.js';
+import { assertOptions, type OptionNames } from '../contract/options.js';
+import { errorResult, type ToolResult } from '../contract/result.js';
+import { CallContext, executeTool, ownTimeoutMs, parseArguments } from '../tool/run-call.js';
+import { prepareTool, type Tool } from '../tool/define-tool.js';
+import type { CallOptions } from '../contract/tool-provider.js';
 
 /** {@link CallOptions}, and what a server would have given the tool. */
 export interface RunToolOptions<State> extends CallOptions {

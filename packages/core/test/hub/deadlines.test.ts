@@ -9,7 +9,7 @@ import {
   type ToolProvider,
   type ToolResult,
 } from '@toolwright/core';
-import { CallScope, startTimer } from '@toolwright/core/kit';
+import { CallScope, startTimer } from '@toolwright/core/internal';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 
 const MINUTE_MS = 60_000;

@@ -11,7 +11,7 @@ import {
   type ToolProvider,
   type ToolResult,
 } from '@toolwright/core';
-import { START_OUTPUT } from '@toolwright/core/kit';
+import { START_OUTPUT } from '@toolwright/core/internal';
 import { expectNoLeaks } from '@toolwright/core/testing';
 import { describe, expect, it, vi } from 'vitest';
 

@@ -7,7 +7,7 @@ import { finished } from 'node:stream/promises';
 import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
-import { type ToolError } from '../../src/errors.js';
+import { type ToolError } from '../../src/contract/errors.js';
 import { endMarked, spawnChild, type Child, type SpawnOptions } from '../../src/process/index.js';
 import { threadsOf, WITHOUT_FIRST_THREAD } from './outside.js';
 

@@ -1,7 +1,7 @@
 // For each case of the memory backend's contract a store that is broken in just that way: the case must see it.
 
 import { describe, expect, it } from 'vitest';
-import type { MemoryBackend } from '../../src/servers/memory/backend.js';
+import type { MemoryBackend } from '../../src/servers/memory/memory-backend.js';
 import { SqliteBackend } from '../../src/servers/memory/sqlite/sqlite-backend.js';
 import { memoryBackendCases } from '../../src/testing/memory-backend-contract.js';
 import { createTestProject } from '../../src/testing/project.js';

@@ -1,7 +1,7 @@
 // How a provider's process ended, in words that say what to do next.
 
 import { ToolError, type ToolErrorCode } from '@toolwright/core';
-import { lastWords, withoutSecrets, type StartOutput } from '@toolwright/core/kit';
+import { lastWords, withoutSecrets, type StartOutput } from '@toolwright/core/internal';
 import type { Child, ChildExit } from '@toolwright/core/process';
 import { REFUSED_EXIT_CODE } from '../wire/protocol.js';
 

@@ -1,7 +1,7 @@
 // One call of a tool in a generation: sent, its progress and its logs passed on, settled once, cancelled with its scope.
 
 import type { JsonObject, Logger, ToolResult } from '@toolwright/core';
-import { copyJson, fromWireResult, outcomeUnknown, type CallScope } from '@toolwright/core/kit';
+import { copyJson, fromWireResult, outcomeUnknown, type CallScope } from '@toolwright/core/internal';
 import { CALL_META } from '../wire/protocol.js';
 import type { ListedTool } from '../wire/registration.js';
 import type { ProviderGeneration } from './generation.js';

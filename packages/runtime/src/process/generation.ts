@@ -2,7 +2,7 @@
 // disposed of, ended. Two may stand side by side while one takes over from the other; nothing here knows of a second.
 
 import { ToolError, type JsonObject, type Logger } from '@toolwright/core';
-import { settledWithin, ToolIndex, untilAborted } from '@toolwright/core/kit';
+import { settledWithin, ToolIndex, untilAborted } from '@toolwright/core/internal';
 import type { ChildExit } from '@toolwright/core/process';
 import { REGISTERED_ALREADY, unknownMethod, type ProviderListener } from '../wire/listener.js';
 import type { Settle, WirePeer } from '../wire/peer.js';

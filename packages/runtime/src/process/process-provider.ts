@@ -26,7 +26,7 @@ import {
   TAKES_SCOPES,
   withStartOutput,
   type StartOutput,
-} from '@toolwright/core/kit';
+} from '@toolwright/core/internal';
 import { sharedListener, type ProviderListener } from '../wire/listener.js';
 import type { ProviderSettings } from '../wire/protocol.js';
 import type { ListedTool } from '../wire/registration.js';
@@ -37,7 +37,7 @@ import {
   resolveProcessOptions,
   type ProcessToolProviderOptions,
   type ResolvedProcessOptions,
-} from './provider-options.js';
+} from './process-provider-options.js';
 
 /** Longer than a generation takes to end, with its disposal and the kill ladder. */
 const ENDING_PATIENCE_MS = 10_000;

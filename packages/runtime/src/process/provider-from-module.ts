@@ -4,9 +4,9 @@
 import { pathToFileURL } from 'node:url';
 import { isAbsolute } from 'node:path';
 import { defineServer, InProcessToolProvider, ToolError, type JsonObject, type Logger } from '@toolwright/core';
-import { assertOptions, type OptionNames } from '@toolwright/core/kit';
+import { assertOptions, type OptionNames } from '@toolwright/core/internal';
 import { isProvider, type AnyProvider, type DisposeContext } from '../provider/provider.js';
-import { settingsOf } from './provider-options.js';
+import { settingsOf } from './process-provider-options.js';
 
 /** Options of {@link providerFromModule}. */
 export interface ModuleProviderOptions {

@@ -1,7 +1,7 @@
 // What a provider logs, as its host has it: a line is data, and goes to terminals and files of people who trust their host.
 
 import type { JsonObject, LogEntry, Logger } from '@toolwright/core';
-import { plainWords, withoutSecretsInside } from '@toolwright/core/kit';
+import { plainWords, withoutSecretsInside } from '@toolwright/core/internal';
 
 const MAX_MESSAGE = 8_192;
 const MAX_FIELDS = 16_384;

@@ -2,7 +2,7 @@
 
 import { existsSync } from 'node:fs';
 import { ToolError, type JsonObject } from '@toolwright/core';
-import { settledWithin, startTimer, StreamTail } from '@toolwright/core/kit';
+import { settledWithin, startTimer, StreamTail } from '@toolwright/core/internal';
 import { spawnChild, type Child } from '@toolwright/core/process';
 import type { Expectation } from '../wire/listener.js';
 import { NAME_VARIABLE, SOCKET_VARIABLE, TOKEN_VARIABLE, type ProviderSettings } from '../wire/protocol.js';

@@ -1,7 +1,7 @@
 // @toolwright/runtime/provider: all that a provider file imports. Loads neither the host's side nor a schema library.
 
-export { defineTool as createTool } from '@toolwright/core/kit';
-export { ToolError } from '@toolwright/core/kit';
+export { defineTool as createTool } from '@toolwright/core/internal';
+export { ToolError } from '@toolwright/core/internal';
 export {
   createProvider,
   Provider,

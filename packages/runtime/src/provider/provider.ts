@@ -2,7 +2,7 @@
 // providerFromModule() for a provider in the host's own process.
 
 import type { JsonObject, Logger, Tool } from '@toolwright/core';
-import { assertOptions, BRAND, isMadeBy, ToolError, ToolServer, type OptionNames } from '@toolwright/core/kit';
+import { assertOptions, BRAND, isMadeBy, ToolError, ToolServer, type OptionNames } from '@toolwright/core/internal';
 import type { InitializeReason, ProviderCapabilities, ProviderSettings } from '../wire/protocol.js';
 
 /** What `initialize` is given beside the settings. */

@@ -22,7 +22,7 @@ import {
   toWireResult,
   type UntimedResult,
   type WireResult,
-} from '@toolwright/core/kit';
+} from '@toolwright/core/internal';
 import type { PeerHandlers, WirePeer } from '../wire/peer.js';
 import {
   CALL_META,
@@ -37,7 +37,7 @@ import {
   type LogParams,
   type MessageId,
 } from '../wire/protocol.js';
-import { RpcError } from '../wire/rpc-error.js';
+import { RpcError } from '../wire/wire-error.js';
 import { exportState } from './exported-state.js';
 import type { AnyProvider } from './provider.js';
 

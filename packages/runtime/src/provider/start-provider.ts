@@ -3,7 +3,7 @@
 
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ToolError } from '@toolwright/core/kit';
+import { ToolError } from '@toolwright/core/internal';
 import { WirePeer } from '../wire/peer.js';
 import {
   NAME_VARIABLE,

@@ -2,7 +2,7 @@
 // before any call is held, and a switch that takes too long is undone.
 
 import { ToolError, type JsonObject, type Logger } from '@toolwright/core';
-import { settledWithin } from '@toolwright/core/kit';
+import { settledWithin } from '@toolwright/core/internal';
 import type { ProviderGeneration } from '../process/generation.js';
 import type { ProcessToolProvider } from '../process/process-provider.js';
 import type { Decision, InitializeReason, ProviderSettings } from '../wire/protocol.js';

@@ -1,7 +1,7 @@
 // Which calls may go now: so many at once, none while they are held, the others in their order.
 
 import type { ToolError } from '@toolwright/core';
-import type { CallScope } from '@toolwright/core/kit';
+import type { CallScope } from '@toolwright/core/internal';
 
 interface Waiting {
   readonly go: () => void;

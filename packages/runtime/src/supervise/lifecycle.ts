@@ -1,14 +1,14 @@
 // The life that a supervised provider has now: its start, its failures, its end, and the state that all of it is told by.
 
 import { ToolError, type Logger, type ProviderHealth, type ToolProvider } from '@toolwright/core';
-import { startOutputOf, startTimer, untilAborted, withStartOutput, type StartOutput } from '@toolwright/core/kit';
-import type { Events } from './events.js';
-import { startFailure } from './failure.js';
-import { Life } from './life.js';
-import type { ResolvedSuperviseOptions } from './options.js';
+import { startOutputOf, startTimer, untilAborted, withStartOutput, type StartOutput } from '@toolwright/core/internal';
+import type { Events } from './supervision-events.js';
+import { startFailure } from './provider-failure.js';
+import { Life } from './provider-instance.js';
+import type { ResolvedSuperviseOptions } from './supervisor-options.js';
 import { RestartBudget } from './restart-budget.js';
 import { assertTransition, type SupervisorState } from './state.js';
-import { Vigil } from './vigil.js';
+import { Vigil } from './health-monitor.js';
 
 /** Calls of a provider that has gone are settled by it, or else by the supervisor after this. */
 const LOST_PATIENCE_MS = 50;

@@ -1,7 +1,7 @@
 // When a provider that failed may be started again: a wait that grows with the failures in a row, and a number of starts in
 // a window of time. Past that number there is one start a window, until the provider has been healthy. All times are on the clock of `performance.now()`.
 
-import type { BackoffOptions } from './options.js';
+import type { BackoffOptions } from './supervisor-options.js';
 
 /** A process that was ready for so long did start; what ended it is a new trouble. */
 const STARTED_WELL_MS = 1_000;

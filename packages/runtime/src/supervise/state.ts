@@ -10,7 +10,7 @@
 // time; a permanent failure waits for an explicit start.
 
 import { ToolError, type ProviderState } from '@toolwright/core';
-import type { Life } from './life.js';
+import type { Life } from './provider-instance.js';
 
 /** The state with what belongs to it alone. */
 export type SupervisorState =

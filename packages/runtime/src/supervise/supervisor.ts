@@ -31,15 +31,15 @@ import {
   wasPreparedBefore,
   withStartOutput,
   type StartOutput,
-} from '@toolwright/core/kit';
+} from '@toolwright/core/internal';
 import { CallGate } from './call-gate.js';
-import { Events, telling, type SupervisorEvents } from './events.js';
-import { verdictOf } from './failure.js';
-import { KeptList } from './kept-list.js';
-import { LastingPeer } from './lasting-peer.js';
-import { SupervisedScope, type Life, type Send } from './life.js';
+import { Events, telling, type SupervisorEvents } from './supervision-events.js';
+import { verdictOf } from './provider-failure.js';
+import { KeptList } from './tool-list.js';
+import { LastingPeer } from './peer-proxy.js';
+import { SupervisedScope, type Life, type Send } from './provider-instance.js';
 import { Lifecycle } from './lifecycle.js';
-import { resolveSuperviseOptions, type ResolvedSuperviseOptions, type SuperviseOptions } from './options.js';
+import { resolveSuperviseOptions, type ResolvedSuperviseOptions, type SuperviseOptions } from './supervisor-options.js';
 
 const DEFAULT_CALL_TIMEOUT_MS = 30_000;
 

@@ -4,12 +4,12 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { createServer, type Server, type Socket } from 'node:net';
 import { ToolError, type JsonObject } from '@toolwright/core';
-import { assertOptions, type OptionNames } from '@toolwright/core/kit';
+import { assertOptions, type OptionNames } from '@toolwright/core/internal';
 import { DEFAULT_MAX_FRAME_BYTES, MAX_DEPTH, MAX_FRAME_BYTES_CEILING } from './framing.js';
 import { WirePeer } from './peer.js';
 import { RPC, type ProviderSettings, type RegisterResult } from './protocol.js';
 import { parseRegistration, type Registration } from './registration.js';
-import { RpcError } from './rpc-error.js';
+import { RpcError } from './wire-error.js';
 import { DEFAULT_MAX_QUEUE_BYTES } from './send-queue.js';
 import { bindPrivately, type BoundSocket } from './socket-path.js';
 

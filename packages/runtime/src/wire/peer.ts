@@ -3,11 +3,11 @@
 
 import type { Socket } from 'node:net';
 import { ToolError, type JsonObject, type LogEntry, type ToolErrorCode } from '@toolwright/core';
-import { isThenable } from '@toolwright/core/kit';
+import { isThenable } from '@toolwright/core/internal';
 import { DEFAULT_MAX_FRAME_BYTES, FrameReader, headOf, MAX_DEPTH } from './framing.js';
 import { RPC, type MessageId } from './protocol.js';
 import { ReadBudget } from './read-budget.js';
-import { errorObject, errorOf, RpcError } from './rpc-error.js';
+import { errorObject, errorOf, RpcError } from './wire-error.js';
 import { SendQueue } from './send-queue.js';
 
 /** So many lines that cannot be parsed end the connection. */

@@ -2,7 +2,7 @@
 // written by the tools of this package and not by strangers.
 
 import { ToolError, type JsonObject, type ToolAnnotations, type ToolDefinition, type ToolIcon } from '@toolwright/core';
-import { deepFreeze, fillAnnotations, nameFault, plainWords } from '@toolwright/core/kit';
+import { deepFreeze, fillAnnotations, nameFault, plainWords } from '@toolwright/core/internal';
 import { PROTOCOL_VERSION, speaksProtocol, type ProviderCapabilities } from './protocol.js';
 
 /** A tool of a provider process. */

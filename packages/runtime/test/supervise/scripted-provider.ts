@@ -10,7 +10,7 @@ import {
   type ToolProvider,
   type ToolResult,
 } from '@toolwright/core';
-import { errorResult } from '@toolwright/core/kit';
+import { errorResult } from '@toolwright/core/internal';
 
 const HINTS = { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false };
 

@@ -1,13 +1,13 @@
 // The agent server: tools by which a model steers its own engine. They change nothing but their to-do lists; what they
 // ask for rides in directives, which the engine may follow or not.
 
-import { ToolError } from '../../errors.js';
-import { assertOptions, type OptionNames } from '../../options.js';
-import { defineServer, type ToolServer } from '../../tool-server.js';
-import { handoffTool } from './handoff.js';
-import { pruneContextTool } from './prune-context.js';
+import { ToolError } from '../../contract/errors.js';
+import { assertOptions, type OptionNames } from '../../contract/options.js';
+import { defineServer, type ToolServer } from '../../tool/define-server.js';
+import { handoffTool } from './tools/handoff.js';
+import { pruneContextTool } from './tools/prune-context.js';
 import { TodoLists } from './todo-lists.js';
-import { todoWriteTool } from './todo-write.js';
+import { todoWriteTool } from './tools/todo-write.js';
 
 /** What {@link createAgentServer} takes. */
 export interface AgentServerOptions {

@@ -1,6 +1,6 @@
 // The to-do list of one session: its items, the changes that a model may make, and how it is shown back to it.
 
-import { ToolError } from '../../errors.js';
+import { ToolError } from '../../contract/errors.js';
 
 /** How far an item is. */
 export type TodoStatus = 'pending' | 'in_progress' | 'completed';

@@ -1,28 +1,28 @@
 // The bash server: its tools, and what they are given. Each tool is a file of its own.
 
 import { isAbsolute } from 'node:path';
-import { ToolError } from '../../errors.js';
-import { assertOptions, type OptionNames } from '../../options.js';
-import { defineServer, type ToolServer } from '../../tool-server.js';
-import { outputLimits, type OutputLimits } from '../output-budget.js';
+import { ToolError } from '../../contract/errors.js';
+import { assertOptions, type OptionNames } from '../../contract/options.js';
+import { defineServer, type ToolServer } from '../../tool/define-server.js';
+import { outputLimits, type OutputLimits } from '../project/output-budget.js';
 import {
   PROJECT_FILES_OPTIONS,
   projectFilesOf,
   type ProjectFiles,
   type ProjectFilesOptions,
-} from '../project-files.js';
-import type { BashContext, BashState } from './context.js';
-import { checkAdded } from './environment.js';
-import { executeTool } from './execute.js';
-import { jobInputTool } from './job-input.js';
-import { jobKillTool } from './job-kill.js';
-import { jobListTool } from './job-list.js';
-import { jobOutputTool } from './job-output.js';
-import { Jobs } from './jobs.js';
-import type { Sandbox, SandboxMode } from './sandbox.js';
+} from '../project/project-files.js';
+import type { BashContext, BashState } from './bash-context.js';
+import { checkAdded } from './command-environment.js';
+import { executeTool } from './tools/execute.js';
+import { jobInputTool } from './tools/job-input.js';
+import { jobKillTool } from './tools/job-kill.js';
+import { jobListTool } from './tools/job-list.js';
+import { jobOutputTool } from './tools/job-output.js';
+import { Jobs } from './jobs/job-registry.js';
+import type { Sandbox, SandboxMode } from './sandbox/sandbox.js';
 
-export type { OutputLimits } from '../output-budget.js';
-export type { Sandbox, SandboxCommand, SandboxedCommand, SandboxMode, SandboxRules } from './sandbox.js';
+export type { OutputLimits } from '../project/output-budget.js';
+export type { Sandbox, SandboxCommand, SandboxedCommand, SandboxMode, SandboxRules } from './sandbox/sandbox.js';
 
 /** What {@link createBashServer} takes: the project, and how far its commands reach. */
 export interface BashServerOptions extends ProjectFilesOptions {

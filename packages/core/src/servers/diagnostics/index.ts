@@ -1,35 +1,35 @@
 // The diagnostics server: its tools, and the language servers that they ask. Each tool is a file of its own.
 
 import { isAbsolute } from 'node:path';
-import { ToolError } from '../../errors.js';
-import { assertOptions, type OptionNames } from '../../options.js';
-import { defineServer, type ToolServer } from '../../tool-server.js';
-import { outputLimits, type OutputLimits } from '../output-budget.js';
+import { ToolError } from '../../contract/errors.js';
+import { assertOptions, type OptionNames } from '../../contract/options.js';
+import { defineServer, type ToolServer } from '../../tool/define-server.js';
+import { outputLimits, type OutputLimits } from '../project/output-budget.js';
 import {
   PROJECT_FILES_OPTIONS,
   projectFilesOf,
   type ProjectFiles,
   type ProjectFilesOptions,
-} from '../project-files.js';
-import type { AfterChangeHook } from '../after-change.js';
-import { afterChangeHook } from './after-change.js';
-import { checkErrorsTool } from './check-errors.js';
-import { checkProjectTool } from './check-project.js';
-import { checkersWith, type CheckerOptions } from './checkers.js';
-import type { DiagnosticsContext } from './context.js';
-import { customPreset, type LanguageServerOptions } from './custom-server.js';
-import { diagnosticsTool } from './diagnostics-tool.js';
-import { hoverTool } from './hover.js';
-import { LanguageServers } from './language-servers.js';
-import { LOCATION_TOOLS } from './locations.js';
-import { presets } from './presets.js';
-import { ProgramPlaces } from './program-places.js';
-import { renameTool } from './rename.js';
-import { serversTool } from './servers-tool.js';
-import { symbolsTool } from './symbols.js';
+} from '../project/project-files.js';
+import type { AfterChangeHook } from '../project/change-report.js';
+import { afterChangeHook } from './files/diagnostics-after-change.js';
+import { checkErrorsTool } from './tools/check-errors.js';
+import { checkProjectTool } from './tools/check-project.js';
+import { checkersWith, type CheckerOptions } from './checkers/checkers.js';
+import type { DiagnosticsContext } from './diagnostics-context.js';
+import { customPreset, type LanguageServerOptions } from './presets/custom-server.js';
+import { diagnosticsTool } from './tools/diagnostics.js';
+import { hoverTool } from './tools/hover.js';
+import { LanguageServers } from './lsp/language-servers.js';
+import { LOCATION_TOOLS } from './tools/locations.js';
+import { presets } from './presets/presets.js';
+import { ProgramPlaces } from './presets/program-places.js';
+import { renameTool } from './tools/rename.js';
+import { serversTool } from './tools/servers.js';
+import { symbolsTool } from './tools/symbols.js';
 
-export type { CheckerFormat, CheckerOptions } from './checkers.js';
-export type { LanguageServerOptions } from './custom-server.js';
+export type { CheckerFormat, CheckerOptions } from './checkers/checkers.js';
+export type { LanguageServerOptions } from './presets/custom-server.js';
 
 /** What {@link createDiagnosticsServer} takes: the project, how far it is trusted, and where language servers are. */
 export interface DiagnosticsServerOptions extends ProjectFilesOptions {

@@ -1,35 +1,35 @@
 // The filesystem server: its tools, and what they are given. Each tool is a file of its own.
 
-import { ToolError } from '../../errors.js';
-import { assertOptions, type OptionNames } from '../../options.js';
-import { defineServer, type ToolServer } from '../../tool-server.js';
-import type { AfterChangeHook } from '../after-change.js';
+import { ToolError } from '../../contract/errors.js';
+import { assertOptions, type OptionNames } from '../../contract/options.js';
+import { defineServer, type ToolServer } from '../../tool/define-server.js';
+import type { AfterChangeHook } from '../project/change-report.js';
 import {
   PROJECT_FILES_OPTIONS,
   projectFilesOf,
   type ProjectFiles,
   type ProjectFilesOptions,
-} from '../project-files.js';
-import { applyPatchTool } from './apply-patch.js';
-import type { FilesystemContext } from './context.js';
-import { copyTool } from './copy.js';
-import { createDirectoryTool } from './create-directory.js';
-import { deleteTool } from './delete.js';
-import { editFileTool } from './edit-file.js';
-import { globTool } from './glob.js';
-import { grepTool } from './grep.js';
-import { listDirectoryTool } from './list-directory.js';
-import { moveTool } from './move.js';
-import { outputLimits, type OutputLimits } from '../output-budget.js';
-import { readFileTool } from './read-file.js';
-import { readManyTool } from './read-many.js';
-import { readMediaTool } from './read-media.js';
-import type { SearchEngineChoice } from './search-engine.js';
-import { statTool } from './stat.js';
-import { writeFileTool } from './write-file.js';
+} from '../project/project-files.js';
+import { applyPatchTool } from './tools/apply-patch.js';
+import type { FilesystemContext } from './filesystem-context.js';
+import { copyTool } from './tools/copy.js';
+import { createDirectoryTool } from './tools/create-directory.js';
+import { deleteTool } from './tools/delete.js';
+import { editFileTool } from './tools/edit-file.js';
+import { globTool } from './tools/glob.js';
+import { grepTool } from './tools/grep.js';
+import { listDirectoryTool } from './tools/list-directory.js';
+import { moveTool } from './tools/move.js';
+import { outputLimits, type OutputLimits } from '../project/output-budget.js';
+import { readFileTool } from './tools/read-file.js';
+import { readManyTool } from './tools/read-many.js';
+import { readMediaTool } from './tools/read-media.js';
+import type { SearchEngineChoice } from './search/search-engine.js';
+import { statTool } from './tools/stat.js';
+import { writeFileTool } from './tools/write-file.js';
 
-export type { OutputLimits } from '../output-budget.js';
-export type { SearchEngineChoice } from './search-engine.js';
+export type { OutputLimits } from '../project/output-budget.js';
+export type { SearchEngineChoice } from './search/search-engine.js';
 
 /** What {@link createFilesystemServer} takes: the project, and how strict the tools are. */
 export interface FilesystemServerOptions extends ProjectFilesOptions {

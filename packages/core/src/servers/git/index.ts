@@ -1,38 +1,38 @@
 // The git server: its tools, and what they are given. Each tool is a file of its own.
 
-import { ToolError } from '../../errors.js';
-import { assertOptions, type OptionNames } from '../../options.js';
-import type { Tool } from '../../tool.js';
-import { defineServer, type ToolServer } from '../../tool-server.js';
-import { outputLimits, type OutputLimits } from '../output-budget.js';
+import { ToolError } from '../../contract/errors.js';
+import { assertOptions, type OptionNames } from '../../contract/options.js';
+import type { Tool } from '../../tool/define-tool.js';
+import { defineServer, type ToolServer } from '../../tool/define-server.js';
+import { outputLimits, type OutputLimits } from '../project/output-budget.js';
 import {
   PROJECT_FILES_OPTIONS,
   projectFilesOf,
   type ProjectFiles,
   type ProjectFilesOptions,
-} from '../project-files.js';
-import { addTool } from './add.js';
-import { blameTool } from './blame.js';
-import { branchListTool } from './branch-list.js';
-import { branchTool } from './branch.js';
-import { checkoutTool } from './checkout.js';
-import { commitTool } from './commit.js';
-import type { GitContext } from './context.js';
-import { diffTool } from './diff.js';
-import { fetchTool } from './fetch.js';
-import { logTool } from './log.js';
-import { mergeTool } from './merge.js';
-import { cherryPickTool, revertTool } from './pick.js';
-import { pullTool } from './pull.js';
-import { pushTool } from './push.js';
-import { rebaseTool } from './rebase.js';
-import { resetTool } from './reset.js';
-import { restoreTool } from './restore.js';
-import { showTool } from './show.js';
-import { stashTool } from './stash.js';
-import { statusTool } from './status.js';
-import { tagTool } from './tag.js';
-import { unstageTool } from './unstage.js';
+} from '../project/project-files.js';
+import { addTool } from './tools/add.js';
+import { blameTool } from './tools/blame.js';
+import { branchListTool } from './tools/branch-list.js';
+import { branchTool } from './tools/branch.js';
+import { checkoutTool } from './tools/checkout.js';
+import { commitTool } from './tools/commit.js';
+import type { GitContext } from './git-context.js';
+import { diffTool } from './tools/diff.js';
+import { fetchTool } from './tools/fetch.js';
+import { logTool } from './tools/log.js';
+import { mergeTool } from './tools/merge.js';
+import { cherryPickTool, revertTool } from './tools/cherry-pick-and-revert.js';
+import { pullTool } from './tools/pull.js';
+import { pushTool } from './tools/push.js';
+import { rebaseTool } from './tools/rebase.js';
+import { resetTool } from './tools/reset.js';
+import { restoreTool } from './tools/restore.js';
+import { showTool } from './tools/show.js';
+import { stashTool } from './tools/stash.js';
+import { statusTool } from './tools/status.js';
+import { tagTool } from './tools/tag.js';
+import { unstageTool } from './tools/unstage.js';
 
 /** A group of tools that are off unless asked for. */
 export type GitToolGroup = 'merge' | 'rewrite' | 'tag' | 'network';

@@ -1,34 +1,34 @@
 // The memory server: its options, its tools, and the thread that they talk to. Each tool is a file of its own.
 
 import { isAbsolute, join, resolve } from 'node:path';
-import { ToolError } from '../../errors.js';
-import { assertOptions, type OptionNames } from '../../options.js';
-import type { Tool } from '../../tool.js';
-import { defineServer, type ToolServer } from '../../tool-server.js';
-import { outputLimits, type OutputLimits } from '../output-budget.js';
+import { ToolError } from '../../contract/errors.js';
+import { assertOptions, type OptionNames } from '../../contract/options.js';
+import type { Tool } from '../../tool/define-tool.js';
+import { defineServer, type ToolServer } from '../../tool/define-server.js';
+import { outputLimits, type OutputLimits } from '../project/output-budget.js';
 import {
   PROJECT_FILES_OPTIONS,
   projectFilesOf,
   type ProjectFiles,
   type ProjectFilesOptions,
-} from '../project-files.js';
-import { bankFetchTool } from './bank-fetch.js';
-import type { MemoryContext } from './context.js';
-import { deleteTool } from './delete.js';
-import { exportTool } from './export.js';
-import { getTool } from './get.js';
-import { historyTool } from './history.js';
-import { importTool } from './import.js';
-import { listTool } from './list.js';
-import { MemoryBeside, type BackendFactory } from './memory-beside.js';
-import type { MemoryConfig } from './memory-service.js';
-import { checkEmbedder, type Embedder } from './meaning/embedder.js';
-import { MemoryThread, type MemoryWorker } from './memory-thread.js';
-import { restoreTool } from './restore.js';
-import { retrieveTool } from './retrieve.js';
-import { statsTool } from './stats.js';
-import { storeTool } from './store.js';
-import { updateTool } from './update.js';
+} from '../project/project-files.js';
+import { bankFetchTool } from './tools/bank-fetch.js';
+import type { MemoryContext } from './memory-context.js';
+import { deleteTool } from './tools/delete.js';
+import { exportTool } from './tools/export.js';
+import { getTool } from './tools/get.js';
+import { historyTool } from './tools/history.js';
+import { importTool } from './tools/import.js';
+import { listTool } from './tools/list.js';
+import { MemoryBeside, type BackendFactory } from './service/in-thread-memory.js';
+import type { MemoryConfig } from './service/memory-service.js';
+import { checkEmbedder, type Embedder } from './embeddings/embedder.js';
+import { MemoryThread, type MemoryWorker } from './service/memory-thread.js';
+import { restoreTool } from './tools/restore.js';
+import { retrieveTool } from './tools/retrieve.js';
+import { statsTool } from './tools/stats.js';
+import { storeTool } from './tools/store.js';
+import { updateTool } from './tools/update.js';
 
 export type {
   BackendStats,
@@ -49,10 +49,10 @@ export type {
   SetAsideRecord,
   VectorCodes,
   WordHit,
-} from './backend.js';
-export type { Embedder, EmbeddingKind } from './meaning/embedder.js';
-export type { BackendFactory } from './memory-beside.js';
-export type { OutputLimits } from '../output-budget.js';
+} from './memory-backend.js';
+export type { Embedder, EmbeddingKind } from './embeddings/embedder.js';
+export type { BackendFactory } from './service/in-thread-memory.js';
+export type { OutputLimits } from '../project/output-budget.js';
 
 /** The categories of memories, unless the server is given others. */
 export const MEMORY_CATEGORIES = ['technical', 'deployment', 'preference', 'bug', 'ways_of_working'] as const;

@@ -1,7 +1,7 @@
 // What a project is called: by its package.json, else by its git remote, else by its directory.
 
 import { basename } from 'node:path';
-import type { ProjectFiles } from '../project-files.js';
+import type { ProjectFiles } from '../project/project-files.js';
 
 const MAX_NAME_CHARS = 200;
 

@@ -1,9 +1,9 @@
 // Contract: one call, its answer and its failures.
 
 import assert from 'node:assert/strict';
-import type { ToolErrorCode } from '../../errors.js';
-import { textOf, type ToolResult } from '../../result.js';
-import type { ToolProvider } from '../../tool-provider.js';
+import type { ToolErrorCode } from '../../contract/errors.js';
+import { textOf, type ToolResult } from '../../contract/result.js';
+import type { ToolProvider } from '../../contract/tool-provider.js';
 import type { ContractCase } from '../contract.js';
 
 /** Fails unless the result is a failure of that code, complete in all its parts. */

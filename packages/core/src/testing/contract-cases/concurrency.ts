@@ -1,7 +1,7 @@
 // Contract: many calls at once. Each settles once, with its own answer.
 
 import assert from 'node:assert/strict';
-import type { ToolProvider } from '../../tool-provider.js';
+import type { ToolProvider } from '../../contract/tool-provider.js';
 import type { ContractCase } from '../contract.js';
 import { echo } from './calls.js';
 

@@ -1,7 +1,7 @@
 // Contract: connecting, disconnecting, and what becomes of calls meanwhile.
 
 import assert from 'node:assert/strict';
-import { ToolError, type ToolErrorCode } from '../../errors.js';
+import { ToolError, type ToolErrorCode } from '../../contract/errors.js';
 import type { ContractCase } from '../contract.js';
 import { assertFailed, echo } from './calls.js';
 

@@ -1,8 +1,8 @@
 // Contract: prepareCall(), where a provider has it. A provider without it passes: a hub prepares in its place.
 
 import assert from 'node:assert/strict';
-import type { JsonObject } from '../../json.js';
-import type { PreparedCall, ToolProvider } from '../../tool-provider.js';
+import type { JsonObject } from '../../contract/json.js';
+import type { PreparedCall, ToolProvider } from '../../contract/tool-provider.js';
 import type { ContractCase } from '../contract.js';
 import { assertFailed } from './calls.js';
 

@@ -1,7 +1,7 @@
 // Contract: deadlines, cancellation and progress.
 
 import assert from 'node:assert/strict';
-import type { Progress, ToolProvider } from '../../tool-provider.js';
+import type { Progress, ToolProvider } from '../../contract/tool-provider.js';
 import type { ContractCase } from '../contract.js';
 import { assertFailed, echo } from './calls.js';
 

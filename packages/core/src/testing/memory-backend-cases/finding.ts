@@ -1,7 +1,7 @@
 // What the contract says of reading: lists, searches by words, and reading where nothing is yet.
 
 import assert from 'node:assert/strict';
-import type { MemoryBackend, MemoryRecord } from '../../servers/memory/backend.js';
+import type { MemoryBackend, MemoryRecord } from '../../servers/memory/memory-backend.js';
 import type { MemoryBackendCase } from '../memory-backend-contract.js';
 import { draft, idsOf, stored } from './fixtures.js';
 

@@ -1,8 +1,8 @@
 // What the cases of the memory backend's contract make, and how they look at it.
 
 import assert from 'node:assert/strict';
-import { ToolError, type ToolErrorCode } from '../../errors.js';
-import type { MemoryBackend, MemoryDraft, MemoryRecord } from '../../servers/memory/backend.js';
+import { ToolError, type ToolErrorCode } from '../../contract/errors.js';
+import type { MemoryBackend, MemoryDraft, MemoryRecord } from '../../servers/memory/memory-backend.js';
 
 export const draft = (content: string, more: Partial<MemoryDraft> = {}): MemoryDraft => ({
   content,

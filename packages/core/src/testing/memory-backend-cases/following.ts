@@ -1,7 +1,7 @@
 // What the contract says of following a store: its changes, its vectors, its counts.
 
 import assert from 'node:assert/strict';
-import type { MemoryRecord } from '../../servers/memory/backend.js';
+import type { MemoryRecord } from '../../servers/memory/memory-backend.js';
 import type { MemoryBackendCase } from '../memory-backend-contract.js';
 import { idsOf, stored, unitVector } from './fixtures.js';
 

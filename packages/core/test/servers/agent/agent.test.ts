@@ -2,13 +2,13 @@
 
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { processDirectives, type Directive } from '../../../src/directives.js';
-import { InProcessToolProvider } from '../../../src/in-process-provider.js';
+import { processDirectives, type Directive } from '../../../src/contract/directives.js';
+import { InProcessToolProvider } from '../../../src/provider/in-process-provider.js';
 import { ToolHub } from '../../../src/hub/hub.js';
-import type { JsonObject } from '../../../src/json.js';
-import { textOf } from '../../../src/result.js';
+import type { JsonObject } from '../../../src/contract/json.js';
+import { textOf } from '../../../src/contract/result.js';
 import { createAgentServer, type AgentServerOptions } from '../../../src/servers/agent/index.js';
-import type { Tool } from '../../../src/tool.js';
+import type { Tool } from '../../../src/tool/define-tool.js';
 import { createTestProject } from '../../../src/testing/project.js';
 
 const item = (content: string, more: JsonObject = {}): JsonObject => ({

@@ -4,9 +4,9 @@
 import { lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import { TOOL_ERROR_CODES, type ToolErrorCode } from '../../../src/errors.js';
-import type { JsonObject } from '../../../src/json.js';
-import type { Tools } from '../filesystem/tools.js';
+import { TOOL_ERROR_CODES, type ToolErrorCode } from '../../../src/contract/errors.js';
+import type { JsonObject } from '../../../src/contract/json.js';
+import type { Tools } from '../filesystem/filesystem-tools.js';
 
 /** Far more than an answer to any of these takes; one that waits for a FIFO takes for ever. */
 export const PATIENCE_MS = 10_000;

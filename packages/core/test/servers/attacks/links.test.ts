@@ -1,9 +1,9 @@
 import { link, lstat, readdir, readlink } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { InProcessToolProvider } from '../../../src/in-process-provider.js';
+import { InProcessToolProvider } from '../../../src/provider/in-process-provider.js';
 import { ToolHub } from '../../../src/hub/hub.js';
 import { createFilesystemServer } from '../../../src/servers/filesystem/index.js';
-import { openTools, type Tools } from '../filesystem/tools.js';
+import { openTools, type Tools } from '../filesystem/filesystem-tools.js';
 import { attack, named, SLOTS } from './every-tool.js';
 
 /** The way of a link, and what makes it dangerous. */

@@ -1,7 +1,7 @@
 import { readdir, writeFile } from 'node:fs/promises';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openTools, type Tools } from '../filesystem/tools.js';
+import { openTools, type Tools } from '../filesystem/filesystem-tools.js';
 import { attack, named, SLOTS } from './every-tool.js';
 
 let tools: Tools;

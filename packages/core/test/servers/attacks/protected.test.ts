@@ -1,6 +1,6 @@
 import { lstat, readdir } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openTools, type Tools } from '../filesystem/tools.js';
+import { openTools, type Tools } from '../filesystem/filesystem-tools.js';
 import { attack, named, SLOTS } from './every-tool.js';
 
 const WRITING = SLOTS.filter((slot) => slot.writes);

@@ -3,8 +3,8 @@ import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { isTemporaryName, temporaryName } from '../../../src/servers/atomic-write.js';
-import { openTools } from '../filesystem/tools.js';
+import { isTemporaryName, temporaryName } from '../../../src/servers/project/write/atomic-write.js';
+import { openTools } from '../filesystem/filesystem-tools.js';
 
 const SOURCES = fileURLToPath(new URL('../../../src', import.meta.url));
 

@@ -1,11 +1,11 @@
 import { lstat, mkdir, readdir, rename, symlink } from 'node:fs/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { ToolError } from '../../../src/errors.js';
-import { copyEntry } from '../../../src/servers/copy-entry.js';
-import { deleteEntry } from '../../../src/servers/delete-entry.js';
-import { moveEntry } from '../../../src/servers/move-entry.js';
-import { ProjectFiles } from '../../../src/servers/project-files.js';
-import type { ExtraRoot } from '../../../src/servers/project-scope.js';
+import { ToolError } from '../../../src/contract/errors.js';
+import { copyEntry } from '../../../src/servers/project/entries/copy-entry.js';
+import { deleteEntry } from '../../../src/servers/project/entries/delete-entry.js';
+import { moveEntry } from '../../../src/servers/project/entries/move-entry.js';
+import { ProjectFiles } from '../../../src/servers/project/project-files.js';
+import type { ExtraRoot } from '../../../src/servers/project/scope/project-scope.js';
 import { createTestProject, type TestProject } from '../../../src/testing/project.js';
 
 let world: TestProject;

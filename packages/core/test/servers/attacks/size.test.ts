@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { spawnChild } from '../../../src/process/index.js';
 import { soaking } from '../../soak.js';
-import { openTools, type Tools } from '../filesystem/tools.js';
+import { openTools, type Tools } from '../filesystem/filesystem-tools.js';
 import { PATIENCE_MS } from './every-tool.js';
 
 const PATIENCE = { timeout: 120_000 };

@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:net';
 import { once } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { spawnChild } from '../../../src/process/index.js';
-import { openTools, type Tools } from '../filesystem/tools.js';
+import { openTools, type Tools } from '../filesystem/filesystem-tools.js';
 import { attack, named, SLOTS } from './every-tool.js';
 
 let tools: Tools;

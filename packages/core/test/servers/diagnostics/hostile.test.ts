@@ -4,7 +4,7 @@ import { access } from 'node:fs/promises';
 import { delimiter } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createTestProject } from '../../../src/testing/project.js';
-import { openTools, peer, TYPESCRIPT_5 } from './tools.js';
+import { openTools, peer, TYPESCRIPT_5 } from './diagnostics-tools.js';
 
 const typescript = await peer('typescript7');
 const bridge = await peer('typescript-language-server');

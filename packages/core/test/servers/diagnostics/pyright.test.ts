@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { expectNoLeaks } from '../../../src/testing/leaks.js';
-import { openTools, peer } from './tools.js';
+import { openTools, peer } from './diagnostics-tools.js';
 
 const pyright = await peer('pyright');
 const ADD = 'def add(a: int, b: int) -> int:\n    return a + b\n';

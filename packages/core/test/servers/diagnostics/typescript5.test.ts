@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { expectNoLeaks } from '../../../src/testing/leaks.js';
-import { openTools, peer, TYPESCRIPT_5 } from './tools.js';
+import { openTools, peer, TYPESCRIPT_5 } from './diagnostics-tools.js';
 
 const bridge = await peer('typescript-language-server');
 const ADD = 'export function add(a: number, b: number): number {\n  return a + b;\n}\n';

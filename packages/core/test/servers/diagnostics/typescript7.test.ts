@@ -2,12 +2,12 @@
 
 import { describe, expect, it } from 'vitest';
 import { ToolHub } from '../../../src/hub/hub.js';
-import { InProcessToolProvider } from '../../../src/in-process-provider.js';
-import type { JsonObject } from '../../../src/json.js';
-import { textOf } from '../../../src/result.js';
+import { InProcessToolProvider } from '../../../src/provider/in-process-provider.js';
+import type { JsonObject } from '../../../src/contract/json.js';
+import { textOf } from '../../../src/contract/result.js';
 import { expectNoLeaks } from '../../../src/testing/leaks.js';
 import { createTestProject } from '../../../src/testing/project.js';
-import { openTools, peer, type Tools } from './tools.js';
+import { openTools, peer, type Tools } from './diagnostics-tools.js';
 
 const typescript = await peer('typescript7');
 const TSCONFIG = JSON.stringify({

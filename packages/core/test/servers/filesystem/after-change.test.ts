@@ -1,9 +1,9 @@
 // The option afterChange: what the answer of a change tells of it, whatever the function does.
 
 import { expect, it } from 'vitest';
-import { InProcessToolProvider } from '../../../src/in-process-provider.js';
-import { textOf } from '../../../src/result.js';
-import type { AfterChangeHook } from '../../../src/servers/after-change.js';
+import { InProcessToolProvider } from '../../../src/provider/in-process-provider.js';
+import { textOf } from '../../../src/contract/result.js';
+import type { AfterChangeHook } from '../../../src/servers/project/change-report.js';
 import { createFilesystemServer } from '../../../src/servers/filesystem/index.js';
 import { createTestProject } from '../../../src/testing/project.js';
 

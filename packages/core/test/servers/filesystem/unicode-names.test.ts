@@ -2,8 +2,8 @@
 
 import { readdir, symlink } from 'node:fs/promises';
 import { expect, it } from 'vitest';
-import type { JsonObject } from '../../../src/json.js';
-import { openTools, type Tools } from './tools.js';
+import type { JsonObject } from '../../../src/contract/json.js';
+import { openTools, type Tools } from './filesystem-tools.js';
 
 const NFC = 'caf\u00e9.txt';
 const NFD = 'cafe\u0301.txt';

@@ -3,11 +3,11 @@
 import { existsSync } from 'node:fs';
 import { access, readdir, symlink, writeFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
-import type { JsonObject } from '../../../src/json.js';
+import type { JsonObject } from '../../../src/contract/json.js';
 import { createGitServer } from '../../../src/servers/git/index.js';
 import { createBuiltinServers } from '../../../src/servers/index.js';
-import { InProcessToolProvider } from '../../../src/in-process-provider.js';
-import { gitIn, GIT_IS_MISSING, openTools, type Tools } from './tools.js';
+import { InProcessToolProvider } from '../../../src/provider/in-process-provider.js';
+import { gitIn, GIT_IS_MISSING, openTools, type Tools } from './git-tools.js';
 
 const REF_CALLS: readonly ((ref: string) => [tool: string, args: JsonObject])[] = [
   (ref) => ['diff', { from: ref }],

@@ -2,7 +2,7 @@
 
 import { rm } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
-import { GIT_IS_MISSING, openTools } from './tools.js';
+import { GIT_IS_MISSING, openTools } from './git-tools.js';
 
 describe.skipIf(GIT_IS_MISSING)('git tools', () => {
   it('status() tells of staged, changed, new, deleted and renamed files as git does', async () => {

@@ -4,9 +4,9 @@
 import { chmod, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { JsonObject } from '../../../src/json.js';
+import type { JsonObject } from '../../../src/contract/json.js';
 import { soaking } from '../../soak.js';
-import { gitIn, GIT_IS_MISSING, openTools, type OpenOptions, type Tools } from './tools.js';
+import { gitIn, GIT_IS_MISSING, openTools, type OpenOptions, type Tools } from './git-tools.js';
 
 /** One way to have a program run. */
 interface Vector {

@@ -4,10 +4,10 @@ import { access, writeFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { expectNoLeaks } from '../../../src/testing/leaks.js';
 import { spawnChild } from '../../../src/process/index.js';
-import { runGit } from '../../../src/servers/run-git.js';
-import { parseChangedFiles } from '../../../src/servers/git/patch-pages.js';
-import { NulRecords } from '../../../src/servers/git/nul-records.js';
-import { GIT_IS_MISSING, openTools, type Tools } from './tools.js';
+import { runGit } from '../../../src/servers/project/git/run-git.js';
+import { parseChangedFiles } from '../../../src/servers/git/repository/patch-pages.js';
+import { NulRecords } from '../../../src/servers/git/repository/nul-records.js';
+import { GIT_IS_MISSING, openTools, type Tools } from './git-tools.js';
 
 async function importCommits(tools: Tools, count: number): Promise<void> {
   await using child = spawnChild({

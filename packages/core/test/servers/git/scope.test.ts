@@ -3,8 +3,8 @@
 import { execFileSync } from 'node:child_process';
 import { rename, rm, symlink } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
-import type { JsonObject } from '../../../src/json.js';
-import { GIT_IS_MISSING, openTools, type Tools } from './tools.js';
+import type { JsonObject } from '../../../src/contract/json.js';
+import { GIT_IS_MISSING, openTools, type Tools } from './git-tools.js';
 
 const WITH_PATHS: [tool: string, args: (path: string) => JsonObject][] = [
   ['blame', (path) => ({ path })],

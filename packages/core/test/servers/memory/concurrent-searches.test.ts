@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { StoreMeaning } from '../../../src/servers/memory/meaning/store-meaning.js';
-import { quantize } from '../../../src/servers/memory/meaning/vector-index.js';
+import { StoreMeaning } from '../../../src/servers/memory/embeddings/embedding-index.js';
+import { quantize } from '../../../src/servers/memory/embeddings/vector-index.js';
 import { SqliteBackend } from '../../../src/servers/memory/sqlite/sqlite-backend.js';
 import { createTestProject } from '../../../src/testing/project.js';
 

@@ -17,7 +17,7 @@ import {
 import { describe, expect, it } from 'vitest';
 import { driverName, openSqlite } from '../../../src/servers/memory/sqlite/driver.js';
 import { tries } from '../../soak.js';
-import { contentsOf, openTools, type Tools } from './tools.js';
+import { contentsOf, openTools, type Tools } from './memory-tools.js';
 
 const all = async (tools: Tools): Promise<string[]> => contentsOf(await tools.call('list', { limit: 200 })).sort();
 

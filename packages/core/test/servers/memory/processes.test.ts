@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { spawnChild, type Child } from '../../../src/process/index.js';
 import { driverName, openSqlite } from '../../../src/servers/memory/sqlite/driver.js';
 import { soaking, tries } from '../../soak.js';
-import { openTools, type Tools } from './tools.js';
+import { openTools, type Tools } from './memory-tools.js';
 
 const at = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 /** Inside the package, so that what is built finds the packages that it imports. */
@@ -19,7 +19,10 @@ beforeAll(async () => {
   const bundler = 'esbuild'; // a dependency of what is installed
   const { build } = (await import(bundler)) as { build: (options: object) => Promise<unknown> };
   await build({
-    entryPoints: { process: at('./fixtures/memory-process.ts'), worker: at('../../../src/servers/memory/worker.ts') },
+    entryPoints: {
+      process: at('./fixtures/memory-process.ts'),
+      worker: at('../../../src/servers/memory/service/worker.ts'),
+    },
     outdir: BUILT,
     outExtension: { '.js': '.js' },
     bundle: true,

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import type { MemoryFilter } from '../../../src/servers/memory/backend.js';
+import type { MemoryFilter } from '../../../src/servers/memory/memory-backend.js';
 import { SqliteBackend } from '../../../src/servers/memory/sqlite/sqlite-backend.js';
-import { identifierParts, queryWords } from '../../../src/servers/memory/words.js';
+import { identifierParts, queryWords } from '../../../src/servers/memory/service/words.js';
 import { createTestProject } from '../../../src/testing/project.js';
-import { contentsOf, openTools } from './tools.js';
+import { contentsOf, openTools } from './memory-tools.js';
 
 describe('queryWords()', () => {
   it.each([

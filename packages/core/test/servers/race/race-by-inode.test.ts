@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, type TestContext } from 'vitest';
-import { ProjectFiles } from '../../../src/servers/project-files.js';
+import { ProjectFiles } from '../../../src/servers/project/project-files.js';
 import { tries } from '../../soak.js';
 import { CANARY, openArena, type Arena } from './arena.js';
 import { compileSwapper, whileSwapping, type Swapper } from './swapper.js';

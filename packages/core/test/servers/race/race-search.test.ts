@@ -1,8 +1,8 @@
 import { symlink } from 'node:fs/promises';
 import { afterAll, beforeAll, beforeEach, expect, it, type TestContext } from 'vitest';
-import { ToolError } from '../../../src/errors.js';
-import type { JsonObject } from '../../../src/json.js';
-import { openTools } from '../filesystem/tools.js';
+import { ToolError } from '../../../src/contract/errors.js';
+import type { JsonObject } from '../../../src/contract/json.js';
+import { openTools } from '../filesystem/filesystem-tools.js';
 import { tries } from '../../soak.js';
 import { compileSwapper, expectRealRace, whileSwapping, type Swapper } from './swapper.js';
 

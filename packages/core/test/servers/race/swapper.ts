@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'vitest';
-import { ToolError, type ToolErrorCode } from '../../../src/errors.js';
+import { ToolError, type ToolErrorCode } from '../../../src/contract/errors.js';
 import { spawnChild } from '../../../src/process/index.js';
 
 const SOURCE = fileURLToPath(new URL('../fixtures/swapper.c', import.meta.url));

@@ -1,6 +1,6 @@
 // What a memory must be to pass a filter, as a condition of SQL.
 
-import type { MemoryFilter } from '../backend.js';
+import type { MemoryFilter } from '../memory-backend.js';
 import type { SqliteConnection, SqlValue } from './driver.js';
 import { foldTag } from './rows.js';
 

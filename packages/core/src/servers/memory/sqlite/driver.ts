@@ -1,7 +1,7 @@
 // The few things that the store needs of an SQLite library, and the choice between the two there are: Node's own where
 // it has one, else the prebuilt libsql.
 
-import { ToolError } from '../../../errors.js';
+import { ToolError } from '../../../contract/errors.js';
 import { openLibsql } from './libsql.js';
 import { hasNodeSqlite, openNodeSqlite } from './node-sqlite.js';
 

@@ -2,8 +2,8 @@
 // changes. Inside a transaction of the caller's.
 
 import { randomUUID } from 'node:crypto';
-import type { MemoryDraft, MemoryRecord, MemoryVersion } from '../backend.js';
-import { identifierParts } from '../words.js';
+import type { MemoryDraft, MemoryRecord, MemoryVersion } from '../memory-backend.js';
+import { identifierParts } from '../service/words.js';
 import type { SqliteConnection, SqlRow } from './driver.js';
 import { COLUMNS, digestOf, foldTag, recordOf, withTexts } from './rows.js';
 

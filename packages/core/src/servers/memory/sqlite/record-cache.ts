@@ -1,7 +1,7 @@
 // Records as they were last read. A memory has another place in the order of changes after each change, whoever made it, so
 // that a question asks only which memories at which places, and reads whole what is not known yet.
 
-import type { MemoryRecord } from '../backend.js';
+import type { MemoryRecord } from '../memory-backend.js';
 import type { SqliteConnection, SqlValue } from './driver.js';
 import { readJson, readRecords } from './rows.js';
 

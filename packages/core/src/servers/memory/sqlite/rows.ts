@@ -1,7 +1,7 @@
 // Between rows of the table `memory` and records, and what is computed of a content before it is kept.
 
 import { createHash } from 'node:crypto';
-import type { MemoryRecord, MemoryVersion } from '../backend.js';
+import type { MemoryRecord, MemoryVersion } from '../memory-backend.js';
 import type { SqliteConnection, SqlRow, SqlValue } from './driver.js';
 
 const TEXTS = ['id', 'content', 'category', 'tags', 'documentation_path', 'upsert_key', 'project'] as const;

@@ -1,6 +1,6 @@
 // MemoryBackend on one SQLite file.
 
-import { ToolError } from '../../../errors.js';
+import { ToolError } from '../../../contract/errors.js';
 import type {
   BackendStats,
   DuplicateRule,
@@ -19,8 +19,8 @@ import type {
   SetAsideRecord,
   VectorCodes,
   WordHit,
-} from '../backend.js';
-import { queryWords } from '../words.js';
+} from '../memory-backend.js';
+import { queryWords } from '../service/words.js';
 import { condition } from './conditions.js';
 import { driverName, type SqliteConnection, type SqliteDriverName } from './driver.js';
 import { MemoryRows, rowsAfter } from './memory-rows.js';

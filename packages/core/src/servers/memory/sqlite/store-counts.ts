@@ -1,6 +1,6 @@
 // How much is in a store, and whether its file is whole.
 
-import type { BackendStats } from '../backend.js';
+import type { BackendStats } from '../memory-backend.js';
 import type { SqliteConnection } from './driver.js';
 import { asBytes, textOf } from './rows.js';
 

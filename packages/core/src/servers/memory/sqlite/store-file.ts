@@ -2,8 +2,8 @@
 // another process has put aside meanwhile.
 
 import { setTimeout as delay } from 'node:timers/promises';
-import { ToolError } from '../../../errors.js';
-import type { SetAsideRecord } from '../backend.js';
+import { ToolError } from '../../../contract/errors.js';
+import type { SetAsideRecord } from '../memory-backend.js';
 import {
   openSqlite,
   SQLITE_BUSY,
@@ -18,8 +18,8 @@ import {
   type SqliteConnection,
   type SqliteDriverName,
 } from './driver.js';
-import { fileKind, migrate } from './schema.js';
-import { putAside } from './set-aside.js';
+import { fileKind, migrate } from './store-schema.js';
+import { putAside } from './quarantine.js';
 import type { StorePlace } from './store-place.js';
 
 /** When another process writes, this one waits as long. */

@@ -1,6 +1,6 @@
 // The table `note`: what a store remembers of itself.
 
-import type { SetAsideRecord } from '../backend.js';
+import type { SetAsideRecord } from '../memory-backend.js';
 import type { SqliteConnection } from './driver.js';
 import { asBytes, textOf } from './rows.js';
 

@@ -13,9 +13,9 @@ import {
   type Stats,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { ToolError } from '../../../errors.js';
-import { errnoOf, fileFailure } from '../../file-failure.js';
-import { temporaryName } from '../../temporary-files.js';
+import { ToolError } from '../../../contract/errors.js';
+import { errnoOf, fileFailure } from '../../project/open/file-failure.js';
+import { temporaryName } from '../../project/write/temporary-files.js';
 
 /** What SQLite keeps beside a database. https://www.sqlite.org/tempfiles.html */
 export const COMPANIONS = ['', '-wal', '-shm', '-journal'] as const;

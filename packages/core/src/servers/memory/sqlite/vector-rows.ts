@@ -1,6 +1,6 @@
 // Vectors of memories: kept beside them, dropped with their content, read in the order of changes.
 
-import type { MemoryRecord, MemoryVector, VectorCodes } from '../backend.js';
+import type { MemoryRecord, MemoryVector, VectorCodes } from '../memory-backend.js';
 import type { SqliteConnection } from './driver.js';
 import { COLUMNS, recordOf, textOf } from './rows.js';
 

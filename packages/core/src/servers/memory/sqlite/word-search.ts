@@ -1,8 +1,8 @@
 // The search by words: the BM25 of FTS5, computed here from what the index says of each word. In a large store the words
 // that are in many memories cost the most and say the least, so candidates come from the rarer ones; all words rank them.
 
-import type { MemoryFilter, WordHit } from '../backend.js';
-import { Best } from '../best.js';
+import type { MemoryFilter, WordHit } from '../memory-backend.js';
+import { Best } from '../service/best.js';
 import { condition } from './conditions.js';
 import type { SqliteConnection } from './driver.js';
 import { readJson } from './rows.js';

@@ -1,0 +1,57 @@
+// What is counted of calls: one place, read by health() and status().
+
+import type { ToolResult } from '../contract/result.js';
+import type { ProviderHealth, ProviderState } from '../contract/tool-provider.js';
+
+/** Enough of the latest calls for a median that follows a change within seconds. */
+const WINDOW = 128;
+
+/** Counts calls of one provider. Recording costs a few additions. */
+export class CallCounters {
+  calls = 0;
+  failures = 0;
+  consecutiveFailures = 0;
+  #lastSuccessAt: number | undefined;
+  lastError: string | undefined;
+  readonly #durations = new Float64Array(WINDOW);
+
+  /** @param endedAt on the clock of `performance.now()` */
+  record(result: ToolResult, endedAt: number): void {
+    this.#durations[this.calls % WINDOW] = result.durationMs;
+    this.calls++;
+    if (result.isError) {
+      this.failures++;
+      this.consecutiveFailures++;
+      this.lastError = result.error?.message;
+    } else {
+      this.consecutiveFailures = 0;
+      this.#lastSuccessAt = endedAt;
+    }
+  }
+
+  /** In milliseconds since the epoch; undefined before the first success. */
+  get lastSuccessAt(): number | undefined {
+    return this.#lastSuccessAt === undefined ? undefined : performance.timeOrigin + this.#lastSuccessAt;
+  }
+
+  /** What a provider in that state says of itself. */
+  health(state: ProviderState): ProviderHealth {
+    const { calls, failures, consecutiveFailures, lastSuccessAt, lastError } = this;
+    return {
+      state,
+      consecutiveFailures,
+      totalInvocations: calls,
+      totalFailures: failures,
+      restarts: 0,
+      ...(lastSuccessAt !== undefined && { lastSuccessAt }),
+      ...(lastError !== undefined && { lastError }),
+    };
+  }
+
+  /** The median duration of the latest calls, in milliseconds; undefined before the first. */
+  get p50Ms(): number | undefined {
+    if (this.calls === 0) return undefined;
+    const latest = this.#durations.slice(0, Math.min(this.calls, WINDOW)).sort();
+    return latest[latest.length >> 1];
+  }
+}

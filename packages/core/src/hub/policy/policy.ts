@@ -1,0 +1,395 @@
+// The policy: which calls run, which are asked about, which are refused. It judges claims and knows nothing of tools.
+
+import { ToolError } from '../../contract/errors.js';
+import type { JsonObject } from '../../contract/json.js';
+import { optionFaults, type OptionNames } from '../../contract/options.js';
+import { isClosed, isLiteral, showHidden } from '../../contract/shell-words.js';
+import type { PermissionClaim, ToolAnnotations, ToolDefinition } from '../../contract/tool-provider.js';
+import { escapeGlob } from './name-pattern.js';
+import { coversClaim, coversEverything, matchesTool, namesNoTool } from './rule-match.js';
+
+export type PolicyAction = 'allow' | 'ask' | 'deny';
+
+/** One rule. Without a `pattern` it holds for every claim of its tools. */
+export interface PolicyRule {
+  /** A glob over the qualified name: `filesystem.read_*`. Without a dot it names a server: `bash` is `bash.*`. */
+  tool: string;
+  /**
+   * Matches the whole claim: `*` is any run of characters, `?` is one, `\` escapes, nothing else is special. For a claim
+   * of words (bash, git) both are split as a shell splits them, quotes make literal, an unquoted `*` stays inside its word
+   * or, as a word of its own, is any number of words; `deny` and `ask` also cover words that follow.
+   */
+  pattern?: string;
+  action: PolicyAction;
+}
+
+/**
+ * Who may do what. For one claim: any matching `deny`; else a rule that an approval added; else any matching `ask`;
+ * else any `allow`; else the default. All claims of a call must be allowed, and one denied claim denies it.
+ */
+export interface Policy {
+  rules: readonly PolicyRule[];
+  default: PolicyAction;
+  /** Asked where the policy says `ask`; the call's clock stands still meanwhile. Without it, the caller's own `approve`, else `APPROVAL_REQUIRED`. */
+  approve?: (request: ApprovalRequest, context: ApprovalContext) => Approval | Promise<Approval>;
+}
+
+/** What a person is shown before a call runs. */
+export interface ApprovalRequest {
+  /** The qualified name. */
+  tool: string;
+  /** The claims that need an answer. */
+  claims: readonly PermissionClaim[];
+  /** The arguments as they will be used; a copy. */
+  args: JsonObject;
+  /** Hints of the tool's author. They may be wrong. */
+  annotations: Required<ToolAnnotations>;
+  /** Why it is asked, in words. */
+  reason: string;
+  /**
+   * What `always` would add. Empty when not all of the call was understood, or no rule would say what was meant:
+   * `always` then counts as `once`.
+   */
+  suggestedRules: readonly PolicyRule[];
+  /** Wider rules, with a `*`, that a person may choose in place of {@link suggestedRules}. Absent where there are none. */
+  wider?: readonly PolicyRule[];
+}
+
+/** Whose call it is, and how long the answer is wanted. */
+export interface ApprovalContext {
+  callId: string;
+  sessionId: string | undefined;
+  /** Aborted when the call ends before it is answered. */
+  signal: AbortSignal;
+}
+
+/** The answer. `always` adds the rules that were shown, or `rules` in their place. */
+export interface Approval {
+  decision: 'once' | 'always' | 'deny';
+  rules?: readonly PolicyRule[];
+  /** Shown to the model with the result or the refusal. */
+  message?: string;
+  /** Replaces the arguments: the call is prepared and judged again. `always` then counts as `once`. */
+  args?: JsonObject;
+}
+
+/** One decision, for the audit log. */
+export interface PolicyDecision {
+  /** The qualified name of the tool. */
+  name: string;
+  claims: readonly PermissionClaim[];
+  decision: PolicyAction;
+  by: 'rule' | 'approval' | 'default';
+  callId: string;
+  /** ISO 8601. */
+  at: string;
+}
+
+/** What the rules say of one call, and which claim decided. */
+export interface Verdict {
+  action: PolicyAction;
+  by: 'rule' | 'approval' | 'default';
+  claim: PermissionClaim;
+  rule: PolicyRule | undefined;
+  /** The claims that are not yet allowed. */
+  open: readonly PermissionClaim[];
+}
+
+interface ClaimVerdict {
+  action: PolicyAction;
+  by: 'rule' | 'approval' | 'default';
+  rule: PolicyRule | undefined;
+}
+
+const ACTIONS: ReadonlySet<unknown> = new Set<PolicyAction>(['allow', 'ask', 'deny']);
+const SEVERITY: Record<PolicyAction, number> = { allow: 0, ask: 1, deny: 2 };
+
+/** The rules of one hub: those it was given, and those that approvals added. */
+export class PolicyRules {
+  readonly #rules: readonly PolicyRule[];
+  readonly #default: PolicyAction;
+  readonly #approved: PolicyRule[] = [];
+  /** Rules whose pattern has an open quote; warned about where they meet a claim of words. */
+  readonly #unclosed = new Set<PolicyRule>();
+  /** Warned about once each: the warnings, by their rules. */
+  readonly #warnings = new Map<PolicyRule, string>();
+  readonly #warn: (message: string) => void;
+  /** The rules whose glob matches a tool, read once a tool. */
+  readonly #byTool = new Map<string, ToolRules>();
+
+  /** @throws {ToolError} INVALID_ARGUMENT for a rule or default of another shape */
+  constructor(policy: Pick<Policy, 'rules' | 'default'>, warn: (message: string) => void = () => undefined) {
+    if (!ACTIONS.has(policy.default)) {
+      throw new ToolError(
+        'INVALID_ARGUMENT',
+        `policy.default must be "allow", "ask" or "deny", not ${JSON.stringify(policy.default)}.`,
+      );
+    }
+    if (!Array.isArray(policy.rules))
+      throw new ToolError('INVALID_ARGUMENT', 'policy.rules must be an array of rules.');
+    // Copies: what was checked here is what is judged by later.
+    this.#rules = (policy.rules as readonly PolicyRule[]).map((rule, index) =>
+      this.#parse(rule, `policy.rules[${index}]`),
+    );
+    this.#default = policy.default;
+    this.#warn = warn;
+  }
+
+  /** The strictest verdict over all claims. */
+  judge(tool: string, claims: readonly PermissionClaim[]): Verdict {
+    const rules = this.#rulesFor(tool);
+    let strictest: Verdict | undefined;
+    const open: PermissionClaim[] = [];
+    for (const claim of claims) {
+      if (this.#unclosed.size > 0) this.#warnOfUnclosed(tool, claim);
+      const verdict = this.#judgeClaim(rules, claim);
+      if (verdict.action !== 'allow') open.push(claim);
+      if (!strictest || SEVERITY[verdict.action] > SEVERITY[strictest.action]) {
+        strictest = { action: verdict.action, by: verdict.by, rule: verdict.rule, claim, open };
+      }
+    }
+    if (!strictest)
+      throw new ToolError('INTERNAL', `The call of "${tool}" claims nothing; a call without claims cannot be judged.`);
+    return strictest;
+  }
+
+  /** The verdict over every call of a tool that is denied whatever its arguments; undefined for any other tool. */
+  deniedOutright(tool: string): Verdict | undefined {
+    const { outright } = this.#rulesFor(tool);
+    if (!outright) return undefined;
+    const claim: PermissionClaim = { pattern: bareName(tool), match: 'glob', understood: true };
+    return { ...outright, claim, open: [claim] };
+  }
+
+  /**
+   * What a call with these claims may touch below them: all but what a rule with a pattern denies, or asks about and
+   * was not asked for these claims. Undefined when no rule narrows it. The default does not count: the claims stand
+   * for all that is below them.
+   */
+  permitsBelow(tool: string, claims: readonly PermissionClaim[]): ((pattern: string) => boolean) | undefined {
+    const { deniedInPart, askedInPart, allowedByApproval } = this.#rulesFor(tool);
+    if (deniedInPart.length === 0 && askedInPart.length === 0) return undefined;
+    const asked = askedInPart.filter((rule) => !claims.some((claim) => find([rule], claim)));
+    return (pattern) => {
+      const claim: PermissionClaim = { pattern, match: 'glob', understood: true };
+      if (find(deniedInPart, claim)) return false;
+      return !find(asked, claim) || find(allowedByApproval, claim) !== undefined;
+    };
+  }
+
+  /** Adds what an approval gave, and gives what was not there already. @throws {ToolError} INVALID_ARGUMENT */
+  add(rules: readonly PolicyRule[]): readonly PolicyRule[] {
+    const parsed = rules.map((rule, index) => this.#parse(rule, `rules[${index}] of the approval`));
+    const added: PolicyRule[] = [];
+    for (const rule of parsed) {
+      if (this.#approved.some((known) => isSameRule(known, rule))) continue;
+      this.#approved.push(rule);
+      added.push(rule);
+    }
+    if (added.length > 0) this.#byTool.clear();
+    return added;
+  }
+
+  /** Warns, once a rule, of those that match none of the listed tools. See {@link namesNoTool}. */
+  check(names: readonly string[], unlisted: readonly string[]): void {
+    for (const rule of [...this.#rules, ...this.#approved]) {
+      if (this.#warnings.has(rule) || !namesNoTool(rule.tool, names, unlisted)) continue;
+      this.#noteProblem(rule, `matches no tool: none is called "${rule.tool}". Check the server's name`);
+    }
+  }
+
+  /** What was warned about and is still so. */
+  warnings(names: readonly string[], unlisted: readonly string[]): readonly string[] {
+    this.check(names, unlisted);
+    return [...this.#warnings]
+      .filter(([rule]) => this.#unclosed.has(rule) || namesNoTool(rule.tool, names, unlisted))
+      .map(([, warning]) => warning);
+  }
+
+  #parse(given: PolicyRule, where: string): PolicyRule {
+    const rule = parseRule(given, where);
+    if (rule.pattern !== undefined && !isClosed(rule.pattern)) this.#unclosed.add(rule);
+    return rule;
+  }
+
+  #warnOfUnclosed(tool: string, claim: PermissionClaim): void {
+    if (claim.match !== 'tokens') return;
+    for (const rule of this.#unclosed) {
+      if (this.#warnings.has(rule) || !matchesTool(rule.tool, tool)) continue;
+      const effect = rule.action === 'allow' ? 'allows no claim of words' : 'covers every claim of words';
+      this.#noteProblem(rule, `has an open quote in its pattern, so it ${effect}. Close the quote`);
+    }
+  }
+
+  #noteProblem(rule: PolicyRule, problem: string): void {
+    const warning = `The policy's rule ${describeRule(rule)} ${problem}.`;
+    this.#warnings.set(rule, warning);
+    this.#warn(warning);
+  }
+
+  #rulesFor(tool: string): ToolRules {
+    let rules = this.#byTool.get(tool);
+    if (!rules) {
+      const matching = (from: readonly PolicyRule[], action: PolicyAction): PolicyRule[] =>
+        from.filter((rule) => rule.action === action && matchesTool(rule.tool, tool));
+      const deny = matching(this.#rules, 'deny');
+      const ask = matching(this.#rules, 'ask');
+      const allow = matching(this.#rules, 'allow');
+      const deniedByApproval = matching(this.#approved, 'deny');
+      const allowedByApproval = matching(this.#approved, 'allow');
+      const outright = (): ClaimVerdict | undefined => {
+        const denied = deny.find(coversEverything);
+        if (denied) return { action: 'deny', by: 'rule', rule: denied };
+        const refused = deniedByApproval.find(coversEverything);
+        if (refused) return { action: 'deny', by: 'approval', rule: refused };
+        const hasExceptions = ask.length > 0 || allow.length > 0 || allowedByApproval.length > 0;
+        return this.#default === 'deny' && !hasExceptions
+          ? { action: 'deny', by: 'default', rule: undefined }
+          : undefined;
+      };
+      rules = {
+        deny,
+        ask,
+        allow,
+        deniedByApproval,
+        allowedByApproval,
+        deniedInPart: [...deny, ...deniedByApproval].filter(hasPattern),
+        askedInPart: ask.filter(hasPattern),
+        outright: outright(),
+      };
+      if (this.#byTool.size >= MAX_REMEMBERED_TOOLS) this.#byTool.clear(); // a server may list new names for ever
+      this.#byTool.set(tool, rules);
+    }
+    return rules;
+  }
+
+  #judgeClaim(
+    { deny, deniedByApproval, allowedByApproval, ask, allow }: ToolRules,
+    claim: PermissionClaim,
+  ): ClaimVerdict {
+    const denied = find(deny, claim);
+    if (denied) return { action: 'deny', by: 'rule', rule: denied };
+    const refused = find(deniedByApproval, claim);
+    if (refused) return { action: 'deny', by: 'approval', rule: refused };
+    const approved = find(allowedByApproval, claim);
+    if (approved) return { action: atBestAsk(claim), by: 'approval', rule: approved };
+    const asked = find(ask, claim);
+    if (asked) return { action: 'ask', by: 'rule', rule: asked };
+    const allowed = find(allow, claim);
+    if (allowed) return { action: atBestAsk(claim), by: 'rule', rule: allowed };
+    return { action: this.#default === 'allow' ? atBestAsk(claim) : this.#default, by: 'default', rule: undefined };
+  }
+}
+
+/** The rules of one tool, by what they say. */
+interface ToolRules {
+  deny: readonly PolicyRule[];
+  ask: readonly PolicyRule[];
+  allow: readonly PolicyRule[];
+  deniedByApproval: readonly PolicyRule[];
+  allowedByApproval: readonly PolicyRule[];
+  /** Those with a pattern, which may hold for a part of what a call touches. */
+  deniedInPart: readonly PolicyRule[];
+  askedInPart: readonly PolicyRule[];
+  /** Set where every call of the tool is denied. */
+  outright: ClaimVerdict | undefined;
+}
+
+/** The rules that `always` would add for these claims: they match exactly what is shown. Empty where one has none. */
+export function suggestRules(tool: string, claims: readonly PermissionClaim[]): PolicyRule[] {
+  return rulesOf(tool, claims.map(suggestedPattern));
+}
+
+/** The rules of {@link suggestRules}, wider where a claim says how; undefined where none is wider, or none is offered. */
+export function widerRules(tool: string, claims: readonly PermissionClaim[]): PolicyRule[] | undefined {
+  if (!claims.some(({ widerPattern }) => widerPattern !== undefined)) return undefined;
+  const exact = claims.map(suggestedPattern);
+  if (exact.includes(undefined)) return undefined;
+  return rulesOf(
+    tool,
+    exact.map((pattern, index) => claims[index]?.widerPattern ?? pattern),
+  );
+}
+
+function rulesOf(tool: string, patterns: readonly (string | undefined)[]): PolicyRule[] {
+  const rules: PolicyRule[] = [];
+  for (const pattern of new Set(patterns)) {
+    if (pattern === undefined) return [];
+    rules.push({ tool: escapeGlob(tool), pattern, action: 'allow' });
+  }
+  return rules;
+}
+
+/** The pattern that matches this claim and no other; undefined where there is none. */
+function suggestedPattern(claim: PermissionClaim): string | undefined {
+  if (!claim.understood || claim.suggestedPattern === null) return undefined;
+  if (claim.suggestedPattern !== undefined) return claim.suggestedPattern;
+  if (claim.match === 'glob') return escapeGlob(claim.pattern);
+  return isLiteral(claim.pattern) ? claim.pattern : undefined;
+}
+
+/** Why a call is asked about or refused, for a person or a model. */
+export function reasonOf(tool: ToolDefinition | string, { action, by, claim, rule }: Verdict): string {
+  const name = typeof tool === 'string' ? tool : tool.name;
+  const what = claim.pattern === bareName(name) ? name : `${name} (${showHidden(claim.pattern)})`;
+  const why =
+    !claim.understood && action === 'ask' ? (claim.reason ?? 'not all of what it does is understood') : claim.reason;
+  const source = rule
+    ? `the rule ${describeRule(rule)}`
+    : by === 'default'
+      ? `the policy's default "${action}"`
+      : 'an approval';
+  const verb = action === 'deny' ? 'is denied by' : action === 'ask' ? 'needs an approval by' : 'is allowed by';
+  return `${what} ${verb} ${source}${why ? ` (${why})` : ''}`;
+}
+
+function describeRule({ tool, pattern, action }: PolicyRule): string {
+  return `{ tool: "${tool}"${pattern === undefined ? '' : `, pattern: "${pattern}"`}, action: "${action}" }`;
+}
+
+/** What the tool itself could not tell is never allowed unseen, whatever the rules say. */
+function atBestAsk(claim: PermissionClaim): 'allow' | 'ask' {
+  return claim.understood ? 'allow' : 'ask';
+}
+
+function find(rules: readonly PolicyRule[], claim: PermissionClaim): PolicyRule | undefined {
+  for (const rule of rules) if (coversClaim(rule, claim)) return rule;
+  return undefined;
+}
+
+function hasPattern({ pattern }: PolicyRule): boolean {
+  return pattern !== undefined;
+}
+
+function isSameRule(one: PolicyRule, other: PolicyRule): boolean {
+  return one.tool === other.tool && one.pattern === other.pattern && one.action === other.action;
+}
+
+function bareName(tool: string): string {
+  return tool.slice(tool.indexOf('.') + 1);
+}
+
+const MAX_REMEMBERED_TOOLS = 20_000;
+const RULE_KEYS: OptionNames<PolicyRule> = { tool: true, pattern: true, action: true };
+
+function parseRule(rule: PolicyRule, where: string): PolicyRule {
+  const { tool, pattern, action } = (rule ?? {}) as Partial<PolicyRule>;
+  // Without a misspelt pattern the rule would cover every call of the tool.
+  const faults = optionFaults(Object(rule) as object, RULE_KEYS);
+  if (faults.length > 0)
+    throw new ToolError('INVALID_ARGUMENT', `${where}: ${faults.join('; ')}.`, { details: { faults } });
+  if (
+    typeof tool !== 'string' ||
+    tool === '' ||
+    !ACTIONS.has(action) ||
+    !(pattern === undefined || typeof pattern === 'string')
+  ) {
+    throw new ToolError(
+      'INVALID_ARGUMENT',
+      `${where} must be { tool: glob, pattern?: text, action: "allow" | "ask" | "deny" }, not ${JSON.stringify(rule)}.`,
+    );
+  }
+  return pattern === undefined
+    ? { tool, action: action as PolicyAction }
+    : { tool, pattern, action: action as PolicyAction };
+}

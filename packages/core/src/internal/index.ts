@@ -1,0 +1,39 @@
+// @toolwright/core/internal, for implementers of providers: what the providers of these packages are made of. The life of a
+// call, the running of an authored tool, lists, results on a wire. It may change with every release.
+
+import { assertNodeVersion } from '../node-version.js';
+
+export { BRAND, isMadeBy } from '../contract/brand.js';
+export { assertTimeout, CallScope, MAX_TOTAL_TIMEOUT_MS, outcomeUnknown, TAKES_SCOPES } from '../call/call-scope.js';
+export { startTimer } from '../call/deadline.js';
+export { CallCounters } from '../call/call-counters.js';
+export { messageOf, ToolError } from '../contract/errors.js';
+export { isDirective } from '../contract/directives.js';
+export { copyArguments, copyAsJson, copyJson, deepFreeze, frozenCopy, snapshot } from '../contract/json-copy.js';
+export { callSafely, Listeners, safeLogger } from '../call/host-callbacks.js';
+export { SILENT_LOGGER, WARNING_LOGGER } from '../contract/logger.js';
+export { assertOptions, copyTexts, type OptionNames } from '../contract/options.js';
+export { ProviderLife } from '../provider/connection-lifecycle.js';
+export { isSameCall, preparedBefore, refusedCall, wasPreparedBefore } from '../provider/rejected-call.js';
+export { errorResult, hasBrokenOutput, isOwnFailure, type UntimedResult } from '../contract/result.js';
+export {
+  CallContext,
+  executeTool,
+  executionFailed,
+  finishTool,
+  isThenable,
+  listedTimeoutMs,
+  parseArguments,
+  startTool,
+  TIMEOUT_META,
+} from '../tool/run-call.js';
+export { ToolIndex } from '../provider/tool-index.js';
+export { defineTool, fillAnnotations, listingOf, nameFault, prepareTool } from '../tool/define-tool.js';
+export { ToolServer } from '../tool/define-server.js';
+export { START_OUTPUT, startOutputOf, withStartOutput, type StartOutput } from '../provider/start-output.js';
+export { settledWithin, untilAborted } from '../call/waiting.js';
+export { fromWireResult, toWireResult, type WireResult } from '../mcp/tools/wire-result.js';
+export { lastWords, plainWords, withoutSecrets, withoutSecretsInside } from '../mcp/tools/sanitize.js';
+export { StreamTail } from '../process/stream-tail.js';
+
+assertNodeVersion();

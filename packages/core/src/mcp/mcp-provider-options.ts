@@ -1,0 +1,299 @@
+// What an MCPToolProvider is made of, checked when it is made: where its server is, and how long it may take.
+
+import { isAbsolute } from 'node:path';
+import { ToolError } from '../contract/errors.js';
+import type { Logger } from '../contract/logger.js';
+import { assertOptions, copyTexts, type OptionNames } from '../contract/options.js';
+import { nameFault } from '../tool/define-tool.js';
+import type { ContainerOptions } from './transport/container-command.js';
+import { containerCommand } from './transport/container-command.js';
+import { DEFAULT_MAX_FRAME_BYTES } from './transport/frames.js';
+import type { OAuthOptions } from './auth/oauth.js';
+import type { HostOffers } from './session/server-requests.js';
+import { secretsOfHeaders } from './tools/sanitize.js';
+import type { McpTransport } from './transport/transport.js';
+
+/** A server that is started as a child, and spoken to over its stdin and stdout. */
+export interface StdioServer {
+  /** The program: an absolute path, or a name on the PATH. Never given to a shell. */
+  command: string;
+  /** Default: none. */
+  args?: readonly string[];
+  /** Added to the safe part of the environment (PATH, HOME, LANG, …). Default: nothing. */
+  env?: Readonly<Record<string, string>>;
+  /** The working directory. Default: `projectDir`, else that of this process. */
+  cwd?: string;
+}
+
+/** A server that runs in a container, spoken to over its stdin and stdout. */
+export interface ContainerServer {
+  container: ContainerOptions;
+  /** The environment in the container; the values stand in no command line. */
+  env?: Readonly<Record<string, string>>;
+}
+
+/** A server that listens at a unix socket or a named pipe. */
+export interface SocketServer {
+  socketPath: string;
+}
+
+/** A server on the web: Streamable HTTP, or SSE where it knows nothing newer. */
+export interface HttpServer {
+  url: string | URL;
+  /** Sent with each request, for example `{ authorization: 'Bearer …' }`. Default: none. */
+  headers?: Readonly<Record<string, string>>;
+  /** Signs in by OAuth when the server asks for it. Default: it is not done. */
+  auth?: OAuthOptions;
+}
+
+/** A server behind any transport of the MCP SDK, or one of your own. */
+export interface GivenTransport {
+  /** A transport serves one connection; a function makes one for each, so that a lost one can be replaced. */
+  transport: McpTransport | (() => McpTransport | Promise<McpTransport>);
+}
+
+/** What is the same for every server. */
+export interface McpServerOptions extends HostOffers {
+  /** Names the provider, and is the prefix of its tools. */
+  name: string;
+  /** Offered to the server as a root, and the default working directory. Absolute. Default: no roots are offered. */
+  projectDir?: string;
+  /** More roots. Absolute. Need `projectDir`. */
+  extraRoots?: readonly string[];
+  /**
+   * What happens to a result that breaks the tool's own output schema: `'warn'` delivers it with a warning, `'strict'`
+   * answers `OUTPUT_INVALID`, `'off'` does not look. Default `'warn'`: the tool has already run.
+   */
+  validateOutput?: 'warn' | 'strict' | 'off';
+  /** From the start of the server to its answer to `initialize`, in milliseconds. Default 10,000. */
+  connectTimeoutMs?: number;
+  /** For all pages of the list, in milliseconds. Default 10,000. */
+  listTimeoutMs?: number;
+  /** The deadline of a call that names none, in milliseconds. Default 30,000. */
+  callTimeoutMs?: number;
+  /** How far progress can renew the deadline of a call, in milliseconds. Default 600,000. */
+  maxTotalTimeoutMs?: number;
+  /**
+   * How long a server over stdio may take to exit once its stdin is closed, in milliseconds, before it gets SIGTERM, and
+   * SIGKILL 2 s later. Default 2,000, at most 60,000.
+   */
+  shutdownTimeoutMs?: number;
+  /** The largest message that is taken from the server, in bytes. Default 16 MiB. */
+  maxFrameBytes?: number;
+  /** Default: `process.emitWarning` for warnings and errors, each text once. Arguments and results are never logged. */
+  logger?: Logger;
+}
+
+/** Options of {@link MCPToolProvider}: one server, and how to treat it. */
+export type MCPToolProviderOptions = McpServerOptions &
+  (StdioServer | ContainerServer | SocketServer | HttpServer | GivenTransport);
+
+/** Where the server is, as it was checked. */
+export type ServerPlace =
+  | {
+      kind: 'stdio';
+      command: string;
+      args: readonly string[];
+      cwd: string | undefined;
+      env: Readonly<Record<string, string>>;
+    }
+  | { kind: 'container'; container: ContainerOptions; env: Readonly<Record<string, string>> }
+  | { kind: 'socket'; path: string }
+  | { kind: 'http'; url: URL; headers: Readonly<Record<string, string>>; auth: OAuthOptions | undefined }
+  | { kind: 'given'; transport: GivenTransport['transport'] };
+
+const PLACES = ['command', 'container', 'socketPath', 'url', 'transport'] as const;
+const TIMES = [
+  'connectTimeoutMs',
+  'listTimeoutMs',
+  'callTimeoutMs',
+  'maxTotalTimeoutMs',
+  'maxFrameBytes',
+  'shutdownTimeoutMs',
+] as const;
+const SHARED: OptionNames<McpServerOptions> = {
+  name: true,
+  projectDir: true,
+  extraRoots: true,
+  validateOutput: true,
+  connectTimeoutMs: true,
+  listTimeoutMs: true,
+  callTimeoutMs: true,
+  maxTotalTimeoutMs: true,
+  shutdownTimeoutMs: true,
+  maxFrameBytes: true,
+  logger: true,
+  elicitation: true,
+  sampling: true,
+};
+/** The options of each place, beside the shared ones. */
+const OF_PLACE = {
+  command: { command: true, args: true, env: true, cwd: true } satisfies OptionNames<StdioServer>,
+  container: { container: true, env: true } satisfies OptionNames<ContainerServer>,
+  socketPath: { socketPath: true } satisfies OptionNames<SocketServer>,
+  url: { url: true, headers: true, auth: true } satisfies OptionNames<HttpServer>,
+  transport: { transport: true } satisfies OptionNames<GivenTransport>,
+} as const;
+const KNOWN: Readonly<Record<string, true>> = Object.assign({}, SHARED, ...Object.values(OF_PLACE)) as typeof SHARED;
+const AUTH_OPTIONS: OptionNames<OAuthOptions> = {
+  file: true,
+  redirectUrl: true,
+  authorize: true,
+  clientName: true,
+  scope: true,
+  clientId: true,
+  clientSecret: true,
+};
+const WHERE = 'new MCPToolProvider()';
+
+/** The options with their defaults. */
+export interface ResolvedOptions {
+  name: string;
+  place: ServerPlace;
+  roots: readonly string[] | undefined;
+  validateOutput: 'warn' | 'strict' | 'off';
+  connectTimeoutMs: number;
+  listTimeoutMs: number;
+  callTimeoutMs: number;
+  maxTotalTimeoutMs: number;
+  maxFrameBytes: number;
+  shutdownTimeoutMs: number;
+  /** A transport that was given, and serves one connection. */
+  isSingleUse: boolean;
+}
+
+/** @throws {ToolError} INVALID_ARGUMENT for the first option that is wrong */
+export function resolveOptions(options: MCPToolProviderOptions): ResolvedOptions {
+  assertOptions(WHERE, options, KNOWN);
+  const given: Record<string, unknown> = { ...options };
+  const fault = nameFault('name', given.name);
+  if (fault) throw wrong(fault);
+  for (const key of TIMES) {
+    const value = given[key];
+    if (value !== undefined && !(typeof value === 'number' && value > 0))
+      throw wrong(`${key} must be a number above 0`);
+  }
+  const { projectDir, extraRoots = [], validateOutput = 'warn' } = options;
+  if (!['warn', 'strict', 'off'].includes(validateOutput))
+    throw wrong(`validateOutput must be 'warn', 'strict' or 'off'`);
+  if (!Array.isArray(extraRoots)) throw wrong('extraRoots must be an array of absolute paths');
+  if (extraRoots.length > 0 && projectDir === undefined) throw wrong('extraRoots needs projectDir');
+  for (const root of [projectDir, ...(extraRoots as readonly string[])]) {
+    if (root !== undefined && !(typeof root === 'string' && isAbsolute(root)))
+      throw wrong(`a root must be an absolute path, not ${JSON.stringify(root)}`);
+  }
+  for (const handler of ['elicitation', 'sampling'] as const) {
+    if (options[handler] !== undefined && typeof options[handler] !== 'function')
+      throw wrong(`${handler} must be a function`);
+  }
+  const place = placeOf(options);
+  return {
+    name: options.name,
+    place,
+    isSingleUse: place.kind === 'given' && typeof place.transport !== 'function',
+    roots: projectDir === undefined ? undefined : [projectDir, ...(extraRoots as readonly string[])],
+    validateOutput,
+    connectTimeoutMs: options.connectTimeoutMs ?? 10_000,
+    listTimeoutMs: options.listTimeoutMs ?? 10_000,
+    callTimeoutMs: options.callTimeoutMs ?? 30_000,
+    maxTotalTimeoutMs: options.maxTotalTimeoutMs ?? 600_000,
+    shutdownTimeoutMs: Math.min(options.shutdownTimeoutMs ?? 2_000, 60_000),
+    maxFrameBytes: options.maxFrameBytes ?? DEFAULT_MAX_FRAME_BYTES,
+  };
+}
+
+/** What a place was given in confidence: environments, headers, the secret of a client. */
+export function secretsOf(place: ServerPlace): readonly string[] {
+  if (place.kind === 'stdio' || place.kind === 'container') return Object.values(place.env);
+  if (place.kind !== 'http') return [];
+  const { clientSecret } = place.auth ?? {};
+  return [...secretsOfHeaders(place.headers), ...(clientSecret === undefined ? [] : [clientSecret])];
+}
+
+function placeOf(options: MCPToolProviderOptions): ServerPlace {
+  const given = options as Partial<StdioServer & ContainerServer & SocketServer & HttpServer & GivenTransport> &
+    McpServerOptions;
+  const places = PLACES.filter((place) => given[place] !== undefined);
+  if (places.length !== 1) {
+    const got = places.length === 0 ? 'none' : places.join(' and ');
+    throw wrong(`give one of ${PLACES.join(', ')}; got ${got}`);
+  }
+  const [kind] = places as [(typeof PLACES)[number]];
+  const stray = Object.keys(given).find(
+    (key) => !(key in SHARED) && !(key in OF_PLACE[kind]) && given[key as keyof typeof given] !== undefined,
+  );
+  if (stray !== undefined) throw wrong(`${stray} means nothing beside ${kind}; leave it out`);
+  const env = textsOf('env', given.env);
+  if (given.command !== undefined) {
+    const { command, args = [], cwd = given.projectDir } = given;
+    if (typeof command !== 'string' || command === '') throw wrong('command must name a program');
+    if (!Array.isArray(args) || !args.every((arg) => typeof arg === 'string'))
+      throw wrong('args must be an array of texts');
+    if ([command, ...(args as readonly string[])].some((word) => word.includes('\0')))
+      throw wrong('command and args must hold no NUL');
+    if (cwd !== undefined && !(typeof cwd === 'string' && isAbsolute(cwd)))
+      throw wrong(`cwd must be an absolute path, not ${JSON.stringify(cwd)}`);
+    return { kind: 'stdio', command, args: [...(args as readonly string[])], cwd, env };
+  }
+  if (given.container !== undefined) {
+    containerCommand(given.container, env); // what is wrong is told now, not by the first call
+    return { kind: 'container', container: given.container, env };
+  }
+  if (given.socketPath !== undefined) {
+    if (typeof given.socketPath !== 'string' || given.socketPath === '') throw wrong('socketPath must be a path');
+    return { kind: 'socket', path: given.socketPath };
+  }
+  if (given.url !== undefined) {
+    const { auth } = given;
+    if (auth !== undefined) assertOptions(WHERE, auth, AUTH_OPTIONS, 'auth.');
+    if (
+      auth !== undefined &&
+      !(typeof auth.file === 'string' && isAbsolute(auth.file) && URL.canParse(auth.redirectUrl))
+    ) {
+      throw wrong('auth needs file, an absolute path, and redirectUrl, an address');
+    }
+    return { kind: 'http', url: webAddress(given.url), headers: headersOf(given.headers), auth };
+  }
+  const { transport } = given as GivenTransport;
+  if (typeof transport !== 'function' && typeof (transport as Partial<McpTransport> | null)?.send !== 'function')
+    throw wrong('transport must be a transport of MCP, or a function that makes one');
+  return { kind: 'given', transport };
+}
+
+function headersOf(given: unknown): Readonly<Record<string, string>> {
+  const headers = textsOf('headers', given);
+  try {
+    new Headers(headers);
+  } catch {
+    // Its message may quote a value, which is a secret.
+    const name = Object.keys(headers).find((key) => !/^[\w!#$%&'*+.^`|~-]+$/.test(key));
+    const what =
+      name === undefined
+        ? 'a value has a line end or another character'
+        : `the name ${JSON.stringify(name)} has a character`;
+    throw new ToolError('INVALID_ARGUMENT', `${WHERE}: headers: ${what} that HTTP does not allow.`);
+  }
+  return headers;
+}
+
+function webAddress(given: string | URL): URL {
+  if (!URL.canParse(String(given)))
+    throw wrong(`url must be an address such as https://host/mcp, not ${JSON.stringify(given)}`);
+  const url = new URL(given);
+  if (url.protocol !== 'https:' && url.protocol !== 'http:')
+    throw wrong(`url must begin with https: or http:, not ${url.protocol}`);
+  if (url.username !== '' || url.password !== '')
+    throw wrong('url must hold no user and password; give headers or auth');
+  return url;
+}
+
+function textsOf(what: string, given: unknown): Readonly<Record<string, string>> {
+  if (given === undefined) return {};
+  const texts = copyTexts(given);
+  if (!texts) throw wrong(`${what} must be an object of texts`);
+  return texts;
+}
+
+function wrong(what: string): ToolError {
+  return new ToolError('INVALID_ARGUMENT', `${WHERE}: ${what}.`);
+}

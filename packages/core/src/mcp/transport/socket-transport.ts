@@ -1,0 +1,96 @@
+// MCP over a unix socket or a named pipe: one message a line, as over stdio, to a server that runs already.
+
+import { connect, type Socket } from 'node:net';
+import { ToolError } from '../../contract/errors.js';
+import { FrameReader, frameOf } from './frames.js';
+import type { LinkTransport, McpMessage } from './transport.js';
+
+/** How long a server may take to take note of the end before its connection is cut. */
+const CLOSE_MS = 1_000;
+const MAX_UNSENT_BYTES = 64 * 1024 * 1024;
+
+export class SocketLink implements LinkTransport {
+  onclose?: (() => void) | undefined;
+  onerror?: ((error: Error) => void) | undefined;
+  onmessage?: LinkTransport['onmessage'];
+  failure: ToolError | undefined;
+  readonly #path: string;
+  readonly #maxFrameBytes: number;
+  #socket: Socket | undefined;
+  #ended = false;
+
+  constructor(path: string, maxFrameBytes: number) {
+    this.#path = path;
+    this.#maxFrameBytes = maxFrameBytes;
+  }
+
+  async start(): Promise<void> {
+    const socket = (this.#socket = connect(this.#path));
+    const reader = new FrameReader(this.#maxFrameBytes, (message) => this.onmessage?.(message));
+    socket.on('data', (chunk: Buffer) => {
+      if (this.#ended || this.failure) return;
+      try {
+        reader.push(chunk);
+      } catch (thrown) {
+        this.failure = ToolError.from(thrown, 'INTERNAL');
+        socket.destroy();
+      }
+    });
+    socket.on('error', (error) => (this.failure ??= this.#ended ? undefined : closedBy(error, this.#path)));
+    socket.on('close', () => {
+      if (!this.#ended)
+        this.failure ??= new ToolError('CONNECTION_CLOSED', `The server at ${this.#path} closed the connection.`);
+      this.#ended = true;
+      this.onclose?.();
+    });
+    await new Promise<void>((resolve, reject) => {
+      socket.once('connect', resolve);
+      socket.once('close', () =>
+        reject(this.failure ?? new ToolError('CONNECTION_CLOSED', 'The connection was closed.')),
+      );
+    });
+  }
+
+  send(message: McpMessage): Promise<void> {
+    const socket = this.#socket;
+    if (!socket || this.#ended || this.failure) {
+      return Promise.reject(this.failure ?? new ToolError('CONNECTION_CLOSED', 'The connection has been closed.'));
+    }
+    if (socket.writableLength > MAX_UNSENT_BYTES) {
+      const words = `The server reads nothing: ${socket.writableLength} bytes wait for it already.`;
+      return Promise.reject(new ToolError('BUSY', words));
+    }
+    socket.write(frameOf(message));
+    return Promise.resolve();
+  }
+
+  async close(): Promise<void> {
+    const socket = this.#socket;
+    this.#ended = true;
+    if (!socket || socket.closed) return;
+    const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
+    const timer = setTimeout(() => socket.destroy(), CLOSE_MS);
+    if (socket.connecting) socket.destroy();
+    else socket.end();
+    await closed;
+    clearTimeout(timer);
+  }
+}
+
+function closedBy(error: Error, path: string): ToolError {
+  const { code } = error as NodeJS.ErrnoException;
+  switch (code) {
+    case 'ENOENT':
+    case 'ECONNREFUSED':
+      return new ToolError('UNAVAILABLE', `No server listens at ${path} (${code}); start it, or correct socketPath.`, {
+        cause: error,
+      });
+    case 'EACCES':
+    case 'EPERM':
+      return new ToolError('PERMISSION_DENIED', `The socket ${path} may not be opened (${code}).`, { cause: error });
+    case 'ENOTSOCK':
+      return new ToolError('INVALID_ARGUMENT', `${path} is no socket.`, { cause: error });
+    default:
+      return new ToolError('CONNECTION_CLOSED', `The connection to ${path} broke: ${error.message}`, { cause: error });
+  }
+}

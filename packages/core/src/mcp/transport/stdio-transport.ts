@@ -1,0 +1,158 @@
+// MCP over a child's stdin and stdout. The child leads a process group of its own, and all of it ends with the link.
+
+import { ToolError } from '../../contract/errors.js';
+import type { Child } from '../../process/index.js';
+import { spawnChild } from '../../process/index.js';
+import { FrameReader, frameOf } from './frames.js';
+import { lastWords, withoutSecrets } from '../tools/sanitize.js';
+import type { LinkTransport, McpMessage } from './transport.js';
+
+/** What a stdio link starts. */
+export interface StdioLinkOptions {
+  command: string;
+  args: readonly string[];
+  cwd: string;
+  /** Added to the safe list. */
+  env: Readonly<Record<string, string>>;
+  maxFrameBytes: number;
+  /** From the end of its stdin to SIGTERM, in milliseconds. */
+  shutdownTimeoutMs: number;
+  /** Told of what was printed to stdout and is no message; the first few lines only. */
+  warn: (message: string) => void;
+  /** Run when the whole group has ended, whatever came before. */
+  afterEnd?: (() => Promise<void>) | undefined;
+}
+
+/** How long answers that are in the pipe may still be read when the program has exited. */
+const DRAIN_MS = 250;
+/** From SIGTERM to SIGKILL. */
+const GRACE_MS = 2_000;
+/** What may wait for a server that does not read. */
+const MAX_UNSENT_BYTES = 64 * 1024 * 1024;
+const GARBAGE_TOLD = 3;
+
+export class StdioLink implements LinkTransport {
+  onclose?: (() => void) | undefined;
+  onerror?: ((error: Error) => void) | undefined;
+  onmessage?: LinkTransport['onmessage'];
+  failure: ToolError | undefined;
+  readonly #options: StdioLinkOptions;
+  #child: Child | undefined;
+  #closing: Promise<void> | undefined;
+  #closed = false;
+  #garbage = 0;
+
+  constructor(options: StdioLinkOptions) {
+    this.#options = options;
+  }
+
+  get remarks(): string | undefined {
+    const words = this.#stderr();
+    return words === '' ? undefined : `Its stderr ends: ${words}`;
+  }
+
+  async start(): Promise<void> {
+    const { command, args, cwd, env, maxFrameBytes } = this.#options;
+    const child = (this.#child = spawnChild({ command, args, cwd, extraEnv: env, stdin: 'pipe' }));
+    const reader = new FrameReader(maxFrameBytes, (message) => this.onmessage?.(message), this.#onGarbage);
+    child.stdout.on('data', (chunk: Buffer) => {
+      if (this.#closed || this.failure) return;
+      try {
+        reader.push(chunk);
+      } catch (thrown) {
+        this.#fail(ToolError.from(thrown, 'INTERNAL'));
+      }
+    });
+    const read = new Promise<void>((resolve) => child.stdout.once('close', resolve));
+    if (child.pid === undefined) {
+      await child.exited; // rejects with why it was not started
+      return;
+    }
+    void this.#watch(child, read);
+  }
+
+  send(message: McpMessage): Promise<void> {
+    const stdin = this.#child?.stdin;
+    if (!stdin || this.#closed || this.failure) {
+      return Promise.reject(this.failure ?? new ToolError('CONNECTION_CLOSED', 'The server has been ended.'));
+    }
+    if (stdin.writableLength > MAX_UNSENT_BYTES) {
+      const words = `The server reads nothing: ${stdin.writableLength} bytes wait for it already.`;
+      return Promise.reject(new ToolError('BUSY', words));
+    }
+    // Not awaited: a server that has gone is told by its exit, which knows more than EPIPE does.
+    stdin.write(frameOf(message), ignoreWriteError);
+    return Promise.resolve();
+  }
+
+  /**
+   * Closes stdin, then ends what has not ended by itself, the whole group. Resolves when it is gone.
+   * https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle#stdio
+   */
+  close(): Promise<void> {
+    return (this.#closing ??= this.#end());
+  }
+
+  /** Waits for the first sign of the end: the exit, or a stdout that is closed while the program runs on. */
+  async #watch(child: Child, read: Promise<void>): Promise<void> {
+    const first = await Promise.race([child.exited.then(() => 'exit' as const), read.then(() => 'eof' as const)]);
+    if (first === 'exit') await within(read, DRAIN_MS); // answers that are in the pipe already
+    const exit = await within(child.exited, first === 'exit' ? 0 : DRAIN_MS);
+    if (this.#closed || this.failure) return;
+    const { command } = this.#options;
+    const words = this.remarks === undefined ? 'It wrote nothing to stderr.' : this.remarks;
+    if (exit) {
+      const how = exit.signal ? `was ended by ${exit.signal}` : `exited with code ${exit.code}`;
+      this.#fail(
+        new ToolError('PROCESS_EXITED', `"${command}" ${how}. ${words}`, {
+          details: { exitCode: exit.code, signal: exit.signal, stderr: this.#stderr() },
+        }),
+      );
+    } else this.#fail(new ToolError('CONNECTION_CLOSED', `"${command}" closed its stdout and runs on. ${words}`));
+  }
+
+  #fail(failure: ToolError): void {
+    this.failure ??= failure;
+    this.#tellClosed(); // whoever waits is told before the group has ended
+    void this.close();
+  }
+
+  async #end(): Promise<void> {
+    await this.#child?.end({ askMs: this.#options.shutdownTimeoutMs, graceMs: GRACE_MS });
+    await this.#options.afterEnd?.();
+    this.#tellClosed();
+  }
+
+  #tellClosed(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.onclose?.();
+  }
+
+  #stderr(): string {
+    const { env } = this.#options;
+    return lastWords(withoutSecrets(this.#child?.stderrTail() ?? '', Object.values(env)));
+  }
+
+  readonly #onGarbage = (line: string): void => {
+    if (++this.#garbage > GARBAGE_TOLD) return;
+    const { warn, command, env } = this.#options;
+    const last = this.#garbage === GARBAGE_TOLD ? ' More such lines are left out without a word.' : '';
+    warn(
+      `"${command}" wrote to stdout what is no message: ${lastWords(withoutSecrets(line, Object.values(env)), 120)}${last}`,
+    );
+  };
+}
+
+function ignoreWriteError(): void {}
+
+/** What the promise gives, or undefined when it takes longer. */
+async function within<T>(promise: Promise<T>, ms: number): Promise<T | undefined> {
+  let timer: NodeJS.Timeout | undefined;
+  const patience = new Promise<undefined>((resolve) => (timer = setTimeout(resolve, ms, undefined)));
+  try {
+    return await Promise.race([promise, patience]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

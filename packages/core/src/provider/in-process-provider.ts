@@ -1,0 +1,490 @@
+// InProcessToolProvider: runs tool servers in this process. It owns their lifecycle and settles each call once.
+
+import { CallCounters } from '../call/call-counters.js';
+import { assertTimeout, CallScope, MAX_TOTAL_TIMEOUT_MS, outcomeUnknown, TAKES_SCOPES } from '../call/call-scope.js';
+import { parseClaims } from '../contract/claims.js';
+import { ToolError } from '../contract/errors.js';
+import { copyAsJson, copyJson, snapshot } from '../contract/json-copy.js';
+import type { JsonObject } from '../contract/json.js';
+import { Listeners, safeLogger } from '../call/host-callbacks.js';
+import { WARNING_LOGGER, type Logger } from '../contract/logger.js';
+import { assertOptions, type OptionNames } from '../contract/options.js';
+import { preparedBefore, refusedCall } from './rejected-call.js';
+import { errorResult, nameAsCalled, type ToolResult, type UntimedResult } from '../contract/result.js';
+import { RunningServers, type BoundTool } from './running-servers.js';
+import type { BuiltinServersOptions } from '../servers/index.js';
+import { ProjectScope } from '../servers/project/scope/project-scope.js';
+import {
+  CallContext,
+  claimsOf,
+  executionFailed,
+  finishTool,
+  isThenable,
+  ownTimeoutMs,
+  parseArguments,
+  startTool,
+  type ParsedArguments,
+} from '../tool/run-call.js';
+import type {
+  CallOptions,
+  PreparedCall,
+  ProviderHealth,
+  ToolDefinition,
+  ToolProvider,
+} from '../contract/tool-provider.js';
+import type { ToolServer } from '../tool/define-server.js';
+import { nameFault, type Tool } from '../tool/define-tool.js';
+import { settledWithin } from '../call/waiting.js';
+
+/** What an {@link InProcessToolProvider} is made of. */
+export interface InProcessToolProviderOptions {
+  /** Default: a name that is unique in this process. */
+  name?: string;
+  servers: readonly ToolServer<any>[]; // eslint-disable-line @typescript-eslint/no-explicit-any -- servers of any state
+  /** The deadline of a call that names none and whose tool has none, in milliseconds. Default: none. */
+  callTimeoutMs?: number;
+  /** Given to tools as `ctx.logger`. Default: `process.emitWarning` for warnings and errors, each text once. */
+  logger?: Logger;
+}
+
+/** Options of {@link InProcessToolProvider.forProject}. */
+export type ProjectProviderOptions = Omit<BuiltinServersOptions, 'projectDir'> &
+  Omit<InProcessToolProviderOptions, 'servers'>;
+
+/** How long a disconnect waits for functions that ignore their signal, before it ends their server's state. */
+const ABANDONED_GRACE_MS = 250;
+
+const PROVIDER_OPTIONS: OptionNames<InProcessToolProviderOptions> = {
+  name: true,
+  servers: true,
+  callTimeoutMs: true,
+  logger: true,
+};
+
+const FOR_PROJECT_OPTIONS: OptionNames<ProjectProviderOptions> = {
+  name: true,
+  callTimeoutMs: true,
+  logger: true,
+  extraRoots: true,
+  allowProtected: true,
+  verification: true,
+  fsync: true,
+  trust: true,
+  filesystem: true,
+  bash: true,
+  git: true,
+  memory: true,
+  diagnostics: true,
+  agent: true,
+};
+
+let unnamed = 0;
+
+/**
+ * Runs tool servers in this process: no subprocess, no JSON, no timer that a call did not ask for.
+ *
+ * Like every provider it has no policy of its own: put it into a {@link ToolHub} to have each call judged.
+ *
+ * @example
+ * ```ts
+ * await using provider = new InProcessToolProvider({ servers: [math] });
+ * const result = await provider.callTool('math.add', { a: 1, b: 2 });
+ * ```
+ */
+export class InProcessToolProvider implements ToolProvider {
+  readonly name: string;
+  readonly kind = 'in-process';
+  /** @internal */
+  readonly [TAKES_SCOPES] = true;
+  readonly callTimeoutMs?: number;
+  readonly servers: readonly string[];
+  readonly #logger: Logger;
+  readonly #load: () => Promise<readonly ToolServer[]>;
+  readonly #counters = new CallCounters();
+  readonly #changed = new Listeners();
+  readonly #inFlight = new Set<CallScope>();
+  /** Functions that still run although their call was settled early. */
+  readonly #abandoned = new Set<Promise<unknown>>();
+  #running: RunningServers | undefined;
+  #connecting: Promise<RunningServers> | undefined;
+  #disconnecting: Promise<void> | undefined;
+  #abortConnecting: AbortController | undefined;
+  #disconnected = false;
+
+  /**
+   * @throws {ToolError} INVALID_ARGUMENT for a wrong name or timeout, NAME_CONFLICT for two servers of one name
+   */
+  constructor(options: InProcessToolProviderOptions);
+  /** @internal The servers' code is loaded by `load` on connect. */
+  constructor(
+    options: Omit<InProcessToolProviderOptions, 'servers'> & {
+      servers: readonly string[];
+      load: () => Promise<readonly ToolServer[]>;
+    },
+  );
+  constructor(
+    options: Omit<InProcessToolProviderOptions, 'servers'> & {
+      servers: readonly (ToolServer | string)[];
+      load?: () => Promise<readonly ToolServer[]>;
+    },
+  ) {
+    const { load, ...given } = Object(options) as typeof options;
+    const isObject = Object(options) === options && !Array.isArray(options);
+    assertOptions('new InProcessToolProvider()', isObject ? given : options, PROVIDER_OPTIONS);
+    const isList = Array.isArray(options.servers);
+    if (!isList || !options.servers.every((server) => load !== undefined || isServer(server))) {
+      throw new ToolError(
+        'INVALID_ARGUMENT',
+        'new InProcessToolProvider() takes `servers`, an array of servers made by defineServer().',
+      );
+    }
+    this.name = options.name ?? `in-process-${++unnamed}`;
+    const fault = nameFault('name', this.name);
+    if (fault) throw new ToolError('INVALID_ARGUMENT', `The provider cannot be made: ${fault}.`);
+    if (options.callTimeoutMs !== undefined) {
+      assertTimeout(options.callTimeoutMs);
+      this.callTimeoutMs = options.callTimeoutMs;
+    }
+    this.servers = Object.freeze(options.servers.map((server) => (typeof server === 'string' ? server : server.name)));
+    const twice = this.servers.find((name, index) => this.servers.indexOf(name) !== index);
+    if (twice !== undefined) {
+      throw new ToolError(
+        'NAME_CONFLICT',
+        `Two servers of the provider "${this.name}" are named "${twice}"; rename one.`,
+        { provider: this.name },
+      );
+    }
+    this.#logger = options.logger ? safeLogger(options.logger) : WARNING_LOGGER;
+    const servers = options.servers as readonly ToolServer[];
+    this.#load = options.load ?? (() => Promise.resolve(servers));
+  }
+
+  /**
+   * The built-in servers over one project directory. Synchronous and cheap: their code is loaded on `connect` or by
+   * the first call, and nothing of the project is opened before a call needs it.
+   *
+   * @param projectDir the one directory that the tools may touch: absolute and existing
+   * @throws {ToolError} INVALID_ARGUMENT when `projectDir` is relative, missing, `/` or the home directory
+   */
+  static forProject(projectDir: string, options: ProjectProviderOptions = {}): InProcessToolProvider {
+    assertOptions('InProcessToolProvider.forProject()', options, FOR_PROJECT_OPTIONS);
+    const { name, callTimeoutMs, logger, ...builtins } = options;
+    const { extraRoots, allowProtected, verification } = builtins;
+    new ProjectScope({ projectDir, extraRoots, allowProtected, verification }); // a wrong directory is told now, not by the first call
+    const servers = BUILTIN_SERVERS.filter((server) => (builtins[server] ?? !OFF_UNLESS_ASKED.has(server)) !== false);
+    return new InProcessToolProvider({
+      ...(name !== undefined && { name }),
+      ...(callTimeoutMs !== undefined && { callTimeoutMs }),
+      ...(logger && { logger }),
+      servers,
+      load: async () => (await import('../servers/index.js')).createBuiltinServers({ ...builtins, projectDir }),
+    });
+  }
+
+  async connect(options: { signal?: AbortSignal } = {}): Promise<void> {
+    this.#disconnected = false;
+    const scope = new CallScope(options);
+    try {
+      await scope.race(this.#open());
+    } finally {
+      scope.close();
+    }
+  }
+
+  async listTools(options: { signal?: AbortSignal } = {}): Promise<readonly ToolDefinition[]> {
+    if (this.#running && !this.#running.refreshing) return this.#running.definitions;
+    if (this.#disconnected) throw this.#notConnected();
+    await this.connect(options);
+    await this.#running?.refreshing;
+    if (!this.#running) throw this.#notConnected();
+    return this.#running.definitions;
+  }
+
+  callTool(name: string, args: JsonObject = {}, options?: CallOptions): Promise<ToolResult> {
+    const scope = new CallScope(options);
+    const bound = this.#running?.tools.get(name);
+    if (!bound || scope.error) return this.#callSlowly(name, args, scope);
+    let parsed: ParsedArguments | Promise<ParsedArguments>;
+    try {
+      parsed = parseArguments(bound.tool, args);
+    } catch (error) {
+      return Promise.resolve(this.#refuse(error, scope, bound));
+    }
+    if (parsed instanceof Promise) return this.#callParsed(bound, args, parsed, scope);
+    return this.#run(bound, parsed.value, scope);
+  }
+
+  prepareCall(name: string, args: JsonObject, options?: CallOptions): PreparedCall | Promise<PreparedCall> {
+    const bound = this.#running?.tools.get(name);
+    if (!bound || bound.tool.permission) return this.#prepareSlowly(name, args, options);
+    try {
+      const parsed = parseArguments(bound.tool, args);
+      if (parsed instanceof Promise) return this.#prepareSlowly(name, args, options, parsed);
+      return this.#prepared(bound, parsed, bound.nameClaim);
+    } catch (error) {
+      // Nothing was called, so nothing is counted.
+      return refusedCall(name, bound.definition, args, errorResult(this.#located(error, bound), performance.now()));
+    }
+  }
+
+  async disconnect(): Promise<void> {
+    this.#disconnected = true;
+    return (this.#disconnecting ??= this.#close().finally(() => (this.#disconnecting = undefined)));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.disconnect();
+  }
+
+  async endSession(sessionId: string): Promise<void> {
+    await this.#running?.endSession(sessionId);
+  }
+
+  onToolsChanged(listener: () => void): () => void {
+    return this.#changed.add(listener);
+  }
+
+  health(): ProviderHealth {
+    return this.#counters.health(this.#running ? 'READY' : this.#connecting ? 'INITIALIZING' : 'COLD');
+  }
+
+  // Connecting and disconnecting.
+
+  #open(): Promise<RunningServers> {
+    if (this.#running) return Promise.resolve(this.#running);
+    if (this.#connecting && !this.#abortConnecting?.signal.aborted) return this.#connecting;
+    const before = this.#connecting?.catch(() => undefined); // a disconnect has ended it; whoever waits for it is told
+    const connecting = this.#start(before).finally(() => {
+      if (this.#connecting === connecting) this.#connecting = undefined;
+    });
+    return (this.#connecting = connecting);
+  }
+
+  async #start(before: Promise<unknown> | undefined): Promise<RunningServers> {
+    const abort = (this.#abortConnecting = new AbortController());
+    await Promise.all([before, this.#disconnecting]); // those of now: one that comes later waits for this
+    if (this.#disconnected) throw this.#notConnected(); // by a disconnect that came after
+    const context = { logger: this.#logger, provider: this.name, signal: abort.signal };
+    const running = await RunningServers.start(await this.#load(), context);
+    running.changed.add(() => this.#changed.tell(this.#logger));
+    return (this.#running = running);
+  }
+
+  async #close(): Promise<void> {
+    this.#abortConnecting?.abort(this.#notConnected());
+    await this.#connecting?.catch(() => undefined); // whoever waits for it is told there
+    const running = this.#running;
+    this.#running = undefined;
+    const closed = new ToolError('CONNECTION_CLOSED', `The provider "${this.name}" was disconnected during the call.`, {
+      provider: this.name,
+    });
+    for (const scope of [...this.#inFlight]) scope.end(closed);
+    if (this.#abandoned.size > 0) await settledWithin([...this.#abandoned], ABANDONED_GRACE_MS);
+    await running?.stop();
+  }
+
+  // One call.
+
+  async #callSlowly(name: string, args: JsonObject, scope: CallScope): Promise<ToolResult> {
+    let bound: BoundTool | undefined;
+    let parsing: ParsedArguments | Promise<ParsedArguments>;
+    this.#inFlight.add(scope);
+    try {
+      if (scope.error) throw scope.error;
+      const own = snapshot(args);
+      this.#setDeadline(scope, undefined);
+      bound = await this.#resolve(name, scope);
+      parsing = parseArguments(bound.tool, own);
+    } catch (error) {
+      return this.#refuse(error, scope, bound);
+    }
+    return this.#callParsed(bound, args, Promise.resolve(parsing), scope);
+  }
+
+  /** @param parsing the arguments, where their schema is asynchronous and was asked already */
+  async #prepareSlowly(
+    name: string,
+    args: JsonObject,
+    options: CallOptions | undefined,
+    parsing?: Promise<ParsedArguments>,
+  ): Promise<PreparedCall> {
+    const scope = new CallScope(options);
+    let bound: BoundTool | undefined;
+    this.#inFlight.add(scope);
+    try {
+      scope.setDeadline();
+      const given = parsing ? args : snapshot(args);
+      bound = this.#running?.tools.get(name) ?? (await this.#resolve(name, scope));
+      const parsed = await scope.race(parsing ?? Promise.resolve(parseArguments(bound.tool, given)));
+      const own = await scope.race(Promise.resolve(claimsOf(bound.tool, parsed.value, this.#context(bound, scope))));
+      if (own === undefined || (Array.isArray(own) && own.length === 0))
+        return this.#prepared(bound, parsed, bound.nameClaim);
+      return this.#prepared(bound, parsed, parseClaims(own, this.name, bound.definition.name));
+    } catch (error) {
+      return refusedCall(name, bound?.definition, args, errorResult(this.#located(error, bound), scope.startedAt));
+    } finally {
+      this.#inFlight.delete(scope);
+      scope.close();
+    }
+  }
+
+  /** Waits for an asynchronous schema, within the deadline and until a disconnect. */
+  async #callParsed(
+    bound: BoundTool,
+    args: JsonObject,
+    parsing: Promise<ParsedArguments>,
+    scope: CallScope,
+  ): Promise<ToolResult> {
+    this.#inFlight.add(scope);
+    let value: unknown;
+    try {
+      this.#setDeadline(scope, ownTimeoutMs(bound.tool, args));
+      value = (await scope.race(parsing)).value;
+    } catch (error) {
+      return this.#refuse(error, scope, bound);
+    }
+    return this.#run(bound, value, scope);
+  }
+
+  /** The tool, connecting first. @throws {ToolError} NOT_CONNECTED, TOOL_NOT_FOUND, or what ended the call */
+  async #resolve(name: string, scope: CallScope): Promise<BoundTool> {
+    if (this.#disconnected) throw this.#notConnected();
+    const running = await scope.race(this.#open());
+    if (running.refreshing && !running.tools.get(name)) await scope.race(running.refreshing);
+    const bound = running.tools.get(name);
+    if (!bound) throw running.tools.notFound(name, `The provider "${this.name}"`);
+    return bound;
+  }
+
+  #run(bound: BoundTool, value: unknown, scope: CallScope): Promise<ToolResult> {
+    try {
+      this.#setDeadline(scope, ownTimeoutMs(bound.tool, value));
+      if (scope.error) throw scope.error;
+      const output = startTool(bound.tool, value, this.#context(bound, scope));
+      if (isThenable(output)) return this.#await(bound, output, scope, finishTool);
+      const result = finishTool(bound.tool, output);
+      if (result instanceof Promise) return this.#await(bound, result, scope, (_tool, finished) => finished);
+      return Promise.resolve(this.#finish(timed(result, scope), scope));
+    } catch (error) {
+      return Promise.resolve(this.#refuse(error, scope, bound));
+    }
+  }
+
+  /** Settles with what the function gives or with what ends the call before, whichever comes first. */
+  #await<Output>(
+    bound: BoundTool,
+    output: PromiseLike<Output>,
+    scope: CallScope,
+    finish: (tool: Tool, output: Output) => UntimedResult | Promise<UntimedResult>,
+  ): Promise<ToolResult> {
+    return new Promise<ToolResult>((resolve) => {
+      let settled = false;
+      const settle = (result: ToolResult): void => {
+        settled = true;
+        resolve(this.#finish(result, scope, bound));
+      };
+      const succeed = (result: UntimedResult): void => {
+        try {
+          if (!settled) settle(timed(result, scope));
+        } catch (error) {
+          fail(error);
+        }
+      };
+      const fail = (thrown: unknown): void => {
+        if (!settled) settle(errorResult(this.#located(executionFailed(bound.tool, thrown), bound), scope.startedAt));
+      };
+      const observed = Promise.resolve(output).then((value) => {
+        try {
+          const result = finish(bound.tool, value);
+          return result instanceof Promise ? result.then(succeed, fail) : succeed(result);
+        } catch (error) {
+          return fail(error);
+        }
+      }, fail);
+      this.#inFlight.add(scope);
+      scope.onEnd((error) => {
+        settle(errorResult(outcomeUnknown(error, this.name, bound.definition.name), scope.startedAt));
+        this.#abandoned.add(observed);
+        void observed.then(() => this.#abandoned.delete(observed));
+      });
+    });
+  }
+
+  #finish(result: ToolResult, scope: CallScope, bound?: BoundTool): ToolResult {
+    if (result.isError && bound && scope.calledAs !== undefined)
+      nameAsCalled(result, bound.definition.name, scope.calledAs);
+    this.#inFlight.delete(scope);
+    scope.close();
+    this.#counters.record(result, scope.startedAt + result.durationMs);
+    return result;
+  }
+
+  #context(bound: BoundTool, scope: CallScope): CallContext {
+    return new CallContext(scope, this.name, bound.state, this.#logger);
+  }
+
+  #setDeadline(scope: CallScope, ownMs: number | undefined): void {
+    scope.setDeadline(ownMs ?? this.callTimeoutMs, MAX_TOTAL_TIMEOUT_MS, ownMs === undefined);
+  }
+
+  #prepared(bound: BoundTool, parsed: ParsedArguments, claims: PreparedCall['claims']): PreparedCall {
+    const timeoutMs = ownTimeoutMs(bound.tool, parsed.value);
+    return {
+      tool: bound.definition,
+      args: copyJson(parsed.args), // whoever changes these does not change what runs
+      claims,
+      ...(timeoutMs !== undefined && { timeoutMs }),
+      execute: (options) => {
+        const scope = new CallScope(options);
+        // It belongs to the connection that prepared it, whose state is stopped with it.
+        if (this.#disconnected || this.#running !== bound.servers) scope.end(preparedBefore(this.name));
+        if (scope.error) return Promise.resolve(this.#refuse(scope.error, scope, bound));
+        return this.#run(bound, parsed.value, scope);
+      },
+    };
+  }
+
+  /** The answer to a call that did not start. */
+  #refuse(error: unknown, scope: CallScope, bound: BoundTool | undefined): ToolResult {
+    return this.#finish(errorResult(this.#located(error, bound), scope.startedAt), scope, bound);
+  }
+
+  #located(thrown: unknown, bound: BoundTool | undefined): ToolError {
+    const error = ToolError.from(thrown);
+    if (error.provider !== undefined || !bound) return error;
+    const { code, message, details, retryable, cause } = error;
+    return new ToolError(code, message, {
+      provider: this.name,
+      tool: bound.definition.name,
+      details,
+      retryable,
+      cause,
+    });
+  }
+
+  #notConnected(): ToolError {
+    return new ToolError(
+      'NOT_CONNECTED',
+      `The provider "${this.name}" was disconnected; call connect() to use it again.`,
+      { provider: this.name },
+    );
+  }
+}
+
+/** The built-in servers there are, in the order of their listing. */
+const BUILTIN_SERVERS = ['filesystem', 'bash', 'git', 'memory', 'diagnostics', 'agent'] as const;
+const OFF_UNLESS_ASKED: ReadonlySet<string> = new Set<(typeof BUILTIN_SERVERS)[number]>(['agent']);
+
+/** The caller's own result: what the tool keeps and changes later is not in it, but for its blocks and directives. */
+function timed(result: UntimedResult, scope: CallScope): ToolResult {
+  if (result.structuredContent !== undefined) result.structuredContent = copyAsJson(result.structuredContent);
+  if (result._meta !== undefined) result._meta = copyAsJson(result._meta);
+  if (result.content.length > 0) result.content = result.content.slice();
+  if (result.directives.length > 0) result.directives = result.directives.slice();
+  return Object.assign(result, { durationMs: performance.now() - scope.startedAt });
+}
+
+function isServer(value: unknown): boolean {
+  const { name, tools, start } = Object(value) as Partial<ToolServer>;
+  return typeof name === 'string' && Array.isArray(tools) && typeof start === 'function';
+}

@@ -1,0 +1,70 @@
+// What has to be known of a sandboxed command to judge the repositories that it made, written down while it runs: a host
+// that is killed judges nothing, so the next one for the project does. Where no other user and no command can write.
+
+import { randomBytes } from 'node:crypto';
+import { mkdir, readdir, readFile, unlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { hasEnded, hostIdentity } from '../../../process/index.js';
+import { stateDirectory } from '../../../process/journal.js';
+import type { HeldEntry } from './mount-watch.js';
+
+/** What was there before a command. */
+export interface CommandRecord {
+  projectDir: string;
+  all: string[];
+  listed: string[];
+  /** What the references of each repository led to. */
+  tips: [dotGit: string, tips: string[]][];
+  /** What was in the data of the repositories. */
+  traces: string[];
+  held: HeldEntry[];
+}
+
+interface Owner {
+  place: string;
+  pid: number;
+  start: number;
+}
+
+/** Writes one down. What comes back removes it, and never rejects. Nothing is written where there is no place for it. */
+export async function recordCommand(record: CommandRecord): Promise<() => Promise<void>> {
+  const directory = stateDirectory('commands');
+  const owner = hostIdentity();
+  if (directory === undefined || owner === undefined) return () => Promise.resolve();
+  const file = join(directory, randomBytes(8).toString('hex'));
+  try {
+    await mkdir(directory, { recursive: true, mode: 0o700 });
+    await writeFile(file, JSON.stringify({ owner, record }), { flag: 'wx', mode: 0o600 });
+  } catch {
+    // A home that cannot be written: SECURITY.md says what a killed host leaves.
+  }
+  return () => unlink(file).catch(() => {}); // not written, or removed by the user
+}
+
+/** Those that killed hosts left for a project. Each is to be removed once it was judged. */
+export async function leftRecords(projectDir: string): Promise<{ record: CommandRecord; remove(): Promise<void> }[]> {
+  const directory = stateDirectory('commands');
+  const self = hostIdentity();
+  if (directory === undefined || self === undefined) return [];
+  const left: { record: CommandRecord; remove(): Promise<void> }[] = [];
+  for (const name of await readdir(directory).catch(() => [])) {
+    const file = join(directory, name);
+    const found = await readRecord(file);
+    if (found?.record.projectDir !== projectDir || !isGone(found.owner, self)) continue;
+    left.push({ record: found.record, remove: () => unlink(file).catch(() => {}) }); // another host removed it
+  }
+  return left;
+}
+
+function isGone(owner: Owner, self: Owner): boolean {
+  if (owner.place === self.place) return hasEnded(owner);
+  return owner.place.split(' ', 1)[0] !== self.place.split(' ', 1)[0]; // of another boot; another namespace tells nothing
+}
+
+async function readRecord(file: string): Promise<{ owner: Owner; record: CommandRecord } | undefined> {
+  try {
+    return JSON.parse(await readFile(file, 'utf8')) as { owner: Owner; record: CommandRecord };
+  } catch {
+    return undefined; // removed meanwhile, or not written to its end: then its command had not started
+  }
+}

@@ -1,0 +1,96 @@
+// Running a checker once: no shell, no questions, bounded time and output, its whole group ended on abort.
+
+import { allowedEnvironment, spawnChild } from '../../../process/index.js';
+import type { ToolContext } from '../../../tool/define-tool.js';
+import type { CheckerCommand } from './checkers.js';
+
+const GRACE_MS = 2_000;
+/** A checker that prints more has gone astray, and cannot be read. */
+const MAX_OUTPUT_BYTES = 64 * 1024 * 1024;
+const PROGRESS_INTERVAL_MS = 1_000;
+
+/** What checkers need that their programs do not find in `HOME`. */
+const TOOLCHAIN_VARIABLES = [
+  ...['CARGO_HOME', 'RUSTUP_HOME', 'RUSTUP_TOOLCHAIN', 'GOROOT', 'GOPATH', 'GOCACHE', 'GOMODCACHE', 'VIRTUAL_ENV'],
+];
+/** No colours, no questions, no network. */
+const UNATTENDED = {
+  TERM: 'dumb',
+  CI: '1',
+  NO_COLOR: '1',
+  FORCE_COLOR: '0',
+  CARGO_NET_OFFLINE: 'true',
+  GOFLAGS: '-mod=readonly',
+  GOPROXY: 'off',
+};
+
+/** What came of it. */
+export interface CheckerRun {
+  stdout: string;
+  stderr: string;
+  /** Null when it was ended. */
+  code: number | null;
+  timedOut: boolean;
+  /** It printed too much, and was ended. */
+  cut: boolean;
+}
+
+/** @throws {ToolError} SPAWN_FAILED, CANCELLED */
+export async function runChecker(
+  { command, args }: CheckerCommand,
+  cwd: string,
+  timeoutMs: number,
+  ctx: ToolContext,
+): Promise<CheckerRun> {
+  const kept = TOOLCHAIN_VARIABLES.flatMap((name) => {
+    const value = process.env[name];
+    return value === undefined ? [] : [[name, value] as const];
+  });
+  await using child = spawnChild({
+    ...{ command, args, cwd, signal: ctx.signal },
+    env: { ...allowedEnvironment(), ...Object.fromEntries(kept), ...UNATTENDED },
+  });
+  const startedAt = performance.now();
+  let timedOut = false;
+  let cut = false;
+  let bytes = 0;
+  const collect = (stream: NodeJS.ReadableStream): Buffer[] => {
+    const chunks: Buffer[] = [];
+    stream.on('data', (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes <= MAX_OUTPUT_BYTES) chunks.push(chunk);
+      else if (!cut) {
+        cut = true;
+        void child.end({ graceMs: GRACE_MS });
+      }
+    });
+    return chunks;
+  };
+  const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];
+  const closed = Promise.all([child.stdout, child.stderr].map(closedOf));
+  const timer = setTimeout(() => {
+    timedOut = true;
+    void child.end({ graceMs: GRACE_MS });
+  }, timeoutMs);
+  const ticker = setInterval(() => {
+    const seconds = Math.round((performance.now() - startedAt) / 1_000);
+    ctx.progress({ progress: seconds, message: `${seconds} s, ${bytes} bytes printed` });
+  }, PROGRESS_INTERVAL_MS);
+  try {
+    const { code } = await child.exited;
+    if (!timedOut && !cut) await closed;
+    ctx.signal.throwIfAborted();
+    const whole = (chunks: Buffer[]): string => Buffer.concat(chunks).toString('utf8');
+    return { stdout: whole(stdout), stderr: whole(stderr), code: timedOut || cut ? null : code, timedOut, cut };
+  } finally {
+    clearTimeout(timer);
+    clearInterval(ticker);
+  }
+}
+
+function closedOf(stream: NodeJS.ReadableStream): Promise<void> {
+  return new Promise((resolve) => {
+    stream.once('close', resolve);
+    stream.once('end', resolve);
+  });
+}

@@ -1,0 +1,141 @@
+// Checking files: each by the server of its language, at what it is now, and for each whether that is all there is to say.
+
+import { messageOf, ToolError } from '../../../contract/errors.js';
+import type { Diagnostic } from '../../project/diagnostic-rows.js';
+import { askDiagnostics } from '../lsp/ask-diagnostics.js';
+import type { LanguageClient } from '../lsp/language-client.js';
+import type { Language, LanguageServers } from '../lsp/language-servers.js';
+import type { Patience } from '../call-timeout.js';
+import type { LanguageSession } from '../lsp/language-session.js';
+import type { TreeSnapshot } from './source-tree.js';
+
+/** Documents that one server is asked about at a time. */
+const AT_ONCE = 16;
+/** A server that ends while it is asked is started again so often. */
+const SECOND_TRIES = 1;
+
+/** A file that is to be checked. */
+export interface CheckedFile {
+  absolute: string;
+  language: Language;
+}
+
+/** What is known of a file. */
+export interface FileAnswer {
+  absolute: string;
+  diagnostics: Diagnostic[];
+  /** The text that they are about; undefined when nothing was said. */
+  text: string | undefined;
+  /** Undefined when this is all there is to say; or else why it is not known. */
+  pending: string | undefined;
+  /** No server is there for it; {@link pending} says how to get one. */
+  isMissing?: true;
+}
+
+/**
+ * Checks files until patience ends. What is not known by then says so; only the caller's own abort rejects.
+ *
+ * @throws {ToolError} the caller's reason
+ */
+export async function checkFiles(
+  servers: LanguageServers,
+  files: readonly CheckedFile[],
+  patience: Patience,
+  snapshot: TreeSnapshot,
+  onChecked: (done: number) => void = () => undefined,
+): Promise<FileAnswer[]> {
+  const answers = new Map<string, FileAnswer>();
+  const byClient = new Map<LanguageClient, CheckedFile[]>();
+  for (const file of files) {
+    try {
+      const client = await patience.race(servers.clientFor(file.absolute, file.language));
+      if ('hint' in client) answers.set(file.absolute, { ...unknown(file, client.hint), isMissing: true });
+      else byClient.set(client, [...(byClient.get(client) ?? []), file]);
+    } catch (error) {
+      answers.set(file.absolute, unknown(file, reasonOf(error, patience, { name: file.language.preset.name })));
+    }
+  }
+  const checks = [...byClient].map(([client, own]) =>
+    client.use(async () => {
+      await checkWith(servers, client, own, patience, snapshot, (answer) => {
+        answers.set(answer.absolute, answer);
+        onChecked(answers.size);
+      });
+    }),
+  );
+  await Promise.all(checks);
+  const cut = 'The project has more files than are followed: what other programs changed may be missed.';
+  return files.map((file) => {
+    const answer = answers.get(file.absolute) ?? unknown(file, 'It was not looked at.');
+    return snapshot.isCut ? { ...answer, pending: answer.pending ?? cut } : answer;
+  });
+}
+
+async function checkWith(
+  servers: LanguageServers,
+  client: LanguageClient,
+  files: readonly CheckedFile[],
+  patience: Patience,
+  snapshot: TreeSnapshot,
+  onAnswer: (answer: FileAnswer) => void,
+): Promise<void> {
+  let starting: Promise<LanguageSession> | undefined;
+  const queue = [...files];
+  const informed = (): Promise<LanguageSession> =>
+    (starting ??= patience.race(servers.informed(client, snapshot, patience)));
+  if (client.pretending) await patience.race(client.pretending).catch(() => undefined); // out of time, as each file says
+  const worker = async (): Promise<void> => {
+    for (let file = queue.shift(); file; file = queue.shift()) {
+      let answer = unknown(file, '');
+      for (let tries = 0; tries <= SECOND_TRIES; tries++) {
+        let session: LanguageSession | undefined;
+        try {
+          session = await informed();
+          answer = await checkOne(servers, session, file, patience);
+          break;
+        } catch (error) {
+          answer = unknown(file, reasonOf(error, patience, { name: client.launch.name, failure: client.failure }));
+          if (!session?.failure) break;
+          starting = undefined;
+        }
+      }
+      onAnswer(answer);
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(AT_ONCE, files.length) }, worker));
+}
+
+async function checkOne(
+  servers: LanguageServers,
+  session: LanguageSession,
+  file: CheckedFile,
+  patience: Patience,
+): Promise<FileAnswer> {
+  for (;;) {
+    const document = await patience.race(servers.show(session, file.absolute, file.language));
+    const { text, version } = document;
+    const diagnostics = await askDiagnostics(session, document, patience);
+    // Somebody may write while the server thinks; then it thought of something that is no more.
+    if (document.version === version && (await patience.race(servers.isCurrent(document))))
+      return { absolute: file.absolute, diagnostics, text, pending: undefined };
+  }
+}
+
+function unknown({ absolute }: CheckedFile, pending: string): FileAnswer {
+  return { absolute, diagnostics: [], text: undefined, pending };
+}
+
+/** @throws {ToolError} the caller's reason */
+function reasonOf(
+  error: unknown,
+  patience: Patience,
+  { name, failure }: { name: string; failure?: ToolError | undefined },
+): string {
+  const { code } = ToolError.from(error);
+  if (patience.isOver && code === 'TIMED_OUT')
+    return failure
+      ? `${failure.message} It was started again and has not said everything yet.`
+      : `${name} has not said everything yet; ask again, or wait longer.`;
+  if (patience.signal.aborted && !patience.isOver) throw error;
+  return messageOf(error);
+}

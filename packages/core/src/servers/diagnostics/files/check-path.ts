@@ -1,0 +1,130 @@
+// Checking a path: which files that means, what each is known of, and which of them nothing is there for.
+
+import { basename, extname } from 'node:path';
+import { inOrder, type Diagnostic } from '../../project/diagnostic-rows.js';
+import { escapeControls, isInside } from '../../project/scope/project-scope.js';
+import { checkFiles, type CheckedFile, type FileAnswer } from './check-files.js';
+import type { AskedPath, DiagnosticsContext } from '../diagnostics-context.js';
+import type { LanguageServers } from '../lsp/language-servers.js';
+import { Patience } from '../call-timeout.js';
+import { filesToCheck } from './project-files-to-check.js';
+import { serverRow, type ServerRow } from '../lsp/server-rows.js';
+import type { TreeSnapshot } from './source-tree.js';
+
+/** How a path is checked. */
+export interface CheckOptions {
+  waitMs: number;
+  signal: AbortSignal;
+  permits: (shown: string) => boolean;
+  /** Told of each file that was checked. */
+  onChecked?: (done: number, total: number) => void;
+}
+
+/** A kind of file that was left out, as nothing is there to check it. */
+export interface NotChecked {
+  extension: string;
+  count: number;
+  hint: string;
+}
+
+/** What is known of a path. */
+export interface PathAnswer {
+  answers: FileAnswer[];
+  servers: ServerRow[];
+  withheld: number;
+  notChecked: NotChecked[];
+}
+
+/** Checks a file, or every file below a directory that has a language. @throws {ToolError} the caller's reason */
+export async function checkPath(
+  context: DiagnosticsContext,
+  asked: AskedPath,
+  { waitMs, signal, permits, onChecked }: CheckOptions,
+): Promise<PathAnswer> {
+  const servers = context.servers();
+  using patience = new Patience(waitMs, signal);
+  let snapshot: TreeSnapshot;
+  try {
+    snapshot = await patience.race(servers.lookAround(patience.signal));
+  } catch (error) {
+    if (!patience.isOver) throw error;
+    const pending = 'The files of the project could not be looked through in time; wait longer.';
+    const answer = { absolute: asked.absolute, diagnostics: [], text: undefined, pending };
+    return { answers: [answer], servers: [], withheld: 0, notChecked: [] };
+  }
+  const { files, unknown } = await chosenFiles(context, servers, asked, snapshot);
+  const permitted = files.filter(({ absolute }) => permits(context.files.scope.find(absolute)?.shown ?? absolute));
+  const answers = await checkFiles(servers, permitted, patience, snapshot, (done) =>
+    onChecked?.(done, permitted.length),
+  );
+  const notChecked = asked.isDirectory ? missingOptional(answers.filter((each) => isOptional(servers, each))) : [];
+  const counted = answers.filter((each) => !asked.isDirectory || !isOptional(servers, each));
+  const involved = new Set(permitted.map(({ language }) => language.preset.name));
+  const clients = servers.clients.filter((client) => involved.has(client.launch.name));
+  return {
+    answers: [...counted, ...unknown, ...(asked.isDirectory ? unaskedFor(context, servers, asked, answers) : [])],
+    servers: clients.map((client) => serverRow(client, context.files.scope)),
+    withheld: files.length - permitted.length,
+    notChecked,
+  };
+}
+
+async function chosenFiles(
+  { files }: DiagnosticsContext,
+  servers: LanguageServers,
+  asked: AskedPath,
+  snapshot: TreeSnapshot,
+): Promise<{ files: CheckedFile[]; unknown: FileAnswer[] }> {
+  const { absolute } = asked;
+  if (asked.isDirectory) {
+    const found = await filesToCheck(files, absolute, snapshot);
+    return {
+      files: found.flatMap((file) => {
+        const language = servers.languageOf(file);
+        return language ? [{ absolute: file, language }] : [];
+      }),
+      unknown: [],
+    };
+  }
+  const language = servers.languageOf(absolute);
+  if (language) return { files: [{ absolute, language }], unknown: [] };
+  const kind = extname(absolute) || basename(absolute);
+  const pending =
+    `No language server is known for ${escapeControls(kind)} files. The operator can add one with the option ` +
+    'servers: [{ name, command, extensions }].';
+  return { files: [], unknown: [{ absolute, diagnostics: [], text: undefined, pending }] };
+}
+
+/** A file that has no server, and of which nobody expects that a compiler looks at it. */
+function isOptional(servers: LanguageServers, { absolute, isMissing }: FileAnswer): boolean {
+  return isMissing === true && servers.languageOf(absolute)?.preset.isOptional === true;
+}
+
+function missingOptional(answers: readonly FileAnswer[]): NotChecked[] {
+  const rows = new Map<string, NotChecked>();
+  for (const { absolute, pending = '' } of answers) {
+    const extension = extname(absolute).toLowerCase();
+    const row = rows.get(extension) ?? { extension, count: 0, hint: pending };
+    row.count++;
+    rows.set(extension, row);
+  }
+  return [...rows.values()];
+}
+
+/** What servers said of other files, such as a tsconfig.json that they cannot read. */
+function unaskedFor(
+  { files }: DiagnosticsContext,
+  servers: LanguageServers,
+  asked: AskedPath,
+  answers: readonly FileAnswer[],
+): FileAnswer[] {
+  const known = new Set(answers.filter((each) => !each.isMissing).map(({ absolute }) => absolute));
+  const found = new Map<string, Diagnostic[]>();
+  for (const { running } of servers.clients) {
+    for (const [absolute, { diagnostics }] of running?.pushed.all ?? []) {
+      if (known.has(absolute) || !files.scope.find(absolute) || !isInside(asked.absolute, absolute)) continue;
+      if (diagnostics.length > 0) found.set(absolute, inOrder([...(found.get(absolute) ?? []), ...diagnostics]));
+    }
+  }
+  return [...found].map(([absolute, diagnostics]) => ({ absolute, diagnostics, text: '', pending: undefined }));
+}

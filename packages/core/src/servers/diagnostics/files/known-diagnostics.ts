@@ -1,0 +1,72 @@
+// Telling new diagnostics from old ones. One is known again by what it says and by the text of its line, so that lines that
+// were inserted above make nothing new.
+
+import { randomBytes } from 'node:crypto';
+import type { Diagnostic } from '../../project/diagnostic-rows.js';
+
+/** Diagnostics of one file, each by a text that stands for it; the same fault twice is two. */
+export class KnownDiagnostics {
+  readonly #counts = new Map<string, number>();
+  /** How many there are. */
+  readonly size: number;
+
+  /** @param text of the file that they are about */
+  constructor(diagnostics: readonly Diagnostic[], text: string) {
+    this.size = diagnostics.length;
+    for (const key of keysOf(diagnostics, text)) this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1);
+  }
+
+  /** Those that are not among the known ones. */
+  newOnes(diagnostics: readonly Diagnostic[], text: string): Diagnostic[] {
+    const left = new Map(this.#counts);
+    const keys = keysOf(diagnostics, text);
+    return diagnostics.filter((_, index) => {
+      const key = keys[index] ?? '';
+      const count = left.get(key) ?? 0;
+      left.set(key, count - 1);
+      return count <= 0;
+    });
+  }
+}
+
+function sizeOf(answer: ReadonlyMap<string, KnownDiagnostics>): number {
+  let size = 0;
+  for (const known of answer.values()) size += known.size;
+  return size;
+}
+
+function keysOf(diagnostics: readonly Diagnostic[], text: string): string[] {
+  if (diagnostics.length === 0) return [];
+  const lines = text.split(/\r\n|\r|\n/);
+  return diagnostics.map(({ line, severity, code, source, message }) =>
+    JSON.stringify([severity, code, source, message, lines[line - 1]?.trim()]),
+  );
+}
+
+/** Later answers can be asked for what is new since one of the last so many. */
+const MAX_TOKENS = 32;
+/** Diagnostics of all of them; the last answer is kept however many it has. */
+const MAX_KEPT = 20_000;
+
+/** Answers that were given, by their token. */
+export class GivenAnswers {
+  readonly #answers = new Map<string, ReadonlyMap<string, KnownDiagnostics>>();
+
+  /** Keeps an answer, by file, and gives its token. */
+  keep(answer: ReadonlyMap<string, KnownDiagnostics>): string {
+    const token = randomBytes(9).toString('base64url');
+    let kept = sizeOf(answer);
+    for (const each of this.#answers.values()) kept += sizeOf(each);
+    for (const [oldest, each] of this.#answers) {
+      if (this.#answers.size < MAX_TOKENS && kept <= MAX_KEPT) break;
+      kept -= sizeOf(each);
+      this.#answers.delete(oldest);
+    }
+    this.#answers.set(token, answer);
+    return token;
+  }
+
+  get(token: string): ReadonlyMap<string, KnownDiagnostics> | undefined {
+    return this.#answers.get(token);
+  }
+}

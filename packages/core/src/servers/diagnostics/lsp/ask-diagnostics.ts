@@ -1,0 +1,241 @@
+// Asking a server what is wrong with one document, and knowing when it has said everything: by pulling where it can be
+// pulled, or else by the push that is about this version, once nothing more has come for a while.
+
+import type { Diagnostic as LspDiagnostic, DocumentDiagnosticReport } from 'vscode-languageserver-protocol';
+import { ToolError } from '../../../contract/errors.js';
+import { inOrder, type Diagnostic, type Severity } from '../../project/diagnostic-rows.js';
+import type { OpenDocument } from './documents.js';
+import { diagnosticFromLsp } from './lsp-conversion.js';
+import type { Patience } from '../call-timeout.js';
+import type { Push } from './pushed-diagnostics.js';
+import type { LanguageSession } from './language-session.js';
+
+/** A list without errors of a server that pushes once a version. */
+const CLEAN_QUIET_MS = 1_000;
+/**
+ * Of any other server a list without errors may be its greeting, or the syntax alone, with the errors to come: only a
+ * long silence after it says that there are none.
+ */
+const CLEAN_SILENCE_MS = 4_000;
+/** A push with findings may be followed by one with more. */
+const VERSIONED_QUIET_MS = 150;
+const UNVERSIONED_QUIET_MS = 300;
+/** A push without a version, while one for the version before may still be under way. */
+const AMBIGUOUS_QUIET_MS = 1_500;
+/** A server that is busy for longer than this after it said that there is nothing is taken at its word. */
+const CATCH_UP_MS = 5_000;
+/** Diagnostics of one document that are remembered. */
+const MAX_SAID = 2_000;
+const RETRY_MS = 30;
+/** https://microsoft.github.io/language-server-protocol/specifications/lsp/3.17/specification/#errorCodes */
+const CONTENT_MODIFIED = -32801;
+const SERVER_CANCELLED = -32802;
+const REQUEST_CANCELLED = -32800;
+
+/** All that the server has to say about the version of the document that it has. @throws {ToolError} when that is not to be had in time */
+export async function askDiagnostics(
+  session: LanguageSession,
+  document: OpenDocument,
+  patience: Patience,
+): Promise<Diagnostic[]> {
+  const { version, text } = document;
+  const found = session.launch.asksTsserver
+    ? await askTsserver(session, document, patience)
+    : await pullOrWait(session, document, patience);
+  // Copies: what is answered is the reader's own, and what was pushed and said is compared with later.
+  const diagnostics = inOrder(found).map((each) => ({ ...each }));
+  if (diagnostics.length <= MAX_SAID) document.said = { diagnostics: diagnostics.map((each) => ({ ...each })), text };
+  else delete document.said;
+  if (document.version === version) document.isSettled = true;
+  return diagnostics;
+}
+
+async function pullOrWait(session: LanguageSession, document: OpenDocument, patience: Patience): Promise<Diagnostic[]> {
+  let confirmed: Push | undefined;
+  for (;;) {
+    const providers = pullProviders(session, document);
+    if (providers.length > 0) {
+      await loaded(session, patience);
+      return await pull(session, document, providers, patience);
+    }
+    const wait = untilSettled(session, document);
+    if (wait === 0) {
+      const found = pushedFor(session, document);
+      const push = session.pushed.get(document.absolute);
+      if (found.length > 0 || confirmed === push) return [...found];
+      confirmed = push;
+      await caughtUp(session, patience);
+      continue;
+    }
+    await patience.race(session.pushed.changed(Math.min(wait, patience.left + 1)));
+    if (session.failure) throw session.failure;
+  }
+}
+
+/**
+ * Waits until the server has answered something twice, if only that it does not know it. One that was held up has said by
+ * then what it was going to say (a timer that is due may still come after the first message): silence alone does not mean
+ * that a file is clean.
+ */
+async function caughtUp(session: LanguageSession, patience: Patience): Promise<void> {
+  const enough = new AbortController();
+  const timer = setTimeout(() => enough.abort(), CATCH_UP_MS);
+  try {
+    const signal = AbortSignal.any([patience.signal, enough.signal]);
+    for (let turn = 0; turn < 2; turn++)
+      await patience.race(session.request('$/toolwright/caughtUp', null, signal).catch(() => undefined));
+  } finally {
+    clearTimeout(timer);
+  }
+  if (session.failure) throw session.failure;
+}
+
+/** The identifiers of what can be pulled. */
+function pullProviders(session: LanguageSession, { languageId }: OpenDocument): (string | undefined)[] {
+  const { diagnosticProvider } = session.capabilities;
+  const options: unknown[] = session.requests
+    .registered('textDocument/diagnostic')
+    .map((each) => each.registerOptions as unknown)
+    .filter((each) => isFor(each, languageId));
+  if (diagnosticProvider) options.push(diagnosticProvider);
+  const identifiers = options.map((each) => {
+    const { identifier } = Object(each) as { identifier?: unknown };
+    return typeof identifier === 'string' ? identifier : undefined;
+  });
+  return [...new Set(identifiers)];
+}
+
+/** Whether what was registered is for documents of a language. Where it does not say, it is. */
+function isFor(options: unknown, languageId: string): boolean {
+  const { documentSelector } = Object(options) as { documentSelector?: unknown };
+  if (!Array.isArray(documentSelector)) return true;
+  return documentSelector.some((each) => {
+    const { language } = Object(each) as { language?: unknown };
+    return language === undefined || language === languageId;
+  });
+}
+
+/** Waits until a server whose answers are not final while it loads has loaded. */
+async function loaded(session: LanguageSession, patience: Patience): Promise<void> {
+  while (session.requests.isWorking && !session.launch.pullIsFinal) {
+    await patience.race(session.pushed.changed(patience.left + 1));
+    if (session.failure) throw session.failure;
+  }
+}
+
+async function pull(
+  session: LanguageSession,
+  document: OpenDocument,
+  providers: readonly (string | undefined)[],
+  patience: Patience,
+): Promise<Diagnostic[]> {
+  const found: Diagnostic[] = [];
+  for (const identifier of providers) {
+    const params = { textDocument: { uri: document.uri }, ...(identifier !== undefined && { identifier }) };
+    const report = await retried(patience, () =>
+      session.request<DocumentDiagnosticReport | null>('textDocument/diagnostic', params, patience.signal),
+    );
+    // "unchanged" since what? No earlier result was named.
+    if (report?.kind !== 'full' || !Array.isArray(report.items))
+      throw new ToolError('PROTOCOL_VIOLATION', `${session.launch.name} answered without a full report.`);
+    for (const item of report.items) found.push(fromLsp(session, item));
+  }
+  // Some servers pull one part and push another.
+  for (const each of pushedFor(session, document)) found.push(each);
+  return found;
+}
+
+/** What was pushed about this version of the document. @throws {ToolError} PROTOCOL_VIOLATION */
+function pushedFor(session: LanguageSession, { absolute, version, changedAt }: OpenDocument): readonly Diagnostic[] {
+  const push = session.pushed.get(absolute);
+  if (!push || push.at < changedAt || (push.version !== undefined && push.version !== version)) return [];
+  if (push.isWrong) throw noDiagnostic(session);
+  return push.diagnostics;
+}
+
+/** Asks again when the server says that it was interrupted. */
+async function retried<T>(patience: Patience, ask: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await ask();
+    } catch (error) {
+      const code = ToolError.isInstance(error) ? error.details?.lsp_code : undefined;
+      if (code !== CONTENT_MODIFIED && code !== SERVER_CANCELLED && code !== REQUEST_CANCELLED) throw error;
+      await patience.pause(RETRY_MS);
+    }
+  }
+}
+
+/** How long to wait, if nothing more comes, until what was pushed is all there is; 0 when it is. */
+function untilSettled(session: LanguageSession, document: OpenDocument): number {
+  const push = session.pushed.get(document.absolute);
+  const { version, changedAt, wasSettled } = document;
+  const { launch, pushed, requests } = session;
+  if (!push || push.at < changedAt || requests.isWorking) return Infinity;
+  if (push.version !== undefined && push.version !== version) return Infinity;
+  let quiet = push.version === undefined ? UNVERSIONED_QUIET_MS : VERSIONED_QUIET_MS;
+  if (push.isCleanSoFar && launch.pushesOnce) quiet = CLEAN_QUIET_MS;
+  if (push.version === undefined && !wasSettled) quiet = AMBIGUOUS_QUIET_MS;
+  let until = Math.max(push.at, requests.idleSince) + quiet;
+  if (push.isCleanSoFar && !launch.pushesOnce) {
+    const silence = Math.max(CLEAN_SILENCE_MS, 2 * pushed.findsErrorsAfterMs);
+    until = Math.max(until, Math.max(push.firstAt, requests.idleSince) + silence);
+  }
+  return Math.max(0, Math.ceil(until - performance.now()));
+}
+
+function fromLsp(session: LanguageSession, item: LspDiagnostic): Diagnostic {
+  const diagnostic = diagnosticFromLsp(item, session.launch.name);
+  if (!diagnostic) throw noDiagnostic(session);
+  return diagnostic;
+}
+
+/** What is left out would make a faulty file look clean. */
+function noDiagnostic(session: LanguageSession): ToolError {
+  return new ToolError('PROTOCOL_VIOLATION', `${session.launch.name} reported something that is no diagnostic.`);
+}
+
+/** https://github.com/microsoft/TypeScript/blob/v5.9.3/src/server/protocol.ts: DiagnosticWithLinePosition */
+interface TsserverDiagnostic {
+  message: string;
+  category: string;
+  code: number;
+  startLocation: { line: number; offset: number };
+  endLocation: { line: number; offset: number };
+}
+
+const TSSERVER_SEVERITIES: Readonly<Record<string, Severity>> = { error: 'error', warning: 'warning', message: 'info' };
+
+async function askTsserver(
+  session: LanguageSession,
+  { absolute }: OpenDocument,
+  patience: Patience,
+): Promise<Diagnostic[]> {
+  const found: Diagnostic[] = [];
+  for (const command of ['syntacticDiagnosticsSync', 'semanticDiagnosticsSync']) {
+    const { success, body } = Object(
+      await session.request<unknown>(
+        'workspace/executeCommand',
+        {
+          command: 'typescript.tsserverRequest',
+          arguments: [command, { file: absolute, includeLinePosition: true }],
+        },
+        patience.signal,
+      ),
+    ) as { success?: unknown; body?: unknown };
+    if (success !== true || !Array.isArray(body))
+      throw new ToolError('EXECUTION_FAILED', `tsserver did not answer ${command}.`);
+    for (const { message, category, code, startLocation, endLocation } of body as TsserverDiagnostic[])
+      found.push({
+        line: startLocation.line,
+        column: startLocation.offset,
+        end_line: endLocation.line,
+        end_column: endLocation.offset,
+        severity: TSSERVER_SEVERITIES[category] ?? 'hint',
+        code: String(code),
+        source: 'ts',
+        message,
+      });
+  }
+  return found;
+}

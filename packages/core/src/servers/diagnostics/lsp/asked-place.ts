@@ -1,0 +1,262 @@
+// The place that a caller asks about, by line and column or by the name of a symbol, in a server that knows the file as it
+// is now.
+
+import type { DocumentSymbol, Position, SymbolInformation } from 'vscode-languageserver-protocol';
+import { ToolError } from '../../../contract/errors.js';
+import type { ToolContext } from '../../../tool/define-tool.js';
+import { escapeControls, quote } from '../../project/scope/project-scope.js';
+import { askedPath, type DiagnosticsContext } from '../diagnostics-context.js';
+import type { OpenDocument } from './documents.js';
+import type { LanguageClient } from './language-client.js';
+import type { Language, LanguageServers } from './language-servers.js';
+import { rangeFromLsp } from './lsp-conversion.js';
+import { Patience } from '../call-timeout.js';
+import { pathOfUri } from './pushed-diagnostics.js';
+import type { LanguageSession } from './language-session.js';
+import type { TreeSnapshot } from '../files/source-tree.js';
+import { TextPlaces } from './text-places.js';
+
+const MAX_NAMED = 10;
+
+/** In JSON Schema. */
+export const placeInput = {
+  path: { type: 'string', description: 'The file. With symbol alone it may be left out.' },
+  line: { type: 'integer', minimum: 1, description: 'Counted from 1, with column.' },
+  column: { type: 'integer', minimum: 1, description: 'Counted from 1, in UTF-16 units: of the name itself.' },
+  symbol: { type: 'string', description: 'Instead of line and column: a name, or Container.name.' },
+} as const;
+
+/** As {@link placeInput} takes it. */
+export interface PlaceArguments {
+  path?: string;
+  line?: number;
+  column?: number;
+  symbol?: string;
+}
+
+/** A running server, and what the call may use of it. */
+export interface AskedServer {
+  servers: LanguageServers;
+  session: LanguageSession;
+  snapshot: TreeSnapshot;
+  patience: Patience;
+}
+
+/** A place, in a server that has its document. */
+export interface AskedPlace extends AskedServer {
+  document: OpenDocument;
+  position: Position;
+}
+
+type CallSignal = Pick<ToolContext, 'signal'>;
+
+/**
+ * Finds the place and runs something there, within the time that requests have.
+ *
+ * @throws {ToolError} INVALID_ARGUMENT, NOT_FOUND, MULTIPLE_MATCHES, UNAVAILABLE without a server, TIMED_OUT
+ */
+export async function atPlace<T>(
+  context: DiagnosticsContext,
+  args: PlaceArguments,
+  { signal }: CallSignal,
+  run: (place: AskedPlace) => Promise<T>,
+): Promise<T> {
+  const { path, line, column, symbol } = args;
+  const byPlace = line !== undefined && column !== undefined && path !== undefined && symbol === undefined;
+  const bySymbol = symbol !== undefined && symbol !== '' && line === undefined && column === undefined;
+  if (!byPlace && !bySymbol)
+    throw new ToolError('INVALID_ARGUMENT', 'Give path, line and column; or symbol, with or without path.');
+  using patience = new Patience(context.requestTimeoutMs, signal);
+  if (path === undefined) {
+    const found = await findInWorkspace(context, symbol ?? '', patience);
+    return await inFile(context, found.absolute, patience, (server, document) =>
+      run({ ...server, document, position: found.position }),
+    );
+  }
+  const asked = await askedPath(context, path);
+  if (asked.isDirectory)
+    throw new ToolError('INVALID_ARGUMENT', `${quote(asked.shown)} is a directory; name a file, or leave path out.`);
+  return await inFile(context, asked.absolute, patience, async (server, document) => {
+    const position = byPlace
+      ? new TextPlaces(document.text).position(line, column)
+      : await findInFile(server, document, symbol ?? '', asked.shown);
+    return await run({ ...server, document, position });
+  });
+}
+
+/**
+ * Opens a file in its server and runs something there.
+ *
+ * @throws {ToolError} UNAVAILABLE without a server, TIMED_OUT
+ */
+export async function inFile<T>(
+  context: DiagnosticsContext,
+  absolute: string,
+  patience: Patience,
+  run: (server: AskedServer, document: OpenDocument) => Promise<T>,
+): Promise<T> {
+  const servers = context.servers();
+  const { client, language } = await clientOf(context, servers, absolute);
+  return await client.use(async () => {
+    const snapshot = await patience.race(servers.lookAround(patience.signal));
+    const session = await patience.race(servers.informed(client, snapshot, patience));
+    const document = await patience.race(servers.show(session, absolute, language));
+    return await patience.race(run({ servers, session, snapshot, patience }, document));
+  });
+}
+
+/** Runs something in every server that the project has files for, each with a file open so that it knows of the project. */
+export async function inWorkspace<T>(
+  context: DiagnosticsContext,
+  patience: Patience,
+  run: (server: AskedServer) => Promise<T>,
+): Promise<T[]> {
+  const servers = context.servers();
+  const snapshot = await patience.race(servers.lookAround(patience.signal));
+  const first = new Map<LanguageClient, { absolute: string; language: Language }>();
+  const kinds = new Set<string>();
+  for (const absolute of [...snapshot.stamps.keys()].sort()) {
+    const language = servers.languageOf(absolute);
+    if (!language || kinds.has(language.preset.name) || language.preset.isOptional) continue;
+    kinds.add(language.preset.name);
+    const client = await servers.clientFor(absolute, language);
+    if (!('hint' in client)) first.set(client, { absolute, language });
+  }
+  if (first.size === 0)
+    throw new ToolError('UNAVAILABLE', 'There is no language server for the files of this project; see servers.');
+  return await Promise.all(
+    [...first].map(([client, { absolute, language }]) =>
+      client.use(async () => {
+        const session = await patience.race(servers.informed(client, snapshot, patience));
+        if (session.documents.all.length === 0) await patience.race(servers.show(session, absolute, language));
+        return await patience.race(run({ servers, session, snapshot, patience }));
+      }),
+    ),
+  );
+}
+
+async function clientOf(
+  { files }: DiagnosticsContext,
+  servers: LanguageServers,
+  absolute: string,
+): Promise<{ client: LanguageClient; language: Language }> {
+  const language = servers.languageOf(absolute);
+  const shown = quote(files.scope.find(absolute)?.shown ?? absolute);
+  if (!language) throw new ToolError('UNAVAILABLE', `No language server is known for files such as ${shown}.`);
+  const client = await servers.clientFor(absolute, language);
+  if ('hint' in client)
+    throw new ToolError('UNAVAILABLE', `There is no language server for ${shown}. ${client.hint}`, {
+      retryable: false,
+    });
+  return { client, language };
+}
+
+async function findInFile(
+  { session, patience }: AskedServer,
+  { uri }: OpenDocument,
+  symbol: string,
+  shown: string,
+): Promise<Position> {
+  const params = { textDocument: { uri } };
+  const answer = await session.request<unknown>('textDocument/documentSymbol', params, patience.signal);
+  const all = flatSymbols(answer);
+  const found = all.filter(
+    (each) => each.names.join('.') === symbol || `.${each.names.join('.')}`.endsWith(`.${symbol}`),
+  );
+  // A symbol's parts may be listed under the same name as itself: the outermost is meant.
+  const depth = found.reduce((least, { names }) => Math.min(least, names.length), Infinity);
+  const outermost = found.filter(({ names }) => names.length === depth);
+  const [first] = outermost;
+  if (!first)
+    throw new ToolError(
+      'NOT_FOUND',
+      `${quote(shown)} has no symbol ${quote(symbol)}. It has ${someNames(all.map(({ names }) => names.join('.')))}.`,
+    );
+  const others = outermost.filter(({ start }) => start.line !== first.start.line);
+  if (others.length > 0)
+    throw several(
+      symbol,
+      outermost.map(({ start }) => `${shown}:${start.line + 1}:${start.character + 1}`),
+    );
+  return first.start;
+}
+
+async function findInWorkspace(
+  context: DiagnosticsContext,
+  symbol: string,
+  patience: Patience,
+): Promise<{ absolute: string; position: Position }> {
+  const name = symbol.split('.').at(-1) ?? symbol;
+  const container = symbol.split('.').slice(0, -1).at(-1);
+  const answers = await inWorkspace(context, patience, ({ session }) =>
+    session.request<SymbolInformation[] | null>('workspace/symbol', { query: name }, patience.signal),
+  );
+  const { scope } = context.files;
+  const found = answers
+    .flatMap((each) => (Array.isArray(each) ? each : []))
+    .filter((each) => each?.name === name && (container === undefined || each.containerName === container))
+    .flatMap(({ location }) => {
+      const absolute = pathOfUri(location?.uri);
+      const range = rangeFromLsp(location?.range);
+      const place = absolute === undefined ? undefined : scope.find(absolute);
+      return place && range && !place.shown.includes('node_modules/') ? [{ place, range }] : [];
+    });
+  const [first] = found;
+  if (!first)
+    throw new ToolError(
+      'NOT_FOUND',
+      `No symbol ${quote(symbol)} is known in the project. Give the path of its file, or path, line and column.`,
+    );
+  if (found.length > 1)
+    throw several(
+      symbol,
+      found.map(({ place, range }) => `${place.shown}:${range.line}:${range.column}`),
+    );
+  const { line, column } = first.range;
+  return { absolute: first.place.absolute, position: { line: line - 1, character: column - 1 } };
+}
+
+function several(symbol: string, places: readonly string[]): ToolError {
+  const shown = places.slice(0, MAX_NAMED).map(escapeControls).join(', ');
+  const more = places.length > MAX_NAMED ? ` and ${places.length - MAX_NAMED} more` : '';
+  return new ToolError(
+    'MULTIPLE_MATCHES',
+    `${quote(symbol)} is the name of several symbols: ${shown}${more}. Give path, line and column of one.`,
+  );
+}
+
+function someNames(names: readonly string[]): string {
+  if (names.length === 0) return 'none';
+  const more = names.length > MAX_NAMED ? ` and ${names.length - MAX_NAMED} more` : '';
+  return names.slice(0, MAX_NAMED).map(escapeControls).join(', ') + more;
+}
+
+/** A symbol of a file, out of its tree. */
+export interface FlatSymbol {
+  /** Its own name last, those of what it is in before it. */
+  names: string[];
+  kind: number;
+  /** Of the name. */
+  start: Position;
+  /** Of all of it. */
+  range: unknown;
+}
+
+/** Both forms in which a server may answer, flattened. */
+export function flatSymbols(answer: unknown): FlatSymbol[] {
+  const found: FlatSymbol[] = [];
+  const visit = (symbols: unknown, above: readonly string[]): void => {
+    if (!Array.isArray(symbols) || above.length > 50) return;
+    for (const each of symbols as Partial<DocumentSymbol & SymbolInformation>[]) {
+      const { name, kind = 0, location, containerName } = Object(each) as typeof each;
+      const range = each.range ?? location?.range;
+      const at = rangeFromLsp(each.selectionRange ?? range);
+      if (typeof name !== 'string' || !at) continue;
+      const names = [...above, ...(containerName ? [containerName] : []), name];
+      found.push({ names, kind, start: { line: at.line - 1, character: at.column - 1 }, range });
+      visit(each.children, names);
+    }
+  };
+  visit(answer, []);
+  return found;
+}

@@ -1,0 +1,247 @@
+// One run of a language server: the process, the protocol's handshake, and requests that end with it.
+
+import { pathToFileURL } from 'node:url';
+import type { MessageConnection } from 'vscode-jsonrpc';
+import type { InitializeParams, InitializeResult, ServerCapabilities } from 'vscode-languageserver-protocol';
+import { messageOf, ToolError } from '../../../contract/errors.js';
+import { spawnChild, type Child } from '../../../process/index.js';
+import { escapeControls } from '../../project/scope/project-scope.js';
+import { CLIENT_CAPABILITIES } from './client-capabilities.js';
+import { Documents } from './documents.js';
+import type { ServerLaunch } from './launch.js';
+import { BoundedMessageReader, BoundedMessageWriter } from './message-streams.js';
+import { PushedDiagnostics } from './pushed-diagnostics.js';
+import { ServerRequests } from './language-server-requests.js';
+
+/** Room for a polite end; the signals come after it. */
+const SHUTDOWN_MS = 300;
+const GRACE_MS = 1_000;
+const MAX_TOLD_CHARACTERS = 600;
+
+/** Starts a server, and speaks with it until either side ends it. */
+export class LanguageSession {
+  readonly launch: ServerLaunch;
+  /** The directory that it was started for, absolute. */
+  readonly root: string;
+  readonly documents: Documents;
+  readonly pushed: PushedDiagnostics;
+  readonly requests: ServerRequests;
+  /** Resolves with why, once the session is of no more use. Never rejects. */
+  readonly ended: Promise<ToolError>;
+  /** The same, as soon as it is known. */
+  failure: ToolError | undefined;
+  /** What the files of the project were when the server was last told of them: a stamp a path. */
+  seen: ReadonlyMap<string, string> = new Map();
+  /** When that was looked at, by `performance.now()`. */
+  seenAt = -Infinity;
+  /** What the installed packages were when it started. */
+  packages = '';
+  capabilities: ServerCapabilities = {};
+  version: string | undefined;
+  /** Told when the session ends: the requests that are open. */
+  readonly #open = new Set<(reason: ToolError) => void>();
+  #child: Child | undefined;
+  #connection: MessageConnection | undefined;
+  #makeCancellation: (() => { token: { isCancellationRequested: boolean }; cancel(): void }) | undefined;
+  #end!: (reason: ToolError) => void;
+  #closing: Promise<void> | undefined;
+
+  constructor(launch: ServerLaunch, root: string) {
+    this.launch = launch;
+    this.root = root;
+    this.ended = new Promise((resolve) => (this.#end = resolve));
+    this.pushed = new PushedDiagnostics(launch.name);
+    this.documents = new Documents(this);
+    this.requests = new ServerRequests(root, launch.settings ?? {});
+  }
+
+  get pid(): number | undefined {
+    return this.#child?.pid;
+  }
+
+  /**
+   * Starts the process and shakes hands.
+   *
+   * @throws {ToolError} SPAWN_FAILED, PROCESS_EXITED, TIMED_OUT and what else keeps it from starting; it is ended then
+   */
+  async start(timeoutMs: number): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    try {
+      const slow = new Promise<never>((_resolve, reject) => {
+        const words = `${this.launch.name} did not answer "initialize" within ${timeoutMs} ms.`;
+        timer = setTimeout(() => reject(new ToolError('TIMED_OUT', words)), timeoutMs);
+      });
+      await Promise.race([this.#shakeHands(), slow]);
+    } catch (error) {
+      this.#fail(ToolError.from(error));
+      await this.close();
+      throw this.failure ?? error;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /**
+   * Asks, and gives the answer. An abort tells the server and rejects at once.
+   *
+   * @throws {ToolError} EXECUTION_FAILED when the server refuses (its code is in `details.lsp_code`), CANCELLED or
+   *   TIMED_OUT by the signal, and why the session ended
+   */
+  async request<Result>(method: string, params: unknown, signal?: AbortSignal): Promise<Result> {
+    const connection = this.#connection;
+    if (this.failure || !connection || !this.#makeCancellation) throw this.failure ?? this.#notRunning();
+    signal?.throwIfAborted();
+    const cancellation = this.#makeCancellation();
+    return await new Promise<Result>((resolve, reject) => {
+      const onAbort = (): void => {
+        cancellation.cancel();
+        reject(ToolError.from(signal?.reason));
+      };
+      signal?.addEventListener('abort', onAbort, { once: true });
+      const answer =
+        params === undefined
+          ? connection.sendRequest<Result>(method, cancellation.token)
+          : connection.sendRequest<Result>(method, params, cancellation.token);
+      this.#open.add(reject);
+      answer
+        .then(resolve, (error: unknown) => reject(this.failure ?? this.#refusal(method, error)))
+        .finally(() => {
+          this.#open.delete(reject);
+          signal?.removeEventListener('abort', onAbort);
+        });
+    });
+  }
+
+  /** Tells the server something. Nothing happens once the session has ended. */
+  notify(method: string, params?: unknown): void {
+    if (this.failure || !this.#connection) return;
+    const sent =
+      params === undefined
+        ? this.#connection.sendNotification(method)
+        : this.#connection.sendNotification(method, params);
+    sent.catch(() => undefined); // its exit says more
+  }
+
+  /** Ends the server and everything it started. Idempotent, never rejects. */
+  close(): Promise<void> {
+    return (this.#closing ??= this.#close());
+  }
+
+  async #shakeHands(): Promise<void> {
+    const { CancellationTokenSource, createMessageConnection, NullLogger, ResponseError } =
+      await import('vscode-jsonrpc/node');
+    if (this.failure) throw this.failure;
+    const { command, args, cwd, env } = this.launch;
+    const child = (this.#child = spawnChild({ command, args, cwd, env, stdin: 'pipe' }));
+    if (!child.stdin) throw await child.exited.then(() => this.#notRunning()); // rejects with why it was not started
+    const reader = new BoundedMessageReader(child.stdout, (reason) => this.#fail(reason));
+    const writer = new BoundedMessageWriter(child.stdin, (reason) => this.#fail(reason));
+    const connection = (this.#connection = createMessageConnection(reader, writer, NullLogger, {
+      messageStrategy: {
+        handleMessage: (message, next) => {
+          reader.done();
+          return next(message);
+        },
+      },
+    }));
+    this.#makeCancellation = () => new CancellationTokenSource();
+    this.requests.listen(connection, this.pushed, (code, message) => new ResponseError(code, message));
+    connection.listen();
+    void child.exited.then(
+      ({ code, signal }) => this.#fail(this.#exited(signal ? `was ended by ${signal}` : `exited with code ${code}`)),
+      (error: unknown) => this.#fail(ToolError.from(error)),
+    );
+    const { capabilities, serverInfo } = await this.request<InitializeResult>('initialize', this.#initializeParams());
+    if (typeof capabilities !== 'object' || (capabilities as unknown) === null)
+      throw new ToolError('PROTOCOL_VIOLATION', `${this.launch.name} answered "initialize" without capabilities.`);
+    if ((capabilities.positionEncoding ?? 'utf-16') !== 'utf-16')
+      throw new ToolError(
+        'PROTOCOL_VIOLATION',
+        `${this.launch.name} counts columns in ${String(capabilities.positionEncoding)}, which was not offered.`,
+      );
+    this.capabilities = capabilities;
+    this.version = this.launch.version ?? textOr(serverInfo?.version);
+    this.notify('initialized', {});
+    if (this.launch.settings) this.notify('workspace/didChangeConfiguration', { settings: this.launch.settings });
+  }
+
+  #initializeParams(): InitializeParams {
+    const uri = pathToFileURL(this.root).href;
+    return {
+      processId: process.pid,
+      clientInfo: { name: 'toolwright' },
+      locale: 'en',
+      rootUri: uri,
+      rootPath: this.root,
+      workspaceFolders: this.requests.folders,
+      capabilities: CLIENT_CAPABILITIES,
+      ...(this.launch.initializationOptions && { initializationOptions: this.launch.initializationOptions }),
+    };
+  }
+
+  #fail(reason: ToolError): void {
+    if (this.failure) return;
+    this.failure = reason;
+    this.#tellEnded(reason);
+    void this.close();
+  }
+
+  async #close(): Promise<void> {
+    const child = this.#child;
+    if (!this.failure && child) await this.#shutDown();
+    this.failure ??= this.#notRunning();
+    this.#tellEnded(this.failure);
+    await child?.end({ graceMs: GRACE_MS });
+    this.#connection?.dispose();
+  }
+
+  #tellEnded(reason: ToolError): void {
+    this.#end(reason);
+    for (const reject of this.#open) reject(reason);
+    this.#open.clear();
+    this.pushed.wake();
+  }
+
+  async #shutDown(): Promise<void> {
+    const patience = new AbortController();
+    const timer = setTimeout(() => patience.abort(), SHUTDOWN_MS);
+    try {
+      await this.request('shutdown', undefined, patience.signal);
+      this.notify('exit');
+    } catch {
+      // The signals that follow end it as well.
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  #notRunning(): ToolError {
+    return new ToolError('NOT_CONNECTED', `${this.launch.name} was ended.`);
+  }
+
+  #exited(how: string): ToolError {
+    const words = lastWords(this.#child?.stderrTail() ?? '');
+    return new ToolError(
+      'PROCESS_EXITED',
+      `${this.launch.name} ${how}.${words === '' ? ' It wrote nothing to stderr.' : ` Its stderr ends: ${words}`}`,
+    );
+  }
+
+  #refusal(method: string, error: unknown): ToolError {
+    const { code } = error as { code?: unknown };
+    return new ToolError(
+      'EXECUTION_FAILED',
+      `${this.launch.name} did not answer ${method}: ${lastWords(messageOf(error))}`,
+      { cause: error, details: { lsp_code: typeof code === 'number' ? code : 0 } },
+    );
+  }
+}
+
+function textOr(value: unknown): string | undefined {
+  return typeof value === 'string' ? value.slice(0, 100) : undefined;
+}
+
+/** The end of what a stranger said, safe to show. */
+function lastWords(text: string): string {
+  return text.trim().slice(-MAX_TOLD_CHARACTERS).split(/\r?\n/).map(escapeControls).join('\n');
+}

@@ -1,0 +1,97 @@
+// Places in files, as answers list them: with the line that is there, and none of what the policy withholds.
+
+import type { Location, LocationLink } from 'vscode-languageserver-protocol';
+import { cutText } from '../../project/output-budget.js';
+import { escapeControls, type ProjectScope } from '../../project/scope/project-scope.js';
+import type { LanguageServers } from './language-servers.js';
+import { rangeFromLsp, type FileRange } from './lsp-conversion.js';
+import { pathOfUri } from './pushed-diagnostics.js';
+import { TextPlaces } from './text-places.js';
+
+const MAX_PREVIEW_BYTES = 200;
+
+/** A place. */
+export interface LocationRow {
+  path: string;
+  range: FileRange;
+  /** The line there, without the white space around it. */
+  preview?: string;
+  /** It is outside the project, such as in a library; its path is absolute. */
+  external?: true;
+}
+
+const place = { type: 'integer', minimum: 1 } as const;
+
+/** {@link FileRange}, in JSON Schema. */
+export const rangeOutput = {
+  type: 'object',
+  properties: { line: place, column: place, end_line: place, end_column: place },
+  required: ['line', 'column', 'end_line', 'end_column'],
+  additionalProperties: false,
+} as const;
+
+/** {@link LocationRow}, in JSON Schema. */
+export const locationOutput = {
+  type: 'object',
+  properties: {
+    path: { type: 'string' },
+    range: rangeOutput,
+    preview: { type: 'string', description: 'The line there.' },
+    external: { type: 'boolean', description: 'True for a place outside the project; its path is absolute.' },
+  },
+  required: ['path', 'range'],
+  additionalProperties: false,
+} as const;
+
+/** Every form in which a server answers with places: sorted, each once, without what the policy denies. */
+export function locationsOf(
+  answer: unknown,
+  scope: ProjectScope,
+  permits: (shown: string) => boolean,
+): { rows: LocationRow[]; withheld: number } {
+  const rows = new Map<string, LocationRow>();
+  let withheld = 0;
+  const list: unknown[] = Array.isArray(answer) ? answer : answer === null || answer === undefined ? [] : [answer];
+  for (const each of list) {
+    const { uri, range, targetUri, targetSelectionRange, targetRange } = Object(each) as Partial<
+      Location & LocationLink
+    >;
+    const absolute = pathOfUri(uri ?? targetUri);
+    const at = rangeFromLsp(range ?? targetSelectionRange ?? targetRange);
+    if (absolute === undefined || !at) continue;
+    const inside = scope.find(absolute);
+    if (inside && !permits(inside.shown)) {
+      withheld++;
+      continue;
+    }
+    const row: LocationRow = inside ? { path: inside.shown, range: at } : { path: absolute, range: at, external: true };
+    rows.set(JSON.stringify([row.path, at]), row);
+  }
+  const sorted = [...rows.values()].sort(
+    (a, b) =>
+      Number(a.external ?? false) - Number(b.external ?? false) ||
+      (a.path < b.path ? -1 : a.path > b.path ? 1 : a.range.line - b.range.line || a.range.column - b.range.column),
+  );
+  return { rows: sorted, withheld };
+}
+
+/** Adds the line at each place inside the project, where it can be read. */
+export async function withPreviews(rows: readonly LocationRow[], servers: LanguageServers): Promise<LocationRow[]> {
+  const texts = new Map<string, TextPlaces | undefined>();
+  const shown: LocationRow[] = [];
+  for (const row of rows) {
+    if (!row.external && !texts.has(row.path)) {
+      const text = await servers.readText(row.path).catch(() => undefined); // gone meanwhile: the place stands alone
+      texts.set(row.path, text === undefined ? undefined : new TextPlaces(text));
+    }
+    const line = row.external ? undefined : texts.get(row.path)?.line(row.range.line);
+    shown.push(line === undefined ? row : { ...row, preview: cutText(line.trim(), MAX_PREVIEW_BYTES) });
+  }
+  return shown;
+}
+
+/** One as a line of an answer. */
+export function locationLine({ path, range, preview }: LocationRow): string {
+  const at = escapeControls(`${path}:${range.line}:${range.column}`);
+  return preview === undefined ? at : `${at}: ${escapeControls(preview)}`;
+}

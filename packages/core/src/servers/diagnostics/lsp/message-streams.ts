@@ -1,0 +1,172 @@
+// Messages to and from a language server: cut out of its stdout within a bound, no faster than they are worked off, and
+// written to its stdin as long as it reads.
+
+import type { Readable, Writable } from 'node:stream';
+import type { DataCallback, Disposable, Message, MessageReader, MessageWriter } from 'vscode-jsonrpc';
+import { ToolError } from '../../../contract/errors.js';
+
+/** The largest message that is taken, in bytes. */
+export const MAX_MESSAGE_BYTES = 32 * 1024 * 1024;
+const MAX_HEADER_BYTES = 8 * 1024;
+const MAX_UNSENT_BYTES = 64 * 1024 * 1024;
+/** Messages that may wait; then the server waits. */
+const MAX_WAITING = 256;
+const HEADER_END = Buffer.from('\r\n\r\n');
+
+/**
+ * Reads `Content-Length` frames. `vscode-jsonrpc` has a reader of its own, which takes a message of any size and queues
+ * without end what a server that floods has to say.
+ */
+export class BoundedMessageReader implements MessageReader {
+  readonly #input: Readable;
+  readonly #fail: (reason: ToolError) => void;
+  /** The beginning of what is not read yet; one buffer that grows by doubling. */
+  #kept = Buffer.alloc(0);
+  #length = 0;
+  /** The length of the body that is being read; undefined in the header. */
+  #body: number | undefined;
+  #waiting = 0;
+  #onData: ((chunk: Buffer) => void) | undefined;
+
+  /** @param fail told once of what makes the stream unreadable; nothing is read from then on */
+  constructor(input: Readable, fail: (reason: ToolError) => void) {
+    this.#input = input;
+    this.#fail = fail;
+  }
+
+  // The end of the stream is told by the end of the process, which knows more.
+  readonly onError = neverTold;
+  readonly onClose = neverTold;
+  readonly onPartialMessage = neverTold;
+
+  listen(callback: DataCallback): Disposable {
+    this.#onData = (chunk) => {
+      try {
+        this.#push(chunk, callback);
+      } catch (error) {
+        this.dispose();
+        this.#fail(ToolError.from(error, 'PROTOCOL_VIOLATION'));
+      }
+    };
+    this.#input.on('data', this.#onData);
+    return { dispose: () => this.dispose() };
+  }
+
+  /** A message was worked off. */
+  done(): void {
+    this.#waiting--;
+    if (this.#onData && this.#waiting < MAX_WAITING / 2 && this.#input.isPaused()) this.#input.resume();
+  }
+
+  dispose(): void {
+    if (!this.#onData) return;
+    this.#input.off('data', this.#onData);
+    this.#onData = undefined;
+    this.#kept = Buffer.alloc(0);
+    this.#input.resume(); // so that the server, which may still write, is not held up by nobody
+  }
+
+  #push(chunk: Buffer, callback: DataCallback): void {
+    this.#keep(chunk);
+    let start = 0;
+    for (;;) {
+      if (this.#body === undefined) {
+        const end = this.#kept.subarray(0, this.#length).indexOf(HEADER_END, start);
+        if (end < 0) {
+          if (this.#length - start > MAX_HEADER_BYTES) throw notAMessage(this.#kept.subarray(start, start + 200));
+          break;
+        }
+        this.#body = bodyLength(this.#kept.subarray(start, end));
+        start = end + HEADER_END.length;
+      }
+      if (this.#length - start < this.#body) break;
+      const message = parseMessage(this.#kept.subarray(start, start + this.#body));
+      start += this.#body;
+      this.#body = undefined;
+      this.#waiting++;
+      callback(message);
+      if (!this.#onData) return; // disposed by what it led to
+    }
+    this.#kept.copyWithin(0, start, this.#length);
+    this.#length -= start;
+    if (this.#length === 0 && this.#kept.length > 1024 * 1024) this.#kept = Buffer.alloc(0);
+    if (this.#waiting > MAX_WAITING) this.#input.pause();
+  }
+
+  #keep(chunk: Buffer): void {
+    const length = this.#length + chunk.length;
+    if (length > this.#kept.length) {
+      const grown = Buffer.allocUnsafe(Math.max(2 * length, 4_096));
+      this.#kept.copy(grown, 0, 0, this.#length);
+      this.#kept = grown;
+    }
+    chunk.copy(this.#kept, this.#length);
+    this.#length = length;
+  }
+}
+
+/** Writes frames. What waits for a server that does not read is bounded, too. */
+export class BoundedMessageWriter implements MessageWriter {
+  readonly #output: Writable;
+  readonly #fail: (reason: ToolError) => void;
+
+  constructor(output: Writable, fail: (reason: ToolError) => void) {
+    this.#output = output;
+    this.#fail = fail;
+  }
+
+  readonly onError = neverTold;
+  readonly onClose = neverTold;
+
+  /** Does not wait: a server that has gone is told by its exit. */
+  write(message: Message): Promise<void> {
+    const body = Buffer.from(JSON.stringify(message));
+    this.#output.write(`Content-Length: ${body.length}\r\n\r\n`, ignoreWriteError);
+    this.#output.write(body, ignoreWriteError);
+    if (this.#output.writableLength > MAX_UNSENT_BYTES)
+      this.#fail(
+        new ToolError('PROTOCOL_VIOLATION', `It reads nothing: ${this.#output.writableLength} bytes wait for it.`),
+      );
+    return Promise.resolve();
+  }
+
+  end(): void {
+    this.#output.end();
+  }
+
+  dispose(): void {}
+}
+
+function ignoreWriteError(): void {}
+
+function neverTold(): Disposable {
+  return { dispose: () => undefined };
+}
+
+function bodyLength(header: Buffer): number {
+  const [, digits] = /(?:^|\r\n)content-length: *(\d+) *(?:$|\r\n)/i.exec(header.toString('latin1')) ?? [];
+  if (digits === undefined) throw notAMessage(header);
+  const length = Number(digits);
+  if (length > MAX_MESSAGE_BYTES)
+    throw new ToolError(
+      'FRAME_TOO_LARGE',
+      `It sent a message of ${digits} bytes; at most ${MAX_MESSAGE_BYTES} are taken.`,
+    );
+  return length;
+}
+
+function parseMessage(body: Buffer): Message {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(body.toString('utf8'));
+  } catch {
+    throw notAMessage(body);
+  }
+  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) throw notAMessage(body);
+  return parsed as Message;
+}
+
+function notAMessage(bytes: Buffer): ToolError {
+  const shown = JSON.stringify(bytes.subarray(0, 80).toString('latin1'));
+  return new ToolError('PROTOCOL_VIOLATION', `It wrote to stdout what is no message: ${shown}.`);
+}

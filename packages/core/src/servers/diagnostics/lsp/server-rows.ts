@@ -1,0 +1,42 @@
+// How answers tell of a language server.
+
+import type { ProjectScope } from '../../project/scope/project-scope.js';
+import type { ClientState, LanguageClient } from './language-client.js';
+
+/** A server as answers show it. */
+export interface ServerRow {
+  name: string;
+  state: ClientState;
+  /** The directory that it works in. */
+  root: string;
+  version?: string;
+  /** Why it ended last. */
+  error?: string;
+}
+
+/** {@link ServerRow}, in JSON Schema. */
+export const serverOutput = {
+  type: 'object',
+  properties: {
+    name: { type: 'string' },
+    state: { type: 'string', enum: ['idle', 'starting', 'ready', 'waiting', 'failed'] },
+    root: { type: 'string' },
+    version: { type: 'string' },
+    error: { type: 'string', description: 'Why it ended last.' },
+  },
+  required: ['name', 'state', 'root'],
+  additionalProperties: false,
+} as const;
+
+/** One server. */
+export function serverRow(client: LanguageClient, scope: ProjectScope): ServerRow {
+  const { launch, state, root, running, failure } = client;
+  const version = running?.version ?? launch.version;
+  return {
+    name: launch.name,
+    state,
+    root: scope.find(root)?.shown ?? root,
+    ...(version !== undefined && { version }),
+    ...(failure && { error: failure.message }),
+  };
+}

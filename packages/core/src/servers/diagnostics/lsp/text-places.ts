@@ -1,0 +1,69 @@
+// Places in a text, between our lines and columns from 1, the protocol's from 0, and offsets.
+
+import type { Position, TextEdit } from 'vscode-languageserver-protocol';
+import { ToolError } from '../../../contract/errors.js';
+
+/** A text by its lines, which end as the protocol's do: with \n, \r\n or \r. */
+export class TextPlaces {
+  readonly #text: string;
+  /** Where each line begins. */
+  readonly #starts: readonly number[];
+
+  constructor(text: string) {
+    this.#text = text;
+    const starts = [0];
+    for (const { index, 0: end } of text.matchAll(/\r\n|\r|\n/g)) starts.push(index + end.length);
+    this.#starts = starts;
+  }
+
+  /** A line, counted from 1, without its end; undefined behind the last. */
+  line(line: number): string | undefined {
+    const start = this.#starts[line - 1];
+    if (start === undefined) return undefined;
+    return this.#text.slice(start, this.#starts[line]).replace(/[\r\n]+$/, '');
+  }
+
+  /**
+   * The protocol's position of a place that a caller named.
+   *
+   * @throws {ToolError} INVALID_ARGUMENT for a line or column that the text has not
+   */
+  position(line: number, column: number): Position {
+    const text = this.line(line);
+    if (text === undefined)
+      throw new ToolError('INVALID_ARGUMENT', `There is no line ${line}; the file has ${this.#starts.length} lines.`);
+    if (column > text.length + 1)
+      throw new ToolError(
+        'INVALID_ARGUMENT',
+        `Line ${line} has no column ${column}; it has ${text.length} UTF-16 units: ${JSON.stringify(text.slice(0, 200))}`,
+      );
+    return { line: line - 1, character: column - 1 };
+  }
+
+  /**
+   * The text with edits made, each at a place of the text as it is.
+   *
+   * @throws {ToolError} PROTOCOL_VIOLATION for edits that overlap, or lie outside
+   */
+  edited(edits: readonly TextEdit[]): string {
+    const places = edits
+      .map(({ range, newText }) => ({ start: this.#offset(range.start), end: this.#offset(range.end), newText }))
+      .sort((a, b) => a.start - b.start || a.end - b.end);
+    const parts: string[] = [];
+    let at = 0;
+    for (const { start, end, newText } of places) {
+      if (start < at || end < start)
+        throw new ToolError('PROTOCOL_VIOLATION', 'The server gave edits that overlap; nothing was changed.');
+      parts.push(this.#text.slice(at, start), newText);
+      at = end;
+    }
+    return parts.join('') + this.#text.slice(at);
+  }
+
+  #offset({ line, character }: Position): number {
+    const start = this.#starts[line];
+    if (start === undefined || character > (this.line(line + 1)?.length ?? -1))
+      throw new ToolError('PROTOCOL_VIOLATION', 'The server gave an edit outside the text; nothing was changed.');
+    return start + character;
+  }
+}

@@ -1,0 +1,99 @@
+// The edits that a server proposes for several files, and their way to the disk: all judged first, then all or none.
+
+import type { TextEdit, WorkspaceEdit } from 'vscode-languageserver-protocol';
+import { ToolError } from '../../../contract/errors.js';
+import type { ProjectFiles } from '../../project/project-files.js';
+import { quote } from '../../project/scope/project-scope.js';
+import { encodeText, encodingOf } from '../../project/open/text-encoding.js';
+import { decodeDocument } from './language-servers.js';
+import { rangeFromLsp } from './lsp-conversion.js';
+import { pathOfUri } from './pushed-diagnostics.js';
+import { TextPlaces } from './text-places.js';
+
+/** The edits of one file, which are about this text of it. */
+export interface FileEdits {
+  absolute: string;
+  shown: string;
+  edits: TextEdit[];
+}
+
+/**
+ * The edits by file.
+ *
+ * @throws {ToolError} OUTSIDE_PROJECT, PROTECTED_PATH or PERMISSION_DENIED for a file that may not be written,
+ *   PROTOCOL_VIOLATION for what is no edit, INVALID_ARGUMENT for files that would be made, moved or removed
+ */
+export function editsByFile(edit: WorkspaceEdit | null, { scope }: ProjectFiles): FileEdits[] {
+  const found = new Map<string, FileEdits>();
+  const add = (uri: unknown, edits: unknown): void => {
+    const absolute = pathOfUri(uri);
+    if (absolute === undefined || !Array.isArray(edits) || !edits.every(isTextEdit)) throw noEdit();
+    const place = scope.find(absolute);
+    if (!place) throw scope.outside(absolute, 'would be changed, and is outside the project; nothing was changed');
+    scope.assertWritable(place);
+    const known = found.get(absolute);
+    if (known) for (const each of edits) known.edits.push(each);
+    else found.set(absolute, { absolute, shown: place.shown, edits: [...edits] });
+  };
+  const { documentChanges, changes } = Object(edit ?? {}) as WorkspaceEdit;
+  if (Array.isArray(documentChanges)) {
+    for (const each of documentChanges) {
+      if ('kind' in each)
+        throw new ToolError(
+          'INVALID_ARGUMENT',
+          `The server would also ${each.kind} files, which is not done here; nothing was changed.`,
+        );
+      add(each?.textDocument?.uri, each?.edits);
+    }
+  } else for (const [uri, edits] of Object.entries(Object(changes ?? {}) as object)) add(uri, edits);
+  return [...found.values()].filter(({ edits }) => edits.length > 0).sort((a, b) => (a.shown < b.shown ? -1 : 1));
+}
+
+/**
+ * Makes the edits, in all files or in none.
+ *
+ * @param textOf what the server took each file for
+ * @throws {ToolError} FILE_CHANGED when a file is another by now, and as `ProjectFiles.changeTogether`
+ */
+export async function applyEdits(
+  files: ProjectFiles,
+  all: readonly FileEdits[],
+  textOf: (absolute: string) => string,
+  options: { sessionId: string | undefined; signal: AbortSignal },
+): Promise<void> {
+  await files.changeTogether(
+    all.map(({ shown }) => shown),
+    options,
+    async (fileOf) => {
+      for (const { absolute, shown, edits } of all) {
+        const file = fileOf(shown);
+        await file.assertExists();
+        const bytes = file.current?.bytes;
+        const text = textOf(absolute);
+        if (!bytes || decodeDocument(bytes) !== text)
+          throw new ToolError(
+            'FILE_CHANGED',
+            `${quote(shown)} changed while the edits were made up; nothing was changed. Try again.`,
+          );
+        file.after = encoded(bytes, new TextPlaces(text).edited(edits), shown);
+      }
+    },
+  );
+}
+
+/** In the encoding of the old content, with its byte order mark. */
+function encoded(old: Buffer, text: string, shown: string): Buffer {
+  const { encoding, bom } = (old.length > 0 && encodingOf(old)) || ({ encoding: 'utf-8', bom: false } as const);
+  const bytes = encodeText(bom ? `\ufeff${text}` : text, encoding);
+  if (bytes) return bytes;
+  throw new ToolError('INVALID_ARGUMENT', `${quote(shown)} is ${encoding}, which does not have the new characters.`);
+}
+
+function isTextEdit(edit: unknown): edit is TextEdit {
+  const { range, newText } = Object(edit) as Partial<TextEdit>;
+  return rangeFromLsp(range) !== undefined && typeof newText === 'string';
+}
+
+function noEdit(): ToolError {
+  return new ToolError('PROTOCOL_VIOLATION', 'The server gave something that is no edit; nothing was changed.');
+}

@@ -1,0 +1,85 @@
+// A language server that the operator names.
+
+import { isAbsolute } from 'node:path';
+import { ToolError } from '../../../contract/errors.js';
+import { assertOptions, type OptionNames } from '../../../contract/options.js';
+import type { LanguagePreset } from './presets.js';
+
+/** A language server of the operator's choice. */
+export interface LanguageServerOptions {
+  /** As answers call it; one of a known name takes its place. */
+  name: string;
+  /** An absolute path, or a name that is looked up on the PATH outside the project. Never given to a shell. */
+  command: string;
+  /** Default: none. */
+  args?: readonly string[] | undefined;
+  /** The files that it is for, by extension: `['.lua']`, or `{ '.h': 'objective-c' }` with the protocol's name of the language. */
+  extensions: readonly string[] | Readonly<Record<string, string>>;
+  /** The nearest directory above a file that has one of these is the server's root. Default: the project is. */
+  rootMarkers?: readonly string[] | undefined;
+  /**
+   * It pushes the diagnostics of a version once. Of a server that does not say so a list without errors counts after 4
+   * seconds of silence only, as errors may come later; of this one after 1 second. It does not matter where a server can
+   * be asked (pull diagnostics).
+   * Default: false.
+   */
+  pushesOnce?: boolean | undefined;
+}
+
+const OPTIONS: OptionNames<LanguageServerOptions> = {
+  name: true,
+  command: true,
+  args: true,
+  extensions: true,
+  rootMarkers: true,
+  pushesOnce: true,
+};
+
+/** @throws {ToolError} INVALID_ARGUMENT */
+export function customPreset(options: LanguageServerOptions, index: number): LanguagePreset {
+  const at = `servers[${index}]`;
+  assertOptions('createDiagnosticsServer()', options, OPTIONS, `${at}.`);
+  const { name, command, args = [], extensions, rootMarkers = [], pushesOnce = false } = options;
+  if (typeof name !== 'string' || !/^[A-Za-z0-9_.+-]{1,64}$/.test(name))
+    throw wrong(`${at}.name must be 1 to 64 of A-Z a-z 0-9 _ . + -, not ${JSON.stringify(name)}.`);
+  if (typeof command !== 'string' || command === '' || (!isAbsolute(command) && /[/\\]/.test(command)))
+    throw wrong(`${at}.command must be an absolute path or a plain name, not ${JSON.stringify(command)}.`);
+  if (!Array.isArray(args) || !args.every((each) => typeof each === 'string'))
+    throw wrong(`${at}.args must be a list of texts.`);
+  const languages = languagesOf(extensions);
+  const wrongOnes = Object.keys(languages).filter((each) => !/^\.[^./\\]+$/.test(each));
+  if (Object.keys(languages).length === 0 || wrongOnes.length > 0)
+    throw wrong(`${at}.extensions must be extensions such as ".lua", not ${JSON.stringify(extensions)}.`);
+  if (!Array.isArray(rootMarkers) || !rootMarkers.every((each) => typeof each === 'string' && !/[/\\]/.test(each)))
+    throw wrong(`${at}.rootMarkers must be names of files.`);
+  if (typeof pushesOnce !== 'boolean')
+    throw wrong(`${at}.pushesOnce must be true or false, not ${JSON.stringify(pushesOnce)}.`);
+  return {
+    name,
+    languages,
+    rootMarkers: rootMarkers as readonly string[],
+    async locate(places) {
+      // An absolute one is the operator's word, wherever it lies.
+      const found = isAbsolute(command) ? command : await places.onPath(command);
+      return found === undefined
+        ? {
+            hint: `${name} is not on the PATH outside the project; install it, or give the absolute path of its command.`,
+          }
+        : { command: found, args, pushesOnce };
+    },
+  };
+}
+
+function languagesOf(extensions: LanguageServerOptions['extensions']): Record<string, string> {
+  if (Array.isArray(extensions))
+    return Object.fromEntries(
+      (extensions as readonly unknown[]).map((each) => [String(each).toLowerCase(), String(each).slice(1)]),
+    );
+  return Object.fromEntries(
+    Object.entries(Object(extensions) as Record<string, unknown>).map(([key, id]) => [key.toLowerCase(), String(id)]),
+  );
+}
+
+function wrong(message: string): ToolError {
+  return new ToolError('INVALID_ARGUMENT', message);
+}

@@ -1,0 +1,73 @@
+// check_errors: whether a file has errors, in one word, or that it is not known.
+
+import { defineTool, type Tool } from '../../../tool/define-tool.js';
+import { diagnosticLine } from '../../project/diagnostic-rows.js';
+import { limitText } from '../../project/output-budget.js';
+import { escapeControls } from '../../project/scope/project-scope.js';
+import { checkPath } from '../files/check-path.js';
+import { askedPath, claimPath, type DiagnosticsContext } from '../diagnostics-context.js';
+
+const WAIT_MS = 5_000;
+
+const input = {
+  type: 'object',
+  properties: { path: { type: 'string', description: 'A file, a directory, or "all" for the project.' } },
+  required: ['path'],
+} as const;
+
+const output = {
+  type: 'object',
+  properties: {
+    has_errors: { type: 'boolean' },
+    count: { type: 'integer' },
+    complete: { type: 'boolean', description: 'Only when true does "no errors" mean that there are none.' },
+  },
+  required: ['has_errors', 'count', 'complete'],
+  additionalProperties: false,
+} as const;
+
+/** The tool `check_errors`. */
+export function checkErrorsTool(context: DiagnosticsContext): Tool {
+  return defineTool({
+    name: 'check_errors',
+    title: 'Check for errors',
+    description:
+      'Say whether a file has errors, as its language server sees it now. Warnings do not count; diagnostics lists them.',
+    input,
+    output,
+    annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+    permission: ({ path }) => claimPath(context, path, 'checks it'),
+    async execute({ path }, ctx) {
+      const asked = await askedPath(context, path);
+      const checked = await checkPath(context, asked, { waitMs: WAIT_MS, signal: ctx.signal, permits: ctx.permits });
+      const pending = checked.answers.filter((answer) => answer.pending !== undefined);
+      const lines = checked.answers.flatMap(({ absolute, diagnostics }) =>
+        diagnostics
+          .filter(({ severity }) => severity === 'error')
+          .map((each) => diagnosticLine(context.files.scope.find(absolute)?.shown ?? absolute, each)),
+      );
+      const complete = pending.length === 0;
+      const shown = escapeControls(asked.shown);
+      const head =
+        lines.length > 0
+          ? `Yes, ${shown} has ${lines.length} ${lines.length === 1 ? 'error' : 'errors'}${complete ? '' : ', and perhaps more'}:`
+          : complete
+            ? `No, ${shown} has no errors.`
+            : `Not known whether ${shown} has errors.`;
+      const why = pending.slice(0, 5).map((answer) => answer.pending ?? '');
+      return {
+        content: [
+          {
+            type: 'text',
+            text: limitText(
+              [head, ...lines, ...new Set(why)].join('\n'),
+              context.limits,
+              (more) => `[${more} more lines]`,
+            ),
+          },
+        ],
+        structuredContent: { has_errors: lines.length > 0, count: lines.length, complete },
+      };
+    },
+  });
+}

@@ -1,0 +1,276 @@
+// check_project: runs the project's own checker, and reads what it says. It runs programs that the project brings along,
+// so only a trusted project has it.
+
+import { isAbsolute, join } from 'node:path';
+import { ToolError } from '../../../contract/errors.js';
+import { nearestNames } from '../../../contract/nearest-names.js';
+import type { ToolOutput } from '../../../contract/result.js';
+import { defineTool, type Tool, type ToolContext } from '../../../tool/define-tool.js';
+import {
+  countsOf,
+  countsOutput,
+  countWords,
+  diagnosticLine,
+  diagnosticOutput,
+  inOrder,
+  isAtLeast,
+  SEVERITIES,
+  type Diagnostic,
+  type DiagnosticCounts,
+  type FileDiagnostic,
+  type FileDiagnostics,
+  type Severity,
+} from '../../project/diagnostic-rows.js';
+import { limitText, type OutputLimits } from '../../project/output-budget.js';
+import type { ProjectFiles } from '../../project/project-files.js';
+import { escapeControls } from '../../project/scope/project-scope.js';
+import { topNames, type Checker, type CheckerCommand } from '../checkers/checkers.js';
+import { ColumnUnits } from '../checkers/column-units.js';
+import { lastLines, type CheckerReport } from '../checkers/checker-report.js';
+import { runChecker } from '../checkers/run-checker.js';
+
+const DEFAULT_TIMEOUT_MS = 120_000;
+const MAX_TIMEOUT_MS = 3_600_000;
+/** What the ending of a checker may take beyond its time. */
+const ENDING_MS = 10_000;
+const MAX_SAID_LINES = 20;
+
+/** What the tool is given. */
+export interface CheckProjectContext {
+  files: ProjectFiles;
+  trust: 'untrusted' | 'trusted';
+  /** From `checkersWith`. */
+  checkers: readonly Checker[];
+  limits: OutputLimits;
+}
+
+const output = {
+  type: 'object',
+  properties: {
+    files: {
+      type: 'array',
+      items: {
+        type: 'object',
+        properties: { path: { type: 'string' }, diagnostics: { type: 'array', items: diagnosticOutput } },
+        required: ['path', 'diagnostics'],
+        additionalProperties: false,
+      },
+    },
+    counts: { ...countsOutput, description: 'Of all, also of those that are not in files.' },
+    complete: {
+      type: 'boolean',
+      description: 'The checker has looked at all it should have. Only then does none mean none.',
+    },
+    truncated: { type: 'boolean', description: 'There are more than limit.' },
+    checker: { type: 'string' },
+    command: { type: 'string' },
+    exit_code: { type: ['integer', 'null'], description: 'Null when it was ended.' },
+    timed_out: { type: 'boolean' },
+    files_checked: { type: 'integer' },
+    outside: { type: 'integer', description: 'How many diagnostics are of files outside the project.' },
+    said: { type: 'array', items: { type: 'string' }, description: 'What it said that is of no file.' },
+    others: { type: 'array', items: { type: 'string' }, description: 'Other checkers that fit the project.' },
+  },
+  required: ['files', 'counts', 'complete', 'truncated', 'checker', 'command', 'exit_code', 'timed_out', 'others'],
+  additionalProperties: false,
+} as const;
+
+interface Facts {
+  files: FileDiagnostics[];
+  counts: DiagnosticCounts;
+  complete: boolean;
+  truncated: boolean;
+  checker: string;
+  command: string;
+  exit_code: number | null;
+  timed_out: boolean;
+  files_checked?: number;
+  outside?: number;
+  said?: string[];
+  others: string[];
+}
+
+interface Arguments {
+  checker: string;
+  severity: Severity;
+  limit: number;
+  timeout_ms: number;
+}
+
+/** The tool `check_project`. */
+export function checkProjectTool(context: CheckProjectContext): Tool {
+  const names = context.checkers.map(({ name }) => name);
+  return defineTool({
+    name: 'check_project',
+    title: 'Check the whole project',
+    description:
+      `Run the project's checker (${names.join(', ')}) and give its diagnostics. "auto" takes the first that fits the project. ` +
+      'Slower than diagnostics, and needs no language server.',
+    input: {
+      type: 'object',
+      properties: {
+        checker: { type: 'string', default: 'auto', description: `auto, ${names.join(', ')}.` },
+        severity: { type: 'string', enum: SEVERITIES, default: 'warning', description: 'The least that is told.' },
+        limit: { type: 'integer', minimum: 1, maximum: 1_000, default: 100 },
+        timeout_ms: { type: 'integer', minimum: 1, maximum: MAX_TIMEOUT_MS, default: DEFAULT_TIMEOUT_MS },
+      },
+    },
+    output,
+    annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+    timeoutMs: MAX_TIMEOUT_MS + ENDING_MS,
+    execute: (args, ctx: ToolContext) => checkProject(context, args as Arguments, ctx),
+  });
+}
+
+async function checkProject(
+  context: CheckProjectContext,
+  args: Arguments,
+  ctx: ToolContext,
+): Promise<ToolOutput<Facts>> {
+  const { files, trust } = context;
+  if (trust !== 'trusted')
+    throw new ToolError(
+      'PERMISSION_DENIED',
+      "check_project runs programs and configuration that the project brings along, which only a trusted project may: trust: 'trusted' is the operator's to set. Use diagnostics.",
+    );
+  const { projectDir } = files.scope;
+  const { checker, command, others } = await chooseChecker(context, args.checker);
+  const run = await runChecker(command, projectDir, args.timeout_ms, ctx);
+  const report: CheckerReport = run.cut
+    ? { found: [], said: ['It printed more than 64 MiB.'], understood: false }
+    : checker.parse(run);
+  const { inside, outside } = await placed(files, report);
+  const all = byFile(inside);
+  const told = all.map(({ path, diagnostics }) => ({
+    path,
+    diagnostics: diagnostics.filter(({ severity }) => isAtLeast(severity, args.severity)),
+  }));
+  const shown = firstOf(told, args.limit);
+  const counts = countsOf(all.flatMap(({ diagnostics }) => diagnostics));
+  // A checker that failed and has named nothing is no clean project, whatever else it said.
+  const silentFailure = run.code !== 0 && report.found.length === 0;
+  const complete = report.understood && !run.timedOut && run.code !== null && !silentFailure;
+  const said = silentFailure && report.said.length === 0 ? lastLines(run.stderr || run.stdout) : report.said;
+  const line = [command.command, ...command.args]
+    .map((word) => (/\s/.test(word) ? JSON.stringify(word) : word))
+    .join(' ');
+  const structuredContent: Facts = {
+    files: shown.files,
+    counts,
+    complete,
+    truncated: shown.truncated,
+    checker: checker.name,
+    command: escapeControls(line),
+    exit_code: run.code,
+    timed_out: run.timedOut,
+    ...(report.filesChecked !== undefined && { files_checked: report.filesChecked }),
+    ...(outside > 0 && { outside }),
+    ...(said.length > 0 && { said: said.slice(0, MAX_SAID_LINES).map(escapeControls) }),
+    others,
+  };
+  const rows = shown.files.flatMap(({ path, diagnostics }) => diagnostics.map((each) => diagnosticLine(path, each)));
+  const head = complete
+    ? `${checker.name}: ${countWords(counts)}.`
+    : `${checker.name} did not check all of the project; found so far: ${countWords(counts)}.`;
+  const notes = [
+    ...said.slice(0, MAX_SAID_LINES).map((each) => `[${checker.name} said] ${escapeControls(each)}`),
+    ...(shown.truncated ? [`[More than ${args.limit}. Mend these first, or raise limit.]`] : []),
+    ...(outside > 0 ? [`[${outside} more are of files outside the project.]`] : []),
+    ...(others.length > 0 ? [`[Other checkers that fit: ${others.join(', ')}.]`] : []),
+  ];
+  const text = limitText(rows.join('\n'), context.limits, (more) => `[${more} more lines are not shown.]`);
+  const content = [{ type: 'text' as const, text: [head, ...(text === '' ? [] : [text]), ...notes].join('\n') }];
+  if (!run.timedOut) return { content, structuredContent };
+  const error = new ToolError(
+    'TIMED_OUT',
+    `${checker.name} was ended after ${args.timeout_ms} ms. Raise timeout_ms, or ask diagnostics for the files that matter.`,
+  );
+  return { content, structuredContent, isError: true, error };
+}
+
+interface Chosen {
+  checker: Checker;
+  command: CheckerCommand;
+  others: string[];
+}
+
+async function chooseChecker({ files, checkers }: CheckProjectContext, name: string): Promise<Chosen> {
+  const { projectDir } = files.scope;
+  const names = await topNames(projectDir);
+  const fitting = checkers.filter((checker) => checker.applies(names));
+  if (name !== 'auto') {
+    const checker = checkers.find((each) => each.name === name);
+    if (!checker) {
+      const near = nearestNames(
+        name,
+        checkers.map((each) => each.name),
+      ).join(', ');
+      throw new ToolError('INVALID_ARGUMENT', `There is no checker ${JSON.stringify(name)}. Known are: ${near}.`);
+    }
+    const command = await checker.find(projectDir);
+    if (!command)
+      throw new ToolError(
+        'UNAVAILABLE',
+        `${name} is not installed, neither in the project nor on the PATH. To get it: ${checker.hint}.`,
+      );
+    return { checker, command, others: fitting.map((each) => each.name).filter((each) => each !== name) };
+  }
+  for (const checker of fitting) {
+    const command = await checker.find(projectDir);
+    if (command) {
+      const others = fitting.filter((each) => each !== checker).map((each) => each.name);
+      return { checker, command, others };
+    }
+  }
+  const missing = fitting.map((each) => `${each.name} (${each.hint})`).join('; ');
+  throw new ToolError(
+    'UNAVAILABLE',
+    fitting.length > 0
+      ? `The project's checkers are not installed: ${missing}.`
+      : `No checker fits the project: its top directory has none of the files that ${checkers.map((each) => each.name).join(', ')} go by. Name one with checker.`,
+  );
+}
+
+/** Where in the project each is; what is of files outside is counted and not told. */
+async function placed(
+  files: ProjectFiles,
+  { found }: CheckerReport,
+): Promise<{ inside: FileDiagnostic[]; outside: number }> {
+  const { scope } = files;
+  const units = new ColumnUnits(files);
+  const inside: FileDiagnostic[] = [];
+  for (const each of found) {
+    const place = scope.find(isAbsolute(each.file) ? each.file : join(scope.projectDir, each.file));
+    if (!place) continue;
+    const { line, end_line, severity, code, source, message } = each;
+    const columns = await units.inUtf16(each, place.shown);
+    inside.push({ path: place.shown, line, end_line, ...columns, severity, code, source, message });
+  }
+  return { inside, outside: found.length - inside.length };
+}
+
+function byFile(diagnostics: readonly FileDiagnostic[]): FileDiagnostics[] {
+  const files = new Map<string, Diagnostic[]>();
+  for (const { path, ...diagnostic } of diagnostics) {
+    const list = files.get(path) ?? [];
+    list.push(diagnostic);
+    files.set(path, list);
+  }
+  return [...files]
+    .map(([path, list]) => ({ path, diagnostics: inOrder(list) }))
+    .sort((a, b) => (a.path < b.path ? -1 : 1));
+}
+
+function firstOf(files: readonly FileDiagnostics[], limit: number): { files: FileDiagnostics[]; truncated: boolean } {
+  const shown: FileDiagnostics[] = [];
+  let left = limit;
+  for (const { path, diagnostics } of files) {
+    if (diagnostics.length === 0) continue;
+    if (left === 0) return { files: shown, truncated: true };
+    const some = diagnostics.slice(0, left);
+    shown.push({ path, diagnostics: some });
+    left -= some.length;
+    if (some.length < diagnostics.length) return { files: shown, truncated: true };
+  }
+  return { files: shown, truncated: false };
+}

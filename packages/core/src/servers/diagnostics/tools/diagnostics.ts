@@ -1,0 +1,226 @@
+// diagnostics: what is wrong with a file, a directory or the project, and whether that is all.
+
+import { defineTool, type Tool } from '../../../tool/define-tool.js';
+import {
+  countsOf,
+  countsOutput,
+  countWords,
+  diagnosticLine,
+  diagnosticOutput,
+  isAtLeast,
+  SEVERITIES,
+  type Diagnostic,
+  type FileDiagnostics,
+  type Severity,
+} from '../../project/diagnostic-rows.js';
+import { limitText } from '../../project/output-budget.js';
+import { escapeControls } from '../../project/scope/project-scope.js';
+import { checkPath, type NotChecked } from '../files/check-path.js';
+import { askedPath, claimPath, type AskedPath, type DiagnosticsContext } from '../diagnostics-context.js';
+import { GivenAnswers, KnownDiagnostics } from '../files/known-diagnostics.js';
+import { serverOutput } from '../lsp/server-rows.js';
+
+const MAX_WAIT_MS = 120_000;
+const PENDING_SHOWN = 20;
+/** The rows of one answer, in bytes. */
+const MAX_ROW_BYTES = 256 * 1024;
+
+const input = {
+  type: 'object',
+  properties: {
+    path: { type: 'string', default: 'all', description: 'A file, a directory, or "all" for the project.' },
+    severity: { type: 'string', enum: SEVERITIES, default: 'warning', description: 'The least that is listed.' },
+    since: { type: 'string', description: 'The token of an earlier answer: only what is new since then is listed.' },
+    wait_ms: {
+      type: 'integer',
+      minimum: 0,
+      maximum: MAX_WAIT_MS,
+      default: 5_000,
+      description: 'How long to wait for servers that have not said everything.',
+    },
+    limit: { type: 'integer', minimum: 1, maximum: 1_000, default: 100, description: 'Diagnostics at most.' },
+  },
+} as const;
+
+const output = {
+  type: 'object',
+  properties: {
+    files: {
+      type: 'array',
+      items: {
+        type: 'object',
+        properties: { path: { type: 'string' }, diagnostics: { type: 'array', items: diagnosticOutput } },
+        required: ['path', 'diagnostics'],
+        additionalProperties: false,
+      },
+    },
+    counts: { ...countsOutput, description: 'Of everything that was found, whatever is listed.' },
+    checked: { type: 'integer', description: 'Files of which everything is known.' },
+    complete: { type: 'boolean', description: 'Only when true is a file without diagnostics a file without faults.' },
+    pending: {
+      type: 'array',
+      description: 'Files of which not everything is known, and why; the first 20.',
+      items: {
+        type: 'object',
+        properties: { path: { type: 'string' }, reason: { type: 'string' } },
+        required: ['path', 'reason'],
+        additionalProperties: false,
+      },
+    },
+    pending_count: { type: 'integer' },
+    not_checked: {
+      type: 'array',
+      description: 'Kinds of files that have no server and do not count as pending.',
+      items: {
+        type: 'object',
+        properties: { extension: { type: 'string' }, count: { type: 'integer' }, hint: { type: 'string' } },
+        required: ['extension', 'count', 'hint'],
+        additionalProperties: false,
+      },
+    },
+    servers: { type: 'array', items: serverOutput },
+    withheld: { type: 'integer', description: 'How many files the policy leaves out; absent for none.' },
+    truncated: { type: 'boolean' },
+    token: { type: 'string', description: 'For since.' },
+  },
+  required: ['files', 'counts', 'checked', 'complete', 'pending', 'pending_count', 'servers', 'truncated', 'token'],
+  additionalProperties: false,
+} as const;
+
+/** The tool `diagnostics`. */
+export function diagnosticsTool(context: DiagnosticsContext): Tool {
+  const given = new GivenAnswers();
+  return defineTool({
+    name: 'diagnostics',
+    title: 'Diagnostics',
+    description:
+      'List errors and warnings of a file, a directory or the whole project, as the language servers of its languages see them now. ' +
+      'Lines and columns count from 1. Only when complete is true do files that are not listed have none; otherwise pending says ' +
+      'what is not known, and asking again gives the rest.',
+    input,
+    output,
+    annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+    permission: ({ path }) => claimPath(context, path, 'checks it'),
+    async execute({ path, severity, since, wait_ms: waitMs, limit }, ctx) {
+      const known = since === undefined ? undefined : given.get(since);
+      const asked = await askedPath(context, path);
+      const result = await checkPath(context, asked, {
+        waitMs,
+        signal: ctx.signal,
+        permits: ctx.permits,
+        onChecked: (progress, total) => ctx.progress({ progress, total, message: 'checking files' }),
+      });
+      const { answers, servers, withheld, notChecked } = result;
+      const shownOf = (absolute: string): string => context.files.scope.find(absolute)?.shown ?? absolute;
+      const token = given.keep(
+        new Map(answers.map((each) => [each.absolute, new KnownDiagnostics(each.diagnostics, each.text ?? '')])),
+      );
+      const listed = answers.map((answer): FileDiagnostics => {
+        const before = known?.get(answer.absolute);
+        const fresh = before?.newOnes(answer.diagnostics, answer.text ?? '') ?? answer.diagnostics;
+        return {
+          path: shownOf(answer.absolute),
+          diagnostics: fresh.filter((each) => isAtLeast(each.severity, severity)),
+        };
+      });
+      const { files, isCut } = limited(listed, limit);
+      const pending = answers.filter((answer) => answer.pending !== undefined);
+      const counts = countsOf(answers.flatMap((answer) => answer.diagnostics));
+      const complete = pending.length === 0;
+      const rows = pending
+        .slice(0, PENDING_SHOWN)
+        .map((each) => ({ path: shownOf(each.absolute), reason: each.pending ?? '' }));
+      const text = answerText({
+        files,
+        isCut,
+        severity,
+        checked: answers.length - pending.length,
+        total: answers.length,
+        asked,
+        isSince: known !== undefined,
+        unknownToken: since !== undefined && !known,
+        complete,
+        pending: rows,
+        pendingCount: pending.length,
+        notChecked,
+        counts: countWords(counts),
+        withheld,
+      });
+      const more = (lines: number): string => `[${lines} more lines. Ask for less at once.]`;
+      return {
+        content: [{ type: 'text', text: limitText(text, context.limits, more) }],
+        structuredContent: {
+          files,
+          counts,
+          checked: answers.length - pending.length,
+          complete,
+          pending: rows,
+          pending_count: pending.length,
+          ...(notChecked.length > 0 && { not_checked: notChecked }),
+          servers,
+          ...(withheld > 0 && { withheld }),
+          truncated: isCut,
+          token,
+        },
+      };
+    },
+  });
+}
+
+function limited(files: readonly FileDiagnostics[], limit: number): { files: FileDiagnostics[]; isCut: boolean } {
+  const kept: FileDiagnostics[] = [];
+  let [left, bytes] = [limit, MAX_ROW_BYTES];
+  for (const { path, diagnostics } of files) {
+    const own: Diagnostic[] = [];
+    for (const each of diagnostics) {
+      bytes -= Buffer.byteLength(each.message) + 150;
+      if (left === 0 || bytes < 0) {
+        if (own.length > 0) kept.push({ path, diagnostics: own });
+        return { files: kept, isCut: true };
+      }
+      own.push(each);
+      left--;
+    }
+    if (own.length > 0) kept.push({ path, diagnostics: own });
+  }
+  return { files: kept, isCut: false };
+}
+
+interface AnswerWords {
+  files: readonly FileDiagnostics[];
+  isCut: boolean;
+  severity: Severity;
+  checked: number;
+  total: number;
+  asked: AskedPath;
+  isSince: boolean;
+  unknownToken: boolean;
+  complete: boolean;
+  pending: readonly { path: string; reason: string }[];
+  pendingCount: number;
+  notChecked: readonly NotChecked[];
+  counts: string;
+  withheld: number;
+}
+
+function answerText(words: AnswerWords): string {
+  const { files, complete, severity, isSince, checked, total, asked, pending, pendingCount, notChecked } = words;
+  const lines = files.flatMap(({ path, diagnostics }) => diagnostics.map((each) => diagnosticLine(path, each)));
+  const where = asked.isDirectory ? `${checked} ${checked === 1 ? 'file' : 'files'}` : escapeControls(asked.shown);
+  const what = `${isSince ? 'new ' : ''}diagnostics of severity ${severity}${severity === 'error' ? '' : ' or worse'}`;
+  if (total === 0) lines.push(`There is no file of a known language in ${escapeControls(asked.shown)}.`);
+  else if (complete) lines.push(lines.length === 0 ? `No ${what} in ${where}. Everything was checked.` : '');
+  else
+    lines.push(
+      `NOT COMPLETE: ${pendingCount} of ${total} files are not known yet, which does not mean that they are right.`,
+    );
+  if (total > 0) lines.push(`Found in all: ${words.counts}.`);
+  for (const { path, reason } of pending) lines.push(`pending ${escapeControls(path)}: ${reason}`);
+  if (pendingCount > pending.length) lines.push(`[${pendingCount - pending.length} more are pending.]`);
+  for (const { extension, count, hint } of notChecked)
+    lines.push(`Not checked: ${count} ${escapeControls(extension)} ${count === 1 ? 'file' : 'files'}. ${hint}`);
+  if (words.unknownToken) lines.push('The token of since is not known any more, so everything is listed.');
+  if (words.withheld > 0) lines.push(`The policy leaves out ${words.withheld} files.`);
+  if (words.isCut) lines.push('[There is more. Raise limit, or ask for less at once.]');
+  return lines.filter((line) => line !== '').join('\n');
+}

@@ -1,0 +1,50 @@
+// hover: what the server knows of the symbol at a place: its type, its documentation.
+
+import type { Hover } from 'vscode-languageserver-protocol';
+import { defineTool, type Tool } from '../../../tool/define-tool.js';
+import { cutText, limitText } from '../../project/output-budget.js';
+import { atPlace, placeInput } from '../lsp/asked-place.js';
+import { claimPath, type DiagnosticsContext } from '../diagnostics-context.js';
+
+const MAX_BYTES = 16 * 1024;
+
+const output = {
+  type: 'object',
+  properties: { markdown: { type: 'string', description: 'Empty when nothing is known there.' } },
+  required: ['markdown'],
+  additionalProperties: false,
+} as const;
+
+/** The tool `hover`. */
+export function hoverTool(context: DiagnosticsContext): Tool {
+  return defineTool({
+    name: 'hover',
+    title: 'Hover',
+    description: 'Show the type and the documentation of the symbol at a place, or of a name.',
+    input: { type: 'object', properties: placeInput } as const,
+    output,
+    annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+    permission: ({ path }) => claimPath(context, path ?? 'all', 'looks for a symbol'),
+    async execute(args, ctx) {
+      return await atPlace(context, args, ctx, async ({ session, document, position, patience }) => {
+        const params = { textDocument: { uri: document.uri }, position };
+        const answer = await session.request<Hover | null>('textDocument/hover', params, patience.signal);
+        const markdown = cutText(markdownOf(answer?.contents), MAX_BYTES);
+        const text = markdown === '' ? 'Nothing is known of that place.' : markdown;
+        return {
+          content: [{ type: 'text', text: limitText(text, context.limits, (lines) => `[${lines} more lines]`) }],
+          structuredContent: { markdown },
+        };
+      });
+    },
+  });
+}
+
+/** Of every form that the protocol has known. */
+function markdownOf(contents: unknown): string {
+  if (typeof contents === 'string') return contents.trim();
+  if (Array.isArray(contents)) return contents.map(markdownOf).filter(Boolean).join('\n\n');
+  const { value, language } = Object(contents) as { value?: unknown; language?: unknown };
+  if (typeof value !== 'string') return '';
+  return typeof language === 'string' ? `\`\`\`${language}\n${value}\n\`\`\`` : value.trim();
+}

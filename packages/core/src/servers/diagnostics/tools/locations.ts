@@ -1,0 +1,105 @@
+// definition, references and implementation: where a symbol comes from, where it is used, and what carries it out.
+
+import { ToolError } from '../../../contract/errors.js';
+import { defineTool, type Tool } from '../../../tool/define-tool.js';
+import { limitText } from '../../project/output-budget.js';
+import { atPlace, placeInput } from '../lsp/asked-place.js';
+import { claimPath, type DiagnosticsContext } from '../diagnostics-context.js';
+import { locationLine, locationOutput, locationsOf, withPreviews } from '../lsp/location-rows.js';
+
+const input = {
+  type: 'object',
+  properties: {
+    ...placeInput,
+    limit: { type: 'integer', minimum: 1, maximum: 1_000, default: 100, description: 'Places at most.' },
+  },
+} as const;
+
+const output = {
+  type: 'object',
+  properties: {
+    locations: { type: 'array', items: locationOutput },
+    count: { type: 'integer', description: 'All that there are.' },
+    withheld: { type: 'integer', description: 'How many the policy leaves out; absent for none.' },
+    truncated: { type: 'boolean' },
+  },
+  required: ['locations', 'count', 'truncated'],
+  additionalProperties: false,
+} as const;
+
+interface LocationTool {
+  name: string;
+  title: string;
+  description: string;
+  method: string;
+  capability: 'definitionProvider' | 'referencesProvider' | 'implementationProvider';
+  more?: object;
+}
+
+/** The tools `definition`, `references` and `implementation`. */
+export const LOCATION_TOOLS: readonly ((context: DiagnosticsContext) => Tool)[] = [
+  {
+    name: 'definition',
+    title: 'Go to definition',
+    description: 'Find where the symbol at a place, or of a name, is defined.',
+    method: 'textDocument/definition',
+    capability: 'definitionProvider',
+  } as const,
+  {
+    name: 'references',
+    title: 'Find references',
+    description: 'Find every use of the symbol at a place, or of a name, its declaration included.',
+    method: 'textDocument/references',
+    capability: 'referencesProvider',
+    more: { context: { includeDeclaration: true } },
+  } as const,
+  {
+    name: 'implementation',
+    title: 'Find implementations',
+    description: 'Find what implements the interface or the abstract member at a place, or of a name.',
+    method: 'textDocument/implementation',
+    capability: 'implementationProvider',
+  } as const,
+].map((tool) => (context) => locationTool(context, tool));
+
+function locationTool(
+  context: DiagnosticsContext,
+  { name, title, description, method, capability, more = {} }: LocationTool,
+): Tool {
+  return defineTool({
+    name,
+    title,
+    description,
+    input,
+    output,
+    annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+    permission: ({ path }) => claimPath(context, path ?? 'all', 'looks for a symbol'),
+    async execute({ limit, ...args }, ctx) {
+      return await atPlace(context, args, ctx, async ({ servers, session, document, position, patience }) => {
+        if (session.capabilities[capability] === undefined && session.requests.registered(method).length === 0)
+          throw new ToolError('UNAVAILABLE', `${session.launch.name} cannot do this.`, { retryable: false });
+        const params = { textDocument: { uri: document.uri }, position, ...more };
+        const answer = await session.request<unknown>(method, params, patience.signal);
+        const { rows, withheld } = locationsOf(answer, context.files.scope, ctx.permits);
+        const locations = await withPreviews(rows.slice(0, limit), servers);
+        const truncated = rows.length > limit;
+        const lines = [
+          ...(rows.length === 0 ? ['There is none.'] : locations.map(locationLine)),
+          ...(truncated ? [`[${rows.length - limit} more. Raise limit for them.]`] : []),
+          ...(withheld > 0 ? [`The policy leaves out ${withheld}.`] : []),
+        ];
+        return {
+          content: [
+            { type: 'text', text: limitText(lines.join('\n'), context.limits, (count) => `[${count} more lines]`) },
+          ],
+          structuredContent: {
+            locations,
+            count: rows.length,
+            ...(withheld > 0 && { withheld }),
+            truncated,
+          },
+        };
+      });
+    },
+  });
+}

@@ -1,0 +1,125 @@
+// rename: a symbol under another name, wherever it is used; all files change together or none does.
+
+import type { WorkspaceEdit } from 'vscode-languageserver-protocol';
+import { ToolError } from '../../../contract/errors.js';
+import { defineTool, type Tool } from '../../../tool/define-tool.js';
+import { escapeControls, quote } from '../../project/scope/project-scope.js';
+import { limitDiffs, unifiedDiff, type DiffText } from '../../project/write/unified-diff.js';
+import { atPlace, placeInput, type AskedPlace } from '../lsp/asked-place.js';
+import { claimPath, type DiagnosticsContext } from '../diagnostics-context.js';
+import { TextPlaces } from '../lsp/text-places.js';
+import { applyEdits, editsByFile, type FileEdits } from '../lsp/workspace-edit.js';
+
+/** Each try opens the files that it found; the edits are then about texts that are held here. */
+const MAX_TRIES = 5;
+
+const input = {
+  type: 'object',
+  properties: {
+    ...placeInput,
+    new_name: { type: 'string', minLength: 1, maxLength: 500, description: 'Without white space.' },
+    dry_run: { type: 'boolean', default: true, description: 'Only show what would change. false makes the change.' },
+  },
+  required: ['new_name'],
+} as const;
+
+const output = {
+  type: 'object',
+  properties: {
+    changes: {
+      type: 'array',
+      items: {
+        type: 'object',
+        properties: { path: { type: 'string' }, edits: { type: 'integer', description: 'Places in it.' } },
+        required: ['path', 'edits'],
+        additionalProperties: false,
+      },
+    },
+    applied: { type: 'boolean' },
+  },
+  required: ['changes', 'applied'],
+  additionalProperties: false,
+} as const;
+
+/** The tool `rename`. */
+export function renameTool(context: DiagnosticsContext): Tool {
+  const { files } = context;
+  return defineTool({
+    name: 'rename',
+    title: 'Rename symbol',
+    description:
+      'Rename a symbol wherever it is used, in all files or in none. Name it where it is defined: a name that was imported may get ' +
+      'an alias there instead. Without dry_run=false it only shows the diff.',
+    input,
+    output,
+    annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
+    // Where the symbol is used is known when the server has been asked: the claim is the whole project.
+    permission: ({ path, dry_run }) =>
+      dry_run
+        ? claimPath(context, path ?? 'all', 'looks for a symbol')
+        : claimPath(context, 'all', 'may change any file'),
+    async execute({ new_name: newName, dry_run: dryRun, ...args }, ctx) {
+      if (/[\s\p{Cc}\p{Surrogate}]/u.test(newName))
+        throw new ToolError(
+          'INVALID_ARGUMENT',
+          'new_name holds white space or a control character, which no name has.',
+        );
+      return await atPlace(context, args, ctx, async (place) => {
+        const changes = await foundEdits(context, place, newName);
+        for (const { shown } of changes) {
+          if (!ctx.permits(shown))
+            throw new ToolError(
+              'PERMISSION_DENIED',
+              `The policy does not permit ${quote(shown)}; nothing was changed.`,
+            );
+          await files.resolve(shown, 'write'); // a link that leads outside or onto a protected file
+        }
+        const textOf = (absolute: string): string => place.session.documents.get(absolute)?.text ?? '';
+        const diffs: DiffText[] = [];
+        for (const { absolute, shown, edits } of changes) {
+          const text = textOf(absolute);
+          diffs.push(await unifiedDiff(shown, Buffer.from(text), Buffer.from(new TextPlaces(text).edited(edits))));
+        }
+        if (!dryRun) await applyEdits(files, changes, textOf, { sessionId: ctx.sessionId, signal: ctx.signal });
+        const count = changes.reduce((sum, { edits }) => sum + edits.length, 0);
+        const head =
+          `${dryRun ? 'Would change' : 'Changed'} ${count} ${count === 1 ? 'place' : 'places'} in ${changes.length} ` +
+          `${changes.length === 1 ? 'file' : 'files'}: ${changes.map(({ shown }) => escapeControls(shown)).join(', ')}.`;
+        return {
+          content: [{ type: 'text', text: limitDiffs(head, diffs, context.limits) }],
+          structuredContent: {
+            changes: changes.map(({ shown, edits }) => ({ path: shown, edits: edits.length })),
+            applied: !dryRun,
+          },
+        };
+      });
+    },
+  });
+}
+
+/** The edits, each about a text that the server was shown by us. */
+async function foundEdits(
+  { files }: DiagnosticsContext,
+  { servers, session, document, position, patience }: AskedPlace,
+  newName: string,
+): Promise<FileEdits[]> {
+  const params = { textDocument: { uri: document.uri }, position, newName };
+  for (let tries = 0; tries < MAX_TRIES; tries++) {
+    const answer = await session.request<WorkspaceEdit | null>('textDocument/rename', params, patience.signal);
+    const changes = editsByFile(answer, files);
+    if (changes.length === 0)
+      throw new ToolError('NO_CHANGE', 'There is nothing to rename at that place. Give the place of a name.');
+    const unseen = changes.filter(({ absolute }) => !session.documents.get(absolute));
+    if (unseen.length === 0) return changes;
+    for (const { absolute } of unseen) {
+      const language = servers.languageOf(absolute);
+      if (!language)
+        throw new ToolError(
+          'UNAVAILABLE',
+          `The server would change ${quote(absolute)}, which is of no known language.`,
+        );
+      await patience.race(servers.show(session, absolute, language));
+    }
+  }
+  throw new ToolError('TOO_LARGE', 'The symbol is used in more files than can be open at once; rename it with edits.');
+}

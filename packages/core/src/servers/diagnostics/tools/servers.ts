@@ -1,0 +1,86 @@
+// servers: which language servers there are, how they are, and a new start for one.
+
+import { ToolError } from '../../../contract/errors.js';
+import { defineTool, type Tool } from '../../../tool/define-tool.js';
+import { limitText } from '../../project/output-budget.js';
+import { escapeControls, quote } from '../../project/scope/project-scope.js';
+import type { DiagnosticsContext } from '../diagnostics-context.js';
+import { serverOutput, serverRow } from '../lsp/server-rows.js';
+
+const input = {
+  type: 'object',
+  properties: {
+    restart: { type: 'string', description: 'The name of a server that is ended; the next question starts it again.' },
+  },
+} as const;
+
+const output = {
+  type: 'object',
+  properties: {
+    servers: { type: 'array', items: serverOutput, description: 'Those that were started.' },
+    languages: {
+      type: 'array',
+      items: {
+        type: 'object',
+        properties: {
+          name: { type: 'string' },
+          extensions: { type: 'array', items: { type: 'string' } },
+          found: { type: 'boolean' },
+          hint: { type: 'string', description: 'How to get it, where it is not found.' },
+        },
+        required: ['name', 'extensions', 'found'],
+        additionalProperties: false,
+      },
+    },
+    restarted: { type: 'integer', description: 'How many were ended.' },
+  },
+  required: ['servers', 'languages', 'restarted'],
+  additionalProperties: false,
+} as const;
+
+/** The tool `servers`. */
+export function serversTool(context: DiagnosticsContext): Tool {
+  return defineTool({
+    name: 'servers',
+    title: 'Language servers',
+    description: 'Show which language servers run, which could, and how to get the others; or start one anew.',
+    input,
+    output,
+    annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+    async execute({ restart }) {
+      const servers = context.servers();
+      const ended = servers.clients.filter(({ launch }) => launch.name === restart);
+      if (restart !== undefined && !servers.presets.some(({ name }) => name === restart))
+        throw new ToolError(
+          'INVALID_ARGUMENT',
+          `There is no server ${quote(restart)}; known are ${servers.presets.map(({ name }) => name).join(', ')}.`,
+        );
+      await Promise.all(ended.map((client) => client.stop()));
+      const languages = await Promise.all(
+        servers.presets.map(async (preset) => {
+          const launch = await servers.locate(preset);
+          const found = 'command' in launch;
+          const extensions = Object.keys(preset.languages);
+          return { name: preset.name, extensions, found, ...(!found && { hint: launch.hint }) };
+        }),
+      );
+      const rows = servers.clients.map((client) => serverRow(client, context.files.scope));
+      const lines = [
+        ...rows.map(({ name, state, root, version, error }) =>
+          escapeControls(
+            `${name}${version === undefined ? '' : ` ${version}`} in ${root}: ${state}${error === undefined ? '' : `. ${error}`}`,
+          ),
+        ),
+        ...languages.map(({ name, extensions, found, hint }) =>
+          escapeControls(`${name} (${extensions.join(' ')}): ${found ? 'found' : `not found. ${hint ?? ''}`}`),
+        ),
+      ];
+      return {
+        content: [
+          { type: 'text', text: limitText(lines.join('\n'), context.limits, (more) => `[${more} more lines]`) },
+        ],
+        structuredContent: { servers: rows, languages, restarted: ended.length },
+      };
+    },
+  });
+}

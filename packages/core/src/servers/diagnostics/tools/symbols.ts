@@ -1,0 +1,168 @@
+// symbols: what a file declares, or where in the project a name is declared.
+
+import type { SymbolInformation } from 'vscode-languageserver-protocol';
+import { ToolError } from '../../../contract/errors.js';
+import { defineTool, type Tool } from '../../../tool/define-tool.js';
+import { limitText } from '../../project/output-budget.js';
+import { escapeControls, quote } from '../../project/scope/project-scope.js';
+import { flatSymbols, inFile, inWorkspace } from '../lsp/asked-place.js';
+import { askedPath, claimPath, type DiagnosticsContext } from '../diagnostics-context.js';
+import { rangeFromLsp } from '../lsp/lsp-conversion.js';
+import { Patience } from '../call-timeout.js';
+import { pathOfUri } from '../lsp/pushed-diagnostics.js';
+
+const input = {
+  type: 'object',
+  properties: {
+    path: { type: 'string', description: 'A file: its outline.' },
+    query: { type: 'string', description: 'Instead of path: a name, or a part of one, anywhere in the project.' },
+    depth: {
+      type: 'integer',
+      minimum: 1,
+      maximum: 20,
+      default: 2,
+      description: 'Levels of the outline: 1 shows no members.',
+    },
+    limit: { type: 'integer', minimum: 1, maximum: 2_000, default: 200, description: 'Symbols at most.' },
+  },
+} as const;
+
+const output = {
+  type: 'object',
+  properties: {
+    symbols: {
+      type: 'array',
+      items: {
+        type: 'object',
+        properties: {
+          name: { type: 'string' },
+          kind: { type: 'string' },
+          path: { type: 'string' },
+          line: { type: 'integer' },
+          column: { type: 'integer' },
+          end_line: { type: 'integer' },
+          container: { type: 'string', description: 'What it is in; absent at the top.' },
+        },
+        required: ['name', 'kind', 'path', 'line', 'column', 'end_line'],
+        additionalProperties: false,
+      },
+    },
+    count: { type: 'integer' },
+    truncated: { type: 'boolean' },
+  },
+  required: ['symbols', 'count', 'truncated'],
+  additionalProperties: false,
+} as const;
+
+interface SymbolRow {
+  name: string;
+  kind: string;
+  path: string;
+  line: number;
+  column: number;
+  end_line: number;
+  container?: string;
+}
+
+/** https://microsoft.github.io/language-server-protocol/specifications/lsp/3.17/specification/#symbolKind, from 1 */
+const KINDS =
+  'file module namespace package class method property field constructor enum interface function variable constant string number boolean array object key null enum_member struct event operator type_parameter'.split(
+    ' ',
+  );
+
+/** The tool `symbols`. */
+export function symbolsTool(context: DiagnosticsContext): Tool {
+  return defineTool({
+    name: 'symbols',
+    title: 'Symbols',
+    description: 'List what a file declares (path), or find declarations by name in the whole project (query).',
+    input,
+    output,
+    annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+    permission: ({ path }) => claimPath(context, path ?? 'all', 'lists its symbols'),
+    async execute({ path, query, depth, limit }, ctx) {
+      if ((path === undefined) === (query === undefined))
+        throw new ToolError('INVALID_ARGUMENT', 'Give path for the outline of a file, or query for the project.');
+      using patience = new Patience(context.requestTimeoutMs, ctx.signal);
+      const all =
+        path === undefined
+          ? await declared(context, query ?? '', patience, ctx.permits)
+          : await outline(context, path, depth, patience);
+      const symbols = all.slice(0, limit);
+      const truncated = all.length > limit;
+      const lines = symbols.map(({ name, kind, path: shown, line, column, container }) =>
+        escapeControls(`${shown}:${line}:${column} ${kind} ${container === undefined ? name : `${container}.${name}`}`),
+      );
+      if (all.length === 0) lines.push('There is none.');
+      if (truncated) lines.push(`[${all.length - limit} more. Raise limit, or ask more narrowly.]`);
+      return {
+        content: [
+          { type: 'text', text: limitText(lines.join('\n'), context.limits, (more) => `[${more} more lines]`) },
+        ],
+        structuredContent: { symbols, count: all.length, truncated },
+      };
+    },
+  });
+}
+
+async function outline(
+  context: DiagnosticsContext,
+  path: string,
+  depth: number,
+  patience: Patience,
+): Promise<SymbolRow[]> {
+  const asked = await askedPath(context, path);
+  if (asked.isDirectory)
+    throw new ToolError('INVALID_ARGUMENT', `${quote(asked.shown)} is a directory; give query instead.`);
+  return await inFile(context, asked.absolute, patience, async ({ session }, { uri }) => {
+    const params = { textDocument: { uri } };
+    const answer = await session.request<unknown>('textDocument/documentSymbol', params, patience.signal);
+    return flatSymbols(answer)
+      .filter(({ names }) => names.length <= depth)
+      .map(({ names, kind, start, range }): SymbolRow => {
+        const container = names.slice(0, -1).join('.');
+        return {
+          name: names.at(-1) ?? '',
+          kind: KINDS[kind - 1] ?? 'symbol',
+          path: asked.shown,
+          line: start.line + 1,
+          column: start.character + 1,
+          end_line: rangeFromLsp(range)?.end_line ?? start.line + 1,
+          ...(container !== '' && { container }),
+        };
+      });
+  });
+}
+
+async function declared(
+  context: DiagnosticsContext,
+  query: string,
+  patience: Patience,
+  permits: (shown: string) => boolean,
+): Promise<SymbolRow[]> {
+  const answers = await inWorkspace(context, patience, ({ session }) =>
+    session.request<SymbolInformation[] | null>('workspace/symbol', { query }, patience.signal),
+  );
+  const rows = answers
+    .flatMap((answer) => (Array.isArray(answer) ? answer : []))
+    .flatMap((each): SymbolRow[] => {
+      const { name, kind, location, containerName } = Object(each) as Partial<SymbolInformation>;
+      const absolute = pathOfUri(location?.uri);
+      const at = rangeFromLsp(location?.range);
+      const place = absolute === undefined ? undefined : context.files.scope.find(absolute);
+      if (typeof name !== 'string' || !at || !place || !permits(place.shown)) return [];
+      return [
+        {
+          name,
+          kind: KINDS[(kind ?? 0) - 1] ?? 'symbol',
+          path: place.shown,
+          line: at.line,
+          column: at.column,
+          end_line: at.end_line,
+          ...(containerName && { container: containerName }),
+        },
+      ];
+    });
+  const isOwn = ({ path }: SymbolRow): number => Number(path.includes('node_modules/'));
+  return rows.sort((a, b) => isOwn(a) - isOwn(b) || (a.path < b.path ? -1 : a.path > b.path ? 1 : a.line - b.line));
+}

@@ -1,0 +1,280 @@
+// A page of a file as tools answer with it: its text within a budget, what is known of the file, and how to read on.
+
+import { ToolError } from '../../../contract/errors.js';
+import type { ToolContext } from '../../../tool/define-tool.js';
+import { fileFailure } from '../../project/open/file-failure.js';
+import { cutText, LineBudget, type OutputLimits } from '../../project/output-budget.js';
+import type { ProjectFiles } from '../../project/project-files.js';
+import { escapeControls, quote, type ScopePath } from '../../project/scope/project-scope.js';
+import { readAt } from './byte-range.js';
+import { readPage, type FilePage, type PageLine } from './file-pages.js';
+import type { LinePlaces } from './line-places.js';
+import { binaryFileOf } from './media-type.js';
+import { READ_ENCODINGS, type ReadEncoding } from './text-stream.js';
+
+const MAX_LINE_UNITS = 2_000;
+/** Reading so much takes long enough for somebody to want to know. */
+const PROGRESS_BYTES = 32 * 1024 * 1024;
+
+/** The `structuredContent` of a page, in JSON Schema. */
+export const PAGE_PROPERTIES = {
+  path: { type: 'string' },
+  start_line: {
+    type: 'integer',
+    description: 'Absent, as end_line is, for the tail of a file above 64 MiB: its lines are not counted.',
+  },
+  end_line: { type: 'integer', description: 'start_line - 1 for an empty file.' },
+  total_lines: { type: 'integer', description: 'Absent for a file that was not read to its end (above 64 MiB).' },
+  size: { type: 'integer', description: 'In bytes.' },
+  etag: {
+    type: 'string',
+    description: 'Names this version, for if_match: of the content up to 64 MiB, else of size and time.',
+  },
+  encoding: { type: 'string', enum: READ_ENCODINGS.slice(1) },
+  bom: { type: 'boolean' },
+  eol: { type: 'string', enum: ['lf', 'crlf', 'mixed', 'none'] },
+  truncated: { type: 'boolean', description: 'More follows, a long line was cut, or not all of tail has room.' },
+  next_offset: { type: 'integer', description: 'The offset to read on with.' },
+  next_column: { type: 'integer', description: 'The column to read on with, beside next_offset: within a long line.' },
+  cut_lines: {
+    type: 'array',
+    description: 'The long lines that were cut. Each is read on with offset=line and column.',
+    items: {
+      type: 'object',
+      properties: { line: { type: 'integer' }, column: { type: 'integer' } },
+      required: ['line', 'column'],
+      additionalProperties: false,
+    },
+  },
+} as const;
+
+/** Which page of a file is asked for. */
+export interface PageQuestion {
+  /** The first line, from 1. Default: 1. */
+  offset?: number | undefined;
+  /** The first column of the first line, from 1 in UTF-16 units. When it is given, no line is cut at 2,000 units. */
+  column?: number | undefined;
+  /** How many of the last lines; instead of the others. */
+  tail?: number | undefined;
+  /** How many lines at most. */
+  limit: number;
+  encoding?: ReadEncoding | 'auto' | undefined;
+  places?: LinePlaces | undefined;
+}
+
+/** A page that was read, and where. */
+export interface ReadPage {
+  path: string;
+  page: FilePage;
+  size: number;
+  asked: PageQuestion;
+}
+
+/**
+ * Reads a page of a file, and notes that the session has seen this version.
+ *
+ * @throws {ToolError} NOT_FOUND, OUTSIDE_PROJECT, BINARY_FILE; INVALID_ARGUMENT past the end or for no regular file
+ */
+export async function readPageOf(
+  files: ProjectFiles,
+  path: ScopePath,
+  asked: PageQuestion,
+  limits: OutputLimits,
+  ctx: ToolContext,
+): Promise<ReadPage> {
+  const { offset = 1, column, tail, limit, encoding = 'auto', places } = asked;
+  const { handle, stats, path: real } = await files.openFile(path);
+  try {
+    const size = Number(stats.size);
+    let reportedAt = 0;
+    const page = await readPage(handle, stats, {
+      from: tail === undefined ? { offset, column: column ?? 1 } : { tail: Math.min(tail, limit, limits.maxLines) },
+      limit: Math.min(limit, limits.maxLines),
+      maxLineUnits: column === undefined ? MAX_LINE_UNITS : Infinity,
+      maxBytes: limits.maxBytes,
+      encoding,
+      places,
+      onChunk: (bytes) => {
+        ctx.signal.throwIfAborted();
+        if (bytes - reportedAt < PROGRESS_BYTES) return;
+        reportedAt = bytes;
+        ctx.progress({ progress: bytes, total: size, message: `Reading ${escapeControls(path.shown)}` });
+      },
+    });
+    if (!page) throw binaryFileOf(path.shown, size, await readAt(handle, Buffer.alloc(1024), 0));
+    if (tail === undefined) assertReached(path.shown, page, offset, column ?? 1);
+    files.tracker.note(ctx.sessionId, { path: real.absolute, dev: stats.dev, ino: stats.ino }, page.etag, page.content);
+    return { path: path.shown, page, size, asked };
+  } catch (error) {
+    throw fileFailure(error, 'read', path.shown);
+  } finally {
+    await handle.close();
+  }
+}
+
+/** A line as it is shown: its own text, and what is put around it. */
+interface ShownLine {
+  before: string;
+  text: string;
+  after: string;
+}
+
+/** How many lines and bytes a page takes when there is room for all of it. */
+export function sizeOfPage(read: ReadPage, lineNumbers: boolean): { lines: number; bytes: number } {
+  const lines = shownLines(read, lineNumbers);
+  return { lines: lines.length, bytes: lines.reduce((sum, line) => sum + Buffer.byteLength(wholeOf(line)) + 1, 0) };
+}
+
+/** What a page answers when its text may have so much: the text, notices (empty when there is nothing to say), facts. */
+export function pageAnswer(read: ReadPage, lineNumbers: boolean, limits: OutputLimits) {
+  const { path, page, size, asked } = read;
+  const { text, start, count, units } = fitting(shownLines(read, lineNumbers), limits, asked.tail !== undefined);
+  const lines = page.lines.slice(start, start + count);
+  const firstLine = page.firstLine === undefined ? undefined : page.firstLine + start;
+  const cut: CutLine[] = [];
+  for (const [index, line] of lines.entries()) {
+    const shown = units ?? line.text.length;
+    if (firstLine !== undefined && (shown < line.text.length || line.cutUnits > 0))
+      cut.push({ line: firstLine + index, column: line.from + shown });
+  }
+  const wanted = Math.min(asked.tail ?? 0, page.complete ? page.linesSeen : Infinity);
+  const shown: ShownPart = { firstLine, count, missing: Math.max(0, wanted - count), cut };
+  const next = asked.tail === undefined ? nextOf(read, shown, units !== undefined) : undefined;
+  return {
+    text,
+    notice: noticeOf(read, shown, next),
+    facts: {
+      path,
+      ...(firstLine !== undefined && { start_line: firstLine, end_line: firstLine + count - 1 }),
+      ...(page.complete && { total_lines: page.linesSeen }),
+      size,
+      etag: page.etag,
+      encoding: page.encoding,
+      bom: page.bom,
+      eol: page.eol,
+      truncated:
+        next !== undefined || shown.missing > 0 || page.beginsEarlier || lines.some((line) => line.cutUnits > 0),
+      ...(next && { next_offset: next.line }),
+      ...(next?.column !== undefined && { next_column: next.column }),
+      ...(cut.length > 0 && { cut_lines: cut }),
+    },
+  };
+}
+
+/** A line that is not shown to its end, and the column to read on with. */
+interface CutLine {
+  line: number;
+  column: number;
+}
+
+/** Which lines of a page an answer shows. */
+interface ShownPart {
+  firstLine: number | undefined;
+  count: number;
+  /** Lines that were asked for by `tail` and have no room. */
+  missing: number;
+  cut: readonly CutLine[];
+}
+
+function shownLines({ page, asked }: ReadPage, lineNumbers: boolean): ShownLine[] {
+  const { firstLine } = page;
+  return page.lines.map((line, index) => {
+    const number = firstLine === undefined ? undefined : firstLine + index;
+    const start = lineNumbers && number !== undefined ? `${String(number).padStart(6)}\t` : '';
+    return {
+      before: index === 0 && page.beginsEarlier ? `${start}[this line begins earlier] ...` : start,
+      text: line.text,
+      // Whoever reads by columns gets the text and nothing else.
+      after: asked.column === undefined && line.cutUnits > 0 ? cutMark(line, number) : '',
+    };
+  });
+}
+
+function cutMark({ text, from, cutUnits, open }: PageLine, number: number | undefined): string {
+  const more = open ? 'more of this line' : `${cutUnits} more characters`;
+  return `... [${more}${number === undefined ? '' : `: offset=${number} column=${from + text.length}`}]`;
+}
+
+function wholeOf({ before, text, after }: ShownLine): string {
+  return `${before}${text}${after}`;
+}
+
+/** The first lines, or the last, that have room. One line always has, cut where it must be: `units` says where. */
+function fitting(
+  lines: readonly ShownLine[],
+  limits: OutputLimits,
+  fromEnd: boolean,
+): { text: string; start: number; count: number; units?: number } {
+  const budget = new LineBudget(limits);
+  const [first] = fromEnd ? lines.slice(-1) : lines;
+  if (first && Buffer.byteLength(wholeOf(first)) >= limits.maxBytes) {
+    const text = cutText(first.text, Math.max(0, limits.maxBytes - Buffer.byteLength(first.before)));
+    return { text: `${first.before}${text}`, start: fromEnd ? lines.length - 1 : 0, count: 1, units: text.length };
+  }
+  for (const line of fromEnd ? lines.toReversed() : lines) if (!budget.add(wholeOf(line))) break;
+  const start = fromEnd ? lines.length - budget.count : 0;
+  const shown = lines.slice(start, start + budget.count);
+  return { text: shown.map(wholeOf).join('\n'), start, count: budget.count };
+}
+
+/** Where to read on; undefined at the end of the file. */
+function nextOf(
+  { page, asked }: ReadPage,
+  { firstLine = 1, count, cut }: ShownPart,
+  isBudgetCut: boolean,
+): { line: number; column?: number } | undefined {
+  const endLine = firstLine + count - 1;
+  const isEnd = page.complete && endLine >= page.linesSeen;
+  const last = cut.at(-1);
+  // In the middle of a line, where nothing else is known to follow it.
+  if (last?.line === endLine && (isEnd || isBudgetCut || page.lines[count - 1]?.open)) return last;
+  if (isEnd) return undefined;
+  return { line: endLine + 1, ...(asked.column !== undefined && { column: 1 }) };
+}
+
+function noticeOf(read: ReadPage, shown: ShownPart, next: { line: number; column?: number } | undefined): string {
+  const { page, asked } = read;
+  const notices: string[] = [];
+  if (page.complete && page.linesSeen === 0) notices.push('The file is empty.');
+  const { firstLine, count, missing, cut } = shown;
+  const range = firstLine === undefined ? '' : `Lines ${firstLine} to ${firstLine + count - 1}`;
+  const of = page.complete ? ` of ${page.linesSeen}` : '';
+  if (next) {
+    const column = next.column === undefined ? '' : `, column=${next.column}`;
+    notices.push(`${range}${of}. Read on with offset=${next.line}${column}.`);
+  } else if (asked.tail !== undefined && firstLine === undefined) {
+    notices.push(`The last ${count} lines. Lines of a file above 64 MiB have no numbers when they are read by tail.`);
+  } else if (asked.tail !== undefined && (firstLine ?? 1) > 1) {
+    notices.push(`${range}${of}.${missing > 0 ? ` There was no room for ${missing} more: use offset.` : ''}`);
+  }
+  if (asked.column === undefined && cut.length > 0) {
+    const lines = cut.slice(0, 10).map(({ line }) => line);
+    notices.push(
+      `Cut at ${MAX_LINE_UNITS} characters or less: ${cut.length === 1 ? 'line' : 'lines'} ${lines.join(', ')}${cut.length > 10 ? ', ...' : ''}. ` +
+        'offset and column read on in one.',
+    );
+  }
+  if (page.elsewhere !== undefined)
+    notices.push(`It is shown as ${page.encoding}, as asked; without that, and by edit_file, it is ${page.elsewhere}.`);
+  else if (page.encoding === 'latin1')
+    notices.push('It is not UTF-8; each byte is shown as one latin1 character, and edited as that.');
+  if (page.replaced) notices.push(`What is not ${page.encoding} is shown as U+FFFD. encoding=latin1 shows each byte.`);
+  return notices.length > 0 ? `[${notices.join(' ')}]` : '';
+}
+
+function assertReached(path: string, { lines: [first], linesSeen }: FilePage, offset: number, column: number): void {
+  const isEmptyFile = linesSeen === 0 && offset === 1 && column === 1;
+  if (!first && !isEmptyFile)
+    throw new ToolError(
+      'INVALID_ARGUMENT',
+      `offset ${offset} is past the end: ${quote(path)} has ${linesSeen} ${linesSeen === 1 ? 'line' : 'lines'}.`,
+      { details: { total_lines: linesSeen } },
+    );
+  const units = first ? first.from - 1 + first.text.length + first.cutUnits : 0;
+  if (first && !first.open && column > units + 1)
+    throw new ToolError(
+      'INVALID_ARGUMENT',
+      `column ${column} is past the end: line ${offset} of ${quote(path)} has ${units} ${units === 1 ? 'character' : 'characters'}.`,
+      { details: { line_columns: units } },
+    );
+}

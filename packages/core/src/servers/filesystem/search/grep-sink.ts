@@ -1,0 +1,108 @@
+// The rows that a search has found, whichever engine found them: those of earlier answers left out, no more kept than
+// one answer holds, and in one order.
+
+import type { Position } from './search-cursor.js';
+import { compareKeys } from './path-order.js';
+import { RowBudget } from './row-budget.js';
+import type { Piece } from './row-proof.js';
+
+/** One matching line; with several lines in it when a match spans them. */
+export interface GrepRow {
+  path: string;
+  line: number;
+  /** Of the first match, from 1, in UTF-16 units. Absent where it is megabytes into its line. */
+  column?: number;
+  text: string;
+  /** The lines around it, by line number. */
+  context?: ContextLine[];
+}
+
+/** A line around a match. */
+export interface ContextLine {
+  line: number;
+  text: string;
+}
+
+/** A row of the modes that give files. */
+export interface FileRow {
+  path: string;
+  count?: number;
+}
+
+/** A row, and what it was made from. */
+export interface KeyedRow {
+  key: string;
+  row: GrepRow | FileRow;
+  /** Of the lines in it, as far as they are known. */
+  pieces: readonly Piece[];
+}
+
+/** Takes rows in any order. */
+export class GrepSink {
+  readonly #budget: RowBudget<KeyedRow>;
+  readonly #after: Position | undefined;
+
+  /** @param after only rows after this one */
+  constructor(limit: number, after: Position | undefined) {
+    this.#budget = new RowBudget(limit);
+    this.#after = after;
+  }
+
+  get count(): number {
+    return this.#budget.rows.length;
+  }
+
+  /** True when a row was not kept. */
+  get full(): boolean {
+    return this.#budget.full;
+  }
+
+  /**
+   * Takes a row of a file, or says that there are enough.
+   *
+   * @param pieces may grow with the context of the row
+   */
+  add(key: string, row: GrepRow | FileRow, pieces: readonly Piece[] = []): boolean {
+    if (this.isPast(key, row)) return true;
+    const context = 'context' in row ? (row.context ?? []) : [];
+    const size = context.reduce((sum, { text }) => sum + text.length + 32, 0) + ('text' in row ? row.text.length : 0);
+    return this.#budget.add({ key, row, pieces }, size + row.path.length);
+  }
+
+  /** Puts a line to a row that was added. */
+  addContext(row: GrepRow, line: ContextLine): void {
+    (row.context ??= []).push(line);
+    this.#budget.grow(line.text.length + 32);
+  }
+
+  /** True for a row that an earlier answer had. */
+  isPast(key: string, row: GrepRow | FileRow): boolean {
+    if (!this.#after) return false;
+    const order = compareKeys(key, this.#after.key);
+    return order < 0 || (order === 0 && lineOf(row) <= (this.#after.number ?? 0));
+  }
+
+  /** Leaves out rows for which `check` gives false. */
+  async keep(check: (rows: readonly KeyedRow[]) => Promise<(row: KeyedRow) => boolean>): Promise<void> {
+    this.#budget.keep(await check(this.#sort()));
+  }
+
+  /** The rows in order. */
+  sorted(): (GrepRow | FileRow)[] {
+    return this.#sort().map(({ row }) => row);
+  }
+
+  /** Where the next answer goes on, when the rows are the first of all. */
+  position(): Position | undefined {
+    const last = this.#sort().at(-1);
+    return last && { key: last.key, ...('line' in last.row && { number: last.row.line }) };
+  }
+
+  #sort(): KeyedRow[] {
+    return this.#budget.rows.sort((a, b) => compareKeys(a.key, b.key) || lineOf(a.row) - lineOf(b.row));
+  }
+}
+
+function lineOf(row: GrepRow | FileRow): number {
+  return 'line' in row ? row.line : 0;
+}

@@ -1,0 +1,34 @@
+// The one order of paths in every listing and search: directory by directory, names by their bytes, what is in a
+// directory right after its name. It is ripgrep's `--sort path`, whatever bytes names have.
+
+import type { DirectoryEntry } from '../../project/open/directory-entries.js';
+
+/**
+ * What a path is ordered by: its bytes, one character each. An ASCII path is its own key.
+ *
+ * @param path relative, with `/`
+ */
+export function orderKey(path: string | Buffer): string {
+  if (typeof path === 'string') return /^[\0-\x7f]*$/.test(path) ? path : Buffer.from(path).toString('latin1');
+  return path.toString('latin1');
+}
+
+/** The {@link orderKey} of an entry's name. */
+export function entryKey({ name, address }: Pick<DirectoryEntry, 'name' | 'address'>): string {
+  return typeof address === 'string' ? orderKey(name) : address.toString('latin1', address.lastIndexOf(0x2f) + 1);
+}
+
+const SLASH = 0x2f;
+
+/** Below 0 when `a` comes before `b`. */
+export function compareKeys(a: string, b: string): number {
+  const length = Math.min(a.length, b.length);
+  for (let at = 0; at < length; at++) {
+    const [left, right] = [a.charCodeAt(at), b.charCodeAt(at)];
+    if (left === right) continue;
+    // The end of a name comes before whatever could follow in it.
+    if (left === SLASH) return -1;
+    return right === SLASH ? 1 : left - right;
+  }
+  return a.length - b.length;
+}

@@ -1,0 +1,70 @@
+// Cursors: where an answer stopped, as a text that only the same question takes. They hold nothing but a position in the
+// order of rows, which is compared with rows and never opened: a forged one can skip rows and nothing more.
+
+import { createHash } from 'node:crypto';
+import { ToolError } from '../../../contract/errors.js';
+
+/** The last row that was given. */
+export interface Position {
+  /** Its path, as {@link orderKey} has it. */
+  key: string;
+  /** Of a row that a path and this name together: a line, or a time. */
+  number?: number;
+}
+
+/** Of SHA-256; enough that no other question's cursor passes. */
+const DIGEST_BYTES = 12;
+/** A path of 4,096 bytes, each a character of two, in base64. */
+const MAX_CURSOR_CHARS = 16_384;
+
+/** The argument of every tool that pages. */
+export const cursorInput = {
+  type: 'string',
+  minLength: 1,
+  maxLength: MAX_CURSOR_CHARS,
+  description:
+    'The cursor of the answer before, to go on after its last row. The other arguments as they were; limit may differ.',
+} as const;
+
+/** What every tool that pages answers. */
+export const cursorOutput = {
+  type: 'string',
+  description: 'Give it as cursor for what follows; absent at the end.',
+} as const;
+
+/** @param question what was asked: everything that decides which rows there are, and their order */
+export function writeCursor(question: unknown, { key, number }: Position): string {
+  const text = JSON.stringify(number === undefined ? [key] : [key, number]);
+  return Buffer.concat([digest(question, text), Buffer.from(text)]).toString('base64url');
+}
+
+/** @throws {ToolError} INVALID_ARGUMENT for a cursor of another question, or one that was changed */
+export function readCursor(question: unknown, cursor: string | undefined): Position | undefined {
+  if (cursor === undefined) return undefined;
+  const bytes = Buffer.from(cursor, 'base64url');
+  const text = bytes.toString('utf8', DIGEST_BYTES);
+  const isOurs = bytes.length > DIGEST_BYTES && bytes.subarray(0, DIGEST_BYTES).equals(digest(question, text));
+  const position = isOurs ? parse(text) : undefined;
+  if (Array.isArray(position)) {
+    const [key, number] = position as unknown[];
+    if (typeof key === 'string' && (number === undefined || typeof number === 'number'))
+      return number === undefined ? { key } : { key, number };
+  }
+  throw new ToolError(
+    'INVALID_ARGUMENT',
+    'The cursor is not one of this question. Give it unchanged, with the same arguments as before, or begin again without a cursor.',
+  );
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined; // its digest was made by somebody else
+  }
+}
+
+function digest(question: unknown, text: string): Buffer {
+  const hash = createHash('sha256').update(JSON.stringify(question)).update('\0').update(text);
+  return hash.digest().subarray(0, DIGEST_BYTES);
+}

@@ -1,0 +1,211 @@
+// apply_patch: several files changed, made, moved and removed by one patch, all of it or nothing.
+
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { ToolError } from '../../../contract/errors.js';
+import { defineTool, type Tool } from '../../../tool/define-tool.js';
+import type { TogetherFile } from '../../project/project-files.js';
+import { escapeControls, quote } from '../../project/scope/project-scope.js';
+import { afterChangeOutput, afterChangeText, lookAfterChange } from '../../project/change-report.js';
+import { claimPath, type FilesystemContext } from '../filesystem-context.js';
+import { binaryFileOf } from '../read/media-type.js';
+import { parsePatch, type PatchHunk, type PatchOperation } from '../edit/patch-format.js';
+import { applyHunks } from '../edit/patch-text.js';
+import { assertNoPlaceholder } from '../edit/elision-comments.js';
+import { asUtf8, encodeText, encodingOf, SAMPLE_BYTES } from '../../project/open/text-encoding.js';
+import { diffStat, limitDiffs, unifiedDiff, type DiffStat, type DiffText } from '../../project/write/unified-diff.js';
+
+const input = {
+  type: 'object',
+  properties: {
+    patch: { type: 'string', description: 'From "*** Begin Patch" to "*** End Patch".' },
+    dry_run: { type: 'boolean', default: false, description: 'Only show the diff.' },
+  },
+  required: ['patch'],
+} as const;
+
+const output = {
+  type: 'object',
+  properties: {
+    changes: {
+      type: 'array',
+      description: 'In the order of the patch.',
+      items: {
+        type: 'object',
+        properties: {
+          op: { type: 'string', enum: ['add', 'update', 'delete', 'move'] },
+          path: { type: 'string' },
+          move_path: { type: 'string', description: 'Where the file is now.' },
+          diff_stat: {
+            type: 'object',
+            description: 'Lines added and removed; absent where a file is not text, or above 64 MiB.',
+            properties: { added: { type: 'integer' }, removed: { type: 'integer' } },
+            required: ['added', 'removed'],
+            additionalProperties: false,
+          },
+        },
+        required: ['op', 'path'],
+        additionalProperties: false,
+      },
+    },
+    diagnostics: afterChangeOutput,
+  },
+  required: ['changes'],
+  additionalProperties: false,
+} as const;
+
+interface Change {
+  op: 'add' | 'update' | 'delete' | 'move';
+  path: string;
+  move_path?: string;
+  diff_stat?: DiffStat;
+}
+
+const NOTHING = Buffer.alloc(0);
+
+/** The tool `apply_patch`. */
+export function applyPatchTool({ files, requireRead, limits, afterChange }: FilesystemContext): Tool {
+  return defineTool({
+    name: 'apply_patch',
+    title: 'Apply patch',
+    description:
+      'Change several files at once, all of them or none. The patch is "*** Begin Patch", then for each file "*** Add File: PATH" with lines ' +
+      'that begin with "+", "*** Delete File: PATH", or "*** Update File: PATH" (then perhaps "*** Move to: PATH") with hunks, then ' +
+      '"*** End Patch". A hunk begins with "@@", or "@@ " and a line above the place, such as the function\'s first; its lines begin with " " (stays), ' +
+      '"-" (goes) or "+" (comes). It has no line numbers: give some 3 lines of context, so that the place is the only one. ' +
+      '"*** End of File" after a hunk puts it at the end; so does a hunk that only adds lines and has no line after "@@". Text files that are updated or deleted must have been read.',
+    input,
+    output,
+    annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
+    permission: async ({ patch }) => {
+      const claims = await Promise.all(pathsOf(parsePatch(patch)).map((path) => claimPath(files, path, 'write')));
+      return claims.flat();
+    },
+    async execute({ patch, dry_run }, ctx) {
+      const operations = parsePatch(patch);
+      const changes: Change[] = [];
+      const diffs: DiffText[] = [];
+      const replaced = new Map<string, Buffer>();
+      await files.changeTogether(
+        pathsOf(operations),
+        { sessionId: ctx.sessionId, requireRead, signal: ctx.signal },
+        async (fileOf) => {
+          changes.length = diffs.length = 0; // planned anew when a file was moved before it was locked
+          const touched = new Set<TogetherFile>();
+          for (const operation of operations) {
+            const { change, before, after } = await plan(operation, fileOf, touched, ctx.signal);
+            const [old, now] = [before && asUtf8(before), asUtf8(after)];
+            const isText = old !== undefined && now !== undefined;
+            changes.push({ ...change, ...(isText && { diff_stat: await diffStat(old, now) }) });
+            const shown = change.move_path ?? change.path;
+            if (before && change.op !== 'add' && !replaced.has(shown)) replaced.set(shown, before);
+            diffs.push(
+              isText
+                ? await unifiedDiff(shown, old, now, MISSING[change.op])
+                : { text: `${escapeControls(shown)} is not shown as text`, omitted: 0 },
+            );
+            await nextTurn(undefined, { signal: ctx.signal });
+          }
+          if (dry_run) for (const file of touched) file.after = undefined;
+        },
+      );
+      const head = `${dry_run ? 'Would make' : 'Made'} ${changes.length} ${changes.length === 1 ? 'change' : 'changes'}:`;
+      const names = changes.map(({ op, path, move_path: to }) =>
+        escapeControls(`${op} ${path}${to === undefined ? '' : ` to ${to}`}`),
+      );
+      const paths = dry_run ? [] : [...new Set(changes.map(({ path, move_path: to }) => to ?? path))];
+      const diagnostics = await lookAfterChange(afterChange, paths, { signal: ctx.signal, before: replaced });
+      const shownText = limitDiffs([head, ...names].join('\n'), diffs, limits);
+      return {
+        content: [{ type: 'text', text: shownText + afterChangeText(diagnostics, paths[0] ?? '') }],
+        structuredContent: { changes, ...(diagnostics && { diagnostics }) },
+      };
+    },
+  });
+}
+
+/** The version in which there is no file. */
+const MISSING = { add: 'before', delete: 'after', update: undefined, move: undefined } as const;
+
+function pathsOf(operations: readonly PatchOperation[]): string[] {
+  return operations.flatMap((each) =>
+    each.op === 'update' && each.movePath !== undefined ? [each.path, each.movePath] : [each.path],
+  );
+}
+
+interface Planned {
+  change: Omit<Change, 'diff_stat'>;
+  /** Undefined above 64 MiB. */
+  before: Buffer | undefined;
+  after: Buffer;
+}
+
+/** Sets what becomes of the files of one operation, given what those before it made of them. */
+async function plan(
+  operation: PatchOperation,
+  fileOf: (path: string) => TogetherFile,
+  touched: Set<TogetherFile>,
+  signal: AbortSignal,
+): Promise<Planned> {
+  const file = fileOf(operation.path);
+  const { path } = file;
+  touched.add(file);
+  if (operation.op === 'add') {
+    assertNoPlaceholder(operation.text, '', `${quote(path)}: `, 'the patch');
+    const after = encodeText(operation.text, 'utf-8');
+    if (!after) throw new ToolError('INVALID_ARGUMENT', `${quote(path)}: the patch holds half of a surrogate pair.`);
+    assertFree(file, 'Update it instead, or delete it first.');
+    file.after = after;
+    return { change: { op: 'add', path }, before: NOTHING, after };
+  }
+  if (operation.op === 'delete') {
+    const removed = await removedContent(file);
+    file.after = 'delete';
+    return { change: { op: 'delete', path }, before: removed, after: NOTHING };
+  }
+  const before = await contentOf(file, operation.movePath !== undefined);
+  const after = operation.hunks.length === 0 ? before : await patched(path, before, operation.hunks, signal);
+  if (operation.movePath === undefined) {
+    if (after.equals(before)) throw new ToolError('NO_CHANGE', `The patch would change nothing in ${quote(path)}.`);
+    file.after = after;
+    return { change: { op: 'update', path }, before, after };
+  }
+  const moved = fileOf(operation.movePath);
+  touched.add(moved);
+  assertFree(moved, 'Move to another name, or delete it first.');
+  file.after = 'delete';
+  moved.after = after;
+  moved.modeOf = file;
+  return { change: { op: 'move', path, move_path: moved.path }, before, after };
+}
+
+function assertFree({ path, current, after }: TogetherFile, next: string): void {
+  if (after === 'delete' || (after === undefined && !current)) return;
+  throw new ToolError('INVALID_ARGUMENT', `${quote(path)} exists already; nothing was changed. ${next}`);
+}
+
+async function patched(path: string, bytes: Buffer, hunks: readonly PatchHunk[], signal: AbortSignal): Promise<Buffer> {
+  const detected = encodingOf(bytes);
+  if (!detected) throw binaryFileOf(path, bytes.length, bytes.subarray(0, SAMPLE_BYTES), 'edit');
+  return await applyHunks({ path, bytes, ...detected }, hunks, signal);
+}
+
+/** What the file holds at this point of the patch. */
+async function contentOf(file: TogetherFile, isMoved: boolean): Promise<Buffer> {
+  const { path, after } = file;
+  if (after === 'delete') throw new ToolError('NOT_FOUND', `${quote(path)} is deleted or moved earlier in the patch.`);
+  if (after) return Buffer.from(after);
+  await file.assertSeen();
+  if (file.current?.bytes) return file.current.bytes;
+  const next = isMoved ? 'Rename it with move' : 'Change it with a program';
+  throw new ToolError('TOO_LARGE', `${quote(path)} is larger than 64 MiB, which is too large for a patch. ${next}.`);
+}
+
+/** As {@link contentOf}, of a file that goes: what read_file does not show need not have been read. */
+async function removedContent(file: TogetherFile): Promise<Buffer | undefined> {
+  const { current } = file;
+  if (file.after !== undefined) return contentOf(file, false);
+  await file.assertExists();
+  if (!current?.bytes) return undefined;
+  if (encodingOf(current.bytes)) await file.assertSeen();
+  return current.bytes;
+}

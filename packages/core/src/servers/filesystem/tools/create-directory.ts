@@ -1,0 +1,64 @@
+// create_directory: a directory, with those above it.
+
+import { defineTool, type Tool } from '../../../tool/define-tool.js';
+import { entryPath } from '../../project/open/directory-entries.js';
+import { MadeDirectories } from '../../project/write/made-directories.js';
+import { openFailure, openOrMake } from '../../project/open/path-lookup.js';
+import { escapeControls } from '../../project/scope/project-scope.js';
+import { claimPath, type FilesystemContext } from '../filesystem-context.js';
+
+const input = {
+  type: 'object',
+  properties: {
+    path: { type: 'string', description: 'The directory, relative to the project. Those above it are made too.' },
+  },
+  required: ['path'],
+} as const;
+
+const output = {
+  type: 'object',
+  properties: {
+    path: { type: 'string' },
+    created: { type: 'boolean', description: 'False when it was there already.' },
+  },
+  required: ['path', 'created'],
+  additionalProperties: false,
+} as const;
+
+/** The tool `create_directory`. */
+export function createDirectoryTool({ files }: FilesystemContext): Tool {
+  return defineTool({
+    name: 'create_directory',
+    title: 'Create directory',
+    description: 'Create a directory, and those above it. One that exists is left as it is. write_file makes its own.',
+    input,
+    output,
+    annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+    permission: ({ path }) => claimPath(files, path, 'write'),
+    async execute({ path }) {
+      const { scope } = files;
+      const asked = scope.parse(path);
+      scope.assertWritable(asked);
+      const made = new MadeDirectories();
+      try {
+        await (await openOrMake(scope, asked, asked.absolute, made)).close();
+      } catch (error) {
+        await made.undo();
+        throw openFailure(error, asked, 'create');
+      } finally {
+        await made.close();
+      }
+      const { first } = made;
+      if (first) {
+        const { shown, absolute } = entryPath(scope, first.parent, first.name);
+        files.announce({ path: shown, absolute, kind: 'created', directory: true });
+      }
+      const created = first !== undefined;
+      const name = escapeControls(asked.shown);
+      return {
+        content: [{ type: 'text', text: created ? `Created ${name}/.` : `${name}/ exists already.` }],
+        structuredContent: { path: asked.shown, created },
+      };
+    },
+  });
+}

@@ -1,0 +1,55 @@
+// delete: a file, a link or a directory, gone for good.
+
+import { defineTool, type Tool } from '../../../tool/define-tool.js';
+import { deleteEntry } from '../../project/entries/delete-entry.js';
+import { escapeControls } from '../../project/scope/project-scope.js';
+import { claimEntry, permittedBy, type FilesystemContext } from '../filesystem-context.js';
+
+const input = {
+  type: 'object',
+  properties: {
+    path: { type: 'string', description: 'The file, link or directory, relative to the project.' },
+    recursive: { type: 'boolean', default: false, description: 'Also a directory that is not empty.' },
+  },
+  required: ['path'],
+} as const;
+
+const output = {
+  type: 'object',
+  properties: {
+    path: { type: 'string' },
+    removed: { type: 'integer', description: 'How many files, links and directories are gone.' },
+  },
+  required: ['path', 'removed'],
+  additionalProperties: false,
+} as const;
+
+/** The tool `delete`. */
+export function deleteTool({ files }: FilesystemContext): Tool {
+  return defineTool({
+    name: 'delete',
+    title: 'Delete',
+    description:
+      'Delete a file, or with recursive a directory and everything in it. It cannot be undone. Of a link only the link is deleted.',
+    input,
+    output,
+    annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
+    permission: ({ path, recursive }) =>
+      claimEntry(files, path, 'write', recursive ? 'deletes it and everything below it' : 'deletes it'),
+    async execute({ path, recursive }, ctx) {
+      const { shown } = files.scope.parse(path);
+      const removed = await deleteEntry(files, path, {
+        recursive,
+        signal: ctx.signal,
+        assertPermitted: permittedBy(ctx),
+        onProgress: (count) =>
+          ctx.progress({ progress: count, message: `Deleted ${count} entries of ${escapeControls(shown)}` }),
+      });
+      const count = removed === 1 ? '' : ` (${removed} entries)`;
+      return {
+        content: [{ type: 'text', text: `Deleted ${escapeControls(shown)}${count}.` }],
+        structuredContent: { path: shown, removed },
+      };
+    },
+  });
+}

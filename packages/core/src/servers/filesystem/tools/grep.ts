@@ -1,0 +1,275 @@
+// grep: lines that match a pattern, by ripgrep or by the own walk.
+
+import { ToolError } from '../../../contract/errors.js';
+import { defineTool, type Tool } from '../../../tool/define-tool.js';
+import { escapeControls, type ProjectScope, type ScopePath } from '../../project/scope/project-scope.js';
+import {
+  changedNotice,
+  changedOutput,
+  claimPath,
+  withheldNotice,
+  withheldOutput,
+  type FilesystemContext,
+} from '../filesystem-context.js';
+import { cursorInput, cursorOutput, readCursor, writeCursor, type Position } from '../search/search-cursor.js';
+import { fileTypeMatcher } from '../search/file-types.js';
+import { grepByRipgrep } from '../search/grep-ripgrep.js';
+import type { FileRow, GrepRow, GrepSink } from '../search/grep-sink.js';
+import { inNormalForms } from '../search/glob-pattern.js';
+import { IgnoreFile } from '../search/ignore-file.js';
+import { grepLines } from '../search/line-part.js';
+import { limitText } from '../../project/output-budget.js';
+import { engineOutput, resolveEngine, type SearchEngine } from '../search/search-engine.js';
+import { openSearchPlace, type SearchPlace } from '../search/search-place.js';
+
+const MAX_PATTERN_CHARS = 10_000;
+const PROGRESS_INTERVAL_MS = 1_000;
+
+const input = {
+  type: 'object',
+  properties: {
+    pattern: {
+      type: 'string',
+      minLength: 1,
+      maxLength: MAX_PATTERN_CHARS,
+      description: "A regular expression in Rust's syntax: no look-around, no back-references.",
+    },
+    path: { type: 'string', default: '.', description: 'A directory or one file, relative to the project.' },
+    glob: {
+      anyOf: [
+        { type: 'string', minLength: 1 },
+        { type: 'array', items: { type: 'string', minLength: 1 }, minItems: 1, maxItems: 100 },
+      ],
+      description:
+        'Only files that match, such as "*.ts" or "src/**"; "!*.md" leaves files out. Of a list the last that matches counts.',
+    },
+    type: {
+      type: 'string',
+      pattern: '^[A-Za-z0-9_+-]+$',
+      description: 'Only files of a type, such as "ts", "py" or "rust".',
+    },
+    literal: { type: 'boolean', default: false, description: 'Take the pattern as plain text.' },
+    case: {
+      type: 'string',
+      enum: ['sensitive', 'insensitive', 'smart'],
+      default: 'sensitive',
+      description: '"smart": sensitive if the pattern has an upper-case letter.',
+    },
+    word: { type: 'boolean', default: false, description: 'Match whole words only.' },
+    multiline: {
+      type: 'boolean',
+      default: false,
+      description: 'Let a match span lines: \\n, \\s and [^a] match line ends, "." does with (?s).',
+    },
+    before: { type: 'integer', minimum: 0, maximum: 100, default: 0, description: 'Lines to show before each match.' },
+    after: { type: 'integer', minimum: 0, maximum: 100, default: 0, description: 'Lines to show after each match.' },
+    context: {
+      type: 'integer',
+      minimum: 0,
+      maximum: 100,
+      default: 0,
+      description: 'Lines to show before and after each match.',
+    },
+    mode: {
+      type: 'string',
+      enum: ['content', 'files', 'count'],
+      default: 'content',
+      description: 'Matching lines, only the files that have some, or how many lines each has.',
+    },
+    limit: { type: 'integer', minimum: 1, maximum: 10_000, default: 100, description: 'Rows at most.' },
+    cursor: cursorInput,
+    timeout_ms: {
+      type: 'integer',
+      minimum: 1,
+      maximum: 600_000,
+      default: 20_000,
+      description: 'What was found by then is given.',
+    },
+  },
+  required: ['pattern'],
+} as const;
+
+const output = {
+  type: 'object',
+  properties: {
+    matches: {
+      type: 'array',
+      items: {
+        type: 'object',
+        properties: {
+          path: { type: 'string' },
+          line: { type: 'integer', description: 'In mode content.' },
+          column: { type: 'integer', description: 'In mode content: of the first match, from 1, in UTF-16 units.' },
+          text: {
+            type: 'string',
+            description:
+              'In mode content: the line (the lines, if a match spans some), cut around the match when long.',
+          },
+          context: {
+            type: 'array',
+            items: {
+              type: 'object',
+              properties: { line: { type: 'integer' }, text: { type: 'string' } },
+              required: ['line', 'text'],
+              additionalProperties: false,
+            },
+          },
+          count: { type: 'integer', description: 'In mode count: matching lines.' },
+        },
+        required: ['path'],
+        additionalProperties: false,
+      },
+    },
+    match_count: {
+      type: 'integer',
+      description:
+        'Of this answer: matching lines, or as many as files in mode files. More than was asked for is not counted.',
+    },
+    file_count: { type: 'integer', description: 'Of this answer: files that have some.' },
+    truncated: { type: 'boolean', description: 'There is more: give the cursor, narrow the search or raise limit.' },
+    cursor: cursorOutput,
+    timed_out: { type: 'boolean', description: 'The time was up before all files were searched.' },
+    changed: changedOutput,
+    withheld: withheldOutput,
+    engine: engineOutput,
+  },
+  required: ['matches', 'match_count', 'file_count', 'truncated', 'timed_out', 'engine'],
+  additionalProperties: false,
+} as const;
+
+/** What one search is, for both engines. */
+export interface GrepQuestion {
+  scope: ProjectScope;
+  asked: ScopePath;
+  place: SearchPlace;
+  args: {
+    pattern: string;
+    glob: readonly string[] | undefined;
+    type: string | undefined;
+    literal: boolean;
+    case: 'sensitive' | 'insensitive' | 'smart';
+    word: boolean;
+    multiline: boolean;
+    mode: 'content' | 'files' | 'count';
+    limit: number;
+    timeoutMs: number;
+  };
+  linesBefore: number;
+  linesAfter: number;
+  /** Only rows after this one. */
+  after: Position | undefined;
+  signal: AbortSignal;
+  report: (rows: number) => void;
+}
+
+/** What a search found. */
+export interface GrepOutcome {
+  sink: GrepSink;
+  timedOut: boolean;
+  /** The rows are the first of all, in order: a later answer can go on after them. */
+  isPrefix: boolean;
+  /** How many rows were left out because they are not in the files, which changed meanwhile. */
+  changed: number;
+}
+
+/** The tool `grep`. */
+export function grepTool({ files, limits, search }: FilesystemContext): Tool {
+  return defineTool({
+    name: 'grep',
+    title: 'Search in files',
+    description:
+      'Find lines that match a regular expression. Looks into hidden files, not into .git, nor into what .gitignore leaves out, binary files ' +
+      'or files above 256 MiB.',
+    input,
+    output,
+    annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+    permission: ({ path }) => claimPath(files, path, 'read', 'tree'),
+    async execute({ path, before, after, context, timeout_ms, limit, cursor, ...rest }, ctx) {
+      const glob = rest.glob as string | string[] | undefined;
+      const globs = typeof glob === 'string' ? [glob] : glob;
+      if (rest.pattern.includes('\0') || globs?.some((each) => each.includes('\0')))
+        throw new ToolError('INVALID_ARGUMENT', 'pattern and glob cannot hold a NUL character; write \\x00.');
+      if (globs) IgnoreFile.ofGlobs(globs);
+      if (rest.type !== undefined) fileTypeMatcher(rest.type);
+      const asked = files.scope.parse(path);
+      const identity = ['grep', asked.shown, rest];
+      const position = readCursor(identity, cursor);
+      const engine = await resolveEngine(files.scope, search);
+      await using place = await openSearchPlace(files, path, ctx.permits);
+      const question: GrepQuestion = {
+        ...{ scope: files.scope, asked, place, signal: ctx.signal, after: position },
+        args: { ...rest, type: rest.type, glob: globs && inNormalForms(globs), limit, timeoutMs: timeout_ms },
+        linesBefore: rest.mode === 'content' ? Math.max(before, context) : 0,
+        linesAfter: rest.mode === 'content' ? Math.max(after, context) : 0,
+        report: throttled(PROGRESS_INTERVAL_MS, (rows) =>
+          ctx.progress({ progress: rows, message: `${rows} rows found` }),
+        ),
+      };
+      const outcome =
+        engine.name === 'rg' ? await grepByRipgrep(engine.command, question) : await grepByOwnWalk(question);
+      const last = outcome.isPrefix && (outcome.sink.full || outcome.timedOut) ? outcome.sink.position() : undefined;
+      const cut = { cursor: last && writeCursor(identity, last), withheld: place.withheld };
+      return answer(rest.mode, outcome, cut, engine, limits);
+    },
+  });
+}
+
+/** Loaded where there is no ripgrep only. */
+async function grepByOwnWalk(question: GrepQuestion): Promise<GrepOutcome> {
+  const { grepByWalk } = await import('../search/grep-walk.js');
+  return grepByWalk(question);
+}
+
+/** Calls at most once in so many milliseconds. */
+function throttled(ms: number, call: (value: number) => void): (value: number) => void {
+  let calledAt = performance.now();
+  return (value) => {
+    if (performance.now() - calledAt <= ms) return;
+    calledAt = performance.now();
+    call(value);
+  };
+}
+
+function answer(
+  mode: GrepQuestion['args']['mode'],
+  { sink, timedOut, changed }: GrepOutcome,
+  { cursor, withheld }: { cursor: string | undefined; withheld: number },
+  engine: SearchEngine,
+  limits: FilesystemContext['limits'],
+) {
+  const rows = sink.sorted();
+  const fileCount = new Set(rows.map((row) => row.path)).size;
+  const matchCount = rows.reduce((sum, row) => sum + ('count' in row ? (row.count ?? 0) : 1), 0);
+  const lines = mode === 'content' ? grepLines(rows as GrepRow[]) : rows.map((row) => fileLine(row));
+  const goOn = cursor === undefined ? 'Narrow the search' : `Go on with cursor ${cursor}, narrow the search`;
+  const notices = [
+    ...(rows.length === 0 ? ['No matches.'] : []),
+    ...(sink.full ? [`Stopped at ${rows.length} rows; there are more. ${goOn}, or raise limit.`] : []),
+    ...(timedOut ? [`Stopped at the timeout; there may be more. ${goOn}, or raise timeout_ms.`] : []),
+    ...(changed > 0 ? [changedNotice(changed)] : []),
+    ...(withheld > 0 ? [withheldNotice(withheld)] : []),
+  ];
+  const body = limitText(lines.join('\n'), limits, (more) => `[${more} more lines are not shown. Narrow the search.]`);
+  const text = [body, ...(notices.length > 0 ? [`[${notices.join(' ')}]`] : [])]
+    .filter((part) => part !== '')
+    .join('\n');
+  return {
+    content: [{ type: 'text' as const, text }],
+    structuredContent: {
+      matches: rows,
+      match_count: matchCount,
+      file_count: fileCount,
+      truncated: sink.full,
+      ...(cursor !== undefined && { cursor }),
+      timed_out: timedOut,
+      ...(changed > 0 && { changed }),
+      ...(withheld > 0 && { withheld }),
+      engine: engine.name,
+    },
+  };
+}
+
+function fileLine(row: FileRow): string {
+  const path = escapeControls(row.path);
+  return row.count === undefined ? path : `${path}: ${row.count}`;
+}

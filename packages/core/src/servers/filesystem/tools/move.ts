@@ -1,0 +1,58 @@
+// move: another name or another directory for a file, a link or a directory.
+
+import { defineTool, type Tool } from '../../../tool/define-tool.js';
+import { moveEntry } from '../../project/entries/move-entry.js';
+import { escapeControls } from '../../project/scope/project-scope.js';
+import { claimEntry, claimPair, permittedBy, type FilesystemContext } from '../filesystem-context.js';
+
+const input = {
+  type: 'object',
+  properties: {
+    source: { type: 'string', description: 'What is moved, relative to the project.' },
+    destination: { type: 'string', description: 'Its whole new path. Missing directories above it are made.' },
+    overwrite: { type: 'boolean', default: false, description: 'Replace a file that is at the destination.' },
+  },
+  required: ['source', 'destination'],
+} as const;
+
+const output = {
+  type: 'object',
+  properties: {
+    source: { type: 'string' },
+    destination: { type: 'string' },
+    overwritten: { type: 'boolean', description: 'Something was replaced.' },
+  },
+  required: ['source', 'destination', 'overwritten'],
+  additionalProperties: false,
+} as const;
+
+/** The tool `move`. */
+export function moveTool({ files }: FilesystemContext): Tool {
+  return defineTool({
+    name: 'move',
+    title: 'Move or rename',
+    description: 'Move or rename a file or a directory. Nothing is replaced unless overwrite is set.',
+    input,
+    output,
+    annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
+    permission: async ({ source, destination }) => [
+      ...(await claimEntry(files, source, 'write', 'moves it, and what is below it, away')),
+      ...(await claimEntry(files, destination, 'write', 'puts something there')),
+      claimPair(files, source, destination),
+    ],
+    async execute({ source, destination, overwrite }, ctx) {
+      const from = files.scope.parse(source).shown;
+      const to = files.scope.parse(destination).shown;
+      const { overwritten } = await moveEntry(files, source, destination, {
+        overwrite,
+        signal: ctx.signal,
+        assertPermitted: permittedBy(ctx),
+      });
+      const what = `Moved ${escapeControls(from)} to ${escapeControls(to)}`;
+      return {
+        content: [{ type: 'text', text: overwritten ? `${what}, replacing what was there.` : `${what}.` }],
+        structuredContent: { source: from, destination: to, overwritten },
+      };
+    },
+  });
+}

@@ -1,0 +1,71 @@
+// read_file: one page of a text file, with what is needed to read on and to edit it.
+
+import { ToolError } from '../../../contract/errors.js';
+import { defineTool, type Tool } from '../../../tool/define-tool.js';
+import { claimPath, type FilesystemContext } from '../filesystem-context.js';
+import { LinePlaces } from '../read/line-places.js';
+import { PAGE_PROPERTIES, pageAnswer, readPageOf } from '../read/page-answer.js';
+import { READ_ENCODINGS } from '../read/text-stream.js';
+
+const input = {
+  type: 'object',
+  properties: {
+    path: { type: 'string', description: 'The file, relative to the project.' },
+    offset: { type: 'integer', minimum: 1, description: 'The first line to read, from 1, which is the default.' },
+    column: {
+      type: 'integer',
+      minimum: 1,
+      description:
+        'Where to begin in the line at offset, from 1 in UTF-16 units. When it is given, also as 1, long lines are not cut at 2,000 characters: ' +
+        'read on with next_offset and next_column.',
+    },
+    tail: {
+      type: 'integer',
+      minimum: 1,
+      description:
+        'Read so many of the last lines, instead of offset and column. Lines of a file above 64 MiB are not numbered then.',
+    },
+    limit: { type: 'integer', minimum: 1, default: 2_000, description: 'How many lines at most.' },
+    encoding: {
+      type: 'string',
+      enum: READ_ENCODINGS,
+      default: 'auto',
+      description: 'auto: as the content says. Another is for text that is taken for something else.',
+    },
+    line_numbers: { type: 'boolean', default: true, description: 'Put the line number and a tab before each line.' },
+  },
+  required: ['path'],
+} as const;
+
+const output = {
+  type: 'object',
+  properties: PAGE_PROPERTIES,
+  required: ['path', 'size', 'etag', 'encoding', 'bom', 'eol', 'truncated'],
+  additionalProperties: false,
+} as const;
+
+/** The tool `read_file`. */
+export function readFileTool({ files, limits }: FilesystemContext): Tool {
+  const places = new LinePlaces();
+  return defineTool({
+    name: 'read_file',
+    title: 'Read file',
+    description:
+      'Read a text file, or a part of it. Lines are numbered; up to 2,000 lines or 50 KiB come at once, long lines are cut, and the answer ' +
+      'says how to read on. tail reads the end. Read a file before changing it.',
+    input,
+    output,
+    annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+    permission: ({ path }) => claimPath(files, path, 'read'),
+    async execute({ path, line_numbers: lineNumbers, ...asked }, ctx) {
+      if (asked.tail !== undefined && (asked.offset !== undefined || asked.column !== undefined))
+        throw new ToolError('INVALID_ARGUMENT', 'Give tail, or offset and column, not both.');
+      const read = await readPageOf(files, files.scope.parse(path), { ...asked, places }, limits, ctx);
+      const { text, notice, facts } = pageAnswer(read, lineNumbers, limits);
+      const content = [{ type: 'text' as const, text }];
+      // A block of its own, so that without line numbers the first block is the file's text and nothing else.
+      if (notice !== '') content.push({ type: 'text', text: notice });
+      return { content, structuredContent: facts };
+    },
+  });
+}

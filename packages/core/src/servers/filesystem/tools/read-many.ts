@@ -1,0 +1,158 @@
+// read_many: the beginnings of several text files in one answer, whose room they share.
+
+import { ToolError } from '../../../contract/errors.js';
+import type { PermissionClaim } from '../../../contract/tool-provider.js';
+import { defineTool, type Tool, type ToolContext } from '../../../tool/define-tool.js';
+import type { ProjectFiles } from '../../project/project-files.js';
+import { escapeControls } from '../../project/scope/project-scope.js';
+import { claimPath, type FilesystemContext } from '../filesystem-context.js';
+import { cutText } from '../../project/output-budget.js';
+import { PAGE_PROPERTIES, pageAnswer, readPageOf, sizeOfPage, type ReadPage } from '../read/page-answer.js';
+
+const MAX_PATHS = 50;
+/** Of one failure, which may name what is near. */
+const MAX_ERROR_BYTES = 300;
+
+const input = {
+  type: 'object',
+  properties: {
+    paths: {
+      type: 'array',
+      items: { type: 'string' },
+      minItems: 1,
+      maxItems: MAX_PATHS,
+      description: 'The files, relative to the project.',
+    },
+    limit: { type: 'integer', minimum: 1, default: 2_000, description: 'How many lines of each at most.' },
+  },
+  required: ['paths'],
+} as const;
+
+const output = {
+  type: 'object',
+  properties: {
+    files: {
+      type: 'array',
+      description: 'In the order of paths.',
+      items: {
+        type: 'object',
+        properties: {
+          ...PAGE_PROPERTIES,
+          ok: { type: 'boolean' },
+          error: {
+            type: 'object',
+            description: 'Why it could not be read.',
+            properties: { code: { type: 'string' }, message: { type: 'string' } },
+            required: ['code', 'message'],
+            additionalProperties: false,
+          },
+        },
+        required: ['path', 'ok'],
+        additionalProperties: false,
+      },
+    },
+  },
+  required: ['files'],
+  additionalProperties: false,
+} as const;
+
+type Outcome = { path: string; error: ToolError } | { path: string; read: ReadPage };
+
+/** The tool `read_many`. */
+export function readManyTool({ files, limits }: FilesystemContext): Tool {
+  return defineTool({
+    name: 'read_many',
+    title: 'Read several files',
+    description:
+      'Read the beginnings of up to 50 text files at once. They share 2,000 lines and 50 KiB: short files are whole, long ones are cut, ' +
+      'and read_file reads on. A file that cannot be read says why; the others are read.',
+    input,
+    output,
+    annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+    permission: ({ paths }) => claimsOf(files, paths),
+    async execute({ paths, limit }, ctx) {
+      // One after the other, each once: of each only as much is kept as could be shown.
+      const outcomes = new Map<string, Outcome>();
+      for (const path of paths) {
+        if (!outcomes.has(path)) outcomes.set(path, await outcomeOf(path, limit, ctx));
+      }
+      const asked = paths.flatMap((path) => outcomes.get(path) ?? []);
+      const failures = asked.map((outcome) => ('error' in outcome ? failureText(outcome) : ''));
+      const taken = failures.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+      const sizes = asked.map((outcome) => ('read' in outcome ? sizeOfPage(outcome.read, true) : undefined));
+      const bytes = shares(
+        sizes.map((size) => size?.bytes ?? 0),
+        limits.maxBytes - Math.min(taken, limits.maxBytes / 2),
+      );
+      const lines = shares(
+        sizes.map((size) => size?.lines ?? 0),
+        limits.maxLines,
+      );
+      const texts: string[] = [];
+      const answers = asked.map((outcome, index) => {
+        if ('error' in outcome) {
+          texts.push(failures[index] ?? '');
+          const { code, message } = outcome.error;
+          return { path: outcome.path, ok: false, error: { code, message } };
+        }
+        const share = { maxBytes: Math.max(1, bytes[index] ?? 0), maxLines: Math.max(1, lines[index] ?? 0) };
+        const { text, notice, facts } = pageAnswer(outcome.read, true, share);
+        texts.push([headerOf(outcome.path), text, notice].filter((part) => part !== '').join('\n'));
+        return { ...facts, ok: true };
+      });
+      return { content: [{ type: 'text', text: texts.join('\n\n') }], structuredContent: { files: answers } };
+    },
+  });
+
+  async function outcomeOf(path: string, limit: number, ctx: ToolContext): Promise<Outcome> {
+    ctx.signal.throwIfAborted();
+    try {
+      return { path, read: await readPageOf(files, files.scope.parse(path), { limit }, limits, ctx) };
+    } catch (error) {
+      ctx.signal.throwIfAborted();
+      return { path, error: ToolError.from(error) };
+    }
+  }
+}
+
+/** A path that cannot be read refuses nothing but itself: it is claimed as it is written, and fails when it is read. */
+async function claimsOf(files: ProjectFiles, paths: readonly string[]): Promise<PermissionClaim[]> {
+  const claims: PermissionClaim[] = [];
+  let refusal: unknown;
+  for (const path of paths) {
+    try {
+      for (const claim of await claimPath(files, path, 'read')) claims.push(claim);
+    } catch (error) {
+      refusal ??= error;
+      try {
+        const { shown } = files.scope.parse(path);
+        claims.push({ pattern: shown, match: 'glob', understood: true, reason: 'reads it' });
+      } catch {
+        // What no path of the project is spelled like is never opened.
+      }
+    }
+  }
+  if (claims.length === 0) throw refusal;
+  return claims;
+}
+
+/** Shares a total so that nobody gets more than they want, and what one leaves goes to the others in equal parts. */
+function shares(wants: readonly number[], total: number): number[] {
+  const given = wants.map(() => 0);
+  let left = total;
+  const order = wants.map((want, index) => ({ want, index })).sort((a, b) => a.want - b.want);
+  for (const [position, { want, index }] of order.entries()) {
+    const share = Math.min(want, Math.floor(left / (order.length - position)));
+    given[index] = share;
+    left -= share;
+  }
+  return given;
+}
+
+function headerOf(path: string): string {
+  return `==> ${escapeControls(path)} <==`;
+}
+
+function failureText({ path, error }: { path: string; error: ToolError }): string {
+  return `${headerOf(path)}\n[${error.code}] ${cutText(error.message, MAX_ERROR_BYTES)}`;
+}

@@ -1,0 +1,89 @@
+// read_media: a picture or a sound, for models that see or hear.
+
+import { ToolError } from '../../../contract/errors.js';
+import { defineTool, type Tool } from '../../../tool/define-tool.js';
+import { fileFailure } from '../../project/open/file-failure.js';
+import { quote } from '../../project/scope/project-scope.js';
+import { readAt } from '../read/byte-range.js';
+import { claimPath, type FilesystemContext } from '../filesystem-context.js';
+import { mediaTypeOf, otherTypeOf } from '../read/media-type.js';
+
+const DEFAULT_MAX_BYTES = 5 * 1024 * 1024;
+const HIGHEST_MAX_BYTES = 20 * 1024 * 1024;
+
+const input = {
+  type: 'object',
+  properties: {
+    path: { type: 'string', description: 'The file, relative to the project.' },
+    max_bytes: {
+      type: 'integer',
+      minimum: 1,
+      maximum: HIGHEST_MAX_BYTES,
+      default: DEFAULT_MAX_BYTES,
+      description: 'Refuse a larger file.',
+    },
+  },
+  required: ['path'],
+} as const;
+
+const output = {
+  type: 'object',
+  properties: {
+    path: { type: 'string' },
+    mime_type: { type: 'string' },
+    size: { type: 'integer', description: 'In bytes.' },
+    width: { type: 'integer', description: 'Of a picture, in pixels.' },
+    height: { type: 'integer' },
+  },
+  required: ['path', 'mime_type', 'size'],
+  additionalProperties: false,
+} as const;
+
+/** The tool `read_media`. */
+export function readMediaTool({ files }: FilesystemContext): Tool {
+  return defineTool({
+    name: 'read_media',
+    title: 'Read picture or sound',
+    description: 'Show a picture (PNG, JPEG, GIF, WebP, BMP) or a sound (WAV, MP3, Ogg, FLAC). For text use read_file.',
+    input,
+    output,
+    annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+    permission: ({ path }) => claimPath(files, path, 'read'),
+    async execute({ path, max_bytes }, ctx) {
+      const asked = files.scope.parse(path);
+      const { handle, stats } = await files.openFile(asked);
+      try {
+        const size = Number(stats.size);
+        const start = await readAt(handle, Buffer.alloc(1024), 0);
+        if (!mediaTypeOf(start))
+          throw new ToolError('INVALID_ARGUMENT', `${quote(asked.shown)} is ${otherTypeOf(start)}.`);
+        if (size > max_bytes) throw tooLarge(asked.shown, size, max_bytes);
+        ctx.signal.throwIfAborted();
+        // One byte more than it has, to see that it has not grown.
+        const bytes = await readAt(handle, Buffer.alloc(size + 1), 0);
+        if (bytes.length > size) throw changed(asked.shown);
+        ctx.signal.throwIfAborted();
+        const media = mediaTypeOf(bytes);
+        if (!media) throw changed(asked.shown);
+        const { kind, mimeType, ...dimensions } = media;
+        return {
+          content: [{ type: kind, data: bytes.toString('base64'), mimeType }],
+          structuredContent: { path: asked.shown, mime_type: mimeType, size: bytes.length, ...dimensions },
+        };
+      } catch (error) {
+        throw fileFailure(error, 'read', asked.shown);
+      } finally {
+        await handle.close();
+      }
+    },
+  });
+}
+
+function changed(shown: string): ToolError {
+  return new ToolError('FILE_CHANGED', `${quote(shown)} changed while it was read. Try again.`);
+}
+
+function tooLarge(shown: string, size: number, limit: number): ToolError {
+  const next = size <= HIGHEST_MAX_BYTES ? 'Raise max_bytes, or make it smaller first' : 'Make it smaller first';
+  return new ToolError('TOO_LARGE', `${quote(shown)} has ${size} bytes, more than ${limit}. ${next}.`);
+}

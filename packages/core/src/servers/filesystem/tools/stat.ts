@@ -1,0 +1,150 @@
+// stat: what is at a path, without its content.
+
+import type { BigIntStats } from 'node:fs';
+import { readlink } from 'node:fs/promises';
+import { defineTool, type Tool } from '../../../tool/define-tool.js';
+import { entryTypeOf, type EntryType } from '../../project/open/directory-entries.js';
+import { openEntryPlace, type EntryPlace } from '../../project/entries/entry-place.js';
+import { fileFailure } from '../../project/open/file-failure.js';
+import { leadsOutside } from '../../project/open/link-target.js';
+import type { OpenedPath } from '../../project/open/opened-path.js';
+import { lookUp } from '../../project/open/path-lookup.js';
+import { etagOfBytes, type ProjectFiles } from '../../project/project-files.js';
+import { escapeControls, type ScopePath } from '../../project/scope/project-scope.js';
+import { claimEntry, claimPath, type FilesystemContext } from '../filesystem-context.js';
+
+/** A file up to this size is hashed on the way. */
+const MAX_HASHED_BYTES = 1024 * 1024;
+
+const input = {
+  type: 'object',
+  properties: {
+    path: { type: 'string', description: 'The file or directory, relative to the project.' },
+    follow: {
+      type: 'boolean',
+      default: true,
+      description: 'Of a link: tell of what it leads to. False: of the link itself, which may lead outside or nowhere.',
+    },
+  },
+  required: ['path'],
+} as const;
+
+const output = {
+  type: 'object',
+  properties: {
+    path: { type: 'string' },
+    type: { type: 'string', enum: ['file', 'dir', 'symlink', 'other'] },
+    size: { type: 'integer', description: 'In bytes.' },
+    mode: { type: 'string', description: 'The permissions, octal, such as 0644.' },
+    mtime_ms: { type: 'integer', description: 'When the content changed, in milliseconds since 1970.' },
+    ctime_ms: { type: 'integer', description: 'When anything of it changed.' },
+    nlink: { type: 'integer', description: 'How many names (hard links) it has.' },
+    is_symlink: { type: 'boolean', description: 'The path itself is a link.' },
+    target: { type: 'string', description: 'What the link says it leads to.' },
+    outside: { type: 'boolean', description: 'True for a link that leads outside the project.' },
+    etag: { type: 'string', description: 'Names this version, for if_match. Only of files up to 1 MiB.' },
+  },
+  required: ['path', 'type', 'size', 'mode', 'mtime_ms', 'ctime_ms', 'nlink', 'is_symlink'],
+  additionalProperties: false,
+} as const;
+
+interface LinkInfo {
+  is_symlink: boolean;
+  target?: string;
+  outside?: boolean;
+}
+
+/** The tool `stat`. */
+export function statTool({ files }: FilesystemContext): Tool {
+  return defineTool({
+    name: 'stat',
+    title: 'File information',
+    description: 'Tell the kind, size, mode and times of a file, directory or link, without reading it.',
+    input,
+    output,
+    annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+    permission: ({ path, follow }) =>
+      follow ? claimPath(files, path, 'read') : claimEntry(files, path, 'read', 'looks at it'),
+    async execute({ path, follow }) {
+      const asked = files.scope.parse(path);
+      const answer = await statOf(files, asked, follow);
+      return { content: [{ type: 'text', text: textOf(answer) }], structuredContent: answer };
+    },
+  });
+}
+
+interface Answer extends LinkInfo {
+  path: string;
+  type: EntryType;
+  size: number;
+  mode: string;
+  mtime_ms: number;
+  ctime_ms: number;
+  nlink: number;
+  etag?: string;
+}
+
+async function statOf(files: ProjectFiles, asked: ScopePath, follow: boolean): Promise<Answer> {
+  const { scope } = files;
+  try {
+    if (asked.absolute === asked.root.path) {
+      await using root = await lookUp(scope, asked);
+      return describe(asked, root.stats, { is_symlink: false });
+    }
+    await using place = await openEntryPlace(scope, asked, { write: false, mustExist: true });
+    const link = await linkInfo(files, asked, place);
+    if (place.stats?.isSymbolicLink() && !follow) return describe(asked, place.stats, link);
+    await using opened = await lookUp(scope, asked);
+    return { ...describe(asked, opened.stats, link), ...(await etagOf(opened)) };
+  } catch (error) {
+    throw fileFailure(error, 'look at', asked.shown);
+  }
+}
+
+async function linkInfo(
+  { scope }: ProjectFiles,
+  asked: ScopePath,
+  { directory, address, stats }: EntryPlace,
+): Promise<LinkInfo> {
+  if (!stats?.isSymbolicLink()) return { is_symlink: false };
+  const target = await readlink(address);
+  return { is_symlink: true, target, outside: await leadsOutside(scope, asked, directory, target) };
+}
+
+async function etagOf(opened: OpenedPath): Promise<{ etag?: string }> {
+  if (!opened.stats.isFile() || opened.stats.size > MAX_HASHED_BYTES) return {};
+  try {
+    await using handle = await opened.openFile();
+    const buffer = Buffer.allocUnsafe(Number(opened.stats.size) + 1);
+    let length = 0;
+    for (;;) {
+      const { bytesRead } = await handle.read(buffer, length, buffer.length - length, length);
+      if (bytesRead === 0) return { etag: etagOfBytes(buffer.subarray(0, length)) };
+      length += bytesRead;
+      if (length === buffer.length) return {}; // it grows
+    }
+  } catch {
+    return {}; // what may not be read can still be looked at
+  }
+}
+
+function describe(asked: ScopePath, stats: BigIntStats, link: LinkInfo): Answer {
+  return {
+    path: asked.shown,
+    type: entryTypeOf(stats),
+    size: Number(stats.size),
+    mode: Number(stats.mode & 0o7777n)
+      .toString(8)
+      .padStart(4, '0'),
+    mtime_ms: Number(stats.mtimeMs),
+    ctime_ms: Number(stats.ctimeMs),
+    nlink: Number(stats.nlink),
+    ...link,
+  };
+}
+
+function textOf({ path, type, size, mode, mtime_ms, target, outside }: Answer): string {
+  const kind = { file: 'file', dir: 'directory', symlink: 'link', other: 'no regular file' }[type];
+  const link = target === undefined ? '' : `, -> ${escapeControls(target)}${outside ? ' (outside the project)' : ''}`;
+  return `${escapeControls(path)}: ${kind}, ${size} bytes, mode ${mode}, changed ${new Date(mtime_ms).toISOString()}${link}`;
+}

@@ -1,0 +1,62 @@
+// Paths as arguments: their schema, and the one form in which git is given them.
+
+import { dirname, relative, sep } from 'node:path';
+import { ToolError } from '../../contract/errors.js';
+import { reachOf } from '../project/open/path-lookup.js';
+import { escapeControls, isInside, quote, type ProjectScope } from '../project/scope/project-scope.js';
+
+/** The schema of an argument with paths. */
+export const PATHS = {
+  type: 'array',
+  items: { type: 'string', minLength: 1 },
+  maxItems: 1_000,
+  description: 'Files or directories, relative to the project. Not patterns.',
+} as const;
+
+/**
+ * A path that passed the project scope. A run of git takes paths in this form only, so that no tool can pass on what a
+ * caller wrote.
+ */
+export class GitPath {
+  /** Relative to the working tree's top; `.` for all of it. */
+  readonly name: string;
+
+  private constructor(name: string) {
+    this.name = name;
+  }
+
+  /**
+   * Checks a path as a caller wrote it. Nothing in it is expanded. As git does, it names the entry itself: a link in the
+   * last place is not followed, and the directories above it must be inside the project, links resolved.
+   *
+   * @param top of the working tree
+   * @throws {ToolError} OUTSIDE_PROJECT; INVALID_ARGUMENT for one that is in the project and not in the working tree
+   */
+  static async check(scope: ProjectScope, top: string, path: string): Promise<GitPath> {
+    const asked = scope.parse(path);
+    // The project itself stands for the whole working tree, wherever in it that is.
+    if (asked.absolute === scope.projectDir) return new GitPath('.');
+    if (!isInside(top, asked.absolute) || (!asked.root.isProject && !isInside(scope.projectDir, asked.absolute)))
+      throw new ToolError(
+        'INVALID_ARGUMENT',
+        `${quote(asked.shown)} is not in the repository's working tree, which is ${quote(scope.find(top)?.shown ?? '.')}.`,
+      );
+    if (asked.absolute !== top) {
+      const { opened } = await reachOf(scope, asked, dirname(asked.absolute));
+      await opened.close();
+    }
+    return new GitPath(relative(top, asked.absolute).split(sep).join('/') || '.');
+  }
+}
+
+/** @throws {ToolError} INVALID_ARGUMENT for none, which git would take for all */
+export function assertSome(paths: readonly string[]): void {
+  if (paths.length === 0)
+    throw new ToolError('INVALID_ARGUMENT', 'paths is empty. Name files, or "." for all of them.');
+}
+
+/** A list of paths for a model, the first few of many. */
+export function nameList(paths: readonly string[], most = 20): string {
+  const shown = paths.slice(0, most).map(escapeControls).join('\n');
+  return paths.length > most ? `${shown}\n[and ${paths.length - most} more]` : shown;
+}

@@ -1,0 +1,72 @@
+// The configuration of submodules: git enters them by itself to see whether they are changed, and would run what they
+// name. They are looked at in the way in which git enters them, so that both see the same.
+
+import { lstat, realpath } from 'node:fs/promises';
+import { join } from 'node:path';
+import { ToolError } from '../../../contract/errors.js';
+import { showName } from '../../project/open/directory-entries.js';
+import { quote } from '../../project/scope/project-scope.js';
+import { NulRecords } from '../repository/nul-records.js';
+import type { ConfigEntry } from './repository-config.js';
+
+const MAX_SUBMODULES = 500;
+const MAX_DEPTH = 20;
+const GITLINK = '160000';
+
+/** How submodules are looked at: git in a directory, which is the one with `.git` in it. */
+export interface SubmoduleScan {
+  top: string;
+  list: (directory: string, onOutput: (chunk: Buffer) => boolean) => Promise<unknown>;
+  topOf: (directory: string) => Promise<string>;
+  config: (directory: string) => Promise<ConfigEntry[]>;
+}
+
+/**
+ * The configuration of every submodule that is checked out, and of theirs.
+ *
+ * @throws {ToolError} TOO_LARGE above 500 of them, PERMISSION_DENIED for one that cannot be judged
+ */
+export async function submoduleEntries({ top, list, topOf, config }: SubmoduleScan): Promise<ConfigEntry[]> {
+  const entries: ConfigEntry[] = [];
+  let count = 0;
+  const visit = async (directory: string, depth: number): Promise<void> => {
+    for (const name of await gitlinksOf(directory, list)) {
+      const below = join(directory, name);
+      if (!(await lstat(join(below, '.git')).catch(() => undefined))) continue; // not checked out: git does not enter it
+      count++;
+      if (count > MAX_SUBMODULES || depth > MAX_DEPTH)
+        throw new ToolError(
+          'TOO_LARGE',
+          `The repository has more than ${MAX_SUBMODULES} submodules, or deeper than ${MAX_DEPTH}; they cannot be judged. ` +
+            "The operator can open it with trust: 'trusted'.",
+        );
+      // Its submodules are looked for below its own top; one that has it elsewhere would hide them.
+      if ((await topOf(below)) !== (await realpath(below))) throw notJudged(name, 'has its working tree elsewhere');
+      for (const entry of await config(below)) entries.push(entry);
+      await visit(below, depth + 1);
+    }
+  };
+  await visit(top, 1);
+  return entries;
+}
+
+async function gitlinksOf(directory: string, list: SubmoduleScan['list']): Promise<string[]> {
+  const links = new Set<string>();
+  const records = new NulRecords((record) => {
+    // mode, space, object, space, stage, tab, path
+    if (record.toString('latin1', 0, GITLINK.length) !== GITLINK) return;
+    const bytes = record.subarray(record.indexOf(0x09) + 1);
+    const name = bytes.toString('utf8');
+    if (!Buffer.from(name).equals(bytes)) throw notJudged(showName(bytes), 'has a name that is not UTF-8');
+    links.add(name);
+  });
+  await list(directory, (chunk) => records.push(chunk));
+  return [...links];
+}
+
+function notJudged(name: string, why: string): ToolError {
+  return new ToolError(
+    'PERMISSION_DENIED',
+    `The submodule ${quote(name)} ${why}, so what git would run in it cannot be judged. The operator can open the repository with trust: 'trusted'.`,
+  );
+}

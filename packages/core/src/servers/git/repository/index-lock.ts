@@ -1,0 +1,41 @@
+// The lock that git holds on its index while it changes it: waited for a moment, then told of.
+
+import { lstat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { ToolError } from '../../../contract/errors.js';
+import { errnoOf } from '../../project/open/file-failure.js';
+
+const TRIES = 4;
+const PAUSE_MS = 200;
+
+/**
+ * Resolves when no git holds the index.
+ *
+ * @throws {ToolError} LOCKED when one does for longer than a moment, with what to do about one that was left behind
+ */
+export async function waitForIndexLock(gitDir: string, signal: AbortSignal): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    const madeAt = await timeOf(join(gitDir, 'index.lock'));
+    if (madeAt === undefined) return;
+    if (tries === TRIES) {
+      const seconds = Math.max(0, Math.round((Date.now() - madeAt) / 1_000));
+      throw new ToolError(
+        'LOCKED',
+        `The index is locked (index.lock in the repository's .git, ${seconds} s old): another git is at work. Try again; ` +
+          'if none runs there, one was killed, and the operator has to delete that file.',
+        { details: { age_s: seconds } },
+      );
+    }
+    await delay(PAUSE_MS, undefined, { signal });
+  }
+}
+
+async function timeOf(path: string): Promise<number | undefined> {
+  try {
+    return (await lstat(path)).mtimeMs;
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+}

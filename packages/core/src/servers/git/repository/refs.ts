@@ -1,0 +1,112 @@
+// From the name of a commit to its object: what a caller wrote is verified once, and git gets the object's id.
+
+import { ToolError } from '../../../contract/errors.js';
+import { nearestNames } from '../../../contract/nearest-names.js';
+import { escapeControls, quote } from '../../project/scope/project-scope.js';
+import type { Repository } from './repository.js';
+
+const MAX_NAMES_COMPARED = 2_000;
+
+/** The schema of an argument that names a commit. */
+export const REF = { type: 'string', minLength: 1, maxLength: 1_000 } as const;
+
+/**
+ * The id of what a name stands for.
+ *
+ * @param kind what it must be, tags followed
+ * @throws {ToolError} INVALID_ARGUMENT for what cannot be a name, NOT_FOUND with the nearest branches and tags
+ */
+export async function resolveRef(
+  repository: Repository,
+  ref: string,
+  kind: 'commit' | 'object' | 'tree' = 'commit',
+): Promise<string> {
+  const oid = await findRef(repository, ref, kind);
+  if (oid === undefined) throw await unknownRef(repository, ref, kind);
+  return oid;
+}
+
+/** As {@link resolveRef}, undefined when there is no such thing. */
+export async function findRef(
+  repository: Repository,
+  ref: string,
+  kind: 'commit' | 'object' | 'tree' = 'commit',
+): Promise<string | undefined> {
+  assertRefText(ref);
+  const args = ['rev-parse', '--verify', '--quiet', '--end-of-options', `${ref}^{${kind}}`];
+  const { code, stdout } = await repository.read(args, { accept: [0, 1, 128] });
+  const oid = stdout.toString('latin1').trim();
+  return code === 0 && /^[0-9a-f]{40,64}$/.test(oid) ? oid : undefined;
+}
+
+/** The id of a branch or tag by its full name, and of nothing that is only reached from one; undefined when there is none. */
+export async function exactRef(repository: Repository, full: string): Promise<string | undefined> {
+  assertRefText(full);
+  const { code, stdout } = await repository.read(['show-ref', '--verify', '--hash', full], { accept: [0, 1, 128] });
+  return code === 0 ? stdout.toString('latin1').trim() : undefined;
+}
+
+/** HEAD's commit; undefined while the repository has none. */
+export function headOf(repository: Repository): Promise<string | undefined> {
+  return findRef(repository, 'HEAD');
+}
+
+/** The branch that is checked out, born or not; undefined when the head is detached. */
+export async function currentBranch(repository: Repository): Promise<string | undefined> {
+  const { code, stdout } = await repository.read(['symbolic-ref', '--quiet', 'HEAD'], { accept: [0, 1] });
+  return code === 0
+    ? stdout
+        .toString('utf8')
+        .trim()
+        .replace(/^refs\/heads\//, '')
+    : undefined;
+}
+
+/** @throws {ToolError} INVALID_ARGUMENT for what git could take for an option or more than one name */
+export function assertRefText(ref: string): void {
+  if (ref.startsWith('-')) throw wrong(ref, 'begins with "-"');
+  if (ref.startsWith(':')) throw wrong(ref, 'begins with ":"');
+  if (/[\p{Cc}\p{Surrogate}]/u.test(ref)) throw wrong(ref, 'holds a control character');
+}
+
+/** A name that a new branch or tag may have. @throws {ToolError} INVALID_ARGUMENT */
+export async function assertNewName(repository: Repository, kind: 'branch' | 'tag', name: string): Promise<void> {
+  assertRefText(name);
+  const full = `${kind === 'branch' ? 'refs/heads' : 'refs/tags'}/${name}`;
+  const { code } = await repository.read(['check-ref-format', full], { accept: [0, 1] });
+  if (code !== 0 || name === 'HEAD' || name === '@')
+    throw new ToolError(
+      'INVALID_ARGUMENT',
+      `${quote(name)} cannot be the name of a ${kind}: no spaces, "..", "~", "^", ":", "?", "*", "[", "\\", "@{", and no "/" or ".lock" at its end.`,
+    );
+}
+
+function wrong(ref: string, why: string): ToolError {
+  return new ToolError(
+    'INVALID_ARGUMENT',
+    `${quote(ref)} ${why}, which no name of a commit does. Give a branch, a tag or an id.`,
+  );
+}
+
+async function unknownRef(repository: Repository, ref: string, kind: string): Promise<ToolError> {
+  if (/^(HEAD|@)$/.test(ref) || (await headOf(repository)) === undefined)
+    return new ToolError('NOT_FOUND', `There is no ${quote(ref)}: the repository has no commit yet.`);
+  const format = [
+    'for-each-ref',
+    `--count=${MAX_NAMES_COMPARED}`,
+    '--format=%(refname:short)',
+    'refs/heads',
+    'refs/tags',
+    'refs/remotes',
+  ];
+  const names = (await repository.read(format)).stdout
+    .toString('utf8')
+    .split('\n')
+    .filter((name) => name !== '');
+  const nearest = nearestNames(ref, names);
+  const next =
+    nearest.length > 0 ? ` Did you mean ${nearest.map((name) => `"${escapeControls(name)}"`).join(', ')}?` : '';
+  return new ToolError('NOT_FOUND', `${quote(ref)} names no ${kind} of this repository.${next}`, {
+    details: { ref, nearest },
+  });
+}

@@ -1,0 +1,48 @@
+// Remotes: which one is meant, and that reaching it runs no program that the repository names and follows none of its
+// settings for the network.
+
+import { ToolError } from '../../../contract/errors.js';
+import { quote } from '../../project/scope/project-scope.js';
+import { assertRefText } from './refs.js';
+import { networkSettings } from '../hardening/repository-config.js';
+import type { Repository } from './repository.js';
+
+/** The schema of an argument that names a remote. */
+export const REMOTE = {
+  type: 'string',
+  minLength: 1,
+  maxLength: 200,
+  default: 'origin',
+  description: 'The name of a remote.',
+} as const;
+
+/** @throws {ToolError} NOT_FOUND for a remote that is not configured, PERMISSION_DENIED for one with settings of its own */
+export async function assertRemote(repository: Repository, remote: string): Promise<void> {
+  assertRefText(remote);
+  const names = (await repository.read(['remote'])).stdout
+    .toString('utf8')
+    .split('\n')
+    .filter((name) => name !== '');
+  if (!names.includes(remote))
+    throw new ToolError(
+      'NOT_FOUND',
+      `There is no remote ${quote(remote)}. ${names.length > 0 ? `There is ${names.map(quote).join(', ')}.` : 'The repository has none.'}`,
+    );
+  if (repository.trusted) return;
+  const loose = networkSettings(repository.config);
+  if (loose.length > 0)
+    throw new ToolError(
+      'PERMISSION_DENIED',
+      `The repository's configuration says how its remotes are reached (${loose.slice(0, 5).map(quote).join(', ')}), and it is not trusted. ` +
+        "The operator can remove that, or open it with trust: 'trusted'.",
+    );
+}
+
+/** The branch of a remote that a local one follows, or has the name of. */
+export async function remoteBranch(repository: Repository, remote: string, branch: string): Promise<string> {
+  const { code, stdout } = await repository.read(['config', '--get', `branch.${branch}.merge`], { accept: [0, 1] });
+  const follows = await repository.read(['config', '--get', `branch.${branch}.remote`], { accept: [0, 1] });
+  const merge = stdout.toString('utf8').trim();
+  const isFollowed = code === 0 && follows.stdout.toString('utf8').trim() === remote && merge.startsWith('refs/heads/');
+  return isFollowed ? merge.slice('refs/heads/'.length) : branch;
+}

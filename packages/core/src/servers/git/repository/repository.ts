@@ -1,0 +1,256 @@
+// The project's repository, opened for one call: where it is, that it is the project's own, and git in it with
+// everything switched off that it would run.
+
+import { lstat } from 'node:fs/promises';
+import { join, relative, sep } from 'node:path';
+import { ToolError } from '../../../contract/errors.js';
+import type { ToolContext } from '../../../tool/define-tool.js';
+import { commonDirOf, gitDirOf } from '../../project/scope/configured-paths.js';
+import { showName } from '../../project/open/directory-entries.js';
+import { withLock } from '../../project/write/file-lock.js';
+import { quote } from '../../project/scope/project-scope.js';
+import type { GitContext } from '../git-context.js';
+import { findGit, type GitProgram } from '../../project/git/git-program.js';
+import { waitForIndexLock } from './index-lock.js';
+import { assertNoLinksOut } from '../hardening/metadata-links.js';
+import { GitPath } from '../git-paths.js';
+import {
+  carriedSettings,
+  includesOf,
+  neutralSettings,
+  parseConfig,
+  type ConfigEntry,
+} from '../hardening/repository-config.js';
+import { locateRepository, type RepositoryPlace } from './repository-place.js';
+import { runGit, type GitOutcome, type GitRun } from '../../project/git/run-git.js';
+import { configEnvironment, gitEnvironment, type Setting } from '../hardening/git-settings.js';
+import { submoduleEntries } from '../hardening/submodules.js';
+
+/** What a run in the repository may ask for beside its arguments. */
+export interface RunOptions extends Pick<GitRun, 'stdin' | 'accept' | 'onOutput'> {
+  /** Given to git as arguments, after `--`. */
+  paths?: readonly GitPath[];
+  /** Given to git through its input, for subcommands that can: no list is too long. Not empty. */
+  pathInput?: readonly GitPath[];
+  /** The transports that may be used, with the time of the network. Default: none. */
+  protocols?: readonly string[];
+  /** It runs hooks, which take their time. */
+  hooks?: boolean;
+  /** It makes pathspecs of its own that are patterns, and is given no path. */
+  patterns?: boolean;
+}
+
+/** The project's repository as one call sees it. */
+export class Repository {
+  readonly context: GitContext;
+  /** The working tree's top: the project, or a directory in it. */
+  readonly top: string;
+  /** Of this working tree; a linked one has its own. */
+  readonly gitDir: string;
+  readonly commonDir: string;
+  /** The whole configuration; empty when the repository is trusted, as nobody looks. */
+  readonly config: readonly ConfigEntry[];
+  readonly #program: GitProgram;
+  readonly #settings: readonly Setting[];
+  readonly #includes: ReturnType<typeof includesOf>;
+  readonly #ctx: Pick<ToolContext, 'signal' | 'progress'>;
+
+  private constructor(
+    context: GitContext,
+    ctx: Pick<ToolContext, 'signal' | 'progress'>,
+    program: GitProgram,
+    place: RepositoryPlace,
+    config: readonly ConfigEntry[],
+    settings: readonly Setting[],
+    includes: ReturnType<typeof includesOf>,
+  ) {
+    this.context = context;
+    this.#ctx = ctx;
+    this.#program = program;
+    this.top = place.top;
+    this.gitDir = place.gitDir;
+    this.commonDir = place.commonDir;
+    this.config = config;
+    this.#settings = settings;
+    this.#includes = includes;
+  }
+
+  /**
+   * Opens the project's repository.
+   *
+   * @throws {ToolError} NOT_A_REPOSITORY; OUTSIDE_PROJECT when its working tree or its data is elsewhere;
+   *   PERMISSION_DENIED when git refuses its owner; UNAVAILABLE without git
+   */
+  static async open(context: GitContext, ctx: Pick<ToolContext, 'signal' | 'progress'>): Promise<Repository> {
+    const { scope } = context.files;
+    const { projectDir } = scope;
+    const program = await findGit(scope);
+    const trusted = context.trust === 'trusted';
+    await assertReadable(projectDir);
+    const config = trusted ? [] : await readConfig(context, ctx.signal, program, projectDir);
+    const settings = [...carriedSettings(config), ...neutralSettings(config)];
+    const env = gitEnvironment({ program, projectDir, trusted, settings, readOnly: true });
+    const place = await locateRepository(projectDir, (args) =>
+      run(context, ctx.signal, program, projectDir, env, args),
+    );
+    let below: readonly ConfigEntry[] = [];
+    if (!trusted) {
+      await assertNoLinksOut(scope, place.gitDir, place.commonDir);
+      // What is switched off here is switched off in the submodules too, which git enters by itself.
+      const inside = (cwd: string): Record<string, string> => (cwd === place.top ? env : { ...env, GIT_DIR: '.git' });
+      below = await submoduleEntries({
+        top: place.top,
+        list: (cwd, onOutput) =>
+          run(context, ctx.signal, program, cwd, inside(cwd), ['ls-files', '--stage', '-z'], onOutput),
+        topOf: async (cwd) =>
+          (await run(context, ctx.signal, program, cwd, inside(cwd), ['rev-parse', '--show-toplevel'])).stdout
+            .toString('utf8')
+            .replace(/\n$/, ''),
+        config: (cwd) => readConfig(context, ctx.signal, program, cwd, { GIT_DIR: '.git' }),
+      });
+      for (const setting of neutralSettings(below)) settings.push(setting);
+    }
+    return new Repository(context, ctx, program, place, config, settings, includesOf([...config, ...below]));
+  }
+
+  /** As {@link open}, for a change: one at a time in a repository, not while another git holds its index. */
+  static async change<T>(
+    context: GitContext,
+    ctx: Pick<ToolContext, 'signal' | 'progress'>,
+    change: (repository: Repository) => Promise<T>,
+  ): Promise<T> {
+    return withLock(`git ${context.files.scope.projectDir}`, async () => {
+      ctx.signal.throwIfAborted();
+      const repository = await Repository.open(context, ctx);
+      await waitForIndexLock(repository.gitDir, ctx.signal);
+      return change(repository);
+    });
+  }
+
+  get trusted(): boolean {
+    return this.context.trust === 'trusted';
+  }
+
+  get signal(): AbortSignal {
+    return this.#ctx.signal;
+  }
+
+  /** Runs git to look at something: it takes no lock and writes nothing. */
+  read(args: readonly string[], options: RunOptions = {}): Promise<GitOutcome> {
+    return this.#run(args, options, true);
+  }
+
+  /** Runs git to change something. */
+  write(args: readonly string[], options: RunOptions = {}): Promise<GitOutcome> {
+    return this.#run(args, options, false);
+  }
+
+  #run(
+    args: readonly string[],
+    { protocols, hooks, patterns, paths, pathInput, ...options }: RunOptions,
+    readOnly: boolean,
+  ): Promise<GitOutcome> {
+    // What follows `--` are paths, and those come checked.
+    if (args.includes('--')) throw new ToolError('INTERNAL', 'The paths of a run of git are given as its `paths`.');
+    const { context, trusted } = this;
+    const { projectDir } = context.files.scope;
+    // A change of several steps would otherwise look into submodules that came with its first.
+    const settings =
+      readOnly || trusted ? this.#settings : [...this.#settings, ['diff.ignoreSubmodules', 'dirty'] as const];
+    return runGit({
+      ...options,
+      ...(pathInput && { stdin: Buffer.from(pathInput.map(({ name }) => `${name}\0`).join('')) }),
+      command: this.#program.command,
+      args: [
+        ...args,
+        ...(pathInput ? ['--pathspec-from-file=-', '--pathspec-file-nul'] : []),
+        ...(paths ? ['--', ...paths.map(({ name }) => name)] : []),
+      ],
+      cwd: this.top,
+      env: gitEnvironment({ program: this.#program, projectDir, trusted, settings, readOnly, patterns, protocols }),
+      timeoutMs: protocols || (hooks && trusted) ? context.networkTimeoutMs : context.timeoutMs,
+      signal: this.#ctx.signal,
+      onProgress: (bytes) =>
+        this.#ctx.progress({ progress: bytes, message: `git ${args[0]} is at work, ${bytes} bytes so far` }),
+    });
+  }
+
+  /** A path that git wrote, relative to the working tree's top, as answers show it: relative to the project. */
+  shown(path: Buffer | string): string {
+    const name = typeof path === 'string' ? path : showName(path);
+    const prefix = relative(this.context.files.scope.projectDir, this.top).split(sep).join('/');
+    return prefix === '' ? name : `${prefix}/${name}`;
+  }
+
+  /**
+   * Paths that a caller gave, checked, as git takes them.
+   *
+   * @throws {ToolError} OUTSIDE_PROJECT, INVALID_ARGUMENT as {@link GitPath.check}
+   */
+  async paths(given: readonly string[]): Promise<GitPath[]> {
+    const paths: GitPath[] = [];
+    for (const path of given) paths.push(await this.path(path));
+    return paths;
+  }
+
+  /** One path, as {@link paths}. */
+  path(given: string): Promise<GitPath> {
+    return GitPath.check(this.context.files.scope, this.top, given);
+  }
+
+  /**
+   * Refuses what runs several gits one after the other while the configuration goes on in files that the first of
+   * them could bring along.
+   *
+   * @throws {ToolError} PERMISSION_DENIED
+   */
+  assertConfigStays(kind: 'one-git' | 'several-gits'): void {
+    const includes = this.#includes;
+    if (includes === 'none' || (includes === 'fixed' && kind === 'one-git')) return;
+    throw new ToolError(
+      'PERMISSION_DENIED',
+      "The repository's configuration includes other files, which may change on the way and name programs to run. " +
+        "The operator can remove the include, or open it with trust: 'trusted'.",
+    );
+  }
+}
+
+/** git waits for a FIFO in the place of a file that it reads first. @throws {ToolError} NOT_A_REPOSITORY */
+async function assertReadable(projectDir: string): Promise<void> {
+  const gitDir = gitDirOf(join(projectDir, '.git'));
+  if (gitDir === undefined) return; // git says so
+  const files = ['commondir', 'config.worktree', 'HEAD', 'index', 'packed-refs'].map((name) => join(gitDir, name));
+  for (const file of [join(projectDir, '.git'), ...files, join(commonDirOf(gitDir), 'config')]) {
+    const stats = await lstat(file).catch(() => undefined); // git says what is missing
+    if (!stats || stats.isFile() || stats.isDirectory() || stats.isSymbolicLink()) continue;
+    throw new ToolError(
+      'NOT_A_REPOSITORY',
+      `${quote(file)} is not a regular file. Ask the operator to replace it by one.`,
+    );
+  }
+}
+
+async function run(
+  context: GitContext,
+  signal: AbortSignal,
+  program: GitProgram,
+  cwd: string,
+  env: Record<string, string>,
+  args: readonly string[],
+  onOutput?: (chunk: Buffer) => boolean,
+): Promise<GitOutcome> {
+  return runGit({ command: program.command, args, cwd, env, timeoutMs: context.timeoutMs, signal, onOutput });
+}
+
+async function readConfig(
+  context: GitContext,
+  signal: AbortSignal,
+  program: GitProgram,
+  cwd: string,
+  extraEnv: Record<string, string> = {},
+): Promise<ConfigEntry[]> {
+  const env = { ...configEnvironment(program, cwd), ...extraEnv };
+  const { stdout, cut } = await run(context, signal, program, cwd, env, ['config', '--list', '--show-scope', '-z']);
+  if (cut) throw new ToolError('TOO_LARGE', "The repository's configuration is over 8 MiB and was not read.");
+  return parseConfig(stdout);
+}

@@ -1,0 +1,217 @@
+// What merge, rebase, cherry_pick and revert have in common: they are started, may stop at conflicts, and are then
+// continued, skipped or aborted.
+
+import { join } from 'node:path';
+import { ToolError } from '../../../contract/errors.js';
+import type { ToolReturn } from '../../../tool/define-tool.js';
+import { UNFINISHED_DIRECTORIES, unfinishedText, unusualSteps } from '../../project/git/unfinished-work.js';
+import { conflictsOf } from './conflicts.js';
+import { operationOf, type Operation } from './operation.js';
+import { nameList } from '../git-paths.js';
+import { findRef, headOf, resolveRef } from './refs.js';
+import type { Repository } from './repository.js';
+import { gitFailure } from '../../project/git/run-git.js';
+import { allPaths, assertTreeWritable, changeTree, differingPaths, treeDiff } from './tree-changes.js';
+
+/** The schema of what they answer. */
+export const SEQUENCE_OUTPUT = {
+  type: 'object',
+  properties: {
+    status: {
+      type: 'string',
+      enum: ['done', 'up_to_date', 'conflicts', 'stopped', 'aborted'],
+      description: 'With conflicts: solve them, stage them with add, and continue, or abort.',
+    },
+    oid: { type: 'string', description: 'The head afterwards.' },
+    changed: {
+      type: 'array',
+      items: { type: 'string' },
+      description: 'Files of the working tree that were written or deleted.',
+    },
+    conflicts: { type: 'array', items: { type: 'string' } },
+  },
+  required: ['status', 'changed', 'conflicts'],
+  additionalProperties: false,
+} as const;
+
+interface SequenceAnswer {
+  status: 'done' | 'up_to_date' | 'conflicts' | 'stopped' | 'aborted';
+  oid?: string;
+  changed: string[];
+  conflicts: string[];
+}
+
+/** How to go on with what was begun. */
+export type Step = 'continue' | 'skip' | 'abort';
+
+/**
+ * Before git 2.50 its default strategy detects renames whatever the settings say, and `recursive` does as it is told; since
+ * then the two are one.
+ */
+const WITHOUT_RENAMES = ['--strategy=recursive', '--strategy-option=no-renames'];
+
+/**
+ * Starts a merge, rebase, cherry-pick or revert. In an untrusted repository renames are not detected: they take a change
+ * to a path that the commits do not name, a protected one too.
+ */
+export function startSequence(
+  repository: Repository,
+  operation: Operation,
+  [subcommand = '', ...args]: readonly string[],
+): Promise<ToolReturn<SequenceAnswer>> {
+  const strategy = repository.trusted ? [] : WITHOUT_RENAMES;
+  return runSequence(repository, operation, [subcommand, ...strategy, ...args]);
+}
+
+/** Runs a step of an operation, and says how far it came. */
+async function runSequence(
+  repository: Repository,
+  operation: Operation,
+  args: readonly string[],
+  { aborts = false }: { aborts?: boolean } = {},
+): Promise<ToolReturn<SequenceAnswer>> {
+  repository.assertConfigStays('several-gits');
+  const { result, before, after, changed } = await changeTree(repository, () =>
+    repository.write(args, { accept: [0, 1], hooks: true }),
+  );
+  const conflicts = await conflictsOf(repository);
+  const isUnderWay = (await operationOf(repository)) === operation;
+  // git also says 1 when it has not even begun.
+  if (result.code === 1 && !isUnderWay && conflicts.length === 0)
+    throw gitFailure(args[0] ?? '', `${result.stderr}\n${result.stdout.toString('utf8', 0, 2_000)}`, 1);
+  const unchanged = before.oid === after.oid && before.branch === after.branch;
+  const status = aborts
+    ? 'aborted'
+    : conflicts.length > 0
+      ? 'conflicts'
+      : isUnderWay
+        ? 'stopped'
+        : unchanged && changed.length === 0
+          ? 'up_to_date'
+          : 'done';
+  const text = {
+    aborted: 'Aborted; everything is as it was before.',
+    conflicts: `Conflicts in:\n${nameList(conflicts)}\nSolve them, stage them with add, and call again with step continue, or abort.`,
+    stopped: 'It has stopped before its end. Look at status, and call again with step continue, skip or abort.',
+    up_to_date: 'Everything was there already.',
+    done: `Done; the head is ${after.oid}. Changed files:\n${nameList(changed)}`,
+  }[status];
+  return {
+    content: [{ type: 'text', text }],
+    structuredContent: { status, ...(after.oid !== undefined && { oid: after.oid }), changed, conflicts },
+  };
+}
+
+/**
+ * Goes on with an operation that has stopped.
+ *
+ * @throws {ToolError} INVALID_ARGUMENT when there is none; PERMISSION_DENIED when its state, which is a file in .git,
+ *   would run a program
+ */
+export async function goOn(
+  repository: Repository,
+  operation: Operation,
+  subcommand: string,
+  step: Step,
+): Promise<ToolReturn<SequenceAnswer>> {
+  const current = await operationOf(repository);
+  if (current !== operation)
+    throw new ToolError(
+      'INVALID_ARGUMENT',
+      current === 'none'
+        ? `No ${operation} is under way.`
+        : `A ${current} is under way, and no ${operation}. Use the tool for that.`,
+    );
+  if (step !== 'abort') await assertHarmlessState(repository);
+  await assertStateWritable(repository, step);
+  if (step !== 'abort') await assertNoRenames(repository);
+  return runSequence(repository, operation, [subcommand, `--${step}`], { aborts: step === 'abort' });
+}
+
+/** @throws {ToolError} INVALID_ARGUMENT when something is under way that has to be finished first */
+export async function assertNothingUnderWay(repository: Repository): Promise<void> {
+  const current = await operationOf(repository);
+  if (current === 'none' || current === 'bisect') return;
+  throw new ToolError('INVALID_ARGUMENT', `A ${current} is under way. Continue or abort it first.`);
+}
+
+/** A history in which branches were joined crosswise has several. */
+const MAX_BASES = 20;
+
+/** What the operation would write, judged from what the commits have changed since they parted from here. */
+export async function assertCommitsWritable(repository: Repository, target: string): Promise<void> {
+  const head = await headOf(repository);
+  if (head === undefined) return assertTreeWritable(repository, await allPaths(repository, target));
+  for (const base of await mergeBases(repository, head, target))
+    assertTreeWritable(repository, await differingPaths(repository, treeDiff(base, target)));
+}
+
+/**
+ * Where two commits parted, as a merge sees it: what is the same in all of them and in the target stays as it is here.
+ * Where they never met, or did too often, all that differs may be written.
+ */
+export async function mergeBases(repository: Repository, head: string, target: string): Promise<string[]> {
+  const { stdout } = await repository.read(['merge-base', '--all', head, target], { accept: [0, 1] });
+  const bases = stdout.toString('latin1').split('\n').filter(Boolean);
+  return bases.length === 0 || bases.length > MAX_BASES ? [head] : bases;
+}
+
+/** A rebase that somebody prepared in .git runs what its list of steps says, and merges with the program that it names. */
+async function assertHarmlessState(repository: Repository): Promise<void> {
+  if (repository.trusted) return;
+  for (const directory of UNFINISHED_DIRECTORIES) {
+    if ((await unusualSteps(join(repository.gitDir, directory))).length === 0) continue;
+    throw new ToolError(
+      'PERMISSION_DENIED',
+      `What was begun here does more than pick commits, and may run programs (.git/${directory}). Abort it, or ask the operator to go on with it.`,
+    );
+  }
+}
+
+/** Commits that are left would be merged as the state says, which may detect renames: see {@link startSequence}. */
+async function assertNoRenames(repository: Repository): Promise<void> {
+  if (repository.trusted) return;
+  for (const directory of UNFINISHED_DIRECTORIES) {
+    const text = (name: string): Promise<string> => unfinishedText(join(repository.gitDir, directory, name));
+    const steps = `${await text('git-rebase-todo')}\n${await text('todo')}`;
+    const options = `${await text('strategy_opts')}\n${await text('opts')}`;
+    if (!/^\s*(?!(?:noop|break|b|drop|d)\b)[a-z]/m.test(steps) || /\bno-renames\b/.test(options)) continue;
+    throw new ToolError(
+      'PERMISSION_DENIED',
+      'What was begun here detects renames, by which the commits that are left may change protected files. Abort it and begin it again with this server, or ask the operator to go on with it.',
+    );
+  }
+}
+
+const STATE_COMMITS = [
+  ...['MERGE_HEAD', 'CHERRY_PICK_HEAD', 'REVERT_HEAD', 'sequencer/head'],
+  ...['rebase-merge/onto', 'rebase-merge/orig-head'],
+];
+const STATE_STEPS = ['rebase-merge/git-rebase-todo', 'sequencer/todo'];
+
+/** The rest of what was begun is judged like the beginning. */
+async function assertStateWritable(repository: Repository, step: Step): Promise<void> {
+  for (const name of STATE_COMMITS) {
+    const [oid = ''] = (await unfinishedText(join(repository.gitDir, name))).split('\n');
+    if (await isCommit(repository, oid)) await assertCommitsWritable(repository, oid);
+  }
+  if (step === 'abort') return; // what is left is not done
+  for (const name of STATE_STEPS) {
+    for (const step of (await unfinishedText(join(repository.gitDir, name))).split('\n')) {
+      const [, oid = ''] = /^\s*[a-z]+\s+(?:-[cC]\s+)?([0-9a-f]{4,64})\b/.exec(step) ?? [];
+      if (!(await isCommit(repository, oid))) continue;
+      const parent = await findRef(repository, `${oid}^1`);
+      const commit = await resolveRef(repository, oid);
+      assertTreeWritable(
+        repository,
+        await (parent === undefined
+          ? allPaths(repository, commit)
+          : differingPaths(repository, treeDiff(parent, commit))),
+      );
+    }
+  }
+}
+
+async function isCommit(repository: Repository, oid: string): Promise<boolean> {
+  return /^[0-9a-f]{4,64}$/.test(oid) && (await findRef(repository, oid)) !== undefined;
+}

@@ -1,0 +1,21 @@
+// What is in the index and not in the last commit.
+
+import { parseChangedFiles, PATCH_OUTPUT, type ChangedFile } from './patch-pages.js';
+import { nulFields } from './nul-records.js';
+import type { GitPath } from '../git-paths.js';
+import type { Repository } from './repository.js';
+
+const MAX_FILES = 1_000;
+
+/** The schema of staged files in an answer. */
+export const STAGED = {
+  ...PATCH_OUTPUT.files,
+  description: 'What the next commit would hold of it; the first 1,000 files.',
+} as const;
+
+/** The files below some paths that the next commit would change. */
+export async function stagedFiles(repository: Repository, paths: readonly GitPath[]): Promise<ChangedFile[]> {
+  const args = ['diff', '--cached', '--no-ext-diff', '--no-textconv', '--raw', '--numstat', '--no-abbrev', '-M', '-z'];
+  const { stdout } = await repository.read(args, { paths });
+  return parseChangedFiles(nulFields(stdout), (path) => repository.shown(path)).slice(0, MAX_FILES);
+}

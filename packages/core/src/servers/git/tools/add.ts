@@ -1,0 +1,65 @@
+// add: puts files as they are now into the next commit.
+
+import { ToolError } from '../../../contract/errors.js';
+import { defineTool, type Tool } from '../../../tool/define-tool.js';
+import { limitText } from '../../project/output-budget.js';
+import { claimPaths, type GitContext } from '../git-context.js';
+import { statText } from '../repository/patch-pages.js';
+import { PATHS } from '../git-paths.js';
+import { Repository } from '../repository/repository.js';
+import { STAGED, stagedFiles } from '../repository/staged.js';
+
+const input = {
+  type: 'object',
+  properties: {
+    paths: { ...PATHS, description: 'Files or directories, relative to the project; deleted ones too. Not patterns.' },
+    all: { type: 'boolean', default: false, description: 'Everything that has changed, instead of paths.' },
+    intent: {
+      type: 'boolean',
+      default: false,
+      description: 'Only note that new files will be added, so that diff shows them.',
+    },
+  },
+} as const;
+
+const output = {
+  type: 'object',
+  properties: { staged: STAGED },
+  required: ['staged'],
+  additionalProperties: false,
+} as const;
+
+/** The tool `add`. */
+export function addTool(context: GitContext): Tool {
+  return defineTool({
+    name: 'add',
+    title: 'Stage files',
+    description: 'Put files as they are now into the next commit. Ignored files are refused.',
+    input,
+    output,
+    annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+    permission: ({ paths, all }) => claimPaths(context, all ? [] : paths, 'read', 'puts it into the next commit'),
+    execute: ({ paths = [], all, intent }, ctx) =>
+      Repository.change(context, ctx, async (repository) => {
+        if (all === paths.length > 0)
+          throw new ToolError('INVALID_ARGUMENT', 'Give paths, or all: true, and not both.');
+        const asked = all ? ['.'] : paths;
+        // Without a file to look at, "." matches nothing, which git takes for a mistake.
+        const pathInput = await repository.paths(asked);
+        if (!all || !(await isEmpty(repository)))
+          await repository.write(['add', ...(intent ? ['--intent-to-add'] : [])], { pathInput });
+        const staged = await stagedFiles(repository, pathInput);
+        const text =
+          staged.length === 0 ? 'Nothing of it differs from the last commit.' : statText(staged.length, staged, false);
+        return {
+          content: [{ type: 'text', text: limitText(text, context.limits, (more) => `[${more} more files]`) }],
+          structuredContent: { staged },
+        };
+      }),
+  });
+}
+
+async function isEmpty(repository: Repository): Promise<boolean> {
+  const { stdout } = await repository.read(['ls-files', '-z', '--cached', '--others', '--exclude-standard']);
+  return stdout.length === 0;
+}

@@ -1,0 +1,166 @@
+// blame: who wrote each line of a file, and when.
+
+import { readlink } from 'node:fs/promises';
+import { ToolError } from '../../../contract/errors.js';
+import { defineTool, type Tool } from '../../../tool/define-tool.js';
+import { cutText, LineBudget } from '../../project/output-budget.js';
+import { openEntryPlace } from '../../project/entries/entry-place.js';
+import { openRegularFile } from '../../project/open/path-lookup.js';
+import { escapeControls, quote } from '../../project/scope/project-scope.js';
+import { claimPaths, type GitContext } from '../git-context.js';
+import { headOf, REF, resolveRef } from '../repository/refs.js';
+import { Repository } from '../repository/repository.js';
+
+const MAX_LINES = 1_000;
+/** Of the working tree's file, which goes through this process. */
+const MAX_FILE_BYTES = 64 * 1024 * 1024;
+const MAX_LINE_BYTES = 2_000;
+/** The id of what is not committed yet. */
+const NOT_COMMITTED = /^0+$/;
+
+const input = {
+  type: 'object',
+  properties: {
+    path: { type: 'string', minLength: 1, description: 'A file, relative to the project.' },
+    ref: {
+      ...REF,
+      description: 'As it was there. Default: the working tree, changes that are not committed included.',
+    },
+    start: { type: 'integer', minimum: 1, default: 1, description: 'The first line.' },
+    end: {
+      type: 'integer',
+      minimum: 1,
+      description: 'The last line. Default, and at most: 1,000 lines in one answer.',
+    },
+  },
+  required: ['path'],
+} as const;
+
+const output = {
+  type: 'object',
+  properties: {
+    lines: {
+      type: 'array',
+      items: {
+        type: 'object',
+        properties: {
+          line: { type: 'integer' },
+          oid: { type: 'string', description: 'Absent for a line that is not committed.' },
+          author: { type: 'string' },
+          time: { type: 'string', description: 'ISO 8601, UTC.' },
+          summary: { type: 'string' },
+          text: { type: 'string' },
+        },
+        required: ['line', 'author', 'time', 'summary', 'text'],
+        additionalProperties: false,
+      },
+    },
+    truncated: { type: 'boolean', description: 'There is more: go on with start at next_start.' },
+    next_start: { type: 'integer' },
+  },
+  required: ['lines', 'truncated'],
+  additionalProperties: false,
+} as const;
+
+interface BlamedLine {
+  line: number;
+  oid?: string;
+  author: string;
+  time: string;
+  summary: string;
+  text: string;
+}
+
+/** The tool `blame`. */
+export function blameTool(context: GitContext): Tool {
+  return defineTool({
+    name: 'blame',
+    title: 'Who wrote each line',
+    description: 'Show for each line of a file the commit that last changed it, its author and its subject.',
+    input,
+    output,
+    annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+    permission: ({ path }) => claimPaths(context, [path], 'read', 'shows who wrote it'),
+    async execute({ path, ref, start, end }, ctx) {
+      const repository = await Repository.open(context, ctx);
+      if (ref === undefined && (await headOf(repository)) === undefined)
+        throw new ToolError(
+          'NOT_FOUND',
+          'The repository has no commit yet, so that no line has an author. Commit first.',
+        );
+      const last = Math.min(end ?? Infinity, start + MAX_LINES - 1);
+      const revision = ref === undefined ? [] : [await resolveRef(repository, ref)];
+      // One line more tells whether there is more; git ends the range with the file.
+      const args = ['blame', '--porcelain', '--no-textconv', `-L${start},${last + 1}`, ...revision];
+      const paths = [await repository.path(path)];
+      const { stdout } =
+        ref === undefined
+          ? await repository.read([...args, '--contents=-'], { paths, stdin: await readWorkingFile(context, path) })
+          : await repository.read(args, { paths });
+      const all = parseBlame(stdout);
+      const budget = new LineBudget(context.limits);
+      const lines = all.slice(0, last - start + 1).filter((line) => budget.add(lineText(line)));
+      const truncated = all.length > lines.length && (end === undefined || start + lines.length <= end);
+      const next = start + lines.length;
+      const notice = truncated ? `\n[There is more. Read on with start ${next}.]` : '';
+      return {
+        content: [{ type: 'text', text: `${budget.text()}${notice}` }],
+        structuredContent: { lines, truncated, ...(truncated && { next_start: next }) },
+      };
+    },
+  });
+}
+
+/** The file as it is, read through the project scope: git would follow a link in place of a directory. */
+async function readWorkingFile({ files }: GitContext, path: string): Promise<Buffer> {
+  const asked = files.scope.parse(path);
+  await using place = await openEntryPlace(files.scope, asked, { write: false, mustExist: true });
+  if (place.stats?.isSymbolicLink()) return await readlink(place.address, 'buffer');
+  const { handle, stats } = await openRegularFile(files.scope, asked);
+  try {
+    if (stats.size > MAX_FILE_BYTES)
+      throw new ToolError(
+        'TOO_LARGE',
+        `${quote(asked.shown)} is over 64 MiB. Give a ref: a commit's file is read by git alone.`,
+      );
+    return await handle.readFile();
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Parses `blame --porcelain`: each commit's facts come with its first line. https://git-scm.com/docs/git-blame#_the_porcelain_format */
+export function parseBlame(stdout: Buffer): BlamedLine[] {
+  const commits = new Map<string, { author: string; time: string; summary: string }>();
+  const lines: BlamedLine[] = [];
+  let oid = '';
+  let line = 0;
+  let facts = { author: '', time: '', summary: '' };
+  for (const row of stdout.toString('utf8').split('\n')) {
+    const [, id, , number] = /^([0-9a-f]{40,64}) (\d+) (\d+)/.exec(row) ?? [];
+    if (row.startsWith('\t')) {
+      const text = cutText(row.slice(1), MAX_LINE_BYTES);
+      lines.push({ line, ...(!NOT_COMMITTED.test(oid) && { oid }), ...facts, text });
+    } else if (id !== undefined) {
+      oid = id;
+      line = Number(number);
+      facts = commits.get(oid) ?? { author: '', time: '', summary: '' };
+      commits.set(oid, facts);
+    } else if (row.startsWith('author '))
+      facts.author = NOT_COMMITTED.test(oid) ? 'Not Committed Yet' : row.slice('author '.length);
+    else if (row.startsWith('author-time ')) facts.time = timeOf(Number(row.slice('author-time '.length)));
+    else if (row.startsWith('summary ')) facts.summary = row.slice('summary '.length);
+  }
+  return lines;
+}
+
+/** A commit may claim any time, also one that no calendar has. */
+function timeOf(seconds: number): string {
+  const time = new Date(1_000 * seconds);
+  return Number.isNaN(time.getTime()) ? '' : time.toISOString();
+}
+
+function lineText({ line, oid, author, time, text }: BlamedLine): string {
+  const who = oid === undefined ? 'not committed' : `${oid.slice(0, 8)} ${escapeControls(author)} ${time.slice(0, 10)}`;
+  return `${line}\t${who}\t${text}`;
+}

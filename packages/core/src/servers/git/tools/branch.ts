@@ -1,0 +1,86 @@
+// branch: makes, renames and deletes branches; switching to one is checkout.
+
+import { ToolError } from '../../../contract/errors.js';
+import { defineTool, type Tool } from '../../../tool/define-tool.js';
+import { quote } from '../../project/scope/project-scope.js';
+import { claimAction, type GitContext } from '../git-context.js';
+import { assertNewName, assertRefText, exactRef, REF, resolveRef } from '../repository/refs.js';
+import { Repository } from '../repository/repository.js';
+
+const input = {
+  type: 'object',
+  properties: {
+    action: { type: 'string', enum: ['create', 'rename', 'delete'] },
+    name: { ...REF, description: 'The branch.' },
+    new_name: { ...REF, description: 'For rename.' },
+    start: { ...REF, default: 'HEAD', description: 'For create: the commit where it begins.' },
+    force: {
+      type: 'boolean',
+      default: false,
+      description: 'For delete: also when its commits are on no other branch and would be lost.',
+    },
+  },
+  required: ['action', 'name'],
+} as const;
+
+const output = {
+  type: 'object',
+  properties: {
+    name: { type: 'string', description: 'The branch, after a rename its new name.' },
+    oid: { type: 'string', description: 'Where it is, or was.' },
+  },
+  required: ['name', 'oid'],
+  additionalProperties: false,
+} as const;
+
+/** The tool `branch`. */
+export function branchTool(context: GitContext): Tool {
+  return defineTool({
+    name: 'branch',
+    title: 'Create, rename or delete a branch',
+    description: 'Create a branch without switching to it, rename one, or delete one whose commits are elsewhere too.',
+    input,
+    output,
+    annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
+    permission: ({ action, name, new_name, force }) =>
+      claimAction(
+        action === 'delete' && force ? 'force-delete' : action,
+        name,
+        action === 'rename' ? new_name : undefined,
+      ),
+    execute: ({ action, name, new_name, start, force }, ctx) =>
+      Repository.change(context, ctx, async (repository) => {
+        if ((action === 'rename') !== (new_name !== undefined))
+          throw new ToolError(
+            'INVALID_ARGUMENT',
+            action === 'rename' ? 'rename needs new_name.' : 'new_name is for rename.',
+          );
+        if (action === 'create') {
+          await assertNewName(repository, 'branch', name);
+          const oid = await resolveRef(repository, start);
+          await repository.write(['branch', '--no-track', name, oid]);
+          return answer(name, oid, 'Made');
+        }
+        const oid = await existing(repository, name);
+        if (new_name !== undefined) {
+          await assertNewName(repository, 'branch', new_name);
+          await repository.write(['branch', '-m', name, new_name]);
+          return answer(new_name, oid, 'Renamed');
+        }
+        await repository.write(['branch', force ? '-D' : '-d', name]);
+        return answer(name, oid, 'Deleted');
+      }),
+  });
+}
+
+async function existing(repository: Repository, name: string): Promise<string> {
+  assertRefText(name);
+  const oid = await exactRef(repository, `refs/heads/${name}`);
+  if (oid !== undefined) return oid;
+  throw new ToolError('NOT_FOUND', `There is no local branch ${quote(name)}. List them with branch_list.`);
+}
+
+function answer(name: string, oid: string, done: string) {
+  const text = `${done} the branch ${quote(name)}, at ${oid}.`;
+  return { content: [{ type: 'text' as const, text }], structuredContent: { name, oid } };
+}

@@ -1,0 +1,75 @@
+// cherry_pick and revert: the change of one commit made again, or undone, as a new commit.
+
+import { ToolError } from '../../../contract/errors.js';
+import { defineTool, type Tool } from '../../../tool/define-tool.js';
+import { claimAction, type GitContext } from '../git-context.js';
+import { REF, resolveRef } from '../repository/refs.js';
+import { Repository } from '../repository/repository.js';
+import { assertNothingUnderWay, goOn, startSequence, SEQUENCE_OUTPUT } from '../repository/sequence.js';
+import { allPaths, assertTreeWritable, differingPaths, treeDiff } from '../repository/tree-changes.js';
+import { readCommit } from './show.js';
+
+const input = {
+  type: 'object',
+  properties: {
+    ref: { ...REF, description: 'The commit.' },
+    parent: {
+      type: 'integer',
+      minimum: 1,
+      maximum: 100,
+      description: 'For a merge commit: which of its parents counts as what was before it.',
+    },
+    step: {
+      type: 'string',
+      enum: ['continue', 'skip', 'abort'],
+      description: 'Instead of ref: for one that has stopped.',
+    },
+  },
+} as const;
+
+/** The tool `cherry_pick`. */
+export function cherryPickTool(context: GitContext): Tool {
+  return pickTool(
+    context,
+    'cherry_pick',
+    'Cherry-pick',
+    'Make the change of a commit again on the current branch, as a new commit.',
+  );
+}
+
+/** The tool `revert`. */
+export function revertTool(context: GitContext): Tool {
+  return pickTool(context, 'revert', 'Revert a commit', 'Undo the change of a commit by a new commit.');
+}
+
+function pickTool(context: GitContext, name: 'cherry_pick' | 'revert', title: string, description: string): Tool {
+  const subcommand = name === 'revert' ? 'revert' : 'cherry-pick';
+  return defineTool({
+    name,
+    title,
+    description: `${description} With conflicts it stops, to be continued, skipped or aborted.`,
+    input,
+    output: SEQUENCE_OUTPUT,
+    annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
+    permission: ({ ref, step }) => claimAction(step ?? 'start', ref),
+    execute: ({ ref, parent, step }, ctx) =>
+      Repository.change(context, ctx, async (repository) => {
+        if ((ref === undefined) === (step === undefined)) throw new ToolError('INVALID_ARGUMENT', 'Give ref or step.');
+        if (step !== undefined) return goOn(repository, name, subcommand, step);
+        await assertNothingUnderWay(repository);
+        const { oid, parents } = await readCommit(repository, await resolveRef(repository, ref ?? ''));
+        if (parents.length > 1 && parents[(parent ?? 0) - 1] === undefined)
+          throw new ToolError(
+            'INVALID_ARGUMENT',
+            `That is a merge of ${parents.length} parents: give parent, 1 to ${parents.length}.`,
+          );
+        const before = parents[(parent ?? 1) - 1];
+        assertTreeWritable(
+          repository,
+          await (before === undefined ? allPaths(repository, oid) : differingPaths(repository, treeDiff(before, oid))),
+        );
+        const mainline = parents.length > 1 ? [`--mainline=${parent}`] : [];
+        return startSequence(repository, name, [subcommand, '--no-edit', ...mainline, oid]);
+      }),
+  });
+}

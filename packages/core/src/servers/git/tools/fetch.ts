@@ -1,0 +1,112 @@
+// fetch: brings a remote's commits into the repository; no branch of ours and no file changes.
+
+import { defineTool, type Tool } from '../../../tool/define-tool.js';
+import { escapeControls } from '../../project/scope/project-scope.js';
+import { claimAction, type GitContext } from '../git-context.js';
+import { assertNewName } from '../repository/refs.js';
+import { assertRemote, REMOTE } from '../repository/remotes.js';
+import { Repository } from '../repository/repository.js';
+
+const input = {
+  type: 'object',
+  properties: {
+    remote: REMOTE,
+    branch: {
+      type: 'string',
+      minLength: 1,
+      maxLength: 500,
+      description: 'Only this branch. Default: all that the remote is configured for.',
+    },
+    prune: {
+      type: 'boolean',
+      default: false,
+      description: 'Forget remote-tracking branches that the remote has no more.',
+    },
+  },
+} as const;
+
+const output = {
+  type: 'object',
+  properties: {
+    updated: {
+      type: 'array',
+      items: {
+        type: 'object',
+        properties: { ref: { type: 'string' }, from: { type: 'string' }, to: { type: 'string' } },
+        required: ['ref'],
+        additionalProperties: false,
+      },
+    },
+  },
+  required: ['updated'],
+  additionalProperties: false,
+} as const;
+
+/** The tool `fetch`. */
+export function fetchTool(context: GitContext): Tool {
+  return defineTool({
+    name: 'fetch',
+    title: 'Fetch from a remote',
+    description: "Bring a remote's commits into the repository. Branches and files stay as they are.",
+    input,
+    output,
+    annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: true },
+    permission: ({ remote, branch }) => claimAction(remote, branch),
+    execute: ({ remote, branch, prune }, ctx) =>
+      Repository.change(context, ctx, async (repository) => {
+        const before = await trackingRefs(repository, remote);
+        await fetchFrom(repository, remote, branch, prune);
+        const after = await trackingRefs(repository, remote);
+        const updated = [...new Set([...before.keys(), ...after.keys()])]
+          .filter((ref) => before.get(ref) !== after.get(ref))
+          .map((ref) => ({ ref, ...optional('from', before.get(ref)), ...optional('to', after.get(ref)) }));
+        const lines = updated.map(
+          ({ ref, from, to }) =>
+            `${escapeControls(ref)} ${from?.slice(0, 12) ?? 'new'} -> ${to?.slice(0, 12) ?? 'gone'}`,
+        );
+        const text = lines.length === 0 ? 'Everything was there already.' : lines.join('\n');
+        return { content: [{ type: 'text', text }], structuredContent: { updated } };
+      }),
+  });
+}
+
+/** Fetches. @throws {ToolError} NOT_FOUND for no such remote or branch, PERMISSION_DENIED */
+export async function fetchFrom(
+  repository: Repository,
+  remote: string,
+  branch: string | undefined,
+  prune: boolean,
+): Promise<void> {
+  await assertRemote(repository, remote);
+  if (branch !== undefined) await assertNewName(repository, 'branch', branch);
+  const refspec = branch === undefined ? [] : [`+refs/heads/${branch}:refs/remotes/${remote}/${branch}`];
+  const options = [
+    '--quiet',
+    '--no-recurse-submodules',
+    '--no-auto-maintenance',
+    '--upload-pack=git-upload-pack',
+    ...(prune ? ['--prune'] : []),
+  ];
+  const { protocols } = repository.context;
+  await repository.write(['fetch', ...options, '--end-of-options', remote, ...refspec], { protocols });
+}
+
+async function trackingRefs(repository: Repository, remote: string): Promise<Map<string, string>> {
+  const { stdout } = await repository.read([
+    'for-each-ref',
+    '--format=%(refname)%00%(objectname)',
+    'refs/remotes/',
+    'refs/tags/',
+  ]);
+  const refs = new Map<string, string>();
+  for (const row of stdout.toString('utf8').split('\n')) {
+    const [ref = '', oid] = row.split('\0');
+    if (oid !== undefined && (ref.startsWith('refs/tags/') || ref.startsWith(`refs/remotes/${remote}/`)))
+      refs.set(ref, oid);
+  }
+  return refs;
+}
+
+function optional<Key extends string>(key: Key, value: string | undefined): { [K in Key]?: string } {
+  return (value === undefined ? {} : { [key]: value }) as { [K in Key]?: string };
+}

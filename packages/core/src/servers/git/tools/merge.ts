@@ -1,0 +1,62 @@
+// merge: joins another branch into the current one.
+
+import { ToolError } from '../../../contract/errors.js';
+import { defineTool, type Tool } from '../../../tool/define-tool.js';
+import { assertMessage, MESSAGE } from './commit.js';
+import { claimAction, type GitContext } from '../git-context.js';
+import { REF, resolveRef } from '../repository/refs.js';
+import { Repository } from '../repository/repository.js';
+import {
+  assertCommitsWritable,
+  assertNothingUnderWay,
+  goOn,
+  startSequence,
+  SEQUENCE_OUTPUT,
+} from '../repository/sequence.js';
+
+const input = {
+  type: 'object',
+  properties: {
+    ref: { ...REF, description: 'The branch or commit to merge.' },
+    step: { type: 'string', enum: ['continue', 'abort'], description: 'Instead of ref: for a merge that has stopped.' },
+    // As part of one argument, as merge reads no message from its input.
+    message: {
+      ...MESSAGE,
+      maxLength: 10_000,
+      description: 'The message of the merge commit. Default: "Merge" and ref.',
+    },
+    fast_forward: {
+      type: 'string',
+      enum: ['auto', 'only', 'never'],
+      default: 'auto',
+      description: 'Whether the branch just moves on when nothing else happened on it.',
+    },
+  },
+} as const;
+
+/** The tool `merge`. */
+export function mergeTool(context: GitContext): Tool {
+  return defineTool({
+    name: 'merge',
+    title: 'Merge',
+    description: 'Merge a branch into the current one. With conflicts it stops, to be continued or aborted.',
+    input,
+    output: SEQUENCE_OUTPUT,
+    annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
+    permission: ({ ref, step }) => claimAction(step ?? 'merge', ref),
+    execute: ({ ref, step, message, fast_forward }, ctx) =>
+      Repository.change(context, ctx, async (repository) => {
+        if ((ref === undefined) === (step === undefined)) throw new ToolError('INVALID_ARGUMENT', 'Give ref or step.');
+        if (step !== undefined) return goOn(repository, 'merge', 'merge', step);
+        await assertNothingUnderWay(repository);
+        if (message !== undefined) assertMessage(message);
+        const target = await resolveRef(repository, ref ?? '');
+        await assertCommitsWritable(repository, target);
+        const forward = { auto: '--ff', only: '--ff-only', never: '--no-ff' }[fast_forward];
+        // An id alone would be all that the message says.
+        const said = message ?? `Merge ${ref}`;
+        const args = ['merge', '--quiet', '--no-edit', '--no-overwrite-ignore', forward, `--message=${said}`, target];
+        return startSequence(repository, 'merge', args);
+      }),
+  });
+}

@@ -1,0 +1,62 @@
+// rebase: puts the commits of the current branch onto another one.
+
+import { ToolError } from '../../../contract/errors.js';
+import { defineTool, type Tool } from '../../../tool/define-tool.js';
+import { claimAction, type GitContext } from '../git-context.js';
+import { REF, resolveRef } from '../repository/refs.js';
+import { Repository } from '../repository/repository.js';
+import {
+  assertCommitsWritable,
+  assertNothingUnderWay,
+  goOn,
+  mergeBases,
+  startSequence,
+  SEQUENCE_OUTPUT,
+} from '../repository/sequence.js';
+import { assertTreeWritable, differingPaths, treeDiff } from '../repository/tree-changes.js';
+
+const input = {
+  type: 'object',
+  properties: {
+    onto: { ...REF, description: 'The branch or commit on which the commits are put.' },
+    step: {
+      type: 'string',
+      enum: ['continue', 'skip', 'abort'],
+      description: 'Instead of onto: for a rebase that has stopped. skip leaves out the commit at which it did.',
+    },
+  },
+} as const;
+
+/** The tool `rebase`. */
+export function rebaseTool(context: GitContext): Tool {
+  return defineTool({
+    name: 'rebase',
+    title: 'Rebase',
+    description:
+      'Put the commits of the current branch onto another. With conflicts it stops, to be continued, skipped or aborted.',
+    input,
+    output: SEQUENCE_OUTPUT,
+    annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
+    permission: ({ onto, step }) => claimAction(step ?? 'rebase', onto),
+    execute: ({ onto, step }, ctx) =>
+      Repository.change(context, ctx, async (repository) => {
+        if ((onto === undefined) === (step === undefined))
+          throw new ToolError('INVALID_ARGUMENT', 'Give onto or step.');
+        if (step !== undefined) return goOn(repository, 'rebase', 'rebase', step);
+        await assertNothingUnderWay(repository);
+        const target = await resolveRef(repository, onto ?? '');
+        await assertCommitsWritable(repository, target);
+        const head = await resolveRef(repository, 'HEAD');
+        await assertOwnCommitsWritable(repository, target, head);
+        return startSequence(repository, 'rebase', ['rebase', '--quiet', '--merge', '--no-autostash', target]);
+      }),
+  });
+}
+
+/** The branch's own commits are taken away, and written again one by one: it may stop at any of them. */
+async function assertOwnCommitsWritable(repository: Repository, target: string, head: string): Promise<void> {
+  for (const base of await mergeBases(repository, head, target))
+    assertTreeWritable(repository, await differingPaths(repository, treeDiff(base === head ? target : base, head)));
+  const each = ['log', '--no-merges', '--root', '--format=', `${target}..${head}`];
+  assertTreeWritable(repository, await differingPaths(repository, each));
+}

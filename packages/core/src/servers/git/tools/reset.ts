@@ -1,0 +1,76 @@
+// reset: moves the current branch to another commit.
+
+import { defineTool, type Tool } from '../../../tool/define-tool.js';
+import { claimAction, type GitContext } from '../git-context.js';
+import { nameList } from '../git-paths.js';
+import { headOf, REF, resolveRef } from '../repository/refs.js';
+import { Repository } from '../repository/repository.js';
+import { assertTreeWritable, changeTree, differingPaths } from '../repository/tree-changes.js';
+
+const input = {
+  type: 'object',
+  properties: {
+    ref: { ...REF, default: 'HEAD', description: 'Where the branch is moved to.' },
+    mode: {
+      type: 'string',
+      enum: ['soft', 'mixed', 'hard'],
+      default: 'mixed',
+      description: 'soft keeps what is staged, mixed unstages it, hard throws away every change that is not committed.',
+    },
+  },
+} as const;
+
+const output = {
+  type: 'object',
+  properties: {
+    from: { type: 'string', description: 'The commit before; a branch there brings it back.' },
+    oid: { type: 'string' },
+    changed: {
+      type: 'array',
+      items: { type: 'string' },
+      description: 'With hard: files that were written or deleted.',
+    },
+  },
+  required: ['oid', 'changed'],
+  additionalProperties: false,
+} as const;
+
+/** The tool `reset`. */
+export function resetTool(context: GitContext): Tool {
+  return defineTool({
+    name: 'reset',
+    title: 'Reset the branch',
+    description:
+      'Move the current branch to another commit. Ends a merge that is under way. To unstage files use unstage.',
+    input,
+    output,
+    annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
+    permission: ({ ref, mode }) => claimAction(mode, ref),
+    execute: ({ ref, mode }, ctx) =>
+      Repository.change(context, ctx, async (repository) => {
+        repository.assertConfigStays('one-git');
+        const oid = await resolveRef(repository, ref);
+        const args = ['reset', '--quiet', `--${mode}`, '--no-recurse-submodules', oid];
+        if (mode !== 'hard') {
+          const from = await headOf(repository);
+          await repository.write(args);
+          return answer(from, oid, []);
+        }
+        assertTreeWritable(
+          repository,
+          await differingPaths(repository, ['diff', '--no-ext-diff', '--no-textconv', oid]),
+        );
+        const { before, changed } = await changeTree(repository, () => repository.write(args));
+        return answer(before.oid, oid, changed);
+      }),
+  });
+}
+
+function answer(from: string | undefined, oid: string, changed: string[]) {
+  const files = changed.length > 0 ? ` Changed files:\n${nameList(changed)}` : '';
+  const was = from === undefined || from === oid ? '' : ` It was at ${from}.`;
+  return {
+    content: [{ type: 'text' as const, text: `The branch is at ${oid}.${was}${files}` }],
+    structuredContent: { ...(from !== undefined && { from }), oid, changed },
+  };
+}

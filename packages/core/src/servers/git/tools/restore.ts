@@ -1,0 +1,96 @@
+// restore: puts files back as they are in the index or in a commit. What was not committed is lost.
+
+import { ToolError } from '../../../contract/errors.js';
+import { defineTool, type Tool } from '../../../tool/define-tool.js';
+import { claimPaths, type GitContext } from '../git-context.js';
+import { assertSome, nameList, PATHS, type GitPath } from '../git-paths.js';
+import { headOf, REF, resolveRef } from '../repository/refs.js';
+import { Repository } from '../repository/repository.js';
+import { assertTreeWritable, changeTree, differingPaths } from '../repository/tree-changes.js';
+
+const input = {
+  type: 'object',
+  properties: {
+    paths: { ...PATHS, minItems: 1 },
+    source: {
+      ...REF,
+      description: 'The commit that they are taken from. Default: the index; with staged, the last commit.',
+    },
+    staged: { type: 'boolean', default: false, description: 'Restore the index.' },
+    worktree: { type: 'boolean', description: 'Restore the files themselves. Default: true, with staged false.' },
+  },
+  required: ['paths'],
+} as const;
+
+const output = {
+  type: 'object',
+  properties: {
+    restored: { type: 'array', items: { type: 'string' }, description: 'What was different and is no more.' },
+    restored_count: { type: 'integer' },
+  },
+  required: ['restored', 'restored_count'],
+  additionalProperties: false,
+} as const;
+
+const MAX_LISTED = 1_000;
+
+/** The tool `restore`. */
+export function restoreTool(context: GitContext): Tool {
+  return defineTool({
+    name: 'restore',
+    title: 'Discard changes',
+    description: 'Put files back as they are staged, or as they were in a commit. Their changes since are lost.',
+    input,
+    output,
+    annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
+    permission: ({ paths, staged, worktree = !staged }) =>
+      claimPaths(context, paths, worktree ? 'write' : 'read', worktree ? 'overwrites it' : 'restores it in the index'),
+    execute: ({ paths, source, staged, worktree = !staged }, ctx) =>
+      Repository.change(context, ctx, async (repository) => {
+        if (!staged && !worktree)
+          throw new ToolError('INVALID_ARGUMENT', 'Nothing is to be restored: set staged or worktree.');
+        repository.assertConfigStays('one-git');
+        assertSome(paths);
+        const given = await repository.paths(paths);
+        const from = source === undefined ? [] : [await resolveRef(repository, source)];
+        if (staged && from.length === 0 && (await headOf(repository)) === undefined)
+          throw new ToolError('NOT_FOUND', 'The repository has no commit yet to restore from. Use unstage.');
+        // The same paths, as arguments: a comparison takes none from its input.
+        const specs = ['--no-ext-diff', '--no-textconv', ...(staged && from.length === 0 ? ['HEAD'] : from)];
+        const different = await differing(repository, specs, given, worktree);
+        if (worktree) {
+          for (const path of paths) context.files.scope.assertWritable(context.files.scope.parse(path));
+          assertTreeWritable(repository, different);
+        }
+        const args = ['restore', '--quiet', '--no-recurse-submodules'];
+        const options = [
+          ...from.map((oid) => `--source=${oid}`),
+          ...(staged ? ['--staged'] : []),
+          ...(worktree ? ['--worktree'] : []),
+        ];
+        const run = (): Promise<unknown> => repository.write([...args, ...options], { pathInput: given });
+        if (worktree) await changeTree(repository, run);
+        else await run();
+        const still = new Set(
+          (await differing(repository, specs, given, worktree)).map((path) => path.toString('latin1')),
+        );
+        const restored = different
+          .filter((path) => !still.has(path.toString('latin1')))
+          .map((path) => repository.shown(path));
+        const text = restored.length === 0 ? 'Nothing was different.' : `Restored:\n${nameList(restored)}`;
+        return {
+          content: [{ type: 'text', text }],
+          structuredContent: { restored: restored.slice(0, MAX_LISTED), restored_count: restored.length },
+        };
+      }),
+  });
+}
+
+function differing(
+  repository: Repository,
+  specs: readonly string[],
+  paths: readonly GitPath[],
+  worktree: boolean,
+): Promise<Buffer[]> {
+  return differingPaths(repository, ['diff', ...(worktree ? [] : ['--cached']), ...specs], paths);
+}

@@ -1,0 +1,46 @@
+// unstage: takes files out of the next commit; the files themselves stay as they are.
+
+import { defineTool, type Tool } from '../../../tool/define-tool.js';
+import { claimPaths, type GitContext } from '../git-context.js';
+import { assertSome, nameList, PATHS } from '../git-paths.js';
+import { Repository } from '../repository/repository.js';
+import { stagedFiles } from '../repository/staged.js';
+
+const input = {
+  type: 'object',
+  properties: {
+    paths: { ...PATHS, description: 'Files or directories, relative to the project. Default: everything.' },
+  },
+} as const;
+
+const output = {
+  type: 'object',
+  properties: { unstaged: { type: 'array', items: { type: 'string' } } },
+  required: ['unstaged'],
+  additionalProperties: false,
+} as const;
+
+/** The tool `unstage`. */
+export function unstageTool(context: GitContext): Tool {
+  return defineTool({
+    name: 'unstage',
+    title: 'Unstage files',
+    description: 'Take files out of the next commit. The files themselves are not changed.',
+    input,
+    output,
+    annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+    permission: ({ paths }) => claimPaths(context, paths, 'read', 'takes it out of the next commit'),
+    execute: ({ paths = ['.'] }, ctx) =>
+      Repository.change(context, ctx, async (repository) => {
+        assertSome(paths);
+        const pathInput = await repository.paths(paths);
+        const before = await stagedFiles(repository, pathInput);
+        // With a path, even ".", a merge that is under way stays.
+        if (before.length > 0) await repository.write(['reset', '--quiet'], { pathInput });
+        const left = new Set((await stagedFiles(repository, pathInput)).map(({ path }) => path));
+        const unstaged = before.map(({ path }) => path).filter((path) => !left.has(path));
+        const text = unstaged.length === 0 ? 'Nothing of it was staged.' : `Unstaged:\n${nameList(unstaged)}`;
+        return { content: [{ type: 'text', text }], structuredContent: { unstaged } };
+      }),
+  });
+}

@@ -1,0 +1,140 @@
+// What turns texts into vectors: the contract that a caller's own embedder fulfils, and the check of what it returns.
+
+import { ToolError } from '../../../contract/errors.js';
+
+/** A memory's text, or a question to them. Some models want a different prefix for each. */
+export type EmbeddingKind = 'doc' | 'query';
+
+/** Turns texts into vectors. The memory server takes one of yours as `embedder`. */
+export interface Embedder {
+  /** Names the model and its version. Vectors of another id are never compared with; they are made anew. */
+  readonly id: string;
+  /** The numbers of a vector, 2 to 4,096. */
+  readonly dim: number;
+  /**
+   * How much meaning counts beside words, 0 to 1: 0.3 for a weak model, 0.5 for a good one. With 0 only words rank.
+   */
+  readonly fusionWeight: number;
+  /** Longer texts are cut into parts of about this many words, whose vectors are averaged. Default: 256. */
+  readonly maxTokens?: number | undefined;
+  /**
+   * One vector for each text, in order, of any length but zero. What it throws or rejects with leaves the memories
+   * findable by their words, and is told to the caller. Called with up to 64 texts, and not again before it is done.
+   */
+  embed(texts: readonly string[], kind: EmbeddingKind): Promise<readonly Float32Array[]>;
+  /** Frees what the model holds. Called once, at the server's end. */
+  dispose?(): Promise<void> | void;
+}
+
+/** The most numbers that a vector may have. */
+export const MAX_DIMENSIONS = 4096;
+
+/**
+ * Refuses what is no embedder.
+ *
+ * @throws {ToolError} INVALID_ARGUMENT that names the member that is wrong
+ */
+export function checkEmbedder(value: unknown): asserts value is Embedder {
+  const { id, dim, fusionWeight, maxTokens, embed } = (value ?? {}) as Partial<Embedder>;
+  const refuse = (what: string): never => {
+    throw new ToolError('INVALID_ARGUMENT', `embedder.${what}`);
+  };
+  if (typeof id !== 'string' || id === '' || id.length > 200) refuse('id must be a text of 1 to 200 characters.');
+  if (!Number.isInteger(dim) || dim! < 2 || dim! > MAX_DIMENSIONS) {
+    refuse(`dim must be a whole number from 2 to ${MAX_DIMENSIONS}.`);
+  }
+  if (typeof fusionWeight !== 'number' || !(fusionWeight >= 0 && fusionWeight <= 1)) {
+    refuse('fusionWeight must be a number from 0 to 1.');
+  }
+  if (maxTokens !== undefined && !(Number.isInteger(maxTokens) && maxTokens >= 8)) {
+    refuse('maxTokens must be a whole number of at least 8.');
+  }
+  if (typeof embed !== 'function') refuse('embed must be a function.');
+}
+
+/**
+ * The vector of unit length in the same direction; undefined for one that has none: all zero, or not finite.
+ */
+export function unitVector(vector: ArrayLike<number>): Float32Array | undefined {
+  let square = 0;
+  for (let i = 0; i < vector.length; i++) square += vector[i]! * vector[i]!;
+  if (!(square > 0 && square < Infinity)) return undefined;
+  const length = Math.sqrt(square);
+  const unit = new Float32Array(vector.length); // `from` with a function takes ten times as long
+  for (let i = 0; i < vector.length; i++) unit[i] = vector[i]! / length;
+  return unit;
+}
+
+/**
+ * Embeds texts with whatever embedder, and holds its answer to the contract.
+ *
+ * @returns unit vectors, undefined for a text that the model finds no meaning in
+ * @throws {ToolError} OUTPUT_INVALID for an answer of another shape; whatever the embedder throws
+ */
+export async function embedTexts(
+  embedder: Embedder,
+  texts: readonly string[],
+  kind: EmbeddingKind,
+): Promise<(Float32Array | undefined)[]> {
+  const vectors: unknown = await embedder.embed(texts, kind);
+  if (!Array.isArray(vectors) || vectors.length !== texts.length) {
+    const got = Array.isArray(vectors) ? `${vectors.length} vectors` : typeof vectors;
+    throw new ToolError('OUTPUT_INVALID', `embedder "${embedder.id}" returned ${got} for ${texts.length} texts.`);
+  }
+  return vectors.map((vector: unknown) => {
+    const isVector = vector instanceof Float32Array || Array.isArray(vector);
+    if (!isVector || vector.length !== embedder.dim) {
+      const got = isVector ? `a vector of ${vector.length} numbers` : typeof vector;
+      throw new ToolError(
+        'OUTPUT_INVALID',
+        `embedder "${embedder.id}" returned ${got}, and its dim is ${embedder.dim}.`,
+      );
+    }
+    return unitVector(vector as ArrayLike<number>);
+  });
+}
+
+const DEFAULT_MAX_TOKENS = 256;
+/** Of an English text in a subword vocabulary; code has more, and what does not fit a model's window is cut by the model. */
+const TOKENS_PER_WORD = 1.5;
+/** Texts of one call of {@link Embedder.embed}. */
+const MAX_TEXTS = 64;
+
+/**
+ * As {@link embedTexts}, in calls of at most 64 texts. One that is longer than the model reads is cut into parts, and
+ * has the mean of their vectors: what stands at its end would be lost otherwise.
+ */
+export async function embedLongTexts(
+  embedder: Embedder,
+  texts: readonly string[],
+  kind: EmbeddingKind,
+): Promise<(Float32Array | undefined)[]> {
+  const wordsOfPart = Math.max(1, Math.floor((embedder.maxTokens ?? DEFAULT_MAX_TOKENS) / TOKENS_PER_WORD));
+  const parts = texts.map((text) => partsOf(text, wordsOfPart));
+  const flat = parts.flat();
+  const vectors: (Float32Array | undefined)[] = [];
+  for (let start = 0; start < flat.length; start += MAX_TEXTS) {
+    const some = await embedTexts(embedder, flat.slice(start, start + MAX_TEXTS), kind);
+    for (const vector of some) vectors.push(vector);
+  }
+  let next = 0;
+  return parts.map(({ length }) => mean(vectors.slice(next, (next += length)), embedder.dim));
+}
+
+function partsOf(text: string, wordsOfPart: number): string[] {
+  const parts: string[] = [];
+  let [start, words] = [0, 0];
+  for (const { index } of text.matchAll(/\S+/g)) {
+    if (words++ < wordsOfPart) continue;
+    parts.push(text.slice(start, index));
+    [start, words] = [index, 1];
+  }
+  return [...parts, text.slice(start)];
+}
+
+function mean(vectors: readonly (Float32Array | undefined)[], dim: number): Float32Array | undefined {
+  if (vectors.length === 1) return vectors[0];
+  const sum = new Float32Array(dim);
+  for (const vector of vectors) vector?.forEach((number, i) => (sum[i]! += number));
+  return unitVector(sum);
+}

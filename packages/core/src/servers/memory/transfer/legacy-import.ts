@@ -1,0 +1,216 @@
+// Memories of the file that earlier memory servers keep (`memories.json`, an array of records): read as a stream, taken
+// over once for each content of the file, and the file left as it is.
+
+import { createHash } from 'node:crypto';
+import { closeSync, constants, createReadStream, lstatSync, openSync, writeSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { ToolError } from '../../../contract/errors.js';
+import { fileFailure } from '../../project/open/file-failure.js';
+import { redactSecrets } from '../../project/secret-shapes.js';
+import type { MemoryBackend, MemoryDraft, MemoryScope } from '../memory-backend.js';
+import { jsonElements } from './json-elements.js';
+import { MAX_CONTENT_CHARS, MAX_TAGS } from '../memory-limits.js';
+import { isWellFormed, wellFormed } from '../service/plain-text.js';
+import { withoutPrivate } from '../service/private-text.js';
+
+/** What an import did. */
+export interface ImportReport {
+  /** How messages name the file. */
+  source: string;
+  imported: number;
+  /** Were there already. */
+  skipped: number;
+  rejected: number;
+  /** The file beside the source that holds the rejected ones. */
+  rejectedFile?: string;
+}
+
+/** Who asked, and is told how far it is. */
+export interface Watch {
+  signal: AbortSignal;
+  progress: (done: number, message: string) => void;
+}
+
+/** In one transaction each. */
+const BATCH = 1_000;
+const REJECTED_NAME = 'memories.rejected.jsonl';
+
+/**
+ * Imports a file once: again only when its content is another. Undefined when there was nothing to do.
+ *
+ * @param path absolute; a link is not followed
+ */
+export async function importOnce(
+  backend: MemoryBackend,
+  path: string,
+  shown: string,
+  scope: MemoryScope,
+  watch: Watch,
+): Promise<ImportReport | undefined> {
+  const stats = lstatSync(path, { throwIfNoEntry: false });
+  if (!stats?.isFile()) return undefined;
+  const note = `imported ${basename(path)}`;
+  const known = JSON.parse((await backend.note(note)) ?? '{}') as { size?: number; mtimeMs?: number; digest?: string };
+  if (known.size === stats.size && known.mtimeMs === stats.mtimeMs) return undefined;
+  const digest = await digestOfFile(path, watch.signal);
+  const mark = JSON.stringify({ size: stats.size, mtimeMs: stats.mtimeMs, digest });
+  if (known.digest === digest) {
+    await backend.setNote(note, mark);
+    return undefined;
+  }
+  const report = await importFile(backend, textOf(path), { path, shown, scope, modifiedMs: stats.mtimeMs }, watch);
+  await backend.setNote(note, mark);
+  return report;
+}
+
+/** Imports memories from the text of such a file. What is wrong is written beside the source, with the reason. */
+export async function importFile(
+  backend: MemoryBackend,
+  chunks: AsyncIterable<string>,
+  source: { path: string; shown: string; scope: MemoryScope; modifiedMs: number; lines?: boolean },
+  watch: Watch,
+): Promise<ImportReport> {
+  const report: ImportReport = { source: source.shown, imported: 0, skipped: 0, rejected: 0 };
+  const rejects = new RejectedFile(join(dirname(source.path), REJECTED_NAME));
+  let batch: MemoryDraft[] = [];
+  const flush = async (): Promise<void> => {
+    watch.signal.throwIfAborted();
+    const { imported, skipped } = await backend.import(batch);
+    report.imported += imported;
+    report.skipped += skipped;
+    batch = [];
+    watch.progress(report.imported + report.skipped + report.rejected, `Importing ${source.shown}`);
+    await new Promise((resolve) => setImmediate(resolve)); // lets an abort be heard
+  };
+  const reject = (row: string | undefined, reason: string): void => {
+    report.rejected++;
+    report.rejectedFile = REJECTED_NAME;
+    rejects.add({ source: basename(source.path), reason, row: row ?? null });
+  };
+  try {
+    for await (const text of source.lines ? jsonLines(chunks) : jsonElements(chunks, 'memories')) {
+      const draft = draftOf(text, source);
+      if (typeof draft === 'string') reject(text, draft);
+      else batch.push(draft);
+      if (batch.length >= BATCH) await flush();
+    }
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    reject(undefined, `the file ${error.message}`);
+  } finally {
+    rejects.close();
+  }
+  await flush();
+  return report;
+}
+
+/** The text of a file, in pieces. */
+export async function* textOf(path: string): AsyncGenerator<string, void> {
+  const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = constants as Partial<typeof constants> & { O_RDONLY: number };
+  const stream = createReadStream(path, {
+    encoding: 'utf8',
+    flags: (O_RDONLY | O_NOFOLLOW | O_NONBLOCK) as unknown as string,
+    highWaterMark: 256 * 1024,
+  });
+  let isFirst = true;
+  for await (const chunk of stream as AsyncIterable<string>) {
+    yield isFirst ? chunk.replace(/^\u{feff}/u, '') : chunk;
+    isFirst = false;
+  }
+}
+
+async function* jsonLines(chunks: AsyncIterable<string>): AsyncGenerator<string, void> {
+  let rest = '';
+  for await (const chunk of chunks) {
+    const lines = `${rest}${chunk}`.split('\n');
+    rest = lines.pop() ?? '';
+    yield* lines.filter((line) => line.trim() !== '');
+  }
+  if (rest.trim() !== '') yield rest;
+}
+
+/** A draft, or why there is none. */
+function draftOf(
+  text: string | undefined,
+  { scope, modifiedMs }: { scope: MemoryScope; modifiedMs: number },
+): MemoryDraft | string {
+  if (text === undefined) return 'it is over 4 MiB';
+  let row: Record<string, unknown>;
+  try {
+    row = JSON.parse(text) as Record<string, unknown>;
+  } catch (error) {
+    return `it is no JSON: ${error instanceof Error ? error.message : String(error)}`;
+  }
+  if (typeof row !== 'object' || row === null || Array.isArray(row)) return 'it is no object';
+  if (typeof row['content'] !== 'string') return 'content is missing or no text';
+  const content = redactSecrets(withoutPrivate(wellFormed(row['content']).replaceAll('\0', '\u{fffd}')).trim()).text;
+  if (content === '') return 'content is empty';
+  if ([...content].length > MAX_CONTENT_CHARS) return `content is over ${MAX_CONTENT_CHARS} characters`;
+  if (typeof row['category'] !== 'string' || !isShort(row['category'], 100))
+    return 'category is missing or no short text';
+  if (row['id'] !== undefined && !isShort(row['id'], 200)) return 'id is no short text';
+  // A global file is seen by every project: a row that says it belongs to one is not shown to the others.
+  if (scope === 'global' && row['scope'] === 'project') return 'it belongs to a project, and the file to all';
+  const tags = Array.isArray(row['tags']) ? row['tags'].filter((tag) => isShort(tag, 100)) : [];
+  const importance = Number(row['importance'] ?? 5);
+  const createdMs = Date.parse(String(row['timestamp'] ?? row['created']));
+  return {
+    id: typeof row['id'] === 'string' ? row['id'] : idOf(content),
+    content,
+    category: row['category'],
+    tags: [...new Set(tags)].slice(0, MAX_TAGS),
+    importance: Number.isFinite(importance) ? Math.min(10, Math.max(1, Math.round(importance))) : 5,
+    documentationPath: isShort(row['documentation_path'], 1_000) ? row['documentation_path'] : null,
+    key: isShort(row['key'], 200) ? row['key'] : null,
+    project: isShort(row['project_name'] ?? row['project'], 200)
+      ? ((row['project_name'] ?? row['project']) as string)
+      : null,
+    createdMs: Number.isFinite(createdMs) ? createdMs : Math.round(modifiedMs),
+  };
+}
+
+function isShort(value: unknown, most: number): value is string {
+  return (
+    typeof value === 'string' && value !== '' && value.length <= most && isWellFormed(value) && !value.includes('\0')
+  );
+}
+
+/** The same for the same content, so that an import may be repeated. */
+function idOf(content: string): string {
+  const hex = createHash('sha256').update(content).digest('hex');
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-5${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
+}
+
+async function digestOfFile(path: string, signal: AbortSignal): Promise<string> {
+  const hash = createHash('sha256');
+  for await (const chunk of textOf(path)) {
+    signal.throwIfAborted();
+    hash.update(chunk);
+  }
+  return hash.digest('hex');
+}
+
+/** Made by the first row that is rejected. */
+class RejectedFile {
+  readonly #path: string;
+  #descriptor: number | undefined;
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  add(row: { source: string; reason: string; row: string | null }): void {
+    try {
+      const { O_WRONLY, O_CREAT, O_TRUNC, O_NOFOLLOW = 0 } = constants;
+      this.#descriptor ??= openSync(this.#path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0o600);
+      writeSync(this.#descriptor, `${JSON.stringify(row)}\n`);
+    } catch (error) {
+      throw ToolError.from(fileFailure(error, 'write', REJECTED_NAME));
+    }
+  }
+
+  close(): void {
+    if (this.#descriptor !== undefined) closeSync(this.#descriptor);
+    this.#descriptor = undefined;
+  }
+}

@@ -1,0 +1,128 @@
+// What a diagnostic is, whoever found it: a language server, or a checker whose output was read.
+
+import { escapeControls } from './scope/project-scope.js';
+
+/** Worst first. */
+export const SEVERITIES = ['error', 'warning', 'info', 'hint'] as const;
+
+/** How bad a diagnostic is. */
+export type Severity = (typeof SEVERITIES)[number];
+
+/** Something that is wrong at a place of a file. Lines and columns count from 1, columns in UTF-16 units. */
+export interface Diagnostic {
+  line: number;
+  column: number;
+  end_line: number;
+  /** One past the last character. */
+  end_column: number;
+  severity: Severity;
+  /** The checker's own code, such as `2322` or `F401`; empty where it gives none. */
+  code: string;
+  /** Who says so, such as `ts` or `ruff`. */
+  source: string;
+  message: string;
+}
+
+/** A diagnostic with the file it is in. */
+export interface FileDiagnostic extends Diagnostic {
+  /** Project-relative, with `/`. */
+  path: string;
+}
+
+/** The diagnostics of one file, in its order. */
+export interface FileDiagnostics {
+  path: string;
+  diagnostics: Diagnostic[];
+}
+
+/** How many there are of each severity. */
+export type DiagnosticCounts = Record<Severity, number>;
+
+const place = { type: 'integer', minimum: 1 } as const;
+
+const fields = {
+  line: place,
+  column: { ...place, description: 'In UTF-16 units.' },
+  end_line: place,
+  end_column: { ...place, description: 'One past the last character.' },
+  severity: { type: 'string', enum: SEVERITIES },
+  code: { type: 'string' },
+  source: { type: 'string' },
+  message: { type: 'string' },
+} as const;
+
+const names = ['line', 'column', 'end_line', 'end_column', 'severity', 'code', 'source', 'message'] as const;
+
+/** A {@link Diagnostic}, in JSON Schema. */
+export const diagnosticOutput = {
+  type: 'object',
+  properties: fields,
+  required: names,
+  additionalProperties: false,
+} as const;
+
+/** {@link DiagnosticCounts}, in JSON Schema. */
+export const countsOutput = {
+  type: 'object',
+  properties: {
+    error: { type: 'integer' },
+    warning: { type: 'integer' },
+    info: { type: 'integer' },
+    hint: { type: 'integer' },
+  },
+  required: SEVERITIES,
+  additionalProperties: false,
+} as const;
+
+/** True when a severity is at least as bad as another. */
+export function isAtLeast(severity: Severity, least: Severity): boolean {
+  return SEVERITIES.indexOf(severity) <= SEVERITIES.indexOf(least);
+}
+
+/** How many there are of each severity. */
+export function countsOf(diagnostics: Iterable<Diagnostic>): DiagnosticCounts {
+  const counts: DiagnosticCounts = { error: 0, warning: 0, info: 0, hint: 0 };
+  for (const { severity } of diagnostics) counts[severity]++;
+  return counts;
+}
+
+/** In the order of the file, the worse first where the place is one, each once. */
+export function inOrder<D extends Diagnostic>(diagnostics: readonly D[]): D[] {
+  const seen = new Set<string>();
+  return [...diagnostics]
+    .sort(
+      (a, b) =>
+        a.line - b.line ||
+        a.column - b.column ||
+        SEVERITIES.indexOf(a.severity) - SEVERITIES.indexOf(b.severity) ||
+        (a.message < b.message ? -1 : a.message > b.message ? 1 : 0),
+    )
+    .filter((each) => {
+      const key = JSON.stringify([
+        each.line,
+        each.column,
+        each.end_line,
+        each.end_column,
+        each.severity,
+        each.code,
+        each.message,
+      ]);
+      return !seen.has(key) && seen.add(key);
+    });
+}
+
+/** One as a line of an answer: `src/a.ts:3:7 error ts 2322: message`. */
+export function diagnosticLine(path: string, { line, column, severity, source, code, message }: Diagnostic): string {
+  const who = [source, code].filter((word) => word !== '').join(' ');
+  const text = `${path}:${line}:${column} ${severity}${who === '' ? '' : ` ${who}`}: `;
+  return escapeControls(text) + message.split(/\r?\n/).map(escapeControls).join('\n    ');
+}
+
+/** In words, such as `2 errors, 1 warning`; `none` for none. */
+export function countWords(counts: DiagnosticCounts): string {
+  const words = SEVERITIES.filter((severity) => counts[severity] > 0).map((severity) => {
+    const count = counts[severity];
+    return `${count} ${severity}${count === 1 || severity === 'info' ? '' : 's'}`;
+  });
+  return words.length === 0 ? 'none' : words.join(', ');
+}

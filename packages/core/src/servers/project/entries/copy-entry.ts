@@ -1,0 +1,355 @@
+// Copying an entry: a file's bytes and mode, a link as a link, a directory with what is in it. Each file comes into being
+// whole; a directory comes into being entry by entry, and what was made of it is removed when one of them fails.
+
+import { constants, type BigIntStats } from 'node:fs';
+import { chmod, lstat, mkdir, open, readlink, rename, rmdir, symlink, unlink } from 'node:fs/promises';
+import { ToolError } from '../../../contract/errors.js';
+import { isTemporaryName, syncDirectory, temporaryName } from '../write/atomic-write.js';
+import {
+  assertDepth,
+  entriesOf,
+  entryPath,
+  openSubdirectory,
+  walkTree,
+  type DirectoryEntry,
+} from '../open/directory-entries.js';
+import { openEntryPlace, placeTaken, renameToNew, type EntryPlace } from './entry-place.js';
+import { errnoOf, fileFailure, replacedMeanwhile, wasReplaced } from '../open/file-failure.js';
+import { withFileLocks } from '../write/file-lock.js';
+import { leadsOutside } from '../open/link-target.js';
+import { openPath, type OpenedPath } from '../open/opened-path.js';
+import { kindOf } from '../open/path-lookup.js';
+import type { ProjectFiles } from '../project-files.js';
+import { isInside, quote, type ScopePath } from '../scope/project-scope.js';
+
+const {
+  O_WRONLY,
+  O_CREAT,
+  O_EXCL,
+  O_NOFOLLOW = 0,
+  O_NOCTTY = 0,
+} = constants as Partial<typeof constants> & {
+  O_WRONLY: number;
+  O_CREAT: number;
+  O_EXCL: number;
+};
+
+/** More than a project's own files; what is more is installed or built, and better made anew. */
+const MAX_ENTRIES = 20_000;
+const CHUNK_BYTES = 1024 * 1024;
+/** Without the set-user-id bits: the copy has another owner. */
+const PERMISSIONS = 0o777n;
+
+/** How {@link copyEntry} copies. */
+export interface CopyEntryOptions {
+  /** Replace a file or a link at the destination. Default: false. */
+  overwrite?: boolean | undefined;
+  /** Also a directory. Default: false. */
+  recursive?: boolean | undefined;
+  /** An abort leaves nothing of the copy. */
+  signal?: AbortSignal | undefined;
+  /** Told of each path of a tree before any of it is touched, as it is shown; throws to refuse all of it. */
+  assertPermitted?: ((shown: string) => void) | undefined;
+  /** Told now and then how far it is. */
+  onProgress?: ((done: CopyOutcome) => void) | undefined;
+}
+
+/** What {@link copyEntry} did. */
+export interface CopyOutcome {
+  /** Files and links. */
+  files: number;
+  /** Of the files. */
+  bytes: number;
+}
+
+/**
+ * Copies what is at a path. A link in the last place is copied itself; a destination that is a link is replaced itself.
+ *
+ * @throws {ToolError} NOT_FOUND, OUTSIDE_PROJECT (also for a link that would lead outside from its new place),
+ * PROTECTED_PATH, PERMISSION_DENIED, NO_SPACE, CANCELLED; TOO_LARGE above 20,000 entries; INVALID_ARGUMENT for a
+ * destination that exists or is inside the source, a directory without `recursive`, and what is no file, link or directory
+ */
+export async function copyEntry(
+  files: ProjectFiles,
+  source: string,
+  destination: string,
+  options: CopyEntryOptions = {},
+): Promise<CopyOutcome & { overwritten: boolean }> {
+  const { scope } = files;
+  const from = scope.parse(source);
+  const to = scope.parse(destination);
+  if (isInside(from.absolute, to.absolute)) throw intoItself(from, to, 'copied');
+  await using origin = await openEntryPlace(scope, from, { write: false, mustExist: true });
+  if (origin.stats?.isDirectory() && !options.recursive)
+    throw new ToolError(
+      'INVALID_ARGUMENT',
+      `${quote(from.shown)} is a directory. Pass recursive=true to copy all of it.`,
+    );
+  await using target = await openEntryPlace(scope, to, { write: true, createDirs: true });
+  const copying = new Copying(files, from, options);
+  const existed = target.stats !== undefined;
+  let left: Leftover | undefined;
+  const undo = async (error: unknown): Promise<never> => {
+    left = await copying.removeMade(target);
+    throw error;
+  };
+  try {
+    if (isInside(origin.path.absolute, target.path.absolute)) throw intoItself(from, to, 'copied');
+    if (target.stats && (!options.overwrite || target.stats.isDirectory() || origin.stats?.isDirectory()))
+      throw placeTaken(to.shown, target.stats.isDirectory() || origin.stats?.isDirectory() === true);
+    await withFileLocks([...origin.lockKeys, ...target.lockKeys], async () => {
+      options.signal?.throwIfAborted();
+      if (origin.stats?.isDirectory()) await copying.tree(origin, target).catch((error: unknown) => undo(error));
+      else await copying.one(origin.directory, origin, target.directory, target.name, existed);
+    });
+  } catch (error) {
+    await target.undoDirectories();
+    if (left?.paths.length) announce(files, target, 'changed', true);
+    throw withLeftover(
+      errnoOf(error) === 'EEXIST'
+        ? placeTaken(to.shown, false)
+        : wasReplaced(error)
+          ? replacedMeanwhile(from.shown, 'copied')
+          : fileFailure(error, 'copy', from.shown),
+      to,
+      left,
+    );
+  }
+  announce(files, target, existed ? 'changed' : 'created', origin.stats?.isDirectory() === true);
+  return { files: copying.files, bytes: copying.bytes, overwritten: existed };
+}
+
+/** What became of the part of a tree that was copied before something failed. */
+interface Leftover {
+  removed: number;
+  /** What could not be removed, some of it. */
+  paths: string[];
+}
+
+const MAX_LEFT_NAMED = 10;
+
+function withLeftover(error: ToolError, to: ScopePath, left: Leftover | undefined): ToolError {
+  if (!left || (left.removed === 0 && left.paths.length === 0)) return error;
+  const { code, message, retryable, details } = error;
+  const what =
+    left.paths.length === 0
+      ? `What had been copied to ${quote(to.shown)} was removed again.`
+      : `Of what had been copied this is left: ${left.paths.map(quote).join(', ')}. Look at it, and delete it.`;
+  const more = left.paths.length > 0 && { left: left.paths };
+  return new ToolError(code, `${message} ${what}`, { retryable, cause: error, details: { ...details, ...more } });
+}
+
+/** The refusal of a directory that is to go into itself, or a file onto itself. */
+export function intoItself(from: ScopePath, to: ScopePath, done: 'copied' | 'moved'): ToolError {
+  return from.absolute === to.absolute
+    ? new ToolError('NO_CHANGE', `${quote(from.shown)} is the source and the destination. Give another destination.`)
+    : new ToolError(
+        'INVALID_ARGUMENT',
+        `${quote(from.shown)} cannot be ${done} into itself, to ${quote(to.shown)}. Give a destination outside of it.`,
+      );
+}
+
+/** Copies entry after entry, and counts. */
+export class Copying implements CopyOutcome {
+  files = 0;
+  bytes = 0;
+  readonly #files: ProjectFiles;
+  readonly #asked: ScopePath;
+  readonly #options: CopyEntryOptions;
+  /** What was made of a tree, by device and inode: what others put there meanwhile is theirs. */
+  readonly #made = new Set<string>();
+
+  constructor(files: ProjectFiles, asked: ScopePath, options: CopyEntryOptions) {
+    this.#files = files;
+    this.#asked = asked;
+    this.#options = options;
+  }
+
+  /** Copies a directory to where nothing is. */
+  async tree(origin: EntryPlace, target: EntryPlace): Promise<void> {
+    const { scope } = this.#files;
+    await using directory = await openSubdirectory(scope, this.#asked, origin.directory, origin);
+    let entries = 0;
+    // All of it is judged before any of it is made.
+    await walkTree(scope, this.#asked, directory, (entry, path, below) => {
+      this.#options.signal?.throwIfAborted();
+      if (++entries > MAX_ENTRIES) throw this.#tooMany();
+      if (entry.type === 'other') throw special(path);
+      const place = entryPath(scope, target.directory, `${target.name}/${below}`);
+      scope.assertWritable(place);
+      this.#options.assertPermitted?.(path.shown);
+      this.#options.assertPermitted?.(place.shown);
+    });
+    await this.#directory(directory, target.directory, { name: target.name, address: target.address }, 1);
+  }
+
+  /** Removes what {@link tree} has made. Never rejects. */
+  async removeMade(target: EntryPlace): Promise<Leftover> {
+    const left: Leftover = { removed: 0, paths: [] };
+    if (this.#made.size > 0) await this.#removeMade(target.directory, target, left, 1);
+    return left;
+  }
+
+  async #removeMade(
+    parent: OpenedPath,
+    entry: Pick<DirectoryEntry, 'name' | 'address'>,
+    left: Leftover,
+    level: number,
+  ): Promise<void> {
+    try {
+      const stats = await lstat(entry.address, { bigint: true });
+      if (!this.#made.has(keyOf(stats))) return;
+      if (stats.isDirectory()) {
+        await using directory = await openSubdirectory(this.#files.scope, this.#asked, parent, entry);
+        assertDepth(this.#asked, level);
+        await chmod(directory.address, 0o700); // it may have its last mode already
+        const entries: DirectoryEntry[] = [];
+        for await (const each of entriesOf(directory)) entries.push(each);
+        for (const each of entries) await this.#removeMade(directory, each, left, level + 1);
+        await parent.assertStillInside();
+        await rmdir(entry.address);
+      } else {
+        await parent.assertStillInside();
+        await unlink(entry.address);
+      }
+      left.removed++;
+    } catch (error) {
+      if (errnoOf(error) === 'ENOENT') return;
+      if (left.paths.length < MAX_LEFT_NAMED) left.paths.push(entryPath(this.#files.scope, parent, entry.name).shown);
+    }
+  }
+
+  /** Copies a file or a link. @throws EEXIST when something is there and `overwrite` is false */
+  async one(
+    from: OpenedPath,
+    entry: Pick<DirectoryEntry, 'name' | 'address'>,
+    to: OpenedPath,
+    name: string,
+    overwrite = false,
+  ): Promise<BigIntStats | undefined> {
+    const { scope } = this.#files;
+    scope.assertWritable(entryPath(scope, to, name));
+    const place = addressIn(to, name, entry);
+    const target = await readlink(entry.address).catch((error: unknown) => {
+      if (errnoOf(error) === 'EINVAL') return undefined; // not a link
+      throw error;
+    });
+    const temporary = to.entry(temporaryName());
+    let stats: BigIntStats | undefined;
+    try {
+      if (target === undefined) stats = await this.#bytesTo(temporary, from, entry);
+      else if (await leadsOutside(scope, this.#asked, to, target)) throw this.#linkOutside(from, entry.name);
+      else await symlink(target, overwrite ? temporary : place);
+      if (target === undefined || overwrite) {
+        this.#options.signal?.throwIfAborted();
+        await to.assertStillInside();
+        if (overwrite || !stats) await rename(temporary, place);
+        else await renameToNew(temporary, stats, place);
+      }
+      if (this.#files.fsync) await syncDirectory(to);
+    } catch (error) {
+      await unlink(temporary).catch(() => {}); // never made, or in its place already
+      throw error;
+    }
+    this.files++;
+    if (this.files % 100 === 0) this.#options.onProgress?.(this);
+    return stats;
+  }
+
+  async #directory(
+    from: OpenedPath,
+    parent: OpenedPath,
+    place: Pick<DirectoryEntry, 'name' | 'address'>,
+    level: number,
+  ): Promise<void> {
+    assertDepth(this.#asked, level);
+    const { scope } = this.#files;
+    scope.assertWritable(entryPath(scope, parent, place.name));
+    await parent.assertStillInside();
+    await mkdir(place.address, 0o700);
+    await using to = await openSubdirectory(scope, this.#asked, parent, place);
+    this.#made.add(keyOf(to.stats));
+    for await (const entry of entriesOf(from)) {
+      this.#options.signal?.throwIfAborted();
+      if (isTemporaryName(entry.name)) continue; // a write that is under way
+      if (entry.type === 'dir') {
+        await using below = await openSubdirectory(scope, this.#asked, from, entry);
+        await this.#directory(below, to, { name: entry.name, address: to.entry(entry.name) }, level + 1);
+      } else {
+        const stats = await this.one(from, entry, to, entry.name);
+        this.#made.add(keyOf(stats ?? (await lstat(to.entry(entry.name), { bigint: true }))));
+      }
+    }
+    // Last: it may be a mode that lets nobody write.
+    await chmod(to.address, Number(from.stats.mode & PERMISSIONS));
+  }
+
+  async #bytesTo(
+    temporary: string,
+    from: OpenedPath,
+    entry: Pick<DirectoryEntry, 'name' | 'address'>,
+  ): Promise<BigIntStats> {
+    if (typeof entry.address !== 'string') {
+      throw new ToolError('INVALID_ARGUMENT', `${quote(entry.name)} has a name that is not UTF-8. Copy it in a shell.`);
+    }
+    await using opened = await openPath(this.#files.scope, entry.address, this.#asked, { follow: false });
+    // It was no directory when it was listed.
+    if (opened.stats.isDirectory()) throw Object.assign(new Error(), { code: 'EISDIR' });
+    if (!opened.stats.isFile()) throw special(entryPath(this.#files.scope, from, entry.name), opened.stats);
+    await using source = await opened.openFile();
+    await using handle = await open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_NOCTTY, 0o600);
+    const size = Number(opened.stats.size);
+    const buffer = Buffer.allocUnsafe(Math.min(size, CHUNK_BYTES));
+    let position = 0;
+    // No further than it was long: a log that grows would never end.
+    while (position < size) {
+      this.#options.signal?.throwIfAborted();
+      const { bytesRead } = await source.read(buffer, 0, Math.min(buffer.length, size - position), position);
+      if (bytesRead === 0) break;
+      for (let done = 0; done < bytesRead;) {
+        done += (await handle.write(buffer, done, bytesRead - done, position + done)).bytesWritten;
+      }
+      position += bytesRead;
+      this.bytes += bytesRead;
+      if (position % (32 * CHUNK_BYTES) === 0) this.#options.onProgress?.(this);
+    }
+    await handle.chmod(Number(opened.stats.mode & PERMISSIONS));
+    if (this.#files.fsync) await handle.sync();
+    return await handle.stat({ bigint: true });
+  }
+
+  #linkOutside(from: OpenedPath, name: string): ToolError {
+    const { shown } = entryPath(this.#files.scope, from, name);
+    return this.#files.scope.outside(shown, 'is a link that would lead outside the project from its new place');
+  }
+
+  #tooMany(): ToolError {
+    return new ToolError(
+      'TOO_LARGE',
+      `${quote(this.#asked.shown)} holds more than ${MAX_ENTRIES} files and directories; nothing was copied. Copy parts of it.`,
+    );
+  }
+}
+
+function keyOf({ dev, ino }: BigIntStats): string {
+  return `${dev}:${ino}`;
+}
+
+/** @throws {ToolError} INVALID_ARGUMENT for a name that is not UTF-8: what is verified on the way is text. */
+function addressIn(to: OpenedPath, name: string, entry: Pick<DirectoryEntry, 'address'>): string {
+  if (typeof entry.address === 'string') return to.entry(name);
+  throw new ToolError('INVALID_ARGUMENT', `${quote(name)} has a name that is not UTF-8. Copy it in a shell.`);
+}
+
+function special(path: ScopePath, stats?: BigIntStats): ToolError {
+  const kind = stats ? kindOf(stats) : 'a FIFO, a socket or a device';
+  return new ToolError(
+    'INVALID_ARGUMENT',
+    `${quote(path.shown)} is ${kind}. Only files, links and directories are copied.`,
+  );
+}
+
+function announce(files: ProjectFiles, { path }: EntryPlace, kind: 'created' | 'changed', directory: boolean): void {
+  const { shown, absolute } = path;
+  files.announce({ path: shown, absolute, kind, ...(directory && { directory: true as const }) });
+}

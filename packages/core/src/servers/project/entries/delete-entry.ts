@@ -1,0 +1,177 @@
+// Deleting an entry: a file, a link as itself, a directory with what is in it. Every name is removed through the open
+// directory that holds it, so that a directory swapped for a link leads nowhere.
+
+import { rmdir, unlink } from 'node:fs/promises';
+import { ToolError } from '../../../contract/errors.js';
+import {
+  assertDepth,
+  entriesOf,
+  entryPath,
+  openSubdirectory,
+  walkTree,
+  type DirectoryEntry,
+} from '../open/directory-entries.js';
+import { openEntryPlace, type EntryPlace } from './entry-place.js';
+import { errnoOf, fileFailure, replacedMeanwhile, wasReplaced } from '../open/file-failure.js';
+import { withFileLocks } from '../write/file-lock.js';
+import type { OpenedPath } from '../open/opened-path.js';
+import type { ProjectFiles } from '../project-files.js';
+import { quote, type ScopePath } from '../scope/project-scope.js';
+
+/** How {@link deleteEntry} deletes. */
+export interface DeleteEntryOptions {
+  /** Also a directory with something in it. Default: false. */
+  recursive?: boolean | undefined;
+  /** An abort leaves what is left. */
+  signal?: AbortSignal | undefined;
+  /** Told of each path of a tree before any of it is touched, as it is shown; throws to refuse all of it. */
+  assertPermitted?: ((shown: string) => void) | undefined;
+  /** Told now and then how many entries are gone. */
+  onProgress?: ((removed: number) => void) | undefined;
+}
+
+/** A directory is listed again after so many, as what is removed while it is read may hide what is not. */
+const BATCH = 1_000;
+
+/**
+ * Deletes what is at a path, and gives the number of entries that are gone. Nothing is removed from a directory that
+ * holds something protected or a root.
+ *
+ * @throws {ToolError} NOT_FOUND, OUTSIDE_PROJECT, PROTECTED_PATH, PERMISSION_DENIED, CANCELLED; INVALID_ARGUMENT for a
+ * root, and for a directory that is not empty without `recursive`; LOCKED when somebody fills it all the time
+ */
+export async function deleteEntry(
+  files: ProjectFiles,
+  path: string,
+  options: DeleteEntryOptions = {},
+): Promise<number> {
+  const asked = files.scope.parse(path);
+  await using place = await openEntryPlace(files.scope, asked, { write: true, mustExist: true });
+  return await withFileLocks(place.lockKeys, async () => {
+    options.signal?.throwIfAborted();
+    try {
+      await place.directory.assertStillInside();
+      if (place.stats?.isDirectory()) return await deleteDirectory(files, asked, place, options);
+      await unlink(place.address);
+      announce(files, place, 'deleted');
+      return 1;
+    } catch (error) {
+      if (wasReplaced(error)) throw replacedMeanwhile(asked.shown, 'deleted');
+      throw fileFailure(error, 'delete', asked.shown);
+    }
+  });
+}
+
+async function deleteDirectory(
+  files: ProjectFiles,
+  asked: ScopePath,
+  place: EntryPlace,
+  { recursive = false, signal, onProgress, assertPermitted }: DeleteEntryOptions,
+): Promise<number> {
+  const { scope } = files;
+  if (scope.holdsRoot(place.path)) {
+    throw new ToolError(
+      'INVALID_ARGUMENT',
+      `${quote(asked.shown)} holds a root that the tools work in, and stays. Delete what is beside that.`,
+    );
+  }
+  if (!recursive) {
+    await rmdir(place.address).catch((error: unknown) => {
+      throw isNotEmpty(error)
+        ? new ToolError(
+            'INVALID_ARGUMENT',
+            `${quote(asked.shown)} is not empty. Pass recursive=true to delete all of it.`,
+          )
+        : error;
+    });
+    announce(files, place, 'deleted');
+    return 1;
+  }
+  const deletion = new TreeDeletion(files, asked, signal, onProgress);
+  try {
+    await using directory = await openSubdirectory(scope, asked, place.directory, place);
+    // All of it is judged before any of it is gone.
+    await walkTree(scope, asked, directory, (_entry, path) => {
+      signal?.throwIfAborted();
+      scope.assertWritable(path);
+      assertPermitted?.(path.shown);
+    });
+    await deletion.empty(directory, 1);
+    await place.directory.assertStillInside();
+    await rmdir(place.address);
+    deletion.removed++;
+  } catch (error) {
+    if (deletion.removed > 0) announce(files, place, 'changed');
+    throw isNotEmpty(error) ? filledAgain(asked) : error;
+  }
+  announce(files, place, 'deleted');
+  return deletion.removed;
+}
+
+class TreeDeletion {
+  removed = 0;
+  readonly #files: ProjectFiles;
+  readonly #asked: ScopePath;
+  readonly #signal: AbortSignal | undefined;
+  readonly #onProgress: ((removed: number) => void) | undefined;
+
+  constructor(
+    files: ProjectFiles,
+    asked: ScopePath,
+    signal: AbortSignal | undefined,
+    onProgress: ((removed: number) => void) | undefined,
+  ) {
+    this.#files = files;
+    this.#asked = asked;
+    this.#signal = signal;
+    this.#onProgress = onProgress;
+  }
+
+  async empty(directory: OpenedPath, level: number): Promise<void> {
+    assertDepth(this.#asked, level);
+    for (;;) {
+      const batch: DirectoryEntry[] = [];
+      for await (const entry of entriesOf(directory)) {
+        batch.push(entry);
+        if (batch.length === BATCH) break;
+      }
+      await directory.assertStillInside();
+      for (const entry of batch) await this.#remove(directory, entry, level);
+      if (batch.length < BATCH) return;
+    }
+  }
+
+  async #remove(directory: OpenedPath, entry: DirectoryEntry, level: number): Promise<void> {
+    this.#signal?.throwIfAborted();
+    // Judged once more: it may have come into being, or its directory been moved, since the tree was walked.
+    this.#files.scope.assertWritable(entryPath(this.#files.scope, directory, entry.name));
+    try {
+      if (entry.type === 'dir') {
+        await using subdirectory = await openSubdirectory(this.#files.scope, this.#asked, directory, entry);
+        await this.empty(subdirectory, level + 1);
+        await rmdir(entry.address);
+      } else await unlink(entry.address);
+    } catch (error) {
+      if (errnoOf(error) === 'ENOENT') return; // somebody else was faster
+      throw error;
+    }
+    this.removed++;
+    if (this.removed % BATCH === 0) this.#onProgress?.(this.removed);
+  }
+}
+
+function announce(files: ProjectFiles, { path, stats }: EntryPlace, kind: 'deleted' | 'changed'): void {
+  const { shown, absolute } = path;
+  files.announce({ path: shown, absolute, kind, ...(stats?.isDirectory() && { directory: true as const }) });
+}
+
+function isNotEmpty(error: unknown): boolean {
+  return ['ENOTEMPTY', 'EEXIST'].includes(errnoOf(error) ?? '');
+}
+
+function filledAgain(asked: ScopePath): ToolError {
+  return new ToolError(
+    'LOCKED',
+    `Something was put into ${quote(asked.shown)} while it was deleted; what is new is left. Look at it, then try again.`,
+  );
+}

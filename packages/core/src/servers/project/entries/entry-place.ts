@@ -1,0 +1,153 @@
+// A name in a directory that is held open: what is moved, copied and deleted, and where it goes. Unlike the target of a
+// write it is the entry itself: a link in the last place is never followed.
+
+import type { BigIntStats } from 'node:fs';
+import { link, lstat, open, rename, unlink } from 'node:fs/promises';
+import { basename, dirname } from 'node:path';
+import { ToolError } from '../../../contract/errors.js';
+import { entryPath } from '../open/directory-entries.js';
+import { errnoOf } from '../open/file-failure.js';
+import { lockKeyOf } from '../write/file-lock.js';
+import { MadeDirectories } from '../write/made-directories.js';
+import type { OpenedPath } from '../open/opened-path.js';
+import { lstatIfThere, notFound, openFailure, openOrMake, spellingIn } from '../open/path-lookup.js';
+import { quote, type ProjectScope, type ScopePath } from '../scope/project-scope.js';
+
+/** What is to be done with a place, and what it must have. */
+export interface EntryPlaceOptions {
+  /** Refuse what may not be written. */
+  write: boolean;
+  /** NOT_FOUND, with the nearest names, when nothing is there. Default: false. */
+  mustExist?: boolean;
+  /** Make the missing directories above it. Default: false. */
+  createDirs?: boolean;
+}
+
+/** A name in an open directory, and what was there when it was opened. Hold it with `await using`. */
+export class EntryPlace implements AsyncDisposable {
+  readonly directory: OpenedPath;
+  readonly name: string;
+  readonly path: ScopePath;
+  /** Of the entry itself; undefined when nothing is there. */
+  readonly stats: BigIntStats | undefined;
+  readonly #made: MadeDirectories;
+
+  constructor(
+    directory: OpenedPath,
+    name: string,
+    path: ScopePath,
+    stats: BigIntStats | undefined,
+    made: MadeDirectories,
+  ) {
+    this.directory = directory;
+    this.name = name;
+    this.path = path;
+    this.stats = stats;
+    this.#made = made;
+  }
+
+  /** For calls of `node:fs` that do not follow a link in the last place. */
+  get address(): string {
+    return this.directory.entry(this.name);
+  }
+
+  /** The locks of a change of it. */
+  get lockKeys(): string[] {
+    return [this.path.absolute, lockKeyOf(this.path.absolute, this.stats)];
+  }
+
+  /** Whether what is there now is what was there when it was opened. */
+  async isUnchanged(): Promise<boolean> {
+    const now = await lstatIfThere(this.address);
+    return now?.dev === this.stats?.dev && now?.ino === this.stats?.ino;
+  }
+
+  /** Removes the directories that were made for it, as far as they are empty. */
+  undoDirectories(): Promise<void> {
+    return this.#made.undo();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.directory.close();
+    await this.#made.close();
+  }
+}
+
+/**
+ * Opens the place of an entry: links on the way are followed, one in the last place is not.
+ *
+ * @throws {ToolError} OUTSIDE_PROJECT, PROTECTED_PATH, PERMISSION_DENIED, NOT_FOUND; INVALID_ARGUMENT for a root
+ */
+export async function openEntryPlace(
+  scope: ProjectScope,
+  asked: ScopePath,
+  { write, mustExist = false, createDirs = false }: EntryPlaceOptions,
+): Promise<EntryPlace> {
+  if (write) scope.assertWritable(asked);
+  assertNoRoot(asked);
+  const made = new MadeDirectories();
+  let directory: OpenedPath | undefined;
+  try {
+    directory = await openOrMake(scope, asked, dirname(asked.absolute), createDirs ? made : undefined);
+    // The name of what is there; a new name is taken as it is given.
+    const name = mustExist ? await spellingIn(directory, basename(asked.absolute)) : basename(asked.absolute);
+    const path = entryPath(scope, directory, name);
+    assertNoRoot(path);
+    if (write) scope.assertWritable(path);
+    const stats = await lstatIfThere(directory.entry(name));
+    if (mustExist && !stats) throw await notFound(asked, { opened: directory, missing: [name] });
+    return new EntryPlace(directory, name, path, stats, made);
+  } catch (error) {
+    await made.undo();
+    await directory?.close();
+    await made.close();
+    throw openFailure(error, asked);
+  }
+}
+
+/**
+ * Gives what is at `from` the name `to`, unless something has that name: then EEXIST, whatever happens at the same time.
+ * For everything but directories. Where the file system has no hard links the name is taken by an empty file first.
+ *
+ * @param stats of what is expected at `from`
+ * @throws ESTALE when something else is there; what the system says
+ */
+export async function renameToNew(from: string, stats: BigIntStats, to: string): Promise<void> {
+  try {
+    // On other systems link follows a link in the last place.
+    if (stats.isSymbolicLink() && process.platform !== 'linux') throw Object.assign(new Error(), { code: 'EPERM' });
+    await link(from, to);
+  } catch (error) {
+    if (['EEXIST', 'EXDEV', 'ENOENT', 'ENOSPC', 'EROFS'].includes(errnoOf(error) ?? '')) throw error;
+    await (await open(to, 'wx', 0o600)).close();
+    try {
+      await rename(from, to);
+    } catch (cause) {
+      await unlink(to);
+      throw cause;
+    }
+    return;
+  }
+  const linked = await lstat(to, { bigint: true });
+  try {
+    if (linked.dev !== stats.dev || linked.ino !== stats.ino) throw Object.assign(new Error(), { code: 'ESTALE' });
+    await unlink(from);
+  } catch (error) {
+    await unlink(to);
+    throw error;
+  }
+}
+
+/** The refusal of a place that has something in it. */
+export function placeTaken(shown: string, isDirectory: boolean): ToolError {
+  const next = isDirectory
+    ? 'Name the new path in it, or delete it first.'
+    : 'Take another name, or pass overwrite=true to replace it.';
+  return new ToolError('INVALID_ARGUMENT', `${quote(shown)} exists already. ${next}`);
+}
+
+function assertNoRoot({ root, absolute, shown }: ScopePath): void {
+  if (absolute !== root.path) return;
+  const what = root.isProject ? 'the project itself' : 'a root of its own';
+  throw new ToolError('INVALID_ARGUMENT', `${quote(shown)} is ${what} and stays where it is. Name something in it.`);
+}

@@ -1,0 +1,186 @@
+// Moving an entry: one rename between two directories that are held open. What was there is never replaced unasked.
+
+import type { BigIntStats } from 'node:fs';
+import { mkdir, opendir, readlink, rename, rmdir, unlink } from 'node:fs/promises';
+import { ToolError } from '../../../contract/errors.js';
+import { Copying, intoItself } from './copy-entry.js';
+import { entryPath, openSubdirectory, walkTree } from '../open/directory-entries.js';
+import { openEntryPlace, placeTaken, renameToNew, type EntryPlace } from './entry-place.js';
+import { errnoOf, fileFailure, replacedMeanwhile, wasReplaced } from '../open/file-failure.js';
+import { withFileLocks } from '../write/file-lock.js';
+import { leadsOutside } from '../open/link-target.js';
+import { lstatIfThere } from '../open/path-lookup.js';
+import type { ProjectFiles } from '../project-files.js';
+import { isInside, quote, type ScopePath } from '../scope/project-scope.js';
+
+/** How {@link moveEntry} moves. */
+export interface MoveEntryOptions {
+  /** Replace a file or a link at the destination. Default: false. */
+  overwrite?: boolean | undefined;
+  /** An abort before the rename leaves everything as it is. */
+  signal?: AbortSignal | undefined;
+  /** Told of each path of a tree, old and new, before it is moved, as it is shown; throws to refuse. */
+  assertPermitted?: ((shown: string) => void) | undefined;
+}
+
+/**
+ * Moves or renames what is at a path; says whether something was replaced. A link in the last place is moved itself.
+ * What a session has seen of a file it has seen of it in its new place.
+ *
+ * Without `overwrite` nothing is replaced, also not what comes into being at the same time: a file is linked to its new
+ * name and then taken from its old one; a directory replaces an empty one that was made for it. Between two file systems
+ * a file is copied, then deleted; a directory is refused.
+ *
+ * @throws {ToolError} NOT_FOUND, OUTSIDE_PROJECT, PROTECTED_PATH (also for a directory that holds such a path),
+ * PERMISSION_DENIED, FILE_CHANGED, NO_CHANGE, CANCELLED; INVALID_ARGUMENT for a root, a destination that exists, a
+ * directory into itself, or one that would go to another file system
+ */
+export async function moveEntry(
+  files: ProjectFiles,
+  source: string,
+  destination: string,
+  options: MoveEntryOptions = {},
+): Promise<{ overwritten: boolean }> {
+  const { scope } = files;
+  const from = scope.parse(source);
+  const to = scope.parse(destination);
+  if (isInside(from.absolute, to.absolute)) throw intoItself(from, to, 'moved');
+  await using origin = await openEntryPlace(scope, from, { write: true, mustExist: true });
+  await using target = await openEntryPlace(scope, to, { write: true, createDirs: true });
+  try {
+    if (isInside(origin.path.absolute, target.path.absolute)) throw intoItself(from, to, 'moved');
+    await assertMayMove(files, from, origin, target, options);
+    const respelled = await isOtherSpelling(origin, target);
+    const isDirectory = origin.stats?.isDirectory() === true;
+    if (target.stats && !respelled && (!options.overwrite || isDirectory || target.stats.isDirectory()))
+      throw placeTaken(to.shown, isDirectory || target.stats.isDirectory());
+    const overwritten = target.stats !== undefined && !respelled;
+    await withFileLocks([...origin.lockKeys, ...target.lockKeys], async () => {
+      options.signal?.throwIfAborted();
+      await origin.directory.assertStillInside();
+      await target.directory.assertStillInside();
+      if (!(await origin.isUnchanged())) throw replacedMeanwhile(from.shown, 'moved');
+      if (respelled) await rename(origin.address, target.address);
+      const stats = respelled ? origin.stats : await put(files, from, origin, target, options);
+      if (stats?.isFile())
+        files.tracker.moved(origin.path.absolute, { path: target.path.absolute, dev: stats.dev, ino: stats.ino });
+    });
+    announce(files, origin, target);
+    return { overwritten };
+  } catch (error) {
+    await target.undoDirectories();
+    if (errnoOf(error) === 'ESTALE' || wasReplaced(error)) throw replacedMeanwhile(from.shown, 'moved');
+    if (['EEXIST', 'ENOTEMPTY'].includes(errnoOf(error) ?? '')) throw placeTaken(to.shown, false);
+    throw fileFailure(error, 'move', from.shown);
+  }
+}
+
+async function assertMayMove(
+  files: ProjectFiles,
+  asked: ScopePath,
+  origin: EntryPlace,
+  target: EntryPlace,
+  { signal, assertPermitted }: MoveEntryOptions,
+): Promise<void> {
+  const { scope } = files;
+  if (origin.stats?.isSymbolicLink()) {
+    const text = await readlink(origin.address);
+    const wasInside = !(await leadsOutside(scope, asked, origin.directory, text));
+    if (wasInside && (await leadsOutside(scope, asked, target.directory, text)))
+      throw scope.outside(asked.shown, 'is a link that would lead outside the project from its new place');
+  }
+  if (!origin.stats?.isDirectory()) return;
+  if (scope.holdsRoot(origin.path)) {
+    throw new ToolError(
+      'INVALID_ARGUMENT',
+      `${quote(asked.shown)} holds a root that the tools work in, and stays. Move what is beside that.`,
+    );
+  }
+  await using directory = await openSubdirectory(scope, asked, origin.directory, origin);
+  await walkTree(scope, asked, directory, (_entry, path, below) => {
+    signal?.throwIfAborted();
+    scope.assertWritable(path);
+    const place = entryPath(scope, target.directory, `${target.name}/${below}`);
+    scope.assertWritable(place);
+    assertPermitted?.(path.shown);
+    assertPermitted?.(place.shown);
+  });
+}
+
+/** True when both names are one entry, on a file system that takes `a.txt` for `A.txt`; two hard links are two. */
+async function isOtherSpelling(origin: EntryPlace, target: EntryPlace): Promise<boolean> {
+  const one = origin.directory.stats;
+  const other = target.directory.stats;
+  if (one.dev !== other.dev || one.ino !== other.ino) return false;
+  if (!target.stats || target.stats.dev !== origin.stats?.dev || target.stats.ino !== origin.stats.ino) return false;
+  for await (const { name } of await opendir(target.directory.address)) if (name === target.name) return false;
+  return true;
+}
+
+/** Gives the stats of what is in the new place. */
+async function put(
+  files: ProjectFiles,
+  asked: ScopePath,
+  origin: EntryPlace,
+  target: EntryPlace,
+  options: MoveEntryOptions,
+): Promise<BigIntStats | undefined> {
+  try {
+    if (origin.stats?.isDirectory()) await renameDirectory(origin.address, target.address);
+    else if (options.overwrite) await renameOver(origin, target);
+    else if (origin.stats) await renameToNew(origin.address, origin.stats, target.address);
+  } catch (error) {
+    if (errnoOf(error) !== 'EXDEV') throw error;
+    return await putElsewhere(files, asked, origin, target, options);
+  }
+  return origin.stats;
+}
+
+async function renameDirectory(from: string, to: string): Promise<void> {
+  if (process.platform === 'win32') return rename(from, to); // there it replaces no directory
+  // An empty directory takes the name: this fails when anything has it, and the rename replaces nothing else.
+  await mkdir(to, 0o700);
+  try {
+    await rename(from, to);
+  } catch (error) {
+    await rmdir(to).catch(() => {}); // filled by somebody, who keeps it
+    throw error;
+  }
+}
+
+async function renameOver(origin: EntryPlace, target: EntryPlace): Promise<void> {
+  await rename(origin.address, target.address);
+  // Between two names of one file rename does nothing, https://man7.org/linux/man-pages/man2/rename.2.html
+  const left = target.stats && (await lstatIfThere(origin.address));
+  if (left && left.dev === target.stats?.dev && left.ino === target.stats.ino) await unlink(origin.address);
+}
+
+async function putElsewhere(
+  files: ProjectFiles,
+  asked: ScopePath,
+  origin: EntryPlace,
+  target: EntryPlace,
+  options: MoveEntryOptions,
+): Promise<BigIntStats | undefined> {
+  if (!origin.stats || origin.stats.isDirectory()) {
+    throw new ToolError(
+      'INVALID_ARGUMENT',
+      `${quote(asked.shown)} would go to another file system, which a directory is not moved to. Use copy with recursive=true, then delete.`,
+    );
+  }
+  const copying = new Copying(files, asked, { signal: options.signal });
+  const stats = await copying.one(origin.directory, origin, target.directory, target.name, options.overwrite);
+  if (!(await origin.isUnchanged())) throw replacedMeanwhile(asked.shown, 'moved');
+  await unlink(origin.address);
+  return stats;
+}
+
+function announce(files: ProjectFiles, origin: EntryPlace, target: EntryPlace): void {
+  files.announce({
+    path: target.path.shown,
+    absolute: target.path.absolute,
+    kind: 'moved',
+    ...(origin.stats?.isDirectory() && { directory: true as const }),
+    from: { path: origin.path.shown, absolute: origin.path.absolute },
+  });
+}

@@ -1,0 +1,145 @@
+// Running git once: no shell, bounded output, bounded time, its whole process group ended on abort; and what its
+// failure means to the one who called.
+
+import { finished } from 'node:stream/promises';
+import { ToolError, type ToolErrorCode } from '../../../contract/errors.js';
+import { spawnChild } from '../../../process/index.js';
+import { escapeControls } from '../scope/project-scope.js';
+
+/** More than this is never held; what is longer is cut, and read on by a cursor. */
+export const MAX_OUTPUT_BYTES = 8 * 1024 * 1024;
+const MAX_MESSAGE_CHARS = 2_000;
+const PROGRESS_INTERVAL_MS = 1_000;
+
+/** One run of git. */
+export interface GitRun {
+  command: string;
+  /** The subcommand and what follows it. */
+  args: readonly string[];
+  cwd: string;
+  env: Readonly<Record<string, string>>;
+  timeoutMs: number;
+  signal: AbortSignal;
+  stdin?: string | Uint8Array | undefined;
+  /** Exit codes that are answers and not failures. Default: 0 alone. */
+  accept?: readonly number[] | undefined;
+  /** Takes the output as it comes; false ends git, which is no failure. Without it the output is kept. */
+  onOutput?: ((chunk: Buffer) => boolean) | undefined;
+  /** Told once a second how much has come. */
+  onProgress?: ((bytes: number) => void) | undefined;
+}
+
+/** How a run ended. */
+export interface GitOutcome {
+  /** Null when git was ended because there was enough. */
+  code: number | null;
+  stdout: Buffer;
+  /** The output was over {@link MAX_OUTPUT_BYTES}, or the taker had enough. */
+  cut: boolean;
+  stderr: string;
+}
+
+/**
+ * Runs git and gives what it wrote.
+ *
+ * @throws {ToolError} CANCELLED, TIMED_OUT; LOCKED, NOT_FOUND, NO_SPACE and EXECUTION_FAILED as {@link gitFailure} reads
+ *   its message
+ */
+export async function runGit(run: GitRun): Promise<GitOutcome> {
+  const { args, signal, stdin, accept = [0] } = run;
+  signal.throwIfAborted();
+  await using child = spawnChild({
+    command: run.command,
+    args: ['--no-pager', ...args],
+    cwd: run.cwd,
+    env: run.env,
+    stdin: stdin === undefined ? 'ignore' : 'pipe',
+    signal,
+  });
+  let timedOut = false;
+  let cut = false;
+  let bytes = 0;
+  const kept: Buffer[] = [];
+  const timer = setTimeout(() => {
+    timedOut = true;
+    void child.end();
+  }, run.timeoutMs);
+  const { onProgress } = run;
+  const ticker = onProgress && setInterval(() => onProgress(bytes), PROGRESS_INTERVAL_MS);
+  try {
+    child.stdin?.end(stdin);
+    for await (const chunk of child.stdout as AsyncIterable<Buffer>) {
+      bytes += chunk.length;
+      if (run.onOutput) cut = !run.onOutput(chunk);
+      else if (bytes > MAX_OUTPUT_BYTES) {
+        kept.push(chunk.subarray(0, chunk.length - (bytes - MAX_OUTPUT_BYTES)));
+        cut = true;
+      } else kept.push(chunk);
+      if (cut) break;
+    }
+  } catch (error) {
+    // Closed by the timeout or the abort, which say so below.
+    if (ToolError.isInstance(error) || !(timedOut || signal.aborted)) throw error;
+  } finally {
+    clearTimeout(timer);
+    clearInterval(ticker);
+    if (cut || timedOut || signal.aborted) await child.end();
+  }
+  const { code } = await child.exited;
+  signal.throwIfAborted();
+  if (timedOut)
+    throw new ToolError(
+      'TIMED_OUT',
+      `git ${args[0]} was not done within ${Math.round(run.timeoutMs / 1_000)} s and was ended. Ask for less, such as fewer paths.`,
+    );
+  await finished(child.stderr).catch(() => {}); // closed already: its tail is all there is
+  const stderr = child.stderrTail();
+  if (!cut && (code === null || !accept.includes(code))) throw gitFailure(args[0] ?? '', stderr, code);
+  return { code: cut ? null : code, stdout: Buffer.concat(kept), cut, stderr };
+}
+
+/** What git's messages say about who should act. Tried in order. */
+const MEANINGS: readonly [RegExp, ToolErrorCode, string][] = [
+  [
+    /dubious ownership/,
+    'PERMISSION_DENIED',
+    'The repository belongs to another user, and git refuses it. The operator can list it in safe.directory of their own git configuration.',
+  ],
+  [
+    /not a git repository|must be run in a work tree|cannot use bare repository/i,
+    'NOT_A_REPOSITORY',
+    'The project is not a git repository with a working tree. Open the repository as the project, or make one there with git init.',
+  ],
+  [/\.lock': File exists/, 'LOCKED', 'Another git is at work in this repository, or one was killed. Try again.'],
+  [/No space left on device|Disk quota exceeded/, 'NO_SPACE', 'The disk is full.'],
+  [/did not match any file|does not exist in|no such path|exists on disk, but not in/i, 'NOT_FOUND', ''],
+  [
+    /auto-detect email address|tell me who you are|no (?:name|email) was given/i,
+    'EXECUTION_FAILED',
+    'git does not know who commits: the operator has to set user.name and user.email.',
+  ],
+  [
+    /transport '.*' not allowed/,
+    'PERMISSION_DENIED',
+    'The operator allows other kinds of remotes only (network.protocols).',
+  ],
+];
+
+/** The error of a git that failed, in words that say what to do. */
+export function gitFailure(subcommand: string, stderr: string, code: number | null): ToolError {
+  const said = readableMessage(stderr);
+  const [, meaning = 'EXECUTION_FAILED', advice = ''] = MEANINGS.find(([pattern]) => pattern.test(stderr)) ?? [];
+  const reason = said === '' ? `It ended with ${code ?? 'a signal'} and said nothing.` : `git says: ${said}`;
+  return new ToolError(meaning, [`git ${subcommand} failed.`, advice, reason].filter((part) => part !== '').join(' '));
+}
+
+/** What git wrote for people, without hints that name options which no tool has. */
+export function readableMessage(stderr: string): string {
+  const lines = stderr
+    .split('\n')
+    .map((line) => line.trimEnd())
+    .filter((line) => line !== '' && !line.startsWith('hint:'))
+    .map(escapeControls);
+  const text = lines.join('\n');
+  return text.length > MAX_MESSAGE_CHARS ? `${text.slice(0, MAX_MESSAGE_CHARS)}...` : text;
+}

@@ -1,0 +1,75 @@
+// The content of a file, whole, and the etag that names it.
+
+import { createHash } from 'node:crypto';
+import { constants, type BigIntStats } from 'node:fs';
+import { open, type FileHandle } from 'node:fs/promises';
+import { ToolError } from '../../../contract/errors.js';
+import type { WriteTarget } from './path-lookup.js';
+import { quote } from '../scope/project-scope.js';
+
+const {
+  O_RDONLY,
+  O_NOFOLLOW = 0,
+  O_NONBLOCK = 0,
+  O_NOCTTY = 0,
+} = constants as Partial<typeof constants> & { O_RDONLY: number };
+
+/**
+ * Files up to this size are read whole: they are counted, hashed and edited. Larger ones are paged, and their etag
+ * stands for size, time and inode instead of the content.
+ */
+export const MAX_WHOLE_FILE_BYTES = 64 * 1024 * 1024;
+
+/** A version of a file, whole. */
+export interface FileContent {
+  bytes: Buffer;
+  /** Names this version: the first 16 hex digits of the content's SHA-256. */
+  etag: string;
+}
+
+/** The file that a change finds. */
+export interface CurrentFile {
+  /** Undefined above {@link MAX_WHOLE_FILE_BYTES}. */
+  bytes: Buffer | undefined;
+  etag: string;
+  size: number;
+}
+
+/** Reads the file that a write is to replace. @throws {ToolError} FILE_CHANGED when it is another by now */
+export async function readCurrent(target: WriteTarget, stats: BigIntStats): Promise<CurrentFile> {
+  await using handle = await open(target.directory.entry(target.name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+  const opened = await handle.stat({ bigint: true });
+  if (opened.dev !== stats.dev || opened.ino !== stats.ino) {
+    throw new ToolError(
+      'FILE_CHANGED',
+      `${quote(target.path.shown)} was replaced while it was opened; nothing was written. Read it again.`,
+    );
+  }
+  const bytes = await readWhole(handle, opened);
+  return { bytes, etag: bytes ? etagOfBytes(bytes) : etagOfStats(opened), size: Number(opened.size) };
+}
+
+/** The whole content; undefined above {@link MAX_WHOLE_FILE_BYTES}, also when it grows while it is read. */
+export async function readWhole(handle: FileHandle, stats: BigIntStats): Promise<Buffer | undefined> {
+  if (stats.size > MAX_WHOLE_FILE_BYTES) return undefined;
+  // One byte more than it should have, to see the end of the file in one go.
+  let buffer = Buffer.allocUnsafe(Number(stats.size) + 1);
+  let length = 0;
+  for (;;) {
+    const { bytesRead } = await handle.read(buffer, length, buffer.length - length, length);
+    if (bytesRead === 0) return buffer.subarray(0, length);
+    length += bytesRead;
+    if (length > MAX_WHOLE_FILE_BYTES) return undefined;
+    if (length === buffer.length) buffer = Buffer.concat([buffer], 2 * buffer.length + 4096);
+  }
+}
+
+/** The etag of a content: the first 16 hex digits of its SHA-256. */
+export function etagOfBytes(bytes: Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('hex').slice(0, 16);
+}
+
+/** The etag of a file that is too large to be hashed. */
+export function etagOfStats({ dev, ino, size, mtimeNs }: BigIntStats): string {
+  return etagOfBytes(Buffer.from(`${dev}:${ino}:${size}:${mtimeNs}`));
+}

@@ -1,0 +1,330 @@
+// From a path that was asked for to what is there: a file to read, a directory, a place to write; and, when there is
+// nothing, why, with the names that come nearest.
+
+import type { BigIntStats } from 'node:fs';
+import { lstat, opendir, type FileHandle } from 'node:fs/promises';
+import { basename, dirname, join, relative, sep } from 'node:path';
+import { ToolError } from '../../../contract/errors.js';
+import { nearestNames } from '../../../contract/nearest-names.js';
+import { errnoOf, fileFailure } from './file-failure.js';
+import { MadeDirectories } from '../write/made-directories.js';
+import { openPath, type OpenedPath } from './opened-path.js';
+import { quote, type ProjectScope, type ScopePath } from '../scope/project-scope.js';
+
+/** Links behind links, as many as Linux follows. */
+const MAX_LINKS = 40;
+/** So often a file may be replaced by another while it is opened. */
+const MAX_REPLACED = 5;
+/** Of a huge directory only so many names are compared for "did you mean". */
+const MAX_NAMES_COMPARED = 2_000;
+/** Of a directory only so many names are compared with one that is not there. */
+const MAX_SPELLINGS_COMPARED = 100_000;
+
+/** How far a path leads: what exists of it, links resolved, and the names after that which do not. */
+export interface PathReach {
+  /** Inside the scope. A directory, or whatever stands where one was expected. Close it. */
+  opened: OpenedPath;
+  missing: readonly string[];
+}
+
+/**
+ * Follows a path as far as it exists. A link that leads nowhere counts as existing and is refused.
+ *
+ * @throws {ToolError} OUTSIDE_PROJECT, INVALID_ARGUMENT for links in a circle, or what the system says
+ */
+export async function reachOf(scope: ProjectScope, asked: ScopePath, absolute = asked.absolute): Promise<PathReach> {
+  try {
+    return { opened: await openPath(scope, absolute, asked), missing: [] };
+  } catch (error) {
+    if (errnoOf(error) !== 'ENOENT' && errnoOf(error) !== 'ENOTDIR') throw openFailure(error, asked);
+  }
+  let opened: OpenedPath | undefined;
+  try {
+    opened = await openPath(scope, asked.root.path, asked, { directory: true });
+    const names = relative(asked.root.path, absolute).split(sep);
+    for (const [index, name] of names.entries()) {
+      if (!opened.stats.isDirectory()) return { opened, missing: names.slice(index) };
+      const next = await openEntry(scope, asked, opened, await spellingIn(opened, name));
+      if (!next) return { opened, missing: names.slice(index) };
+      await opened.close();
+      opened = next;
+    }
+    return { opened, missing: [] };
+  } catch (error) {
+    await opened?.close();
+    throw openFailure(error, asked);
+  }
+}
+
+async function openEntry(
+  scope: ProjectScope,
+  asked: ScopePath,
+  directory: OpenedPath,
+  name: string,
+): Promise<OpenedPath | undefined> {
+  for (let tries = 0; ; tries++) {
+    try {
+      return await openPath(scope, directory.entry(name), asked);
+    } catch (error) {
+      if (errnoOf(error) !== 'ENOENT') throw error;
+      const there = await lstatIfThere(directory.entry(name));
+      if (!there) return undefined;
+      // Another file took its place while it was opened, as when somebody writes it atomically: look again.
+      if (tries < MAX_REPLACED) continue;
+      if (there.isSymbolicLink()) throw scope.outside(asked.shown, 'is, or goes through, a link that leads nowhere');
+      throw error;
+    }
+  }
+}
+
+/**
+ * The name that an entry has on the disk. Most systems compare names byte for byte, so that `é` as one code point does not
+ * find `é` as two; which of the two a model or an editor writes is chance. Where nothing has the very name, and one entry
+ * has it in other code points, that one is meant.
+ */
+export async function spellingIn(directory: OpenedPath, name: string): Promise<string> {
+  if (Buffer.byteLength(name) === name.length || (await lstatIfThere(directory.entry(name)))) return name;
+  const wanted = name.normalize('NFC');
+  let found: string | undefined;
+  let compared = 0;
+  try {
+    for await (const { name: other } of await opendir(directory.address, { bufferSize: 1_024 })) {
+      if (++compared > MAX_SPELLINGS_COMPARED) break;
+      if (other.normalize('NFC') !== wanted) continue;
+      if (found !== undefined) return name; // two that look the same: neither is meant for certain
+      found = other;
+    }
+  } catch {
+    return name; // a directory that may not be listed
+  }
+  return found ?? name;
+}
+
+/** Opens whatever is at a path. Close it. @throws {ToolError} OUTSIDE_PROJECT; NOT_FOUND with the nearest names */
+export async function lookUp(scope: ProjectScope, asked: ScopePath): Promise<OpenedPath> {
+  const reach = await reachOf(scope, asked);
+  if (reach.missing.length === 0) return reach.opened;
+  try {
+    throw await notFound(asked, reach);
+  } finally {
+    await reach.opened.close();
+  }
+}
+
+/** A regular file, open for reading. Close the handle. */
+export interface OpenedFile {
+  handle: FileHandle;
+  /** What it really is: all links resolved. */
+  path: ScopePath;
+  stats: BigIntStats;
+}
+
+/**
+ * Opens a regular file for reading.
+ *
+ * @throws {ToolError} OUTSIDE_PROJECT; NOT_FOUND with the nearest names; INVALID_ARGUMENT for what is no regular file
+ */
+export async function openRegularFile(scope: ProjectScope, asked: ScopePath): Promise<OpenedFile> {
+  await using opened = await lookUp(scope, asked);
+  assertRegular(opened.stats, asked);
+  try {
+    return { handle: await opened.openFile(), path: opened.path, stats: opened.stats };
+  } catch (error) {
+    throw fileFailure(error, 'read', asked.shown);
+  }
+}
+
+/** Opens a directory. Close it. @throws {ToolError} OUTSIDE_PROJECT, NOT_FOUND; INVALID_ARGUMENT for what is no directory */
+export async function openDirectory(scope: ProjectScope, asked: ScopePath): Promise<OpenedPath> {
+  const opened = await lookUp(scope, asked);
+  if (opened.stats.isDirectory()) return opened;
+  await opened.close();
+  throw new ToolError(
+    'INVALID_ARGUMENT',
+    `${quote(asked.shown)} is ${kindOf(opened.stats)}, not a directory. Give the directory that holds it.`,
+  );
+}
+
+/** The place that a write goes to: a name in an open directory, links followed. Close it. */
+export interface WriteTarget {
+  directory: OpenedPath;
+  name: string;
+  path: ScopePath;
+  /** The regular file that is there now; undefined when nothing is. */
+  stats: BigIntStats | undefined;
+  /** Removes the directories that were made for it, as far as they are empty. */
+  undoDirectories(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/**
+ * Finds the place of a file that is to be written. A link inside the project is followed to its target, which need not
+ * be in the same directory; every name on the way is judged.
+ *
+ * @param createDirs make the missing directories above it, one by one, each through the open one before
+ * @throws {ToolError} OUTSIDE_PROJECT (also for a link that leads nowhere), PROTECTED_PATH, NOT_FOUND, INVALID_ARGUMENT
+ */
+export async function openWriteTarget(
+  scope: ProjectScope,
+  asked: ScopePath,
+  createDirs: boolean,
+): Promise<WriteTarget> {
+  scope.assertWritable(asked);
+  if (asked.absolute === asked.root.path)
+    throw new ToolError('INVALID_ARGUMENT', `${quote(asked.shown)} is a directory. Name a file in it.`);
+  const made = new MadeDirectories();
+  let directory: OpenedPath | undefined;
+  const close = async (): Promise<void> => {
+    await directory?.close();
+    await made.close();
+  };
+  try {
+    directory = await openOrMake(scope, asked, dirname(asked.absolute), createDirs ? made : undefined);
+    let name = await spellingIn(directory, basename(asked.absolute));
+    for (let links = 0; links <= MAX_LINKS; links++) {
+      const path = scope.find(join(directory.path.absolute, name));
+      if (!path) throw scope.outside(asked.shown);
+      scope.assertWritable(path);
+      const stats = await lstatIfThere(directory.entry(name));
+      if (!stats?.isSymbolicLink()) {
+        if (stats) assertRegular(stats, asked);
+        return { directory, name, path, stats, undoDirectories: () => made.undo(), close };
+      }
+      const target = await openEntry(scope, asked, directory, name);
+      await target?.close();
+      await directory.close();
+      if (!target) continue; // the link went away: look again
+      assertRegular(target.stats, asked);
+      directory = await openPath(scope, dirname(target.path.absolute), asked, { directory: true });
+      name = basename(target.path.absolute);
+    }
+    throw linkLoop(asked);
+  } catch (error) {
+    await made.undo();
+    await close();
+    throw openFailure(error, asked, 'write');
+  }
+}
+
+/**
+ * Opens a directory on the way to what was asked for, following links. Close it, and `made` after it.
+ *
+ * @param made takes the directories that are missing and are made; without it they are NOT_FOUND
+ * @throws {ToolError} OUTSIDE_PROJECT, PROTECTED_PATH, NOT_FOUND, INVALID_ARGUMENT; or what the system says
+ */
+export async function openOrMake(
+  scope: ProjectScope,
+  asked: ScopePath,
+  absolute: string,
+  made: MadeDirectories | undefined,
+): Promise<OpenedPath> {
+  const reach = await reachOf(scope, asked, absolute);
+  let directory: OpenedPath | undefined = reach.opened;
+  try {
+    if (!directory.stats.isDirectory()) throw notADirectory('INVALID_ARGUMENT', asked, directory);
+    if (reach.missing.length > 0 && !made) throw await notFound(asked, reach);
+    for (const name of reach.missing) {
+      const place = scope.find(join(directory.path.absolute, name));
+      if (!place) throw scope.outside(asked.shown);
+      scope.assertWritable(place);
+      const parent: OpenedPath = directory;
+      directory = undefined;
+      await made?.make(parent, name);
+      directory = await openPath(scope, parent.entry(name), asked, { directory: true, follow: false });
+    }
+    return directory;
+  } catch (error) {
+    await directory?.close();
+    throw error;
+  }
+}
+
+/** What is said of a path that does not lead all the way: which name is missing, and what comes near it. */
+export async function notFound(asked: ScopePath, { opened, missing }: PathReach): Promise<ToolError> {
+  if (!opened.stats.isDirectory()) return notADirectory('NOT_FOUND', asked, opened);
+  const parent = opened.path.shown;
+  const below = (name: string): string => (parent === '.' ? name : `${parent}/${name}`);
+  const [name = ''] = missing;
+  const nearest = (await nearestEntries(opened, name)).map(below);
+  const what =
+    missing.length === 1
+      ? `${quote(asked.shown)} does not exist.`
+      : `${quote(asked.shown)} does not exist: there is no ${quote(below(name))}.`;
+  const next =
+    nearest.length > 0
+      ? `Did you mean ${nearest.map((each) => likeness(each, below(name))).join(', ')}?`
+      : `${quote(parent)} is empty.`;
+  return new ToolError('NOT_FOUND', `${what} ${next}`, { details: { path: asked.shown, nearest } });
+}
+
+function likeness(name: string, wanted: string): string {
+  const looksTheSame = name !== wanted && name.normalize('NFC') === wanted.normalize('NFC');
+  return looksTheSame ? `${quote(name)} (the same letters in other code points, ${codePoints(name)})` : quote(name);
+}
+
+function codePoints(text: string): string {
+  return text.replace(/[^\x20-\x7e]/gu, (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`);
+}
+
+async function nearestEntries(directory: OpenedPath, name: string): Promise<string[]> {
+  const names: string[] = [];
+  try {
+    for await (const entry of await opendir(directory.address)) {
+      names.push(entry.name);
+      if (names.length === MAX_NAMES_COMPARED) break;
+    }
+  } catch {
+    return []; // a directory that may not be listed has no names to offer
+  }
+  return nearestNames(name, names);
+}
+
+/** The error of an attempt to open a path. A ToolError comes back as it is. */
+export function openFailure(error: unknown, asked: ScopePath, action = 'open'): ToolError {
+  return errnoOf(error) === 'ELOOP' ? linkLoop(asked) : fileFailure(error, action, asked.shown);
+}
+
+function notADirectory(
+  code: 'INVALID_ARGUMENT' | 'NOT_FOUND',
+  asked: ScopePath,
+  { path, stats }: OpenedPath,
+): ToolError {
+  return new ToolError(
+    code,
+    `${quote(asked.shown)} cannot exist: ${quote(path.shown)} is ${kindOf(stats)}, not a directory. Check the path.`,
+  );
+}
+
+function linkLoop(asked: ScopePath): ToolError {
+  return new ToolError(
+    'INVALID_ARGUMENT',
+    `The links of ${quote(asked.shown)} lead in a circle. Name the file itself.`,
+  );
+}
+
+function assertRegular(stats: BigIntStats, asked: ScopePath): void {
+  if (stats.isFile()) return;
+  const next = stats.isDirectory()
+    ? 'Use list_directory for it, or name a file in it.'
+    : 'Only regular files are read and written.';
+  throw new ToolError('INVALID_ARGUMENT', `${quote(asked.shown)} is ${kindOf(stats)}. ${next}`);
+}
+
+/** What it is, in words with an article. */
+export function kindOf(stats: BigIntStats): string {
+  if (stats.isFile()) return 'a file';
+  if (stats.isDirectory()) return 'a directory';
+  if (stats.isFIFO()) return 'a FIFO (named pipe)';
+  if (stats.isSocket()) return 'a socket';
+  return stats.isSymbolicLink() ? 'a link' : 'a device';
+}
+
+/** The stats of what is there, a link itself; undefined when nothing is. */
+export async function lstatIfThere(address: string | Buffer): Promise<BigIntStats | undefined> {
+  try {
+    return await lstat(address, { bigint: true });
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,86 @@
+// How much text one answer may have, and what is said when there was more.
+
+import { ToolError } from '../../contract/errors.js';
+import { assertOptions, type OptionNames } from '../../contract/options.js';
+
+/** The limits of one answer's text. */
+export interface OutputLimits {
+  /** Lines of one answer. Default 2,000. */
+  maxLines: number;
+  /** UTF-8 bytes of one answer. Default 50 KiB. */
+  maxBytes: number;
+}
+
+/** What coding agents have settled on: it is read in one go, and costs a model some 15,000 tokens at most. */
+const DEFAULT_OUTPUT_LIMITS: OutputLimits = { maxLines: 2_000, maxBytes: 50 * 1024 };
+const LIMIT_NAMES: OptionNames<OutputLimits> = { maxLines: true, maxBytes: true };
+
+/**
+ * The option `output` of a server, with its defaults.
+ *
+ * @param where the function whose option it is, for the error
+ * @throws {ToolError} INVALID_ARGUMENT for an unknown limit, and one that is too small
+ */
+export function outputLimits(where: string, given: Partial<OutputLimits> = {}, minBytes = 1024): OutputLimits {
+  assertOptions(where, given, LIMIT_NAMES, 'output.');
+  const limits = { ...DEFAULT_OUTPUT_LIMITS, ...given };
+  if (limits.maxLines >= 1 && limits.maxBytes >= minBytes) return limits;
+  throw new ToolError(
+    'INVALID_ARGUMENT',
+    `output needs maxLines of at least 1 and maxBytes of at least ${minBytes}, not ${limits.maxLines} and ${limits.maxBytes}.`,
+  );
+}
+
+/** Collects lines until one more would be over a limit. The first line always fits, cut where it must be. */
+export class LineBudget {
+  readonly #limits: OutputLimits;
+  readonly #lines: string[] = [];
+  #bytes = 0;
+
+  constructor(limits: OutputLimits) {
+    this.#limits = limits;
+  }
+
+  /** Adds a line, or says that there is no room for it. */
+  add(line: string): boolean {
+    const bytes = Buffer.byteLength(line) + 1;
+    if (this.#lines.length >= this.#limits.maxLines) return false;
+    if (this.#bytes + bytes > this.#limits.maxBytes) {
+      if (this.#lines.length > 0) return false;
+      this.#lines.push(cutText(line, this.#limits.maxBytes));
+      this.#bytes = this.#limits.maxBytes;
+      return true;
+    }
+    this.#lines.push(line);
+    this.#bytes += bytes;
+    return true;
+  }
+
+  get count(): number {
+    return this.#lines.length;
+  }
+
+  text(): string {
+    return this.#lines.join('\n');
+  }
+}
+
+/** The beginning of a text in at most so many UTF-8 bytes, cut between characters. */
+export function cutText(text: string, maxBytes: number): string {
+  if (Buffer.byteLength(text) <= maxBytes) return text;
+  const bytes = Buffer.from(text);
+  let end = maxBytes;
+  while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end--;
+  return bytes.toString('utf8', 0, end);
+}
+
+/** The head of a text within the limits, with a notice of what is missing. */
+export function limitText(text: string, limits: OutputLimits, more: (lines: number) => string): string {
+  const lines = text.split('\n');
+  if (lines.length <= limits.maxLines && Buffer.byteLength(text) < limits.maxBytes) return text;
+  const budget = new LineBudget(limits);
+  for (const [index, line] of lines.entries()) {
+    if (!budget.add(line)) return `${budget.text()}\n${more(lines.length - index)}`;
+  }
+  return budget.text();
+}

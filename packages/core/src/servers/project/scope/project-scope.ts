@@ -1,0 +1,298 @@
+// What is inside the project, and what of it may be written: the only place that decides it. It judges paths; opening
+// what they name, and judging again what was opened, is opened-path.ts.
+
+import { realpathSync, statSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { dirname, isAbsolute, join, parse, relative, resolve, sep } from 'node:path';
+import { ToolError } from '../../../contract/errors.js';
+import { assertOptions, type OptionNames } from '../../../contract/options.js';
+import { configuredPaths, gitDirOf } from './configured-paths.js';
+import { foldName, protectedIndex } from './protected-paths.js';
+
+/** A directory beside the project that the tools may touch. */
+export interface ExtraRoot {
+  /** Absolute, existing; not `/`, the home directory or one that holds it. */
+  path: string;
+  /** `'ro'`: read only. Where roots overlap, the innermost one's mode counts. */
+  mode: 'ro' | 'rw';
+}
+
+/** What a {@link ProjectScope} is made from. */
+export interface ProjectScopeOptions {
+  /** The one directory that the tools may touch: absolute, existing; not `/`, the home directory or one that holds it. */
+  projectDir: string;
+  /** More directories. Default: none. */
+  extraRoots?: readonly ExtraRoot[] | undefined;
+  /**
+   * Protected paths that may be written after all, relative to the project (or to an extra root), each with what lies
+   * below it: `['.vscode', '.claude/commands']`. Default: none.
+   */
+  allowProtected?: readonly string[] | undefined;
+  /**
+   * How it is made sure that what was opened is what was judged: by the descriptor's own path, which needs Linux and
+   * a mounted /proc, or by comparing device and inode, which leaves a narrow gap to a process that swaps directories.
+   * Default: the stronger one that the system has.
+   */
+  verification?: 'descriptor' | 'inode' | undefined;
+}
+
+/** The names of {@link ProjectScopeOptions}. */
+export const SCOPE_OPTIONS: OptionNames<ProjectScopeOptions> = {
+  projectDir: true,
+  extraRoots: true,
+  allowProtected: true,
+  verification: true,
+};
+const ROOT_OPTIONS: OptionNames<ExtraRoot> = { path: true, mode: true };
+
+/** A root of the scope, its path real. */
+export interface ScopeRoot {
+  readonly path: string;
+  readonly mode: 'ro' | 'rw';
+  readonly isProject: boolean;
+}
+
+/** A path that is inside the scope. */
+export interface ScopePath {
+  readonly root: ScopeRoot;
+  readonly absolute: string;
+  /** As results show it: relative to the project, with `/`; absolute in an extra root. The project itself is `.`. */
+  readonly shown: string;
+}
+
+/** https://man7.org/linux/man-pages/man7/path_resolution.7.html: PATH_MAX, and NAME_MAX of every common file system. */
+const MAX_PATH_BYTES = 4096;
+const MAX_NAME_BYTES = 255;
+
+/** The directories that tools may touch, and the judgement of every path against them. */
+export class ProjectScope {
+  /** The project's directory, made real once. */
+  readonly projectDir: string;
+  /** Innermost first. */
+  readonly roots: readonly ScopeRoot[];
+  readonly verification: 'descriptor' | 'inode';
+  readonly #project: ScopeRoot;
+  /** Roots under the spelling they were given in, which may lead through a link. */
+  readonly #given: readonly { spelling: string; root: ScopeRoot }[];
+  readonly #opened: readonly (readonly string[])[];
+
+  /** @throws {ToolError} INVALID_ARGUMENT for a directory that is relative, missing, or too wide, and for an unknown option. */
+  constructor(options: ProjectScopeOptions) {
+    assertOptions('new ProjectScope()', options, SCOPE_OPTIONS);
+    const project = { path: realDirectory('projectDir', options.projectDir), mode: 'rw', isProject: true } as const;
+    const given: { spelling: string; root: ScopeRoot }[] = [{ spelling: resolve(options.projectDir), root: project }];
+    for (const [index, root] of (options.extraRoots ?? []).entries()) {
+      assertOptions('new ProjectScope()', root, ROOT_OPTIONS, `extraRoots[${index}].`);
+      const { path, mode } = root;
+      // A mode that is neither (JavaScript, JSON configuration) must not read as "may write".
+      if (mode !== 'ro' && mode !== 'rw')
+        throw wrong(`extraRoots[${index}].mode must be 'ro' or 'rw', not ${JSON.stringify(mode)}.`);
+      const real = realDirectory(`extraRoots[${index}].path`, path);
+      given.push({ spelling: resolve(path), root: { path: real, mode, isProject: false } });
+    }
+    this.projectDir = project.path;
+    this.#project = project;
+    this.#given = given;
+    this.roots = given.map(({ root }) => root).sort((a, b) => b.path.length - a.path.length);
+    this.verification = options.verification ?? (canReadDescriptors() ? 'descriptor' : 'inode');
+    this.#opened = (options.allowProtected ?? []).map((path) =>
+      path
+        .split(/[/\\]/)
+        .filter((name) => name !== '' && name !== '.')
+        .map(foldName),
+    );
+  }
+
+  /**
+   * Judges a path as a caller wrote it, absolute or relative to the project. Nothing in it is expanded or decoded, and
+   * nothing is looked up: what it leads to is judged again when it is opened.
+   *
+   * @throws {ToolError} INVALID_ARGUMENT for what cannot be a path, OUTSIDE_PROJECT
+   */
+  parse(path: unknown): ScopePath {
+    const text = checkedText(path);
+    const absolute = resolve(this.projectDir, text);
+    for (const name of absolute.split(sep)) {
+      if (Buffer.byteLength(name) > MAX_NAME_BYTES) {
+        throw wrong(
+          `A name in the path is longer than ${MAX_NAME_BYTES} bytes: ${quote(`${name.slice(0, 40)}...`)}. Use a shorter one.`,
+        );
+      }
+    }
+    const inside = this.find(absolute) ?? this.#findByGivenSpelling(absolute);
+    if (!inside) throw this.outside(text);
+    return inside;
+  }
+
+  /** The place of a real absolute path in the scope; undefined when it is outside. */
+  find(absolute: string): ScopePath | undefined {
+    if (!isAbsolute(absolute)) return undefined;
+    for (const root of this.roots) if (isInside(root.path, absolute)) return this.#place(root, absolute);
+    return undefined;
+  }
+
+  /**
+   * @throws {ToolError} PROTECTED_PATH for a path that may not be written, PERMISSION_DENIED in a read-only root
+   */
+  assertWritable({ root, absolute, shown }: ScopePath): void {
+    if (root.mode === 'ro') {
+      throw new ToolError(
+        'PERMISSION_DENIED',
+        `${quote(shown)} is in ${root.path}, which is open for reading only. Write inside the project instead.`,
+      );
+    }
+    const name = this.#protectedName(root, absolute);
+    if (name === undefined) return;
+    throw new ToolError(
+      'PROTECTED_PATH',
+      `${quote(shown)} is protected: programs run or trust what is in ${quote(name)}. Ask the operator to change it, or to list it in allowProtected.`,
+      { details: { protected: name } },
+    );
+  }
+
+  /** True when {@link assertWritable} refuses it for its name, or because git's configuration leads to it. */
+  isProtected({ root, absolute }: ScopePath): boolean {
+    return this.#protectedName(root, absolute) !== undefined;
+  }
+
+  /** The part of a path for which it is protected, relative to its root. */
+  #protectedName(root: ScopeRoot, absolute: string): string | undefined {
+    const components = relative(root.path, absolute).split(sep);
+    const index = protectedIndex(components, this.#opened);
+    if (index >= 0) return components.slice(0, index + 1).join('/');
+    const folded = components.map(foldName);
+    for (const paths of [configuredPaths(root.path), ...pathsOfRepositoriesAbove(root.path, components)]) {
+      for (const path of paths) {
+        const names = relative(root.path, path).split(sep);
+        if (!startsWith(folded, names.map(foldName))) continue;
+        if (!this.#opened.some((opened) => opened.length > 0 && startsWith(folded, opened))) return names.join('/');
+      }
+    }
+    return undefined;
+  }
+
+  /** True for a root, and for a directory that holds one: without them there is no scope. */
+  holdsRoot({ absolute }: ScopePath): boolean {
+    return this.roots.some((root) => isInside(absolute, root.path));
+  }
+
+  /** The refusal of a path that is, or leads, outside. */
+  outside(asked: string, how = 'is outside the project'): ToolError {
+    const extra = this.roots.filter((root) => !root.isProject).map((root) => root.path);
+    const places = [this.projectDir, ...extra].join(', ');
+    return new ToolError('OUTSIDE_PROJECT', `${quote(asked)} ${how}. Give a path inside ${places}.`);
+  }
+
+  #findByGivenSpelling(absolute: string): ScopePath | undefined {
+    for (const { spelling, root } of this.#given) {
+      if (isInside(spelling, absolute)) return this.#place(root, join(root.path, relative(spelling, absolute)));
+    }
+    return undefined;
+  }
+
+  #place(root: ScopeRoot, absolute: string): ScopePath {
+    // A root inside the project is shown as the part of the project that it is.
+    const shown = isInside(this.#project.path, absolute)
+      ? relative(this.#project.path, absolute).split(sep).join('/') || '.'
+      : absolute.split(sep).join('/');
+    return { root, absolute, shown };
+  }
+}
+
+/** The places to which the configuration of repositories leads that a path is in, below the root's own. */
+function pathsOfRepositoriesAbove(root: string, components: readonly string[]): (readonly string[])[] {
+  const found: (readonly string[])[] = [];
+  let workTree = root;
+  for (const name of components.slice(0, -1)) {
+    workTree = join(workTree, name);
+    const gitDir = gitDirOf(join(workTree, '.git'));
+    if (gitDir !== undefined) found.push(configuredPaths(root, { workTree, gitDir }));
+  }
+  return found;
+}
+
+/** True for the directory itself and everything below it; `/p/proj-evil` is not in `/p/proj`, `..foo` is a name. */
+export function isInside(directory: string, path: string): boolean {
+  const way = relative(directory, path);
+  return way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way);
+}
+
+function startsWith(names: readonly string[], first: readonly string[]): boolean {
+  return first.length <= names.length && first.every((name, index) => name === names[index]);
+}
+
+function checkedText(path: unknown): string {
+  if (typeof path !== 'string') throw wrong(`A path must be a text, not ${path === null ? 'null' : typeof path}.`);
+  if (path === '') throw wrong('The path is empty; the project itself is ".".');
+  if (path.includes('\0')) throw wrong('The path holds a NUL character, which no file name can.');
+  if (/\p{Surrogate}/u.test(path)) throw wrong('The path holds half of a surrogate pair, which no file name can.');
+  if (Buffer.byteLength(path) > MAX_PATH_BYTES) throw wrong(`The path is longer than ${MAX_PATH_BYTES} bytes.`);
+  if (/^file:\/\//i.test(path)) throw wrong(`${quote(path)} is a URL; give a plain path.`);
+  if (sep === '/' && /^(?:[A-Za-z]:[\\/]|\\\\)/.test(path)) {
+    throw wrong(`${quote(path)} is a Windows path; give one relative to the project, with "/".`);
+  }
+  if (sep === '\\' && path.slice(parse(path).root.length).includes(':')) {
+    throw wrong(`${quote(path)} names an alternate stream; give the file itself.`);
+  }
+  return path;
+}
+
+function realDirectory(option: string, path: unknown): string {
+  if (typeof path !== 'string' || !isAbsolute(path) || path.includes('\0')) {
+    throw wrong(
+      `${option} must be an absolute path, not ${JSON.stringify(path) ?? 'absent'}. Resolve it where you know what it is relative to.`,
+    );
+  }
+  let real: string;
+  try {
+    real = realpathSync.native(path);
+    if (!statSync(real).isDirectory()) throw wrong(`${option} must be a directory; ${path} is not one.`);
+  } catch (cause) {
+    if (ToolError.isInstance(cause)) throw cause;
+    throw wrong(
+      `${option} must be an existing directory; ${path} cannot be opened (${String((cause as { code?: unknown }).code)}).`,
+      cause,
+    );
+  }
+  if (dirname(real) === real)
+    throw wrong(`${option} must not be ${real}: every file would be inside. Give the project's own directory.`);
+  if (isInside(real, realHome()))
+    throw wrong(`${option} must not be ${real}, which holds the home directory. Give the project's own directory.`);
+  return real;
+}
+
+function realHome(): string {
+  const home = homedir();
+  try {
+    return realpathSync.native(home);
+  } catch {
+    return home; // a home that does not exist can still be named
+  }
+}
+
+function canReadDescriptors(): boolean {
+  if (process.platform !== 'linux') return false;
+  try {
+    return statSync('/proc/self/fd').isDirectory();
+  } catch {
+    return false; // no /proc: compare device and inode instead
+  }
+}
+
+function wrong(message: string, cause?: unknown): ToolError {
+  return new ToolError('INVALID_ARGUMENT', message, cause === undefined ? {} : { cause });
+}
+
+/** A path for a message: quoted, its control and bidirectional characters made visible, its length bounded. */
+export function quote(path: string): string {
+  const shown = path.length > 300 ? `${path.slice(0, 300)}...` : path;
+  return `"${escapeControls(shown)}"`;
+}
+
+/** Text with control, zero-width and bidirectional characters as `\u{...}`: a file name is a stranger's text. */
+export function escapeControls(text: string): string {
+  return text.replace(
+    /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu,
+    (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`,
+  );
+}

@@ -1,0 +1,154 @@
+// Planning a change of several files: they are locked in one order, read, and judged as they are then. What is decided is
+// written by file-transaction.ts.
+
+import { ToolError } from '../../../contract/errors.js';
+import { assertExpected, type ExpectedVersion } from './expected-version.js';
+import { etagOfBytes, readCurrent, type CurrentFile } from '../open/file-content.js';
+import { lockKeyOf, withFileLocks } from './file-lock.js';
+import { assertNoLink, commitTogether, type FileChangeRequest } from './file-transaction.js';
+import { lookUp, openWriteTarget, reachOf, type WriteTarget } from '../open/path-lookup.js';
+import type { ProjectFiles } from '../project-files.js';
+import { quote, type ProjectScope, type ScopePath } from '../scope/project-scope.js';
+import { removeAbandoned } from './temporary-files.js';
+
+/** One file while several are changed together. Set {@link after} and the rest is done when all are judged. */
+export interface TogetherFile {
+  /** As it was asked for. */
+  readonly path: string;
+  /** What is there; undefined when nothing is. */
+  readonly current: CurrentFile | undefined;
+  /** The new content, `'delete'`, or undefined to leave the file as it is. */
+  after: Uint8Array | 'delete' | undefined;
+  /** A new file gets the permissions of this one. */
+  modeOf?: TogetherFile | undefined;
+  /** @throws {ToolError} NOT_FOUND, with the nearest names, when nothing is there */
+  assertExists(): Promise<void>;
+  /** @throws {ToolError} READ_REQUIRED or FILE_CHANGED, with `requireRead`; NOT_FOUND when nothing is there */
+  assertSeen(): Promise<void>;
+}
+
+/** What a change of several files must find, and who makes it. */
+export interface ChangeTogetherOptions extends Pick<ExpectedVersion, 'sessionId' | 'requireRead'> {
+  /** An abort before the first file is touched leaves them all as they are. */
+  signal?: AbortSignal | undefined;
+}
+
+/** Says what becomes of the files, each given by its path as listed; or throws. Two spellings of one file are one. */
+export type TogetherPlan = (file: (path: string) => TogetherFile) => Promise<void>;
+
+interface PlannedFile {
+  file: TogetherFile;
+  asked: ScopePath;
+  target: WriteTarget | undefined;
+}
+
+/**
+ * Tries {@link TogetherPlan} on the files, under locks of the given keys; false when a file has another key by now, and
+ * nothing was done.
+ *
+ * @throws {ToolError} as `ProjectFiles.changeTogether`
+ */
+export async function changeTogether(
+  files: ProjectFiles,
+  keyOf: ReadonlyMap<ScopePath, string>,
+  options: ChangeTogetherOptions,
+  plan: TogetherPlan,
+): Promise<boolean> {
+  return await withFileLocks([...keyOf.values()], async () => {
+    options.signal?.throwIfAborted();
+    const opened: WriteTarget[] = [];
+    try {
+      const found = await findFiles(files, keyOf, options, opened);
+      if (!found) return false;
+      await plan((path) => {
+        const planned = found.byPath.get(files.scope.parse(path).absolute);
+        if (!planned) throw new ToolError('INTERNAL', `${quote(path)} is not among the files to change.`);
+        return planned;
+      });
+      await commit(files, found.all, options);
+      return true;
+    } finally {
+      for (const target of opened) await target.close();
+    }
+  });
+}
+
+/** @param opened takes what is to be closed */
+async function findFiles(
+  files: ProjectFiles,
+  keyOf: ReadonlyMap<ScopePath, string>,
+  options: ChangeTogetherOptions,
+  opened: WriteTarget[],
+): Promise<{ all: PlannedFile[]; byPath: Map<string, TogetherFile> } | undefined> {
+  const byKey = new Map<string, PlannedFile>();
+  const byPath = new Map<string, TogetherFile>();
+  for (const [asked, key] of keyOf) {
+    const known = byKey.get(key);
+    const target = (await hasDirectory(files.scope, asked))
+      ? await openWriteTarget(files.scope, asked, false)
+      : undefined;
+    if (target) {
+      opened.push(target);
+      if ((await removeAbandoned(target.directory)) > 0) return undefined; // one may have been a name of this file
+    }
+    if (known) {
+      if (target && target.path.absolute !== known.target?.path.absolute)
+        throw new ToolError(
+          'INVALID_ARGUMENT',
+          `${quote(known.asked.shown)} and ${quote(asked.shown)} are two names of one file. Change it by one of them.`,
+        );
+      byPath.set(asked.absolute, known.file);
+      continue;
+    }
+    if (target && lockKeyOf(target.path.absolute, target.stats) !== key) return undefined;
+    const current = target?.stats && (await readCurrent(target, target.stats));
+    const assertExists = async (): Promise<void> => {
+      if (!target || !current) await (await lookUp(files.scope, asked)).close(); // for the names that are near
+    };
+    const file: TogetherFile = {
+      path: asked.shown,
+      current,
+      after: undefined,
+      assertExists,
+      async assertSeen() {
+        await assertExists();
+        const expected = { ...options, mustExist: true };
+        if (target) await assertExpected(files.tracker, asked, target, current, expected, false);
+      },
+    };
+    byKey.set(key, { file, asked, target });
+    byPath.set(asked.absolute, file);
+  }
+  return { all: [...byKey.values()], byPath };
+}
+
+async function commit(
+  files: ProjectFiles,
+  planned: readonly PlannedFile[],
+  { sessionId, signal }: ChangeTogetherOptions,
+): Promise<void> {
+  const statsOf = new Map(planned.map(({ file, target }) => [file, target?.stats]));
+  const changes: FileChangeRequest[] = [];
+  for (const { file, asked, target } of planned) {
+    const { after, current, modeOf } = file;
+    if (after === undefined || (after === 'delete' && !current)) continue;
+    if (after === 'delete') await assertNoLink(files.scope, asked);
+    const mode = modeOf && statsOf.get(modeOf)?.mode;
+    changes.push({ asked, target, before: current?.bytes, after: after === 'delete' ? undefined : after, mode });
+  }
+  for (const { change, target, stats } of await commitTogether(files.scope, changes, { fsync: files.fsync, signal })) {
+    const { path } = target;
+    if (stats && change.after) {
+      const seen = { path: path.absolute, dev: stats.dev, ino: stats.ino };
+      files.tracker.note(sessionId, seen, etagOfBytes(change.after), change.after);
+    }
+    const kind = !stats ? 'deleted' : change.before ? 'changed' : 'created';
+    files.announce({ path: path.shown, absolute: path.absolute, kind });
+  }
+}
+
+async function hasDirectory(scope: ProjectScope, asked: ScopePath): Promise<boolean> {
+  const { opened, missing } = await reachOf(scope, asked);
+  await opened.close();
+  return missing.length < 2 && (missing.length === 0 || opened.stats.isDirectory());
+}

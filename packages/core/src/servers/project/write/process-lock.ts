@@ -1,0 +1,99 @@
+// One change of a file at a time among the processes of this machine that use this library. A lock is a name that one
+// process can listen on: a socket in Linux's abstract name space, a named pipe on Windows. The system frees it when its
+// process ends, however that ends, and nothing of it is on the disk. Elsewhere (macOS) processes do not wait for each other.
+
+import { createHash } from 'node:crypto';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { ToolError } from '../../../contract/errors.js';
+import { errnoOf } from '../open/file-failure.js';
+
+/** A change of thousands of files holds at most so many sockets. Two files of one lock wait for each other now and then. */
+const LOCKS = 4_096;
+/** No write takes so long: whoever holds a lock for longer was stopped. */
+const MAX_WAIT_MS = 30_000;
+const RETRY_MS = 5;
+/** `sun_path` of unix(7). Filled up, as Node before 22 pads a shorter name with NUL, which makes it another one. */
+const ABSTRACT_NAME_BYTES = 108;
+
+/**
+ * Runs `run` while no other process runs under one of the keys. Take other locks first, and none inside.
+ *
+ * @throws {ToolError} LOCKED when another process holds one of them for 30 seconds
+ */
+export async function withProcessLocks<T>(keys: readonly string[], run: () => Promise<T>): Promise<T> {
+  if (process.platform !== 'linux' && process.platform !== 'win32') return await run();
+  // All processes take them in one order, so that none waits for one that waits for it.
+  const numbers = [...new Set(keys.map(numberOf))].sort((a, b) => a - b);
+  const held: Server[] = [];
+  const open = new Set<Socket>();
+  try {
+    for (const number of numbers) {
+      const lock = await acquire(nameOf(number), open);
+      if (lock) held.push(lock);
+    }
+    return await run();
+  } finally {
+    for (const lock of held) lock.close();
+    for (const socket of open) socket.destroy(); // wakes those who wait
+  }
+}
+
+function numberOf(key: string): number {
+  return createHash('sha256').update(key).digest().readUInt32BE() % LOCKS;
+}
+
+function nameOf(number: number): string {
+  const name = `toolwright-file-lock-${number}`;
+  return process.platform === 'win32' ? `\\\\.\\pipe\\${name}` : `\0${name}`.padEnd(ABSTRACT_NAME_BYTES, '.');
+}
+
+/** Undefined where the system does not allow such a name: the lock within this process still holds. */
+async function acquire(name: string, open: Set<Socket>): Promise<Server | undefined> {
+  const endsAt = performance.now() + MAX_WAIT_MS;
+  for (;;) {
+    try {
+      return await listen(name, open);
+    } catch (error) {
+      const errno = errnoOf(error) ?? '';
+      if (['EMFILE', 'ENFILE', 'ENOMEM', 'ENOBUFS'].includes(errno)) throw error;
+      if (errno !== 'EADDRINUSE') return undefined;
+    }
+    const left = endsAt - performance.now();
+    if (left <= 0)
+      throw new ToolError(
+        'LOCKED',
+        `Another process has been changing files for ${MAX_WAIT_MS / 1_000} seconds; nothing was changed. Try again.`,
+      );
+    await released(name, left);
+  }
+}
+
+function listen(name: string, open: Set<Socket>): Promise<Server> {
+  return new Promise((resolve, reject) => {
+    const server = createServer((socket) => {
+      open.add(socket);
+      socket.on('error', () => undefined).on('close', () => open.delete(socket));
+      socket.resume().unref();
+    });
+    server.once('error', reject);
+    // Exclusive: in a cluster the workers would share it.
+    server.listen({ path: name, exclusive: true }, () => resolve(server.unref()));
+  });
+}
+
+/** Resolves when the holder of a name lets it go, or ends. */
+function released(name: string, ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    const socket = connect(name);
+    const timer = setTimeout(() => socket.destroy(), ms);
+    let connected = false;
+    socket.once('connect', () => (connected = true));
+    socket.on('error', () => undefined).resume();
+    socket.once('close', () => {
+      clearTimeout(timer);
+      // Not connected: it was let go since, or too many wait.
+      if (connected) resolve();
+      else setTimeout(resolve, RETRY_MS);
+    });
+  });
+}

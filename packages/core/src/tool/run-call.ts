@@ -1,0 +1,248 @@
+// One call of one tool, without any provider: arguments parsed and mended, the function run, its output checked.
+
+import { repairArguments } from './coercion.js';
+import type { CallScope } from '../call/call-scope.js';
+import { ToolError, messageOf } from '../contract/errors.js';
+import type { JsonObject } from '../contract/json.js';
+import type { SchemaIssue, SchemaOutcome } from './json-schema-validator.js';
+import { heardLogger, type Logger } from '../contract/logger.js';
+import { copyArguments, copyJson } from '../contract/json-copy.js';
+import { likelyName } from '../contract/nearest-names.js';
+import { resultFromOutput, structuredResult, type UntimedResult } from '../contract/result.js';
+import { describeIssues, normaliseIssues } from './schema.js';
+import { permitsAll, type Tool, type ToolContext } from './define-tool.js';
+import type { PermissionClaim, Progress, ToolDefinition } from '../contract/tool-provider.js';
+
+/** Arguments after parsing: what the function gets, and the JSON that policy, approvals and cache keys see. */
+export interface ParsedArguments {
+  readonly value: unknown;
+  readonly args: JsonObject;
+}
+
+/** A tool that declares it ends itself after this argument's milliseconds; the call's deadline leaves it room. */
+const SELF_TIMEOUT_ARGUMENT = 'timeout_ms';
+const SELF_TIMEOUT_GRACE_MS = 5_000;
+/** How many unknown arguments a message names. */
+const MAX_UNKNOWN = 10;
+
+/**
+ * Parses arguments: validates, and only on failure mends strings that should be numbers or booleans and validates
+ * once more. Synchronous unless the schema is not.
+ *
+ * @throws {ToolError} INVALID_ARGUMENT
+ */
+export function parseArguments(tool: Tool, args: unknown): ParsedArguments | Promise<ParsedArguments> {
+  const own = copyArguments(tool.name, args);
+  refuseUnknown(tool, own);
+  const outcome = tool.input.parse(own);
+  if (outcome instanceof Promise) return outcome.then((settled) => acceptOrRepair(tool, own, settled));
+  return acceptOrRepair(tool, own, outcome);
+}
+
+function acceptOrRepair(
+  tool: Tool,
+  args: JsonObject,
+  outcome: SchemaOutcome,
+): ParsedArguments | Promise<ParsedArguments> {
+  if (!outcome.issues) return { value: outcome.value, args };
+  const issues = normaliseIssues(outcome.issues);
+  const repaired = repairArguments(args, issues, tool.input.jsonSchema ?? {});
+  if (!repaired) throw invalidArguments(tool, issues);
+  const accept = (second: SchemaOutcome): ParsedArguments => {
+    if (second.issues) throw invalidArguments(tool, normaliseIssues(second.issues));
+    return { value: second.value, args: repaired };
+  };
+  const second = tool.input.parse(repaired);
+  return second instanceof Promise ? second.then(accept) : accept(second);
+}
+
+function refuseUnknown(tool: Tool, args: object): void {
+  const { knownKeys } = tool.input;
+  if (!knownKeys) return;
+  let unknown: string[] | undefined;
+  for (const key in args) if (!knownKeys.has(key) && Object.hasOwn(args, key)) (unknown ??= []).push(key);
+  if (!unknown) return;
+  const nearest = unknown.slice(0, MAX_UNKNOWN).map((key) => ({ key, known: likelyName(key, knownKeys) }));
+  const words = nearest.map(({ key, known }) =>
+    known === undefined ? JSON.stringify(key) : `${JSON.stringify(key)} (did you mean "${known}"?)`,
+  );
+  const hint = nearest.every(({ known }) => known !== undefined)
+    ? ''
+    : ` It takes ${[...knownKeys].join(', ') || 'no arguments'}.`;
+  throw new ToolError('INVALID_ARGUMENT', `"${tool.name}" has no argument ${words.join(', ')}.${hint}`, {
+    tool: tool.name,
+    details: { unknown: unknown[0], known: [...knownKeys] },
+  });
+}
+
+function invalidArguments(tool: Tool, issues: readonly SchemaIssue[]): ToolError {
+  return new ToolError('INVALID_ARGUMENT', `Wrong arguments for "${tool.name}": ${describeIssues(issues)}.`, {
+    tool: tool.name,
+    details: { issues: issues.slice(0, 20).map(({ path, message }) => ({ path: path.map(String), message })) },
+  });
+}
+
+/** The tool's own deadline for a call: its `timeout_ms` argument with room to end itself, else its `timeoutMs`. */
+export function ownTimeoutMs(tool: Tool, parsed: unknown): number | undefined {
+  if (tool.input.knownKeys?.has(SELF_TIMEOUT_ARGUMENT)) {
+    const own = (parsed as JsonObject)[SELF_TIMEOUT_ARGUMENT];
+    if (typeof own === 'number') return own + SELF_TIMEOUT_GRACE_MS;
+  }
+  return tool.timeoutMs;
+}
+
+/** In the `_meta` of a tool that another process lists: its own deadline, in milliseconds. */
+export const TIMEOUT_META = 'toolwright/timeoutMs';
+
+/** The own deadline of a tool that is known by its listing alone, as {@link TIMEOUT_META} or its argument has it. */
+export function listedTimeoutMs({ inputSchema, _meta }: ToolDefinition, args: unknown): number | undefined {
+  const properties = Object(inputSchema.properties) as object;
+  if (Object.hasOwn(properties, SELF_TIMEOUT_ARGUMENT)) {
+    const own = (args as JsonObject | null)?.[SELF_TIMEOUT_ARGUMENT];
+    if (typeof own === 'number' && own > 0) return own + SELF_TIMEOUT_GRACE_MS;
+  }
+  const timeoutMs = _meta?.[TIMEOUT_META];
+  return typeof timeoutMs === 'number' && timeoutMs > 0 ? timeoutMs : undefined;
+}
+
+/** Claims of its own that a call makes; undefined for a tool that claims nothing but its name. */
+export function claimsOf(
+  tool: Tool,
+  parsed: unknown,
+  context: ToolContext,
+): PermissionClaim[] | Promise<PermissionClaim[]> | undefined {
+  return tool.permission?.(parsed as never, context as ToolContext<never>);
+}
+
+/**
+ * Runs the function and checks what it gave: at once for a function that answers at once, else with a promise.
+ *
+ * @throws {ToolError} EXECUTION_FAILED when it threw, OUTPUT_INVALID when its output is not what it declared
+ */
+export function executeTool(tool: Tool, parsed: unknown, context: ToolContext): UntimedResult | Promise<UntimedResult> {
+  const output = startTool(tool, parsed, context);
+  if (!isThenable(output)) return finishTool(tool, output);
+  return Promise.resolve(output).then(
+    (settled) => finishTool(tool, settled),
+    (thrown: unknown) => {
+      throw executionFailed(tool, thrown);
+    },
+  );
+}
+
+/** The first half of {@link executeTool}: gives what the function gives, a promise where it is asynchronous. */
+export function startTool(tool: Tool, parsed: unknown, context: ToolContext): unknown {
+  try {
+    return tool.execute(parsed as never, context as ToolContext<never>);
+  } catch (thrown) {
+    throw executionFailed(tool, thrown);
+  }
+}
+
+/** What a function threw or rejected with, as its result's error. */
+export function executionFailed(tool: Tool, thrown: unknown): ToolError {
+  if (ToolError.isInstance(thrown)) return ToolError.from(thrown);
+  return new ToolError('EXECUTION_FAILED', messageOf(thrown), { tool: tool.name, cause: thrown });
+}
+
+export function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function';
+}
+
+/** The second half of {@link executeTool}: a settled output, checked. Asynchronous only where the output schema is. */
+export function finishTool(tool: Tool, output: unknown): UntimedResult | Promise<UntimedResult> {
+  const schema = tool.output;
+  if (!schema) return resultFromOutput(output, asIs);
+  const accept = (outcome: SchemaOutcome): JsonObject => {
+    if (!outcome.issues) return outcome.value as JsonObject;
+    const words = describeIssues(normaliseIssues(outcome.issues));
+    throw new ToolError('OUTPUT_INVALID', `"${tool.name}" ran, and its output breaks its own schema: ${words}.`, {
+      tool: tool.name,
+    });
+  };
+  let pending: { from: unknown; outcome: Promise<SchemaOutcome> } | undefined;
+  const result = resultFromOutput(
+    output,
+    (value) => {
+      const outcome = schema.parse(value);
+      if (!(outcome instanceof Promise)) return accept(outcome);
+      pending = { from: value, outcome };
+      return value as JsonObject;
+    },
+    schema.wraps,
+  );
+  if (pending) {
+    const { from, outcome } = pending;
+    return outcome.then((settled) => {
+      const parsed = accept(settled);
+      const isFullForm = (output as { structuredContent?: unknown } | null)?.structuredContent === from;
+      if (isFullForm) return resultFromOutput({ ...(output as object), structuredContent: parsed }, asIs);
+      return structuredResult(parsed, isJsonObject(output) ? parsed : parsed.result);
+    });
+  }
+  if (result.structuredContent === undefined && !result.isError) {
+    throw new ToolError(
+      'OUTPUT_INVALID',
+      `"${tool.name}" ran, and gave no structuredContent although it declares an output schema.`,
+      { tool: tool.name },
+    );
+  }
+  return result;
+}
+
+function isJsonObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function asIs(value: unknown): JsonObject {
+  return value as JsonObject;
+}
+
+/** What a tool's function sees of its call. Accessors defer to the scope, so that nothing is made unasked. */
+export class CallContext implements ToolContext {
+  readonly provider: string;
+  readonly state: unknown;
+  readonly #scope: CallScope;
+  readonly #logger: Logger;
+  #meta: JsonObject | undefined;
+
+  constructor(scope: CallScope, provider: string, state: unknown, logger: Logger) {
+    this.#scope = scope;
+    this.provider = provider;
+    this.state = state;
+    this.#logger = logger;
+  }
+
+  /** The provider's, which the caller hears too where it listens. */
+  get logger(): Logger {
+    const { onLog } = this.#scope;
+    return onLog ? heardLogger(this.#logger, onLog) : this.#logger;
+  }
+
+  /** Bound, so that `execute: (args, { progress }) => …` works. */
+  get progress(): (progress: Progress) => void {
+    const scope = this.#scope;
+    return (progress) => scope.progress(progress);
+  }
+
+  get permits(): (pattern: string) => boolean {
+    return this.#scope.permits ?? permitsAll;
+  }
+
+  get signal(): AbortSignal {
+    return this.#scope.signal;
+  }
+
+  get callId(): string {
+    return this.#scope.callId;
+  }
+
+  get sessionId(): string | undefined {
+    return this.#scope.sessionId;
+  }
+
+  /** A copy, made when somebody looks. */
+  get meta(): JsonObject | undefined {
+    return (this.#meta ??= copyJson(this.#scope.meta));
+  }
+}

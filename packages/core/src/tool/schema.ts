@@ -1,0 +1,278 @@
+// Any schema -> one JSON Schema and one validator, made once a tool. What needs zod 3 or Ajv is loaded by `prepare`.
+
+import type { StandardSchemaV1 } from '@standard-schema/spec';
+import { BRAND } from '../contract/brand.js';
+import { ToolError } from '../contract/errors.js';
+import type { ToolSchema } from './infer-schema.js';
+import type { JsonObject, JsonSchema } from '../contract/json.js';
+import type { SchemaIssue, SchemaOutcome } from './json-schema-validator.js';
+
+type StandardProps = StandardSchemaV1['~standard'] & {
+  jsonSchema?: Record<'input' | 'output', (options: { target: string }) => JsonSchema>;
+};
+
+const TARGET = 'draft-2020-12';
+const DIALECT = 'https://json-schema.org/draft/2020-12/schema';
+/** Root keywords that may admit properties which `properties` does not name: such a schema is not closed by us. */
+const OPENING_KEYWORDS = [
+  'additionalProperties',
+  'patternProperties',
+  'unevaluatedProperties',
+  'allOf',
+  'if',
+  '$ref',
+  'dependentSchemas',
+];
+
+/**
+ * One side of a tool: its JSON Schema for the listing and its validator for the calls. For most schemas both are at
+ * hand at once; for zod 3 and plain JSON Schema they are after {@link prepare}.
+ */
+export class CompiledSchema {
+  /** @internal */
+  readonly [BRAND] = 'CompiledSchema';
+  /** The JSON Schema as listed; undefined until {@link prepare} for zod 3. */
+  jsonSchema: JsonSchema | undefined;
+  /** For an input that admits only what it names: the names. */
+  knownKeys: ReadonlySet<string> | undefined;
+  /** An output that is not an object: it is listed and validated as `{ result: … }`. */
+  wraps = false;
+  readonly #source: ToolSchema;
+  readonly #direction: 'input' | 'output';
+  #validate: ((value: unknown) => SchemaOutcome | Promise<SchemaOutcome>) | undefined;
+  #preparing: Promise<void> | undefined;
+
+  /** @throws {ToolError} INVALID_ARGUMENT when the schema is of no known kind, has no JSON form, or is not an object's. */
+  constructor(source: ToolSchema, direction: 'input' | 'output') {
+    this.#source = source;
+    this.#direction = direction;
+    if (isStandardSchema(source)) {
+      const standard = source['~standard'] as StandardProps;
+      const validate = (value: unknown): SchemaOutcome | Promise<SchemaOutcome> =>
+        standard.validate(value) as SchemaOutcome | Promise<SchemaOutcome>;
+      this.#validate = (value) => (this.wraps ? validateWrapped(value, validate) : validate(value));
+      if (isZod3(source)) return;
+      this.#adopt(convertStandard(standard, direction));
+    } else {
+      if (!isRecord(source)) {
+        throw new ToolError(
+          'INVALID_ARGUMENT',
+          `${direction} must be a schema: zod, another Standard Schema, or a JSON Schema object.`,
+        );
+      }
+      const members = Object.values(source);
+      if (members.length > 0 && members.every(isStandardSchema)) {
+        throw new ToolError(
+          'INVALID_ARGUMENT',
+          `${direction} is a plain object of schemas; wrap it: ${direction}: z.object({ … }).`,
+        );
+      }
+      this.#adopt(source);
+    }
+  }
+
+  /** True when calls can be validated without waiting. */
+  get ready(): boolean {
+    return this.#validate !== undefined && this.jsonSchema !== undefined;
+  }
+
+  /** Loads what the schema needs (zod-to-json-schema, Ajv). Idempotent. @throws {ToolError} INVALID_ARGUMENT */
+  prepare(): Promise<void> {
+    if (this.ready) return Promise.resolve();
+    return (this.#preparing ??= this.#load().catch((error: unknown) => {
+      this.#preparing = undefined;
+      throw error;
+    }));
+  }
+
+  /** Parses a value. Synchronous for every schema that is not itself asynchronous. Call {@link prepare} first. */
+  parse(value: unknown): SchemaOutcome | Promise<SchemaOutcome> {
+    if (!this.#validate) throw new ToolError('INTERNAL', 'A schema was used before it was prepared.');
+    return this.#validate(value);
+  }
+
+  async #load(): Promise<void> {
+    if (isStandardSchema(this.#source)) {
+      this.#adopt(await convertZod3(this.#source));
+      return;
+    }
+    const { compileJsonSchema } = await import('./json-schema-validator.js');
+    this.#validate = await compileJsonSchema(this.jsonSchema ?? {});
+  }
+
+  #adopt(given: JsonSchema): void {
+    this.wraps = this.#direction === 'output' && isPlainType(given.type);
+    const schema = this.wraps ? wrapped(given) : given;
+    assertObjectSchema(schema, this.#direction);
+    const { $schema, ...rest } = copyJson(schema, this.#direction);
+    // What an author wrote is listed; what a converter added says nothing that MCP does not say.
+    const isConverted = $schema === DIALECT && isStandardSchema(this.#source);
+    const listed: JsonSchema = $schema === undefined || isConverted ? rest : { $schema, ...rest };
+    this.jsonSchema = deepFreeze(listed);
+    if (this.#direction === 'output') return;
+    const open = OPENING_KEYWORDS.some((keyword) => keyword in schema && schema[keyword] !== false);
+    if (open) return;
+    this.knownKeys = new Set(Object.keys((schema.properties as object | undefined) ?? {}));
+    this.jsonSchema = Object.freeze({ ...listed, additionalProperties: false });
+  }
+}
+
+/** True for the root type of a number, a text, a list and the like. */
+export function isPlainType(type: unknown): boolean {
+  return typeof type === 'string' && type !== 'object';
+}
+
+/** `{ result: schema }`, with the definitions where references find them. */
+export function wrapped(schema: JsonSchema): JsonSchema {
+  const { $schema, $defs, definitions, ...result } = schema;
+  return {
+    ...($schema !== undefined && { $schema }),
+    type: 'object',
+    properties: { result: withMovedReferences(result) },
+    required: ['result'],
+    ...($defs !== undefined && { $defs: withMovedReferences($defs) }),
+    ...(definitions !== undefined && { definitions: withMovedReferences(definitions) }),
+  };
+}
+
+function withMovedReferences(node: unknown): unknown {
+  if (Array.isArray(node)) return node.map(withMovedReferences);
+  if (!isRecord(node)) return node;
+  return Object.fromEntries(
+    Object.entries(node).map(([key, value]) => {
+      const moves =
+        key === '$ref' && typeof value === 'string' && /^#(?!\/(?:\$defs|definitions)\/)(?:\/|$)/.test(value);
+      return [key, moves ? `#/properties/result${value.slice(1)}` : withMovedReferences(value)];
+    }),
+  );
+}
+
+function validateWrapped(
+  value: unknown,
+  validate: (value: unknown) => SchemaOutcome | Promise<SchemaOutcome>,
+): SchemaOutcome | Promise<SchemaOutcome> {
+  const wrap = (outcome: SchemaOutcome): SchemaOutcome =>
+    outcome.issues
+      ? { issues: outcome.issues.map(({ path, message }) => ({ path: ['result', ...(path ?? [])], message })) }
+      : { value: { result: outcome.value } };
+  const outcome = validate((value as { result?: unknown } | null)?.result);
+  return outcome instanceof Promise ? outcome.then(wrap) : wrap(outcome);
+}
+
+/** The author's object stays theirs: what is listed and compiled is a copy that nobody can change. */
+function copyJson(schema: JsonSchema, direction: string): JsonSchema {
+  try {
+    return structuredClone(schema);
+  } catch (cause) {
+    throw new ToolError('INVALID_ARGUMENT', `${direction} is not plain JSON: ${ToolError.from(cause).message}`, {
+      cause,
+    });
+  }
+}
+
+function deepFreeze<T>(value: T): T {
+  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
+    Object.freeze(value);
+    for (const child of Object.values(value)) deepFreeze(child);
+  }
+  return value;
+}
+
+function isStandardSchema(value: unknown): value is StandardSchemaV1 {
+  return ((typeof value === 'object' && value !== null) || typeof value === 'function') && '~standard' in value;
+}
+
+function isZod3(schema: object): boolean {
+  const { _def } = schema as { _def?: { typeName?: unknown } };
+  return typeof _def?.typeName === 'string' && !('_zod' in schema);
+}
+
+function convertStandard(standard: StandardProps, direction: 'input' | 'output'): JsonSchema {
+  if (typeof standard.jsonSchema?.[direction] !== 'function') {
+    throw new ToolError(
+      'INVALID_ARGUMENT',
+      `${direction} is a ${standard.vendor} schema that does not give its JSON Schema. Use zod 4.2 or later (not zod/mini), ` +
+        'zod 3.25, ArkType, valibot through toStandardJsonSchema, or pass a plain JSON Schema.',
+    );
+  }
+  try {
+    return standard.jsonSchema[direction]({ target: TARGET });
+  } catch (cause) {
+    const { message } = ToolError.from(cause);
+    throw new ToolError('INVALID_ARGUMENT', `${direction} has no JSON Schema: ${message}. Take a type that JSON has.`, {
+      cause,
+    });
+  }
+}
+
+async function convertZod3(schema: StandardSchemaV1): Promise<JsonSchema> {
+  const { zodToJsonSchema } = await import('zod-to-json-schema');
+  // strictUnions drops nothing here; `$refStrategy: none` keeps the listing self-contained, as vendors want it.
+  const converted = zodToJsonSchema(schema as never, {
+    target: 'jsonSchema2019-09',
+    $refStrategy: 'none',
+  }) as JsonObject;
+  return modernise(converted, '') as JsonSchema;
+}
+
+/** zod-to-json-schema closes every plain object (zod 3 strips there) and writes tuples in the old way. */
+function modernise(node: unknown, key: string): unknown {
+  if (Array.isArray(node)) return node.map((item) => modernise(item, ''));
+  if (!isRecord(node)) return node;
+  const result: JsonObject = {};
+  for (const [name, value] of Object.entries(node)) {
+    if (name === '$schema' && key === '') continue;
+    if (key !== 'properties' && name === 'items' && Array.isArray(value)) result.prefixItems = modernise(value, name);
+    else if (key !== 'properties' && name === 'additionalItems') result.items = modernise(value, name);
+    else result[name] = name === 'default' || name === 'const' || name === 'enum' ? value : modernise(value, name);
+  }
+  return result;
+}
+
+/** @throws {ToolError} INVALID_ARGUMENT naming every fault of the root at once. */
+function assertObjectSchema(schema: JsonSchema, direction: string): void {
+  const faults: string[] = [];
+  if ('anyOf' in schema || 'oneOf' in schema)
+    faults.push('it is a union at its root, which models cannot be given; wrap it in an object');
+  else if (schema.type !== 'object')
+    faults.push(`its root type must be "object", not ${JSON.stringify(schema.type) ?? 'absent'}`);
+  const properties = schema.properties ?? {};
+  if (!isRecord(properties)) faults.push('its "properties" must be an object');
+  const { required } = schema;
+  if (required !== undefined && !Array.isArray(required)) faults.push('its "required" must be an array');
+  for (const name of Array.isArray(required) ? (required as unknown[]) : []) {
+    if (!isRecord(properties) || !Object.hasOwn(properties, String(name)))
+      faults.push(`it requires "${String(name)}", which is not in its properties`);
+  }
+  if (faults.length > 0)
+    throw new ToolError('INVALID_ARGUMENT', `${direction}: ${faults.join('; ')}.`, { details: { faults } });
+}
+
+/** Issues with plain paths: Standard Schema allows a path segment to be a key or an object that holds one. */
+export function normaliseIssues(issues: readonly SchemaIssue[]): SchemaIssue[] {
+  return issues.map(({ path, message }) => ({
+    path: ((path as readonly unknown[] | undefined) ?? []).map(keyOf),
+    message,
+  }));
+}
+
+function keyOf(segment: unknown): PropertyKey {
+  return (isRecord(segment) && 'key' in segment ? segment.key : segment) as PropertyKey;
+}
+
+/** Issues in words, for a message: `edits[0].line: must be number`. At most `limit`, the rest counted. */
+export function describeIssues(issues: readonly SchemaIssue[], limit = 5): string {
+  const lines = issues.slice(0, limit).map(({ path, message }) => {
+    const at = path.map(String).reduce<string>((text, key) => {
+      if (/^\d+$/.test(key)) return `${text}[${key}]`;
+      return text === '' ? key : `${text}.${key}`;
+    }, '');
+    return at === '' ? message : `${at}: ${message}`;
+  });
+  if (issues.length > limit) lines.push(`and ${issues.length - limit} more`);
+  return lines.join('; ');
+}
+
+function isRecord(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

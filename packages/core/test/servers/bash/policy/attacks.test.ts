@@ -1,0 +1,72 @@
+// No form that runs, writes or reads outside is allowed by rules for readers; and the forms really do it.
+
+import { existsSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ATTACKS } from './attack-forms.js';
+import { allowing, createJudgeHub, createJudgeProject, runBash, type JudgeHub } from './analyzed-project.js';
+
+const NARROW = allowing('git status', 'ls', 'cat', 'git log', 'head');
+/** Wider than anybody would: every reader, every wrapper, and some programs. */
+const WIDE = allowing(
+  ...['git status', 'git log', 'git diff', 'git show', 'git branch', 'git blame', 'git grep', 'git ls-files', 'git rev-parse', 'git tag', 'git reflog', 'git remote', 'git z'],
+  ...['ls', 'cat', 'head', 'tail', 'wc', 'grep', 'rg', 'find', 'sort', 'uniq', 'sed', 'awk', 'gawk', 'cut', 'diff', 'xxd', 'tree', 'file', 'jq', 'date', 'base64', 'shuf', 'tee', 'du', 'ln',
+    'tar', 'test', '[', 'printf', 'echo', 'true', 'false', ':', 'cd'],
+  ...['env', 'timeout', 'nice', 'nohup', 'time', 'stdbuf', 'setsid', 'xargs', 'flock', 'bash -c', 'sh -c', 'command -v', 'npm test', 'make', 'node x.js', 'node --version'],
+); // prettier-ignore
+
+const FORMS = ATTACKS.flatMap(({ family, runs, others }) =>
+  [...runs, ...others].map((form) => [family, form] as const),
+);
+
+describe('judgeCommand()', () => {
+  let project: Awaited<ReturnType<typeof createJudgeProject>>;
+  let narrow: JudgeHub;
+  let wide: JudgeHub;
+  beforeAll(async () => {
+    project = await createJudgeProject();
+    narrow = createJudgeHub(project.projectDir, NARROW);
+    wide = createJudgeHub(project.projectDir, WIDE);
+  });
+  afterAll(() => project[Symbol.asyncDispose]());
+
+  it('has at least 150 forms to withstand', () => {
+    expect(new Set(FORMS.map(([, form]) => form)).size).toBeGreaterThan(150);
+    console.log(`${FORMS.length} attack forms`);
+  });
+
+  it.each(ATTACKS.map(({ family }) => family))('has no form of %s allowed by narrow or wide rules', async (family) => {
+    const allowed: string[] = [];
+    for (const [, form] of FORMS.filter(([each]) => each === family)) {
+      if ((await narrow.action(form)) !== 'ask') allowed.push(`narrow: ${form}`);
+      if ((await wide.action(form)) !== 'ask') allowed.push(`wide: ${form}`);
+    }
+    expect(allowed).toEqual([]);
+  });
+
+  it('judges every path by the directory of the call (B14)', async () => {
+    for (const cwd of ['..', '/', '/etc', 'out', '~', 'nothing', ''])
+      expect(await wide.action('ls', cwd), cwd).toBe('ask');
+    expect(await wide.action('ls', 'src')).toBe('allow');
+    expect(await wide.action('ls ..', 'src')).toBe('allow');
+    expect(await wide.action('ls ..', '.')).toBe('ask');
+    expect(await wide.action('cat ../../x', 'src')).toBe('ask');
+  });
+});
+
+describe('the forms that run', () => {
+  it.each(ATTACKS.filter(({ runs }) => runs.length > 0))(
+    '$family: each makes the canary in a real bash',
+    async ({ runs }) => {
+      await using project = await createJudgeProject({ git: true });
+      const dead: string[] = [];
+      for (const form of runs) {
+        await runBash(form, project.projectDir);
+        if (!existsSync(project.resolve('canary'))) dead.push(form);
+        await rm(project.resolve('canary'), { force: true });
+      }
+      expect(dead).toEqual([]);
+    },
+    60_000,
+  );
+});

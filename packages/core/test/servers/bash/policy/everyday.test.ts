@@ -1,0 +1,15 @@
+// Convenience: of what is typed all day, at most one command line in ten asks although its rule is there.
+
+import { expect, it } from 'vitest';
+import { EVERYDAY, SENSIBLE_RULES } from './everyday-commands.js';
+import { allowing, createJudgeHub, createJudgeProject } from './analyzed-project.js';
+
+it('judgeCommand() asks needlessly for at most a tenth of everyday commands', async () => {
+  await using project = await createJudgeProject({ git: true });
+  const hub = createJudgeHub(project.projectDir, allowing(...SENSIBLE_RULES));
+  expect(new Set(EVERYDAY).size).toBeGreaterThanOrEqual(200);
+  const asked: string[] = [];
+  for (const command of EVERYDAY) if ((await hub.action(command)) !== 'allow') asked.push(command);
+  console.log(`${asked.length} of ${EVERYDAY.length} everyday commands ask:\n${asked.join('\n')}`);
+  expect(asked.length / EVERYDAY.length).toBeLessThanOrEqual(0.1);
+});

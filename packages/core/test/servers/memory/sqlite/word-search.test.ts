@@ -1,0 +1,169 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { driverName, openSqlite, type SqliteConnection } from '../../../../src/servers/memory/sqlite/driver.js';
+import { SqliteBackend } from '../../../../src/servers/memory/sqlite/sqlite-backend.js';
+import { WordPostings } from '../../../../src/servers/memory/sqlite/word-postings.js';
+import { queryWords } from '../../../../src/servers/memory/service/words.js';
+import { createTestProject } from '../../../../src/testing/project.js';
+
+// The ranking is computed from lists that are kept in memory. FTS5 itself, asked about the same file, must agree with it
+// after whatever was written, by this process or another one.
+
+const WORDS = [
+  'deploy',
+  'Deployed',
+  'getUserById',
+  'user',
+  'src/app.ts',
+  'naïve',
+  'हिन्दी',
+  'デプロイの手順',
+  'tag2',
+  '42',
+];
+const text = fc.array(fc.constantFrom(...WORDS), { minLength: 1, maxLength: 12 }).map((words) => words.join(' '));
+const tags = fc.uniqueArray(fc.constantFrom('deploy', 'user', 'tag2', 'Infra'), { maxLength: 2 });
+const which = fc.nat({ max: 1_000 });
+const step = fc.oneof(
+  { weight: 4, arbitrary: fc.record({ kind: fc.constant('put' as const), text, tags }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('update' as const), which, text, tags }) },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant('delete' as const), which, hard: fc.boolean() }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('restore' as const), which }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('import' as const), count: fc.integer({ min: 1, max: 90 }) }) },
+  { weight: 4, arbitrary: fc.record({ kind: fc.constant('ask' as const), text }) },
+);
+
+/** The first memory has all of these, the fortieth the last one only: `step7` is in seven of them. */
+const STEPS = Array.from({ length: 40 }, (_, index) => `step${index + 1}`);
+
+/** In more than 250 memories what over half of them have is not asked for. */
+const MOST_IMPORTED = 100;
+
+/** What FTS5 says of some words, by id. */
+function scoresOfFts5(connection: SqliteConnection, words: readonly string[]): Map<string, number> {
+  const match = words.map((word) => `"${word}"`).join(' OR ');
+  const rows = connection
+    .prepare(
+      `SELECT CAST(memory.id AS BLOB) AS id, bm25(words, 1.0, 2.0, 0.5) AS rank FROM words
+        JOIN memory ON memory.place = words.rowid WHERE words MATCH ?`,
+    )
+    .all(match);
+  return new Map(rows.map(({ id, rank }) => [Buffer.from(id as Uint8Array).toString(), -Number(rank)]));
+}
+
+describe('SqliteBackend', () => {
+  it('search() ranks as FTS5 does, whatever was written by whom', { timeout: 120_000 }, async () => {
+    let asked = 0;
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40 }), async (steps) => {
+        await using project = await createTestProject();
+        const backends = [1, 2].map(() => new SqliteBackend({ directory: project.resolve('m'), shown: 'm' }));
+        const ids: string[] = [];
+        let imported = 0;
+        let connection: SqliteConnection | undefined;
+        try {
+          for (const [index, each] of steps.entries()) {
+            const [writer, reader] = index % 2 === 0 ? backends : backends.toReversed();
+            const id = 'which' in each ? (ids[each.which % ids.length] ?? '') : '';
+            if (each.kind === 'put') {
+              const draft = { content: each.text, category: 'bug', tags: each.tags, importance: 5 };
+              ids.push((await writer!.put(draft, 'allow')).memory.id);
+            } else if (each.kind === 'update') await writer!.update(id, { content: each.text, tags: each.tags });
+            else if (each.kind === 'delete') await writer!.delete(id, each.hard);
+            else if (each.kind === 'restore') await writer!.restore(id);
+            else if (each.kind === 'import' && imported < MOST_IMPORTED) {
+              imported += each.count;
+              const draftOf = (number: number) => ({
+                id: `${index}-${number}`,
+                content: `user ${WORDS[number % WORDS.length]} ${index} ${number}`,
+                category: 'bug',
+                tags: [],
+                importance: 5,
+              });
+              await writer!.import(Array.from({ length: each.count }, (_, number) => draftOf(number)));
+            } else if (each.kind === 'ask' && ids.length > 0) {
+              connection ??= await openSqlite(project.resolve('m/memory.db'), driverName());
+              const expected = scoresOfFts5(connection, queryWords(each.text, 400));
+              const hits = await reader!.search(queryWords(each.text, 400), {}, 10_000);
+              expect(hits.map(({ id }) => id).sort()).toEqual([...expected.keys()].sort());
+              for (const { id, score } of hits) expect(score, each.text).toBeCloseTo(expected.get(id) ?? NaN, 9);
+              if (hits.length > 0) asked++;
+            }
+          }
+        } finally {
+          connection?.close();
+          for (const backend of backends) await backend.close();
+        }
+      }),
+      { numRuns: 60 },
+    );
+    expect(asked).toBeGreaterThan(40);
+  });
+
+  it.each([
+    ['a long query by its 32 rarest words', 40, STEPS, STEPS.slice(0, 32)],
+    [
+      'a store of over 10,000 memories without what over half of them have',
+      10_040,
+      ['usual', ...STEPS],
+      STEPS.slice(0, 32),
+    ],
+  ])('search() ranks %s', { timeout: 120_000 }, async (_, memories, asked, ranking) => {
+    await using project = await createTestProject();
+    const backend = new SqliteBackend({ directory: project.resolve('m'), shown: 'm' });
+    try {
+      const drafts = Array.from({ length: memories }, (_, index) => ({
+        id: `m${index}`,
+        content: `usual ${STEPS.slice(index).join(' ')} ${'more '.repeat(index % 5)} ${index}`,
+        category: 'bug',
+        tags: [],
+        importance: 5,
+      }));
+      for (let start = 0; start < memories; start += 1_000) await backend.import(drafts.slice(start, start + 1_000));
+      const connection = await openSqlite(project.resolve('m/memory.db'), driverName());
+      try {
+        const expected = scoresOfFts5(connection, ranking);
+        const hits = await backend.search(asked, {}, 100);
+        expect(hits.map(({ id }) => id).sort()).toEqual([...expected.keys()].sort());
+        for (const { id, score } of hits) expect(score, id).toBeCloseTo(expected.get(id) ?? NaN, 9);
+        expect(hits).toHaveLength(ranking.length);
+        expect(hits[0]?.id).toBe('m0');
+      } finally {
+        connection.close();
+      }
+    } finally {
+      await backend.close();
+    }
+  });
+});
+
+describe('WordPostings', () => {
+  it('keeps so many postings as it may, those of the last words, and gives the same', async () => {
+    await using project = await createTestProject();
+    const backend = new SqliteBackend({ directory: project.resolve('m'), shown: 'm' });
+    for (let index = 0; index < 40; index++) {
+      const content = `${STEPS.slice(index).join(' ')} ${index}`;
+      await backend.put({ content, category: 'bug', tags: [], importance: 5 }, 'allow');
+    }
+    const connection = await openSqlite(project.resolve('m/memory.db'), driverName());
+    try {
+      const [few, all] = [new WordPostings(connection, 200), new WordPostings(connection)];
+      for (let round = 0; round < 200; round++) {
+        few.refresh();
+        all.refresh();
+        const words = [STEPS[(round * 7) % 40]!, `nowhere${round}`, STEPS[(round * 11) % 40]!];
+        expect(few.of(words)).toEqual(all.of(words));
+        expect(few.lengths).toEqual(all.lengths);
+        expect(few.kept.postings).toBeLessThanOrEqual(200);
+        const key = `round ${round % 3}`;
+        await backend.put({ key, content: `${words[0]} again`, category: 'bug', tags: [], importance: 5 }, 'allow');
+      }
+      expect(few.kept.lists).toBeGreaterThan(2);
+      expect(all.kept.lists).toBe(240);
+      expect(all.kept.postings).toBeGreaterThan(16 * 240);
+    } finally {
+      connection.close();
+      await backend.close();
+    }
+  });
+});

@@ -1,0 +1,290 @@
+// One client of a gateway: its requests, the level of its log, and its calls. Clients share the provider and nothing else.
+
+import { randomUUID } from 'node:crypto';
+import {
+  ToolError,
+  type CallOptions,
+  type JsonObject,
+  type LogEntry,
+  type ToolDefinition,
+  type ToolProvider,
+  type ToolResult,
+} from '@toolwright/core';
+import { hasBrokenOutput } from '@toolwright/core/internal';
+import { isDeeperThan, MAX_DEPTH, toWireResult } from '@toolwright/core/mcp';
+import { askClient, showsForms } from './approval-form.js';
+import type { ToolCatalog } from './catalog.js';
+import type { Forwarding } from '../forwarding/forwarding.js';
+import { McpServer, type Exchange, type ServerTransport } from './mcp-server.js';
+import type { GatewayMetrics } from '../metrics.js';
+import { INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, rpcError, SERVER_BUSY } from './rpc-error.js';
+
+/** What the clients of one gateway have in common. */
+export interface SessionHost {
+  readonly provider: ToolProvider;
+  readonly catalog: ToolCatalog;
+  readonly forwarding: Forwarding | undefined;
+  readonly metrics: GatewayMetrics;
+  readonly limits: { pageSize: number; approvalTimeoutMs: number; maxRequestsInFlight: number };
+  readonly version: string;
+  readonly onError: (message: string) => void;
+}
+
+/** From the most to the least: RFC 5424, as the protocol has it. */
+const LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'];
+const LEVEL_OF: Record<LogEntry['level'], string> = { debug: 'debug', info: 'info', warn: 'warning', error: 'error' };
+
+export class ClientSession {
+  /** Groups its calls for tools that keep something by the conversation. */
+  readonly id: string;
+  readonly transport: 'stdio' | 'socket' | 'http';
+  readonly #host: SessionHost;
+  readonly #server: McpServer;
+  readonly #onClosed: (session: ClientSession) => void;
+  /** The exchanges of the calls that may ask, by the id of the call. */
+  readonly #asking = new Map<string, Exchange>();
+  #level = 0;
+  #inFlight = 0;
+  #idle: (() => void)[] = [];
+  #closed = false;
+
+  constructor(
+    host: SessionHost,
+    {
+      id,
+      transport,
+      onClosed,
+    }: Pick<ClientSession, 'id' | 'transport'> & { onClosed: (session: ClientSession) => void },
+  ) {
+    this.#host = host;
+    this.id = id;
+    this.transport = transport;
+    this.#onClosed = onClosed;
+    this.#server = new McpServer({
+      version: host.version,
+      capabilities: {
+        tools: { listChanged: true },
+        logging: {},
+        ...(host.forwarding && {
+          resources: { subscribe: true, listChanged: true },
+          prompts: { listChanged: true },
+          completions: {},
+        }),
+      },
+      handle: (method, params, exchange) => this.#handle(method, params, exchange),
+      onNotification: () => undefined,
+      onClosed: () => this.#end(),
+      onError: host.onError,
+    });
+  }
+
+  get clientCapabilities(): JsonObject {
+    return this.#server.clientCapabilities;
+  }
+
+  /** False while a request of it is being handled. */
+  get isIdle(): boolean {
+    return this.#inFlight === 0;
+  }
+
+  /** See {@link McpServer.takeIds}. */
+  takeIds(ids: readonly unknown[]): boolean {
+    return this.#server.takeIds(ids);
+  }
+
+  releaseIds(ids: readonly unknown[]): void {
+    this.#server.releaseIds(ids);
+  }
+
+  connect(transport: ServerTransport): Promise<void> {
+    return this.#server.connect(transport);
+  }
+
+  notify(method: string, params?: JsonObject): void {
+    if (!this.#closed) this.#server.notify(method, params);
+  }
+
+  /** Tells the client what was said during one of its requests, from its level on. */
+  log(exchange: Exchange, level: string, params: JsonObject): void {
+    if (LEVELS.indexOf(level) >= this.#level) exchange.notify('notifications/message', { level, ...params });
+  }
+
+  /** Resolves when no request of it is being handled. */
+  async whenIdle(): Promise<void> {
+    if (this.#inFlight > 0) await new Promise<void>((resolve) => this.#idle.push(resolve));
+  }
+
+  async close(): Promise<void> {
+    await this.#server.close().catch(() => undefined); // its transport is gone already
+    this.#end();
+  }
+
+  #end(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#host.forwarding?.forget(this);
+    this.#onClosed(this);
+  }
+
+  async #handle(method: string, params: JsonObject, exchange: Exchange): Promise<JsonObject> {
+    if (isDeeperThan(params, MAX_DEPTH))
+      throw rpcError(INVALID_REQUEST, `The request is nested deeper than ${MAX_DEPTH} levels.`);
+    const { maxRequestsInFlight } = this.#host.limits;
+    if (this.#inFlight >= maxRequestsInFlight) return this.#refuseBusy(method, maxRequestsInFlight);
+    this.#inFlight++;
+    try {
+      return await this.#answer(method, params, exchange);
+    } finally {
+      if (--this.#inFlight === 0) for (const resolve of this.#idle.splice(0)) setImmediate(resolve); // the answer goes out first
+    }
+  }
+
+  /** The refusal of a call is a result, as every failure of it is. */
+  #refuseBusy(method: string, atOnce: number): JsonObject {
+    const message = `${atOnce} requests of this client are being answered already; wait for one of them.`;
+    if (method !== 'tools/call') throw rpcError(SERVER_BUSY, message);
+    const error = new ToolError('BUSY', message).toInfo();
+    const result = { content: [{ type: 'text' as const, text: message }], isError: true, error, directives: [] };
+    this.#host.metrics.record(result, 0);
+    return toWireResult({ ...result, durationMs: 0 });
+  }
+
+  #answer(method: string, params: JsonObject, exchange: Exchange): Promise<JsonObject> {
+    switch (method) {
+      case 'tools/call':
+        return this.#call(params, exchange);
+      case 'tools/list':
+        return this.#listTools(params);
+      case 'logging/setLevel':
+        return this.#setLevel(params);
+      default: {
+        const forwarded = this.#host.forwarding?.handle(method, params, this, exchange);
+        if (forwarded) return forwarded;
+        throw rpcError(METHOD_NOT_FOUND, `This server does not offer ${method.slice(0, 100)}.`);
+      }
+    }
+  }
+
+  async #setLevel({ level }: JsonObject): Promise<JsonObject> {
+    const index = LEVELS.indexOf(level as string);
+    if (index < 0) throw rpcError(INVALID_PARAMS, `There is no such level; there are ${LEVELS.join(', ')}.`);
+    this.#level = index;
+    return {};
+  }
+
+  async #listTools({ cursor }: JsonObject): Promise<JsonObject> {
+    const { items, ...next } = (await this.#host.catalog.read()).page(cursor, this.#host.limits.pageSize);
+    return { tools: items, ...next };
+  }
+
+  async #call(params: JsonObject, exchange: Exchange): Promise<JsonObject> {
+    const { name, arguments: args = {} } = params;
+    if (typeof name !== 'string') throw rpcError(INVALID_PARAMS, 'tools/call needs the name of a tool.');
+    const { metrics, catalog } = this.#host;
+    const startedAt = performance.now();
+    metrics.callsInFlight++;
+    let result: Parameters<typeof toWireResult>[0] | undefined;
+    try {
+      const found = catalog.find(name);
+      const tool = found instanceof Promise ? await found : found;
+      result = tool
+        ? await this.#run(tool, name, args as JsonObject, params._meta, exchange)
+        : await this.#denial(name, exchange);
+      if (!result) throw rpcError(INVALID_PARAMS, `Unknown tool: ${name.slice(0, 200)}`);
+    } catch (thrown) {
+      if (!ToolError.isInstance(thrown)) throw thrown;
+      const error = ToolError.from(thrown).toInfo(); // the list could not be read: a failure like any other
+      const content = [{ type: 'text' as const, text: error.message }];
+      result = { content, isError: true, error, directives: [], durationMs: 0 };
+    } finally {
+      metrics.callsInFlight--;
+      if (result) metrics.record(result, performance.now() - startedAt);
+    }
+    return toWireResult(result);
+  }
+
+  /** What a hub answers of a tool that its policy hides, under its alias too; undefined for any other name. */
+  async #denial(name: string, { signal }: Exchange): Promise<ToolResult | undefined> {
+    const prepared = await this.#host.provider.prepareCall?.(name, {}, { signal, sessionId: this.id });
+    return prepared?.refused?.error?.code === 'PERMISSION_DENIED' ? prepared.refused : undefined;
+  }
+
+  async #run(tool: ToolDefinition, listedName: string, args: JsonObject, given: unknown, exchange: Exchange) {
+    const { provider, forwarding } = this.#host;
+    const { progressToken, ...meta } = isRecord(given) ? given : {};
+    const hasToken = typeof progressToken === 'string' || typeof progressToken === 'number';
+    const entered = forwarding?.enter(this, exchange);
+    const asks = showsForms(this.clientCapabilities);
+    const callId = entered?.options.callId ?? (asks ? randomUUID() : undefined);
+    if (asks && callId !== undefined) this.#asking.set(callId, exchange);
+    try {
+      const result = await provider.callTool(tool.name, args, {
+        signal: exchange.signal,
+        calledAs: listedName,
+        ...(entered?.options ?? { callId, sessionId: this.id, onRequest: declineRequest }),
+        onLog: (entry) => this.log(exchange, LEVEL_OF[entry.level], { logger: listedName, data: dataOf(entry) }),
+        ...(Object.keys(meta).length > 0 && { meta }),
+        ...(hasToken && {
+          onProgress: (progress) => exchange.notify('notifications/progress', { progressToken, ...progress }),
+        }),
+        ...(asks && { approve: this.#approve }),
+      });
+      return promisesObject(tool) ? withoutBrokenPromise(result, listedName) : result;
+    } finally {
+      entered?.leave();
+      if (callId !== undefined) this.#asking.delete(callId);
+    }
+  }
+
+  /** One function for all calls: a hub asks equal questions of one asker once, and the others one after the other. */
+  readonly #approve: NonNullable<CallOptions['approve']> = async (request, { callId, signal }) => {
+    const [another] = this.#asking.values(); // the call that asked was cancelled, and an equal one still waits
+    const exchange = this.#asking.get(callId) ?? another;
+    if (!exchange) return { decision: 'deny' };
+    return askClient(exchange, request, { signal, timeoutMs: this.#host.limits.approvalTimeoutMs });
+  };
+}
+
+/** Of a gateway that forwards nothing: what a server asks during a client's call is not the host's to answer. */
+function declineRequest(method: string): Promise<JsonObject> {
+  return Promise.reject(rpcError(METHOD_NOT_FOUND, `Declined: the gateway does not forward ${method.slice(0, 100)}.`));
+}
+
+/** True for a tool that is listed with its outputSchema: other schemas are not listed. */
+function promisesObject({ outputSchema }: ToolDefinition): boolean {
+  return outputSchema !== undefined && (outputSchema.type ?? 'object') === 'object';
+}
+
+/** A result without the structured form that its tool promises: clients refuse it unless it is an error, text and all. */
+function withoutBrokenPromise(result: ToolResult, tool: string): ToolResult {
+  const { structuredContent, ...rest } = result;
+  const { isError, content, _meta } = rest;
+  const isBroken = structuredContent !== undefined && hasBrokenOutput(result);
+  if (isError || (structuredContent !== undefined && !isBroken)) return result;
+  const cut = _meta?.['toolwright/truncated'];
+  const isTooLarge = isRecord(cut) && 'structuredBytes' in cut;
+  const message = isTooLarge
+    ? `${tool} ran, and its structured result was over 1 MiB and was left out. Ask it for less; do not repeat a call that changes something.`
+    : `${tool} ran, and ${isBroken ? 'its structuredContent breaks its outputSchema' : 'gave no structuredContent, which its outputSchema promises'}. What it gave follows; do not repeat a call that changes something.`;
+  const code = isTooLarge ? 'TOO_LARGE' : 'OUTPUT_INVALID';
+  return {
+    ...rest, // clients validate a structure, in an error too
+    isError: true,
+    error: new ToolError(code, message, { details: { ran: true } }).toInfo(),
+    content: [{ type: 'text', text: message }, ...content],
+  };
+}
+
+/** What a tool said, in JSON; fields that cannot be said in JSON are left out. */
+function dataOf({ message, fields }: LogEntry): unknown {
+  if (fields === undefined) return message;
+  try {
+    return { message, ...(JSON.parse(JSON.stringify(fields)) as object) };
+  } catch {
+    return message; // a cycle, a BigInt, or an accessor that throws
+  }
+}
+
+function isRecord(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,176 @@
+// A server's question goes to whoever made the call: callers in and outside of gateways, one after another and at once.
+
+import { ElicitRequestSchema, LoggingMessageNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
+import type { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { ToolHub } from '@toolwright/core';
+import type { HostOffers } from '@toolwright/core/mcp';
+import { createGateway, type Gateway } from '@toolwright/gateway';
+import { supervise } from '@toolwright/runtime';
+import { afterEach, describe, expect, it } from 'vitest';
+import { connectClient } from '../fixtures/connect-client.js';
+import { forwardedServer, type ForwardedServer } from '../fixtures/forwarded-server.js';
+
+const ends: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const end of ends.splice(0).reverse()) await end();
+});
+
+const QUESTION = { method: 'elicitation/create', message: 'hm?', requestedSchema: { type: 'object', properties: {} } };
+const ask = { name: 'one__ask', arguments: QUESTION };
+const textOf = (result: unknown): unknown => JSON.parse((result as { content: { text: string }[] }).content[0]!.text);
+
+function serve(host: HostOffers = {}): { one: ForwardedServer; hub: ToolHub } {
+  const one = forwardedServer('one', ['one://a'], host);
+  const hub = new ToolHub({ providers: [one.provider] });
+  ends.push(() => hub.disconnect());
+  return { one, hub };
+}
+
+function gatewayOf(hub: ToolHub, forward = true): Gateway {
+  const gateway = createGateway(hub, { forward });
+  ends.push(() => gateway.close());
+  return gateway;
+}
+
+/** A client that accepts every question, and notes it. */
+async function acceptingClient(gateway: Gateway, asked: string[], name: string): Promise<Client> {
+  const client = await connectClient(gateway, { elicitation: {} }, (made) =>
+    made.setRequestHandler(ElicitRequestSchema, () => {
+      asked.push(name);
+      return { action: 'accept', content: { by: name } };
+    }),
+  );
+  ends.push(() => client.close());
+  return client;
+}
+
+/** Resolves in the server when so many calls of `ask` are there. */
+function meeting(count: number): () => Promise<void> {
+  let here = 0;
+  let go: () => void = () => undefined;
+  const all = new Promise<void>((resolve) => (go = resolve));
+  return () => (++here === count && go(), all);
+}
+
+describe("a server's question", () => {
+  it("during the host's own call is never put to a client that has a call in flight", async () => {
+    const { one, hub } = serve();
+    const asked: string[] = [];
+    const client = await acceptingClient(gatewayOf(hub), asked, 'client');
+    one.beforeAsking = meeting(2);
+    const answers = await Promise.all([hub.callTool('one.ask', QUESTION), client.callTool(ask)]);
+    expect(answers.map(textOf)).toEqual([
+      { refused: -32600, why: expect.stringContaining('several') },
+      { refused: -32600, why: expect.stringContaining('several') },
+    ]);
+    expect(asked).toEqual([]);
+  });
+
+  it("during the host's own call is put to the host's handler, and a client's to the client", async () => {
+    const asked: string[] = [];
+    const { hub } = serve({
+      elicitation: () => (asked.push('host'), Promise.resolve({ action: 'accept', content: { by: 'host' } })),
+    });
+    const client = await acceptingClient(gatewayOf(hub), asked, 'client');
+    expect(textOf(await client.callTool(ask))).toEqual({ action: 'accept', content: { by: 'client' } });
+    expect(textOf(await hub.callTool('one.ask', QUESTION))).toEqual({ action: 'accept', content: { by: 'host' } });
+    expect(asked).toEqual(['client', 'host']);
+  });
+
+  it("of a client's call is not put to the host where the gateway does not forward", async () => {
+    const asked: string[] = [];
+    const { hub } = serve({
+      elicitation: () => (asked.push('host'), Promise.resolve({ action: 'accept', content: {} })),
+    });
+    const client = await acceptingClient(gatewayOf(hub, false), asked, 'client');
+    expect(textOf(await client.callTool(ask))).toMatchObject({ refused: -32601 });
+    expect(asked).toEqual([]);
+  });
+
+  it('of a call that was given up is not put to the next caller', async () => {
+    const { one, hub } = serve();
+    const gateway = gatewayOf(hub);
+    const asked: string[] = [];
+    const first = await acceptingClient(gateway, asked, 'first');
+    const second = await acceptingClient(gateway, asked, 'second');
+    let here: () => void = () => undefined;
+    let goOn: () => void = () => undefined;
+    const arrived = new Promise<void>((resolve) => (here = resolve));
+    one.beforeAsking = () => (here(), new Promise<void>((resolve) => (goOn = resolve)));
+    const abort = new AbortController();
+    const given = first.callTool(ask, undefined, { signal: abort.signal });
+    await arrived;
+    const askAnyway = goOn;
+    abort.abort();
+    await expect(given).rejects.toThrow();
+    one.beforeAsking = () => (askAnyway(), Promise.resolve()); // the server goes on with the first call
+    expect(textOf(await second.callTool(ask))).toMatchObject({ refused: -32600 });
+    expect(asked).toEqual([]);
+  });
+
+  it('reaches a client of a gateway that was made when the hub was connected', async () => {
+    const { one, hub } = serve();
+    await hub.connect();
+    expect(one.server.getClientCapabilities()).toEqual({});
+    expect(textOf(await hub.callTool('one.ask', QUESTION))).toMatchObject({ refused: -32601 });
+    const client = await acceptingClient(gatewayOf(hub), [], 'client');
+    expect(textOf(await client.callTool(ask))).toEqual({ action: 'accept', content: { by: 'client' } });
+    expect(one.server.getClientCapabilities()).toMatchObject({ elicitation: {}, sampling: {}, roots: {} });
+  });
+
+  it('reaches a client of a gateway that was made while a call was in flight, once that has settled', async () => {
+    const { one, hub } = serve();
+    let goOn: () => void = () => undefined;
+    const arrived = new Promise<void>((resolve) => {
+      one.beforeAsking = () => (resolve(), new Promise<void>((release) => (goOn = release)));
+    });
+    const hosts = hub.callTool('one.ask', QUESTION);
+    await arrived;
+    const client = await acceptingClient(gatewayOf(hub), [], 'client');
+    one.beforeAsking = () => Promise.resolve();
+    goOn();
+    await hosts;
+    expect(textOf(await client.callTool(ask))).toEqual({ action: 'accept', content: { by: 'client' } });
+    expect(one.server.getClientCapabilities()).toHaveProperty('elicitation');
+  });
+
+  it('reaches the client of each of two gateways, and of one when the other is closed', async () => {
+    const { hub } = serve();
+    const asked: string[] = [];
+    const [left, right] = [gatewayOf(hub), gatewayOf(hub)];
+    const first = await acceptingClient(left, asked, 'left');
+    const second = await acceptingClient(right, asked, 'right');
+    expect(textOf(await first.callTool(ask))).toEqual({ action: 'accept', content: { by: 'left' } });
+    expect(textOf(await second.callTool(ask))).toEqual({ action: 'accept', content: { by: 'right' } });
+    await right.close();
+    expect(textOf(await first.callTool(ask))).toEqual({ action: 'accept', content: { by: 'left' } });
+    expect(asked).toEqual(['left', 'right', 'left']);
+  });
+
+  it('reaches the client where a supervisor has another name than its tools', async () => {
+    const one = forwardedServer('one', []);
+    const hub = new ToolHub({ providers: [supervise(() => one.provider, { name: 'first-server' })] });
+    ends.push(() => hub.disconnect());
+    const client = await acceptingClient(gatewayOf(hub), [], 'client');
+    expect(textOf(await client.callTool(ask))).toEqual({ action: 'accept', content: { by: 'client' } });
+    expect((await client.listPrompts()).prompts.map(({ name }) => name)).toEqual(['first-server__greet']);
+  });
+});
+
+it("what a server logs during the host's own call is not sent to a client that has a call in flight", async () => {
+  const { one, hub } = serve();
+  const client = await acceptingClient(gatewayOf(hub), [], 'client');
+  const heard: unknown[] = [];
+  client.setNotificationHandler(LoggingMessageNotificationSchema, ({ params }) => void heard.push(params.data));
+  let goOn: () => void = () => undefined;
+  const arrived = new Promise<void>((resolve) => {
+    one.beforeAsking = () => (resolve(), new Promise<void>((release) => (goOn = release)));
+  });
+  const clients = client.callTool(ask);
+  await arrived;
+  await hub.callTool('one.say');
+  goOn();
+  await clients;
+  await client.ping();
+  expect(heard).toEqual([]);
+});

@@ -1,0 +1,146 @@
+// What a ProcessToolProvider is made of, checked when it is made.
+
+import { isAbsolute, resolve } from 'node:path';
+import { ToolError, type JsonObject, type Logger } from '@toolwright/core';
+import { assertOptions, copyJson, copyTexts, nameFault, type OptionNames } from '@toolwright/core/internal';
+import type { ProviderListener } from '../wire/listener.js';
+import type { ProviderSettings } from '../wire/protocol.js';
+import type { ProviderProgram } from './start-process.js';
+import type { ProviderRuntime } from './runtimes.js';
+
+/** Options of {@link ProcessToolProvider}. Give `path` or `command`. */
+export interface ProcessToolProviderOptions {
+  /** Names the provider and is the prefix of its tools; the file's `createProvider` says the same. */
+  name: string;
+  /** The provider file: absolute, or relative to `cwd`. */
+  path?: string;
+  /** What runs the file. Default: by its extension, see {@link ProviderRuntime}. */
+  runtime?: ProviderRuntime;
+  /** A program that is a provider itself, instead of `path`: absolute, or a name on the PATH. Never given to a shell. */
+  command?: string;
+  /** Arguments after the file, or of the command. Default: none. They can be seen by every user of the machine. */
+  args?: readonly string[];
+  /** Given to the provider's `initialize`. JSON. Default: `{}`. */
+  config?: JsonObject;
+  /** Texts by name, such as secrets, for `initialize`; they are in no environment and no message. Default: none. */
+  variables?: Readonly<Record<string, string>>;
+  /** Added to the safe part of the environment (PATH, HOME, LANG, …). Default: nothing. */
+  env?: Readonly<Record<string, string>>;
+  /** Absolute. The default of `cwd`. */
+  projectDir?: string;
+  /** The working directory. Absolute. Default: `projectDir`, else that of this process. */
+  cwd?: string;
+  /** From the start of the process to the end of its `initialize`, in milliseconds. Default 15,000. */
+  startTimeoutMs?: number;
+  /** The deadline of a call that names none and whose tool has none, in milliseconds. Default 30,000. */
+  callTimeoutMs?: number;
+  /** How far progress can renew the deadline of a call, in milliseconds. Default 600,000. */
+  maxTotalTimeoutMs?: number;
+  /** Whether its tools' annotations are believed where that decides on sending a call again. Default true. */
+  trustAnnotations?: boolean;
+  /**
+   * Gets what the provider logs outside of a call that listens, and warnings. Default: `process.emitWarning` for warnings
+   * and errors, each text once.
+   */
+  logger?: Logger;
+  /** @internal Where processes connect to. Default: the one socket of this process. */
+  listener?: ProviderListener;
+}
+
+const TIMES = ['startTimeoutMs', 'callTimeoutMs', 'maxTotalTimeoutMs'] as const;
+
+/** The names of {@link ProcessToolProviderOptions}. */
+export const PROCESS_OPTIONS: OptionNames<ProcessToolProviderOptions> = {
+  name: true,
+  path: true,
+  runtime: true,
+  command: true,
+  args: true,
+  config: true,
+  variables: true,
+  env: true,
+  projectDir: true,
+  cwd: true,
+  startTimeoutMs: true,
+  callTimeoutMs: true,
+  maxTotalTimeoutMs: true,
+  trustAnnotations: true,
+  logger: true,
+  listener: true,
+};
+
+/** The options with their defaults. */
+export interface ResolvedProcessOptions {
+  program: ProviderProgram;
+  settings: ProviderSettings;
+  startTimeoutMs: number;
+  callTimeoutMs: number;
+  maxTotalTimeoutMs: number;
+}
+
+/** @throws {ToolError} INVALID_ARGUMENT for the first option that is wrong */
+export function resolveProcessOptions(options: ProcessToolProviderOptions): ResolvedProcessOptions {
+  assertOptions('new ProcessToolProvider()', options, PROCESS_OPTIONS);
+  const fault = nameFault('name', options.name);
+  if (fault !== undefined) throw wrong(fault);
+  for (const key of TIMES) {
+    const value: unknown = options[key];
+    if (value !== undefined && !(typeof value === 'number' && value > 0))
+      throw wrong(`${key} must be a number of milliseconds above 0`);
+  }
+  const { path, command, runtime, args = [], projectDir, cwd = projectDir ?? process.cwd() } = options;
+  if ((path === undefined) === (command === undefined)) throw wrong('give path or command, and not both');
+  for (const [key, text] of Object.entries({ path, command })) {
+    if (text !== undefined && (typeof text !== 'string' || text === '')) throw wrong(`${key} must be a text`);
+  }
+  for (const [key, directory] of Object.entries({ projectDir, cwd })) {
+    if (directory !== undefined && !(typeof directory === 'string' && isAbsolute(directory)))
+      throw wrong(`${key} must be an absolute path, not ${JSON.stringify(directory)}`);
+  }
+  if (!Array.isArray(args) || !args.every((arg) => typeof arg === 'string')) throw wrong('args must be texts');
+  assertRuntime(runtime, command);
+  return {
+    program: {
+      name: options.name,
+      path: path === undefined ? undefined : resolve(cwd, path),
+      command,
+      runtime,
+      args: [...(args as readonly string[])],
+      cwd,
+      env: textsOf('env', options.env),
+    },
+    settings: settingsOf(options),
+    startTimeoutMs: options.startTimeoutMs ?? 15_000,
+    callTimeoutMs: options.callTimeoutMs ?? 30_000,
+    maxTotalTimeoutMs: options.maxTotalTimeoutMs ?? 600_000,
+  };
+}
+
+/** Config and variables, copied. @throws {ToolError} INVALID_ARGUMENT */
+export function settingsOf({
+  config = {},
+  variables,
+}: Pick<ProcessToolProviderOptions, 'config' | 'variables'>): ProviderSettings {
+  if (typeof config !== 'object' || (config as unknown) === null || Array.isArray(config))
+    throw wrong('config must be an object');
+  return { config: copyJson(config), variables: textsOf('variables', variables) };
+}
+
+function assertRuntime(runtime: unknown, command: string | undefined): void {
+  if (runtime === undefined) return;
+  if (command !== undefined) throw wrong('runtime says what runs a path; a command runs itself');
+  const named = typeof runtime === 'object' && runtime !== null ? (runtime as { command?: unknown }).command : runtime;
+  if (typeof named !== 'string' || named === '')
+    throw wrong("runtime must be a text such as 'tsx', or { command, args }");
+}
+
+function textsOf(what: string, given: unknown): Record<string, string> {
+  if (given === undefined) return {};
+  const texts = copyTexts(given);
+  if (!texts) throw wrong(`${what} must be an object of texts`);
+  return texts;
+}
+
+function wrong(what: string): ToolError {
+  return new ToolError('INVALID_ARGUMENT', `The provider cannot be made: ${what}.`);
+}

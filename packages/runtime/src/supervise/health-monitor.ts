@@ -1,0 +1,85 @@
+// What is looked at while a provider is ready: whether it answers, whether a call is silent for too long, and whether it
+// has been idle. Three timers, none of them set or cleared for a call; none keeps the process alive.
+
+import type { Life } from './provider-instance.js';
+
+/** What a {@link Vigil} is kept with. Times are milliseconds; 0 means never. */
+export interface VigilOptions {
+  healthIntervalMs: number;
+  idleTtlMs: number;
+  /** True while a call waits or runs. */
+  isBusy: () => boolean;
+  /** Asked for at each interval, and at once when a call is silent. */
+  onCheck: (life: Life) => void;
+  onIdle: (life: Life) => void;
+}
+
+/** Node takes no longer delay; what is due later is looked at again then. */
+const LONGEST_DELAY_MS = 2 ** 31 - 1;
+
+export class Vigil {
+  readonly #options: VigilOptions;
+  readonly #life: Life;
+  #health: NodeJS.Timeout | undefined;
+  #idle: NodeJS.Timeout | undefined;
+  #silence: NodeJS.Timeout | undefined;
+  #silenceDueAt = Infinity;
+  /** When the last call came or settled. */
+  #activeAt = performance.now();
+
+  constructor(life: Life, options: VigilOptions) {
+    this.#life = life;
+    this.#options = options;
+    const { healthIntervalMs, idleTtlMs } = options;
+    if (healthIntervalMs > 0 && healthIntervalMs !== Infinity) {
+      this.#health = setInterval(() => options.onCheck(life), Math.min(healthIntervalMs, LONGEST_DELAY_MS));
+      this.#health.unref();
+    }
+    if (idleTtlMs > 0 && idleTtlMs !== Infinity) this.#waitForIdle(idleTtlMs);
+  }
+
+  /** A call is sent, which should not be silent for `silenceMs`. */
+  callSent(now: number, silenceMs: number): void {
+    if (now + silenceMs < this.#silenceDueAt) this.#waitForSilence(now, now + silenceMs);
+  }
+
+  /** A call came or settled. */
+  noteActivity(now: number): void {
+    this.#activeAt = now;
+  }
+
+  end(): void {
+    clearInterval(this.#health);
+    clearTimeout(this.#idle);
+    clearTimeout(this.#silence);
+  }
+
+  #waitForIdle(ms: number): void {
+    this.#idle = setTimeout(
+      () => {
+        const { idleTtlMs, isBusy, onIdle } = this.#options;
+        const leftMs = isBusy() ? idleTtlMs : this.#activeAt + idleTtlMs - performance.now();
+        if (leftMs > 0) this.#waitForIdle(leftMs);
+        else onIdle(this.#life);
+      },
+      Math.min(Math.ceil(ms), LONGEST_DELAY_MS),
+    );
+    this.#idle.unref();
+  }
+
+  #waitForSilence(now: number, dueAt: number): void {
+    clearTimeout(this.#silence);
+    this.#silenceDueAt = dueAt;
+    if (dueAt === Infinity) return;
+    this.#silence = setTimeout(
+      () => {
+        const at = performance.now();
+        const { count, nextAt } = this.#life.silent(at);
+        this.#waitForSilence(at, nextAt);
+        if (count > 0) this.#options.onCheck(this.#life);
+      },
+      Math.min(Math.max(1, Math.ceil(dueAt - now)), LONGEST_DELAY_MS),
+    );
+    this.#silence.unref();
+  }
+}

@@ -1,0 +1,94 @@
+// The McpPeer of a supervised MCP provider: one peer for its users, whichever process stands behind it now.
+
+import type { CallOptions, JsonObject, LogEntry, McpPeer } from '@toolwright/core';
+import { callSafely } from '@toolwright/core/internal';
+
+type RequestHandler = Parameters<McpPeer['setRequestHandler']>;
+type Notified = Parameters<McpPeer['onNotification']>[0];
+
+/** What a {@link LastingPeer} needs of the supervisor. */
+export interface LastingPeerOptions {
+  /** Runs a request on the peer of the provider that is ready, starting one where none is. */
+  withPeer: (ask: (peer: McpPeer) => Promise<JsonObject>, options: Pick<CallOptions, 'signal'>) => Promise<JsonObject>;
+  onLog: (entry: LogEntry) => void;
+}
+
+export class LastingPeer implements McpPeer {
+  readonly #options: LastingPeerOptions;
+  readonly #listeners = new Set<Notified>();
+  #peer: McpPeer | undefined;
+  #unsubscribe: (() => void) | undefined;
+  #capabilities: JsonObject = {};
+  #handler: RequestHandler | undefined;
+  /** What is offered, with its withdrawal at the peer of now. */
+  readonly #offers = new Map<JsonObject, (() => void) | undefined>();
+
+  constructor(options: LastingPeerOptions) {
+    this.#options = options;
+  }
+
+  /** What the peer said last, also while nothing runs. */
+  get capabilities(): JsonObject {
+    const now = this.#peer?.capabilities;
+    if (now && Object.keys(now).length > 0) this.#capabilities = now;
+    return this.#capabilities;
+  }
+
+  request: McpPeer['request'] = (method, params, options = {}) =>
+    this.#options.withPeer((peer) => peer.request(method, params, options), options);
+
+  onNotification(listener: Notified): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  setRequestHandler(...handler: RequestHandler): void {
+    this.#handler = handler;
+    this.#peer?.setRequestHandler(...handler);
+  }
+
+  offer(capabilities: JsonObject): () => void {
+    const own = { ...capabilities };
+    this.#offers.set(own, this.#peer?.offer?.(own));
+    return () => {
+      this.#offers.get(own)?.();
+      this.#offers.delete(own);
+    };
+  }
+
+  /** Stands for another peer from now on. To be called before that one connects, as connecting says what is offered. */
+  adopt(peer: McpPeer | undefined): void {
+    void this.capabilities; // of the one before, for as long as the new one has none
+    this.#unsubscribe?.();
+    this.#peer = peer;
+    if (!peer) return;
+    if (this.#handler) peer.setRequestHandler(...this.#handler);
+    for (const offered of this.#offers.keys()) this.#offers.set(offered, peer.offer?.(offered));
+    this.#unsubscribe = peer.onNotification((method, params, call) => {
+      if (method === 'notifications/message') this.#options.onLog(logEntryOf(params));
+      for (const listener of [...this.#listeners]) callSafely(() => listener(method, params, call));
+    });
+  }
+}
+
+/** https://modelcontextprotocol.io/specification/2025-11-25/server/utilities/logging#log-levels */
+const LEVELS: ReadonlyMap<unknown, LogEntry['level']> = new Map([
+  ['debug', 'debug'],
+  ['warning', 'warn'],
+  ['error', 'error'],
+  ['critical', 'error'],
+  ['alert', 'error'],
+  ['emergency', 'error'],
+]);
+
+function logEntryOf({ level, logger, data }: JsonObject): LogEntry {
+  const ours = LEVELS.get(level) ?? 'info';
+  const fields = typeof data === 'object' && data !== null ? (data as JsonObject) : {};
+  const message =
+    typeof data === 'string'
+      ? data
+      : typeof fields.message === 'string'
+        ? fields.message
+        : JSON.stringify(data ?? null);
+  return { level: ours, message, fields: { ...fields, ...(typeof logger === 'string' && { logger }) } };
+}

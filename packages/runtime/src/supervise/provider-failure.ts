@@ -1,0 +1,80 @@
+// What a failure says of the provider: that it is gone, that it is in trouble, that it is no use to start it again.
+
+import { ToolError, type ToolErrorCode, type ToolProvider, type ToolResult } from '@toolwright/core';
+import { isOwnFailure, wasPreparedBefore, type CallScope } from '@toolwright/core/internal';
+
+/** With these, told in this process, the peer or its connection failed, not the tool. */
+const TRANSPORT: ReadonlySet<ToolErrorCode> = new Set<ToolErrorCode>([
+  'NOT_CONNECTED',
+  'CONNECTION_CLOSED',
+  'PROTOCOL_VIOLATION',
+  'UNAVAILABLE',
+  'OUTCOME_UNKNOWN',
+  'SPAWN_FAILED',
+  'PROCESS_EXITED',
+]);
+
+/** Of these the connection is gone too, where the provider cannot say so itself. */
+const GONE: ReadonlySet<ToolErrorCode> = new Set<ToolErrorCode>([
+  'NOT_CONNECTED',
+  'CONNECTION_CLOSED',
+  'OUTCOME_UNKNOWN',
+  'SPAWN_FAILED',
+  'PROCESS_EXITED',
+]);
+
+/** A start that failed so fails again until somebody changes something. */
+const PERMANENT: ReadonlySet<ToolErrorCode> = new Set<ToolErrorCode>([
+  'INVALID_ARGUMENT',
+  'NAME_CONFLICT',
+  'NOT_FOUND',
+  'PERMISSION_DENIED',
+  'PROTOCOL_VIOLATION',
+  'SPAWN_FAILED',
+]);
+
+/** Of a spawn that may work the next time. */
+const PASSING_ERRNOS: ReadonlySet<unknown> = new Set(['EAGAIN', 'EMFILE', 'ENFILE', 'ENOMEM', 'ETXTBSY']);
+
+/**
+ * What a call's result says of its provider: `'gone'`, `'failed'`, `'answered'`, or nothing, as for a call that its
+ * caller ended. A tool's own failure is an answer, whatever code it has.
+ */
+export function verdictOf(
+  result: ToolResult,
+  scope: CallScope,
+  provider: ToolProvider,
+): 'gone' | 'failed' | 'answered' | undefined {
+  const { isError, error } = result;
+  if (scope.error) return scope.error.details?.defaultDeadline === true ? 'failed' : undefined;
+  if (!isError || !error || !isOwnFailure(result)) return 'answered';
+  if (wasPreparedBefore(result) || !TRANSPORT.has(error.code)) return undefined; // refused before it was sent, for what it is
+  return isDown(provider, error.code) ? 'gone' : 'failed';
+}
+
+function isDown(provider: ToolProvider, code: ToolErrorCode): boolean {
+  try {
+    return provider.health ? provider.health().state !== 'READY' : GONE.has(code);
+  } catch {
+    return true; // it cannot even say how it is
+  }
+}
+
+/** The failure of a start, saying in `details.permanent` whether another start would fail likewise. */
+export function startFailure(thrown: unknown, provider: string): { error: ToolError; isPermanent: boolean } {
+  const given = ToolError.from(thrown, 'UNAVAILABLE');
+  const { code, details } = given;
+  const said = details?.permanent;
+  const isPermanent =
+    typeof said === 'boolean'
+      ? said
+      : (PERMANENT.has(code) && !PASSING_ERRNOS.has(details?.errno)) || (code === 'UNAVAILABLE' && !given.retryable);
+  if (!isPermanent || said === true) return { error: given, isPermanent };
+  const error = new ToolError(code, given.message, {
+    provider: given.provider ?? provider,
+    details: { ...details, permanent: true },
+    retryable: given.retryable,
+    cause: given.cause,
+  });
+  return { error, isPermanent };
+}

@@ -1,0 +1,262 @@
+// One life of a provider under supervision: its start, the calls that it has, the question whether it answers, its end.
+
+import {
+  ToolError,
+  type CallOptions,
+  type Logger,
+  type Progress,
+  type ToolDefinition,
+  type ToolProvider,
+  type ToolResult,
+} from '@toolwright/core';
+import {
+  errorResult,
+  frozenCopy,
+  isOwnFailure,
+  outcomeUnknown,
+  settledWithin,
+  startTimer,
+  untilAborted,
+  CallScope,
+} from '@toolwright/core/internal';
+
+/** How long a provider may take to end before the supervisor goes on without it. */
+const ENDING_PATIENCE_MS = 10_000;
+
+/** What a life needs of the supervisor. */
+export interface LifeOptions {
+  readonly provider: ToolProvider;
+  /** From 1. */
+  readonly number: number;
+  readonly healthTimeoutMs: number;
+  readonly logger: Logger;
+  readonly onLost: (life: Life, failure: ToolError) => void;
+  readonly onToolsChanged: (life: Life) => void;
+}
+
+/** Sends one call: to the provider, or to a call that it prepared. */
+export type Send = (life: Life, options: CallOptions) => Promise<ToolResult>;
+
+/** The scope of a supervised call: its progress is a sign of the life that has the call. */
+export class SupervisedScope extends CallScope {
+  onSign: (() => void) | undefined;
+
+  override progress(progress: Progress): void {
+    this.onSign?.();
+    super.progress(progress);
+  }
+}
+
+/** A call that the provider has. */
+interface Flight {
+  readonly tool: string;
+  readonly silenceMs: number;
+  /** When it will have been silent for too long, on the clock of `performance.now()`. */
+  silentAt: number;
+  settle(result: ToolResult): void;
+}
+
+export class Life {
+  readonly provider: ToolProvider;
+  readonly number: number;
+  definitions: readonly ToolDefinition[] = [];
+  servers: readonly string[] = [];
+  /** When it last gave an answer, on the clock of `performance.now()`. */
+  lastSignAt = 0;
+  readonly #options: LifeOptions;
+  readonly #flights = new Set<Flight>();
+  readonly #unsubscribes: (() => void)[] = [];
+  readonly #life = new AbortController();
+  #whenIdle: (() => void)[] = [];
+  #checking: Promise<boolean> | undefined;
+  #ending: Promise<void> | undefined;
+
+  constructor(options: LifeOptions) {
+    this.#options = options;
+    this.provider = options.provider;
+    this.number = options.number;
+    const { provider } = options;
+    this.#keep(provider.onToolsChanged(() => options.onToolsChanged(this)));
+    this.#keep(provider.onLost?.((failure) => options.onLost(this, failure)));
+  }
+
+  /** Connects and lists. @throws {ToolError} */
+  async open(signal: AbortSignal): Promise<void> {
+    await untilAborted(this.provider.connect({ signal }), signal);
+    this.servers = [...this.provider.servers];
+    await this.list(signal);
+  }
+
+  /** Reads the list. @throws {ToolError} */
+  async list(signal: AbortSignal = this.#life.signal): Promise<void> {
+    const listed: unknown = await untilAborted(this.provider.listTools({ signal }), signal);
+    if (!Array.isArray(listed))
+      throw new ToolError('PROTOCOL_VIOLATION', `What "${this.provider.name}" listed is no list of tools.`);
+    this.definitions = Object.freeze(listed.filter(isDefinition).map(frozenCopy)); // a malformed tool costs no other
+    this.lastSignAt = performance.now();
+  }
+
+  /** True when it has no call. */
+  get isIdle(): boolean {
+    return this.#flights.size === 0;
+  }
+
+  /**
+   * Runs a call. Never rejects, and settles with the scope, whatever the provider does.
+   *
+   * @param silenceMs after so long without a sign of the provider the call is one of {@link silent}
+   */
+  call(send: Send, tool: string, scope: SupervisedScope, silenceMs: number): Promise<ToolResult> {
+    return new Promise<ToolResult>((resolve) => {
+      const startedAt = performance.now();
+      const end = (error: ToolError): void =>
+        flight.settle(errorResult(outcomeUnknown(error, this.provider.name, tool), scope.startedAt));
+      const flight: Flight = {
+        tool,
+        silenceMs,
+        silentAt: startedAt + silenceMs,
+        settle: (result) => {
+          if (!this.#flights.delete(flight)) return;
+          scope.offEnd(end);
+          resolve(result);
+          if (this.#flights.size === 0) this.#tellIdle();
+        },
+      };
+      this.#flights.add(flight);
+      scope.onEnd(end);
+      if (!this.#flights.has(flight)) return;
+      scope.onSign = this.#sign;
+      const fail = (thrown: unknown): void =>
+        flight.settle(errorResult(ToolError.from(thrown, 'INTERNAL'), scope.startedAt));
+      try {
+        send(this, scope.inwardFor(this.provider)).then((result) => this.#land(flight, result, scope), fail);
+      } catch (thrown) {
+        fail(thrown);
+      }
+    });
+  }
+
+  readonly #sign = (): void => {
+    this.lastSignAt = performance.now();
+  };
+
+  /** The calls that are silent at `now`, and when the next one will be. */
+  silent(now: number): { count: number; nextAt: number } {
+    let count = 0;
+    let nextAt = Infinity;
+    for (const flight of this.#flights) {
+      const silentAt = Math.max(flight.silentAt, this.lastSignAt + flight.silenceMs);
+      if (silentAt <= now) {
+        count++;
+        flight.silentAt = now + flight.silenceMs; // asked about once a period
+      }
+      nextAt = Math.min(nextAt, silentAt <= now ? flight.silentAt : silentAt);
+    }
+    return { count, nextAt };
+  }
+
+  /** Asks the provider whether it answers; concurrent questions are one. Never rejects. */
+  check(): Promise<boolean> {
+    return (this.#checking ??= this.#check().finally(() => (this.#checking = undefined)));
+  }
+
+  /** Resolves when no call is left, at most after `ms`; false when one is. */
+  idleWithin(ms: number): Promise<boolean> {
+    if (this.isIdle) return Promise.resolve(true);
+    return settledWithin([new Promise<void>((resolve) => this.#whenIdle.push(resolve))], ms);
+  }
+
+  /** Settles each call that is left as one whose outcome nobody knows. */
+  abandon(why: ToolError): void {
+    for (const flight of [...this.#flights]) {
+      const words = `The provider went before it answered, so the call may have happened. ${why.message}`;
+      const details = { ...why.details, cause: why.code, outcomeUnknown: true };
+      const error = new ToolError('OUTCOME_UNKNOWN', words, {
+        provider: this.provider.name,
+        tool: flight.tool,
+        details,
+      });
+      flight.settle(errorResult(error, performance.now()));
+    }
+  }
+
+  /** Lets its calls settle for `drainMs`, abandons the rest, and ends the provider. Never rejects. */
+  async retire(why: ToolError, drainMs: number): Promise<void> {
+    this.#unsubscribe();
+    await this.idleWithin(drainMs);
+    this.abandon(why);
+    await this.end();
+  }
+
+  /** Ends the provider. Never rejects; a provider that does not end is left. */
+  end(): Promise<void> {
+    return (this.#ending ??= this.#end());
+  }
+
+  #land(flight: Flight, given: unknown, scope: CallScope): void {
+    let result = given as ToolResult;
+    if (!isResult(given)) {
+      const words = `The provider "${this.provider.name}" gave something that is not a result.`;
+      result = errorResult(new ToolError('INTERNAL', words, { provider: this.provider.name }), scope.startedAt);
+    } else if (!given.isError || !isOwnFailure(given)) this.lastSignAt = performance.now();
+    flight.settle(result);
+  }
+
+  async #check(): Promise<boolean> {
+    const { healthTimeoutMs } = this.#options;
+    const abort = new AbortController();
+    const stop = (): void => abort.abort(new ToolError('TIMED_OUT', `No answer within ${healthTimeoutMs} ms.`));
+    const stopTimer = startTimer(healthTimeoutMs, stop);
+    this.#life.signal.addEventListener('abort', stop, { once: true });
+    try {
+      const { provider } = this;
+      const { signal } = abort;
+      const answering: Promise<unknown> = provider.ping ? provider.ping({ signal }) : provider.listTools({ signal });
+      await untilAborted(answering, signal);
+      this.lastSignAt = performance.now();
+      return true;
+    } catch {
+      return false; // it did not answer: that is what is asked
+    } finally {
+      stopTimer();
+      this.#life.signal.removeEventListener('abort', stop);
+    }
+  }
+
+  #keep(unsubscribe: unknown): void {
+    if (typeof unsubscribe === 'function') this.#unsubscribes.push(unsubscribe as () => void);
+  }
+
+  #tellIdle(): void {
+    const told = this.#whenIdle;
+    this.#whenIdle = [];
+    for (const tell of told) tell();
+  }
+
+  #unsubscribe(): void {
+    for (const unsubscribe of this.#unsubscribes.splice(0)) unsubscribe();
+  }
+
+  async #end(): Promise<void> {
+    const { logger } = this.#options;
+    const { name } = this.provider;
+    this.#unsubscribe();
+    this.#life.abort(new ToolError('NOT_CONNECTED', `The provider "${name}" was ended.`));
+    const ending = (async () => this.provider.disconnect())().catch((thrown: unknown) =>
+      logger.warn(`The provider "${name}" failed to disconnect: ${ToolError.from(thrown).message}`),
+    );
+    if (!(await settledWithin([ending], ENDING_PATIENCE_MS)))
+      logger.warn(`The provider "${name}" had not ended after ${ENDING_PATIENCE_MS} ms and was left.`);
+    this.abandon(new ToolError('CONNECTION_CLOSED', 'It was ended.'));
+  }
+}
+
+function isResult(value: unknown): value is ToolResult {
+  const { content, isError } = (value ?? {}) as Partial<ToolResult>;
+  return Array.isArray(content) && typeof isError === 'boolean';
+}
+
+function isDefinition(value: unknown): value is ToolDefinition {
+  const { name, inputSchema } = (value ?? {}) as Partial<ToolDefinition>;
+  return typeof name === 'string' && typeof inputSchema === 'object';
+}
