@@ -1,5 +1,5 @@
-// Typed lint rules, and the import directions of the house: gateway -> runtime -> core; a server imports authoring
-// modules only; one folder starts processes.
+// Typed lint rules, and the import directions between packages: gateway -> runtime -> core; one folder starts processes.
+// The directions within a package are those of .dependency-cruiser.mjs.
 import tseslint from 'typescript-eslint';
 
 /** Each way to reach node:child_process that is not an import declaration. */
@@ -32,8 +32,7 @@ const CHILD_PROCESS = {
 
 const MCP_SDK = {
   group: ['@modelcontextprotocol/*', '@modelcontextprotocol/**'],
-  message:
-    'The MCP SDK is imported in packages/core/src/mcp and packages/gateway/src/session/mcp-server.ts alone, types too.',
+  message: 'The MCP SDK is imported in packages/core/src/mcp and packages/gateway/src/mcp-server.ts alone, types too.',
 };
 const NO_MCP_SDK_BY_OTHER_MEANS = {
   selector: 'ImportExpression[source.value=/^@modelcontextprotocol/]',
@@ -67,22 +66,6 @@ const GATEWAY = {
   message: 'Imports run gateway -> runtime -> core.',
 };
 const SIDEWAYS = { group: ['**/packages/*/src/**', '**/dist/**'], message: 'Import another package by its name.' };
-const NOT_FOR_SERVERS = {
-  group: [
-    '**/hub/**',
-    '**/in-process-provider.js',
-    '**/mcp/**',
-    '**/adapters/**',
-    '**/testing/**',
-    '../../index.js',
-    '../index.js',
-  ],
-  message: 'A tool server imports authoring modules only, never a provider or the hub.',
-};
-const OTHER_SERVERS = {
-  regex: '^\\.\\./(filesystem|bash|git|memory|diagnostics|agent)/',
-  message: 'A tool server never imports another.',
-};
 
 export default tseslint.config(
   {
@@ -119,15 +102,13 @@ export default tseslint.config(
   },
   { files: ['packages/*/src/**'], rules: { 'no-console': 'error', 'no-process-exit': 'off' } },
   restrict(['packages/core/src/**'], [OUTER, SIDEWAYS], {
-    ignores: ['packages/core/src/process/**', 'packages/core/src/servers/**', 'packages/core/src/mcp/**'],
+    ignores: ['packages/core/src/process/**', 'packages/core/src/mcp/**'],
   }),
   restrict(['packages/core/src/mcp/**'], [OUTER, SIDEWAYS], { mcpSdk: true }),
-  restrict(['packages/core/src/servers/**'], [OUTER, SIDEWAYS, NOT_FOR_SERVERS]),
-  restrict(['packages/core/src/servers/*/**'], [OUTER, SIDEWAYS, NOT_FOR_SERVERS, OTHER_SERVERS]),
   restrict(['packages/core/src/process/**'], [OUTER, SIDEWAYS], { childProcess: true }),
   restrict(['packages/runtime/src/**'], [GATEWAY, SIDEWAYS]),
   restrict(['packages/gateway/src/**'], [SIDEWAYS]),
-  restrict(['packages/gateway/src/session/mcp-server.ts'], [SIDEWAYS], { mcpSdk: true }),
+  restrict(['packages/gateway/src/mcp-server.ts'], [SIDEWAYS], { mcpSdk: true }),
   {
     files: ['bench/**', 'eval/**', 'examples/**', 'tools/**'],
     rules: { 'no-restricted-syntax': ['error', NO_SPREAD_OF_UNKNOWN_SIZE] },

@@ -8,20 +8,15 @@ export {
   type InProcessToolProviderOptions,
   type ProjectProviderOptions,
 } from './provider/in-process-provider.js';
-export { ToolHub, type HubLimits, type HubOptions, type ListOptions } from './hub/hub.js';
+
+export { ToolHub, type HubOptions, type ListOptions } from './hub/hub.js';
+export type { HubLimits } from './hub/hub-limits.js';
 export type { ProviderEntry, ProviderStatus } from './hub/member.js';
 export type { Explanation } from './hub/explain.js';
 export type { Middleware, MiddlewareCall } from './hub/middleware.js';
 export type { PolicyEvents } from './hub/policy/policy-gate.js';
-export type {
-  Approval,
-  ApprovalContext,
-  ApprovalRequest,
-  Policy,
-  PolicyAction,
-  PolicyDecision,
-  PolicyRule,
-} from './hub/policy/policy.js';
+export type { Policy, PolicyDecision } from './hub/policy/policy.js';
+export type { Approval, ApprovalContext, ApprovalRequest, PolicyAction, PolicyRule } from './contract/approval.js';
 export { approveInTerminal, type TerminalOptions } from './hub/policy/approve-in-terminal.js';
 export { defineTool, type Tool, type ToolContext, type ToolOptions, type ToolReturn } from './tool/define-tool.js';
 export { defineServer, ToolServer, type ServerContext, type ToolServerOptions } from './tool/define-server.js';
@@ -34,6 +29,7 @@ export {
   type DirectiveOutcome,
   type DirectiveParams,
 } from './contract/directives.js';
+
 export {
   TOOL_ERROR_CODES,
   ToolError,
@@ -41,6 +37,7 @@ export {
   type ToolErrorInfo,
   type ToolErrorOptions,
 } from './contract/errors.js';
+
 export {
   textOf,
   type ContentBlock,
@@ -51,24 +48,23 @@ export {
   type ToolOutput,
   type ToolResult,
 } from './contract/result.js';
+
 export type { JsonObject, JsonSchema, JsonValue } from './contract/json.js';
-export type { Logger } from './contract/logger.js';
+export type { LogEntry, Logger } from './contract/logger.js';
 
 // For implementers of providers.
 export type {
   CallOptions,
-  LogEntry,
   McpPeer,
   PeerRequestHandler,
-  PermissionClaim,
   PreparedCall,
   Progress,
   ProviderHealth,
   ProviderState,
-  ToolAnnotations,
-  ToolDefinition,
-  ToolIcon,
   ToolProvider,
 } from './contract/tool-provider.js';
+
+export type { PermissionClaim } from './contract/claims.js';
+export type { ToolAnnotations, ToolDefinition, ToolIcon } from './contract/tool-definition.js';
 
 assertNodeVersion();

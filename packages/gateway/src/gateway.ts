@@ -6,11 +6,11 @@ import { ToolError, type Logger, type McpPeer, type ToolProvider } from '@toolwr
 import { assertOptions, safeLogger, type OptionNames } from '@toolwright/core/internal';
 import { DEFAULT_MAX_FRAME_BYTES } from '@toolwright/core/mcp';
 import { Backlog } from './session/backlog.js';
-import { namerOf, ToolCatalog, type Naming } from './session/catalog.js';
+import { namerOf, ToolCatalog, type Naming } from './catalog.js';
 import type { HttpListener, ServeHttpOptions } from './http/http-listener.js';
 import { parseLimits, type EffectiveLimits, type GatewayLimits } from './gateway-limits.js';
 import { GatewayMetrics } from './metrics.js';
-import { messageOf } from './session/rpc-error.js';
+import { messageOf } from './rpc-error.js';
 import type { ClientSession, SessionHost } from './session/session.js';
 import type { ServeSocketOptions } from './stream/socket-listener.js';
 import type { ServeStdioOptions } from './stream/stdio.js';

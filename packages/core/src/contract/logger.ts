@@ -1,7 +1,5 @@
 // The logging interface that Toolwright writes to. It has no logger of its own: console and pino both fit.
 
-import type { CallOptions } from './tool-provider.js';
-
 /** Four methods, satisfied by `console` and by pino. Nothing of Toolwright logs arguments or results. */
 export interface Logger {
   debug(message: string, fields?: object): void;
@@ -33,7 +31,7 @@ function emitOnce(message: string): void {
 }
 
 /** A logger whose lines `onLog` is told of too. */
-export function heardLogger(logger: Logger, onLog: NonNullable<CallOptions['onLog']>): Logger {
+export function heardLogger(logger: Logger, onLog: (entry: LogEntry) => void): Logger {
   const write =
     (level: keyof Logger) =>
     (message: string, fields?: object): void => {
@@ -41,4 +39,11 @@ export function heardLogger(logger: Logger, onLog: NonNullable<CallOptions['onLo
       onLog({ level, message, ...(fields !== undefined && { fields }) });
     };
   return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
+}
+
+/** What a tool said during a call. */
+export interface LogEntry {
+  level: keyof Logger;
+  message: string;
+  fields?: object;
 }

@@ -1,10 +1,12 @@
 // The contract: what every provider of tools promises. Types only; result.ts and errors.ts hold what calls give back.
 
 import type { ToolError } from './errors.js';
-import type { Approval, ApprovalContext, ApprovalRequest, PolicyAction } from '../hub/policy/policy.js';
-import type { JsonObject, JsonSchema } from './json.js';
-import type { Logger } from './logger.js';
+import type { Approval, ApprovalContext, ApprovalRequest, PolicyAction } from './approval.js';
+import type { JsonObject } from './json.js';
+import type { LogEntry } from './logger.js';
 import type { ToolResult } from './result.js';
+import type { ToolDefinition } from './tool-definition.js';
+import type { PermissionClaim } from './claims.js';
 
 /**
  * Anything that lists and calls tools: functions of this process, a supervised process, an MCP server, or a hub of
@@ -106,53 +108,11 @@ export interface CallOptions {
   hold?: (() => () => void) | undefined;
 }
 
-/** What a tool said during a call. */
-export interface LogEntry {
-  level: keyof Logger;
-  message: string;
-  fields?: object;
-}
-
 /** How far a call has come: `progress` grows, and is complete at `total` where that is known. */
 export interface Progress {
   progress: number;
   total?: number;
   message?: string;
-}
-
-/** One tool as it is listed. The shapes are MCP's, so nothing is converted on the way to a gateway. */
-export interface ToolDefinition {
-  /** The qualified name, `server.tool`. */
-  readonly name: string;
-  readonly title?: string;
-  readonly description: string;
-  readonly inputSchema: JsonSchema;
-  readonly outputSchema?: JsonSchema;
-  readonly annotations: Required<ToolAnnotations>;
-  readonly icons?: readonly ToolIcon[];
-  readonly _meta?: JsonObject;
-}
-
-/**
- * MCP's hints, with MCP's pessimistic defaults where an author gives none. They never loosen a policy.
- * https://modelcontextprotocol.io/specification/2025-11-25/schema#toolannotations
- */
-export interface ToolAnnotations {
-  /** The tool changes nothing. Default false. */
-  readOnlyHint?: boolean;
-  /** The tool may destroy or overwrite. Default true. */
-  destructiveHint?: boolean;
-  /** Calling it twice does no more than calling it once. Default false. */
-  idempotentHint?: boolean;
-  /** The tool reaches beyond a closed domain, for example the network. Default true. */
-  openWorldHint?: boolean;
-}
-
-/** An icon of a tool. https://modelcontextprotocol.io/specification/2025-11-25/schema#icon */
-export interface ToolIcon {
-  readonly src: string;
-  readonly mimeType?: string;
-  readonly sizes?: readonly string[];
 }
 
 /** A call that was resolved and validated and has not run. */
@@ -170,28 +130,6 @@ export interface PreparedCall {
   readonly verdict?: { action: PolicyAction; reason: string; request?: ApprovalRequest };
   /** Runs the call. Never rejects. A refused call gives its refusal. */
   execute(options?: CallOptions): Promise<ToolResult>;
-}
-
-/** One thing that a call would do, as a policy sees it. */
-export interface PermissionClaim {
-  /** The text that rules are compared with: a tool name, a path, a command. */
-  readonly pattern: string;
-  /**
-   * `glob`: a rule's pattern matches the whole text. `tokens`: text of words, quoted as a shell quotes them; a rule that
-   * allows matches the whole, one that denies or asks also covers words that follow.
-   */
-  readonly match: 'glob' | 'tokens';
-  /** False when the tool could not tell all that would happen: such a claim is at best asked about. */
-  readonly understood: boolean;
-  /** Why it is claimed, or why it was not understood, in words for the one who approves. */
-  readonly reason?: string;
-  /**
-   * The rule's pattern that "always" would save. Default: this very claim. Null: no rule is
-   * offered for the whole call, and "always" counts as "once".
-   */
-  readonly suggestedPattern?: string | null;
-  /** A wider pattern, with a `*` where a person sees it, that may be chosen in place of the suggested one. */
-  readonly widerPattern?: string;
 }
 
 /** The state of a provider, of whatever kind. */

@@ -18,13 +18,10 @@ import {
 import type { PreparedCall, ToolProvider } from '../contract/tool-provider.js';
 import type { GivenAnswer, PolicyGate } from './policy/policy-gate.js';
 import { claimsOfHost, isNameClaim, prepareForeignCall } from '../provider/prepare-from-listing.js';
-import type { HubLimits } from './hub.js';
+import type { EffectiveLimits } from './hub-limits.js';
 import type { HubMember } from './member.js';
 import { runMiddleware, type Middleware, type MiddlewareCall } from './middleware.js';
 import { limitOutput } from './output-limit.js';
-
-/** The limits with their defaults filled in. */
-export type EffectiveLimits = Required<Omit<HubLimits, 'callTimeoutMs'>> & Pick<HubLimits, 'callTimeoutMs'>;
 
 const EXTERNAL_CALL_TIMEOUT_MS = 30_000;
 

@@ -5,18 +5,15 @@ import { isMadeBy } from '../contract/brand.js';
 import { CallScope } from '../call/call-scope.js';
 import { ToolError, type ToolErrorInfo } from '../contract/errors.js';
 import type { JsonObject } from '../contract/json.js';
-import type {
-  PermissionClaim,
-  PreparedCall,
-  ProviderState,
-  ToolDefinition,
-  ToolProvider,
-} from '../contract/tool-provider.js';
+import type { PreparedCall, ProviderState, ToolProvider } from '../contract/tool-provider.js';
+import type { PermissionClaim } from '../contract/claims.js';
+import type { ToolDefinition } from '../contract/tool-definition.js';
 import type { PolicyGate } from './policy/policy-gate.js';
 import { prepareCallOf } from './call-pipeline.js';
 import { validatorOf } from '../provider/prepare-from-listing.js';
 import type { HubMember } from './member.js';
-import { reasonOf, type PolicyAction, type PolicyRule, type Verdict } from './policy/policy.js';
+import { reasonOf, type Verdict } from './policy/policy.js';
+import type { PolicyAction, PolicyRule } from '../contract/approval.js';
 import type { Route } from './routing.js';
 
 /** What {@link ToolHub.explain} tells of a tool. */

@@ -10,17 +10,12 @@ import { WARNING_LOGGER, type Logger } from '../contract/logger.js';
 import { assertOptions, type OptionNames } from '../contract/options.js';
 import { preparedBefore, refusedCall } from '../provider/rejected-call.js';
 import { errorResult, nameAsCalled, type ToolResult } from '../contract/result.js';
-import type {
-  CallOptions,
-  McpPeer,
-  PermissionClaim,
-  PreparedCall,
-  ProviderHealth,
-  ToolDefinition,
-  ToolProvider,
-} from '../contract/tool-provider.js';
+import type { CallOptions, McpPeer, PreparedCall, ProviderHealth, ToolProvider } from '../contract/tool-provider.js';
+import type { PermissionClaim } from '../contract/claims.js';
+import type { ToolDefinition } from '../contract/tool-definition.js';
 import { PolicyGate, type GivenAnswer, type PolicyEvents } from './policy/policy-gate.js';
-import { CallPath, prepareCallOf, type CallBefore, type EffectiveLimits } from './call-pipeline.js';
+import { CallPath, prepareCallOf, type CallBefore } from './call-pipeline.js';
+import { HUB_LIMITS, type EffectiveLimits, type HubLimits } from './hub-limits.js';
 import { explainCall, type Explanation } from './explain.js';
 import { settledWithin } from '../call/waiting.js';
 import { nameFault } from '../tool/define-tool.js';
@@ -54,29 +49,7 @@ export interface ListOptions {
   exclude?: readonly string[];
 }
 
-/** The hub's own limits. */
-export interface HubLimits {
-  /** How long `connect` waits for providers, in milliseconds. Default 10,000. Those that are late go on connecting. */
-  connectTimeoutMs?: number;
-  /**
-   * The longest that a call may go without growing progress, where neither the caller nor the tool names a deadline, in
-   * milliseconds. Replaces the `callTimeoutMs` of the providers. Default: theirs, else 30,000 for external providers and none
-   * in process.
-   */
-  callTimeoutMs?: number;
-  /** How far progress can renew a default deadline. Default 600,000. */
-  maxTotalTimeoutMs?: number;
-  /** The text of one result, in bytes of UTF-8; what is over is cut out of its middle. Default 262,144. */
-  maxTextBytes?: number;
-}
-
 const DEFAULT_LIMITS = { connectTimeoutMs: 10_000, maxTotalTimeoutMs: MAX_TOTAL_TIMEOUT_MS, maxTextBytes: 256 * 1024 };
-const LIMITS: OptionNames<HubLimits> = {
-  connectTimeoutMs: true,
-  callTimeoutMs: true,
-  maxTotalTimeoutMs: true,
-  maxTextBytes: true,
-};
 const HUB_OPTIONS: OptionNames<HubOptions> = {
   providers: true,
   policy: true,
@@ -139,7 +112,7 @@ export class ToolHub implements ToolProvider {
   /** @throws {ToolError} NAME_CONFLICT for two providers of one name or prefix, INVALID_ARGUMENT for a wrong option */
   constructor(options: HubOptions = {}) {
     assertOptions('new ToolHub()', options, HUB_OPTIONS);
-    if (options.limits !== undefined) assertOptions('new ToolHub()', options.limits, LIMITS, 'limits.');
+    if (options.limits !== undefined) assertOptions('new ToolHub()', options.limits, HUB_LIMITS, 'limits.');
     if (Object(options.policy) === options.policy)
       assertOptions('new ToolHub()', options.policy, POLICY_OPTIONS, 'policy.');
     const providers: unknown = options.providers;

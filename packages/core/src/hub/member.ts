@@ -10,7 +10,9 @@ import { fillAnnotations } from '../tool/define-tool.js';
 import { settledWithin, untilAborted } from '../call/waiting.js';
 import { frozenCopy } from '../contract/json-copy.js';
 import type { JsonObject } from '../contract/json.js';
-import type { PermissionClaim, ProviderState, ToolDefinition, ToolProvider } from '../contract/tool-provider.js';
+import type { ProviderState, ToolProvider } from '../contract/tool-provider.js';
+import type { PermissionClaim } from '../contract/claims.js';
+import type { ToolDefinition } from '../contract/tool-definition.js';
 
 /** A provider with what its operator says of it. */
 export interface ProviderEntry {

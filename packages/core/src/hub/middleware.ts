@@ -3,7 +3,8 @@
 import { ToolError } from '../contract/errors.js';
 import type { JsonObject } from '../contract/json.js';
 import type { ToolResult } from '../contract/result.js';
-import type { PermissionClaim, ToolDefinition } from '../contract/tool-provider.js';
+import type { PermissionClaim } from '../contract/claims.js';
+import type { ToolDefinition } from '../contract/tool-definition.js';
 
 /** The call as a middleware sees it. It can be looked at and not changed: it has been judged as it is. */
 export interface MiddlewareCall {

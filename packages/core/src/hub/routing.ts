@@ -3,7 +3,7 @@
 import { aliasOf } from '../adapters/alias.js';
 import { ToolError } from '../contract/errors.js';
 import { serverOf, ToolIndex } from '../provider/tool-index.js';
-import type { ToolDefinition } from '../contract/tool-provider.js';
+import type { ToolDefinition } from '../contract/tool-definition.js';
 import type { HubMember } from './member.js';
 
 /** Where a call goes: the member, and the qualified name there. */

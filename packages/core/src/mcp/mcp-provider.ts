@@ -17,14 +17,8 @@ import {
 } from '../contract/result.js';
 import { describeIssues } from '../tool/schema.js';
 import { START_OUTPUT, withStartOutput, type StartOutput } from '../provider/start-output.js';
-import type {
-  CallOptions,
-  McpPeer,
-  ProviderHealth,
-  ProviderState,
-  ToolDefinition,
-  ToolProvider,
-} from '../contract/tool-provider.js';
+import type { CallOptions, McpPeer, ProviderHealth, ProviderState, ToolProvider } from '../contract/tool-provider.js';
+import type { ToolDefinition } from '../contract/tool-definition.js';
 import { callFailure, type CallOnItsWay } from './session/call-failure.js';
 import { LostSession, McpSession, RpcFailure } from './session/mcp-session.js';
 import { ListedTools } from './tools/tool-list-cache.js';

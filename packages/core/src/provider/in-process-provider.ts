@@ -25,13 +25,8 @@ import {
   startTool,
   type ParsedArguments,
 } from '../tool/run-call.js';
-import type {
-  CallOptions,
-  PreparedCall,
-  ProviderHealth,
-  ToolDefinition,
-  ToolProvider,
-} from '../contract/tool-provider.js';
+import type { CallOptions, PreparedCall, ProviderHealth, ToolProvider } from '../contract/tool-provider.js';
+import type { ToolDefinition } from '../contract/tool-definition.js';
 import type { ToolServer } from '../tool/define-server.js';
 import { nameFault, type Tool } from '../tool/define-tool.js';
 import { settledWithin } from '../call/waiting.js';
@@ -97,9 +92,10 @@ export class InProcessToolProvider implements ToolProvider {
   /** @internal */
   readonly [TAKES_SCOPES] = true;
   readonly callTimeoutMs?: number;
-  readonly servers: readonly string[];
   readonly #logger: Logger;
-  readonly #load: () => Promise<readonly ToolServer[]>;
+  /** Set by {@link forProject} too, whose servers are loaded on connect. */
+  #names: readonly string[];
+  #load: () => Promise<readonly ToolServer[]>;
   readonly #counters = new CallCounters();
   readonly #changed = new Listeners();
   readonly #inFlight = new Set<CallScope>();
@@ -114,25 +110,9 @@ export class InProcessToolProvider implements ToolProvider {
   /**
    * @throws {ToolError} INVALID_ARGUMENT for a wrong name or timeout, NAME_CONFLICT for two servers of one name
    */
-  constructor(options: InProcessToolProviderOptions);
-  /** @internal The servers' code is loaded by `load` on connect. */
-  constructor(
-    options: Omit<InProcessToolProviderOptions, 'servers'> & {
-      servers: readonly string[];
-      load: () => Promise<readonly ToolServer[]>;
-    },
-  );
-  constructor(
-    options: Omit<InProcessToolProviderOptions, 'servers'> & {
-      servers: readonly (ToolServer | string)[];
-      load?: () => Promise<readonly ToolServer[]>;
-    },
-  ) {
-    const { load, ...given } = Object(options) as typeof options;
-    const isObject = Object(options) === options && !Array.isArray(options);
-    assertOptions('new InProcessToolProvider()', isObject ? given : options, PROVIDER_OPTIONS);
-    const isList = Array.isArray(options.servers);
-    if (!isList || !options.servers.every((server) => load !== undefined || isServer(server))) {
+  constructor(options: InProcessToolProviderOptions) {
+    assertOptions('new InProcessToolProvider()', options, PROVIDER_OPTIONS);
+    if (!Array.isArray(options.servers) || !options.servers.every(isServer)) {
       throw new ToolError(
         'INVALID_ARGUMENT',
         'new InProcessToolProvider() takes `servers`, an array of servers made by defineServer().',
@@ -145,8 +125,9 @@ export class InProcessToolProvider implements ToolProvider {
       assertTimeout(options.callTimeoutMs);
       this.callTimeoutMs = options.callTimeoutMs;
     }
-    this.servers = Object.freeze(options.servers.map((server) => (typeof server === 'string' ? server : server.name)));
-    const twice = this.servers.find((name, index) => this.servers.indexOf(name) !== index);
+    const servers = options.servers as readonly ToolServer[];
+    const names = servers.map((server) => server.name);
+    const twice = names.find((name, index) => names.indexOf(name) !== index);
     if (twice !== undefined) {
       throw new ToolError(
         'NAME_CONFLICT',
@@ -155,8 +136,13 @@ export class InProcessToolProvider implements ToolProvider {
       );
     }
     this.#logger = options.logger ? safeLogger(options.logger) : WARNING_LOGGER;
-    const servers = options.servers as readonly ToolServer[];
-    this.#load = options.load ?? (() => Promise.resolve(servers));
+    this.#names = Object.freeze(names);
+    this.#load = () => Promise.resolve(servers);
+  }
+
+  /** The names of the servers. */
+  get servers(): readonly string[] {
+    return this.#names;
   }
 
   /**
@@ -171,14 +157,18 @@ export class InProcessToolProvider implements ToolProvider {
     const { name, callTimeoutMs, logger, ...builtins } = options;
     const { extraRoots, allowProtected, verification } = builtins;
     new ProjectScope({ projectDir, extraRoots, allowProtected, verification }); // a wrong directory is told now, not by the first call
-    const servers = BUILTIN_SERVERS.filter((server) => (builtins[server] ?? !OFF_UNLESS_ASKED.has(server)) !== false);
-    return new InProcessToolProvider({
+    const provider = new InProcessToolProvider({
       ...(name !== undefined && { name }),
       ...(callTimeoutMs !== undefined && { callTimeoutMs }),
       ...(logger && { logger }),
-      servers,
-      load: async () => (await import('../servers/index.js')).createBuiltinServers({ ...builtins, projectDir }),
+      servers: [],
     });
+    const isOn = (server: (typeof BUILTIN_SERVERS)[number]): boolean =>
+      (builtins[server] ?? !OFF_UNLESS_ASKED.has(server)) !== false;
+    provider.#names = Object.freeze(BUILTIN_SERVERS.filter(isOn));
+    provider.#load = async () =>
+      (await import('../servers/index.js')).createBuiltinServers({ ...builtins, projectDir });
+    return provider;
   }
 
   async connect(options: { signal?: AbortSignal } = {}): Promise<void> {

@@ -2,7 +2,7 @@
 // makes a wrong call right, and otherwise sent unchanged.
 
 import { repairArguments } from '../tool/coercion.js';
-import { parseClaims } from '../contract/claims.js';
+import { parseClaims, type PermissionClaim } from '../contract/claims.js';
 import { messageOf, ToolError } from '../contract/errors.js';
 import type { JsonObject } from '../contract/json.js';
 import { copyArguments, snapshot, copyJson } from '../contract/json-copy.js';
@@ -12,14 +12,32 @@ import { errorResult } from '../contract/result.js';
 import { readListedSchema } from '../tool/listed-schema-validator.js';
 import { describeIssues } from '../tool/schema.js';
 import { listedTimeoutMs } from '../tool/run-call.js';
-import type { PermissionClaim, PreparedCall, ToolDefinition } from '../contract/tool-provider.js';
-import type { HubMember } from '../hub/member.js';
+import type { PreparedCall, ToolProvider } from '../contract/tool-provider.js';
+import type { ToolDefinition } from '../contract/tool-definition.js';
+
+/** A provider that lists its tools and leaves it to its host to prepare calls of them. */
+export interface ListedProvider {
+  readonly name: string;
+  readonly provider: ToolProvider;
+  /** What the host says that a call touches; see `ProviderEntry.permission`. */
+  readonly permission: ((tool: string, args: JsonObject) => readonly PermissionClaim[] | undefined) | undefined;
+  /** One for each listed tool, made by its first call. */
+  readonly validators: Map<ToolDefinition, JsonSchemaValidator | ToolError>;
+  /** @throws {ToolError} TOOL_NOT_FOUND */
+  find(name: string): Promise<ToolDefinition>;
+  /** The tool as it is listed now. */
+  listed(name: string): ToolDefinition | undefined;
+}
 
 /** A validator tells of so many faults at once; more are told when those are repaired. */
 const MAX_REPAIRS = 10;
 
 /** @throws {ToolError} TOOL_NOT_FOUND, INVALID_ARGUMENT */
-export async function prepareForeignCall(member: HubMember, name: string, given: JsonObject): Promise<PreparedCall> {
+export async function prepareForeignCall(
+  member: ListedProvider,
+  name: string,
+  given: JsonObject,
+): Promise<PreparedCall> {
   const asGiven = snapshot(given); // it may be changed while the call waits
   const tool = await member.find(name);
   let args = copyArguments(tool.name, asGiven);
@@ -73,7 +91,7 @@ export function isNameClaim(claims: readonly PermissionClaim[], name: string): b
  * @throws {ToolError} INTERNAL when its `permission` throws or gives something else
  */
 export function claimsOfHost(
-  { name: provider, permission }: HubMember,
+  { name: provider, permission }: ListedProvider,
   name: string,
   args: JsonObject,
   fallback: readonly PermissionClaim[],
@@ -94,7 +112,7 @@ function bareName(name: string): string {
 }
 
 /** The validator of the tool's schema, kept as long as the listing; an error where the schema cannot be enforced. */
-export function validatorOf(member: HubMember, tool: ToolDefinition): JsonSchemaValidator | ToolError {
+export function validatorOf(member: ListedProvider, tool: ToolDefinition): JsonSchemaValidator | ToolError {
   let validator = member.validators.get(tool);
   if (!validator) {
     try {

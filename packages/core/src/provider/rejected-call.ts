@@ -4,7 +4,8 @@ import { ToolError } from '../contract/errors.js';
 import type { JsonObject } from '../contract/json.js';
 import { isOwnFailure, type ToolResult } from '../contract/result.js';
 import { fillAnnotations } from '../tool/define-tool.js';
-import type { PreparedCall, ToolDefinition } from '../contract/tool-provider.js';
+import type { PreparedCall } from '../contract/tool-provider.js';
+import type { ToolDefinition } from '../contract/tool-definition.js';
 
 /** What `prepareCall` gives for an unknown tool or wrong arguments: `refused` is the answer of its `execute` too. */
 export function refusedCall(

@@ -4,7 +4,8 @@ import { ToolError } from '../contract/errors.js';
 import { Listeners } from '../call/host-callbacks.js';
 import { ToolIndex } from './tool-index.js';
 import { settledWithin, untilAborted } from '../call/waiting.js';
-import type { PermissionClaim, ToolDefinition } from '../contract/tool-provider.js';
+import type { PermissionClaim } from '../contract/claims.js';
+import type { ToolDefinition } from '../contract/tool-definition.js';
 import type { ServerContext, ToolServer } from '../tool/define-server.js';
 import { listingOf, prepareTool, type Tool } from '../tool/define-tool.js';
 

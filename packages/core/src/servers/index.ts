@@ -23,6 +23,7 @@ export {
   type SandboxMode,
   type SandboxRules,
 } from './bash/index.js';
+
 export type { AfterChange, AfterChangeHook, AfterChangeOptions } from './project/change-report.js';
 export type { Diagnostic, Severity } from './project/diagnostic-rows.js';
 export {
@@ -31,22 +32,25 @@ export {
   type DiagnosticsServerOptions,
   type LanguageServerOptions,
 } from './diagnostics/index.js';
+
 export {
   createFilesystemServer,
   type FilesystemServerOptions,
   type OutputLimits,
   type SearchEngineChoice,
 } from './filesystem/index.js';
+
 export { createGitServer, type GitServerOptions, type GitToolGroup } from './git/index.js';
 export { createMemoryServer, type MemoryServerOptions } from './memory/index.js';
 export {
   MAX_WHOLE_FILE_BYTES,
   ProjectFiles,
-  type FileChange,
   type FileContent,
   type ProjectFilesOptions,
   type ResolvedPath,
 } from './project/project-files.js';
+
+export type { FileChange } from './project/write/change-together.js';
 export {
   ProjectScope,
   type ExtraRoot,

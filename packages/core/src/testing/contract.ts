@@ -4,6 +4,7 @@ import { ToolError } from '../contract/errors.js';
 import type { ToolProvider } from '../contract/tool-provider.js';
 import { callCases } from './contract-cases/calls.js';
 import { concurrencyCases } from './contract-cases/concurrency.js';
+import type { ContractCase } from './contract-cases/contract-case.js';
 import { lifecycleCases } from './contract-cases/lifecycle.js';
 import { listingCases } from './contract-cases/listing.js';
 import { preparedCases } from './contract-cases/prepared.js';
@@ -18,13 +19,6 @@ export interface ContractFixture {
 
 /** Makes a fresh fixture for one case. The provider may be connected or not. */
 export type ContractFactory = () => ContractFixture | Promise<ContractFixture>;
-
-/** One promise of the contract. `run` rejects when the provider breaks it. */
-export interface ContractCase {
-  /** `symbol() does X when Y`. */
-  title: string;
-  run: (provider: ToolProvider) => Promise<void>;
-}
 
 /** The two functions of a test runner that the suite needs; vitest, jest, mocha and node:test have them. */
 export interface ContractRunner {

@@ -5,19 +5,13 @@ import type { ContractRunner } from './contract.js';
 import { findingCases } from './memory-backend-cases/finding.js';
 import { followingCases } from './memory-backend-cases/following.js';
 import { keepingCases } from './memory-backend-cases/keeping.js';
+import type { MemoryBackendCase } from './memory-backend-cases/memory-backend-case.js';
 
 /** A backend with nothing in it, and how to end what stands behind it. */
 export interface MemoryBackendFixture {
   backend: MemoryBackend;
   /** Called once after each case, when the backend has been closed. */
   dispose: () => PromiseLike<void> | void;
-}
-
-/** One promise of the contract. `run` rejects when the backend breaks it. */
-export interface MemoryBackendCase {
-  /** `symbol() does X when Y`. */
-  title: string;
-  run: (backend: MemoryBackend) => Promise<void>;
 }
 
 /** Every case, for a runner without `describe` and `it`. */

@@ -8,13 +8,9 @@ import { optionFaults, type OptionNames } from '../contract/options.js';
 import type { Logger } from '../contract/logger.js';
 import { CompiledSchema } from './schema.js';
 import type { ContentBlock, ToolOutput } from '../contract/result.js';
-import type {
-  PermissionClaim,
-  Progress,
-  ToolAnnotations,
-  ToolDefinition,
-  ToolIcon,
-} from '../contract/tool-provider.js';
+import type { Progress } from '../contract/tool-provider.js';
+import type { PermissionClaim } from '../contract/claims.js';
+import type { ToolAnnotations, ToolDefinition, ToolIcon } from '../contract/tool-definition.js';
 
 /** What a tool's function is given beside its arguments. Annotate it as `ToolContext<State>` to type `state`. */
 export interface ToolContext<State = unknown> {

@@ -11,7 +11,9 @@ import { likelyName } from '../contract/nearest-names.js';
 import { resultFromOutput, structuredResult, type UntimedResult } from '../contract/result.js';
 import { describeIssues, normaliseIssues } from './schema.js';
 import { permitsAll, type Tool, type ToolContext } from './define-tool.js';
-import type { PermissionClaim, Progress, ToolDefinition } from '../contract/tool-provider.js';
+import type { Progress } from '../contract/tool-provider.js';
+import type { PermissionClaim } from '../contract/claims.js';
+import type { ToolDefinition } from '../contract/tool-definition.js';
 
 /** Arguments after parsing: what the function gets, and the JSON that policy, approvals and cache keys see. */
 export interface ParsedArguments {

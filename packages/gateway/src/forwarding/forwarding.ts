@@ -2,9 +2,9 @@
 // and the servers' own requests to the client whose call they belong to.
 
 import { ToolError, type CallOptions, type JsonObject, type McpPeer } from '@toolwright/core';
-import type { Exchange } from '../session/mcp-server.js';
+import type { Exchange } from '../mcp-server.js';
 import { PeerLists, type Owned, type PeerListsOptions } from './peer-lists.js';
-import { RequestsInFlight } from '../session/requests-in-flight.js';
+import { RequestsInFlight } from './requests-in-flight.js';
 import {
   INTERNAL_ERROR,
   INVALID_PARAMS,
@@ -12,13 +12,13 @@ import {
   METHOD_NOT_FOUND,
   RESOURCE_NOT_FOUND,
   rpcError,
-} from '../session/rpc-error.js';
-import type { ClientSession } from '../session/session.js';
-import { Subscriptions } from '../session/subscriptions.js';
+} from '../rpc-error.js';
+import type { ForwardingClient } from './forwarding-client.js';
+import { Subscriptions } from './subscriptions.js';
 
 /** What is forwarded, and for whom. */
 export interface ForwardingOptions extends Omit<PeerListsOptions, 'onLate'> {
-  sessions: () => Iterable<ClientSession>;
+  sessions: () => Iterable<ForwardingClient>;
   limits: { pageSize: number; approvalTimeoutMs: number };
 }
 
@@ -79,7 +79,7 @@ export class Forwarding {
 
   /** What a call, or another request, of a client's is made with; and what to run when it has settled. */
   enter(
-    session: ClientSession,
+    session: ForwardingClient,
     exchange: Exchange,
   ): { options: Pick<CallOptions, 'callId' | 'sessionId' | 'onRequest'>; leave: () => void } {
     const { callId, leave } = this.#inFlight.enter(session, exchange);
@@ -89,7 +89,7 @@ export class Forwarding {
   }
 
   /** The session has ended: what it subscribed to is nobody's, where nobody else has. */
-  forget(session: ClientSession): void {
+  forget(session: ForwardingClient): void {
     this.#subscriptions.forget(session);
   }
 
@@ -97,7 +97,7 @@ export class Forwarding {
   handle(
     method: string,
     params: JsonObject,
-    session: ClientSession,
+    session: ForwardingClient,
     exchange: Exchange,
   ): Promise<JsonObject> | undefined {
     switch (method) {
@@ -124,12 +124,12 @@ export class Forwarding {
 
   // Requests of clients.
 
-  async #getPrompt(params: JsonObject, session: ClientSession, exchange: Exchange): Promise<JsonObject> {
+  async #getPrompt(params: JsonObject, session: ForwardingClient, exchange: Exchange): Promise<JsonObject> {
     const owned = await this.#prompt(params.name);
     return this.#request(owned, 'prompts/get', { ...params, name: owned.name }, session, exchange);
   }
 
-  async #complete(params: JsonObject, session: ClientSession, exchange: Exchange): Promise<JsonObject> {
+  async #complete(params: JsonObject, session: ForwardingClient, exchange: Exchange): Promise<JsonObject> {
     const ref = (params.ref ?? {}) as JsonObject;
     if (ref.type === 'ref/prompt') {
       const owned = await this.#prompt(ref.name);
@@ -140,18 +140,18 @@ export class Forwarding {
     return this.#request(owned, 'completion/complete', params, session, exchange);
   }
 
-  async #read(params: JsonObject, session: ClientSession, exchange: Exchange): Promise<JsonObject> {
+  async #read(params: JsonObject, session: ForwardingClient, exchange: Exchange): Promise<JsonObject> {
     return this.#request(await this.#resource(params.uri), 'resources/read', params, session, exchange);
   }
 
-  async #subscribe({ uri }: JsonObject, session: ClientSession, { signal }: Exchange): Promise<JsonObject> {
+  async #subscribe({ uri }: JsonObject, session: ForwardingClient, { signal }: Exchange): Promise<JsonObject> {
     const owned = await this.#resource(uri);
     signal.throwIfAborted(); // a client that has gone would be told for ever
     await told(this.#subscriptions.add(owned.peer, owned.name, session));
     return {};
   }
 
-  async #unsubscribe({ uri }: JsonObject, session: ClientSession): Promise<JsonObject> {
+  async #unsubscribe({ uri }: JsonObject, session: ForwardingClient): Promise<JsonObject> {
     if (typeof uri === 'string') await told(this.#subscriptions.remove(uri, session));
     return {};
   }
@@ -189,7 +189,7 @@ export class Forwarding {
     { peer }: Owned,
     method: string,
     params: JsonObject,
-    session: ClientSession,
+    session: ForwardingClient,
     exchange: Exchange,
   ): Promise<JsonObject> {
     const { options, leave } = this.enter(session, exchange);
@@ -241,7 +241,7 @@ export class Forwarding {
 
   /** Puts a server's request to the client whose call it belongs to. */
   async #ask(
-    session: ClientSession,
+    session: ForwardingClient,
     exchange: Exchange,
     method: string,
     params: JsonObject,

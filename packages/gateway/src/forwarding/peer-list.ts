@@ -3,7 +3,7 @@
 
 import { createHash } from 'node:crypto';
 import type { JsonObject, McpPeer } from '@toolwright/core';
-import { messageOf } from '../session/rpc-error.js';
+import { messageOf } from '../rpc-error.js';
 
 const KINDS = {
   resources: { method: 'resources/list', capability: 'resources', field: 'resources', nameField: 'uri' },

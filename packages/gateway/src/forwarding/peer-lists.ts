@@ -2,9 +2,9 @@
 // with the server that it belongs to. A slow server delays nobody for long: what it lists is added when it comes.
 
 import type { JsonObject, McpPeer } from '@toolwright/core';
-import { NamedList } from '../session/catalog.js';
+import { NamedList } from '../catalog.js';
 import { PeerList, type Item, type Kind } from './peer-list.js';
-import { messageOf } from '../session/rpc-error.js';
+import { messageOf } from '../rpc-error.js';
 
 /** What lists are made of. */
 export interface PeerListsOptions {

@@ -12,9 +12,9 @@ import { HttpConnections } from './http-connections.js';
 import { letGoUnread, readBody, sendResponse, webRequestOf } from './http-messages.js';
 import { HttpSessions } from './http-sessions.js';
 import type { EffectiveLimits } from '../gateway-limits.js';
-import { createHttpTransport, requestIdsOf } from '../session/mcp-server.js';
+import { createHttpTransport, requestIdsOf } from '../mcp-server.js';
 import type { GatewayMetrics } from '../metrics.js';
-import { INVALID_REQUEST, messageOf } from '../session/rpc-error.js';
+import { INVALID_REQUEST, messageOf } from '../rpc-error.js';
 import type { ClientSession } from '../session/session.js';
 import { listenPrivately } from '../stream/socket-listener.js';
 

@@ -3,7 +3,7 @@
 
 import { randomBytes } from 'node:crypto';
 import type { EffectiveLimits } from '../gateway-limits.js';
-import { createHttpTransport, type HttpTransport } from '../session/mcp-server.js';
+import { createHttpTransport, type HttpTransport } from '../mcp-server.js';
 import type { ClientSession } from '../session/session.js';
 
 /** One client's session. */

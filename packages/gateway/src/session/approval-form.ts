@@ -1,7 +1,7 @@
 // The policy's question, put to the client whose call it is: one form, three answers.
 
 import type { Approval, ApprovalRequest, JsonObject } from '@toolwright/core';
-import type { Exchange } from './mcp-server.js';
+import type { Exchange } from '../mcp-server.js';
 
 /** The whole question, in characters: more than any form shows at once. */
 const MAX_SHOWN = 32_000;

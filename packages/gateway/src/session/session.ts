@@ -13,11 +13,11 @@ import {
 import { hasBrokenOutput } from '@toolwright/core/internal';
 import { isDeeperThan, MAX_DEPTH, toWireResult } from '@toolwright/core/mcp';
 import { askClient, showsForms } from './approval-form.js';
-import type { ToolCatalog } from './catalog.js';
+import type { ToolCatalog } from '../catalog.js';
 import type { Forwarding } from '../forwarding/forwarding.js';
-import { McpServer, type Exchange, type ServerTransport } from './mcp-server.js';
+import { McpServer, type Exchange, type ServerTransport } from '../mcp-server.js';
 import type { GatewayMetrics } from '../metrics.js';
-import { INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, rpcError, SERVER_BUSY } from './rpc-error.js';
+import { INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, rpcError, SERVER_BUSY } from '../rpc-error.js';
 
 /** What the clients of one gateway have in common. */
 export interface SessionHost {

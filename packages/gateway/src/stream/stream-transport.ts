@@ -4,8 +4,8 @@ import type { Readable, Writable } from 'node:stream';
 import { ToolError, type JsonObject } from '@toolwright/core';
 import { frameOf, FrameReader, type McpMessage, type McpTransport } from '@toolwright/core/mcp';
 import type { Backlog, Outlet } from '../session/backlog.js';
-import { sendable, type ServerTransport } from '../session/mcp-server.js';
-import { INVALID_REQUEST } from '../session/rpc-error.js';
+import { sendable, type ServerTransport } from '../mcp-server.js';
+import { INVALID_REQUEST } from '../rpc-error.js';
 
 /** Where lines are written; a stream, or what stands for one. */
 export interface LineWriter {

@@ -1,7 +1,7 @@
 // approveInTerminal(): asks a person on the terminal before a call runs. The smallest `approve` callback that is safe.
 
 import type { Interface } from 'node:readline';
-import type { Approval, ApprovalContext, ApprovalRequest, PolicyRule } from './policy.js';
+import type { Approval, ApprovalContext, ApprovalRequest, PolicyRule } from '../../contract/approval.js';
 import { ToolError } from '../../contract/errors.js';
 import { showHidden } from '../../contract/shell-words.js';
 import { assertOptions, type OptionNames } from '../../contract/options.js';

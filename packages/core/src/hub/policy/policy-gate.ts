@@ -6,19 +6,18 @@ import type { JsonObject } from '../../contract/json.js';
 import { copyJson } from '../../contract/json-copy.js';
 import { callSafely } from '../../call/host-callbacks.js';
 import { optionFaults, type OptionNames } from '../../contract/options.js';
-import type { PermissionClaim, PreparedCall } from '../../contract/tool-provider.js';
+import type { PreparedCall } from '../../contract/tool-provider.js';
+import type { PermissionClaim } from '../../contract/claims.js';
 import {
   PolicyRules,
   reasonOf,
   suggestRules,
   widerRules,
-  type Approval,
-  type ApprovalRequest,
   type Policy,
   type PolicyDecision,
-  type PolicyRule,
   type Verdict,
 } from './policy.js';
+import type { Approval, ApprovalRequest, PolicyRule } from '../../contract/approval.js';
 import { Questions } from './question-queue.js';
 
 /** Where the gate tells what it decided. */

@@ -1,9 +1,9 @@
 // What a rule is about: which tools it names, and which claims its pattern covers.
 
 import { matchesWords } from '../../contract/shell-words.js';
-import type { PermissionClaim } from '../../contract/tool-provider.js';
+import type { PermissionClaim } from '../../contract/claims.js';
 import { matchesGlob } from './name-pattern.js';
-import type { PolicyRule } from './policy.js';
+import type { PolicyRule } from '../../contract/approval.js';
 
 /** Whether a glob over qualified names matches one; a glob without a dot also names servers: `bash` is `bash.*`. */
 export function matchesTool(glob: string, name: string): boolean {

@@ -2,7 +2,7 @@
 
 import { outcomeUnknown, type CallScope } from '../../call/call-scope.js';
 import { ToolError } from '../../contract/errors.js';
-import type { ToolDefinition } from '../../contract/tool-provider.js';
+import type { ToolDefinition } from '../../contract/tool-definition.js';
 import { LostSession, RpcFailure } from './mcp-session.js';
 
 /** How far a call has come. */

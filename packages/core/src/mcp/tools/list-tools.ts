@@ -8,7 +8,7 @@ import { readListedSchema } from '../../tool/listed-schema-validator.js';
 import { isPlainType, wrapped } from '../../tool/schema.js';
 import { fillAnnotations } from '../../tool/define-tool.js';
 import { ToolIndex } from '../../provider/tool-index.js';
-import type { ToolAnnotations, ToolDefinition, ToolIcon } from '../../contract/tool-provider.js';
+import type { ToolAnnotations, ToolDefinition, ToolIcon } from '../../contract/tool-definition.js';
 import { isDeeperThan, MAX_DEPTH } from '../transport/message-filter.js';
 import { plainWords } from './sanitize.js';
 

@@ -1,6 +1,6 @@
 // What a command claims before it runs: what the judge makes of its text, in the directory that it runs in.
 
-import type { PermissionClaim } from '../../contract/tool-provider.js';
+import type { PermissionClaim } from '../../contract/claims.js';
 import type { ProjectFiles } from '../project/project-files.js';
 
 /** What is judged. */

@@ -3,7 +3,8 @@
 import type { OutputLimits } from '../project/output-budget.js';
 import type { ProjectFiles } from '../project/project-files.js';
 import type { Jobs } from './jobs/job-registry.js';
-import type { Sandbox, SandboxChoice, SandboxMode } from './sandbox/sandbox.js';
+import type { Sandbox } from './sandbox/sandbox.js';
+import type { SandboxChoice, SandboxMode } from './sandbox/choose-sandbox.js';
 
 /** What the operator chose. */
 export interface BashContext {

@@ -19,10 +19,12 @@ import { jobKillTool } from './tools/job-kill.js';
 import { jobListTool } from './tools/job-list.js';
 import { jobOutputTool } from './tools/job-output.js';
 import { Jobs } from './jobs/job-registry.js';
-import type { Sandbox, SandboxMode } from './sandbox/sandbox.js';
+import type { Sandbox } from './sandbox/sandbox.js';
+import type { SandboxMode } from './sandbox/choose-sandbox.js';
 
 export type { OutputLimits } from '../project/output-budget.js';
-export type { Sandbox, SandboxCommand, SandboxedCommand, SandboxMode, SandboxRules } from './sandbox/sandbox.js';
+export type { SandboxMode } from './sandbox/choose-sandbox.js';
+export type { Sandbox, SandboxCommand, SandboxedCommand, SandboxRules } from './sandbox/sandbox.js';
 
 /** What {@link createBashServer} takes: the project, and how far its commands reach. */
 export interface BashServerOptions extends ProjectFilesOptions {

@@ -1,7 +1,7 @@
 // What every tool of this server stands on, what it claims before it runs, and how a path is asked for.
 
 import { lstat } from 'node:fs/promises';
-import type { PermissionClaim } from '../../contract/tool-provider.js';
+import type { PermissionClaim } from '../../contract/claims.js';
 import { ToolError } from '../../contract/errors.js';
 import type { OutputLimits } from '../project/output-budget.js';
 import type { ProjectFiles } from '../project/project-files.js';

@@ -1,6 +1,6 @@
 // What every tool of this server stands on, and what every tool claims before it runs.
 
-import type { PermissionClaim } from '../../contract/tool-provider.js';
+import type { PermissionClaim } from '../../contract/claims.js';
 import { ToolError } from '../../contract/errors.js';
 import type { ToolContext } from '../../tool/define-tool.js';
 import type { AfterChangeHook } from '../project/change-report.js';

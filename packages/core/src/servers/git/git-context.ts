@@ -2,7 +2,7 @@
 
 import { ToolError } from '../../contract/errors.js';
 import { quoteWord, quoteWords } from '../../contract/shell-words.js';
-import type { PermissionClaim } from '../../contract/tool-provider.js';
+import type { PermissionClaim } from '../../contract/claims.js';
 import type { OutputLimits } from '../project/output-budget.js';
 import type { ProjectFiles } from '../project/project-files.js';
 

@@ -2,7 +2,7 @@
 // claim before they run.
 
 import type { ToolContext } from '../../tool/define-tool.js';
-import type { PermissionClaim } from '../../contract/tool-provider.js';
+import type { PermissionClaim } from '../../contract/claims.js';
 import { limitText, type OutputLimits } from '../project/output-budget.js';
 import type { ProjectFiles } from '../project/project-files.js';
 import type { MemoryScope } from './memory-backend.js';

@@ -5,7 +5,12 @@ import { basename, dirname, join } from 'node:path';
 import { ToolError } from '../../contract/errors.js';
 import { assertOptions, type OptionNames } from '../../contract/options.js';
 import { writeAtomically } from './write/atomic-write.js';
-import { changeTogether, type ChangeTogetherOptions, type TogetherPlan } from './write/change-together.js';
+import {
+  changeTogether,
+  type ChangeTogetherOptions,
+  type FileChange,
+  type TogetherPlan,
+} from './write/change-together.js';
 import { assertExpected, type ExpectedVersion } from './write/expected-version.js';
 import {
   etagOfBytes,
@@ -68,18 +73,6 @@ export interface ResolvedPath {
   /** The real path, absolute, for programs. */
   absolute: string;
   exists: boolean;
-}
-
-/** What a {@link ProjectFiles.onChanged} listener is told. */
-export interface FileChange {
-  /** The real file: relative to the project, or absolute in an extra root. */
-  path: string;
-  absolute: string;
-  kind: 'created' | 'changed' | 'deleted' | 'moved';
-  /** True for a directory: the change is one of everything below it. */
-  directory?: true;
-  /** Where it was before, when it was moved. */
-  from?: { path: string; absolute: string };
 }
 
 /** What a change must find, and who makes it. */

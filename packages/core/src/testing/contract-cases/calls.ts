@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import type { ToolErrorCode } from '../../contract/errors.js';
 import { textOf, type ToolResult } from '../../contract/result.js';
 import type { ToolProvider } from '../../contract/tool-provider.js';
-import type { ContractCase } from '../contract.js';
+import type { ContractCase } from './contract-case.js';
 
 /** Fails unless the result is a failure of that code, complete in all its parts. */
 export function assertFailed(result: ToolResult, code: ToolErrorCode): void {

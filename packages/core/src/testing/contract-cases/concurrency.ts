@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import type { ToolProvider } from '../../contract/tool-provider.js';
-import type { ContractCase } from '../contract.js';
+import type { ContractCase } from './contract-case.js';
 import { echo } from './calls.js';
 
 export const concurrencyCases: ContractCase[] = [

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { ToolError, type ToolErrorCode } from '../../contract/errors.js';
-import type { ContractCase } from '../contract.js';
+import type { ContractCase } from './contract-case.js';
 import { assertFailed, echo } from './calls.js';
 
 async function rejection(promise: Promise<unknown>): Promise<unknown> {

@@ -1,7 +1,7 @@
 // Contract: what a provider lists, and what it says of itself.
 
 import assert from 'node:assert/strict';
-import type { ContractCase } from '../contract.js';
+import type { ContractCase } from './contract-case.js';
 
 const TOOLS = ['echo', 'add', 'fail', 'wait', 'big', 'bad_output', 'directive', 'count', 'grow'];
 const HINTS = ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint'] as const;

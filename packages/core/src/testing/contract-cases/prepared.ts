@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import type { JsonObject } from '../../contract/json.js';
 import type { PreparedCall, ToolProvider } from '../../contract/tool-provider.js';
-import type { ContractCase } from '../contract.js';
+import type { ContractCase } from './contract-case.js';
 import { assertFailed } from './calls.js';
 
 const prepared = (

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import type { Progress, ToolProvider } from '../../contract/tool-provider.js';
-import type { ContractCase } from '../contract.js';
+import type { ContractCase } from './contract-case.js';
 import { assertFailed, echo } from './calls.js';
 
 /** Far longer than a test may take: a call that waits for it has to be ended. */

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import type { MemoryBackend, MemoryRecord } from '../../servers/memory/memory-backend.js';
-import type { MemoryBackendCase } from '../memory-backend-contract.js';
+import type { MemoryBackendCase } from './memory-backend-case.js';
 import { draft, idsOf, stored } from './fixtures.js';
 
 export const findingCases: readonly MemoryBackendCase[] = [

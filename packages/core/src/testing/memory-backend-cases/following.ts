@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import type { MemoryRecord } from '../../servers/memory/memory-backend.js';
-import type { MemoryBackendCase } from '../memory-backend-contract.js';
+import type { MemoryBackendCase } from './memory-backend-case.js';
 import { idsOf, stored, unitVector } from './fixtures.js';
 
 export const followingCases: readonly MemoryBackendCase[] = [

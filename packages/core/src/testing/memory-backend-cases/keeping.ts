@@ -1,7 +1,7 @@
 // What the contract says of changes: of storing, updating, deleting, bringing back and importing.
 
 import assert from 'node:assert/strict';
-import type { MemoryBackendCase } from '../memory-backend-contract.js';
+import type { MemoryBackendCase } from './memory-backend-case.js';
 import { AWKWARD, contentsOf, draft, idsOf, rejects, stored } from './fixtures.js';
 
 export const keepingCases: readonly MemoryBackendCase[] = [

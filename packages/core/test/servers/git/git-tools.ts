@@ -6,7 +6,8 @@ import type { JsonObject } from '../../../src/contract/json.js';
 import { allowedEnvironment, spawnChild } from '../../../src/process/index.js';
 import { textOf } from '../../../src/contract/result.js';
 import { createGitServer, type GitServerOptions } from '../../../src/servers/git/index.js';
-import { ProjectFiles, type FileChange } from '../../../src/servers/project/project-files.js';
+import { ProjectFiles } from '../../../src/servers/project/project-files.js';
+import { type FileChange } from '../../../src/servers/project/write/change-together.js';
 import { createTestProject, type TestFile, type TestProject } from '../../../src/testing/project.js';
 import type { CallOptions } from '../../../src/contract/tool-provider.js';
 

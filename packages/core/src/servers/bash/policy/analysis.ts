@@ -1,6 +1,6 @@
 // The claims of one command line while they are collected. A claim is made once, and there are at most so many.
 
-import type { PermissionClaim } from '../../../contract/tool-provider.js';
+import type { PermissionClaim } from '../../../contract/claims.js';
 import { quoteWord } from '../../../contract/shell-words.js';
 import { claimText, expands, shownText } from './claim-text.js';
 import { widerPattern } from './rule-offer.js';

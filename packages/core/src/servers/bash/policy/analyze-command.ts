@@ -2,7 +2,7 @@
 // it; what they do not agree on, or do not know, is asked about.
 
 import { ToolError } from '../../../contract/errors.js';
-import type { PermissionClaim } from '../../../contract/tool-provider.js';
+import type { PermissionClaim } from '../../../contract/claims.js';
 import type { ProjectFiles } from '../../project/project-files.js';
 import { ArgumentPaths, type Directories } from './argument-paths.js';
 import { readByGrammar, type GrammarReading } from './bash-grammar.js';

@@ -10,7 +10,7 @@ import type { GitProgram } from '../../project/git/git-program.js';
 import { isInside, quote, type ProjectScope, type ScopePath } from '../../project/scope/project-scope.js';
 import { foldName, PROTECTED_NAMES } from '../../project/scope/protected-paths.js';
 import { lookAtEntry, type HeldEntry } from './mount-watch.js';
-import { gitlinksOf } from './nested-repositories.js';
+import { gitlinksOf, type HeldRepositories } from './nested-repositories.js';
 import { isStandIn, standIn, type StandIn } from './placeholders.js';
 
 /** Below the project's own directory, protected paths are looked for so deep, and in so many directories. */
@@ -36,14 +36,6 @@ export interface HeldPaths {
   entries: { held: readonly HeldEntry[]; pinned: readonly HeldEntry[] };
   /** Takes the stand-ins away again. Never rejects. */
   release(): Promise<void>;
-}
-
-/** The repositories that were there before a command. Each is the absolute path of its `.git`. */
-export interface HeldRepositories {
-  /** Held, so that the command cannot change what git runs in them. */
-  all: ReadonlySet<string>;
-  /** Those of them that are listed as submodules. Any other may be an earlier command's, and is judged once it is listed. */
-  listed: ReadonlySet<string>;
 }
 
 /**

@@ -14,13 +14,13 @@ import { isInside, quote, type ProjectScope } from '../../project/scope/project-
 import { gitTracesOf } from './git-traces.js';
 import { harmfulLine } from './harmless-config.js';
 import { isStandIn } from './placeholders.js';
-import type { HeldRepositories } from './mount-masks.js';
 
 /** New repositories that are judged; more are disabled unseen. */
 const MAX_REPOSITORIES = 200;
 const MAX_CONFIG_BYTES = 64 * 1024;
 /** Of directories of references in each other. */
 const MAX_DEPTH = 20;
+
 /** Branches of which the last commit is listed by itself, as well as by the history of all. */
 const MAX_TIPS = 200;
 /** For one listing by git. What it does not list by then is not judged. */
@@ -399,4 +399,12 @@ function readSmall(file: string): string | undefined {
   } catch {
     return undefined; // not there
   }
+}
+
+/** The repositories that were there before a command. Each is the absolute path of its `.git`. */
+export interface HeldRepositories {
+  /** Held, so that the command cannot change what git runs in them. */
+  all: ReadonlySet<string>;
+  /** Those of them that are listed as submodules. Any other may be an earlier command's, and is judged once it is listed. */
+  listed: ReadonlySet<string>;
 }

@@ -1,9 +1,7 @@
 // What a sandbox is to this server, and the choice of one. bubblewrap.ts is the one that comes along; a host can bring
 // another.
 
-import { ToolError } from '../../../contract/errors.js';
 import type { ProjectScope } from '../../project/scope/project-scope.js';
-import { createBubblewrap } from './bubblewrap.js';
 
 /** A program that is to be run, before and after it was wrapped. */
 export interface SandboxCommand {
@@ -60,33 +58,4 @@ export interface Sandbox {
    * SIGKILL then go to what runs in it. Default: false.
    */
   readonly hasOwnProcesses?: boolean;
-}
-
-/** `require`: in a sandbox or not at all; `auto`: without one where none works; `off`: without. */
-export type SandboxMode = 'auto' | 'require' | 'off';
-
-/** The sandbox to use; undefined with the reason to go without. */
-export type SandboxChoice = { sandbox: Sandbox } | { sandbox: undefined; reason: string };
-
-/** @throws {ToolError} UNAVAILABLE when one is required and does not work here */
-export async function chooseSandbox(
-  mode: SandboxMode,
-  given: Sandbox | undefined,
-  rules: SandboxRules,
-  sample: SandboxCommand,
-): Promise<SandboxChoice> {
-  if (mode === 'off') return { sandbox: undefined, reason: 'the operator turned it off' };
-  try {
-    const sandbox = given ?? (await createBubblewrap(rules.scope));
-    await sandbox.check?.(rules, sample);
-    return { sandbox };
-  } catch (error) {
-    const { message } = ToolError.from(error);
-    if (mode === 'auto') return { sandbox: undefined, reason: message };
-    throw new ToolError(
-      'UNAVAILABLE',
-      `Commands run in a sandbox only (sandbox: 'require'), and none works here. ${message} To run commands without one where none works, which lets them leave the project, set the bash option sandbox: 'auto'.`,
-      { cause: error, retryable: false },
-    );
-  }
 }

@@ -13,7 +13,8 @@ import type { BashContext, BashState } from '../bash-context.js';
 import { commandEnvironment } from '../command-environment.js';
 import { Job } from '../jobs/job.js';
 import { ProgressTicker } from '../jobs/progress-ticker.js';
-import { chooseSandbox, type SandboxChoice, type SandboxCommand } from '../sandbox/sandbox.js';
+import { type SandboxCommand } from '../sandbox/sandbox.js';
+import { chooseSandbox, type SandboxChoice } from '../sandbox/choose-sandbox.js';
 import { findShell, SHELL_ARGUMENTS } from '../find-bash.js';
 import { Timeline } from '../output/timeline.js';
 
@@ -25,6 +26,7 @@ const MAX_COMMAND_CHARS = 32 * 1024;
 const MAX_STDIN_CHARS = 4 * 1024 * 1024;
 /** From SIGTERM to SIGKILL. */
 const GRACE_MS = 2_000;
+
 /** What the ending of a command may take beyond its time. */
 const ENDING_MS = 10_000;
 

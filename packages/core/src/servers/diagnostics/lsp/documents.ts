@@ -2,7 +2,8 @@
 
 import { pathToFileURL } from 'node:url';
 import type { Diagnostic } from '../../project/diagnostic-rows.js';
-import type { LanguageSession } from './language-session.js';
+import type { ServerCapabilities } from 'vscode-languageserver-protocol';
+import type { PushedDiagnostics } from './pushed-diagnostics.js';
 
 /** More than these are closed again, the longest unused first. */
 const MAX_OPEN = 200;
@@ -29,12 +30,19 @@ export interface OpenDocument {
   said?: { diagnostics: readonly Diagnostic[]; text: string };
 }
 
+/** What documents need of the session that they are open in. */
+export interface DocumentSession {
+  readonly pushed: PushedDiagnostics;
+  readonly capabilities: ServerCapabilities;
+  notify(method: string, params: unknown): void;
+}
+
 /** Opens, changes and closes; the server is told of each change once. */
 export class Documents {
-  readonly #session: LanguageSession;
+  readonly #session: DocumentSession;
   readonly #open = new Map<string, OpenDocument>();
 
-  constructor(session: LanguageSession) {
+  constructor(session: DocumentSession) {
     this.#session = session;
   }
 

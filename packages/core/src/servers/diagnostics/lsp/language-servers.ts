@@ -5,7 +5,8 @@ import { lstat } from 'node:fs/promises';
 import { dirname, extname, isAbsolute, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { messageOf, ToolError } from '../../../contract/errors.js';
-import type { FileChange, ProjectFiles } from '../../project/project-files.js';
+import type { ProjectFiles } from '../../project/project-files.js';
+import type { FileChange } from '../../project/write/change-together.js';
 import { escapeControls, isInside, quote } from '../../project/scope/project-scope.js';
 import { decodeText, encodingOf } from '../../project/open/text-encoding.js';
 import type { OpenDocument } from './documents.js';
@@ -21,6 +22,7 @@ import { lookAtTree, stampOfFile, type TreeSnapshot } from '../files/source-tree
 const MAX_CLIENTS = 8;
 /** Larger ones are generated, and make a server stand still. */
 export const MAX_DOCUMENT_BYTES = 4 * 1024 * 1024;
+
 /** What is not there may be installed meanwhile. */
 const LOOK_AGAIN_MS = 10_000;
 /** https://microsoft.github.io/language-server-protocol/specifications/lsp/3.17/specification/#fileChangeType */

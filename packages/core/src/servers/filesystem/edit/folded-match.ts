@@ -1,7 +1,7 @@
 // Finding a text when some differences do not count: both sides are folded to one spelling, and what is found is traced
 // back to where it is in the file. The folded text is only compared, never written.
 
-import type { MatchedSpan } from './match-ladder.js';
+import type { MatchedSpan } from './matched-span.js';
 
 /** More places than this are not told apart, nor replaced in one call. */
 export const MAX_OCCURRENCES = 1_000_000;

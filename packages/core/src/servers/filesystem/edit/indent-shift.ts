@@ -1,13 +1,7 @@
 // Finding lines that are indented otherwise than in the text looked for, all in the same way (deeper, less deep, or with
 // tabs for spaces); and giving the new text that indentation too.
 
-import type { MatchedSpan } from './match-ladder.js';
-
-/**
- * How the file's lines are indented: what every line that is not blank has in front of it there (`added`), or lacks; or,
- * where the file has tabs for the spaces of the text, how many spaces are a tab.
- */
-export type IndentShift = { indent: string; added: boolean } | { spacesOfTab: number };
+import type { IndentShift, MatchedSpan } from './matched-span.js';
 
 /** A line, taken apart. */
 export interface Line {

@@ -3,8 +3,9 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { findFolded, longest, longestUnfolded, MAX_OCCURRENCES } from './folded-match.js';
-import { findShifted, type IndentShift } from './indent-shift.js';
+import { findShifted } from './indent-shift.js';
 import { decodeText, encodeText, type TextEncoding } from '../../project/open/text-encoding.js';
+import type { MatchedSpan } from './matched-span.js';
 
 /**
  * How a text may be found, strictest first. Each allows what those before it allow, and more; only `unicode` wants the
@@ -21,15 +22,6 @@ export const MATCH_STRATEGIES = ['exact', 'eol', 'trim_end', 'indent', 'unicode'
 
 /** One of {@link MATCH_STRATEGIES}. */
 export type MatchStrategy = (typeof MATCH_STRATEGIES)[number];
-
-/** One place in a file. */
-export interface MatchedSpan {
-  start: number;
-  /** Behind its last byte; in a decoded text, its last UTF-16 unit. */
-  end: number;
-  /** With `indent`: how the file's lines differ from those that were looked for. */
-  shift?: IndentShift;
-}
 
 /** Every place that the first successful reading finds, as offsets in the file's bytes. */
 export interface LadderMatch {

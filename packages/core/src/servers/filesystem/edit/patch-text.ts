@@ -3,7 +3,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ToolError } from '../../../contract/errors.js';
 import { foldLine } from './folded-match.js';
-import { parseLine, shiftIndent, shiftOf, type IndentShift } from './indent-shift.js';
+import { parseLine, shiftIndent, shiftOf } from './indent-shift.js';
+import { type IndentShift } from './matched-span.js';
 import { looseReadings, MATCH_STRATEGIES, MAX_LOOSE_BYTES, type MatchStrategy } from './match-ladder.js';
 import { describeNearest, nearestRegions } from './nearest-regions.js';
 import { assertNoPlaceholder } from './elision-comments.js';

@@ -4,14 +4,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ToolError } from '../../../contract/errors.js';
 import { MAX_OCCURRENCES } from './folded-match.js';
 import { shiftIndent } from './indent-shift.js';
-import {
-  findByLadder,
-  MAX_LOOSE_BYTES,
-  occurrences,
-  type LadderMatch,
-  type MatchedSpan,
-  type MatchStrategy,
-} from './match-ladder.js';
+import { findByLadder, MAX_LOOSE_BYTES, occurrences, type LadderMatch, type MatchStrategy } from './match-ladder.js';
+import { type MatchedSpan } from './matched-span.js';
 import { describeNearest, nearestRegions } from './nearest-regions.js';
 import { assertNoPlaceholder } from './elision-comments.js';
 import { MAX_WHOLE_FILE_BYTES } from '../../project/open/file-content.js';

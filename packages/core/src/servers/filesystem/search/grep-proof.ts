@@ -3,7 +3,7 @@
 
 import type { FileHandle } from 'node:fs/promises';
 import { errnoOf } from '../../project/open/file-failure.js';
-import type { GrepQuestion } from '../tools/grep.js';
+import type { GrepQuestion } from './grep-question.js';
 import type { FileRow, GrepSink, KeyedRow } from './grep-sink.js';
 import { provenRows } from './row-proof.js';
 import { openEntryFile, visitNames } from './verified-names.js';

@@ -5,7 +5,7 @@ import { fileTypeMatcher } from './file-types.js';
 import { keepProven } from './grep-proof.js';
 import { GrepRows, type AcceptPath } from './grep-rows.js';
 import { GrepSink } from './grep-sink.js';
-import type { GrepQuestion, GrepOutcome } from '../tools/grep.js';
+import type { GrepOutcome, GrepQuestion } from './grep-question.js';
 import { IgnoreRules } from './ignore-rules.js';
 import { orderKey } from './path-order.js';
 import type { Piece } from './row-proof.js';

@@ -2,7 +2,7 @@
 
 import { basename } from 'node:path';
 import { fileTypeMatcher } from './file-types.js';
-import type { GrepOutcome, GrepQuestion } from '../tools/grep.js';
+import type { GrepOutcome, GrepQuestion } from './grep-question.js';
 import { GrepSink, type GrepRow } from './grep-sink.js';
 import { IgnoreFile } from './ignore-file.js';
 import { IgnoreRules } from './ignore-rules.js';
@@ -16,6 +16,7 @@ import { SearchWorker } from './search-worker.js';
 const MAX_FILE_BYTES = 256 * 1024 * 1024;
 /** Enough that handing them over costs little, few enough that a limit stops soon. */
 const BATCH_FILES = 128;
+
 /** Batches that the walk is ahead. */
 const MAX_AHEAD = 3;
 

@@ -2,7 +2,7 @@
 
 import { ToolError } from '../../../contract/errors.js';
 import { defineTool, type Tool } from '../../../tool/define-tool.js';
-import { escapeControls, type ProjectScope, type ScopePath } from '../../project/scope/project-scope.js';
+import { escapeControls } from '../../project/scope/project-scope.js';
 import {
   changedNotice,
   changedOutput,
@@ -11,16 +11,17 @@ import {
   withheldOutput,
   type FilesystemContext,
 } from '../filesystem-context.js';
-import { cursorInput, cursorOutput, readCursor, writeCursor, type Position } from '../search/search-cursor.js';
+import { cursorInput, cursorOutput, readCursor, writeCursor } from '../search/search-cursor.js';
 import { fileTypeMatcher } from '../search/file-types.js';
 import { grepByRipgrep } from '../search/grep-ripgrep.js';
-import type { FileRow, GrepRow, GrepSink } from '../search/grep-sink.js';
+import type { FileRow, GrepRow } from '../search/grep-sink.js';
 import { inNormalForms } from '../search/glob-pattern.js';
 import { IgnoreFile } from '../search/ignore-file.js';
 import { grepLines } from '../search/line-part.js';
 import { limitText } from '../../project/output-budget.js';
 import { engineOutput, resolveEngine, type SearchEngine } from '../search/search-engine.js';
-import { openSearchPlace, type SearchPlace } from '../search/search-place.js';
+import { openSearchPlace } from '../search/search-place.js';
+import type { GrepOutcome, GrepQuestion } from '../search/grep-question.js';
 
 const MAX_PATTERN_CHARS = 10_000;
 const PROGRESS_INTERVAL_MS = 1_000;
@@ -136,41 +137,6 @@ const output = {
   required: ['matches', 'match_count', 'file_count', 'truncated', 'timed_out', 'engine'],
   additionalProperties: false,
 } as const;
-
-/** What one search is, for both engines. */
-export interface GrepQuestion {
-  scope: ProjectScope;
-  asked: ScopePath;
-  place: SearchPlace;
-  args: {
-    pattern: string;
-    glob: readonly string[] | undefined;
-    type: string | undefined;
-    literal: boolean;
-    case: 'sensitive' | 'insensitive' | 'smart';
-    word: boolean;
-    multiline: boolean;
-    mode: 'content' | 'files' | 'count';
-    limit: number;
-    timeoutMs: number;
-  };
-  linesBefore: number;
-  linesAfter: number;
-  /** Only rows after this one. */
-  after: Position | undefined;
-  signal: AbortSignal;
-  report: (rows: number) => void;
-}
-
-/** What a search found. */
-export interface GrepOutcome {
-  sink: GrepSink;
-  timedOut: boolean;
-  /** The rows are the first of all, in order: a later answer can go on after them. */
-  isPrefix: boolean;
-  /** How many rows were left out because they are not in the files, which changed meanwhile. */
-  changed: number;
-}
 
 /** The tool `grep`. */
 export function grepTool({ files, limits, search }: FilesystemContext): Tool {

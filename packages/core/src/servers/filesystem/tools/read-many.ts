@@ -1,7 +1,7 @@
 // read_many: the beginnings of several text files in one answer, whose room they share.
 
 import { ToolError } from '../../../contract/errors.js';
-import type { PermissionClaim } from '../../../contract/tool-provider.js';
+import type { PermissionClaim } from '../../../contract/claims.js';
 import { defineTool, type Tool, type ToolContext } from '../../../tool/define-tool.js';
 import type { ProjectFiles } from '../../project/project-files.js';
 import { escapeControls } from '../../project/scope/project-scope.js';

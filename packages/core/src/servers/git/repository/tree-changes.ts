@@ -3,7 +3,7 @@
 import { lstat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ToolError } from '../../../contract/errors.js';
-import type { FileChange } from '../../project/project-files.js';
+import type { FileChange } from '../../project/write/change-together.js';
 import { quote } from '../../project/scope/project-scope.js';
 import { nulFields } from './nul-records.js';
 import { currentBranch, headOf } from './refs.js';

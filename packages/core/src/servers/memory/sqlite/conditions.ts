@@ -1,7 +1,7 @@
 // What a memory must be to pass a filter, as a condition of SQL.
 
 import type { MemoryFilter } from '../memory-backend.js';
-import type { SqliteConnection, SqlValue } from './driver.js';
+import type { SqliteConnection, SqlValue } from './sqlite-connection.js';
 import { foldTag } from './rows.js';
 
 /** Tags that no more memories have are looked up by the tag. */

@@ -2,7 +2,13 @@
 // Values are always given as one array: a lone typed array is taken for an object of named values there, and ends the
 // whole process.
 
-import { SqliteError, type SqliteConnection, type SqliteStatement, type SqlRow, type SqlValue } from './driver.js';
+import {
+  type SqliteConnection,
+  SqliteError,
+  type SqliteStatement,
+  type SqlRow,
+  type SqlValue,
+} from './sqlite-connection.js';
 
 interface LibsqlStatement {
   all(values: SqlValue[]): Record<string, unknown>[];

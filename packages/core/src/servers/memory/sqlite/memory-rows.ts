@@ -4,7 +4,7 @@
 import { randomUUID } from 'node:crypto';
 import type { MemoryDraft, MemoryRecord, MemoryVersion } from '../memory-backend.js';
 import { identifierParts } from '../service/words.js';
-import type { SqliteConnection, SqlRow } from './driver.js';
+import type { SqliteConnection, SqlRow } from './sqlite-connection.js';
 import { COLUMNS, digestOf, foldTag, recordOf, withTexts } from './rows.js';
 
 /** Read at once by who reads all. */

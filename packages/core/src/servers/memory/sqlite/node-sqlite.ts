@@ -1,7 +1,13 @@
 // node:sqlite, which Node has from 22.13 on without a flag. Its types are not those of the oldest Node that we support.
 
 import { isBuiltin } from 'node:module';
-import { SqliteError, type SqliteConnection, type SqliteStatement, type SqlRow, type SqlValue } from './driver.js';
+import {
+  type SqliteConnection,
+  SqliteError,
+  type SqliteStatement,
+  type SqlRow,
+  type SqlValue,
+} from './sqlite-connection.js';
 
 interface NodeStatement {
   all(...values: SqlValue[]): SqlRow[];

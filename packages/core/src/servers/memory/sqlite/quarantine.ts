@@ -6,7 +6,8 @@ import { basename } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { errnoOf, fileFailure } from '../../project/open/file-failure.js';
 import type { SetAsideRecord } from '../memory-backend.js';
-import { openSqlite, type SqliteConnection, type SqliteDriverName } from './driver.js';
+import { openSqlite, type SqliteDriverName } from './driver.js';
+import { type SqliteConnection } from './sqlite-connection.js';
 import { fileKind } from './store-schema.js';
 import { COMPANIONS, type StorePlace } from './store-place.js';
 

@@ -2,7 +2,7 @@
 // that a question asks only which memories at which places, and reads whole what is not known yet.
 
 import type { MemoryRecord } from '../memory-backend.js';
-import type { SqliteConnection, SqlValue } from './driver.js';
+import type { SqliteConnection, SqlValue } from './sqlite-connection.js';
 import { readJson, readRecords } from './rows.js';
 
 /** Characters of contents that are kept. Beyond, all are forgotten. */

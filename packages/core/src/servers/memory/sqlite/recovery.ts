@@ -1,6 +1,6 @@
 // What can be read of a damaged file, row by row, each proven by the digest of its content.
 
-import type { SqliteConnection, SqlRow } from './driver.js';
+import type { SqliteConnection, SqlRow } from './sqlite-connection.js';
 import { BATCH, MemoryRows, rowsAfter } from './memory-rows.js';
 import { digestOf, recordOf } from './rows.js';
 

@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import type { MemoryRecord, MemoryVersion } from '../memory-backend.js';
-import type { SqliteConnection, SqlRow, SqlValue } from './driver.js';
+import type { SqliteConnection, SqlRow, SqlValue } from './sqlite-connection.js';
 
 const TEXTS = ['id', 'content', 'category', 'tags', 'documentation_path', 'upsert_key', 'project'] as const;
 

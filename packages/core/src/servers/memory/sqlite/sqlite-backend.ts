@@ -22,7 +22,8 @@ import type {
 } from '../memory-backend.js';
 import { queryWords } from '../service/words.js';
 import { condition } from './conditions.js';
-import { driverName, type SqliteConnection, type SqliteDriverName } from './driver.js';
+import { driverName, type SqliteDriverName } from './driver.js';
+import { type SqliteConnection } from './sqlite-connection.js';
 import { MemoryRows, rowsAfter } from './memory-rows.js';
 import { RecordCache } from './record-cache.js';
 import { recover } from './recovery.js';
@@ -53,6 +54,7 @@ const SORT_COLUMNS: Readonly<Record<MemorySort, string>> = {
   updated: 'memory.updated_ms',
   importance: 'memory.importance',
 };
+
 /** A content is compared with those that share so many of its longest words. */
 const ALIKE_WORDS = 3;
 

@@ -1,7 +1,7 @@
 // How much is in a store, and whether its file is whole.
 
 import type { BackendStats } from '../memory-backend.js';
-import type { SqliteConnection } from './driver.js';
+import type { SqliteConnection } from './sqlite-connection.js';
 import { asBytes, textOf } from './rows.js';
 
 /** @param check also reads the whole file to see whether it is sound */

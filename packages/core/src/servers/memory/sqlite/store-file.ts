@@ -4,8 +4,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { ToolError } from '../../../contract/errors.js';
 import type { SetAsideRecord } from '../memory-backend.js';
+import { openSqlite, type SqliteDriverName } from './driver.js';
 import {
-  openSqlite,
   SQLITE_BUSY,
   SQLITE_CANTOPEN,
   SQLITE_CORRUPT,
@@ -14,10 +14,9 @@ import {
   SQLITE_LOCKED,
   SQLITE_NOTADB,
   SQLITE_READONLY,
-  SqliteError,
   type SqliteConnection,
-  type SqliteDriverName,
-} from './driver.js';
+  SqliteError,
+} from './sqlite-connection.js';
 import { fileKind, migrate } from './store-schema.js';
 import { putAside } from './quarantine.js';
 import type { StorePlace } from './store-place.js';
@@ -26,6 +25,7 @@ import type { StorePlace } from './store-place.js';
 const BUSY_TIMEOUT_MS = 10_000;
 /** Smaller files are checked whole when they are opened; larger ones by what is read of them. */
 const CHECKED_BYTES = 8 * 1024 * 1024;
+
 /** The log grows to so many pages before its content moves into the database, or to less where the disk is small. */
 const LOG_PAGES = 1_000;
 const MIN_LOG_PAGES = 16;

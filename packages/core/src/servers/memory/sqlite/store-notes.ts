@@ -1,7 +1,7 @@
 // The table `note`: what a store remembers of itself.
 
 import type { SetAsideRecord } from '../memory-backend.js';
-import type { SqliteConnection } from './driver.js';
+import type { SqliteConnection } from './sqlite-connection.js';
 import { asBytes, textOf } from './rows.js';
 
 const SET_ASIDE = 'set-aside';

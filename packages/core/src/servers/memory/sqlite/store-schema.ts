@@ -2,7 +2,7 @@
 // a repository may bring a database of its own making, with triggers.
 
 import { asBytes, textOf } from './rows.js';
-import type { SqliteConnection } from './driver.js';
+import type { SqliteConnection } from './sqlite-connection.js';
 
 /** The `application_id` of our files: "twms". https://www.sqlite.org/pragma.html#pragma_application_id */
 const APPLICATION_ID = 0x74776d73;

@@ -2,7 +2,7 @@
 // stemmed here by the same algorithm; for the others, and for whole texts, a scratch index with the same tokenizer is asked.
 
 import { stemmer } from 'stemmer';
-import type { SqliteConnection } from './driver.js';
+import type { SqliteConnection } from './sqlite-connection.js';
 import { readJson } from './rows.js';
 
 /** Words of which FTS5 makes one token, the same stem as Porter's. It has another one for some with two y. */

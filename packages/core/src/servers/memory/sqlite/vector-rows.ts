@@ -1,7 +1,7 @@
 // Vectors of memories: kept beside them, dropped with their content, read in the order of changes.
 
 import type { MemoryRecord, MemoryVector, VectorCodes } from '../memory-backend.js';
-import type { SqliteConnection } from './driver.js';
+import type { SqliteConnection } from './sqlite-connection.js';
 import { COLUMNS, recordOf, textOf } from './rows.js';
 
 export function pendingVectors(connection: SqliteConnection, embedder: string, limit: number): MemoryRecord[] {

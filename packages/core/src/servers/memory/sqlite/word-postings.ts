@@ -2,7 +2,7 @@
 // kept in memory, and kept in step with what any process writes. FTS5 looks up the length of every memory that it ranks,
 // each time; from here a store of any size is ranked without reading it.
 
-import type { SqliteConnection } from './driver.js';
+import type { SqliteConnection } from './sqlite-connection.js';
 import { indexedTexts, type IndexedTexts } from './memory-rows.js';
 import { parseTags, readJson, textOf } from './rows.js';
 import { Tokenizer } from './tokenizer.js';
@@ -30,10 +30,12 @@ const COLUMNS = ['content', 'tags', 'parts'] as const;
 const WEIGHT_BY_INITIAL: Readonly<Record<number, number>> = Object.fromEntries(
   Object.entries(WEIGHTS).map(([column, weight]) => [column.charCodeAt(0), weight]),
 );
+
 /** Of more changes than this everything is read anew. */
 const MAX_CHANGES = 64;
 /** A posting takes 16 bytes. Beyond so many those that were not used for the longest time go. */
 const MAX_POSTINGS = 2_000_000;
+
 /** What a list takes beside, counted in postings: also words that no memory has are remembered. */
 const EMPTY_LIST = 16;
 /** Counts are taken for true until the store has grown by a tenth, and only so many. */

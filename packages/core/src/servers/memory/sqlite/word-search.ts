@@ -4,7 +4,7 @@
 import type { MemoryFilter, WordHit } from '../memory-backend.js';
 import { Best } from '../service/best.js';
 import { condition } from './conditions.js';
-import type { SqliteConnection } from './driver.js';
+import type { SqliteConnection } from './sqlite-connection.js';
 import { readJson } from './rows.js';
 import { WordPostings, type Postings } from './word-postings.js';
 
@@ -20,19 +20,23 @@ const K1 = 1.2;
 const B = 0.75;
 /** The rarity that FTS5 gives a word that is in over half of the memories. */
 const NO_RARITY = 1e-6;
+
 /** In a store of few memories every word counts: whatever is in two of three is in over half of them. */
 const SMALL = 250;
 /** In more memories than this, candidates come from the rarer words. */
 const TWO_STAGES_FROM = 500;
+
 /** A word that is in more of the memories than this finds no candidates, unless there is no rarer one. */
 const COMMON = 0.05;
 const MIN_CANDIDATE_WORDS = 3;
 /** In more memories than this no list is read of a word that is in over half of them. */
 const LARGE = 10_000;
+
 /** Of a longer query the rarest words count. */
 const MAX_WORDS = 32;
 /** With a category or a tag: so many of the best are looked at, until enough have it. */
 const MOST_LOOKED_AT = 2_000;
+
 /** Ids are remembered, and only so many. */
 const MAX_IDS = 20_000;
 

@@ -7,8 +7,8 @@ import { etagOfBytes, readCurrent, type CurrentFile } from '../open/file-content
 import { lockKeyOf, withFileLocks } from './file-lock.js';
 import { assertNoLink, commitTogether, type FileChangeRequest } from './file-transaction.js';
 import { lookUp, openWriteTarget, reachOf, type WriteTarget } from '../open/path-lookup.js';
-import type { ProjectFiles } from '../project-files.js';
 import { quote, type ProjectScope, type ScopePath } from '../scope/project-scope.js';
+import type { ReadTracker } from './read-tracker.js';
 import { removeAbandoned } from './temporary-files.js';
 
 /** One file while several are changed together. Set {@link after} and the rest is done when all are judged. */
@@ -36,6 +36,14 @@ export interface ChangeTogetherOptions extends Pick<ExpectedVersion, 'sessionId'
 /** Says what becomes of the files, each given by its path as listed; or throws. Two spellings of one file are one. */
 export type TogetherPlan = (file: (path: string) => TogetherFile) => Promise<void>;
 
+/** What a change of several files needs of the project's files. */
+export interface ChangedFiles {
+  readonly scope: ProjectScope;
+  readonly tracker: ReadTracker;
+  readonly fsync: boolean;
+  announce(change: FileChange): void;
+}
+
 interface PlannedFile {
   file: TogetherFile;
   asked: ScopePath;
@@ -49,7 +57,7 @@ interface PlannedFile {
  * @throws {ToolError} as `ProjectFiles.changeTogether`
  */
 export async function changeTogether(
-  files: ProjectFiles,
+  files: ChangedFiles,
   keyOf: ReadonlyMap<ScopePath, string>,
   options: ChangeTogetherOptions,
   plan: TogetherPlan,
@@ -75,7 +83,7 @@ export async function changeTogether(
 
 /** @param opened takes what is to be closed */
 async function findFiles(
-  files: ProjectFiles,
+  files: ChangedFiles,
   keyOf: ReadonlyMap<ScopePath, string>,
   options: ChangeTogetherOptions,
   opened: WriteTarget[],
@@ -123,7 +131,7 @@ async function findFiles(
 }
 
 async function commit(
-  files: ProjectFiles,
+  files: ChangedFiles,
   planned: readonly PlannedFile[],
   { sessionId, signal }: ChangeTogetherOptions,
 ): Promise<void> {
@@ -151,4 +159,16 @@ async function hasDirectory(scope: ProjectScope, asked: ScopePath): Promise<bool
   const { opened, missing } = await reachOf(scope, asked);
   await opened.close();
   return missing.length < 2 && (missing.length === 0 || opened.stats.isDirectory());
+}
+
+/** What a {@link ProjectFiles.onChanged} listener is told. */
+export interface FileChange {
+  /** The real file: relative to the project, or absolute in an extra root. */
+  path: string;
+  absolute: string;
+  kind: 'created' | 'changed' | 'deleted' | 'moved';
+  /** True for a directory: the change is one of everything below it. */
+  directory?: true;
+  /** Where it was before, when it was moved. */
+  from?: { path: string; absolute: string };
 }

@@ -16,7 +16,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { permitsAll } from '../../../../src/tool/define-tool.js';
 import type { JsonObject } from '../../../../src/contract/json.js';
 import { grepByRipgrep } from '../../../../src/servers/filesystem/search/grep-ripgrep.js';
-import type { GrepQuestion } from '../../../../src/servers/filesystem/tools/grep.js';
+import type { GrepQuestion } from '../../../../src/servers/filesystem/search/grep-question.js';
 import { openSearchPlace } from '../../../../src/servers/filesystem/search/search-place.js';
 import { ProjectFiles } from '../../../../src/servers/project/project-files.js';
 import { expectNoLeaks } from '../../../../src/testing/leaks.js';

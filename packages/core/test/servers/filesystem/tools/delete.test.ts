@@ -2,7 +2,8 @@ import { mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { spawnChild } from '../../../../src/process/index.js';
 import { deleteEntry } from '../../../../src/servers/project/entries/delete-entry.js';
-import { ProjectFiles, type FileChange } from '../../../../src/servers/project/project-files.js';
+import { ProjectFiles } from '../../../../src/servers/project/project-files.js';
+import { type FileChange } from '../../../../src/servers/project/write/change-together.js';
 import { openTools } from '../filesystem-tools.js';
 
 describe.each(['descriptor', 'inode'] as const)('delete() (by %s)', (verification) => {

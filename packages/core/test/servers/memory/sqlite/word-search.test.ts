@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { driverName, openSqlite, type SqliteConnection } from '../../../../src/servers/memory/sqlite/driver.js';
+import { driverName, openSqlite } from '../../../../src/servers/memory/sqlite/driver.js';
+import { type SqliteConnection } from '../../../../src/servers/memory/sqlite/sqlite-connection.js';
 import { SqliteBackend } from '../../../../src/servers/memory/sqlite/sqlite-backend.js';
 import { WordPostings } from '../../../../src/servers/memory/sqlite/word-postings.js';
 import { queryWords } from '../../../../src/servers/memory/service/words.js';

@@ -2,12 +2,12 @@
 // client has gone.
 
 import type { JsonObject, McpPeer } from '@toolwright/core';
-import { rpcError, SERVER_BUSY } from './rpc-error.js';
-import type { ClientSession } from './session.js';
+import { rpcError, SERVER_BUSY } from '../rpc-error.js';
+import type { ForwardingClient } from './forwarding-client.js';
 
 interface Subscription {
   peer: McpPeer;
-  sessions: Set<ClientSession>;
+  sessions: Set<ForwardingClient>;
   opened: Promise<unknown>;
   /** Of the connection that it was made on; undefined until the server has answered. */
   capabilities: JsonObject | undefined;
@@ -18,10 +18,10 @@ const MAX_SUBSCRIPTIONS = 1_000;
 export class Subscriptions {
   readonly #byUri = new Map<string, Subscription>();
   /** Of each client. */
-  readonly #counts = new WeakMap<ClientSession, number>();
+  readonly #counts = new WeakMap<ForwardingClient, number>();
 
   /** @throws what the server refuses with; SERVER_BUSY for a client that has all it may have */
-  async add(peer: McpPeer, uri: string, session: ClientSession): Promise<void> {
+  async add(peer: McpPeer, uri: string, session: ForwardingClient): Promise<void> {
     const known = this.#byUri.get(uri);
     const isAnother = known?.sessions.has(session) !== true;
     if (isAnother && (this.#counts.get(session) ?? 0) >= MAX_SUBSCRIPTIONS)
@@ -40,14 +40,14 @@ export class Subscriptions {
   }
 
   /** @throws what the server refuses with */
-  async remove(uri: string, session: ClientSession): Promise<void> {
+  async remove(uri: string, session: ForwardingClient): Promise<void> {
     const subscription = this.#byUri.get(uri);
     if (!subscription || !this.#leave(subscription.sessions, session) || subscription.sessions.size > 0) return;
     this.#byUri.delete(uri);
     await subscription.peer.request('resources/unsubscribe', { uri });
   }
 
-  forget(session: ClientSession): void {
+  forget(session: ForwardingClient): void {
     for (const uri of this.#byUri.keys()) {
       this.remove(uri, session).catch(() => undefined); // the server has gone, or does not mind
     }
@@ -73,24 +73,24 @@ export class Subscriptions {
   }
 
   /** Those who are told when the server of the resource says that it changed. */
-  of(peer: McpPeer, uri: unknown): Iterable<ClientSession> {
+  of(peer: McpPeer, uri: unknown): Iterable<ForwardingClient> {
     const subscription = typeof uri === 'string' ? this.#byUri.get(uri) : undefined;
     return subscription?.peer === peer ? [...subscription.sessions] : [];
   }
 
-  #enter(sessions: Set<ClientSession>, session: ClientSession): void {
+  #enter(sessions: Set<ForwardingClient>, session: ForwardingClient): void {
     if (sessions.has(session)) return;
     sessions.add(session);
     this.#counts.set(session, (this.#counts.get(session) ?? 0) + 1);
   }
 
-  #leave(sessions: Set<ClientSession>, session: ClientSession): boolean {
+  #leave(sessions: Set<ForwardingClient>, session: ForwardingClient): boolean {
     if (!sessions.delete(session)) return false;
     this.#counts.set(session, (this.#counts.get(session) ?? 0) - 1);
     return true;
   }
 
-  #open(peer: McpPeer, uri: string, sessions: Set<ClientSession>): Subscription {
+  #open(peer: McpPeer, uri: string, sessions: Set<ForwardingClient>): Subscription {
     const opened = peer.request('resources/subscribe', { uri });
     const subscription: Subscription = { peer, sessions, opened, capabilities: undefined };
     opened.then(

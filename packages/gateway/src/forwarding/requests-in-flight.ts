@@ -2,12 +2,12 @@
 
 import { randomBytes } from 'node:crypto';
 import type { CallOptions } from '@toolwright/core';
-import type { Exchange } from './mcp-server.js';
-import type { ClientSession } from './session.js';
+import type { Exchange } from '../mcp-server.js';
+import type { ForwardingClient } from './forwarding-client.js';
 
 /** One request of a client's, while a server answers it. */
 export interface InFlight {
-  session: ClientSession;
+  session: ForwardingClient;
   exchange: Exchange;
 }
 
@@ -26,7 +26,7 @@ export class RequestsInFlight {
   }
 
   /** Notes a request; gives the id of its call, and what to run when it has settled. */
-  enter(session: ClientSession, exchange: Exchange): { callId: string; leave: () => void } {
+  enter(session: ForwardingClient, exchange: Exchange): { callId: string; leave: () => void } {
     const callId = `${this.#prefix}-${++this.#last}`;
     this.#byCallId.set(callId, { session, exchange });
     return { callId, leave: () => void this.#byCallId.delete(callId) };

@@ -1,0 +1,77 @@
+// The layers of the packages: a folder imports only what stands before it in its list, and no file is in a cycle,
+// `import type` included. docs/architecture.md draws them.
+
+/** The rooms of core, from the ground up. Each may import those before it, and itself. */
+const CORE = [
+  'contract',
+  'call',
+  'tool',
+  'process',
+  'provider',
+  'adapters',
+  'hub',
+  'mcp',
+  'servers/project',
+  'servers/(agent|bash|diagnostics|filesystem|git|memory)',
+  'servers/index.ts',
+  'testing',
+];
+const RUNTIME = ['wire', 'provider', 'process', 'supervise', 'reload', 'testing'];
+const GATEWAY = ['forwarding', 'session', 'stream', 'http', 'testing'];
+
+/** `InProcessToolProvider.forProject()` is above the servers that it makes, and a static method of the class all the same. */
+const FOR_PROJECT = '^packages/core/src/provider/in-process-provider[.]ts$';
+
+/** A rule for each room: what stands after it in the list is not imported. */
+const layers = (name, rooms) =>
+  rooms.slice(0, -1).map((room, index) => ({
+    name: `${name}-${room.replace(/\W+/g, '-')}-imports-downwards`,
+    severity: 'error',
+    from: { path: `^packages/${name}/src/${room}`, pathNot: FOR_PROJECT },
+    to: { path: `^packages/${name}/src/(${rooms.slice(index + 1).join('|')})` },
+  }));
+
+export default {
+  forbidden: [
+    { name: 'no-cycle', severity: 'error', from: {}, to: { circular: true } },
+    ...layers('core', CORE),
+    {
+      name: 'core-provider-imports-servers-for-for-project-only',
+      severity: 'error',
+      from: { path: FOR_PROJECT },
+      to: {
+        path: '^packages/core/src/(adapters|hub|mcp|servers|testing)',
+        pathNot: '^packages/core/src/servers/(index|project/scope/project-scope)[.]ts$',
+      },
+    },
+    ...layers('runtime', RUNTIME),
+    ...layers('gateway', GATEWAY),
+    {
+      name: 'contract-imports-nothing',
+      severity: 'error',
+      from: { path: '^packages/core/src/contract/' },
+      to: { pathNot: '^packages/core/src/contract/' },
+    },
+    {
+      name: 'servers-do-not-import-each-other',
+      severity: 'error',
+      from: { path: '^packages/core/src/servers/(agent|bash|diagnostics|filesystem|git|memory)/' },
+      to: {
+        path: '^packages/core/src/servers/(agent|bash|diagnostics|filesystem|git|memory)/',
+        pathNot: '^packages/core/src/servers/$1/',
+      },
+    },
+    {
+      name: 'servers-import-authoring-only',
+      severity: 'error',
+      from: { path: '^packages/core/src/servers/' },
+      to: { path: '^packages/core/src/(provider|hub|mcp|adapters|testing|internal)/' },
+    },
+  ],
+  options: {
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: 'tsconfig.json' },
+    doNotFollow: { path: 'node_modules' },
+    exclude: { path: '/(dist|test|node_modules)/' },
+  },
+};
