@@ -1,7 +1,7 @@
 // The README and the guides are true: paths exist, code is what the examples run, links lead somewhere.
 
 import { access, readdir, readFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 
@@ -27,27 +27,27 @@ describe('README.md', () => {
     expect(readme).toContain('npm install && npm run demo');
     expect(readme).toContain('npm install && npm test');
   });
+});
 
-  it('has a map whose every path exists', async () => {
-    const map = /## Where things live\n([\s\S]*?)\n## /.exec(await read('README.md'))?.[1] ?? '';
-    const paths = [...map.matchAll(/`([^`]+\/[^`]*)`/g)].map(([, path]) => path!);
-    expect(paths.length).toBeGreaterThan(15);
-    for (const path of paths) await expect(access(join(ROOT, path)), path).resolves.toBeUndefined();
-  });
-
-  it('names every source file of core in its map, by file or by folder', async () => {
-    const readme = await read('README.md');
-    const sources = (await readdir(join(ROOT, 'packages/core/src'), { recursive: true })).filter((file) =>
-      file.endsWith('.ts'),
-    );
-    const named = [...readme.matchAll(/`(packages\/core\/src\/[^`]+)`/g)].map(([, path]) =>
-      path!.replace('packages/core/src/', ''),
-    );
-    const missing = sources.filter(
-      (file) => !named.some((path) => path === file || (path.endsWith('/') && file.startsWith(path))),
-    );
-    expect(missing).toEqual([]);
-  });
+describe('docs/architecture.md', () => {
+  it.each(['packages/core/src', 'packages/runtime', 'packages/gateway'])(
+    'has one row for each folder of %s, and none for another',
+    async (place) => {
+      const section =
+        new RegExp(`### ${place}\\n([\\s\\S]*?)\\n##`).exec(await read('docs/architecture.md'))?.[1] ?? '';
+      const rows = [...section.matchAll(/^\| `([^`]+)\/` +\|/gm)].map(([, folder]) => folder!);
+      const files = await readdir(join(ROOT, place), { recursive: true, withFileTypes: true });
+      const sources = files.filter(
+        (file) =>
+          file.isFile() &&
+          /\.(ts|mts|mjs|py)$/.test(file.name) &&
+          !/\/(dist|test|node_modules|__pycache__)\b/.test(file.parentPath),
+      );
+      const folders = new Set(sources.map(({ parentPath }) => relative(join(ROOT, place), parentPath)));
+      folders.delete('');
+      expect(rows.toSorted()).toEqual([...folders].toSorted());
+    },
+  );
 });
 
 describe.each(GUIDES)('%s', (guide) => {
