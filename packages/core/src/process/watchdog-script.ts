@@ -221,5 +221,11 @@ while read -r verb group start <&3; do
   lines=$((lines + 1))
   [ $lines -lt 1000 ] || { write_journal "$JOURNAL.new" && mv -f -- "$JOURNAL.new" "$JOURNAL"; }
 done
-end_all && [ -n "$JOURNAL" ] && rm -f -- "$JOURNAL"
+end_all || exit 1
+[ -n "$JOURNAL" ] || exit 0
+rm -f -- "$JOURNAL"
+# For whoever judges what the commands of a killed host made: what is there from now on is not theirs.
+commands=\${directory%/*}/commands
+set -- $HOST
+[ -z "$(ls -A -- "$commands")" ] || echo > "$commands/ended.$3.$4"
 `;

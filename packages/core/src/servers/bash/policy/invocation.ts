@@ -31,7 +31,8 @@ const HERE: ShellWord = { text: '.', shape: '.', variable: false };
 const SAME: Readonly<Record<string, string>> = { gawk: 'awk', mawk: 'awk', nawk: 'awk', gsed: 'sed', gfind: 'find', ggrep: 'grep' }; // prettier-ignore
 
 const SED: OptionList = { flags: 'nErsuz --quiet --silent --regexp-extended --posix --null-data --unbuffered --separate --sandbox', texts: 'e --expression', textOperands: 1, insteadOfOperand: 'e --expression', effects: { '-i': 'writes the files in place', '--in-place': 'writes the files in place', '-f': 'runs a script from a file', '--file': 'runs a script from a file' } }; // prettier-ignore
-const AWK: OptionList = { texts: 'Fv --field-separator --assign', textOperands: 1 };
+/** It reads no option behind its program. https://pubs.opengroup.org/onlinepubs/9799919799/utilities/awk.html */
+const AWK: OptionList = { texts: 'Fv --field-separator --assign', textOperands: 1, leading: true };
 
 /** Compilers and binutils, which read options from `@FILE`. */
 const RESPONSE_FILES =

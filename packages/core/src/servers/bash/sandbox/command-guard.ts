@@ -1,18 +1,27 @@
 // Looks after what the mounts of the sandbox alone do not hold: they go when the host replaces a file, and most of `.git`
 // may be written. It looks while the command runs, and for the last time when it has ended.
 
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { basename } from 'node:path';
 import type { GitProgram } from '../../project/git/git-program.js';
 import { quote, type ProjectScope } from '../../project/scope/project-scope.js';
 import { leftRecords, recordCommand, type CommandRecord } from './command-records.js';
 import { gitTracesOf, traceKey, undoTrace } from './git-traces.js';
 import { isReplaced, undoReplaced } from './mount-watch.js';
 import type { HeldPaths } from './mount-masks.js';
-import { NestedRepositories, tipsOf } from './nested-repositories.js';
+import { NestedRepositories } from './nested-repositories.js';
+import { tipsOf } from './repository-listing.js';
 
 /** How often what is held is looked at while a command runs. */
 const HELD_LOOK_MS = 50;
 /** How often the repositories are. */
 const LOOK_MS = 500;
+
+/** What git goes through steps for. */
+const STEPPING: ReadonlySet<string> = new Set(['rebase', 'am', 'cherry-pick', 'revert', 'pull']);
+
+/** What a git that still runs comes back to. */
+const TAKEN_UP: ReadonlySet<string> = new Set(['steps', 'resolutions']);
 
 /** Looks after one command. */
 export class CommandGuard {
@@ -97,7 +106,7 @@ export class CommandGuard {
 export async function judgeLeft(scope: ProjectScope, git: GitProgram | undefined): Promise<readonly string[]> {
   const notices: (readonly string[])[] = [];
   for (const left of await leftRecords(scope.projectDir)) {
-    const judgement = new Judgement(scope, git, left.record, () => left.remove());
+    const judgement = new Judgement(scope, git, left.record, () => left.remove(), left.endedBy);
     notices.push(await judgement.judgeReplaced(), await judgement.look(true));
   }
   notices.push(await judgeUnread());
@@ -121,11 +130,20 @@ class Judgement {
   readonly #traces: ReadonlySet<string>;
   readonly #nested: NestedRepositories | undefined;
   readonly #forget: () => Promise<void>;
+  readonly #endedBy: number | undefined;
 
-  constructor(scope: ProjectScope, git: GitProgram | undefined, record: CommandRecord, forget: () => Promise<void>) {
+  /** @param endedBy of a command of a killed host: what came into being later, in milliseconds since 1970, is the user's */
+  constructor(
+    scope: ProjectScope,
+    git: GitProgram | undefined,
+    record: CommandRecord,
+    forget: () => Promise<void>,
+    endedBy?: number,
+  ) {
     this.#scope = scope;
     this.#record = record;
     this.#forget = forget;
+    this.#endedBy = endedBy;
     this.#traces = new Set(record.traces);
     const before = { all: new Set(record.all), listed: new Set(record.listed) };
     const tips = new Map(record.tips.map(([dotGit, each]) => [dotGit, new Set(each)]));
@@ -136,7 +154,7 @@ class Judgement {
   async judgeReplaced(): Promise<readonly string[]> {
     const notices: string[] = [];
     for (const entry of this.#record.held) {
-      const undone = await undoReplaced(this.#scope, entry);
+      const undone = await undoReplaced(this.#scope, entry, this.#endedBy);
       if (undone !== undefined) notices.push(undone);
     }
     return notices;
@@ -151,8 +169,10 @@ class Judgement {
     const notices: string[] = [];
     const { traces, isComplete } = await gitTracesOf(this.#scope, this.#record.all);
     for (const trace of traces) {
-      if (this.#traces.has(traceKey(trace)) || (trace.kind === 'steps' && !isOver)) continue;
-      const undone = await undoTrace(this.#scope, trace);
+      if (this.#traces.has(traceKey(trace))) continue;
+      // Under a git that goes through them, they are not taken away.
+      if (TAKEN_UP.has(trace.kind) && (!isOver || stepsRunOnHost(this.#scope))) continue;
+      const undone = await undoTrace(this.#scope, trace, this.#endedBy);
       if (undone !== undefined) notices.push(undone);
     }
     if (isOver && !isComplete)
@@ -178,6 +198,26 @@ class Judgement {
     if (kept === this) unread.delete(projectDir);
     await this.#forget();
     return [];
+  }
+}
+
+/** True while a git of the user's, which no command can start, goes through the steps of a rebase in the project. */
+function stepsRunOnHost(scope: ProjectScope): boolean {
+  try {
+    const namespace = readlinkSync('/proc/self/ns/pid');
+    return readdirSync('/proc').some((pid) => /^\d+$/.test(pid) && isSteppingGit(scope, `/proc/${pid}`, namespace));
+  } catch {
+    return false; // no /proc
+  }
+}
+
+function isSteppingGit(scope: ProjectScope, process: string, namespace: string): boolean {
+  try {
+    const [program = '', ...args] = readFileSync(`${process}/cmdline`, 'utf8').split('\0');
+    if (basename(program) !== 'git' || !args.some((arg) => STEPPING.has(arg))) return false;
+    return readlinkSync(`${process}/ns/pid`) === namespace && scope.find(readlinkSync(`${process}/cwd`)) !== undefined;
+  } catch {
+    return false; // ended meanwhile, or of another user
   }
 }
 

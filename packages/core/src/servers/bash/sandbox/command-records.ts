@@ -2,7 +2,7 @@
 // that is killed judges nothing, so the next one for the project does. Where no other user and no command can write.
 
 import { randomBytes } from 'node:crypto';
-import { mkdir, readdir, readFile, unlink, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, stat, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { hasEnded, hostIdentity } from '../../../process/index.js';
 import { stateDirectory } from '../../../process/journal.js';
@@ -41,17 +41,35 @@ export async function recordCommand(record: CommandRecord): Promise<() => Promis
   return () => unlink(file).catch(() => {}); // not written, or removed by the user
 }
 
+/** A record that a killed host left. */
+export interface LeftRecord {
+  record: CommandRecord;
+  /** All that the host ran had ended by then, in milliseconds since 1970; infinite where nothing tells. */
+  endedBy: number;
+  /** Once it was judged. Never rejects. */
+  remove(): Promise<void>;
+}
+
 /** Those that killed hosts left for a project. Each is to be removed once it was judged. */
-export async function leftRecords(projectDir: string): Promise<{ record: CommandRecord; remove(): Promise<void> }[]> {
+export async function leftRecords(projectDir: string): Promise<LeftRecord[]> {
   const directory = stateDirectory('commands');
   const self = hostIdentity();
   if (directory === undefined || self === undefined) return [];
-  const left: { record: CommandRecord; remove(): Promise<void> }[] = [];
+  const left: LeftRecord[] = [];
   for (const name of await readdir(directory).catch(() => [])) {
     const file = join(directory, name);
     const found = await readRecord(file);
     if (found?.record.projectDir !== projectDir || !isGone(found.owner, self)) continue;
-    left.push({ record: found.record, remove: () => unlink(file).catch(() => {}) }); // another host removed it
+    // Made by the watchdog when it has ended what the host left running.
+    const ended = join(directory, `ended.${found.owner.pid}.${found.owner.start}`);
+    const endedBy = await stat(ended).then(
+      ({ mtimeMs }) => mtimeMs,
+      () => Infinity,
+    );
+    const remove = async (): Promise<void> => {
+      for (const each of [file, ended]) await unlink(each).catch(() => {}); // another host removed it
+    };
+    left.push({ record: found.record, endedBy, remove });
   }
   return left;
 }

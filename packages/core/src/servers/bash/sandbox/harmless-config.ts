@@ -1,12 +1,13 @@
 // Which configuration of git runs no program and leads nowhere: as git itself writes it into a repository.
 
-const HARMLESS_HEADER = /^\[(?:core|user|init|extensions|index|(?:remote|branch|submodule) "[^"\\]*")\]$/;
+const HARMLESS_HEADER =
+  /^\[(?:core|user|init|extensions|index|pull|push|fetch|lfs|rerere|(?:remote|branch|submodule) "[^"\\]*")\]$/;
 /**
  * Only whole lines of this form count as read: what could continue on the next line, or stands beside a header, could be
  * read in another way by git.
  */
 const HARMLESS_LINE =
-  /^\t(?:repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks|objectformat|url|fetch|pushurl|active|remote|merge|rebase|name|email|defaultBranch|sparsecheckout(?:cone)?|sparse|worktreeconfig) = [^\\"#;]*$/i;
+  /^\t(?:repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks|objectformat|url|fetch|pushurl|active|remote|merge|rebase|name|email|defaultBranch|autocrlf|eol|safecrlf|quotepath|default|autosetupremote|prune|ff|enabled|conflictstyle|sparsecheckout(?:cone)?|sparse|worktreeconfig) = [^\\"#;]*$/i;
 /** What git changes by itself when branches are made, followed and deleted. No address, as work would be pushed there. */
 const HARMLESS_CHANGE =
   /^\t(?:repositoryformatversion|filemode|remote|merge|rebase|active|sparsecheckout(?:cone)?|sparse|worktreeconfig) = [\w./@+-]*$/i;

@@ -10,7 +10,8 @@ import type { GitProgram } from '../../project/git/git-program.js';
 import { isInside, quote, type ProjectScope, type ScopePath } from '../../project/scope/project-scope.js';
 import { foldName, PROTECTED_NAMES } from '../../project/scope/protected-paths.js';
 import { lookAtEntry, type HeldEntry } from './mount-watch.js';
-import { gitlinksOf, type HeldRepositories } from './nested-repositories.js';
+import type { HeldRepositories } from './nested-repositories.js';
+import { gitlinksOf } from './repository-listing.js';
 import { isStandIn, standIn, type StandIn } from './placeholders.js';
 
 /** Below the project's own directory, protected paths are looked for so deep, and in so many directories. */

@@ -49,8 +49,14 @@ export function isReplaced({ path, identity }: HeldEntry): boolean {
 /**
  * Undoes what the command may have written in place of a held entry. What was done, as a clause; undefined when it says
  * nothing new. The command has ended.
+ *
+ * @param until a file that came into being after this time, in milliseconds since 1970, is not the command's
  */
-export async function undoReplaced(scope: ProjectScope, entry: HeldEntry): Promise<string | undefined> {
+export async function undoReplaced(
+  scope: ProjectScope,
+  entry: HeldEntry,
+  until = Infinity,
+): Promise<string | undefined> {
   if (!isReplaced(entry)) return undefined;
   const directory = dirname(entry.path);
   const name = Buffer.from(basename(entry.path)).toString('latin1');
@@ -61,6 +67,7 @@ export async function undoReplaced(scope: ProjectScope, entry: HeldEntry): Promi
     const address = `/proc/self/fd/${handle.fd}`;
     if ((await readlink(address)) !== directory) return undefined;
     const stats = await lstat(`${address}/${basename(entry.path)}`);
+    if (stats.birthtimeMs > until) return undefined;
     if (stats.isFile() && stats.size <= MAX_BYTES) {
       const now = await readFile(`${address}/${basename(entry.path)}`, 'latin1');
       if (isUsual(entry, now)) {

@@ -3,29 +3,30 @@
 // `.git` is renamed. What counts as listed is what the index, the last commit and every commit that the command made list:
 // the user may switch to any of them.
 
-import { lstatSync, readdirSync, readFileSync, statSync, constants, type BigIntStats, type Stats } from 'node:fs';
-import { open, readlink, rename } from 'node:fs/promises';
+import { lstatSync, readdirSync, constants, type Stats } from 'node:fs';
+import { mkdtemp, open, readFile, readlink, rename, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { ToolError } from '../../../contract/errors.js';
 import { commonDirOf, gitDirOf } from '../../project/scope/configured-paths.js';
-import { runGit } from '../../project/git/run-git.js';
 import type { GitProgram } from '../../project/git/git-program.js';
 import { isInside, quote, type ProjectScope } from '../../project/scope/project-scope.js';
-import { gitTracesOf } from './git-traces.js';
+import { gitTracesOf, setAside } from './git-traces.js';
 import { harmfulLine } from './harmless-config.js';
+import { readSmall } from './isolated-git.js';
 import { isStandIn } from './placeholders.js';
+import { gitDirsOf, gitlinksOf, readNewCommits, refusedPathsOf, writeIndexWithout } from './repository-listing.js';
 
 /** New repositories that are judged; more are disabled unseen. */
 const MAX_REPOSITORIES = 200;
-const MAX_CONFIG_BYTES = 64 * 1024;
-/** Of directories of references in each other. */
-const MAX_DEPTH = 20;
 
-/** Branches of which the last commit is listed by itself, as well as by the history of all. */
-const MAX_TIPS = 200;
-/** For one listing by git. What it does not list by then is not judged. */
-const LIST_TIMEOUT_MS = 5_000;
-const GITLINK = '160000 ';
+/** The repositories that were there before a command. Each is the absolute path of its `.git`. */
+export interface HeldRepositories {
+  /** Held, so that the command cannot change what git runs in them. */
+  all: ReadonlySet<string>;
+  /** Those of them that are listed as submodules. Any other may be an earlier command's, and is judged once it is listed. */
+  listed: ReadonlySet<string>;
+}
 
 /** What the references of each repository lead to, by its `.git`. */
 export type Tips = ReadonlyMap<string, ReadonlySet<string>>;
@@ -72,6 +73,7 @@ export class NestedRepositories {
       }
       const links = await gitlinksOf(this.#git, dotGit);
       if (links.unread !== undefined) unread.set(dotGit, links.unread);
+      else for (const notice of await this.#cleanIndexes(dotGit)) disabled.push(notice);
       for (const directory of links.directories) {
         const found = await this.#disable(directory, isNew, made.size >= MAX_REPOSITORIES);
         if (found?.disabled !== undefined) disabled.push(found.disabled);
@@ -81,6 +83,45 @@ export class NestedRepositories {
       }
     }
     return { disabled, unread };
+  }
+
+  /** Takes paths out of the indexes of a repository that git would write into `.git` or outside. A clause for each index. */
+  async #cleanIndexes(dotGit: string): Promise<string[]> {
+    const gitDir = gitDirOf(dotGit);
+    const notices: string[] = [];
+    for (const directory of gitDir === undefined ? [] : new Set([gitDir, ...gitDirsOf(commonDirOf(gitDir))])) {
+      const paths = await refusedPathsOf(this.#git, directory).catch(() => []); // gone meanwhile, or judged with the rest
+      const [path] = paths;
+      if (path === undefined) continue;
+      const aside = await this.#replaceIndex(directory).catch(() => undefined);
+      if (aside === undefined) continue;
+      const shown = quote(this.#scope.find(directory)?.shown ?? directory);
+      const named = quote(Buffer.from(path, 'latin1').toString('utf8'));
+      notices.push(
+        `the index in ${shown} named ${named}, which git writes at the next checkout of it although it never adds such a path: ` +
+          `it was written anew without it, and the old one was renamed to ${quote(aside)}`,
+      );
+    }
+    return notices;
+  }
+
+  /** The name that the old index has now. */
+  async #replaceIndex(gitDir: string): Promise<string | undefined> {
+    // Held open: a link that is swapped in leads nowhere else.
+    await using handle = await open(gitDir, constants.O_RDONLY | constants.O_DIRECTORY);
+    const address = `/proc/self/fd/${handle.fd}`;
+    if (this.#scope.find(await readlink(address))?.root.mode !== 'rw') return undefined;
+    const written = await mkdtemp(join(tmpdir(), 'toolwright-index-'));
+    try {
+      const file = join(written, 'index');
+      await writeIndexWithout(this.#git, gitDir, file);
+      const aside = await setAside(address, 'index');
+      const content = await readFile(file).catch(() => undefined); // nothing is left of it
+      if (content) await writeFile(join(address, 'index'), content, { flag: 'wx' });
+      return aside;
+    } finally {
+      await rm(written, { recursive: true, force: true });
+    }
   }
 
   /**
@@ -138,209 +179,6 @@ export class NestedRepositories {
   }
 }
 
-/** What a repository lists as submodules. */
-interface Gitlinks {
-  directories: readonly Buffer[];
-  /** Why git could not list them to the end. */
-  unread?: string;
-}
-
-/** The directories that the index, the last commit or a commit that a command made names as submodules. */
-export async function gitlinksOf(git: GitProgram, dotGit: string): Promise<Gitlinks> {
-  const gitDir = gitDirOf(dotGit);
-  if (gitDir === undefined) return { directories: [] };
-  const names = new Map<string, Buffer>();
-  let unread: string | undefined;
-  let version: string | undefined;
-  try {
-    version = versionOf(gitDir);
-    const links = known.get(dotGit);
-    if (links?.version === version) for (const [key, name] of links.names) names.set(key, name);
-    else {
-      known.delete(dotGit);
-      await list(git, dirname(dotGit), ['ls-files', '--stage', '-z'], addGitlink(names));
-      await list(git, dirname(dotGit), treeOf('HEAD'), addGitlink(names)).catch(async (error: unknown) => {
-        if (!(await isUnborn(git, dirname(dotGit)))) throw error;
-      });
-      known.set(dotGit, { version, names: new Map(names) });
-    }
-  } catch (error) {
-    const { code, message } = ToolError.from(error);
-    if (code === 'NOT_A_REPOSITORY' && version !== undefined) known.set(dotGit, { version, names });
-    else unread = message;
-  }
-  for (const [key, name] of committed.get(dotGit) ?? []) names.set(key, name);
-  const directories = [...names.values()].map((name) => Buffer.concat([Buffer.from(`${dirname(dotGit)}/`), name]));
-  return { directories, ...(unread !== undefined && { unread }) };
-}
-
-const known = new Map<string, { version: string; names: ReadonlyMap<string, Buffer> }>();
-/** What commits that commands made name, wherever they are: a later command may come back to it. */
-const committed = new Map<string, Map<string, Buffer>>();
-const knownTips = new Map<string, { version: string; tips: ReadonlySet<string> }>();
-
-/** Remembers the submodules of all commits that were not to be reached before. @throws {ToolError} when git cannot list them */
-async function readNewCommits(git: GitProgram, dotGit: string, before: ReadonlySet<string>): Promise<void> {
-  const top = dirname(dotGit);
-  const made = [...(await tipsOf(git, dotGit))].filter((tip) => !before.has(tip));
-  if (made.length === 0) return;
-  const names = committed.get(dotGit) ?? new Map<string, Buffer>();
-  committed.set(dotGit, names);
-  // By themselves too: a commit whose parent is missing can be checked out, and has no history.
-  const failures: unknown[] = [];
-  for (const tip of made.slice(0, MAX_TIPS))
-    await list(git, top, treeOf(tip), addGitlink(names)).catch((error: unknown) => failures.push(error));
-  const history = ['log', '--stdin', '--format=', '--raw', '--no-abbrev', '--no-renames', '--root', '-z'];
-  const range = [...made, ...[...before].map((tip) => `^${tip}`)].map((each) => `${each}\n`).join('');
-  let isGitlink = false; // the name comes in the next record
-  const add = (record: string): void => {
-    if (isGitlink) names.set(record, Buffer.from(record, 'latin1'));
-    isGitlink = !isGitlink && /^\n*:\d+ 160000 /.test(record);
-  };
-  await list(git, top, [...history, '--diff-merges=first-parent', '--ignore-missing'], add, range);
-  if (failures.length > 0) throw failures[0];
-}
-
-/** What the references of a repository lead to. @throws {ToolError} when git cannot list them */
-export async function tipsOf(git: GitProgram, dotGit: string): Promise<ReadonlySet<string>> {
-  const gitDir = gitDirOf(dotGit);
-  if (gitDir === undefined) return new Set();
-  const common = commonDirOf(gitDir);
-  const files = ['HEAD', 'packed-refs', 'reftable/tables.list'].map((file) => stateOf(join(common, file)));
-  const version = [...files, isDirectory(join(common, 'objects')), ...referencesIn(join(common, 'refs'))].join('\0');
-  const before = knownTips.get(common);
-  if (before?.version === version) return before.tips;
-  knownTips.delete(common);
-  const tips = new Set<string>();
-  try {
-    await list(git, dirname(dotGit), ['for-each-ref', '--format=%(objectname)%00'], (tip) => tips.add(tip.trim()));
-  } catch (error) {
-    if (ToolError.from(error).code !== 'NOT_A_REPOSITORY') throw error;
-  }
-  knownTips.set(common, { version, tips });
-  return tips;
-}
-
-/** What tells one state of the references that are files from another. Links are as good as what they lead to. */
-function referencesIn(directory: string, depth = 0): string[] {
-  return entriesOf(directory).flatMap((name) => {
-    const path = join(directory, name);
-    if (depth < MAX_DEPTH && isDirectory(path)) return referencesIn(path, depth + 1);
-    return [path, stateOf(path)];
-  });
-}
-
-function entriesOf(directory: string): string[] {
-  try {
-    return readdirSync(directory);
-  } catch {
-    return []; // not there
-  }
-}
-
-function treeOf(tip: string): string[] {
-  return ['ls-tree', '-r', '-z', '--full-tree', tip];
-}
-
-function addGitlink(names: Map<string, Buffer>): (record: string) => void {
-  return (record) => {
-    if (!record.startsWith(GITLINK)) return;
-    const name = record.slice(record.indexOf('\t') + 1);
-    names.set(name, Buffer.from(name, 'latin1'));
-  };
-}
-
-/** True where there is no commit yet. */
-async function isUnborn(git: GitProgram, top: string): Promise<boolean> {
-  try {
-    await list(git, top, ['rev-parse', '--quiet', '--verify', 'HEAD'], () => {});
-    return false;
-  } catch (error) {
-    return ToolError.from(error).code !== 'TIMED_OUT';
-  }
-}
-
-/** What tells one state of the index and of the last commit from another. */
-function versionOf(gitDir: string): string {
-  const common = commonDirOf(gitDir);
-  const head = readSmall(join(gitDir, 'HEAD'));
-  const [, branch] = /^ref: (refs\/[^\0\n]+)\n?$/.exec(head ?? '') ?? [];
-  const files = [join(gitDir, 'index'), join(common, 'packed-refs'), join(common, 'reftable/tables.list')];
-  if (branch !== undefined) files.push(join(common, branch));
-  const directories = ['objects', 'refs'].map((name) => isDirectory(join(common, name)));
-  return [head, ...files.map(stateOf), ...directories].join('\0');
-}
-
-function isDirectory(path: string): boolean {
-  return statsIfThere(path)?.isDirectory() ?? false;
-}
-
-/**
- * What tells one state of a file that git reads from another, '' when it is not there.
- *
- * @throws {ToolError} for what is no file, at which git would wait
- */
-function stateOf(file: string): string {
-  const stats = statsIfThere(file);
-  if (!stats) return '';
-  if (!stats.isFile()) throw new ToolError('EXECUTION_FAILED', `${quote(file)} is no file.`);
-  return [stats.ino, stats.size, stats.mtimeNs, stats.ctimeNs].join(' ');
-}
-
-function statsIfThere(file: string): BigIntStats | undefined {
-  try {
-    return statSync(file, { bigint: true, throwIfNoEntry: false });
-  } catch {
-    return undefined; // a link in a circle, a file for a directory: not there to git either
-  }
-}
-
-/**
- * Gives the records that git prints, each ended by NUL, as Latin-1.
- *
- * @throws {ToolError} when git does not list to the end
- */
-async function list(
-  { command, searchPath }: GitProgram,
-  top: string,
-  args: readonly string[],
-  take: (record: string) => void,
-  stdin?: string,
-): Promise<void> {
-  let rest = '';
-  await runGit({
-    command,
-    args,
-    cwd: top,
-    // No listing looks at files; this keeps a repository made by the command from naming anything all the same.
-    env: {
-      PATH: searchPath,
-      LC_ALL: 'C',
-      GIT_CEILING_DIRECTORIES: dirname(top),
-      GIT_OPTIONAL_LOCKS: '0',
-      GIT_ALLOW_PROTOCOL: 'none',
-      GIT_NO_LAZY_FETCH: '1',
-      GIT_TERMINAL_PROMPT: '0',
-      GIT_CONFIG_COUNT: '3',
-      GIT_CONFIG_KEY_0: 'safe.directory',
-      GIT_CONFIG_VALUE_0: '*',
-      GIT_CONFIG_KEY_1: 'core.fsmonitor',
-      GIT_CONFIG_VALUE_1: 'false',
-      GIT_CONFIG_KEY_2: 'core.hooksPath',
-      GIT_CONFIG_VALUE_2: '/dev/null',
-    },
-    stdin,
-    timeoutMs: LIST_TIMEOUT_MS,
-    signal: new AbortController().signal,
-    onOutput(chunk) {
-      const records = (rest + chunk.toString('latin1')).split('\0');
-      rest = records.pop() ?? '';
-      for (const record of records) take(record);
-      return true;
-    },
-  });
-}
-
 /** What git would run in a repository, or what keeps this from being told; undefined when it is as git itself makes it. */
 async function programsOf(scope: ProjectScope, dotGit: string, root: string): Promise<string | undefined> {
   if (lstatOf(dotGit)?.isSymbolicLink()) return 'its .git is a link';
@@ -388,23 +226,4 @@ function lstatOf(path: string): Stats | undefined {
   } catch {
     return undefined; // not there
   }
-}
-
-/** The text of a small regular file. A FIFO is not waited for. */
-function readSmall(file: string): string | undefined {
-  try {
-    const stats = statSync(file);
-    if (!stats.isFile() || stats.size > MAX_CONFIG_BYTES) return undefined;
-    return readFileSync(file, { encoding: 'utf8', flag: (constants.O_RDONLY | constants.O_NONBLOCK) as never });
-  } catch {
-    return undefined; // not there
-  }
-}
-
-/** The repositories that were there before a command. Each is the absolute path of its `.git`. */
-export interface HeldRepositories {
-  /** Held, so that the command cannot change what git runs in them. */
-  all: ReadonlySet<string>;
-  /** Those of them that are listed as submodules. Any other may be an earlier command's, and is judged once it is listed. */
-  listed: ReadonlySet<string>;
 }

@@ -46,6 +46,7 @@ const ALWAYS: readonly Setting[] = [
   ['rebase.autoStash', 'false'],
   ['rebase.rebaseMerges', 'false'],
   ['rebase.updateRefs', 'false'],
+  ['rerere.enabled', 'false'], // copies the files that .git/MERGE_RR names, wherever they are
   ['safe.bareRepository', 'explicit'],
   ['status.relativePaths', 'false'],
   ['status.submoduleSummary', 'false'],

@@ -422,6 +422,12 @@ describe('judgeCommand()', () => {
       expect(await wide.action(command), command).toBe('allow');
   });
 
+  it('reads no option behind the program of awk, as awk reads none', async () => {
+    for (const option of ['-F', '-v'])
+      expect(await told(`awk 1 ${option} 'src/(x)/../../../secret'`)).toContainEqual(expect.stringContaining('outside'));
+    expect(await told('awk -F : 1 a')).toEqual(['awk -F : 1 a']);
+  });
+
   it('lets a rule for a redirection allow paths below a directory, and no others', async () => {
     const writing = createJudgeHub(project.projectDir, allowing('echo', 'cd', '> build/*'));
     expect(await writing.action('echo x > build/a/b')).toBe('allow');

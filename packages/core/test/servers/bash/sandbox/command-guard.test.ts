@@ -142,6 +142,168 @@ describe.skipIf(missing !== undefined)('what a command leaves in .git', { timeou
   });
 });
 
+/** Makes a repository in which the user's next `git status` would run `mon.sh`, once it is listed. */
+const EVIL = `evil() { git init -q $1; git -C $1 commit -q --allow-empty -m x; rm -rf $1/.git/hooks
+  printf '[core]\n\tfsmonitor = %s/evil.sh\n' "$here" >> $1/.git/config; }; `;
+/** Adds an entry to the index as git never does. */
+const ADD_TO_INDEX = `cat > add.py <<'END'
+import hashlib, struct, sys
+path, blob, file, mode = sys.argv[1].encode(), *(sys.argv[2:] + ['.git/index', '100755'][len(sys.argv) - 3:])
+index = open(file, 'rb').read()
+end, at, count = index[-20:], 12, struct.unpack('>I', index[8:12])[0]
+if mode == '160000':
+    for _ in range(count): at += (70 + struct.unpack('>H', index[at + 60:at + 62])[0]) // 8 * 8
+entry = struct.pack('>10I', 0, 0, 0, 0, 0, 0, int(mode, 8), 0, 0, 1) + bytes.fromhex(blob) + struct.pack('>H', len(path)) + path
+entry += bytes(8 - len(entry) % 8)
+index = index[:8] + struct.pack('>I', count + 1) + index[12:at] + entry + index[at:-20]
+open(file, 'wb').write(index + (hashlib.sha1(index).digest() if file == '.git/index' else end))
+END
+`;
+
+describe.skipIf(missing !== undefined)(
+  'what a command hides from the git that looks for it',
+  { timeout: 60_000 },
+  () => {
+    it('execute() runs no program that the configuration of the repository names', async () => {
+      await using tools = await openRepository();
+      await onHost(tools.projectDir, 'git config log.showSignature true; git config gpg.program "$PWD/evil.sh"');
+      const made = await tools.execute(
+        `${GIT}export MARK=$here/../ran; c=$( (printf 'tree %s\nauthor T <t@e> 1 +0000\ncommitter T <t@e> 1 +0000\n' $(git rev-parse HEAD^{tree})
+        printf 'gpgsig -----BEGIN PGP SIGNATURE-----\n x\n -----END PGP SIGNATURE-----\n\nm\n') | git hash-object -w -t commit --stdin)
+      printf '#!/bin/sh\ntouch %s/gpg-ran\n' "$here" > evil.sh; git update-ref refs/heads/signed $c; echo made`,
+      );
+      expect(made.text).toContain('made');
+      expect(existsSync(tools.path('gpg-ran'))).toBe(false);
+      await onHost(tools.projectDir, 'git log -1 signed >/dev/null');
+      expect(existsSync(tools.path('gpg-ran'))).toBe(true); // which the user's own git does
+    });
+
+    it.each([
+      ['on no branch', 'git checkout -q --detach $F'],
+      ['behind a graft', 'git update-ref refs/heads/x $F; echo "$T $E\n$E" > .git/info/grafts'],
+      [
+        'behind a replaced commit',
+        'git update-ref refs/heads/x $F; git update-ref refs/replace/$T $(git cat-file commit $T | sed "1a parent $E" | git hash-object -t commit -w --stdin)',
+      ],
+    ])('execute() disables a submodule that a commit lists %s', async (_where, hide) => {
+      await using tools = await openRepository();
+      const { text } = await tools.execute(
+        `${GIT}${EVIL}evil evil; T=$(git rev-parse HEAD); t=$(git rev-parse HEAD^{tree})
+      E=$(git commit-tree -p $T -m E $( (git ls-tree $t; printf '160000 commit %s\\tevil\\n' $(git -C evil rev-parse HEAD)) | git mktree --missing))
+      F=$(git commit-tree -p $E -m F $t); ${hide}`,
+      );
+      expect(text).toContain('the repository in "evil" is listed as a submodule');
+      expect(existsSync(tools.path('evil/.git'))).toBe(false);
+      expect(existsSync(tools.path('.git/info/grafts'))).toBe(false);
+      expect(await onHost(tools.projectDir, 'git replace -l')).toBe('');
+    });
+
+    it.each(['loose', 'packed'])('execute() removes a %s reference that replaces an object', async (where) => {
+      await using tools = await openRepository();
+      await onHost(tools.projectDir, 'git tag one; git replace HEAD~1 HEAD');
+      const before = await onHost(tools.projectDir, 'git replace -l; git rev-parse one main');
+      const { text } = await tools.execute(
+        `${GIT}git replace HEAD^{tree} HEAD~1^{tree}; ${where === 'packed' ? 'git pack-refs --all; ' : ''}git replace -l | wc -l`,
+      );
+      expect(text).toContain('made git see another object in place of');
+      expect(await onHost(tools.projectDir, 'git replace -l; git rev-parse one main')).toBe(before);
+    });
+
+    it.each(['.git/hooks/post-checkout', '../outside.txt', '.GIT/config', 'a/../../x', '/tmp/x'])(
+      'execute() takes %s out of the index, and keeps what else is staged',
+      async (path) => {
+        await using tools = await openRepository();
+        const { text } = await tools.execute(
+          `${GIT}${ADD_TO_INDEX}echo b > b.txt; git add b.txt; python3 add.py ${path} $(git hash-object -w evil.sh); rm add.py; git ls-files`,
+        );
+        expect(text).toContain(`the index in ".git" named "${path}"`);
+        expect(await onHost(tools.projectDir, 'git restore .; git diff --cached --name-only')).toBe('b.txt\n');
+        expect(existsSync(tools.path('.git/hooks/post-checkout'))).toBe(false);
+        expect(existsSync(tools.path('.git/index.disabled'))).toBe(true);
+      },
+    );
+
+    it('execute() takes such paths out of the index of a linked working tree', async () => {
+      await using tools = await openRepository();
+      const { text } = await tools.execute(
+        `${GIT}${ADD_TO_INDEX}sed -i "s#file == '.git/index'#True#" add.py; python3 add.py .git/config $(git hash-object -w evil.sh) .git/worktrees/wt/index`,
+      );
+      expect(text).toContain('the index in ".git/worktrees/wt" named ".git/config"');
+      expect(await onHost(tools.path('wt'), 'git ls-files')).not.toContain('.git/config');
+    });
+
+    it('execute() disables a submodule that a part of a split index lists', async () => {
+      await using tools = await openRepository();
+      await tools.execute(`${GIT}git update-index --split-index`);
+      const { text } = await tools.execute(
+        `${GIT}${EVIL}evil z; ${ADD_TO_INDEX}chmod +w .git/sharedindex.*
+      python3 add.py z $(git -C z rev-parse HEAD) .git/sharedindex.* 160000; git ls-files -s z`,
+      );
+      expect(text).toMatch(/160000 .*\tz\n/);
+      expect(text).toContain('the repository in "z" is listed as a submodule');
+    });
+
+    it('execute() sets aside the names of files that the next commit would copy into .git', async () => {
+      await using tools = await openRepository();
+      const { text } = await tools.execute(
+        `mkdir -p .git/rr-cache/aa; echo x > .git/rr-cache/aa/preimage; printf 'aa\\t/etc/hostname\\0' > .git/MERGE_RR`,
+      );
+      expect(text).toContain('".git/MERGE_RR" names files');
+      expect(existsSync(tools.path('.git/MERGE_RR'))).toBe(false);
+    });
+
+    it('execute() sets aside addresses of remotes that are not in the configuration', async () => {
+      await using tools = await openRepository();
+      const { text } = await tools.execute(
+        'mkdir -p .git/remotes; echo URL: https://evil.example/ > .git/remotes/origin',
+      );
+      expect(text).toContain('".git/remotes/origin" names an address');
+    });
+  },
+);
+
+describe.skipIf(missing !== undefined)("what is the user's in .git", { timeout: 60_000 }, () => {
+  it('execute() leaves a head that is a link to its branch', async () => {
+    await using tools = await openRepository();
+    await onHost(tools.projectDir, 'git config core.preferSymlinkRefs true; git branch other');
+    const { data } = await tools.execute('read x; echo done', { background: true });
+    await onHost(tools.projectDir, 'git checkout -q other');
+    expect(await go(tools, data.job_id)).not.toContain('HEAD');
+    expect(await onHost(tools.projectDir, 'git symbolic-ref HEAD')).toBe('refs/heads/other\n');
+  });
+
+  it('execute() leaves the lock of an editor', async () => {
+    await using tools = await openRepository();
+    const { text } = await tools.execute('ln -s me@host.1234:99 ".git/.#COMMIT_EDITMSG"; ln -s ../../x ".git/.#x"');
+    expect(text).toContain('.#x');
+    expect(text).not.toContain('COMMIT_EDITMSG');
+  });
+
+  it('execute() leaves the steps of a rebase that the user runs meanwhile', async () => {
+    await using tools = await openRepository();
+    const rebasing = onHost(
+      tools.projectDir,
+      "echo 2 > a.txt; git commit -qam Two; git rebase -q -x 'touch begun; while ! [ -e go ]; do sleep 0.02; done' HEAD~1; git log -1 --format=%s",
+    );
+    await until(() => existsSync(tools.path('begun')));
+    expect((await tools.execute('echo harmless')).text).toBe('harmless\n[exit code: 0]');
+    await writeFile(tools.path('go'), '');
+    expect(await rebasing).toContain('Two');
+  });
+
+  it('execute() leaves the configuration of a working tree that git copied from the main one', async () => {
+    await using tools = await openRepository();
+    await onHost(
+      tools.projectDir,
+      'git config extensions.worktreeConfig true; git config --worktree core.editor vim; git config --worktree core.bare false',
+    );
+    const { data } = await tools.execute('read x; echo done', { background: true });
+    await onHost(tools.projectDir, 'git worktree add -q ../other HEAD');
+    expect(await go(tools, data.job_id)).not.toContain('configuration from elsewhere');
+    expect(await onHost(tools.path('../other'), 'git config core.editor')).toBe('vim\n');
+  });
+});
+
 describe.skipIf(missing !== undefined)('what the host replaces while a command runs', { timeout: 60_000 }, () => {
   /** Waits until it can write a file, and then writes it over and over. It makes `runs` when it has begun. */
   const writer = (file: string, text: string): string =>

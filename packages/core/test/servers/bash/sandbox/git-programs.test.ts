@@ -312,11 +312,15 @@ describe.skipIf(missing !== undefined)('what makes git run programs', { timeout:
     await killed.exited;
     expect(names()).toEqual(expect.arrayContaining(['.vscode', 'commondir', 'new']));
     const records = (): string[] => readdirSync(join(state.projectDir, 'toolwright/commands'));
-    expect(records()).toHaveLength(1);
+    await until(() => records().length === 2); // what was there, and when it had ended
+    // The user works on.
+    await onHost(projectDir, 'git remote add origin https://example.com; echo "export A=1" > .new; mv .new .envrc');
     await using next = start('echo done');
     const [said] = (await once(next.stdout, 'data')) as [Buffer];
     expect(said.toString()).toContain('the repository in "new" is listed as a submodule');
-    await until(() => names().join() === [...before, 'new', 'ready'].sort().join());
+    await until(() => names().join() === [...before, 'new', 'ready', '.envrc'].sort().join());
+    expect(said.toString()).not.toContain('was replaced');
+    expect(await onHost(projectDir, 'git remote')).toBe('origin\n');
     expect(records()).toEqual([]);
     await onHost(projectDir, 'git status --short');
     expect(existsSync(tools.path('evil-ran'))).toBe(false);
