@@ -787,7 +787,7 @@ class Processes(unittest.TestCase):
                 inner = [inner]
             deep["params"] = {"name": "echo", "arguments": {"text": inner}}
             host.send(deep)
-            self.assertEqual(host.answer_of("deep")["error"]["data"]["code"], "PROTOCOL_VIOLATION")
+            self.assertEqual(host.answer_of("deep")["error"]["data"]["code"], "INVALID_ARGUMENT")
             for odd in ("[]", "1", '{"id":true,"method":"ping"}', '{"id":1,"method":1}', '{"method":"x","params":[]}'):
                 host.socket.sendall(odd.encode() + b"\n")
                 self.assertEqual(host.receive()["error"]["code"], -32600)

@@ -1407,8 +1407,8 @@ class _Connection(asyncio.Protocol):
             self.refuse(request_id if is_id else None, _INVALID_REQUEST, ToolError("PROTOCOL_VIOLATION", words))
         elif frame.count(b"{") + frame.count(b"[") > self.max_depth and _is_deeper(message, self.max_depth):
             if is_id:
-                words = f"A message is nested deeper than {self.max_depth} levels."
-                self.refuse(request_id, _FAILED, ToolError("PROTOCOL_VIOLATION", words))
+                words = f"The message is nested deeper than {self.max_depth} levels."
+                self.refuse(request_id, _FAILED, ToolError("INVALID_ARGUMENT", words))
         elif is_id:
             self._on_request(request_id, method, params)
         else:

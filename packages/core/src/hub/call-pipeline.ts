@@ -17,7 +17,8 @@ import {
 } from '../contract/result.js';
 import type { PreparedCall, ToolProvider } from '../contract/tool-provider.js';
 import type { GivenAnswer, PolicyGate } from './policy/policy-gate.js';
-import { claimsOfHost, isNameClaim, prepareForeignCall } from '../provider/prepare-from-listing.js';
+import { isNameClaim } from '../provider/prepare-from-listing.js';
+import { claimsOfHost, prepareForMember } from './listed-member.js';
 import type { EffectiveLimits } from './hub-limits.js';
 import type { HubMember } from './member.js';
 import { runMiddleware, type Middleware, type MiddlewareCall } from './middleware.js';
@@ -215,7 +216,7 @@ export function prepareCallOf(
   scope: CallScope,
 ): PreparedCall | Promise<PreparedCall> {
   const { provider } = member;
-  if (!provider.prepareCall) return prepareForeignCall(member, name, args);
+  if (!provider.prepareCall) return prepareForMember(member, name, args);
   if (provider instanceof InProcessToolProvider) {
     const prepared = provider.prepareCall(name, args, scope);
     const own = member.permission ? checked : ofTool;

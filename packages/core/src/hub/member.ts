@@ -3,7 +3,6 @@
 import { CallCounters } from '../call/call-counters.js';
 import type { CallScope } from '../call/call-scope.js';
 import { ToolError, type ToolErrorInfo } from '../contract/errors.js';
-import type { JsonSchemaValidator } from '../tool/json-schema-validator.js';
 import { withStartOutput } from '../provider/start-output.js';
 import { serverOf, ToolIndex } from '../provider/tool-index.js';
 import { fillAnnotations } from '../tool/define-tool.js';
@@ -83,8 +82,6 @@ export class HubMember {
   visible: readonly ToolDefinition[] = [];
   /** Those that the policy denies whatever their arguments. */
   hidden: readonly ToolDefinition[] = [];
-  /** Validators of input schemas, of providers that do not prepare calls themselves; or why one cannot be enforced. */
-  readonly validators = new Map<ToolDefinition, JsonSchemaValidator | ToolError>();
   #index = new ToolIndex<ToolDefinition>([]);
   #listed = false;
   #stale = false;
@@ -403,7 +400,6 @@ export class HubMember {
       return false;
     }
     this.hideAgain();
-    this.validators.clear();
     this.#index = new ToolIndex(this.definitions.map((tool) => [tool.name, tool] as const));
     return true;
   }

@@ -14,7 +14,14 @@ export { callSafely, Listeners, safeLogger } from '../call/host-callbacks.js';
 export { SILENT_LOGGER, WARNING_LOGGER } from '../contract/logger.js';
 export { assertOptions, copyTexts, type OptionNames } from '../contract/options.js';
 export { ProviderLife } from '../provider/connection-lifecycle.js';
-export { isSameCall, preparedBefore, refusedCall, wasPreparedBefore } from '../provider/rejected-call.js';
+export { prepareFromListing } from '../provider/prepare-from-listing.js';
+export {
+  isSameListing,
+  isSameCall,
+  preparedBefore,
+  refusedCall,
+  wasPreparedBefore,
+} from '../provider/rejected-call.js';
 export { errorResult, hasBrokenOutput, isOwnFailure, type UntimedResult } from '../contract/result.js';
 export {
   CallContext,

@@ -37,7 +37,7 @@ export function wasPreparedBefore(result: ToolResult): boolean {
 }
 
 /** True for two listings of one tool that say the same. */
-export function isSameListing(one: ToolDefinition, other: ToolDefinition): boolean {
+export function isSameListing(one: ToolDefinition, other: ToolDefinition | undefined): boolean {
   return one === other || JSON.stringify(one) === JSON.stringify(other);
 }
 

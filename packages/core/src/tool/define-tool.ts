@@ -8,7 +8,7 @@ import { optionFaults, type OptionNames } from '../contract/options.js';
 import type { Logger } from '../contract/logger.js';
 import { CompiledSchema } from './schema.js';
 import type { ContentBlock, ToolOutput } from '../contract/result.js';
-import type { Progress } from '../contract/tool-provider.js';
+import type { CallOptions, Progress } from '../contract/tool-provider.js';
 import type { PermissionClaim } from '../contract/claims.js';
 import type { ToolAnnotations, ToolDefinition, ToolIcon } from '../contract/tool-definition.js';
 
@@ -30,6 +30,12 @@ export interface ToolContext<State = unknown> {
    * directory. A tool that walks asks this for each entry, and leaves out or refuses what is denied. True without a policy.
    */
   readonly permits: (pattern: string) => boolean;
+  /**
+   * The options of a call that the tool makes on its caller's behalf: `hub.callTool(name, args, ctx.nested)`. Such a call
+   * ends with this one, questions of its policy and its server go to the same person, and while one is asked this call's
+   * deadline stands still.
+   */
+  readonly nested: CallOptions;
   /** The very object that the server's `start` returned. */
   readonly state: State;
 }

@@ -11,7 +11,7 @@ import { likelyName } from '../contract/nearest-names.js';
 import { resultFromOutput, structuredResult, type UntimedResult } from '../contract/result.js';
 import { describeIssues, normaliseIssues } from './schema.js';
 import { permitsAll, type Tool, type ToolContext } from './define-tool.js';
-import type { Progress } from '../contract/tool-provider.js';
+import type { CallOptions, Progress } from '../contract/tool-provider.js';
 import type { PermissionClaim } from '../contract/claims.js';
 import type { ToolDefinition } from '../contract/tool-definition.js';
 
@@ -229,6 +229,12 @@ export class CallContext implements ToolContext {
 
   get permits(): (pattern: string) => boolean {
     return this.#scope.permits ?? permitsAll;
+  }
+
+  /** This call has the deadline. */
+  get nested(): CallOptions {
+    const { callId: _own, permits: _ofThisCall, ...inward } = this.#scope.inward;
+    return { ...inward, timeoutMs: Infinity };
   }
 
   get signal(): AbortSignal {

@@ -68,6 +68,7 @@ export class ProviderGeneration {
   readonly #peer: WirePeer;
   #tools: ToolIndex<ListedTool>;
   #listed: readonly ListedTool[];
+  #initializing: Promise<unknown> | undefined;
   #relisting: Promise<void> | undefined;
   #listIsOld = false;
   #lost: ToolError | undefined;
@@ -164,14 +165,19 @@ export class ProviderGeneration {
     return this.#peer;
   }
 
-  /** Runs the provider's `initialize`. Rejects with what it threw; the process goes on. */
-  async initialize(
-    settings: ProviderSettings,
-    previousState: JsonObject | null,
-    reason: InitializeReason,
-  ): Promise<void> {
+  /** Runs the provider's `initialize`, after one that still runs. Rejects with what it threw; the process goes on. */
+  initialize(settings: ProviderSettings, previousState: JsonObject | null, reason: InitializeReason): Promise<void> {
     const isReinitialization = reason !== 'start';
-    await this.#peer.request('provider/initialize', { ...settings, previousState, reason, isReinitialization });
+    const initialize = async (): Promise<void> => {
+      await this.#peer.request('provider/initialize', { ...settings, previousState, reason, isReinitialization });
+    };
+    const initialized = this.#initializing?.then(initialize, initialize) ?? initialize();
+    const settled = initialized.catch(() => undefined); // told to its caller
+    this.#initializing = settled;
+    void settled.then(() => {
+      if (this.#initializing === settled) this.#initializing = undefined;
+    });
+    return initialized;
   }
 
   /** Ends what the provider keeps for one session. Never rejects; waits two seconds at most. */
@@ -265,7 +271,9 @@ export class ProviderGeneration {
     }
     await child.end({ graceMs: GRACE_MS });
     this.#peer.destroy();
-    this.#failOpen(this.#lost ?? new ToolError('CONNECTION_CLOSED', 'The provider was ended.'));
+    this.#failOpen(
+      this.#lost ?? new ToolError('CONNECTION_CLOSED', 'The provider was ended.', { details: { ended: true } }),
+    );
     await this.#started.expectation.release();
   }
 

@@ -6,6 +6,7 @@ import {
   type CallOptions,
   type JsonObject,
   type Logger,
+  type PreparedCall,
   type ProviderHealth,
   type ProviderState,
   type ToolDefinition,
@@ -17,8 +18,12 @@ import {
   CallScope,
   snapshot,
   errorResult,
+  isSameListing,
   listedTimeoutMs,
   Listeners,
+  preparedBefore,
+  prepareFromListing,
+  refusedCall,
   safeLogger,
   ProviderLife,
   START_OUTPUT,
@@ -82,6 +87,7 @@ export class ProcessToolProvider implements ToolProvider {
   /** Set while a generation takes over from another: new calls wait for it. */
   #held: Promise<void> | undefined;
   #starts = 0;
+  #disconnects = 0;
   #lastFailure: ToolError | undefined;
 
   /** @throws {ToolError} INVALID_ARGUMENT for a wrong option, named in the message */
@@ -118,31 +124,17 @@ export class ProcessToolProvider implements ToolProvider {
     }
   }
 
-  async callTool(name: string, args: JsonObject = {}, options?: CallOptions): Promise<ToolResult> {
-    const scope = new CallScope(options);
-    this.#inFlight.add(scope);
-    let result: ToolResult;
-    try {
-      // Finding the tool may take a start, which is under the deadline too.
-      let tool = this.#isReady ? this.#generation?.tools.get(name) : undefined;
-      const generation = this.#generation;
-      const own = tool && generation && !this.#waitFor(generation) ? args : snapshot(args); // it may wait
-      if (!tool) {
-        this.#setDeadline(scope, undefined);
-        tool = await this.#find(name, scope);
-      }
-      this.#setDeadline(scope, listedTimeoutMs(tool.definition, own));
-      result = await this.#call(tool, own, scope);
-    } catch (thrown) {
-      result = errorResult(this.#located(thrown, name), scope.startedAt);
-    }
-    this.#inFlight.delete(scope);
-    scope.close();
-    this.#counters.record(result, scope.startedAt + result.durationMs);
-    return result;
+  callTool(name: string, args: JsonObject = {}, options?: CallOptions): Promise<ToolResult> {
+    return this.#run(name, args, new CallScope(options));
+  }
+
+  prepareCall(name: string, args: JsonObject, options?: CallOptions): PreparedCall | Promise<PreparedCall> {
+    const tool = this.#isReady ? this.#generation?.tools.get(name) : undefined;
+    return tool ? this.#prepared(tool, args) : this.#prepareSlowly(name, args, options);
   }
 
   async disconnect(): Promise<void> {
+    this.#disconnects++;
     return this.#life.disconnect(() => this.#close());
   }
 
@@ -373,7 +365,73 @@ export class ProcessToolProvider implements ToolProvider {
     return found;
   }
 
-  async #call(tool: ListedTool, given: JsonObject, scope: CallScope): Promise<ToolResult> {
+  async #prepareSlowly(name: string, args: JsonObject, options: CallOptions | undefined): Promise<PreparedCall> {
+    const scope = new CallScope(options);
+    this.#inFlight.add(scope);
+    try {
+      this.#setDeadline(scope, undefined);
+      const own = snapshot(args);
+      return this.#prepared(await this.#find(name, scope), own);
+    } catch (thrown) {
+      return refusedCall(name, undefined, args, errorResult(this.#located(thrown, name), scope.startedAt));
+    } finally {
+      this.#inFlight.delete(scope);
+      scope.close();
+    }
+  }
+
+  #prepared(tool: ListedTool, args: JsonObject): PreparedCall {
+    const { definition } = tool;
+    const disconnects = this.#disconnects;
+    const call = {
+      tool: definition,
+      timeoutMs: (own: JsonObject) => listedTimeoutMs(definition, own),
+      execute: (own: JsonObject, options?: CallOptions) => {
+        const scope = new CallScope(options);
+        if (this.#disconnects !== disconnects) scope.end(preparedBefore(this.name));
+        return this.#run(definition.name, own, scope, tool);
+      },
+    };
+    try {
+      return prepareFromListing(call, args);
+    } catch (thrown) {
+      const refused = errorResult(this.#located(thrown, definition.name), performance.now());
+      return refusedCall(definition.name, definition, args, refused);
+    }
+  }
+
+  /** @param prepared what the call was prepared for: another tool of that name does not run in its place */
+  async #run(name: string, args: JsonObject, scope: CallScope, prepared?: ListedTool): Promise<ToolResult> {
+    this.#inFlight.add(scope);
+    let result: ToolResult;
+    try {
+      if (scope.error) throw scope.error;
+      // Finding the tool may take a start, which is under the deadline too.
+      let tool = this.#isReady ? this.#generation?.tools.get(name) : undefined;
+      const generation = this.#generation;
+      const own = tool && generation && !this.#waitFor(generation) ? args : snapshot(args); // it may wait
+      if (!tool) {
+        this.#setDeadline(scope, undefined);
+        tool = await this.#find(name, scope);
+      }
+      this.#setDeadline(scope, listedTimeoutMs(tool.definition, own));
+      if (prepared && this.#generation?.relisting) await scope.race(this.#generation.relisting);
+      result = await this.#call(tool, own, scope, prepared);
+    } catch (thrown) {
+      result = errorResult(this.#located(thrown, name), scope.startedAt);
+    }
+    this.#inFlight.delete(scope);
+    scope.close();
+    this.#counters.record(result, scope.startedAt + result.durationMs);
+    return result;
+  }
+
+  async #call(
+    tool: ListedTool,
+    given: JsonObject,
+    scope: CallScope,
+    prepared: ListedTool | undefined,
+  ): Promise<ToolResult> {
     if (typeof given !== 'object' || (given as unknown) === null || Array.isArray(given)) {
       throw new ToolError('INVALID_ARGUMENT', `The arguments of "${tool.definition.name}" must be an object.`);
     }
@@ -382,6 +440,9 @@ export class ProcessToolProvider implements ToolProvider {
     for (let wait = this.#waitFor(generation); wait; wait = this.#waitFor(generation)) {
       await scope.race(wait);
       generation = this.#generation?.isAlive ? this.#generation : await this.#opened(scope);
+    }
+    if (prepared && !isSameListing(prepared.definition, generation.tools.get(tool.definition.name)?.definition)) {
+      throw preparedBefore(this.name, `The tool "${tool.definition.name}" was changed`);
     }
     return callGeneration(generation, tool, given, scope, { provider: this.name, logger: this.#logger });
   }

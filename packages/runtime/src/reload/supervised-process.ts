@@ -236,6 +236,8 @@ export class SupervisedProcess extends SupervisedToolProvider {
       else if (action === 'reinitialize') await reinitialize(process, generation, this.#startTimeoutMs);
     } catch (thrown) {
       process.settings = before;
+      // What was not done in time may still take effect; then the config of before does after it.
+      if (action === 'reinitialize') void generation.initialize(before, null, 'config').catch(() => undefined);
       throw thrown;
     }
     current.settings = after;

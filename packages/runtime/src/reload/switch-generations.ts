@@ -38,17 +38,13 @@ export async function switchGenerations(options: SwitchOptions): Promise<'switch
   const old = provider.generation;
   if (!old) return 'nothing runs';
   const next = await provider.startGeneration({ signal });
+  let outcome: 'switched' | 'put off' | 'nothing runs';
   try {
     await next.ping(PING_MS);
+    // Calls are held for the switch alone, not for the end of the process that is not called.
     const release = provider.holdCalls();
     try {
-      await handOver(old, next, options);
-      if (provider.generation !== old || signal.aborted) return await undone('nothing runs', next, options);
-      provider.adopt(next);
-    } catch (thrown) {
-      if (thrown instanceof PutOff) return await undone('put off', next, options);
-      if (!old.isAlive) return await undone('nothing runs', next, options);
-      throw thrown;
+      outcome = await replace(old, next, options);
     } finally {
       release();
     }
@@ -56,7 +52,26 @@ export async function switchGenerations(options: SwitchOptions): Promise<'switch
     await provider.retire(next);
     throw ToolError.from(thrown, 'UNAVAILABLE');
   }
-  void provider.retire(old, { drainMs: FINISH_MS });
+  if (outcome === 'switched') void provider.retire(old, { drainMs: FINISH_MS });
+  else await provider.retire(next);
+  return outcome;
+}
+
+async function replace(
+  old: ProviderGeneration,
+  next: ProviderGeneration,
+  options: SwitchOptions,
+): Promise<'switched' | 'put off' | 'nothing runs'> {
+  const { provider, signal } = options;
+  try {
+    await handOver(old, next, options);
+  } catch (thrown) {
+    if (thrown instanceof PutOff) return 'put off';
+    if (!old.isAlive) return 'nothing runs';
+    throw thrown;
+  }
+  if (provider.generation !== old || signal.aborted) return 'nothing runs';
+  provider.adopt(next);
   return 'switched';
 }
 
@@ -115,13 +130,4 @@ async function handOver(
 async function inTime<T>(work: Promise<T>, until: number): Promise<T> {
   if (!(await settledWithin([work], Math.max(0, until - performance.now())))) throw new PutOff();
   return work;
-}
-
-async function undone<Outcome>(
-  outcome: Outcome,
-  next: ProviderGeneration,
-  { provider }: SwitchOptions,
-): Promise<Outcome> {
-  await provider.retire(next);
-  return outcome;
 }

@@ -49,6 +49,7 @@ export function verdictOf(
   if (scope.error) return scope.error.details?.defaultDeadline === true ? 'failed' : undefined;
   if (!isError || !error || !isOwnFailure(result)) return 'answered';
   if (wasPreparedBefore(result) || !TRANSPORT.has(error.code)) return undefined; // refused before it was sent, for what it is
+  if (error.details?.ended === true) return undefined; // by the host, as after a reload: the process did not fail
   return isDown(provider, error.code) ? 'gone' : 'failed';
 }
 

@@ -120,13 +120,11 @@ export function createRegistryServer(hub: ToolHub): ToolServer {
             throw new ToolError('INVALID_ARGUMENT', `"${name}" is the registry's own; call it by itself.`, {
               tool: name,
             });
-          const { content, structuredContent, isError, error, directives, _meta } = await hub.callTool(name, args, {
-            signal: ctx.signal,
-            timeoutMs: Infinity, // the call of `invoke` has the deadline
-            onProgress: (progress) => ctx.progress(progress),
-            sessionId: ctx.sessionId,
-            meta: ctx.meta,
-          });
+          const { content, structuredContent, isError, error, directives, _meta } = await hub.callTool(
+            name,
+            args,
+            ctx.nested,
+          );
           return {
             content,
             isError,

@@ -77,7 +77,9 @@ export class WirePeer {
     this.#reader = new FrameReader(
       {
         onMessage: (message) => this.#receive(message),
-        onTooDeep: (message) => this.#refuseWhole(message, 'PROTOCOL_VIOLATION', TOO_DEEP),
+        // The fault of whoever gave the arguments, or of the tool; the connection is sound.
+        onTooDeep: (message) =>
+          this.#refuseWhole(message, message.method === undefined ? 'OUTPUT_INVALID' : 'INVALID_ARGUMENT', TOO_DEEP),
         onUnparseable: (reason) => this.#countBad(reason),
         onTooLarge: (beginning) => this.#tooLarge(beginning, maxFrameBytes),
       },

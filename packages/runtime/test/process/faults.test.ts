@@ -29,7 +29,7 @@ describe('a provider process', () => {
       expect(textOf(result), mode).toBe(mode === 'slow-bytes' ? '🙂ü' : 'right');
     }
     for (const [mode, code] of [
-      ['deep', 'PROTOCOL_VIOLATION'],
+      ['deep', 'OUTPUT_INVALID'],
       ['over-soft-limit', 'FRAME_TOO_LARGE'],
       ['no-result', 'PROTOCOL_VIOLATION'],
     ]) {

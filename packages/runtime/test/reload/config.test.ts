@@ -1,6 +1,6 @@
 // A changed config: who decides what it takes, and that the provider gets it.
 
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { actionFor, changedPaths } from '../../src/reload/config-change.js';
 import { COUNTER, createReloadProject } from './reload-project.js';
 
@@ -36,6 +36,33 @@ describe('superviseProcess().setConfig()', () => {
       config: { mode: 'two' },
     });
     await expect(supervised.setConfig([] as never)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+  });
+
+  it('keeps the old config when initialize() takes too long and succeeds afterwards', async () => {
+    const files = {
+      ...COUNTER,
+      'provider.mjs': COUNTER['provider.mjs']
+        .replace(
+          'initialize: ({ config }, previous) =>',
+          'initialize: async ({ config }, previous) => (await sleep(config.slow ?? 0),',
+        )
+        .replace('when: new Date() })', 'when: new Date() }))'),
+    };
+    await using project = await createReloadProject(files);
+    const supervised = project.supervise({ watch: false, config: { mode: 'old' }, startTimeoutMs: 2_000 });
+    await supervised.connect();
+    await expect(supervised.setConfig({ mode: 'new', slow: 2_500 })).rejects.toMatchObject({ code: 'TIMED_OUT' });
+    expect(await supervised.setConfig({ mode: 'other' })).toBe('reinitialize'); // after the late one, and the old one
+    expect((await supervised.callTool('counter.count')).structuredContent).toMatchObject({ config: { mode: 'other' } });
+    await expect(supervised.setConfig({ mode: 'new', slow: 2_500 })).rejects.toMatchObject({ code: 'TIMED_OUT' });
+    expect(await supervised.setConfig({ mode: 'other' })).toBe('nothing');
+    await vi.waitUntil(
+      async () => {
+        const { structuredContent } = await supervised.callTool('counter.count');
+        return (structuredContent?.config as { mode: string }).mode === 'other';
+      },
+      { timeout: 10_000 },
+    );
   });
 
   it('starts another process with the state when the provider wants one, or a trigger does', async () => {

@@ -136,6 +136,35 @@ describe('superviseProcess() with watch', () => {
     ]);
   });
 
+  it('holds calls for two seconds at most when the process that is not taken ends slowly', async () => {
+    await using project = await createReloadProject(COUNTER);
+    const provider = project.supervise({ watch: false });
+    await provider.connect();
+    const busy = 'const end = Date.now() + 8_000; while (Date.now() < end);';
+    await project.save(
+      'provider.mjs',
+      COUNTER['provider.mjs']
+        .replace(
+          'initialize: ({ config }, previous) =>',
+          `dispose() {}, initialize: ({ config }, previous, { reason }) => { if (reason === 'reload') { ${busy} } return`,
+        )
+        .replace('when: new Date() })', 'when: new Date() }) }'),
+    );
+    let isOver = false;
+    let longest = 0;
+    const calling = (async () => {
+      while (!isOver) {
+        const { isError, durationMs } = await provider.callTool('counter.count', {}, { timeoutMs: 4_000 });
+        expect(isError).toBe(false);
+        longest = Math.max(longest, durationMs);
+      }
+    })();
+    await expect(provider.reload()).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+    isOver = true;
+    await calling;
+    expect(longest).toBeLessThan(4_000);
+  });
+
   it('puts a reload off that would hold calls for longer than two seconds, and tries again', async () => {
     await using project = await createReloadProject(COUNTER);
     const provider = project.supervise();

@@ -51,6 +51,17 @@ function isAlive(pid: number): boolean {
 }
 
 describe('supervise() of a provider process', () => {
+  it('keeps a process that refuses arguments which are nested too deeply', async () => {
+    await using provider = supervised();
+    const pid = pidOf(await provider.callTool('troubled.pid'));
+    let deep = {};
+    for (let level = 0; level < 80; level++) deep = { deep };
+    for (let call = 0; call < 4; call++)
+      expect((await provider.callTool('troubled.pid', deep)).error?.code).toBe('INVALID_ARGUMENT');
+    expect(pidOf(await provider.callTool('troubled.pid'))).toBe(pid);
+    expect(provider.health().consecutiveFailures).toBe(0);
+  });
+
   it(
     'fails the call of a provider that is killed at once, and the next one starts another',
     async () => {

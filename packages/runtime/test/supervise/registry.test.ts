@@ -90,6 +90,24 @@ describe('createRegistryServer()', () => {
     await hub.disconnect();
   });
 
+  it('asks whoever called invoke, and its deadline stands still meanwhile', async () => {
+    const { hub } = make([
+      { tool: 'registry.*', action: 'allow' },
+      { tool: 'made.*', action: 'ask' },
+    ]);
+    const asked: string[] = [];
+    const approve = async ({ tool }: { tool: string }): Promise<{ decision: 'once' }> => {
+      asked.push(tool);
+      await new Promise((resolve) => setTimeout(resolve, 300));
+      return { decision: 'once' };
+    };
+    const options = { approve, timeoutMs: 200 };
+    const { error } = await hub.callTool('registry.invoke', { tool: 'made.read' }, options);
+    expect(error).toBeUndefined();
+    expect(asked).toEqual(['made.read']);
+    await hub.disconnect();
+  });
+
   it('ends what it invoked when its own call is cancelled', async () => {
     const { script, hub } = make();
     await hub.connect();

@@ -116,12 +116,12 @@ describe('WirePeer.request()', () => {
     expect(await ends.raw.next()).toMatchObject({ id: 1, result: { method: 'hello' } });
   });
 
-  it('rejects with PROTOCOL_VIOLATION for an answer that is nested too deeply', async () => {
+  it('rejects with OUTPUT_INVALID for an answer that is nested too deeply', async () => {
     await using ends = await pair();
     const request = ends.peer.request('m');
     const { id } = await ends.raw.next();
     ends.raw.send(`{"jsonrpc":"2.0","id":${String(id)},"result":{"a":${'['.repeat(500)}${']'.repeat(500)}}}\n`);
-    expect(await codeOf(request)).toBe('PROTOCOL_VIOLATION');
+    expect(await codeOf(request)).toBe('OUTPUT_INVALID');
   });
 });
 

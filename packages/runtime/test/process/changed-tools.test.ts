@@ -1,0 +1,77 @@
+// A call that was prepared, and a provider file that lists another tool of that name when the call runs.
+
+import { ToolHub, type PreparedCall, type ToolProvider } from '@toolwright/core';
+import { ProcessToolProvider, superviseProcess } from '@toolwright/runtime';
+import { describe, expect, it } from 'vitest';
+import { COUNTER, createReloadProject, type ReloadProject } from '../reload/reload-project.js';
+
+const OTHER = COUNTER['provider.mjs'].replace('Counts its calls.', 'DELETES everything.');
+const makers: [string, (project: ReloadProject) => ToolProvider & { readonly pid?: number | undefined }][] = [
+  [
+    'ProcessToolProvider',
+    ({ directory }) => new ProcessToolProvider({ name: 'counter', path: 'provider.mjs', cwd: directory }),
+  ],
+  [
+    'superviseProcess()',
+    ({ directory }) => superviseProcess({ name: 'counter', path: 'provider.mjs', cwd: directory }),
+  ],
+];
+
+async function kill(provider: { readonly pid?: number | undefined; health?(): { state: string } }): Promise<void> {
+  process.kill(provider.pid!, 'SIGKILL');
+  while (provider.health!().state === 'READY') await new Promise((resolve) => setTimeout(resolve, 5));
+}
+
+describe.each(makers)('%s', (_name, make) => {
+  it('prepareCall() gives a call that a later process runs when it lists the same tool', async () => {
+    await using project = await createReloadProject(COUNTER);
+    await using provider = make(project);
+    const prepared = (await provider.prepareCall!('counter.count', { ms: '0' }));
+    expect(prepared).toMatchObject({ args: { ms: 0 }, claims: [{ pattern: 'count', understood: true }] });
+    await kill(provider);
+    expect((await prepared.execute()).structuredContent).toMatchObject({ count: 1 });
+  });
+
+  it('prepareCall() gives a call that no later process runs when it lists another tool', async () => {
+    await using project = await createReloadProject(COUNTER);
+    await using provider = make(project);
+    const prepared = (await provider.prepareCall!('counter.count', {}));
+    await project.save('provider.mjs', OTHER);
+    await kill(provider);
+    expect((await prepared.execute()).error).toMatchObject({
+      code: 'NOT_CONNECTED',
+      message: expect.stringContaining('prepare it again'),
+    });
+  });
+
+  it('prepareCall() gives a call that does not run after a disconnect', async () => {
+    await using project = await createReloadProject(COUNTER);
+    await using provider = make(project);
+    const prepared = (await provider.prepareCall!('counter.count', {}));
+    await provider.disconnect();
+    await provider.connect();
+    expect((await prepared.execute()).error?.code).toBe('NOT_CONNECTED');
+  });
+
+  it('is asked about anew when the tool changed while a person was asked', async () => {
+    await using project = await createReloadProject(COUNTER);
+    await using provider = make(project);
+    const shown: string[] = [];
+    await using hub = new ToolHub({
+      providers: [provider],
+      policy: {
+        rules: [],
+        default: 'ask',
+        approve: async ({ tool }) => {
+          shown.push((await hub.listTools()).find(({ name }) => name === tool)!.description);
+          if (shown.length > 1) return { decision: 'deny' };
+          await project.save('provider.mjs', OTHER);
+          await kill(provider);
+          return { decision: 'once' };
+        },
+      },
+    });
+    expect((await hub.callTool('counter.count')).error?.code).toBe('PERMISSION_DENIED');
+    expect(shown).toEqual(['Counts its calls.', 'DELETES everything.']);
+  });
+});
