@@ -101,7 +101,8 @@ export async function explainCall(
       reason: `${reasonOf(tool, denied)}, whatever its arguments, so it is not listed.`,
     };
   }
-  const isListed = !member.provider.prepareCall || member.provider.kind === 'process';
+  const { prepareCall, kind } = member.provider;
+  const isListed = !prepareCall || kind === 'process' || kind === 'mcp';
   const validator = isListed ? validatorOf(tool) : undefined;
   const schemaFault = validator instanceof Error ? validator.message : undefined;
   const schemaEnforced = schemaFault === undefined;

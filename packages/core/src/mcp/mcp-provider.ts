@@ -16,8 +16,17 @@ import {
   type UntimedResult,
 } from '../contract/result.js';
 import { describeIssues } from '../tool/schema.js';
+import { prepareFromListing } from '../provider/prepare-from-listing.js';
+import { isSameListing, preparedBefore, refusedCall } from '../provider/rejected-call.js';
 import { START_OUTPUT, withStartOutput, type StartOutput } from '../provider/start-output.js';
-import type { CallOptions, McpPeer, ProviderHealth, ProviderState, ToolProvider } from '../contract/tool-provider.js';
+import type {
+  CallOptions,
+  McpPeer,
+  PreparedCall,
+  ProviderHealth,
+  ProviderState,
+  ToolProvider,
+} from '../contract/tool-provider.js';
 import type { ToolDefinition } from '../contract/tool-definition.js';
 import { callFailure, type CallOnItsWay } from './session/call-failure.js';
 import { LostSession, McpSession, RpcFailure } from './session/mcp-session.js';
@@ -38,6 +47,13 @@ import { fromWireResult } from './tools/wire-result.js';
 
 /** Longer than any transport of ours takes to end; one that was given may take for ever. */
 const ENDING_PATIENCE_MS = 8_000;
+
+/** What a call was prepared for: the tool as it was listed, and in which session. */
+interface PreparedFor {
+  readonly tool: ToolDefinition;
+  readonly sessions: number;
+  readonly disconnects: number;
+}
 
 /** How a server sees us. The version is that of the packages; a test compares it with package.json. */
 const CLIENT_INFO = { name: 'toolwright', version: '0.2.0' };
@@ -85,6 +101,7 @@ export class MCPToolProvider implements ToolProvider {
   /** More is offered to the server than its session was told. */
   #isOutdated = false;
   #sessions = 0;
+  #disconnects = 0;
   #lastFailure: ToolError | undefined;
 
   /** @throws {ToolError} INVALID_ARGUMENT for a wrong option, named in the message */
@@ -128,9 +145,9 @@ export class MCPToolProvider implements ToolProvider {
       await scope.race(this.#open());
       // The first call needs the list. A server that does not give it is connected all the same, and asked again then.
       await scope.race(this.#tools.read().catch(() => undefined));
+      if (this.#life.isDisconnected) throw this.#life.notConnected();
     } catch (thrown) {
       throw withStartOutput(ToolError.from(thrown), this);
-      if (this.#life.isDisconnected) throw this.#life.notConnected();
     } finally {
       scope.close();
     }
@@ -146,32 +163,16 @@ export class MCPToolProvider implements ToolProvider {
     }
   }
 
-  async callTool(name: string, args: JsonObject = {}, options?: CallOptions): Promise<ToolResult> {
-    const scope = new CallScope(options);
-    this.#inFlight.add(scope);
-    const call: CallOnItsWay = { scope, tool: undefined, wasSent: false };
-    let result: ToolResult;
-    try {
-      this.#startClock(scope);
-      this.#signingIn?.push(scope.hold());
-      const untimed = await this.#call(call, name, args);
-      result = Object.assign(untimed, { durationMs: performance.now() - scope.startedAt });
-    } catch (thrown) {
-      const isListed = call.tool !== undefined && this.#tools.current?.get(call.tool.name) !== undefined;
-      const failure = callFailure(thrown, call, this.name, isListed);
-      result = errorResult(call.wasSent ? failure : withStartOutput(failure, this), scope.startedAt);
-    }
-    if (result.isError && call.tool && scope.calledAs !== undefined)
-      nameAsCalled(result, call.tool.name, scope.calledAs);
-    if (scope.error && call.wasSent) this.#requests.abandon(scope);
-    this.#inFlight.delete(scope);
-    scope.close();
-    if (this.#isOutdated) this.#renegotiate();
-    this.#counters.record(result, scope.startedAt + result.durationMs);
-    return result;
+  callTool(name: string, args: JsonObject = {}, options?: CallOptions): Promise<ToolResult> {
+    return this.#run(name, args, new CallScope(options));
   }
 
+  prepareCall(name: string, args: JsonObject, options?: CallOptions): PreparedCall | Promise<PreparedCall> {
+    const tool = this.#life.isDisconnected ? undefined : this.#tools.current?.get(name);
+    return tool ? this.#prepared(tool, args) : this.#prepareSlowly(name, args, options);
+  }
   async disconnect(): Promise<void> {
+    this.#disconnects++;
     return this.#life.disconnect(() => this.#close());
   }
 
@@ -346,19 +347,95 @@ export class MCPToolProvider implements ToolProvider {
 
   // One call.
 
+  async #prepareSlowly(name: string, args: JsonObject, options: CallOptions | undefined): Promise<PreparedCall> {
+    const scope = new CallScope(options);
+    this.#inFlight.add(scope);
+    try {
+      this.#startClock(scope);
+      this.#signingIn?.push(scope.hold());
+      const asGiven = snapshot(args); // it may be changed while the call waits
+      return this.#prepared(await this.#find(name, scope), asGiven);
+    } catch (thrown) {
+      const failure = withStartOutput(
+        callFailure(thrown, { scope, tool: undefined, wasSent: false }, this.name, false),
+        this,
+      );
+      return refusedCall(name, undefined, args, errorResult(failure, scope.startedAt));
+    } finally {
+      this.#inFlight.delete(scope);
+      scope.close();
+    }
+  }
+
+  #prepared(tool: ToolDefinition, args: JsonObject): PreparedCall {
+    const prepared: PreparedFor = { tool, sessions: this.#sessions, disconnects: this.#disconnects };
+    const execute = (own: JsonObject, options?: CallOptions): Promise<ToolResult> =>
+      this.#run(tool.name, own, new CallScope(options), prepared);
+    try {
+      return prepareFromListing({ tool, execute }, args);
+    } catch (thrown) {
+      return refusedCall(
+        tool.name,
+        tool,
+        args,
+        errorResult(ToolError.from(thrown, 'INTERNAL', { provider: this.name }), performance.now()),
+      );
+    }
+  }
+
+  /** Another session may be with another process, which may have another tool of that name. */
+  async #assertUnchanged({ tool, sessions, disconnects }: PreparedFor, scope: CallScope): Promise<void> {
+    if (this.#disconnects !== disconnects) throw preparedBefore(this.name);
+    if (this.#sessions !== sessions) await scope.race(this.#tools.read());
+    if (this.#tools.isStale || !isSameListing(tool, this.#tools.current?.get(tool.name)))
+      throw preparedBefore(this.name, `The tool "${tool.name}" was changed, or could not be listed again,`);
+  }
+
+  /** @param prepared what the call was prepared for: another tool of that name does not run in its place */
+  async #run(name: string, args: JsonObject, scope: CallScope, prepared?: PreparedFor): Promise<ToolResult> {
+    this.#inFlight.add(scope);
+    const call: CallOnItsWay = { scope, tool: undefined, wasSent: false };
+    let result: ToolResult;
+    try {
+      this.#startClock(scope);
+      this.#signingIn?.push(scope.hold());
+      const untimed = await this.#call(call, name, args, prepared);
+      result = Object.assign(untimed, { durationMs: performance.now() - scope.startedAt });
+    } catch (thrown) {
+      const isListed = call.tool !== undefined && this.#tools.current?.get(call.tool.name) !== undefined;
+      const failure = callFailure(thrown, call, this.name, isListed);
+      result = errorResult(call.wasSent ? failure : withStartOutput(failure, this), scope.startedAt);
+    }
+    if (result.isError && call.tool && scope.calledAs !== undefined)
+      nameAsCalled(result, call.tool.name, scope.calledAs);
+    if (scope.error && call.wasSent) this.#requests.abandon(scope);
+    this.#inFlight.delete(scope);
+    scope.close();
+    if (this.#isOutdated) this.#renegotiate();
+    this.#counters.record(result, scope.startedAt + result.durationMs);
+    return result;
+  }
+
   #startClock(scope: CallScope): void {
     scope.setDeadline(this.callTimeoutMs, this.#options.maxTotalTimeoutMs, true);
     if (scope.error) throw scope.error;
   }
 
-  async #call(call: CallOnItsWay, name: string, given: JsonObject): Promise<UntimedResult> {
+  async #call(
+    call: CallOnItsWay,
+    name: string,
+    given: JsonObject,
+    prepared: PreparedFor | undefined,
+  ): Promise<UntimedResult> {
     const { scope } = call;
+    if (prepared && this.#disconnects !== prepared.disconnects) throw preparedBefore(this.name);
     const asGiven = snapshot(given); // it may be changed while the call waits
     const tool = (call.tool = this.#tools.current?.get(name) ?? (await this.#find(name, scope)));
     const args = copyArguments(tool.name, asGiven);
     const session =
       this.#session?.isOpen && !this.#life.isDisconnected ? this.#session : await scope.race(this.#open());
     if (scope.error) throw scope.error;
+    if (prepared) await this.#assertUnchanged(prepared, scope);
     const { meta } = scope;
     const params: JsonObject = { name: tool.name.slice(this.name.length + 1), arguments: args };
     if (typeof meta === 'object') params._meta = copyJson(meta);
@@ -372,6 +449,7 @@ export class MCPToolProvider implements ToolProvider {
       if (scope.error || !wasUnseen(thrown)) throw thrown;
       call.wasSent = false;
       const next = await scope.race(this.#open());
+      if (prepared) await this.#assertUnchanged(prepared, scope);
       call.wasSent = true;
       wire = await ask(next);
     }
