@@ -72,7 +72,7 @@ export class CallPath {
     if (prepared.refused) return this.refusal(prepared.refused, member, name);
     if (prepared.timeoutMs !== undefined) this.startClock(member.provider, scope, prepared);
     const answer = answerFor(prepared, before);
-    const passing = this.#gate?.pass(prepared, scope, answer);
+    const passing = this.#gate?.pass(prepared, scope, standing(member, prepared, scope), answer);
     const passed = passing instanceof Promise ? await passing : passing;
     if (passed?.args) {
       prepared = await this.#prepareEdited(member, name, passed.args, scope);
@@ -155,7 +155,9 @@ export class CallPath {
     const { name } = before.tool;
     let now = await scope.race(Promise.resolve(prepareCallOf(member, name, before.args, scope)));
     if (now.refused) return this.refusal(now.refused, member, name);
-    const passed = isSameCall(before, now) ? undefined : await this.#gate?.pass(now, scope);
+    const passed = isSameCall(before, now)
+      ? undefined
+      : await this.#gate?.pass(now, scope, standing(member, now, scope));
     if (passed?.args) now = await this.#prepareEdited(member, name, passed.args, scope);
     if (now.refused) return this.refusal(now.refused, member, name);
     if (scope.error) throw scope.error;
@@ -206,6 +208,14 @@ function answerFor(prepared: PreparedCall, before: CallBefore | undefined): Give
 
 function isBefore(result: ToolResult | typeof PREPARED_BEFORE): result is typeof PREPARED_BEFORE {
   return result === PREPARED_BEFORE || (result.isError && wasPreparedBefore(result));
+}
+
+/** Whether preparing a call again gives the same call. */
+function standing(member: HubMember, prepared: PreparedCall, scope: CallScope): () => Promise<boolean> {
+  return async () => {
+    const now = await prepareCallOf(member, prepared.tool.name, prepared.args, scope);
+    return !now.refused && isSameCall(prepared, now);
+  };
 }
 
 /** Resolves and validates a call: by the provider where it does so itself, else by the listed schema. */

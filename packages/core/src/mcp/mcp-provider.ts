@@ -168,7 +168,9 @@ export class MCPToolProvider implements ToolProvider {
   }
 
   prepareCall(name: string, args: JsonObject, options?: CallOptions): PreparedCall | Promise<PreparedCall> {
-    const tool = this.#life.isDisconnected ? undefined : this.#tools.current?.get(name);
+    // A server that has gone may come back with other tools.
+    const isOpen = this.#session?.isOpen === true && !this.#life.isDisconnected;
+    const tool = isOpen ? this.#tools.current?.get(name) : undefined;
     return tool ? this.#prepared(tool, args) : this.#prepareSlowly(name, args, options);
   }
   async disconnect(): Promise<void> {
@@ -354,6 +356,7 @@ export class MCPToolProvider implements ToolProvider {
       this.#startClock(scope);
       this.#signingIn?.push(scope.hold());
       const asGiven = snapshot(args); // it may be changed while the call waits
+      await scope.race(this.#open());
       return this.#prepared(await this.#find(name, scope), asGiven);
     } catch (thrown) {
       const failure = withStartOutput(

@@ -65,23 +65,26 @@ it('prepareCall() gives a call that does not run after a disconnect, and refuses
   expect((await server.provider.prepareCall('s.none', {})).refused?.error?.code).toBe('TOOL_NOT_FOUND');
 });
 
-it('a hub asks anew about a tool that a server changed while a person was asked', async () => {
-  await using server = await open();
-  const shown: string[] = [];
-  await using hub = new ToolHub({
-    providers: [server.provider],
-    policy: {
-      rules: [],
-      default: 'ask',
-      approve: async ({ tool }) => {
-        shown.push((await hub.listTools()).find(({ name }) => name === tool)!.description);
-        if (shown.length > 1) return { decision: 'deny' };
-        await server.describe('Deletes.');
-        await server.end();
-        return { decision: 'once' };
+it.each(['once', 'always'] as const)(
+  'a hub asks anew about a tool that a server changed while a person was asked, who says %s',
+  async (decision) => {
+    await using server = await open();
+    const shown: string[] = [];
+    await using hub = new ToolHub({
+      providers: [server.provider],
+      policy: {
+        rules: [],
+        default: 'ask',
+        approve: async ({ tool }) => {
+          shown.push((await hub.listTools()).find(({ name }) => name === tool)!.description);
+          if (shown.length > 1) return { decision: 'deny' };
+          await server.describe('Deletes.');
+          await server.end();
+          return { decision };
+        },
       },
-    },
-  });
-  expect((await hub.callTool('s.run')).error?.code).toBe('PERMISSION_DENIED');
-  expect(shown).toEqual(['Reads.', 'Deletes.']);
-});
+    });
+    expect((await hub.callTool('s.run')).error?.code).toBe('PERMISSION_DENIED');
+    expect(shown).toEqual(['Reads.', 'Deletes.']);
+  },
+);

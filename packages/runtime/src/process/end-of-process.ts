@@ -13,7 +13,7 @@ export interface ProcessTrace {
   child: Child;
   stdoutTail: () => string;
   /** Values that were given in confidence; they are shown in no message. */
-  secrets: readonly string[];
+  secrets: readonly string[]; // replaced when others are given
 }
 
 const SHOWN_CHARACTERS = 4_000;

@@ -2,7 +2,13 @@
 // disposed of, ended. Two may stand side by side while one takes over from the other; nothing here knows of a second.
 
 import { ToolError, type JsonObject, type Logger } from '@toolwright/core';
-import { settledWithin, ToolIndex, untilAborted } from '@toolwright/core/internal';
+import {
+  settledWithin,
+  ToolIndex,
+  untilAborted,
+  withoutSecrets,
+  withoutSecretsInside,
+} from '@toolwright/core/internal';
 import type { ChildExit } from '@toolwright/core/process';
 import { REGISTERED_ALREADY, unknownMethod, type ProviderListener } from '../wire/listener.js';
 import type { Settle, WirePeer } from '../wire/peer.js';
@@ -168,8 +174,19 @@ export class ProviderGeneration {
   /** Runs the provider's `initialize`, after one that still runs. Rejects with what it threw; the process goes on. */
   initialize(settings: ProviderSettings, previousState: JsonObject | null, reason: InitializeReason): Promise<void> {
     const isReinitialization = reason !== 'start';
+    const { trace } = this.#started;
     const initialize = async (): Promise<void> => {
-      await this.#peer.request('provider/initialize', { ...settings, previousState, reason, isReinitialization });
+      trace.secrets = [...new Set([...trace.secrets, ...Object.values(settings.variables)])];
+      try {
+        await this.#peer.request('provider/initialize', { ...settings, previousState, reason, isReinitialization });
+      } catch (thrown) {
+        const { code, message, details, retryable, cause } = ToolError.from(thrown);
+        throw new ToolError(code, withoutSecrets(message, trace.secrets), {
+          retryable,
+          cause,
+          ...(details && { details: withoutSecretsInside(details, trace.secrets) as JsonObject }),
+        });
+      }
     };
     const initialized = this.#initializing?.then(initialize, initialize) ?? initialize();
     const settled = initialized.catch(() => undefined); // told to its caller

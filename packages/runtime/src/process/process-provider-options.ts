@@ -123,6 +123,11 @@ export function settingsOf({
 }: Pick<ProcessToolProviderOptions, 'config' | 'variables'>): ProviderSettings {
   if (typeof config !== 'object' || (config as unknown) === null || Array.isArray(config))
     throw wrong('config must be an object');
+  try {
+    JSON.stringify(config);
+  } catch (thrown) {
+    throw wrong(`config must be plain JSON (${ToolError.from(thrown).message})`);
+  }
   return { config: copyJson(config), variables: textsOf('variables', variables) };
 }
 
@@ -142,5 +147,5 @@ function textsOf(what: string, given: unknown): Record<string, string> {
 }
 
 function wrong(what: string): ToolError {
-  return new ToolError('INVALID_ARGUMENT', `The provider cannot be made: ${what}.`);
+  return new ToolError('INVALID_ARGUMENT', `An option of the provider is wrong: ${what}.`);
 }

@@ -1,6 +1,7 @@
 // What a changed config asks for: a new process, another `initialize`, or nothing.
 
-import type { JsonObject } from '@toolwright/core';
+import { ToolError, type JsonObject } from '@toolwright/core';
+import { assertOptions, type OptionNames } from '@toolwright/core/internal';
 import type { Decision } from '../wire/protocol.js';
 
 /** Which parts of a config ask for what, where the provider itself does not say. Dotted paths, such as `database.url`. */
@@ -13,6 +14,17 @@ export interface ChangeAnalysis {
 
 /** What is done for a changed config. */
 export type ConfigAction = 'restart' | 'reinitialize' | 'nothing';
+
+const TRIGGERS: OptionNames<ChangeAnalysis> = { restartTriggers: true, reinitTriggers: true };
+
+/** @throws {ToolError} INVALID_ARGUMENT for a wrong name, or what is no list of texts */
+export function assertChangeAnalysis(analysis: ChangeAnalysis): void {
+  assertOptions('superviseProcess()', analysis, TRIGGERS, 'changeAnalysis.');
+  for (const [name, paths] of Object.entries(analysis) as [string, unknown][]) {
+    if (paths === undefined || (Array.isArray(paths) && paths.every((path) => typeof path === 'string'))) continue;
+    throw new ToolError('INVALID_ARGUMENT', `changeAnalysis.${name} must be a list of paths such as "database.url".`);
+  }
+}
 
 /** The dotted paths at which two configs differ: those of the smallest parts. */
 export function changedPaths(before: unknown, after: unknown, path = ''): string[] {

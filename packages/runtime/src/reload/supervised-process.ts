@@ -10,7 +10,13 @@ import { PROCESS_OPTIONS, settingsOf, type ProcessToolProviderOptions } from '..
 import { SUPERVISE_OPTIONS, type SuperviseOptions } from '../supervise/supervisor-options.js';
 import { SupervisedToolProvider } from '../supervise/supervisor.js';
 import type { ProviderSettings } from '../wire/protocol.js';
-import { actionFor, changedPaths, type ChangeAnalysis, type ConfigAction } from './config-change.js';
+import {
+  actionFor,
+  assertChangeAnalysis,
+  changedPaths,
+  type ChangeAnalysis,
+  type ConfigAction,
+} from './config-change.js';
 import { readImportGraph, type SourceFault } from './import-graph.js';
 import { placeFault } from './source-place.js';
 import { decide, reinitialize, switchGenerations } from './switch-generations.js';
@@ -87,6 +93,7 @@ export class SupervisedProcess extends SupervisedToolProvider {
   constructor(options: SuperviseProcessOptions) {
     assertOptions('superviseProcess()', options, OPTIONS);
     const { watch = false, changeAnalysis = {}, logger, ...rest } = options;
+    assertChangeAnalysis(changeAnalysis);
     const supervision: Record<string, unknown> = { ...(logger && { logger }) };
     const process: Record<string, unknown> = { ...rest };
     for (const key of OF_BOTH) if (rest[key] !== undefined) supervision[key] = rest[key];

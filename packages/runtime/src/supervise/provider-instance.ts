@@ -129,7 +129,9 @@ export class Life {
       const fail = (thrown: unknown): void =>
         flight.settle(errorResult(ToolError.from(thrown, 'INTERNAL'), scope.startedAt));
       try {
-        send(this, scope.inwardFor(this.provider)).then((result) => this.#land(flight, result, scope), fail);
+        send(this, scope.inwardFor(this.provider))
+          .then((result) => this.#land(flight, result, scope))
+          .catch(fail);
       } catch (thrown) {
         fail(thrown);
       }

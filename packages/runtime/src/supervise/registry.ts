@@ -29,6 +29,8 @@ const TOOL = {
  * ```
  */
 export function createRegistryServer(hub: ToolHub): ToolServer {
+  if (typeof (hub as Partial<ToolHub> | undefined)?.providerNamed !== 'function')
+    throw new ToolError('INVALID_ARGUMENT', 'createRegistryServer() takes the ToolHub whose providers it shows.');
   return defineServer({
     name: PREFIX,
     version: '1.0.0',

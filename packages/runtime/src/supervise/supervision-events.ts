@@ -1,6 +1,6 @@
 // What a supervisor tells, beside the results of calls.
 
-import type { LogEntry, Logger, ProviderState, ToolErrorInfo } from '@toolwright/core';
+import { ToolError, type LogEntry, type Logger, type ProviderState, type ToolErrorInfo } from '@toolwright/core';
 import { callSafely } from '@toolwright/core/internal';
 
 /** The events of a supervised provider, by name. */
@@ -17,11 +17,23 @@ export interface SupervisorEvents {
   reloadFailed: { file?: string; line?: number; message: string };
 }
 
+const NAMES: Record<keyof SupervisorEvents, true> = {
+  stateChanged: true,
+  log: true,
+  restarted: true,
+  reloaded: true,
+  reloadFailed: true,
+};
+
 /** Listeners by event. One that throws breaks nothing. */
 export class Events {
   readonly #listeners = new Map<keyof SupervisorEvents, Set<(event: never) => void>>();
 
   on<Name extends keyof SupervisorEvents>(name: Name, listener: (event: SupervisorEvents[Name]) => void): () => void {
+    if (!Object.hasOwn(NAMES, name) || typeof listener !== 'function') {
+      const names = Object.keys(NAMES).join(', ');
+      throw new ToolError('INVALID_ARGUMENT', `on() takes the name of an event (${names}) and a function.`);
+    }
     let listeners = this.#listeners.get(name);
     if (!listeners) this.#listeners.set(name, (listeners = new Set()));
     listeners.add(listener);

@@ -81,6 +81,11 @@ export class SupervisedToolProvider implements ToolProvider {
       throw new ToolError('INVALID_ARGUMENT', 'supervise() takes a function that makes the provider.');
     this.#options = resolveSuperviseOptions(options);
     const provider = create();
+    if (typeof (provider as Partial<ToolProvider> | undefined)?.callTool !== 'function')
+      throw new ToolError(
+        'INVALID_ARGUMENT',
+        'supervise() takes a function that returns a provider, not a promise of one.',
+      );
     let unused: ToolProvider | undefined = provider; // made to learn its name; the first start takes it
     const { name, kind, servers, callTimeoutMs, trustAnnotations } = provider as ToolProvider & Believed;
     this.name = options.name ?? name;

@@ -1,6 +1,6 @@
 // A call that was prepared, and a provider file that lists another tool of that name when the call runs.
 
-import { ToolHub, type PreparedCall, type ToolProvider } from '@toolwright/core';
+import { ToolHub, type ToolProvider } from '@toolwright/core';
 import { ProcessToolProvider, superviseProcess } from '@toolwright/runtime';
 import { describe, expect, it } from 'vitest';
 import { COUNTER, createReloadProject, type ReloadProject } from '../reload/reload-project.js';
@@ -26,7 +26,7 @@ describe.each(makers)('%s', (_name, make) => {
   it('prepareCall() gives a call that a later process runs when it lists the same tool', async () => {
     await using project = await createReloadProject(COUNTER);
     await using provider = make(project);
-    const prepared = (await provider.prepareCall!('counter.count', { ms: '0' }));
+    const prepared = await provider.prepareCall!('counter.count', { ms: '0' });
     expect(prepared).toMatchObject({ args: { ms: 0 }, claims: [{ pattern: 'count', understood: true }] });
     await kill(provider);
     expect((await prepared.execute()).structuredContent).toMatchObject({ count: 1 });
@@ -35,7 +35,7 @@ describe.each(makers)('%s', (_name, make) => {
   it('prepareCall() gives a call that no later process runs when it lists another tool', async () => {
     await using project = await createReloadProject(COUNTER);
     await using provider = make(project);
-    const prepared = (await provider.prepareCall!('counter.count', {}));
+    const prepared = await provider.prepareCall!('counter.count', {});
     await project.save('provider.mjs', OTHER);
     await kill(provider);
     expect((await prepared.execute()).error).toMatchObject({
@@ -47,31 +47,34 @@ describe.each(makers)('%s', (_name, make) => {
   it('prepareCall() gives a call that does not run after a disconnect', async () => {
     await using project = await createReloadProject(COUNTER);
     await using provider = make(project);
-    const prepared = (await provider.prepareCall!('counter.count', {}));
+    const prepared = await provider.prepareCall!('counter.count', {});
     await provider.disconnect();
     await provider.connect();
     expect((await prepared.execute()).error?.code).toBe('NOT_CONNECTED');
   });
 
-  it('is asked about anew when the tool changed while a person was asked', async () => {
-    await using project = await createReloadProject(COUNTER);
-    await using provider = make(project);
-    const shown: string[] = [];
-    await using hub = new ToolHub({
-      providers: [provider],
-      policy: {
-        rules: [],
-        default: 'ask',
-        approve: async ({ tool }) => {
-          shown.push((await hub.listTools()).find(({ name }) => name === tool)!.description);
-          if (shown.length > 1) return { decision: 'deny' };
-          await project.save('provider.mjs', OTHER);
-          await kill(provider);
-          return { decision: 'once' };
+  it.each(['once', 'always'] as const)(
+    'is asked about anew when the tool changed while a person was asked, who says %s',
+    async (decision) => {
+      await using project = await createReloadProject(COUNTER);
+      await using provider = make(project);
+      const shown: string[] = [];
+      await using hub = new ToolHub({
+        providers: [provider],
+        policy: {
+          rules: [],
+          default: 'ask',
+          approve: async ({ tool }) => {
+            shown.push((await hub.listTools()).find(({ name }) => name === tool)!.description);
+            if (shown.length > 1) return { decision: 'deny' };
+            await project.save('provider.mjs', OTHER);
+            await kill(provider);
+            return { decision };
+          },
         },
-      },
-    });
-    expect((await hub.callTool('counter.count')).error?.code).toBe('PERMISSION_DENIED');
-    expect(shown).toEqual(['Counts its calls.', 'DELETES everything.']);
-  });
+      });
+      expect((await hub.callTool('counter.count')).error?.code).toBe('PERMISSION_DENIED');
+      expect(shown).toEqual(['Counts its calls.', 'DELETES everything.']);
+    },
+  );
 });

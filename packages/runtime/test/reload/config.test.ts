@@ -38,6 +38,51 @@ describe('superviseProcess().setConfig()', () => {
     await expect(supervised.setConfig([] as never)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
   });
 
+  it.each([
+    [{ restartTrigger: ['mode'] }, 'restartTriggers'],
+    [{ restartTriggers: 'mode' }, 'must be a list of paths'],
+  ])('refuses changeAnalysis %j', async (changeAnalysis, words) => {
+    await using project = await createReloadProject(COUNTER);
+    expect(() => project.supervise({ changeAnalysis: changeAnalysis as never })).toThrow(words);
+  });
+
+  it('refuses a config that is not JSON, and an event that there is not', async () => {
+    await using project = await createReloadProject(COUNTER);
+    const supervised = project.supervise({ watch: false });
+    await expect(supervised.setConfig({ n: 1n })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+    expect(() => supervised.on('relaoded' as never, () => undefined)).toThrow('reloaded');
+  });
+
+  it('hides the variables of every config in what initialize() throws, and in logs and output', async () => {
+    const files = {
+      ...COUNTER,
+      'provider.mjs': COUNTER['provider.mjs']
+        .replace(
+          'initialize: ({ config }, previous) => (',
+          `initialize: ({ config, variables }, previous, { logger }) => {
+          logger.warn('begins with ' + variables.KEY);
+          if (config.bad) throw new Error('no login with ' + variables.KEY + ' or ' + JSON.stringify(variables));
+          return (`,
+        )
+        .replace('new Date() }),', 'new Date() }) },'),
+    };
+    await using project = await createReloadProject(files);
+    const lines: string[] = [];
+    const log = (line: string): void => void lines.push(line);
+    const logger = { debug: log, info: log, warn: log, error: log };
+    const supervised = project.supervise({
+      watch: false,
+      logger,
+      variables: { USER: 'deploy', KEY: 'deploy-0123456' },
+    });
+    await supervised.connect();
+    await supervised.setConfig({}, { USER: 'other-user', KEY: 'line one\nline "two"' });
+    const failed = supervised.setConfig({ bad: true }, { USER: 'other-user', KEY: 'other-user-0123456' });
+    const { message } = (await failed.catch((error: unknown) => error)) as Error;
+    expect(message).toContain('no login with [hidden]');
+    expect([message, ...lines].join('\n')).not.toMatch(/deploy|012345|line one|two/);
+  });
+
   it('keeps the old config when initialize() takes too long and succeeds afterwards', async () => {
     const files = {
       ...COUNTER,

@@ -90,6 +90,10 @@ describe('createRegistryServer()', () => {
     await hub.disconnect();
   });
 
+  it('refuses what is not a hub', () => {
+    expect(() => createRegistryServer(undefined as never)).toThrow('createRegistryServer() takes the ToolHub');
+  });
+
   it('asks whoever called invoke, and its deadline stands still meanwhile', async () => {
     const { hub } = make([
       { tool: 'registry.*', action: 'allow' },

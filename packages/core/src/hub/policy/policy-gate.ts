@@ -105,10 +105,16 @@ export class PolicyGate {
   /**
    * Lets an allowed call pass, at once or after an approval, and gives what the approval says beside yes.
    *
+   * @param stands whether the call is still the one that is shown, asked before an answer adds a rule
    * @param given an answer to the verdict of this very call; used where it shows every claim that needs one
    * @throws {ToolError} PERMISSION_DENIED, APPROVAL_REQUIRED, or what ended the call while it was asked about
    */
-  pass(call: PreparedCall, scope: CallScope, given?: GivenAnswer): Passed | undefined | Promise<Passed | undefined> {
+  pass(
+    call: PreparedCall,
+    scope: CallScope,
+    stands: () => Promise<boolean>,
+    given?: GivenAnswer,
+  ): Passed | undefined | Promise<Passed | undefined> {
     const verdict = this.#rules.judge(call.tool.name, call.claims);
     if (given && verdict.action !== 'deny') {
       const approval = this.#parse(call, given.approval, verdict, scope);
@@ -119,7 +125,7 @@ export class PolicyGate {
       }
     }
     const approve = this.#approve ?? scope.approve;
-    if (verdict.action === 'ask' && approve) return this.#ask(call, approve, scope);
+    if (verdict.action === 'ask' && approve) return this.#ask(call, approve, scope, stands);
     if (verdict.action !== 'allow') throw this.#refused(call, verdict, scope);
     this.#allowed(call, verdict.by, scope);
     return undefined;
@@ -142,11 +148,16 @@ export class PolicyGate {
     this.#allowed(call, 'approval', scope);
   }
 
-  async #ask(call: PreparedCall, approve: Asker, scope: CallScope): Promise<Passed | undefined> {
+  async #ask(
+    call: PreparedCall,
+    approve: Asker,
+    scope: CallScope,
+    stands: () => Promise<boolean>,
+  ): Promise<Passed | undefined> {
     const release = scope.hold();
     try {
       for (;;) {
-        const answer = await this.#answerOf(call, approve, scope);
+        const answer = await this.#answerOf(call, approve, scope, stands);
         const verdict = this.#rules.judge(call.tool.name, call.claims);
         if (answer) return this.#settle(call, verdict, answer, scope);
         // An answer to another question has decided this one.
@@ -161,7 +172,12 @@ export class PolicyGate {
     }
   }
 
-  async #answerOf(call: PreparedCall, approve: Asker, scope: CallScope): Promise<Approval | undefined> {
+  async #answerOf(
+    call: PreparedCall,
+    approve: Asker,
+    scope: CallScope,
+    stands: () => Promise<boolean>,
+  ): Promise<Approval | undefined> {
     const { name } = call.tool;
     const { callId, sessionId } = scope;
     const args = canonicalJson(call.args);
@@ -172,7 +188,9 @@ export class PolicyGate {
         const verdict = this.#rules.judge(name, call.claims);
         if (verdict.action !== 'ask') return undefined;
         const approval = parseApproval(await approve(requestOf(call, verdict), { callId, sessionId, signal }));
-        this.#addRules(approval, call, verdict);
+        // "Always" is about what was shown: a call that has ended, or is another one by now, adds no rule.
+        if (approval.decision === 'always' && !signal.aborted && (await stands()))
+          this.#addRules(approval, call, verdict);
         return approval;
       });
     } catch (thrown) {

@@ -21,10 +21,21 @@ export function lastWords(text: string, maxLength = DEFAULT_LENGTH): string {
   return plainWords(text.length > maxLength ? `…${text.slice(-maxLength)}` : text, maxLength + 1);
 }
 
-/** Hides values that were given in confidence, such as those of the environment. Short ones are words of the language. */
+/**
+ * Hides values that were given in confidence, such as those of the environment, also as JSON and addresses write them.
+ * Short ones are words of the language.
+ */
 export function withoutSecrets(text: string, secrets: Iterable<string>): string {
+  const forms = new Set<string>();
+  for (const secret of secrets) {
+    if (secret.length < SHORTEST_SECRET) continue;
+    forms.add(secret).add(JSON.stringify(secret).slice(1, -1));
+    if (!/\p{Surrogate}/u.test(secret)) forms.add(encodeURIComponent(secret));
+  }
   let clean = text;
-  for (const secret of secrets) if (secret.length >= SHORTEST_SECRET) clean = clean.replaceAll(secret, '[hidden]');
+  // The longest first: one may begin with another.
+  for (const form of [...forms].sort((one, other) => other.length - one.length))
+    clean = clean.replaceAll(form, '[hidden]');
   return clean;
 }
 

@@ -57,6 +57,25 @@ function hubWith(
   return { hub, runs };
 }
 
+it('adds no rule for an "always" that comes when the call has ended', async () => {
+  const asked: string[] = [];
+  const { hub, runs } = hubWith(async ({ args }) => {
+    asked.push(String(args.path));
+    if (asked.length > 1) return { decision: 'deny' };
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    return { decision: 'always' };
+  });
+  const abort = new AbortController();
+  const first = hub.callTool('s.touch', { path: 'a' }, { signal: abort.signal });
+  while (asked.length === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+  abort.abort();
+  expect((await first).error?.code).toBe('CANCELLED');
+  await new Promise((resolve) => setTimeout(resolve, 200)); // until the late answer was given
+  expect((await hub.callTool('s.touch', { path: 'a' })).error?.code).toBe('PERMISSION_DENIED');
+  expect(asked).toEqual(['a', 'a']);
+  expect(runs).toEqual([]);
+});
+
 /** Questions that wait until the test answers them. */
 function desk() {
   const asked: { request: ApprovalRequest; context: ApprovalContext; answer: (approval: Approval) => void }[] = [];

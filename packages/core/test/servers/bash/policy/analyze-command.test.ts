@@ -424,7 +424,9 @@ describe('judgeCommand()', () => {
 
   it('reads no option behind the program of awk, as awk reads none', async () => {
     for (const option of ['-F', '-v'])
-      expect(await told(`awk 1 ${option} 'src/(x)/../../../secret'`)).toContainEqual(expect.stringContaining('outside'));
+      expect(await told(`awk 1 ${option} 'src/(x)/../../../secret'`)).toContainEqual(
+        expect.stringContaining('outside'),
+      );
     expect(await told('awk -F : 1 a')).toEqual(['awk -F : 1 a']);
   });
 
