@@ -629,6 +629,20 @@ TOOLS = """
             ctx.progress(step, 100, "step")
         ctx.log.warning("careful", count=3, odd=object)
         return ctx.call_id
+
+    class Silent:
+        def __repr__(self):
+            raise RuntimeError("no repr")
+
+    @tool
+    def odd(ctx: Context) -> str:
+        '''Says what JSON does not carry.'''
+        circle = []
+        circle.append(circle)
+        ctx.log.info("m", circle=circle, keys={(1, 2): 3}, silent=Silent(), none=float("nan"), good=1)
+        ctx.progress(float("nan"))
+        ctx.progress(1, float("inf"))
+        return "done"
 """
 
 
@@ -727,6 +741,13 @@ class Processes(unittest.TestCase):
             self.assertEqual(log["data"], {"message": "careful", "count": 3, "odd": "<class 'object'>"})
             self.assertEqual(log["_meta"], {"toolwright/call": {"callId": "c2"}})
         self.assertEqual(host.stdout, b"on stdout\n")
+
+    def test_odd_log_fields_and_progress_fail_no_tool(self) -> None:
+        with Host(TOOLS + "\n    run('test')", initialize=True) as host:
+            self.assertEqual(host.call("odd")["content"][0]["text"], "done")
+            (log,) = host.notices("notifications/message")
+            fields = {"circle": "[[...]]", "keys": "{(1, 2): 3}", "silent": "<Silent>", "none": "nan", "good": 1}
+            self.assertEqual(log["data"], {"message": "m", **fields})
 
     def test_the_list_changes_while_it_runs(self) -> None:
         with Host(TOOLS + "\n    run('test')", initialize=True) as host:

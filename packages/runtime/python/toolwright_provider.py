@@ -1178,6 +1178,24 @@ def _bounded_int(digits: str) -> int:
     return int(digits)
 
 
+def _fields_of(data: Json) -> Json:
+    """The fields of a log line. What JSON does not carry is shown as text."""
+    fields: Json = {}
+    for name, value in data.items():
+        try:
+            fields[name] = json.loads(json.dumps(value, default=_shown, allow_nan=False))
+        except (TypeError, ValueError, RecursionError):
+            fields[name] = _shown(value)
+    return fields
+
+
+def _shown(value: Any) -> str:
+    try:
+        return repr(value)
+    except Exception:  # its own, which says nothing of the line
+        return f"<{type(value).__name__}>"
+
+
 def _encode(message: Json, max_bytes: int = MAX_FRAME_BYTES, max_depth: int = MAX_DEPTH) -> bytes:
     """A frame. Raises ToolError when JSON does not carry the message, or when it is over a limit."""
     try:
@@ -1660,7 +1678,7 @@ class _Provider:
 
     def _log_for(self, call_id: Optional[str]) -> Callable[[str, Json], None]:
         def emit(level: str, data: Json) -> None:
-            params: Json = {"level": level, "logger": self.name, "data": json.loads(json.dumps(data, default=repr))}
+            params: Json = {"level": level, "logger": self.name, "data": _fields_of(data)}
             if call_id is not None:
                 params["_meta"] = {"toolwright/call": {"callId": call_id}}
             try:
@@ -1853,8 +1871,12 @@ class _Provider:
             return None
 
         def tell(progress: Json) -> None:
-            if not call.is_settled:
+            if call.is_settled:
+                return
+            try:
                 self._connection.notify("notifications/progress", {"progressToken": token, **progress})
+            except ToolError as error:
+                _say(f"a progress notice was left out: {error.message}")
 
         return tell
 

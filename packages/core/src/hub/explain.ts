@@ -101,8 +101,8 @@ export async function explainCall(
       reason: `${reasonOf(tool, denied)}, whatever its arguments, so it is not listed.`,
     };
   }
-  const { prepareCall, kind } = member.provider;
-  const isListed = !prepareCall || kind === 'process' || kind === 'mcp';
+  const { provider: listing } = member;
+  const isListed = !listing.prepareCall || listing.kind === 'process' || listing.kind === 'mcp';
   const validator = isListed ? validatorOf(tool) : undefined;
   const schemaFault = validator instanceof Error ? validator.message : undefined;
   const schemaEnforced = schemaFault === undefined;

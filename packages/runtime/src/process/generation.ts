@@ -60,6 +60,8 @@ const DISPOSE_MS = 2_000;
 /** For a provider that ends by itself once its socket is closed. */
 const EXIT_MS = 1_000;
 const GRACE_MS = 2_000;
+/** For a list that the provider says has changed. */
+const LIST_MS = 15_000;
 /** A provider whose list changes at each reading is read at this pace. */
 const RELIST_PAUSE_MS = 50;
 
@@ -273,14 +275,19 @@ export class ProviderGeneration {
   async #end(drainMs: number): Promise<void> {
     const { child } = this.#started;
     if (!this.#lost && !this.#peer.isClosed) {
-      if (drainMs > 0) await Promise.race([this.drain(drainMs), new Promise<void>((cut) => (this.#cutDrain = cut))]);
-      if (this.capabilities.dispose === true) {
+      // A process that goes by itself meanwhile answers nothing more.
+      const gone = Promise.race([this.#peer.closed, child.exited.then(() => undefined)]).catch(() => undefined);
+      if (drainMs > 0) {
+        const cut = new Promise<void>((resolve) => (this.#cutDrain = resolve));
+        await Promise.race([this.drain(drainMs), cut, gone]);
+      }
+      if (this.capabilities.dispose === true && !this.#exit && !this.#peer.isClosed) {
         const disposed = this.#peer.request('provider/dispose').catch((error: unknown) => {
           if (this.#exit || this.#peer.isClosed) return; // told below
           const { message } = ToolError.from(error);
           this.#options.logger.warn(`The provider "${this.#options.program.name}" did not dispose cleanly: ${message}`);
         });
-        await settledWithin([disposed], DISPOSE_MS);
+        await settledWithin([Promise.race([disposed, gone])], DISPOSE_MS);
       }
       this.#peer.close();
       // It ends by itself now. One that is given SIGTERM in the middle of its exit would be reported as killed.
@@ -367,7 +374,13 @@ export class ProviderGeneration {
       if (reading > 1) await new Promise((resolve) => setTimeout(resolve, RELIST_PAUSE_MS).unref());
       this.#listIsOld = false;
       try {
-        const tools = parseToolList(await this.#peer.request('tools/list'), program.name);
+        const answer = this.#peer.request('tools/list');
+        if (!(await settledWithin([answer], LIST_MS)))
+          throw new ToolError(
+            'TIMED_OUT',
+            `it did not list them within ${LIST_MS} ms; they are asked for when it next says so.`,
+          );
+        const tools = parseToolList(await answer, program.name);
         if (JSON.stringify(tools) === JSON.stringify(this.#listed)) continue;
         this.#listed = tools;
         this.#tools = indexOf(tools);

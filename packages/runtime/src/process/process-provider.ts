@@ -25,6 +25,7 @@ import {
   prepareFromListing,
   refusedCall,
   safeLogger,
+  settledWithin,
   ProviderLife,
   START_OUTPUT,
   WARNING_LOGGER,
@@ -44,6 +45,8 @@ import {
   type ResolvedProcessOptions,
 } from './process-provider-options.js';
 
+/** A prepared call waits so long for a list that is being read again; after that the last one counts. */
+const RELIST_MS = 250;
 /** Longer than a generation takes to end, with its disposal and the kill ladder. */
 const ENDING_PATIENCE_MS = 10_000;
 
@@ -415,7 +418,8 @@ export class ProcessToolProvider implements ToolProvider {
         tool = await this.#find(name, scope);
       }
       this.#setDeadline(scope, listedTimeoutMs(tool.definition, own));
-      if (prepared && this.#generation?.relisting) await scope.race(this.#generation.relisting);
+      const relisting = prepared && this.#generation?.relisting;
+      if (relisting) await scope.race(settledWithin([relisting], RELIST_MS));
       result = await this.#call(tool, own, scope, prepared);
     } catch (thrown) {
       result = errorResult(this.#located(thrown, name), scope.startedAt);

@@ -22,6 +22,18 @@ async function kill(provider: { readonly pid?: number | undefined; health?(): { 
   while (provider.health!().state === 'READY') await new Promise((resolve) => setTimeout(resolve, 5));
 }
 
+it('ProcessToolProvider.disconnect() does not wait for a provider that exits while it is disposed of', async () => {
+  await using project = await createReloadProject({
+    ...COUNTER,
+    'provider.mjs': COUNTER['provider.mjs'].replace('initialize:', 'dispose: () => process.exit(0), initialize:'),
+  });
+  await using provider = new ProcessToolProvider({ name: 'counter', path: 'provider.mjs', cwd: project.directory });
+  await provider.connect();
+  const startedAt = performance.now();
+  await provider.disconnect();
+  expect(performance.now() - startedAt).toBeLessThan(1_500); // two seconds for the answer of dispose
+});
+
 describe.each(makers)('%s', (_name, make) => {
   it('prepareCall() gives a call that a later process runs when it lists the same tool', async () => {
     await using project = await createReloadProject(COUNTER);

@@ -165,6 +165,24 @@ describe('superviseProcess() with watch', () => {
     expect(longest).toBeLessThan(4_000);
   });
 
+  it('fails a call of the old process when that dies, and keeps the new one', async () => {
+    await using project = await createReloadProject(COUNTER);
+    const provider = project.supervise({ watch: false });
+    const { pid: old } = structured(await provider.callTool('counter.count'));
+    const waiting = Array.from({ length: 3 }, () => {
+      let resolve = (): void => undefined;
+      const begun = new Promise<void>((settle) => (resolve = settle));
+      const options = { timeoutMs: 120_000, onProgress: resolve };
+      return { begun, call: provider.callTool('counter.wait', { ms: 60_000 }, options) };
+    });
+    await Promise.all(waiting.map(({ begun }) => begun));
+    await provider.reload();
+    const { pid } = structured(await provider.callTool('counter.count'));
+    process.kill(old as number, 'SIGKILL');
+    for (const { call } of waiting) expect((await call).error?.code).toBe('OUTCOME_UNKNOWN');
+    expect(structured(await provider.callTool('counter.count'))).toMatchObject({ pid, count: 3 });
+  });
+
   it('puts a reload off that would hold calls for longer than two seconds, and tries again', async () => {
     await using project = await createReloadProject(COUNTER);
     const provider = project.supervise();
