@@ -285,9 +285,9 @@ export class SupervisedProcess extends SupervisedToolProvider {
       return { files: this.#files, fault: undefined };
     });
     const { files, fault } = graph;
-    await watch.watch(fault ? new Set([...this.#files, ...files]) : files);
+    await watch.watch(fault ? new Set([...this.#files, ...files]) : new Set([this.#path as string, ...files]));
     if (fault) await this.#tellFault(fault, seen);
-    else this.#files = files;
+    else this.#files = new Set([this.#path as string, ...files]); // the path may be a link to one of them
     return fault === undefined;
   }
 

@@ -1,18 +1,22 @@
 // Being told of changed files: whichever way an editor saves them, and once for what changes together.
 
 import type { FSWatcher } from 'chokidar';
-import { dirname } from 'node:path';
+import { lstatSync, realpathSync, type Stats } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 
 /** Editors and formatters write several files, or one several times. */
 export const DEBOUNCE_MS = 100;
 
-/** Watches some files, by their directories: a file that is replaced by a rename is another one under its name. */
+/**
+ * Watches some files by the entries that lead to them: the file itself, which may be replaced by a rename, its directory,
+ * which a build may remove and make again, and every link on the way, which may be pointed elsewhere.
+ */
 export class FileWatch {
   readonly #onChange: () => void;
   readonly #onError: (message: string) => void;
   #files: ReadonlySet<string> = new Set();
-  #directories: ReadonlySet<string> = new Set();
   #watcher: FSWatcher | undefined;
+  #opening: Promise<void> = Promise.resolve();
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
 
@@ -28,41 +32,85 @@ export class FileWatch {
 
   /** Watches these files from now on, and no others. Files that do not exist are told of when they do. */
   async watch(files: ReadonlySet<string>): Promise<void> {
-    if (this.#isClosed) return;
-    if (files.size === this.#files.size && [...files].every((file) => this.#files.has(file))) return;
+    if (files.size === this.#files.size && [...files].every((file) => this.#files.has(file))) return this.#opening;
     this.#files = files;
-    this.#directories = new Set([...files].map((file) => dirname(file)));
-    const { watch } = await import('chokidar');
-    if (this.#isClosed || this.#files !== files) return;
-    const watcher = watch([...this.#directories], {
-      depth: 0,
-      ignoreInitial: true,
-      persistent: false,
-      ignored: (path) => !files.has(path) && !this.#directories.has(path),
-    });
-    watcher.on('all', (_event, path) => {
-      if (this.#watcher === watcher && files.has(path)) this.#noteChange();
-    });
-    watcher.on('error', (error) => this.#onError(error instanceof Error ? error.message : String(error)));
-    await new Promise<void>((ready) => watcher.once('ready', ready));
-    const before = this.#watcher;
-    if ((this.#isClosed as boolean) || this.#files !== files) return watcher.close();
-    this.#watcher = watcher; // the one before has watched until now: nothing is missed
-    await before?.close();
+    await this.#open();
   }
 
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#timer);
+    await this.#opening;
     await this.#watcher?.close();
   }
 
+  /** One after the other, as each looks at what is there. */
+  #open(): Promise<void> {
+    return (this.#opening = this.#opening.then(() => this.#replaceWatcher()));
+  }
+
+  async #replaceWatcher(): Promise<void> {
+    if (this.#isClosed) return;
+    const entries = new Map([...this.#files].flatMap(entriesTo));
+    const directories = new Set([...entries.keys()].map((entry) => dirname(entry)));
+    const { watch } = await import('chokidar');
+    if (this.#isClosed as boolean) return;
+    const watcher = watch([...directories], {
+      depth: 0,
+      ignoreInitial: true,
+      persistent: false,
+      followSymlinks: false,
+      ignored: (path) => !entries.has(path) && !directories.has(path),
+    });
+    watcher.on('all', (_event, path) => {
+      const entry = entries.get(path);
+      if (this.#watcher !== watcher || !entry) return;
+      if (entry === 'file') return this.#noteChange();
+      // What was behind it is watched no longer.
+      void this.#open().then(() => this.#noteChange());
+    });
+    watcher.on('error', (error) => this.#onError(error instanceof Error ? error.message : String(error)));
+    await new Promise<void>((ready) => watcher.once('ready', ready));
+    const before = this.#watcher;
+    this.#watcher = watcher; // the one before has watched until now: nothing is missed
+    await before?.close();
+  }
+
   #noteChange(): void {
+    if (this.#isClosed) return;
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
       this.#onChange();
     }, DEBOUNCE_MS);
     this.#timer.unref();
+  }
+}
+
+/** The entries by which a path leads to its file, each in a directory that is there, by its real path. */
+function entriesTo(file: string): [path: string, kind: 'file' | 'way'][] {
+  const entries: [string, 'file' | 'way'][] = [];
+  for (let path = file; dirname(path) !== path; path = dirname(path)) {
+    const stats = statsOf(path);
+    const isWay = !stats || stats.isSymbolicLink() || path === dirname(file);
+    const directory = path === file || isWay ? realOf(dirname(path)) : undefined;
+    if (directory !== undefined) entries.push([join(directory, basename(path)), path === file ? 'file' : 'way']);
+  }
+  return entries;
+}
+
+function statsOf(path: string): Stats | undefined {
+  try {
+    return lstatSync(path);
+  } catch {
+    return undefined; // not there
+  }
+}
+
+function realOf(directory: string): string | undefined {
+  try {
+    return realpathSync(directory);
+  } catch {
+    return undefined; // not there
   }
 }

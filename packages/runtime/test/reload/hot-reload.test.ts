@@ -1,9 +1,10 @@
 // Hot reload of real provider processes: under load, of files far away, and of versions that do not come up.
 
+import { rename, rm, symlink } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ToolResult } from '@toolwright/core';
 import { expectNoLeaks } from '@toolwright/core/testing';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { soaking } from '../soak.js';
 import { withResolvers } from '../supervise/scripted-provider.js';
 import { COUNTER, createReloadProject, next } from './reload-project.js';
@@ -134,6 +135,57 @@ describe('superviseProcess() with watch', () => {
     expect(warnings.filter((warning) => warning.includes('JSON'))).toEqual([
       'The state of "counter" holds what JSON does not carry, and initialize() makes anew: when.',
     ]);
+  });
+
+  it('loads a file whose directory was removed and made again, with and without a pause', async () => {
+    await using project = await createReloadProject(COUNTER);
+    const provider = project.supervise();
+    await provider.connect();
+    for (const [version, pauseMs] of [
+      [1, 0],
+      [2, 300],
+      [3, 0],
+    ] as const) {
+      const failed = pauseMs > 0 ? next(provider, 'reloadFailed') : undefined;
+      const reloaded = next(provider, 'reloaded');
+      await rm(project.path('deep'), { recursive: true });
+      await failed; // it is seen to be gone
+      await project.save('deep/version.mjs', `export const version = ${version};\n`);
+      await reloaded;
+      expect(structured(await provider.callTool('counter.count'))).toMatchObject({ version, count: version });
+    }
+  });
+
+  it('loads a file in a directory that was not there at the start', async () => {
+    await using project = await createReloadProject({});
+    const provider = project.supervise({ path: 'later/on/provider.mjs' });
+    await expect(provider.connect()).rejects.toMatchObject({ code: 'SPAWN_FAILED' });
+    const files = Object.entries(COUNTER).map(([name, text]) => [
+      `later/on/${name}`,
+      text.replace('./api', '../../api'),
+    ]);
+    for (const [name, text] of files) await project.save(name!, text!);
+    await vi.waitUntil(async () => !(await provider.callTool('counter.count')).isError, { timeout: 20_000 });
+  });
+
+  it.each(['file', 'directory'])('loads what a link to a %s is pointed to', async (kind) => {
+    const second = {
+      'two/provider.mjs': COUNTER['provider.mjs'].replace('./api', '../api').replace('./middle', '../middle'),
+    };
+    await using project = await createReloadProject({ ...COUNTER, ...second });
+    await project.save('one/provider.mjs', second['two/provider.mjs']);
+    await project.save('two/provider.mjs', second['two/provider.mjs'].replace('version, pid', "version: 'two', pid"));
+    const link = kind === 'file' ? 'provider-link.mjs' : 'current';
+    const target = (release: string): string => (kind === 'file' ? `${release}/provider.mjs` : release);
+    await symlink(target('one'), project.path(link));
+    const provider = project.supervise({ path: kind === 'file' ? link : 'current/provider.mjs' });
+    expect(structured(await provider.callTool('counter.count'))).toMatchObject({ version: 0 });
+    const pointed = async (): Promise<boolean> => {
+      await symlink(target('two'), project.path('new-link'));
+      await rename(project.path('new-link'), project.path(link));
+      return structured(await provider.callTool('counter.count')).version === 'two';
+    };
+    await vi.waitUntil(pointed, { timeout: 20_000, interval: 400 });
   });
 
   it('holds calls for two seconds at most when the process that is not taken ends slowly', async () => {
