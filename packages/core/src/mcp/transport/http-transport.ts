@@ -4,6 +4,7 @@
 import type { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
 import type { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { setMaxListeners } from 'node:events';
+import { setTimeout as pause } from 'node:timers/promises';
 import { ToolError, type ToolErrorCode } from '../../contract/errors.js';
 import { watchedBody } from './http-body.js';
 import type { Authorizer } from '../auth/oauth.js';
@@ -23,6 +24,8 @@ export interface HttpLinkOptions {
 const GOODBYE_MS = 1_000;
 /** How long answers of a session that is over are waited for. */
 const LAST_ANSWERS_MS = 1_000;
+/** Between two streams that are opened by GET. */
+const STREAM_GAP_MS = 50;
 const MAX_TOKENS = 8;
 /** Answers to `initialize` that an old server gives, which waits for a GET. */
 const MAY_BE_SSE: ReadonlySet<unknown> = new Set([400, 404, 405, 406, 415, 422]);
@@ -41,6 +44,7 @@ export class HttpLink implements LinkTransport {
   #isSse = false;
   /** Requests whose answers have not begun, and what runs when there are none. */
   #sending = 0;
+  #nextStreamAt = 0;
   #onSent: (() => void) | undefined;
   #closed = false;
 
@@ -131,6 +135,7 @@ export class HttpLink implements LinkTransport {
     const { authorizer, maxFrameBytes } = this.#options;
     // The SDK gives one signal to every request of a connection.
     if (init.signal) setMaxListeners(0, init.signal);
+    if (init.method === 'GET') await this.#waitForTurn(init.signal ?? undefined);
     let response = await this.#send(input, init, await authorizer?.token());
     if (response.status === 401 && authorizer) {
       await response.body?.cancel();
@@ -143,6 +148,14 @@ export class HttpLink implements LinkTransport {
       onEnd: (failure, resumable) => this.#bodyEnded(id, failure, resumable),
     });
   };
+
+  /** A server that ends its streams can ask for the next one at once (`retry: 0`), for ever. */
+  async #waitForTurn(signal: AbortSignal | undefined): Promise<void> {
+    const now = performance.now();
+    const turnAt = Math.max(now, this.#nextStreamAt);
+    this.#nextStreamAt = turnAt + STREAM_GAP_MS;
+    if (turnAt > now) await pause(turnAt - now, undefined, { signal, ref: false });
+  }
 
   async #send(input: string | URL, init: RequestInit, token: string | undefined): Promise<Response> {
     const headers = new Headers(init.headers);

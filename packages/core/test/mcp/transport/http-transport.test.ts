@@ -12,11 +12,14 @@ import { serveHttp, serveInMemory } from '../serve.js';
 type Answer = (message: { id?: number; method: string }, request: IncomingMessage, response: ServerResponse) => void;
 
 /** An MCP server that answers `initialize` and `tools/list` itself, and leaves calls to `answer`. */
-async function serveRaw(answer: Answer): Promise<{ url: string; seen: IncomingMessage[] } & AsyncDisposable> {
+async function serveRaw(
+  answer: Answer,
+  stream = (response: ServerResponse): unknown => response.writeHead(405).end(),
+): Promise<{ url: string; seen: IncomingMessage[] } & AsyncDisposable> {
   const seen: IncomingMessage[] = [];
   const server = createServer((request, response) => {
     seen.push(request);
-    if (request.method !== 'POST') return void response.writeHead(405).end();
+    if (request.method !== 'POST') return void stream(response);
     let body = '';
     request.on('data', (chunk: Buffer) => (body += chunk.toString()));
     request.on('end', () => {
@@ -65,6 +68,17 @@ describe('MCPToolProvider over HTTP', () => {
       await provider.disconnect();
       await close();
     }
+  });
+
+  it('opens a stream again at most twenty times a second, however often a server asks for it', async () => {
+    const again = (response: ServerResponse): unknown => events(response).end('retry: 0\nid: 1\ndata: \n\n');
+    await using server = await serveRaw((_message, _request, response) => again(response), again);
+    await using provider = new MCPToolProvider({ name: 'raw', url: server.url });
+    const startedAt = performance.now();
+    expect((await provider.callTool('raw.do', {}, { timeoutMs: 1_000 })).error?.code).toBe('TIMED_OUT');
+    const streams = server.seen.filter(({ method }) => method === 'GET').length;
+    expect(streams).toBeGreaterThan(2);
+    expect(streams).toBeLessThan((performance.now() - startedAt) / 50 + 3);
   });
 
   it('ends its session at the server when it is disconnected', async () => {
