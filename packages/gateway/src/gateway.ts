@@ -128,6 +128,7 @@ class ProviderGateway implements Gateway {
     const { serveOverStdio } = await import('./stream/stdio.js');
     const session = await this.#newSession(host, 'stdio');
     const connection = await serveOverStdio(session, options, DEFAULT_MAX_FRAME_BYTES, this.#backlog);
+    await this.#assertOpen(connection.close);
     this.#listeners.add(connection.close);
     void connection.closed.then(() => this.#listeners.delete(connection.close));
     return connection;
@@ -144,6 +145,7 @@ class ProviderGateway implements Gateway {
     const close = await serveOverSocket(options, limits, (transport) => {
       void this.#adopt(new ClientSession(host, this.#ownIdentity('socket'))).connect(transport);
     });
+    await this.#assertOpen(close);
     return { close: this.#own(close) };
   }
 
@@ -163,6 +165,7 @@ class ProviderGateway implements Gateway {
       metricsText: () => this.#metrics.text(this.#countSessions()),
       warn: this.#warn,
     });
+    await this.#assertOpen(() => listener.close());
     return { ...listener, close: this.#own(() => listener.close()) };
   }
 
@@ -180,8 +183,15 @@ class ProviderGateway implements Gateway {
     await this.close();
   }
 
+  /** A gateway that was closed while it began to listen listens no more. */
+  async #assertOpen(close: () => Promise<void>): Promise<void> {
+    if (!this.#closed) return;
+    await close();
+    throw wasClosed();
+  }
+
   #open(): Promise<SessionHost> {
-    if (this.#closed) throw new ToolError('NOT_CONNECTED', 'The gateway was closed; create another.');
+    if (this.#closed) throw wasClosed();
     return (this.#opening ??= this.#start().catch((thrown: unknown) => {
       this.#opening = undefined; // the next one tries again
       throw thrown;
@@ -291,4 +301,8 @@ function peersOf(
 ): ReadonlyMap<string, McpPeer> {
   if (typeof provider.peers === 'function') return provider.peers();
   return new Map(provider.mcp ? [[provider.name, provider.mcp]] : []);
+}
+
+function wasClosed(): ToolError {
+  return new ToolError('NOT_CONNECTED', 'The gateway was closed; create another.');
 }

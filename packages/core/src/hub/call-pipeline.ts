@@ -265,6 +265,11 @@ function checked(name: string, given: PreparedCall, member: HubMember): Prepared
 /** Directives, also those in `_meta` that the next hop would read, count only from a provider that is trusted. */
 function believed(result: ToolResult, member: HubMember): ToolResult {
   if (member.trustsDirectives) return result;
+  // What a policy offers, and whom it asks, is for this hub to say.
+  if (result.error?.details?.suggestedRules !== undefined) {
+    const { suggestedRules: _foreign, ...details } = result.error.details;
+    result.error = { ...result.error, details };
+  }
   if (result.directives.length > 0) result.directives = [];
   if (result._meta) {
     const meta = withoutTrustedMeta(result._meta);

@@ -251,8 +251,10 @@ export class MCPToolProvider implements ToolProvider {
       return;
     }
     this.#session = undefined;
+    const closed = session.close(); // at once, so that a disconnect waits for it
     const replacing = this.#life.open(undefined, async () => {
-      await session.close();
+      await closed;
+      if (this.#life.isDisconnected) throw this.#life.notConnected();
       return this.#start();
     });
     replacing.catch(() => undefined); // the next call tries again
@@ -286,6 +288,7 @@ export class MCPToolProvider implements ToolProvider {
       );
       if (this.#requests.isMissingFrom(session.offered) && !this.#options.isSingleUse) {
         await session.close(); // more was offered meanwhile
+        if (this.#life.isDisconnected) throw this.#life.notConnected();
         return await this.#start();
       }
       this.#sessions++;

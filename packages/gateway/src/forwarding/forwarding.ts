@@ -144,10 +144,15 @@ export class Forwarding {
     return this.#request(await this.#resource(params.uri), 'resources/read', params, session, exchange);
   }
 
-  async #subscribe({ uri }: JsonObject, session: ForwardingClient, { signal }: Exchange): Promise<JsonObject> {
+  async #subscribe({ uri }: JsonObject, session: ForwardingClient, exchange: Exchange): Promise<JsonObject> {
     const owned = await this.#resource(uri);
-    signal.throwIfAborted(); // a client that has gone would be told for ever
-    await told(this.#subscriptions.add(owned.peer, owned.name, session));
+    exchange.signal.throwIfAborted(); // a client that has gone would be told for ever
+    const { options, leave } = this.enter(session, exchange);
+    try {
+      await told(this.#subscriptions.add(owned.peer, owned.name, session, options));
+    } finally {
+      leave();
+    }
     return {};
   }
 

@@ -4,6 +4,7 @@
 import { createHash } from 'node:crypto';
 import type { JsonObject, McpPeer } from '@toolwright/core';
 import { messageOf } from '../rpc-error.js';
+import { UNASKED } from './forwarding-client.js';
 
 const KINDS = {
   resources: { method: 'resources/list', capability: 'resources', field: 'resources', nameField: 'uri' },
@@ -126,7 +127,7 @@ export class PeerList {
     let isFull = false;
     let cursor: unknown;
     while (!isFull && cursors.size < MAX_PAGES) {
-      const page = await this.peer.request(method, cursor === undefined ? {} : { cursor });
+      const page = await this.peer.request(method, cursor === undefined ? {} : { cursor }, UNASKED);
       const listed: unknown = page[field];
       if (!Array.isArray(listed)) break;
       for (const each of listed as (JsonObject | null)[]) {

@@ -3,7 +3,7 @@
 
 import type { JsonObject, McpPeer } from '@toolwright/core';
 import { rpcError, SERVER_BUSY } from '../rpc-error.js';
-import type { ForwardingClient } from './forwarding-client.js';
+import { UNASKED, type ForwardingClient, type PeerOptions } from './forwarding-client.js';
 
 interface Subscription {
   peer: McpPeer;
@@ -20,15 +20,18 @@ export class Subscriptions {
   /** Of each client. */
   readonly #counts = new WeakMap<ForwardingClient, number>();
 
-  /** @throws what the server refuses with; SERVER_BUSY for a client that has all it may have */
-  async add(peer: McpPeer, uri: string, session: ForwardingClient): Promise<void> {
+  /**
+   * @param asked whom the server's questions go to meanwhile
+   * @throws what the server refuses with; SERVER_BUSY for a client that has all it may have
+   */
+  async add(peer: McpPeer, uri: string, session: ForwardingClient, asked: PeerOptions): Promise<void> {
     const known = this.#byUri.get(uri);
     const isAnother = known?.sessions.has(session) !== true;
     if (isAnother && (this.#counts.get(session) ?? 0) >= MAX_SUBSCRIPTIONS)
       throw rpcError(SERVER_BUSY, `A client has at most ${MAX_SUBSCRIPTIONS} subscriptions; end one first.`);
     const isOpen = known?.peer === peer && (!known.capabilities || known.capabilities === peer.capabilities);
     const sessions = known?.sessions ?? new Set();
-    const subscription = isOpen ? known : this.#open(peer, uri, sessions);
+    const subscription = isOpen ? known : this.#open(peer, uri, sessions, asked);
     this.#enter(sessions, session);
     try {
       await subscription.opened;
@@ -44,7 +47,7 @@ export class Subscriptions {
     const subscription = this.#byUri.get(uri);
     if (!subscription || !this.#leave(subscription.sessions, session) || subscription.sessions.size > 0) return;
     this.#byUri.delete(uri);
-    await subscription.peer.request('resources/unsubscribe', { uri });
+    await subscription.peer.request('resources/unsubscribe', { uri }, UNASKED);
   }
 
   forget(session: ForwardingClient): void {
@@ -59,7 +62,7 @@ export class Subscriptions {
       ([, { peer: owner, capabilities }]) => owner === peer && capabilities && capabilities !== peer.capabilities,
     );
     const renewed = lost.map(async ([uri, { sessions }]) => {
-      const subscription = this.#open(peer, uri, sessions);
+      const subscription = this.#open(peer, uri, sessions, UNASKED);
       try {
         await subscription.opened;
       } catch (thrown) {
@@ -90,8 +93,8 @@ export class Subscriptions {
     return true;
   }
 
-  #open(peer: McpPeer, uri: string, sessions: Set<ForwardingClient>): Subscription {
-    const opened = peer.request('resources/subscribe', { uri });
+  #open(peer: McpPeer, uri: string, sessions: Set<ForwardingClient>, asked: PeerOptions): Subscription {
+    const opened = peer.request('resources/subscribe', { uri }, asked);
     const subscription: Subscription = { peer, sessions, opened, capabilities: undefined };
     opened.then(
       () => (subscription.capabilities = peer.capabilities),

@@ -10,6 +10,7 @@ import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { ToolError } from '../../contract/errors.js';
 import { OAuthStore, type StoredCredentials } from './oauth-store.js';
 import { plainWords, withoutSecrets } from '../tools/sanitize.js';
+import { watchedBody } from '../transport/http-body.js';
 import { assertFollowable } from './web-address.js';
 
 /** How an HTTP server is signed in to. */
@@ -33,6 +34,7 @@ export interface OAuthOptions {
   clientSecret?: string;
 }
 
+const MAX_ANSWER_BYTES = 1024 * 1024;
 const REQUEST_TIMEOUT_MS = 10_000;
 
 /** Signs the requests to one server, and renews what they are signed with. */
@@ -124,7 +126,8 @@ export class Authorizer {
 
   readonly #fetch = async (input: string | URL, init?: RequestInit): Promise<Response> => {
     const url = assertFollowable(input, this.#server);
-    return fetch(url, { ...init, redirect: 'manual', signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS) });
+    const response = await fetch(url, { ...init, redirect: 'manual', signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS) });
+    return watchedBody(response, { maxMessageBytes: MAX_ANSWER_BYTES, onEnd: () => undefined });
   };
 }
 
@@ -173,7 +176,14 @@ class ClientSession implements OAuthClientProvider {
   clientInformation(): OAuthClientInformationMixed | undefined {
     const { clientId, clientSecret } = this.#options;
     if (clientId !== undefined) {
-      return { client_id: clientId, ...(clientSecret !== undefined && { client_secret: clientSecret }) };
+      // The first authorization server that took it is the only one that gets it.
+      const { client_id: known, issuer } = (this.#credentials.clientInformation ??
+        {}) as OAuthClientInformationMixed & { issuer?: string };
+      return {
+        client_id: clientId,
+        ...(clientSecret !== undefined && { client_secret: clientSecret }),
+        ...(known === clientId && issuer !== undefined && { issuer }),
+      };
     }
     return this.#credentials.clientInformation as OAuthClientInformationMixed | undefined;
   }
@@ -195,7 +205,9 @@ class ClientSession implements OAuthClientProvider {
 
   saveTokens(tokens: OAuthTokens): Promise<void> {
     // A server that does not rotate its refresh token does not repeat it.
-    const refreshToken = tokens.refresh_token ?? this.#credentials.tokens?.refresh_token;
+    const before = this.#credentials.tokens as (OAuthTokens & { issuer?: string }) | undefined;
+    const isSameIssuer = before?.issuer === (tokens as { issuer?: string }).issuer;
+    const refreshToken = tokens.refresh_token ?? (isSameIssuer ? before?.refresh_token : undefined);
     return this.#save({
       ...this.#credentials,
       tokens: { ...tokens, ...(refreshToken !== undefined && { refresh_token: refreshToken }) },
@@ -232,7 +244,7 @@ class ClientSession implements OAuthClientProvider {
 
 /** @throws {ToolError} PERMISSION_DENIED for a refusal, or an answer to another question */
 function codeFrom(answer: string, state: string): string {
-  if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(answer)) return answer;
+  if (!/^[a-z][a-z0-9+.-]*:\//i.test(answer)) return answer;
   const { searchParams } = new URL(answer);
   const code = searchParams.get('code');
   if (code !== null && sameText(searchParams.get('state') ?? '', state)) return code;

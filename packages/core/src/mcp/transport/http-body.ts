@@ -65,11 +65,14 @@ class EventMeter {
   #bytes = 0;
   /** The first bytes of the line that is being read. */
   #line = '';
+  /** The chunk before ended in CR: an LF that begins the next one belongs to it. */
+  #endsInCarriage = false;
 
   /** The bytes of the largest event that was, or is being, read in this chunk. */
   read(chunk: Uint8Array): number {
     let largest = 0;
-    let start = 0;
+    let start = this.#endsInCarriage && chunk[0] === LINE_FEED ? 1 : 0;
+    if (chunk.length > 0) this.#endsInCarriage = chunk.at(-1) === CARRIAGE_RETURN;
     for (;;) {
       const end = nextLineEnd(chunk, start);
       const part = chunk.subarray(start, end < 0 ? chunk.length : end);

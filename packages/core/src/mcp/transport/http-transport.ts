@@ -79,7 +79,7 @@ export class HttpLink implements LinkTransport {
       ) {
         return await this.#sendOverSse(message, thrown);
       }
-      throw this.#sendFailure(thrown);
+      throw this.#sendFailure(thrown, (message as { method?: string }).method === 'tools/call');
     } finally {
       if (--this.#sending === 0) this.#onSent?.();
     }
@@ -217,14 +217,15 @@ export class HttpLink implements LinkTransport {
     };
   }
 
-  #sendFailure(thrown: unknown): ToolError {
+  /** @param isCall a server that fails may have run it */
+  #sendFailure(thrown: unknown, isCall = false): ToolError {
     if (ToolError.isInstance(thrown)) return ToolError.from(thrown);
     const { url, headers } = this.#options;
     const { code: status, message, cause } = thrown as { code?: unknown; message?: string; cause?: { code?: unknown } };
     const secrets = [...secretsOfHeaders(headers), ...this.#tokens];
     const words = plainWords(withoutSecrets(message ?? '', secrets), 300);
     if (typeof status === 'number' && status > 0) {
-      const [code, hint] = meaningOf(status, this.#transport);
+      const [code, hint] = meaningOf(status, this.#transport, isCall);
       const error = new ToolError(code, `${url.origin} answered ${status}: ${words}${hint}`, {
         cause: thrown,
         details: { status },
@@ -265,11 +266,13 @@ const NEVER_SENT: ReadonlySet<string> = new Set([
 function meaningOf(
   status: number,
   transport: { sessionId?: string | undefined } | undefined | object,
+  isCall: boolean,
 ): [ToolErrorCode, string] {
   const hasSession = transport !== undefined && 'sessionId' in transport && transport.sessionId !== undefined;
   if (status === 404 && hasSession) return ['CONNECTION_CLOSED', ' The session is over; the next call opens another.'];
   if (status === 401 || status === 403) return ['PERMISSION_DENIED', ' Give auth, or headers with a valid token.'];
   if (status === 413) return ['TOO_LARGE', ''];
+  if (isCall && status >= 500 && status !== 503) return ['OUTCOME_UNKNOWN', ' The tool may have run.'];
   if (status === 429 || status >= 500) return ['UNAVAILABLE', ''];
   return ['PROTOCOL_VIOLATION', ' Is this the address of an MCP server?'];
 }
@@ -278,8 +281,9 @@ function brokenOff(): ToolError {
   return new ToolError('OUTCOME_UNKNOWN', 'The stream ended before the answer came; the call may have happened.');
 }
 
-/** The SDK writes a request's id last. */
+/** The SDK writes a request's method first and its id last; an answer of ours to a server has no method. */
 function requestIdOf(body: unknown): number | undefined {
-  const id = typeof body === 'string' ? /"id":(\d+)\}$/.exec(body.slice(-40))?.[1] : undefined;
+  const isRequest = typeof body === 'string' && body.startsWith('{"method":');
+  const id = isRequest ? /"id":(\d+)\}$/.exec(body.slice(-40))?.[1] : undefined;
   return id === undefined ? undefined : Number(id);
 }

@@ -3,11 +3,10 @@
 import { connect, type Socket } from 'node:net';
 import { ToolError } from '../../contract/errors.js';
 import { FrameReader, frameOf } from './frames.js';
-import type { LinkTransport, McpMessage } from './transport.js';
+import { MAX_UNSENT_BYTES, MESSAGE_BYTES, type LinkTransport, type McpMessage } from './transport.js';
 
 /** How long a server may take to take note of the end before its connection is cut. */
 const CLOSE_MS = 1_000;
-const MAX_UNSENT_BYTES = 64 * 1024 * 1024;
 
 export class SocketLink implements LinkTransport {
   onclose?: (() => void) | undefined;
@@ -18,6 +17,8 @@ export class SocketLink implements LinkTransport {
   readonly #maxFrameBytes: number;
   #socket: Socket | undefined;
   #ended = false;
+  /** Messages that wait to be written. */
+  #unsent = 0;
 
   constructor(path: string, maxFrameBytes: number) {
     this.#path = path;
@@ -56,11 +57,12 @@ export class SocketLink implements LinkTransport {
     if (!socket || this.#ended || this.failure) {
       return Promise.reject(this.failure ?? new ToolError('CONNECTION_CLOSED', 'The connection has been closed.'));
     }
-    if (socket.writableLength > MAX_UNSENT_BYTES) {
+    if (socket.writableLength + this.#unsent * MESSAGE_BYTES > MAX_UNSENT_BYTES) {
       const words = `The server reads nothing: ${socket.writableLength} bytes wait for it already.`;
       return Promise.reject(new ToolError('BUSY', words));
     }
-    socket.write(frameOf(message));
+    this.#unsent++;
+    socket.write(frameOf(message), () => this.#unsent--);
     return Promise.resolve();
   }
 

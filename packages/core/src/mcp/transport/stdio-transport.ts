@@ -5,7 +5,7 @@ import type { Child } from '../../process/index.js';
 import { spawnChild } from '../../process/index.js';
 import { FrameReader, frameOf } from './frames.js';
 import { lastWords, withoutSecrets } from '../tools/sanitize.js';
-import type { LinkTransport, McpMessage } from './transport.js';
+import { MAX_UNSENT_BYTES, MESSAGE_BYTES, type LinkTransport, type McpMessage } from './transport.js';
 
 /** What a stdio link starts. */
 export interface StdioLinkOptions {
@@ -27,8 +27,6 @@ export interface StdioLinkOptions {
 const DRAIN_MS = 250;
 /** From SIGTERM to SIGKILL. */
 const GRACE_MS = 2_000;
-/** What may wait for a server that does not read. */
-const MAX_UNSENT_BYTES = 64 * 1024 * 1024;
 const GARBAGE_TOLD = 3;
 
 export class StdioLink implements LinkTransport {
@@ -41,6 +39,8 @@ export class StdioLink implements LinkTransport {
   #closing: Promise<void> | undefined;
   #closed = false;
   #garbage = 0;
+  /** Messages that wait to be written. */
+  #unsent = 0;
 
   constructor(options: StdioLinkOptions) {
     this.#options = options;
@@ -76,12 +76,16 @@ export class StdioLink implements LinkTransport {
     if (!stdin || this.#closed || this.failure) {
       return Promise.reject(this.failure ?? new ToolError('CONNECTION_CLOSED', 'The server has been ended.'));
     }
-    if (stdin.writableLength > MAX_UNSENT_BYTES) {
+    if (stdin.writableLength + this.#unsent * MESSAGE_BYTES > MAX_UNSENT_BYTES) {
       const words = `The server reads nothing: ${stdin.writableLength} bytes wait for it already.`;
       return Promise.reject(new ToolError('BUSY', words));
     }
     // Not awaited: a server that has gone is told by its exit, which knows more than EPIPE does.
-    stdin.write(frameOf(message), ignoreWriteError);
+    this.#unsent++;
+    stdin.write(frameOf(message), (error) => {
+      this.#unsent--;
+      if (error) void this.#whenUnwritable();
+    });
     return Promise.resolve();
   }
 
@@ -109,6 +113,14 @@ export class StdioLink implements LinkTransport {
         }),
       );
     } else this.#fail(new ToolError('CONNECTION_CLOSED', `"${command}" closed its stdout and runs on. ${words}`));
+  }
+
+  /** It reads no more, and does not end either. */
+  async #whenUnwritable(): Promise<void> {
+    const { command } = this.#options;
+    if (this.#child && (await within(this.#child.exited, DRAIN_MS))) return;
+    if (this.#closed || this.failure) return;
+    this.#fail(new ToolError('CONNECTION_CLOSED', `"${command}" closed its stdin and runs on.`));
   }
 
   #fail(failure: ToolError): void {
@@ -143,8 +155,6 @@ export class StdioLink implements LinkTransport {
     );
   };
 }
-
-function ignoreWriteError(): void {}
 
 /** What the promise gives, or undefined when it takes longer. */
 async function within<T>(promise: Promise<T>, ms: number): Promise<T | undefined> {

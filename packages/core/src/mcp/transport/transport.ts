@@ -42,3 +42,8 @@ export interface LinkTransport extends McpTransport {
   /** What it has said in confidence to the server besides what it was given, such as tokens that it was issued. */
   secrets?(): readonly string[];
 }
+
+/** What may wait for a server that does not read. */
+export const MAX_UNSENT_BYTES = 64 * 1024 * 1024;
+/** What a message that waits costs beside its own bytes, about. */
+export const MESSAGE_BYTES = 1024;
