@@ -53,7 +53,36 @@ const warm = hostile('plain'); // the SDK is loaded once, outside of the picture
 await warm.provider.connect();
 await warm.provider.disconnect();
 
+describe('MCPToolProvider', () => {
+  it('replaces a server that has closed its stdin and runs on', async () => {
+    await using provider = hostile('closes-stdin').provider;
+    expect((await provider.callTool('h.do')).isError).toBe(false);
+    await until(async () => !(await provider.callTool('h.do', {}, { timeoutMs: 2_000 })).isError);
+    expect(provider.health().restarts).toBeGreaterThan(0);
+  });
+
+  it('disconnect() ends a server that is being replaced, as more was offered to it', async () => {
+    await using _ = expectNoLeaks();
+    for (const waits of [false, true]) {
+      const { provider } = hostile('plain');
+      await provider.connect();
+      provider.mcp.offer!({ elicitation: { form: {} } });
+      if (waits) await new Promise((resolve) => setImmediate(resolve));
+      await provider.disconnect();
+      expect(provider.health().state).toBe('COLD');
+    }
+  });
+});
+
 describe('MCPToolProvider.connect()', () => {
+  it('rejects when it is disconnected while the tools are listed', async () => {
+    await using provider = hostile('never-lists').provider;
+    const connecting = rejection(provider.connect());
+    await until(() => provider.health().state === 'READY');
+    await provider.disconnect();
+    expect((await connecting).code).toBe('NOT_CONNECTED');
+  });
+
   it('fails at once with the end of stderr when the server exits, and shows no secret of its environment', async () => {
     await using _ = expectNoLeaks();
     await using provider = hostile('exits-at-start', { env: { SECRET_KEY: 'hunter2-hunter2' } }).provider;

@@ -1,6 +1,11 @@
 // A server's question goes to whoever made the call: callers in and outside of gateways, one after another and at once.
 
-import { ElicitRequestSchema, LoggingMessageNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
+import {
+  ElicitRequestSchema,
+  LoggingMessageNotificationSchema,
+  ResultSchema,
+  SubscribeRequestSchema,
+} from '@modelcontextprotocol/sdk/types.js';
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { ToolHub } from '@toolwright/core';
 import type { HostOffers } from '@toolwright/core/mcp';
@@ -53,6 +58,22 @@ function meeting(count: number): () => Promise<void> {
 }
 
 describe("a server's question", () => {
+  it('during a subscription goes to the client that subscribes, and to nobody else', async () => {
+    const asked: string[] = [];
+    const host = {
+      elicitation: () => (asked.push('host'), Promise.resolve({ action: 'accept' as const, content: {} })),
+    };
+    const { one, hub } = serve(host);
+    const client = await acceptingClient(gatewayOf(hub), asked, 'client');
+    const { method, ...params } = QUESTION;
+    one.server.setRequestHandler(SubscribeRequestSchema, async (_request, { sendRequest }) => {
+      await sendRequest({ method, params }, ResultSchema);
+      return {};
+    });
+    await client.subscribeResource({ uri: 'one://a' });
+    expect(asked).toEqual(['client']);
+  });
+
   it("during the host's own call is never put to a client that has a call in flight", async () => {
     const { one, hub } = serve();
     const asked: string[] = [];

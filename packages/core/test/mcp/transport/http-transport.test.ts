@@ -38,6 +38,7 @@ async function serveRaw(
       }
       if (method === 'tools/list') return give({ tools: [{ name: 'do', inputSchema: { type: 'object' } }] });
       if (id === undefined) return void response.writeHead(202).end();
+      if (method === undefined) return void response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
       answer(message, request, response);
     });
   });
@@ -68,6 +69,48 @@ describe('MCPToolProvider over HTTP', () => {
       await provider.disconnect();
       await close();
     }
+  });
+
+  it('counts a line that ends in CR and LF once, wherever the chunks are cut', async () => {
+    await using server = await serveRaw((_message, _request, response) => {
+      events(response);
+      let sent = 0;
+      const more = (): void => {
+        if (response.destroyed || ++sent > 60) return void response.end();
+        response.write(`data: ${'x'.repeat(60_000)}\r`, () =>
+          setTimeout(() => response.write('\n', () => setImmediate(more)), 2),
+        );
+      };
+      more();
+    });
+    await using provider = new MCPToolProvider({ name: 'raw', url: server.url, maxFrameBytes: 1024 * 1024 });
+    expect((await provider.callTool('raw.do')).error?.code).toBe('FRAME_TOO_LARGE');
+  });
+
+  it.each([
+    [500, 'OUTCOME_UNKNOWN', true],
+    [502, 'OUTCOME_UNKNOWN', true],
+    [504, 'OUTCOME_UNKNOWN', true],
+    [503, 'UNAVAILABLE', undefined],
+    [429, 'UNAVAILABLE', undefined],
+  ])('answers a call that the server answered with %i with %s', async (status, code, outcomeUnknown) => {
+    await using server = await serveRaw((_message, _request, response) => response.writeHead(status).end('no'));
+    await using provider = new MCPToolProvider({ name: 'raw', url: server.url });
+    const { error } = await provider.callTool('raw.do');
+    expect(error?.code).toBe(code);
+    expect(error?.details?.outcomeUnknown).toBe(outcomeUnknown);
+    expect(error?.retryable).toBe(code === 'UNAVAILABLE');
+  });
+
+  it('gives the result of a call during which the server asked under the same id', async () => {
+    await using server = await serveRaw(({ id }, _request, response) => {
+      if (id === undefined) return;
+      events(response).write(`data: ${JSON.stringify({ jsonrpc: '2.0', id, method: 'ping' })}\n\n`);
+      const result = { content: [{ type: 'text', text: 'done' }] };
+      setTimeout(() => response.end(`data: ${JSON.stringify({ jsonrpc: '2.0', id, result })}\n\n`), 100);
+    });
+    await using provider = new MCPToolProvider({ name: 'raw', url: server.url });
+    expect(textOf(await provider.callTool('raw.do'))).toBe('done');
   });
 
   it('opens a stream again at most twenty times a second, however often a server asks for it', async () => {
