@@ -38,6 +38,7 @@ export class Forwarding {
   readonly #options: ForwardingOptions;
   readonly #lists: PeerLists;
   readonly #inFlight = new RequestsInFlight();
+  readonly #toTell = new Set<string>();
   readonly #attached = new Map<McpPeer, () => void>();
   readonly #subscriptions = new Subscriptions();
 
@@ -240,8 +241,16 @@ export class Forwarding {
     }
   }
 
+  /** Once for all that is said in one turn. */
   #tellAll(method: string): void {
-    for (const session of this.#options.sessions()) session.notify(method);
+    if (this.#toTell.size === 0) {
+      setImmediate(() => {
+        const methods = [...this.#toTell];
+        this.#toTell.clear();
+        for (const session of this.#options.sessions()) for (const each of methods) session.notify(each);
+      });
+    }
+    this.#toTell.add(method);
   }
 
   /** Puts a server's request to the client whose call it belongs to. */

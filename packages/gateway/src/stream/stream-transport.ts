@@ -48,6 +48,9 @@ function isRecord(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** So many messages may wait for a client before what it sends is not read. */
+const MAX_UNSENT = 1_024;
+
 export class StreamTransport implements McpTransport {
   onclose?: (() => void) | undefined;
   onerror?: ((error: Error) => void) | undefined;
@@ -61,6 +64,8 @@ export class StreamTransport implements McpTransport {
   readonly #leaveBacklog: () => void;
   /** While the reader is behind; one for all that wait. */
   #drained: Promise<void> | undefined;
+  /** Messages that wait for the reader. */
+  #unsent = 0;
   #closed = false;
 
   constructor(input: Readable, output: LineWriter, maxFrameBytes: number, backlog: Backlog) {
@@ -102,9 +107,13 @@ export class StreamTransport implements McpTransport {
     }
     if (this.#output.write(line)) return;
     this.#backlog.check(this.#outlet);
+    // Who does not read that much need not be read either.
+    if (++this.#unsent === MAX_UNSENT) this.#input.pause();
     await (this.#drained ??= new Promise<void>((resolve) => {
       this.#output.onDrain(() => {
         this.#drained = undefined;
+        if (this.#unsent >= MAX_UNSENT && !this.#closed) this.#input.resume();
+        this.#unsent = 0;
         resolve();
       });
     }));

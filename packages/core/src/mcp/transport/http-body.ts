@@ -12,13 +12,15 @@ export interface BodyWatch {
    * @param resumable the stream carried event ids, so that it can be taken up again
    */
   onEnd: (failure: ToolError | undefined, resumable: boolean) => void;
+  /** Given what ends the body before its end, which is no failure. */
+  onBegin?: (cancel: () => void) => void;
 }
 
 const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
 
 /** The same response, with a body that is watched. One without a body is given back as it is. */
-export function watchedBody(response: Response, { maxMessageBytes, onEnd }: BodyWatch): Response {
+export function watchedBody(response: Response, { maxMessageBytes, onEnd, onBegin }: BodyWatch): Response {
   if (!response.body) return response;
   const isEvents = (response.headers.get('content-type') ?? '').toLowerCase().includes('text/event-stream');
   const reader: ReadableStreamDefaultReader<Uint8Array> = response.body.getReader();
@@ -30,6 +32,7 @@ export function watchedBody(response: Response, { maxMessageBytes, onEnd }: Body
     ended = true;
     onEnd(failure, meter.sawId);
   };
+  onBegin?.(() => void reader.cancel().catch(() => undefined)); // it may have ended
   const body = new ReadableStream<Uint8Array>({
     async pull(controller) {
       try {

@@ -37,6 +37,12 @@ export class HttpLink implements LinkTransport {
   failure: ToolError | undefined;
   readonly #options: HttpLinkOptions;
   #transport: StreamableHTTPClientTransport | SSEClientTransport | undefined;
+  /** What ends the answers that have begun, by the ids of their requests. */
+  readonly #answers = new Map<number, () => void>();
+  /** Runs when none is left. */
+  #onAnswered: (() => void) | undefined;
+  /** The old transport while it is opened. */
+  #opening: SSEClientTransport | undefined;
   /** Requests whose answers come on a stream that the SDK takes up again when it breaks. */
   readonly #resumable = new Set<number>();
   /** The tokens that requests were sent with, of late. */
@@ -72,6 +78,7 @@ export class HttpLink implements LinkTransport {
     this.#sending++;
     try {
       await (transport as StreamableHTTPClientTransport).send(message as never, options); // SSE takes no options
+      this.#giveUp(message);
     } catch (thrown) {
       if (
         (message as { method?: string }).method === 'initialize' &&
@@ -89,6 +96,7 @@ export class HttpLink implements LinkTransport {
     const transport = this.#transport;
     if (this.#closed) return;
     this.#closed = true;
+    await this.#opening?.close();
     this.#onSent?.();
     if (transport && 'terminateSession' in transport && !this.failure) {
       let timer: NodeJS.Timeout | undefined;
@@ -115,12 +123,15 @@ export class HttpLink implements LinkTransport {
     const { SSEClientTransport } = await import('@modelcontextprotocol/sdk/client/sse.js');
     const { url, headers } = this.#options;
     const transport = new SSEClientTransport(url, { fetch: this.#fetch, requestInit: { headers } });
+    this.#opening = transport;
     try {
       transport.onerror = () => undefined; // start() rejects
       await transport.start();
     } catch {
       await transport.close();
       throw this.#sendFailure(refusal); // the answer to the newer protocol says more
+    } finally {
+      this.#opening = undefined;
     }
     await this.#transport?.close();
     if (this.#closed) return transport.close();
@@ -145,6 +156,7 @@ export class HttpLink implements LinkTransport {
     const id = init.method === 'POST' && response.status === 200 ? requestIdOf(init.body) : undefined;
     return watchedBody(response, {
       maxMessageBytes: maxFrameBytes,
+      onBegin: (cancel) => id !== undefined && this.#answers.set(id, cancel),
       onEnd: (failure, resumable) => this.#bodyEnded(id, failure, resumable),
     });
   };
@@ -176,6 +188,7 @@ export class HttpLink implements LinkTransport {
 
   /** An answer whose stream is over and that has not come will not come. */
   #bodyEnded(id: number | undefined, failure: ToolError | undefined, resumable: boolean): void {
+    if (id !== undefined && this.#answers.delete(id) && this.#answers.size === 0) this.#onAnswered?.();
     if (id === undefined || this.#closed || this.#isSse) return;
     if (resumable && !failure) {
       this.#resumable.add(id);
@@ -206,6 +219,13 @@ export class HttpLink implements LinkTransport {
     void this.close();
   }
 
+  /** The server takes no new connection, as one that is about to end: what it has begun to answer it may finish. */
+  #loseWhenAnswered(failure: ToolError): void {
+    if (this.#answers.size === 0) return this.#loseSoon(failure);
+    this.failure ??= failure;
+    this.#onAnswered = () => setImmediate(() => this.#lose(failure));
+  }
+
   /** Nothing more is sent. Requests that are on their way get the server's own answer, where it comes soon. */
   #loseSoon(failure: ToolError): void {
     if (this.failure) return;
@@ -215,6 +235,12 @@ export class HttpLink implements LinkTransport {
       clearTimeout(timer);
       setImmediate(() => this.#lose(failure));
     };
+  }
+
+  /** The server was told that an answer is not wanted any more: a stream that it leaves open is closed. */
+  #giveUp(message: McpMessage): void {
+    const { method, params } = message as { method?: string; params?: { requestId?: unknown } };
+    if (method === 'notifications/cancelled') this.#answers.get(Number(params?.requestId))?.();
   }
 
   /** @param isCall a server that fails may have run it */
@@ -241,7 +267,7 @@ export class HttpLink implements LinkTransport {
         `${url.origin} cannot be reached (${errno}); is the server running, and the url right?`,
         { cause: thrown },
       );
-      this.#loseSoon(markUnseen(error));
+      this.#loseWhenAnswered(markUnseen(error));
       return error;
     }
     return new ToolError(
