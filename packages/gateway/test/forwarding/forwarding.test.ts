@@ -17,7 +17,7 @@ import {
 import { InProcessToolProvider, ToolHub } from '@toolwright/core';
 import { MCPToolProvider } from '@toolwright/core/mcp';
 import { createGateway } from '@toolwright/gateway';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { echoTools } from '../fixtures/echo-tools.js';
 import { forwardedServer, type ForwardedServer } from '../fixtures/forwarded-server.js';
 
@@ -140,6 +140,19 @@ describe.each(['stdio', 'http'] as const)('forwarding over %s', (transport) => {
     await one.server.sendPromptListChanged();
     await Promise.all(changed);
     expect((await client.listResources()).resources).toHaveLength(3);
+  });
+
+  it('passes many words of one change on as one', async () => {
+    const { connect, one } = await serve(transport);
+    const client = await connect();
+    let heard = 0;
+    client.setNotificationHandler(ResourceListChangedNotificationSchema, () => void heard++);
+    await client.listResources();
+    await Promise.all(Array.from({ length: 1_000 }, () => one.server.sendResourceListChanged()));
+    await client.callTool({ name: 'one__say', arguments: {} });
+    await client.callTool({ name: 'one__say', arguments: {} });
+    await vi.waitUntil(() => heard > 0);
+    expect(heard).toBeLessThan(100);
   });
 
   it('puts the questions of a server to the client whose call it answers', async () => {

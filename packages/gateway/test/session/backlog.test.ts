@@ -122,6 +122,29 @@ async function untilLetGo(served: Served): Promise<void> {
   throw new Error('nobody was let go');
 }
 
+it('serveSocket() reads no more of a client that reads none of many small answers, and goes on when it does', async () => {
+  const served = await serve({});
+  const directory = await mkdtemp(join(tmpdir(), 'toolwright-slow-'));
+  ends.push(() => rm(directory, { recursive: true }));
+  const path = join(directory, 's');
+  await served.gateway.serveSocket({ path });
+  const socket = connectSocket(path).pause();
+  ends.push(() => socket.destroy());
+  socket.write(frame(0, 'initialize', INITIALIZE));
+  const PINGS = 60_000;
+  socket.write(Array.from({ length: PINGS }, (_, index) => frame(index + 1, 'ping', {})).join(''));
+  for (let call = 0; call < 50; call++) await expectServed(served);
+  expect(socket.writableLength).toBeGreaterThan(MB); // nobody has taken it
+  let lines = 0;
+  await new Promise<void>((resolve) => {
+    socket.on('data', (chunk: Buffer) => {
+      for (const byte of chunk) if (byte === 10) lines++;
+      if (lines === PINGS + 1) resolve();
+    });
+    socket.resume();
+  });
+});
+
 it('serveSocket() lets a client go that reads nothing of many answers, and serves others', async () => {
   const served = await serve({ maxPendingBytes: 8 * MB });
   const directory = await mkdtemp(join(tmpdir(), 'toolwright-slow-'));

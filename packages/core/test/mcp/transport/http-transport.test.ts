@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { textOf, ToolError, type ToolProvider } from '@toolwright/core';
 import { MCPToolProvider } from '@toolwright/core/mcp';
 import { supervise } from '@toolwright/runtime';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { serveHttp, serveInMemory } from '../serve.js';
 
 type Answer = (message: { id?: number; method: string }, request: IncomingMessage, response: ServerResponse) => void;
@@ -15,7 +15,8 @@ type Answer = (message: { id?: number; method: string }, request: IncomingMessag
 async function serveRaw(
   answer: Answer,
   stream = (response: ServerResponse): unknown => response.writeHead(405).end(),
-): Promise<{ url: string; seen: IncomingMessage[] } & AsyncDisposable> {
+  initializeStatus = 200,
+): Promise<{ url: string; seen: IncomingMessage[]; refuse(): void } & AsyncDisposable> {
   const seen: IncomingMessage[] = [];
   const server = createServer((request, response) => {
     seen.push(request);
@@ -29,6 +30,7 @@ async function serveRaw(
         response.writeHead(200, { 'content-type': 'application/json', 'mcp-session-id': 's1' });
         response.end(JSON.stringify({ jsonrpc: '2.0', id, result }));
       };
+      if (method === 'initialize' && initializeStatus !== 200) return void response.writeHead(initializeStatus).end();
       if (method === 'initialize') {
         return give({
           protocolVersion: '2025-06-18',
@@ -46,6 +48,10 @@ async function serveRaw(
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`,
     seen,
+    refuse: () => {
+      server.close();
+      server.closeIdleConnections();
+    },
     [Symbol.asyncDispose]: async () => {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
@@ -111,6 +117,57 @@ describe('MCPToolProvider over HTTP', () => {
     });
     await using provider = new MCPToolProvider({ name: 'raw', url: server.url });
     expect(textOf(await provider.callTool('raw.do'))).toBe('done');
+  });
+
+  it('closes the answer of a call that was given up', async () => {
+    const open = new Set<ServerResponse>();
+    await using server = await serveRaw((_message, _request, response) => {
+      open.add(events(response));
+      response.write(': working\n\n');
+      response.on('close', () => open.delete(response));
+    });
+    await using provider = new MCPToolProvider({ name: 'raw', url: server.url });
+    const calls = Array.from({ length: 10 }, () => provider.callTool('raw.do', {}, { timeoutMs: 300 }));
+    for (const { error } of await Promise.all(calls)) expect(error?.code).toBe('TIMED_OUT');
+    await vi.waitUntil(() => open.size === 0, { timeout: 5_000 });
+    expect(server.seen.filter(({ method }) => method === 'POST').length).toBeGreaterThan(20); // the server was told
+  });
+
+  it('gives the answer of a call that is under way when the server takes no new connection', async () => {
+    let finish = (): unknown => undefined;
+    await using server = await serveRaw(({ id }, _request, response) => {
+      events(response).write(': working\n\n');
+      const result = { content: [{ type: 'text', text: 'deployed' }] };
+      finish = () => response.end(`data: ${JSON.stringify({ jsonrpc: '2.0', id, result })}\n\n`);
+    });
+    await using provider = new MCPToolProvider({ name: 'raw', url: server.url });
+    const long = provider.callTool('raw.do', {}, { timeoutMs: 20_000 });
+    await vi.waitUntil(() => String(finish).includes('response.end'));
+    server.refuse();
+    // The first of them may have been on a connection that was closed at that moment.
+    await vi.waitUntil(async () => (await provider.callTool('raw.do')).error?.code === 'UNAVAILABLE');
+    // Longer than answers of a session that is over are waited for.
+    await new Promise((resolve) => setTimeout(resolve, 1_500));
+    finish();
+    expect(textOf(await long)).toBe('deployed');
+  });
+
+  it('leaves no stream of an old server that never says where to post', async () => {
+    const streams = new Set<ServerResponse>();
+    await using server = await serveRaw(
+      () => undefined,
+      (response) => {
+        streams.add(events(response));
+        response.write(': hello\n\n');
+        return response.on('close', () => streams.delete(response));
+      },
+      405,
+    );
+    const provider = new MCPToolProvider({ name: 'raw', url: server.url, connectTimeoutMs: 300 });
+    for (let attempt = 0; attempt < 2; attempt++)
+      await expect(provider.connect()).rejects.toMatchObject({ code: 'TIMED_OUT' });
+    await provider.disconnect();
+    await vi.waitUntil(() => streams.size === 0, { timeout: 5_000 });
   });
 
   it('opens a stream again at most twenty times a second, however often a server asks for it', async () => {
