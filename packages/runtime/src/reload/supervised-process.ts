@@ -34,6 +34,8 @@ export interface SuperviseProcessOptions extends ProcessToolProviderOptions, Sup
 /** A reload that held calls for too long is tried again after this, and then ever more slowly. */
 const FIRST_RETRY_MS = 1_000;
 const LONGEST_RETRY_MS = 30_000;
+/** Of the times of files, in milliseconds. */
+const COARSE_MS = 20;
 const CONFIG_TRIES = 3;
 /** How long a provider may take to say what a changed config needs. */
 const ANSWER_MS = 5_000;
@@ -272,22 +274,25 @@ export class SupervisedProcess extends SupervisedToolProvider {
   async #watchAll(watch: FileWatch, since: number): Promise<void> {
     await watch.watch(this.#files);
     if (!(await this.#readGraph(watch)) || this.#watch !== watch) return;
-    const times = await Promise.all([...this.#files].map((file) => stat(file).catch(() => undefined)));
-    if (times.some((found) => found && found.mtimeMs > since)) this.#reloadSoon();
+    if (await haveChanged(this.#files, since)) this.#reloadSoon();
   }
 
   /** True when the sources can be loaded; they are watched in any case. */
   async #readGraph(watch: FileWatch): Promise<boolean> {
     const { signal } = this.#life;
     const seen = this.#changes;
+    const since = Date.now();
     const graph = await readImportGraph(this.#path as string, signal).catch((thrown: unknown) => {
       if (!signal.aborted) this.#tellUnread(ToolError.from(thrown).message);
       return { files: this.#files, fault: undefined };
     });
     const { files, fault } = graph;
     await watch.watch(fault ? new Set([...this.#files, ...files]) : new Set([this.#path as string, ...files]));
-    if (fault) await this.#tellFault(fault, seen);
-    else this.#files = new Set([this.#path as string, ...files]); // the path may be a link to one of them
+    if (fault) {
+      // What was missing may have come before it was watched.
+      if (await haveChanged(files, since)) this.#reloadSoon();
+      await this.#tellFault(fault, seen);
+    } else this.#files = new Set([this.#path as string, ...files]); // the path may be a link to one of them
     return fault === undefined;
   }
 
@@ -338,6 +343,12 @@ export class SupervisedProcess extends SupervisedToolProvider {
     this.logger.warn(`The provider "${this.name}" was not reloaded, the one before serves on: ${error.message}`);
     await this.#tellFault(fault, seen);
   }
+}
+
+/** @param since in milliseconds since 1970; a file of the moment before counts, as clocks of file systems are coarse */
+async function haveChanged(files: Iterable<string>, since: number): Promise<boolean> {
+  const times = await Promise.all(Array.from(files, (file) => stat(file).catch(() => undefined))); // it may be missing
+  return times.some((found) => found && found.mtimeMs > since - COARSE_MS);
 }
 
 /**

@@ -51,7 +51,7 @@ export class FileWatch {
 
   async #replaceWatcher(): Promise<void> {
     if (this.#isClosed) return;
-    const entries = new Map([...this.#files].flatMap(entriesTo));
+    const entries = this.#entries();
     const directories = new Set([...entries.keys()].map((entry) => dirname(entry)));
     const { watch } = await import('chokidar');
     if (this.#isClosed as boolean) return;
@@ -74,6 +74,13 @@ export class FileWatch {
     const before = this.#watcher;
     this.#watcher = watcher; // the one before has watched until now: nothing is missed
     await before?.close();
+    // What was made while it was opened is not told of.
+    const now = this.#entries();
+    if (now.size !== entries.size || [...now.keys()].some((path) => !entries.has(path))) await this.#replaceWatcher();
+  }
+
+  #entries(): Map<string, 'file' | 'way'> {
+    return new Map([...this.#files].flatMap(entriesTo));
   }
 
   #noteChange(): void {

@@ -161,10 +161,11 @@ describe('superviseProcess() with watch', () => {
     const provider = project.supervise({ path: 'later/on/provider.mjs' });
     await expect(provider.connect()).rejects.toMatchObject({ code: 'SPAWN_FAILED' });
     const files = Object.entries(COUNTER).map(([name, text]) => [
-      `later/on/${name}`,
+      `prepared/on/${name}`,
       text.replace('./api', '../../api'),
     ]);
     for (const [name, text] of files) await project.save(name!, text!);
+    await rename(project.path('prepared'), project.path('later'));
     await vi.waitUntil(async () => !(await provider.callTool('counter.count')).isError, { timeout: 20_000 });
   });
 
