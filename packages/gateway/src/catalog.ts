@@ -15,10 +15,13 @@ export function namerOf(naming: Naming): (qualifiedName: string) => string {
   throw new ToolError('INVALID_ARGUMENT', `naming must be "alias", "qualified" or a function, not ${String(naming)}.`);
 }
 
+/** Of one page: the clients take 16 MiB of UTF-8, or 4 MiB, at once. */
+const MAX_PAGE_CHARACTERS = 1024 * 1024;
+
 /** Things under the names that clients use, in the order of those names. */
 export class NamedList<Entry> {
   /** As they are sent, sorted: a page goes on after a name, so a change between two pages costs no other entry. */
-  readonly items: readonly (JsonObject & { key: string })[] = [];
+  readonly items: readonly (JsonObject & { key: string; size: number })[] = [];
   readonly #byKey: ReadonlyMap<string, Entry>;
 
   /** @param entries the first that has a key keeps it; `refused` is told of the others */
@@ -27,12 +30,12 @@ export class NamedList<Entry> {
     refused: (key: string, entry: Entry) => void,
   ) {
     const byKey = new Map<string, Entry>();
-    const items: (JsonObject & { key: string })[] = [];
+    const items: (JsonObject & { key: string; size: number })[] = [];
     for (const { key, item, entry } of entries) {
       if (byKey.has(key)) refused(key, entry);
       else {
         byKey.set(key, entry);
-        items.push({ key, item });
+        items.push({ key, item, size: JSON.stringify(item).length });
       }
     }
     this.#byKey = byKey;
@@ -43,14 +46,20 @@ export class NamedList<Entry> {
     return this.#byKey.get(key);
   }
 
-  /** One page. @throws an error of JSON-RPC for a cursor that is none of ours */
+  /** One page: at most `size` entries, and one at least. @throws an error of JSON-RPC for a cursor that is none of ours */
   page(cursor: unknown, size: number): { items: unknown[]; nextCursor?: string } {
     const after = parseCursor(cursor);
     const start = after === undefined ? 0 : this.items.findIndex(({ key }) => key > after);
     if (start < 0) return { items: [] };
-    const page = this.items.slice(start, start + size);
+    let [end, characters] = [start, 0];
+    while (end < Math.min(start + size, this.items.length)) {
+      characters += this.items[end]?.size ?? 0;
+      if (end > start && characters > MAX_PAGE_CHARACTERS) break;
+      end++;
+    }
+    const page = this.items.slice(start, end);
     const last = page.at(-1);
-    const isLast = start + size >= this.items.length;
+    const isLast = end >= this.items.length;
     return {
       items: page.map(({ item }) => item),
       ...(!isLast && last && { nextCursor: Buffer.from(`after:${last.key}`).toString('base64url') }),

@@ -124,11 +124,28 @@ class ProviderGateway implements Gateway {
   async serveStdio(options: ServeStdioOptions = {}): Promise<StdioConnection> {
     assertOptions('serveStdio()', options, STDIO_OPTIONS);
     assertStreams(options);
+    const { stdin = process.stdin } = options;
+    if (served.has(stdin))
+      throw new ToolError(
+        'LOCKED',
+        'serveStdio(): these streams are served already; each request would be answered twice.',
+      );
+    served.add(stdin);
+    let connection: StdioConnection | undefined;
+    try {
+      return (connection = await this.#serveStdio(options));
+    } finally {
+      if (!connection) served.delete(stdin);
+      else void connection.closed.then(() => served.delete(stdin));
+    }
+  }
+
+  async #serveStdio(options: ServeStdioOptions): Promise<StdioConnection> {
     const host = await this.#open();
     const { serveOverStdio } = await import('./stream/stdio.js');
     const session = await this.#newSession(host, 'stdio');
     const connection = await serveOverStdio(session, options, DEFAULT_MAX_FRAME_BYTES, this.#backlog);
-    await this.#assertOpen(connection.close);
+    await this.#assertOpen(() => connection.close());
     this.#listeners.add(connection.close);
     void connection.closed.then(() => this.#listeners.delete(connection.close));
     return connection;
@@ -141,7 +158,7 @@ class ProviderGateway implements Gateway {
       import('./session/session.js'),
     ]);
     const { maxSessions } = this.#limits;
-    const limits = { maxFrameBytes: DEFAULT_MAX_FRAME_BYTES, maxSessions, backlog: this.#backlog };
+    const limits = { maxFrameBytes: DEFAULT_MAX_FRAME_BYTES, maxSessions, backlog: this.#backlog, warn: this.#warn };
     const close = await serveOverSocket(options, limits, (transport) => {
       void this.#adopt(new ClientSession(host, this.#ownIdentity('socket'))).connect(transport);
     });
@@ -302,6 +319,9 @@ function peersOf(
   if (typeof provider.peers === 'function') return provider.peers();
   return new Map(provider.mcp ? [[provider.name, provider.mcp]] : []);
 }
+
+/** The streams that a gateway of this process reads. */
+const served = new WeakSet<object>();
 
 function wasClosed(): ToolError {
   return new ToolError('NOT_CONNECTED', 'The gateway was closed; create another.');

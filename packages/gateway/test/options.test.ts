@@ -74,6 +74,9 @@ describe('wrong options', () => {
         ['stateless', 'yes', 'stateless must be true or false, not "yes"'],
         ['allowedHosts', 'a.example', 'allowedHosts must be an array of texts'],
         ['allowedOrigins', [5], 'allowedOrigins must be an array of texts'],
+        ['allowedOrigins', ['*'], 'allowedOrigins takes origins such as "https://app.example"'],
+        ['allowedOrigins', ['https://app.example/'], 'allowedOrigins takes origins such as'],
+        ['allowedHosts', ['https://a.example'], 'allowedHosts takes names such as'],
         ['path', 5, 'path must begin with "/"'],
       ] as const
     ).map(([option, value, words]): [string, () => unknown, string] => [

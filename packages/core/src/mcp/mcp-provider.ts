@@ -196,6 +196,7 @@ export class MCPToolProvider implements ToolProvider {
     try {
       const session = this.#life.isOpening ? await scope.race(this.#open()) : this.#session;
       if (!session?.isOpen) throw this.#lastFailure ?? this.#life.notConnected();
+      scope.setDeadline(this.callTimeoutMs);
       await session.request('ping', {}, scope);
     } catch (thrown) {
       if (thrown instanceof RpcFailure) return;

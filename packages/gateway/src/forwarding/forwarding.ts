@@ -183,12 +183,16 @@ export class Forwarding {
   #ownerOf(uri: string): Owned | undefined {
     const exact = this.#lists.get('resources', uri) ?? this.#lists.get('templates', uri); // completion names a template
     if (exact) return exact;
-    // No pattern is made of a stranger's template: its literal beginning decides, and the server judges the rest.
-    const [template] = this.#lists
+    // No pattern is made of a stranger's template: its literal beginning decides, and the server judges the rest. The first
+    // server keeps what it named; a later one that begins in the same way takes nothing from it.
+    const matching = this.#lists
       .keys('templates')
-      .filter((key) => key.includes('{') && uri.startsWith(key.slice(0, key.indexOf('{'))))
-      .sort((a, b) => b.indexOf('{') - a.indexOf('{'));
-    return template === undefined ? undefined : this.#lists.get('templates', template);
+      .filter((key) => key.includes('{') && uri.startsWith(key.slice(0, key.indexOf('{'))));
+    const named = matching.filter((key) => !key.startsWith('{'));
+    const order = [...this.#options.peers().values()];
+    return (named.length > 0 ? named : matching)
+      .flatMap((key) => this.#lists.get('templates', key) ?? [])
+      .sort((one, other) => order.indexOf(one.peer) - order.indexOf(other.peer))[0];
   }
 
   async #request(

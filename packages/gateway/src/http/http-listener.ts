@@ -157,6 +157,18 @@ function assertValues(options: ServeHttpOptions): void {
     if (names !== undefined && !(Array.isArray(names) && names.every((name) => typeof name === 'string')))
       throw wrong(`${key} must be an array of texts`, names);
   }
+  for (const origin of options.allowedOrigins ?? []) {
+    const parsed = URL.canParse(origin) ? new URL(origin) : undefined;
+    if (
+      origin !== 'null' &&
+      parsed?.origin !== origin.toLowerCase() &&
+      !/^[a-z][a-z0-9+.-]*:\/\/[^/?#*]+$/i.test(origin)
+    )
+      throw wrong('allowedOrigins takes origins such as "https://app.example", without a path or "*"', origin);
+  }
+  for (const name of options.allowedHosts ?? [])
+    if (!/^[^/\s*@]+$/.test(name))
+      throw wrong('allowedHosts takes names such as "tools.example" or "tools.example:8080"', name);
 }
 
 /** The way of one request. */

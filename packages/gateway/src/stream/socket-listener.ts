@@ -21,13 +21,15 @@ export interface ServeSocketOptions {
 
 const OPTIONS: OptionNames<ServeSocketOptions> = { path: true };
 
+/** For the first word of a client. */
+const FIRST_WORD_MS = 30_000;
 /** The size of `sun_path`, less its end. */
 const MAX_PATH_BYTES = process.platform === 'darwin' ? 103 : 107;
 
 /** Listens, with each connection's transport given to `accept`. @throws {ToolError} */
 export async function serveOverSocket(
   options: ServeSocketOptions,
-  limits: { maxFrameBytes: number; maxSessions: number; backlog: Backlog },
+  limits: { maxFrameBytes: number; maxSessions: number; backlog: Backlog; warn: (message: string) => void },
   accept: (transport: McpTransport) => void,
 ): Promise<() => Promise<void>> {
   assertOptions('serveSocket()', options, OPTIONS);
@@ -35,6 +37,9 @@ export async function serveOverSocket(
   const server = createServer((socket) => {
     sockets.add(socket);
     socket.on('error', () => undefined); // its close is what counts
+    // Who says nothing does not keep the place of another.
+    const timer = setTimeout(() => socket.bytesRead === 0 && socket.destroy(), FIRST_WORD_MS).unref();
+    socket.once('close', () => clearTimeout(timer));
     const output = {
       write: (line: string) => socket.write(line),
       onDrain: (listener: () => void) => onceDrained(socket, listener),
@@ -57,6 +62,11 @@ export async function serveOverSocket(
     });
   });
   server.maxConnections = limits.maxSessions;
+  let isTold = false;
+  server.on('drop', () => {
+    if (!isTold) limits.warn(`${limits.maxSessions} clients are connected to ${options.path}; more are refused.`);
+    isTold = true;
+  });
   await listenPrivately(server, options.path);
   return async () => {
     const closed = new Promise((resolve) => server.close(resolve));

@@ -11,6 +11,7 @@ import {
   ListRootsRequestSchema,
   LoggingMessageNotificationSchema,
   PromptListChangedNotificationSchema,
+  ListResourceTemplatesRequestSchema,
   ResourceListChangedNotificationSchema,
   ResourceUpdatedNotificationSchema,
 } from '@modelcontextprotocol/sdk/types.js';
@@ -70,6 +71,20 @@ async function serve(
 const textOf = (result: unknown): unknown => JSON.parse((result as { content: { text: string }[] }).content[0]!.text);
 
 describe.each(['stdio', 'http'] as const)('forwarding over %s', (transport) => {
+  it('reads what a template stands for from the first server that has one', async () => {
+    const { connect, two } = await serve(transport);
+    two.server.setRequestHandler(ListResourceTemplatesRequestSchema, () => ({
+      resourceTemplates: ['one://things/private{id}', 'one://{+any}', '{+any}'].map((uriTemplate, index) => ({
+        uriTemplate,
+        name: `t${index}`,
+      })),
+    }));
+    const client = await connect();
+    for (const uri of ['one://things/private1', 'one://things/2'])
+      expect((await client.readResource({ uri })).contents[0]).toMatchObject({ text: 'from one' });
+    expect((await client.readResource({ uri: 'one://else' })).contents[0]).toMatchObject({ text: 'from two' });
+  });
+
   it('lists resources, templates and prompts of all servers, a URI for the first that has it', async () => {
     const { connect, warnings } = await serve(transport);
     const client = await connect();

@@ -15,6 +15,8 @@ import { plainWords } from './sanitize.js';
 /** More than any server has, and as many as can be shown; the rest is left out with a warning. */
 const MAX_TOOLS = 10_000;
 const MAX_PAGES = 1_000;
+/** What one tool says is given to models whole, and behind a gateway to every client. */
+const MAX_TOOL_CHARACTERS = 1024 * 1024;
 /** What all tools together may hold, in characters and numbers. */
 const MAX_CHARACTERS = 64 * 1024 * 1024;
 const MAX_NAME = 512;
@@ -89,7 +91,12 @@ export async function readCatalog(
         say(`a second tool "${shown(tool.name)}" was left out`);
         continue;
       }
-      characters += sizeOf(tool);
+      const size = sizeOf(tool);
+      if (size > MAX_TOOL_CHARACTERS) {
+        say(`the tool "${shown(tool.name)}" was left out: it has more than ${MAX_TOOL_CHARACTERS} characters`);
+        continue;
+      }
+      characters += size;
       if (tools.size >= MAX_TOOLS || characters > MAX_CHARACTERS) {
         const bound = tools.size >= MAX_TOOLS ? `${MAX_TOOLS} tools` : `${MAX_CHARACTERS} characters`;
         warn(`all tools beyond the first ${tools.size} were left out: a list may have ${bound}`);
