@@ -1,0 +1,43 @@
+// What the built-in tools write their schemas with: closed objects whose TypeScript type `FromJsonSchema` infers, and
+// complete hints.
+
+import type { JsonSchema } from '../contract/json.js';
+import type { ToolAnnotations } from '../contract/tool-definition.js';
+
+type Properties = Readonly<Record<string, JsonSchema>>;
+
+/** The JSON Schema that {@link objectSchema} makes. A type, not an interface: only so it is assignable to a JSON object. */
+export type ObjectSchema<Required extends Properties, Optional extends Properties> = {
+  readonly type: 'object';
+  readonly properties: Required & Optional;
+  readonly required: readonly (keyof Required & string)[];
+  readonly additionalProperties: false;
+};
+
+/**
+ * The JSON Schema of an object with these properties and no others; those of `optional` may be absent. In an input, a
+ * property that has a default belongs to `optional`.
+ */
+export function objectSchema<
+  const Required extends Properties,
+  const Optional extends Properties = Record<never, JsonSchema>,
+>(required: Required, optional: Optional = {} as Optional): ObjectSchema<Required, Optional> {
+  return {
+    type: 'object',
+    properties: { ...required, ...optional },
+    required: Object.keys(required),
+    additionalProperties: false,
+  };
+}
+
+type Hint = 'readOnly' | 'destructive' | 'idempotent' | 'openWorld';
+
+/** All four hints of a tool: true for those named, false for the others, as MCP's own defaults are pessimistic. */
+export function hints(...named: Hint[]): ToolAnnotations {
+  return {
+    readOnlyHint: named.includes('readOnly'),
+    destructiveHint: named.includes('destructive'),
+    idempotentHint: named.includes('idempotent'),
+    openWorldHint: named.includes('openWorld'),
+  };
+}
