@@ -2,7 +2,7 @@
 
 import type { Logger } from './logger.js';
 import { ToolError } from './errors.js';
-import type { JsonObject } from './json.js';
+import { isJsonObject, type JsonObject } from './json.js';
 import { likelyName } from './nearest-names.js';
 
 /**
@@ -118,5 +118,5 @@ function withDefaults({ type, params }: Directive): unknown {
 export function isDirective(value: unknown): value is Directive {
   if (typeof value !== 'object' || value === null) return false;
   const { type, params } = value as { type?: unknown; params?: unknown };
-  return typeof type === 'string' && typeof params === 'object' && params !== null && !Array.isArray(params);
+  return typeof type === 'string' && isJsonObject(params);
 }

@@ -2,7 +2,7 @@
 // judged and shown is then what runs), structured results, and listings, which are frozen and shared.
 
 import { ToolError } from './errors.js';
-import type { JsonObject } from './json.js';
+import { isJsonObject, type JsonObject } from './json.js';
 
 /** Deeper than any arguments are, and far from the end of the stack. */
 const MAX_DEPTH = 256;
@@ -24,7 +24,7 @@ export function copyJson<T>(value: T): T {
  */
 export function copyArguments(tool: string, args: unknown): JsonObject {
   if (args === undefined) return {};
-  if (typeof args === 'object' && args !== null && !Array.isArray(args)) return copyJson(args as JsonObject);
+  if (isJsonObject(args)) return copyJson(args);
   const got =
     args === null ? 'null' : Array.isArray(args) ? 'an array' : typeof args === 'string' ? 'text' : typeof args;
   const advice = typeof args === 'string' ? ' Parse the JSON first.' : '';

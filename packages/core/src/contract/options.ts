@@ -1,5 +1,6 @@
 // Unknown options are refused: a misspelt limit that is silently ignored is found out too late.
 
+import { isJsonObject } from './json.js';
 import { ToolError } from './errors.js';
 import { likelyName } from './nearest-names.js';
 
@@ -69,7 +70,7 @@ export function assertOptionsObject(
   known: Readonly<Record<string, true>>,
   path = '',
 ): void {
-  if (typeof given === 'object' && given !== null && !Array.isArray(given)) return;
+  if (isJsonObject(given)) return;
   const got = given === null ? 'null' : Array.isArray(given) ? 'an array' : typeof given;
   const what = path === '' ? 'an object of options' : `an object as \`${path.slice(0, -1)}\``;
   throw new ToolError(

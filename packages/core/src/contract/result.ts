@@ -4,7 +4,7 @@ import { sharedSet } from './brand.js';
 import { isDirective, type Directive } from './directives.js';
 import { ToolError, type ToolErrorInfo } from './errors.js';
 import { copyAsJson } from './json-copy.js';
-import type { JsonObject } from './json.js';
+import { isJsonObject, type JsonObject } from './json.js';
 
 /**
  * The outcome of one call. `callTool` always resolves to it: a failure has `isError: true`, its text in `content` for
@@ -204,7 +204,7 @@ export function resultFromOutput(
   parseStructured: (value: unknown) => JsonObject,
   wraps = false,
 ): UntimedResult {
-  if (wraps && (typeof output !== 'object' || output === null || Array.isArray(output))) {
+  if (wraps && !isJsonObject(output)) {
     const structured = parseStructured({ result: output });
     return structuredResult(structured, structured.result);
   }
@@ -248,7 +248,7 @@ function resultFromFullForm(output: ToolOutput, parseStructured: (value: unknown
 function asObject(value: JsonObject | undefined): JsonObject | undefined {
   if (value === undefined || !(Array.isArray(value) || hasOwnForm(value))) return value;
   const form = jsonFormOf(value);
-  return typeof form === 'object' && form !== null && !Array.isArray(form) ? (form as JsonObject) : { result: form };
+  return isJsonObject(form) ? form : { result: form };
 }
 
 function hasOwnForm(value: object): boolean {

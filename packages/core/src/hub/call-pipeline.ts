@@ -5,7 +5,7 @@ import { parseClaims } from '../contract/claims.js';
 import { ToolError, type ToolErrorInfo } from '../contract/errors.js';
 import { InProcessToolProvider } from '../provider/in-process-provider.js';
 import { copyAsJson } from '../contract/json-copy.js';
-import type { JsonObject } from '../contract/json.js';
+import { isJsonObject, type JsonObject } from '../contract/json.js';
 import { isSameCall, preparedBefore, wasPreparedBefore } from '../provider/rejected-call.js';
 import {
   isContentBlock,
@@ -328,8 +328,8 @@ function parseResult(value: unknown, { name }: ToolProvider): ToolResult {
     directives: Array.isArray(directives) ? directives.slice() : [],
     durationMs: 0,
   };
-  if (isRecord(structuredContent)) result.structuredContent = copyAsJson(structuredContent);
-  if (isRecord(_meta)) result._meta = copyAsJson(_meta);
+  if (isJsonObject(structuredContent)) result.structuredContent = copyAsJson(structuredContent);
+  if (isJsonObject(_meta)) result._meta = copyAsJson(_meta);
   if (isError) result.error = parseError(error, result);
   return keepOrigin(given, result);
 }
@@ -341,10 +341,6 @@ function parseError(error: unknown, result: ToolResult): ToolErrorInfo {
     typeof message === 'string' ? message : textOf(result) || 'The tool reported a failure and said nothing more.';
   return new ToolError(ToolError.isCode(code) ? code : 'EXECUTION_FAILED', words, {
     ...(typeof retryable === 'boolean' && { retryable }),
-    ...(isRecord(details) && { details }),
+    ...(isJsonObject(details) && { details }),
   }).toInfo();
-}
-
-function isRecord(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -9,6 +9,7 @@ export { startTimer } from '../call/deadline.js';
 export { CallCounters } from '../call/call-counters.js';
 export { messageOf, ToolError } from '../contract/errors.js';
 export { isDirective } from '../contract/directives.js';
+export { isJsonObject } from '../contract/json.js';
 export { copyArguments, copyAsJson, copyJson, deepFreeze, frozenCopy, snapshot } from '../contract/json-copy.js';
 export { callSafely, Listeners, safeLogger } from '../call/host-callbacks.js';
 export { SILENT_LOGGER, WARNING_LOGGER } from '../contract/logger.js';

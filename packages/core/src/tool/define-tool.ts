@@ -3,7 +3,7 @@
 import { ToolError } from '../contract/errors.js';
 import type { SchemaInput, SchemaOutput, ToolSchema } from './infer-schema.js';
 import { frozenCopy } from '../contract/json-copy.js';
-import type { JsonObject } from '../contract/json.js';
+import { isJsonObject, type JsonObject } from '../contract/json.js';
 import { optionFaults, type OptionNames } from '../contract/options.js';
 import type { Logger } from '../contract/logger.js';
 import { CompiledSchema } from './schema.js';
@@ -152,7 +152,7 @@ export function defineTool<
 >(
   options: ToolOptions<Input, Output, State>,
 ): Tool<SchemaInput<Input>, Output extends ToolSchema ? SchemaOutput<Output> : JsonObject | string, State> {
-  if (typeof options !== 'object' || (options as unknown) === null || Array.isArray(options)) {
+  if (!isJsonObject(options)) {
     throw new ToolError('INVALID_ARGUMENT', 'defineTool() takes { name, description, input, execute, … }.');
   }
   const faults = optionFaults(options, TOOL_OPTIONS);

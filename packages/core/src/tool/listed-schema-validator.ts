@@ -2,7 +2,7 @@
 // can change how another one is read, none costs more to prepare than to read it, and each check has a budget of steps.
 
 import { ToolError } from '../contract/errors.js';
-import type { JsonObject, JsonSchema } from '../contract/json.js';
+import { isJsonObject, type JsonObject, type JsonSchema } from '../contract/json.js';
 import type { JsonSchemaValidator, SchemaIssue } from './json-schema-validator.js';
 
 /** Larger or deeper schemas are not enforced. */
@@ -98,14 +98,14 @@ class References {
 
   #walk(schema: unknown, base: string, seen: Set<object>): void {
     if (typeof schema === 'boolean') return;
-    if (!isRecord(schema)) throw malformed('a schema must be an object, true or false');
+    if (!isJsonObject(schema)) throw malformed('a schema must be an object, true or false');
     if (seen.has(schema)) return;
     seen.add(schema);
     const own = typeof schema.$id === 'string' ? absolute(schema.$id, base) : base;
     this.#bases.set(schema, own);
     if (typeof schema.$id === 'string') this.#named.set(own, schema);
     for (const [keyword, value] of Object.entries(schema)) {
-      if (keyword === 'dependencies' && isRecord(value))
+      if (keyword === 'dependencies' && isJsonObject(value))
         for (const each of Object.values(value)) if (!Array.isArray(each)) this.#walk(each, own, seen);
       const kind = KEYWORDS.get(keyword);
       if (!kind) continue;
@@ -133,7 +133,7 @@ class References {
     const document = hash === -1 ? uri : uri.slice(0, hash);
     const fragment = hash === -1 ? '' : uri.slice(hash + 1);
     const from = document === '' ? this.#root : this.#named.get(document);
-    if (isRecord(from) && (fragment === '' || fragment.startsWith('/'))) {
+    if (isJsonObject(from) && (fragment === '' || fragment.startsWith('/'))) {
       const found = followPointer(from, fragment);
       if (found !== undefined) return found;
     }
@@ -287,10 +287,10 @@ class Check {
     if (typeof value === 'number') answer = and(answer, checkNumber(schema, value, place, issues));
     else if (typeof value === 'string') answer = and(answer, this.#text(schema, value, place, issues));
     else if (Array.isArray(value)) answer = and(answer, this.#list(schema, value, place, issues, evaluated));
-    else if (isRecord(value)) answer = and(answer, this.#object(schema, value, place, issues, evaluated));
+    else if (isJsonObject(value)) answer = and(answer, this.#object(schema, value, place, issues, evaluated));
     answer = and(answer, this.#combined(schema, value, place, issues, evaluated));
     // These look at what all the others have evaluated.
-    if (evaluated && isRecord(value)) {
+    if (evaluated && isJsonObject(value)) {
       const { unevaluatedProperties: rest } = schema;
       if (rest !== undefined && !evaluated.all) {
         for (const key of Object.keys(value)) {
@@ -423,7 +423,7 @@ class Check {
     }
     for (const keyword of ['dependentRequired', 'dependentSchemas', 'dependencies']) {
       const dependent = schema[keyword];
-      if (!isRecord(dependent)) continue;
+      if (!isJsonObject(dependent)) continue;
       for (const [key, wanted] of Object.entries(dependent)) {
         this.#spend(1);
         if (!Object.hasOwn(value, key)) continue;
@@ -588,7 +588,7 @@ function isOfType(value: unknown, type: unknown): boolean {
     case 'array':
       return Array.isArray(value);
     case 'object':
-      return isRecord(value);
+      return isJsonObject(value);
     default:
       return typeof value === type;
   }
@@ -596,15 +596,15 @@ function isOfType(value: unknown, type: unknown): boolean {
 
 /** True for a member of a union that admits null and nothing else. */
 export function isNullSchema(schema: unknown): boolean {
-  return isRecord(schema) && (schema.type === 'null' || ('const' in schema && schema.const === null));
+  return isJsonObject(schema) && (schema.type === 'null' || ('const' in schema && schema.const === null));
 }
 
 function assertKind(kind: Kind, keyword: string, value: unknown): void {
   const fits: Record<Kind, () => boolean> = {
-    schema: () => isRecord(value) || typeof value === 'boolean',
+    schema: () => isJsonObject(value) || typeof value === 'boolean',
     schemas: () => Array.isArray(value),
-    map: () => isRecord(value),
-    items: () => Array.isArray(value) || isRecord(value) || typeof value === 'boolean',
+    map: () => isJsonObject(value),
+    items: () => Array.isArray(value) || isJsonObject(value) || typeof value === 'boolean',
     type: () => (Array.isArray(value) ? value.every((type) => TYPES.has(type)) : TYPES.has(value)),
     names: () => Array.isArray(value) && value.every((name) => typeof name === 'string'),
     number: () => Number.isFinite(value),
@@ -643,8 +643,4 @@ function shorten(text: string, length = 100): string {
 
 function of(kind: Kind, keywords: readonly string[]): [string, Kind][] {
   return keywords.map((keyword) => [keyword, kind]);
-}
-
-function isRecord(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

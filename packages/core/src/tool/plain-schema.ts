@@ -1,6 +1,8 @@
 // Which JSON Schemas are valid and compile for sure, told without asking anybody: those of the plain keywords that nearly
 // all tools have. For any other the answer is no, and Ajv decides.
 
+import { isJsonObject } from '../contract/json.js';
+
 type Check = (value: unknown) => boolean;
 
 const TYPES: ReadonlySet<unknown> = new Set(['null', 'boolean', 'object', 'array', 'number', 'string', 'integer']);
@@ -24,14 +26,14 @@ const KEYWORDS: ReadonlyMap<string, Check> = new Map([
   ...entriesOf(['examples', 'enum'], isList),
   ['type', (value) => TYPES.has(value) || (isList(value) && areDistinct(value, (type) => TYPES.has(type)))],
   ['required', (value) => areDistinct(value, isText)],
-  ['properties', (value) => isRecord(value) && Object.values(value).every(isPlainSchema)],
+  ['properties', (value) => isJsonObject(value) && Object.values(value).every(isPlainSchema)],
 ]);
 
 /** True for a valid schema of JSON Schema 2020-12 without references, patterns and other dialects. */
 export function isPlainSchema(schema: unknown): boolean {
   if (typeof schema === 'boolean') return true;
   return (
-    isRecord(schema) && Object.entries(schema).every(([keyword, value]) => KEYWORDS.get(keyword)?.(value) === true)
+    isJsonObject(schema) && Object.entries(schema).every(([keyword, value]) => KEYWORDS.get(keyword)?.(value) === true)
   );
 }
 
@@ -41,8 +43,4 @@ function entriesOf(keywords: readonly string[], check: Check): [string, Check][]
 
 function areDistinct(value: unknown, check: Check): boolean {
   return Array.isArray(value) && new Set(value).size === value.length && value.every(check);
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -3,7 +3,7 @@
 import { repairArguments } from './coercion.js';
 import type { CallScope } from '../call/call-scope.js';
 import { ToolError, messageOf } from '../contract/errors.js';
-import type { JsonObject } from '../contract/json.js';
+import { isJsonObject, type JsonObject } from '../contract/json.js';
 import type { SchemaIssue, SchemaOutcome } from './json-schema-validator.js';
 import { heardLogger, type Logger } from '../contract/logger.js';
 import { copyArguments, copyJson } from '../contract/json-copy.js';
@@ -190,10 +190,6 @@ export function finishTool(tool: Tool, output: unknown): UntimedResult | Promise
     );
   }
   return result;
-}
-
-function isJsonObject(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function asIs(value: unknown): JsonObject {

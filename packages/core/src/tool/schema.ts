@@ -4,7 +4,7 @@ import type { StandardSchemaV1 } from '@standard-schema/spec';
 import { BRAND } from '../contract/brand.js';
 import { ToolError } from '../contract/errors.js';
 import type { ToolSchema } from './infer-schema.js';
-import type { JsonObject, JsonSchema } from '../contract/json.js';
+import { isJsonObject, type JsonObject, type JsonSchema } from '../contract/json.js';
 import type { SchemaIssue, SchemaOutcome } from './json-schema-validator.js';
 
 type StandardProps = StandardSchemaV1['~standard'] & {
@@ -54,7 +54,7 @@ export class CompiledSchema {
       if (isZod3(source)) return;
       this.#adopt(convertStandard(standard, direction));
     } else {
-      if (!isRecord(source)) {
+      if (!isJsonObject(source)) {
         throw new ToolError(
           'INVALID_ARGUMENT',
           `${direction} must be a schema: zod, another Standard Schema, or a JSON Schema object.`,
@@ -137,7 +137,7 @@ export function wrapped(schema: JsonSchema): JsonSchema {
 
 function withMovedReferences(node: unknown): unknown {
   if (Array.isArray(node)) return node.map(withMovedReferences);
-  if (!isRecord(node)) return node;
+  if (!isJsonObject(node)) return node;
   return Object.fromEntries(
     Object.entries(node).map(([key, value]) => {
       const moves =
@@ -218,7 +218,7 @@ async function convertZod3(schema: StandardSchemaV1): Promise<JsonSchema> {
 /** zod-to-json-schema closes every plain object (zod 3 strips there) and writes tuples in the old way. */
 function modernise(node: unknown, key: string): unknown {
   if (Array.isArray(node)) return node.map((item) => modernise(item, ''));
-  if (!isRecord(node)) return node;
+  if (!isJsonObject(node)) return node;
   const result: JsonObject = {};
   for (const [name, value] of Object.entries(node)) {
     if (name === '$schema' && key === '') continue;
@@ -237,11 +237,11 @@ function assertObjectSchema(schema: JsonSchema, direction: string): void {
   else if (schema.type !== 'object')
     faults.push(`its root type must be "object", not ${JSON.stringify(schema.type) ?? 'absent'}`);
   const properties = schema.properties ?? {};
-  if (!isRecord(properties)) faults.push('its "properties" must be an object');
+  if (!isJsonObject(properties)) faults.push('its "properties" must be an object');
   const { required } = schema;
   if (required !== undefined && !Array.isArray(required)) faults.push('its "required" must be an array');
   for (const name of Array.isArray(required) ? (required as unknown[]) : []) {
-    if (!isRecord(properties) || !Object.hasOwn(properties, String(name)))
+    if (!isJsonObject(properties) || !Object.hasOwn(properties, String(name)))
       faults.push(`it requires "${String(name)}", which is not in its properties`);
   }
   if (faults.length > 0)
@@ -257,7 +257,7 @@ export function normaliseIssues(issues: readonly SchemaIssue[]): SchemaIssue[] {
 }
 
 function keyOf(segment: unknown): PropertyKey {
-  return (isRecord(segment) && 'key' in segment ? segment.key : segment) as PropertyKey;
+  return (isJsonObject(segment) && 'key' in segment ? segment.key : segment) as PropertyKey;
 }
 
 /** Issues in words, for a message: `edits[0].line: must be number`. At most `limit`, the rest counted. */
@@ -271,8 +271,4 @@ export function describeIssues(issues: readonly SchemaIssue[], limit = 5): strin
   });
   if (issues.length > limit) lines.push(`and ${issues.length - limit} more`);
   return lines.join('; ');
-}
-
-function isRecord(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -10,7 +10,7 @@ import {
   type ToolProvider,
   type ToolResult,
 } from '@toolwright/core';
-import { hasBrokenOutput } from '@toolwright/core/internal';
+import { isJsonObject, hasBrokenOutput } from '@toolwright/core/internal';
 import { isDeeperThan, MAX_DEPTH, toWireResult } from '@toolwright/core/mcp';
 import { askClient, showsForms } from './approval-form.js';
 import type { ToolCatalog } from '../catalog.js';
@@ -211,7 +211,7 @@ export class ClientSession {
 
   async #run(tool: ToolDefinition, listedName: string, args: JsonObject, given: unknown, exchange: Exchange) {
     const { provider, forwarding } = this.#host;
-    const { progressToken, ...meta } = isRecord(given) ? given : {};
+    const { progressToken, ...meta } = isJsonObject(given) ? given : {};
     const hasToken = typeof progressToken === 'string' || typeof progressToken === 'number';
     const entered = forwarding?.enter(this, exchange);
     const asks = showsForms(this.clientCapabilities);
@@ -262,7 +262,7 @@ function withoutBrokenPromise(result: ToolResult, tool: string): ToolResult {
   const isBroken = structuredContent !== undefined && hasBrokenOutput(result);
   if (isError || (structuredContent !== undefined && !isBroken)) return result;
   const cut = _meta?.['toolwright/truncated'];
-  const isTooLarge = isRecord(cut) && 'structuredBytes' in cut;
+  const isTooLarge = isJsonObject(cut) && 'structuredBytes' in cut;
   const message = isTooLarge
     ? `${tool} ran, and its structured result was over 1 MiB and was left out. Ask it for less; do not repeat a call that changes something.`
     : `${tool} ran, and ${isBroken ? 'its structuredContent breaks its outputSchema' : 'gave no structuredContent, which its outputSchema promises'}. What it gave follows; do not repeat a call that changes something.`;
@@ -283,8 +283,4 @@ function dataOf({ message, fields }: LogEntry): unknown {
   } catch {
     return message; // a cycle, a BigInt, or an accessor that throws
   }
-}
-
-function isRecord(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

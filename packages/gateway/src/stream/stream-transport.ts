@@ -1,5 +1,6 @@
 // MCP over a pair of byte streams, one message a line: what stdio and sockets have in common.
 
+import { isJsonObject } from '@toolwright/core/internal';
 import type { Readable, Writable } from 'node:stream';
 import { ToolError, type JsonObject } from '@toolwright/core';
 import { frameOf, FrameReader, type McpMessage, type McpTransport } from '@toolwright/core/mcp';
@@ -35,17 +36,13 @@ function faultOf({ id, params }: JsonObject): { code: number; words: string } | 
   if (typeof id !== 'string' && !Number.isSafeInteger(id))
     return { code: INVALID_REQUEST, words: 'The id of a request is a string or a whole number.' };
   if (params === undefined) return undefined;
-  if (!isRecord(params)) return { code: INVALID_PARAMS, words: 'params must be an object.' };
+  if (!isJsonObject(params)) return { code: INVALID_PARAMS, words: 'params must be an object.' };
   const { _meta: meta = {} } = params;
-  if (!isRecord(meta)) return { code: INVALID_PARAMS, words: '_meta must be an object.' };
+  if (!isJsonObject(meta)) return { code: INVALID_PARAMS, words: '_meta must be an object.' };
   const { progressToken = 0 } = meta;
   if (typeof progressToken !== 'string' && !Number.isSafeInteger(progressToken))
     return { code: INVALID_PARAMS, words: 'progressToken must be a string or a whole number.' };
   return undefined;
-}
-
-function isRecord(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** So many messages may wait for a client before what it sends is not read. */

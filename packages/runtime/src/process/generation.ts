@@ -3,6 +3,7 @@
 
 import { ToolError, type JsonObject, type Logger } from '@toolwright/core';
 import {
+  isJsonObject,
   settledWithin,
   ToolIndex,
   untilAborted,
@@ -224,7 +225,7 @@ export class ProviderGeneration {
     if (this.capabilities.state !== true) return { state: null, dropped: [] };
     const { state, dropped } = await this.#peer.request('provider/export_state');
     return {
-      state: typeof state === 'object' && state !== null && !Array.isArray(state) ? (state as JsonObject) : null,
+      state: isJsonObject(state) ? state : null,
       dropped: Array.isArray(dropped) ? dropped.filter((path) => typeof path === 'string') : [],
     };
   }
@@ -356,8 +357,8 @@ export class ProviderGeneration {
   }
 
   #log(params: JsonObject): void {
-    const call = isRecord(params._meta) ? params._meta[CALL_META] : undefined;
-    const settle = isRecord(call) ? this.#peer.waiting({ callId: call.callId }) : undefined;
+    const call = isJsonObject(params._meta) ? params._meta[CALL_META] : undefined;
+    const settle = isJsonObject(call) ? this.#peer.waiting({ callId: call.callId }) : undefined;
     const entry = logEntryOf(params, this.#started.trace.secrets);
     writeLog(this.#options.logger, entry);
     settle?.onLog?.(entry);
@@ -396,8 +397,4 @@ export class ProviderGeneration {
 
 function indexOf(tools: readonly ListedTool[]): ToolIndex<ListedTool> {
   return new ToolIndex(tools.map((tool) => [tool.definition.name, tool] as const));
-}
-
-function isRecord(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -2,7 +2,14 @@
 
 import { isAbsolute, resolve } from 'node:path';
 import { ToolError, type JsonObject, type Logger } from '@toolwright/core';
-import { assertOptions, copyJson, copyTexts, nameFault, type OptionNames } from '@toolwright/core/internal';
+import {
+  isJsonObject,
+  assertOptions,
+  copyJson,
+  copyTexts,
+  nameFault,
+  type OptionNames,
+} from '@toolwright/core/internal';
 import type { ProviderListener } from '../wire/listener.js';
 import type { ProviderSettings } from '../wire/protocol.js';
 import type { ProviderProgram } from './start-process.js';
@@ -121,8 +128,7 @@ export function settingsOf({
   config = {},
   variables,
 }: Pick<ProcessToolProviderOptions, 'config' | 'variables'>): ProviderSettings {
-  if (typeof config !== 'object' || (config as unknown) === null || Array.isArray(config))
-    throw wrong('config must be an object');
+  if (!isJsonObject(config)) throw wrong('config must be an object');
   try {
     JSON.stringify(config);
   } catch (thrown) {

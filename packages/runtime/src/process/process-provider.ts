@@ -14,6 +14,7 @@ import {
   type ToolResult,
 } from '@toolwright/core';
 import {
+  isJsonObject,
   CallCounters,
   CallScope,
   snapshot,
@@ -436,7 +437,7 @@ export class ProcessToolProvider implements ToolProvider {
     scope: CallScope,
     prepared: ListedTool | undefined,
   ): Promise<ToolResult> {
-    if (typeof given !== 'object' || (given as unknown) === null || Array.isArray(given)) {
+    if (!isJsonObject(given)) {
       throw new ToolError('INVALID_ARGUMENT', `The arguments of "${tool.definition.name}" must be an object.`);
     }
     let generation = this.#generation?.isAlive ? this.#generation : await this.#opened(scope);

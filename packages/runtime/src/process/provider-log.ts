@@ -1,7 +1,7 @@
 // What a provider logs, as its host has it: a line is data, and goes to terminals and files of people who trust their host.
 
 import type { JsonObject, LogEntry, Logger } from '@toolwright/core';
-import { plainWords, withoutSecretsInside } from '@toolwright/core/internal';
+import { isJsonObject, plainWords, withoutSecretsInside } from '@toolwright/core/internal';
 
 const MAX_MESSAGE = 8_192;
 const MAX_FIELDS = 16_384;
@@ -11,7 +11,7 @@ const MAX_FIELDS = 16_384;
  * more than 16 Ki characters as JSON are left out, and their number of characters stands there instead.
  */
 export function logEntryOf({ level, data }: JsonObject, secrets: readonly string[]): LogEntry {
-  const given = isRecord(data) ? data : { message: data };
+  const given = isJsonObject(data) ? data : { message: data };
   const { message, ...rest } = withoutSecretsInside(given, secrets) as JsonObject;
   const text = typeof message === 'string' ? message : (JSON.stringify(message) ?? '');
   const characters = Object.keys(rest).length === 0 ? 0 : JSON.stringify(rest).length;
@@ -45,8 +45,4 @@ function levelOf(level: unknown): keyof Logger {
     default:
       return 'info';
   }
-}
-
-function isRecord(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,5 +1,6 @@
 // A state as another process can have it: what JSON carries, and the paths of what it does not.
 
+import { isJsonObject } from '@toolwright/core/internal';
 import type { JsonObject } from '@toolwright/core';
 import type { ExportedState } from '../wire/protocol.js';
 
@@ -11,9 +12,9 @@ const MAX_PATHS = 100;
 export function exportState(state: unknown): ExportedState {
   const dropped: string[] = [];
   const copied = copy(state, '', new Set(), dropped);
-  const isObject = typeof copied === 'object' && copied !== null && !Array.isArray(copied);
+  const isObject = isJsonObject(copied);
   if (!isObject && copied !== undefined && copied !== null) drop(dropped, '');
-  return { state: isObject ? (copied as JsonObject) : null, dropped };
+  return { state: isObject ? copied : null, dropped };
 }
 
 function copy(value: unknown, path: string, above: Set<object>, dropped: string[]): unknown {

@@ -1,7 +1,7 @@
 // What a changed config asks for: a new process, another `initialize`, or nothing.
 
-import { ToolError, type JsonObject } from '@toolwright/core';
-import { assertOptions, type OptionNames } from '@toolwright/core/internal';
+import { ToolError } from '@toolwright/core';
+import { isJsonObject, assertOptions, type OptionNames } from '@toolwright/core/internal';
 import type { Decision } from '../wire/protocol.js';
 
 /** Which parts of a config ask for what, where the provider itself does not say. Dotted paths, such as `database.url`. */
@@ -29,7 +29,8 @@ export function assertChangeAnalysis(analysis: ChangeAnalysis): void {
 /** The dotted paths at which two configs differ: those of the smallest parts. */
 export function changedPaths(before: unknown, after: unknown, path = ''): string[] {
   if (Object.is(before, after)) return [];
-  if (!isObject(before) || !isObject(after)) return JSON.stringify(before) === JSON.stringify(after) ? [] : [path];
+  if (!isJsonObject(before) || !isJsonObject(after))
+    return JSON.stringify(before) === JSON.stringify(after) ? [] : [path];
   const keys = new Set([...Object.keys(before), ...Object.keys(after)]);
   return [...keys].flatMap((key) => {
     const at = path === '' ? key : `${path}.${key}`;
@@ -54,8 +55,4 @@ function touches(changed: readonly string[], triggers: readonly string[]): boole
   return triggers.some((trigger) =>
     changed.some((path) => path === trigger || path.startsWith(`${trigger}.`) || trigger.startsWith(`${path}.`)),
   );
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,6 +1,7 @@
 // Bytes to messages: one JSON object a line. Linear in the bytes whatever their chunks are, bounded in memory, and strict:
 // invalid UTF-8, what is no object, and what is nested too deeply is told apart and never passed on.
 
+import { isJsonObject } from '@toolwright/core/internal';
 import { isUtf8 } from 'node:buffer';
 import { ToolError, type JsonObject } from '@toolwright/core';
 
@@ -192,11 +193,11 @@ export class FrameReader {
     } catch {
       return this.#listener.onUnparseable('The line is not JSON.');
     }
-    if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) {
+    if (!isJsonObject(parsed)) {
       return this.#listener.onUnparseable('The line is no JSON object; there are no batches.');
     }
-    if (isDeeperThan(parsed, MAX_DEPTH)) this.#listener.onTooDeep(parsed as JsonObject);
-    else this.#listener.onMessage(parsed as JsonObject);
+    if (isDeeperThan(parsed, MAX_DEPTH)) this.#listener.onTooDeep(parsed);
+    else this.#listener.onMessage(parsed);
   }
 
   #overHardLimit(): ToolError {

@@ -3,7 +3,7 @@
 
 import type { Socket } from 'node:net';
 import { ToolError, type JsonObject, type LogEntry, type ToolErrorCode } from '@toolwright/core';
-import { isThenable } from '@toolwright/core/internal';
+import { isJsonObject, isThenable } from '@toolwright/core/internal';
 import { DEFAULT_MAX_FRAME_BYTES, FrameReader, headOf, MAX_DEPTH } from './framing.js';
 import { RPC, type MessageId } from './protocol.js';
 import { ReadBudget } from './read-budget.js';
@@ -226,7 +226,7 @@ export class WirePeer {
   #receive(message: JsonObject): void {
     const { id, method, params, result, error } = message;
     if (typeof method === 'string') {
-      const given = isRecord(params) ? params : {};
+      const given = isJsonObject(params) ? params : {};
       if (id === undefined) this.#hear(method, given);
       else if (typeof id === 'string' || typeof id === 'number') this.#answer(id, method, given);
       else this.#sendError(null, RPC.invalidRequest, 'The id of a request is a text or a number.');
@@ -238,7 +238,7 @@ export class WirePeer {
     const settle = typeof id === 'number' ? this.#waiting.get(id) : undefined;
     if (settle) {
       this.#waiting.delete(id as number);
-      if (isRecord(result)) settle.resolve(result);
+      if (isJsonObject(result)) settle.resolve(result);
       else if (error !== undefined) settle.reject(errorOf(error));
       else settle.reject(new ToolError('PROTOCOL_VIOLATION', 'The answer has neither a result object nor an error.'));
     } else if (id === null && error !== undefined) this.handlers.onError?.(errorOf(error));
@@ -299,7 +299,7 @@ export class WirePeer {
     if (this.#closed) return;
     let frame: string;
     try {
-      frame = this.#encode({ jsonrpc: '2.0', id, result: isRecord(result) ? result : {} });
+      frame = this.#encode({ jsonrpc: '2.0', id, result: isJsonObject(result) ? result : {} });
     } catch (thrown) {
       return this.#sendThrown(id, thrown);
     }
@@ -349,7 +349,3 @@ export class WirePeer {
 }
 
 const TOO_DEEP = `The message is nested deeper than ${MAX_DEPTH} levels.`;
-
-function isRecord(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}

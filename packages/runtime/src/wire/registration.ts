@@ -2,7 +2,7 @@
 // written by the tools of this package and not by strangers.
 
 import { ToolError, type JsonObject, type ToolAnnotations, type ToolDefinition, type ToolIcon } from '@toolwright/core';
-import { deepFreeze, fillAnnotations, nameFault, plainWords } from '@toolwright/core/internal';
+import { isJsonObject, deepFreeze, fillAnnotations, nameFault, plainWords } from '@toolwright/core/internal';
 import { PROTOCOL_VERSION, speaksProtocol, type ProviderCapabilities } from './protocol.js';
 
 /** A tool of a provider process. */
@@ -56,7 +56,7 @@ export function parseRegistration(params: JsonObject, expectedName: string): Reg
     description: description as string,
     tools: listed,
     pid: typeof pid === 'number' ? pid : undefined,
-    capabilities: isRecord(capabilities) ? capabilities : {},
+    capabilities: isJsonObject(capabilities) ? capabilities : {},
   };
 }
 
@@ -85,7 +85,7 @@ function parseTools(given: unknown, provider: string, faults: string[]): ListedT
 }
 
 function parseTool(given: unknown, provider: string, faults: string[]): ListedTool | undefined {
-  if (!isRecord(given)) return void faults.push('a tool is no object');
+  if (!isJsonObject(given)) return void faults.push('a tool is no object');
   const { name, title, description, inputSchema, outputSchema, annotations, icons, _meta } = given;
   const fault = nameFault("a tool's name", name);
   if (fault !== undefined) return void faults.push(plainWords(fault, 200));
@@ -93,12 +93,12 @@ function parseTool(given: unknown, provider: string, faults: string[]): ListedTo
     if (isWrong) faults.push(`${what} of the tool "${String(name)}" is malformed`);
   };
   wrong('description', typeof description !== 'string');
-  wrong('inputSchema', !isRecord(inputSchema));
-  wrong('outputSchema', outputSchema !== undefined && !isRecord(outputSchema));
+  wrong('inputSchema', !isJsonObject(inputSchema));
+  wrong('outputSchema', outputSchema !== undefined && !isJsonObject(outputSchema));
   wrong('title', title !== undefined && typeof title !== 'string');
   wrong('icons', icons !== undefined && !Array.isArray(icons));
-  wrong('annotations', annotations !== undefined && !isRecord(annotations));
-  wrong('_meta', _meta !== undefined && !isRecord(_meta));
+  wrong('annotations', annotations !== undefined && !isJsonObject(annotations));
+  wrong('_meta', _meta !== undefined && !isJsonObject(_meta));
   const definition: ToolDefinition = deepFreeze({
     name: `${provider}.${String(name)}`,
     ...(title !== undefined && { title: title as string }),
@@ -113,7 +113,7 @@ function parseTool(given: unknown, provider: string, faults: string[]): ListedTo
 }
 
 function annotationsOf(given: unknown): Required<ToolAnnotations> {
-  if (!isRecord(given)) return fillAnnotations();
+  if (!isJsonObject(given)) return fillAnnotations();
   return fillAnnotations(
     Object.fromEntries(HINTS.filter((hint) => typeof given[hint] === 'boolean').map((hint) => [hint, given[hint]])),
   );
@@ -126,8 +126,4 @@ function violation(message: string, faults?: string[]): ToolError {
 
 function shown(value: unknown): string {
   return value === undefined ? 'none' : plainWords(JSON.stringify(value) ?? 'none', 120);
-}
-
-function isRecord(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,6 +1,7 @@
 // The errors of an answer: a ToolError rides in `data` whole, and whatever else comes is made one.
 
-import { ToolError, type JsonObject } from '@toolwright/core';
+import { isJsonObject } from '@toolwright/core/internal';
+import { ToolError } from '@toolwright/core';
 import { isErrorInfo, RPC, type RpcErrorObject } from './protocol.js';
 
 /** In characters, as for the error of a result. */
@@ -29,7 +30,7 @@ export function errorObject(error: ToolError, code: number = RPC.toolError): Rpc
 
 /** The error of an answer as a ToolError: by its `data`, else by the number of JSON-RPC's that it has. */
 export function errorOf(given: unknown): ToolError {
-  const { code, message, data } = (isRecord(given) ? given : {}) as Partial<RpcErrorObject>;
+  const { code, message, data } = (isJsonObject(given) ? given : {}) as Partial<RpcErrorObject>;
   const words =
     typeof message === 'string' && message !== ''
       ? message.slice(0, MAX_MESSAGE)
@@ -37,7 +38,7 @@ export function errorOf(given: unknown): ToolError {
   if (isErrorInfo(data) && ToolError.isCode(data.code)) {
     return new ToolError(data.code, data.message.slice(0, MAX_MESSAGE), {
       retryable: typeof data.retryable === 'boolean' ? data.retryable : undefined,
-      details: isRecord(data.details) ? data.details : undefined,
+      details: isJsonObject(data.details) ? data.details : undefined,
     });
   }
   const details = { rpcCode: code };
@@ -51,8 +52,4 @@ export function errorOf(given: unknown): ToolError {
     default:
       return new ToolError('EXECUTION_FAILED', words, { details });
   }
-}
-
-function isRecord(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -2,7 +2,7 @@
 
 import type { CallScope } from '../../call/call-scope.js';
 import { ToolError } from '../../contract/errors.js';
-import type { JsonObject } from '../../contract/json.js';
+import { isJsonObject, type JsonObject } from '../../contract/json.js';
 import { copyJson } from '../../contract/json-copy.js';
 import { callSafely } from '../../call/host-callbacks.js';
 import { optionFaults, type OptionNames } from '../../contract/options.js';
@@ -335,7 +335,7 @@ function parseApproval(value: unknown): Approval {
     throw new ToolError('INVALID_ARGUMENT', 'the rules of an approval must be an array.');
   if (message !== undefined && typeof message !== 'string')
     throw new ToolError('INVALID_ARGUMENT', 'the message of an approval must be a string.');
-  if (args !== undefined && (typeof args !== 'object' || (args as unknown) === null || Array.isArray(args)))
+  if (args !== undefined && !isJsonObject(args))
     throw new ToolError('INVALID_ARGUMENT', 'the args of an approval must be an object of arguments.');
   return {
     decision,

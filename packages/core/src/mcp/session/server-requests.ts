@@ -3,7 +3,7 @@
 import { pathToFileURL } from 'node:url';
 import type { CallScope } from '../../call/call-scope.js';
 import { ToolError } from '../../contract/errors.js';
-import type { JsonObject } from '../../contract/json.js';
+import { isJsonObject, type JsonObject } from '../../contract/json.js';
 import type { CallOptions, PeerRequestHandler } from '../../contract/tool-provider.js';
 
 /**
@@ -129,7 +129,7 @@ export class ServerRequests {
     const releases = Array.from(this.#inFlight, (scope) => scope.hold());
     try {
       const answer: unknown = await handle();
-      if (typeof answer === 'object' && answer !== null && !Array.isArray(answer)) return answer as JsonObject;
+      if (isJsonObject(answer)) return answer;
     } catch (thrown) {
       const { code, message } = thrown as { code?: unknown; message?: unknown };
       if (ToolError.isInstance(thrown)) throw rpcError(INTERNAL_ERROR, thrown.message);

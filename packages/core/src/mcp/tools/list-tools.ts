@@ -1,7 +1,7 @@
 // The tools that one MCP server lists: every page, each tool parsed on its own, within bounds.
 
 import { ToolError } from '../../contract/errors.js';
-import type { JsonObject } from '../../contract/json.js';
+import { isJsonObject, type JsonObject } from '../../contract/json.js';
 import { deepFreeze } from '../../contract/json-copy.js';
 import type { JsonSchemaValidator } from '../../tool/json-schema-validator.js';
 import { readListedSchema } from '../../tool/listed-schema-validator.js';
@@ -119,12 +119,12 @@ export async function readCatalog(
 
 /** One tool, or undefined when it cannot be called at all. What is optional and malformed is left out of it. */
 function parseTool(prefix: string, given: unknown, warn: (message: string) => void): ToolDefinition | undefined {
-  if (!isRecord(given)) return void warn('something in the list that is no tool was left out');
+  if (!isJsonObject(given)) return void warn('something in the list that is no tool was left out');
   const { name, title, description, inputSchema, outputSchema, annotations, icons, _meta } = given;
   if (typeof name !== 'string' || name === '' || name.length > MAX_NAME) {
     return void warn(`a tool without a name of 1 to ${MAX_NAME} characters was left out`);
   }
-  if (!isRecord(inputSchema)) {
+  if (!isJsonObject(inputSchema)) {
     return void warn(`the tool "${shown(name)}" was left out: its inputSchema is no object`);
   }
   if (isDeeperThan(given, MAX_DEPTH)) {
@@ -140,12 +140,12 @@ function parseTool(prefix: string, given: unknown, warn: (message: string) => vo
     ...(drop('title', title, typeof title === 'string') && { title: title as string }),
     description: drop('description', description, typeof description === 'string') ? (description as string) : '',
     inputSchema,
-    ...(drop('outputSchema', outputSchema, isRecord(outputSchema)) && {
+    ...(drop('outputSchema', outputSchema, isJsonObject(outputSchema)) && {
       outputSchema: objectSchemaOf(outputSchema as JsonObject),
     }),
     annotations: annotationsOf(annotations),
     ...(drop('icons', icons, Array.isArray(icons)) && { icons: icons as ToolIcon[] }),
-    ...(drop('_meta', _meta, isRecord(_meta)) && { _meta: _meta as JsonObject }),
+    ...(drop('_meta', _meta, isJsonObject(_meta)) && { _meta: _meta as JsonObject }),
   });
 }
 
@@ -156,7 +156,7 @@ function objectSchemaOf(schema: JsonObject): JsonObject {
 
 /** The server's hints where they are hints, and MCP's pessimistic defaults for the rest. What else it says stays. */
 function annotationsOf(given: unknown): Required<ToolAnnotations> {
-  if (!isRecord(given)) return fillAnnotations();
+  if (!isJsonObject(given)) return fillAnnotations();
   const { readOnlyHint: _r, destructiveHint: _d, idempotentHint: _i, openWorldHint: _o, ...rest } = given;
   const hints = Object.fromEntries(
     HINTS.filter((hint) => typeof given[hint] === 'boolean').map((hint) => [hint, given[hint]]),
@@ -182,8 +182,4 @@ function sizeOf(value: unknown): number {
   let size = 2;
   for (const key in value) size += key.length + sizeOf((value as JsonObject)[key]);
   return size;
-}
-
-function isRecord(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

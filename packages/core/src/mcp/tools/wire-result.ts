@@ -3,7 +3,7 @@
 
 import { isDirective } from '../../contract/directives.js';
 import { ToolError, type ToolErrorInfo } from '../../contract/errors.js';
-import type { JsonObject } from '../../contract/json.js';
+import { isJsonObject, type JsonObject } from '../../contract/json.js';
 import {
   DIRECTIVES_META,
   ERROR_META,
@@ -60,13 +60,13 @@ export function fromWireResult(wire: JsonObject, warn: (message: string) => void
   const content = given.map((block) => blockOf(block, warn));
   const result: UntimedResult = { content, isError: isError === true, directives: [] };
   const hasStructure = structuredContent !== undefined && structuredContent !== null;
-  const wraps = hasStructure && !isRecord(structuredContent);
+  const wraps = hasStructure && !isJsonObject(structuredContent);
   if (hasStructure) {
     result.structuredContent = wraps ? { result: structuredContent } : structuredContent;
     if (content.length === 0) content.push({ type: 'text', text: JSON.stringify(structuredContent) });
   }
   let error: unknown;
-  if (isRecord(_meta)) {
+  if (isJsonObject(_meta)) {
     const { [ERROR_META]: taken, [DIRECTIVES_META]: directives, ...rest } = _meta;
     error = taken;
     if (Array.isArray(directives)) result.directives = directives.filter(isDirective);
@@ -78,7 +78,7 @@ export function fromWireResult(wire: JsonObject, warn: (message: string) => void
 }
 
 function errorOf(given: unknown, result: UntimedResult): ToolErrorInfo {
-  const { code, message, retryable, details } = (isRecord(given) ? given : {}) as Partial<ToolErrorInfo>;
+  const { code, message, retryable, details } = (isJsonObject(given) ? given : {}) as Partial<ToolErrorInfo>;
   const known = ToolError.isCode(code);
   const words = known && typeof message === 'string' ? message : textOf(result);
   return new ToolError(
@@ -86,18 +86,14 @@ function errorOf(given: unknown, result: UntimedResult): ToolErrorInfo {
     words.slice(0, MAX_MESSAGE) || 'The tool reported a failure and said nothing more.',
     {
       ...(known && typeof retryable === 'boolean' && { retryable }),
-      ...(known && isRecord(details) && { details }),
+      ...(known && isJsonObject(details) && { details }),
     },
   ).toInfo();
 }
 
 function blockOf(block: unknown, warn: (message: string) => void): ContentBlock {
   if (isContentBlock(block)) return block;
-  const type = isRecord(block) && typeof block.type === 'string' ? `"${block.type.slice(0, 40)}"` : 'no';
+  const type = isJsonObject(block) && typeof block.type === 'string' ? `"${block.type.slice(0, 40)}"` : 'no';
   warn(`a content block of ${type} type is not what that type has`);
   return { type: 'text', text: `[A malformed content block of ${type} type was left out.]` };
-}
-
-function isRecord(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -2,7 +2,7 @@
 // is made, costs more than the request that it belongs to.
 
 import { ToolError } from '../../contract/errors.js';
-import type { JsonObject } from '../../contract/json.js';
+import { isJsonObject, type JsonObject } from '../../contract/json.js';
 import type { Progress } from '../../contract/tool-provider.js';
 import type { LinkTransport, McpMessage, McpTransport } from './transport.js';
 
@@ -101,7 +101,7 @@ export class MessageGate implements McpTransport {
 
   #receive(message: McpMessage): void {
     if (Array.isArray(message)) {
-      for (const each of message) if (isRecord(each)) this.#receive(each);
+      for (const each of message) if (isJsonObject(each)) this.#receive(each);
       return;
     }
     const { id, method, params, result, error } = message as Record<string, unknown>;
@@ -111,7 +111,7 @@ export class MessageGate implements McpTransport {
   }
 
   #receiveCall(method: string, id: unknown, given: unknown): void {
-    const params = isRecord(given) ? given : {};
+    const params = isJsonObject(given) ? given : {};
     const tooDeep = isDeeperThan(params, MAX_DEPTH);
     if (typeof id === 'string' || typeof id === 'number') {
       if (tooDeep) return this.#answer(id, -32_600, `The request is nested deeper than ${MAX_DEPTH} levels.`);
@@ -140,10 +140,10 @@ export class MessageGate implements McpTransport {
     if (!this.#waiting.delete(id)) return; // late, twice, or never asked
     if (!this.#lists.delete(id) && isDeeperThan(result ?? error, MAX_DEPTH)) {
       this.#reject(id, `Its answer is nested deeper than ${MAX_DEPTH} levels.`);
-    } else if (isRecord(result)) {
-      if (id === this.#initialize && isRecord(result.capabilities)) this.#offers = result.capabilities;
+    } else if (isJsonObject(result)) {
+      if (id === this.#initialize && isJsonObject(result.capabilities)) this.#offers = result.capabilities;
       this.onmessage?.({ jsonrpc: '2.0', id, result: id === this.#initialize ? result : { boxed: result } });
-    } else if (isRecord(error) && typeof error.message === 'string' && Number.isSafeInteger(error.code)) {
+    } else if (isJsonObject(error) && typeof error.message === 'string' && Number.isSafeInteger(error.code)) {
       const { code, message, data } = error;
       this.onmessage?.({ jsonrpc: '2.0', id, error: { code, message, ...(data !== undefined && { data }) } });
     } else this.#reject(id, 'Its answer has neither a result nor an error of the shape that JSON-RPC has.');
@@ -177,13 +177,9 @@ function ownId(id: unknown): unknown {
 
 /** The SDK refuses a message whose `_meta` is no object, and answers nothing to it. */
 function withMeta(params: JsonObject): JsonObject {
-  if (params._meta === undefined || isRecord(params._meta)) return params;
+  if (params._meta === undefined || isJsonObject(params._meta)) return params;
   const { _meta, ...rest } = params;
   return rest;
-}
-
-function isRecord(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** True for more levels of objects and arrays; looks no deeper. */

@@ -1,6 +1,7 @@
 // Messages to and from a language server: cut out of its stdout within a bound, no faster than they are worked off, and
 // written to its stdin as long as it reads.
 
+import { isJsonObject } from '../../../contract/json.js';
 import type { Readable, Writable } from 'node:stream';
 import type { DataCallback, Disposable, Message, MessageReader, MessageWriter } from 'vscode-jsonrpc';
 import { ToolError } from '../../../contract/errors.js';
@@ -162,7 +163,7 @@ function parseMessage(body: Buffer): Message {
   } catch {
     throw notAMessage(body);
   }
-  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) throw notAMessage(body);
+  if (!isJsonObject(parsed)) throw notAMessage(body);
   return parsed as Message;
 }
 

@@ -1,6 +1,7 @@
 // Memories of the file that earlier memory servers keep (`memories.json`, an array of records): read as a stream, taken
 // over once for each content of the file, and the file left as it is.
 
+import { isJsonObject } from '../../../contract/json.js';
 import { createHash } from 'node:crypto';
 import { closeSync, constants, createReadStream, lstatSync, openSync, writeSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
@@ -141,7 +142,7 @@ function draftOf(
   } catch (error) {
     return `it is no JSON: ${error instanceof Error ? error.message : String(error)}`;
   }
-  if (typeof row !== 'object' || row === null || Array.isArray(row)) return 'it is no object';
+  if (!isJsonObject(row)) return 'it is no object';
   if (typeof row['content'] !== 'string') return 'content is missing or no text';
   const content = redactSecrets(withoutPrivate(wellFormed(row['content']).replaceAll('\0', '\u{fffd}')).trim()).text;
   if (content === '') return 'content is empty';
