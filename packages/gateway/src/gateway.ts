@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Readable, Writable } from 'node:stream';
 import { ToolError, type Logger, type McpPeer, type ToolProvider } from '@toolwright/core';
-import { assertOptions, safeLogger, type OptionNames } from '@toolwright/core/internal';
+import { settledWithin, assertOptions, safeLogger, type OptionNames } from '@toolwright/core/internal';
 import { DEFAULT_MAX_FRAME_BYTES } from '@toolwright/core/mcp';
 import { Backlog } from './session/backlog.js';
 import { namerOf, ToolCatalog, type Naming } from './catalog.js';
@@ -273,7 +273,7 @@ class ProviderGateway implements Gateway {
 
   /** @param idle its calls are aborted, and start nothing more once they have settled */
   readonly #endConversation = (id: string, idle: Promise<void>): void => {
-    const ending: Promise<void> = within(idle, SETTLING_MS)
+    const ending: Promise<void> = settledWithin([idle], SETTLING_MS)
       .then(() => this.#provider.endSession?.(id))
       .catch((thrown: unknown) => this.#warn(`What a client left could not be ended: ${messageOf(thrown)}`))
       .finally(() => this.#ending.delete(ending));
@@ -304,12 +304,6 @@ class ProviderGateway implements Gateway {
       // The logger is the host's; serving goes on without it.
     }
   };
-}
-
-async function within(promise: Promise<void>, ms: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  await Promise.race([promise, new Promise<void>((resolve) => (timer = setTimeout(resolve, ms)))]);
-  clearTimeout(timer);
 }
 
 /** Those of a hub, or the provider itself where it is one. */

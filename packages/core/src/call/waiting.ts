@@ -1,12 +1,12 @@
-// Waiting that ends: with a signal, or after a time, whatever is waited for.
+// Waiting with an end: until a promise settles, a signal aborts or a time has passed.
 
 import { startTimer } from './deadline.js';
 import { ToolError } from '../contract/errors.js';
 
-/** What the promise gives, or a rejection with the signal's reason as soon as it is aborted. */
+/** Settles as the promise does, or rejects with the signal's reason as soon as it aborts. */
 export function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   if (signal.aborted) {
-    promise.catch(() => undefined); // the abort is what is told
+    promise.catch(() => undefined); // the caller sees the abort
     return Promise.reject(ToolError.from(signal.reason));
   }
   return new Promise<T>((resolve, reject) => {
@@ -16,11 +16,29 @@ export function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promi
   });
 }
 
-/** Waits until all have settled, at most `ms`; false when some had not. */
+/** Resolves as the promise does, or to undefined after `ms` milliseconds. @throws what the promise rejects with in time */
+export async function valueWithin<T>(promise: Promise<T>, ms: number): Promise<T | undefined> {
+  return (await settledWithin([promise], ms)) ? promise : undefined;
+}
+
+/** Waits until all promises have settled, for at most `ms` milliseconds. @returns whether all have settled */
 export async function settledWithin(promises: readonly Promise<unknown>[], ms: number): Promise<boolean> {
   let stop = (): void => undefined;
-  const patience = new Promise<false>((resolve) => (stop = startTimer(ms, () => resolve(false))));
-  const settled = await Promise.race([Promise.allSettled(promises).then(() => true), patience]);
+  const timeout = new Promise<false>((resolve) => (stop = startTimer(ms, () => resolve(false))));
+  const settled = await Promise.race([Promise.allSettled(promises).then(() => true), timeout]);
   stop();
   return settled;
+}
+
+/** A promise that its maker resolves later. */
+export interface Deferred<T> {
+  readonly promise: Promise<T>;
+  readonly resolve: (value: T | PromiseLike<T>) => void;
+}
+
+/** Makes a {@link Deferred}, as `Promise.withResolvers()` of newer releases of Node does. */
+export function deferred<T = void>(): Deferred<T> {
+  let resolve!: Deferred<T>['resolve'];
+  const promise = new Promise<T>((settle) => (resolve = settle));
+  return { promise, resolve };
 }

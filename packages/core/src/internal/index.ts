@@ -39,7 +39,7 @@ export { ToolIndex } from '../provider/tool-index.js';
 export { defineTool, fillAnnotations, listingOf, nameFault, prepareTool } from '../tool/define-tool.js';
 export { ToolServer } from '../tool/define-server.js';
 export { START_OUTPUT, startOutputOf, withStartOutput, type StartOutput } from '../provider/start-output.js';
-export { settledWithin, untilAborted } from '../call/waiting.js';
+export { deferred, settledWithin, untilAborted, type Deferred } from '../call/waiting.js';
 export { fromWireResult, toWireResult, type WireResult } from '../mcp/tools/wire-result.js';
 export { lastWords, plainWords, withoutSecrets, withoutSecretsInside } from '../mcp/tools/sanitize.js';
 export { StreamTail } from '../process/stream-tail.js';

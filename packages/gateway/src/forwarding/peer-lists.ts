@@ -1,6 +1,7 @@
 // What MCP servers list beyond tools, together: resources, templates and prompts under the names that clients use, each
 // with the server that it belongs to. A slow server delays nobody for long: what it lists is added when it comes.
 
+import { settledWithin } from '@toolwright/core/internal';
 import type { JsonObject, McpPeer } from '@toolwright/core';
 import { NamedList } from '../catalog.js';
 import { PeerList, type Item, type Kind } from './peer-list.js';
@@ -82,11 +83,8 @@ export class PeerLists {
   async #read(kinds: readonly Kind[], timeoutMs: number): Promise<void> {
     const lists = kinds.flatMap((kind) => this.#of(kind).map(([, list]) => list));
     const readings = lists.map((list) => [list, list.refresh()] as const).filter(([list]) => !list.isLate);
-    let timer: NodeJS.Timeout | undefined;
-    const timeout = new Promise<'late'>((resolve) => (timer = setTimeout(resolve, timeoutMs, 'late')));
-    const all = Promise.all(readings.map(([, reading]) => reading));
-    if ((await Promise.race([all, timeout])) === 'late') for (const [list] of readings) list.markLate();
-    clearTimeout(timer);
+    const promises = readings.map(([, reading]) => reading);
+    if (!(await settledWithin(promises, timeoutMs))) for (const [list] of readings) list.markLate();
   }
 
   /** The lists of this kind of all peers that have one, in the order of the peers. */

@@ -1,5 +1,6 @@
 // The gateway as a program's stdin and stdout: one client, and nothing on stdout but the protocol.
 
+import { deferred } from '@toolwright/core/internal';
 import type { Readable, Writable } from 'node:stream';
 import type { Backlog } from '../session/backlog.js';
 import type { ClientSession } from '../session/session.js';
@@ -25,9 +26,7 @@ export async function serveOverStdio(
 ): Promise<{ closed: Promise<void>; close: () => Promise<void> }> {
   const { stdin = process.stdin, stdout = process.stdout } = options;
   const guard = stdout === process.stdout ? guardStdout() : undefined;
-  let ended: () => void = () => undefined;
-  const end = new Promise<void>((resolve) => (ended = resolve));
-  const gone = (): void => ended();
+  const { promise: end, resolve: gone } = deferred();
   const write = guard?.write ?? ((line: string): boolean => stdout.write(line));
   const output: LineWriter = {
     write,

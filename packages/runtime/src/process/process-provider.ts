@@ -14,6 +14,7 @@ import {
   type ToolResult,
 } from '@toolwright/core';
 import {
+  deferred,
   isJsonObject,
   CallCounters,
   CallScope,
@@ -224,8 +225,7 @@ export class ProcessToolProvider implements ToolProvider {
 
   /** @internal Lets new calls wait until the function it gives is called. */
   holdCalls(): () => void {
-    let release = (): void => undefined;
-    const held = new Promise<void>((resolve) => (release = resolve));
+    const { promise: held, resolve: release } = deferred();
     this.#held = held;
     return () => {
       if (this.#held === held) this.#held = undefined;

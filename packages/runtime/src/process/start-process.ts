@@ -2,7 +2,7 @@
 
 import { existsSync } from 'node:fs';
 import { ToolError, type JsonObject } from '@toolwright/core';
-import { settledWithin, startTimer, StreamTail } from '@toolwright/core/internal';
+import { settledWithin, StreamTail } from '@toolwright/core/internal';
 import { spawnChild, type Child } from '@toolwright/core/process';
 import type { Expectation } from '../wire/listener.js';
 import { NAME_VARIABLE, SOCKET_VARIABLE, TOKEN_VARIABLE, type ProviderSettings } from '../wire/protocol.js';
@@ -83,13 +83,6 @@ export async function waitForRegistration(
   { registered }: Expectation,
   startTimeoutMs: number,
 ): Promise<Awaited<Expectation['registered']>> {
-  let stopTimer = (): void => undefined;
-  const late = new Promise<never>((_resolve, reject) => {
-    stopTimer = startTimer(startTimeoutMs, () => {
-      const hint = 'A provider file ends with startProvider(provider); raise startTimeoutMs for a slow one.';
-      reject(endError(trace, 'TIMED_OUT', `did not register within ${startTimeoutMs} ms`, undefined, hint));
-    });
-  });
   const ended = child.exited.then(
     async (exit) => {
       // What it registered wrongly says more than how it ended, and may be on its way.
@@ -101,12 +94,10 @@ export async function waitForRegistration(
       throw new ToolError(code, message, { cause, details: { ...details, permanent: isPermanent(details) } });
     },
   );
-  try {
-    return await Promise.race([registered, ended, late]);
-  } finally {
-    stopTimer();
-    ended.catch(() => undefined); // it lost the race, and is looked at elsewhere
-  }
+  const first = Promise.race([registered, ended]);
+  if (await settledWithin([first], startTimeoutMs)) return first;
+  const hint = 'A provider file ends with startProvider(provider); raise startTimeoutMs for a slow one.';
+  throw endError(trace, 'TIMED_OUT', `did not register within ${startTimeoutMs} ms`, undefined, hint);
 }
 
 /** A system that is short of something may have it the next time. */

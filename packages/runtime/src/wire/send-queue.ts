@@ -1,6 +1,7 @@
 // What an end of a connection has yet to send: gathered over one turn of the event loop, counted, and held against an end
 // that does not read.
 
+import { deferred } from '@toolwright/core/internal';
 import type { Socket } from 'node:net';
 
 /** What may wait to be sent, in bytes, before new requests wait and the other end's are no longer read. */
@@ -41,7 +42,7 @@ export class SendQueue {
   /** Defined while it is full; resolves when it has emptied, or the connection has gone. */
   get congestion(): Promise<void> | undefined {
     if (!this.isFull || this.#closed) return undefined;
-    return (this.#drained ??= promiseToResolve()).promise;
+    return (this.#drained ??= deferred()).promise;
   }
 
   /** What is pushed in one turn of the event loop goes out in one piece, when all of the turn's work is done. */
@@ -88,10 +89,4 @@ export class SendQueue {
     this.#drained?.resolve();
     this.#drained = undefined;
   }
-}
-
-function promiseToResolve(): { promise: Promise<void>; resolve: () => void } {
-  let resolve = (): void => undefined;
-  const promise = new Promise<void>((settle) => (resolve = settle));
-  return { promise, resolve };
 }

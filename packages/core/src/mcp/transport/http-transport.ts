@@ -1,6 +1,7 @@
 // MCP over Streamable HTTP, and over SSE for servers that know nothing newer: the SDK's transports, with bounded bodies,
 // and with an end for requests whose answer broke off.
 
+import { settledWithin } from '../../call/waiting.js';
 import type { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
 import type { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { setMaxListeners } from 'node:events';
@@ -98,12 +99,8 @@ export class HttpLink implements LinkTransport {
     this.#closed = true;
     await this.#opening?.close();
     this.#onSent?.();
-    if (transport && 'terminateSession' in transport && !this.failure) {
-      let timer: NodeJS.Timeout | undefined;
-      const patience = new Promise<void>((resolve) => (timer = setTimeout(resolve, GOODBYE_MS)));
-      await Promise.race([transport.terminateSession().catch(() => undefined), patience]); // it may have gone
-      clearTimeout(timer);
-    }
+    if (transport && 'terminateSession' in transport && !this.failure)
+      await settledWithin([transport.terminateSession()], GOODBYE_MS); // the server may be closed already
     await transport?.close();
     this.onclose?.();
   }

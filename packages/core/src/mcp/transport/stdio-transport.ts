@@ -1,5 +1,6 @@
 // MCP over a child's stdin and stdout. The child leads a process group of its own, and all of it ends with the link.
 
+import { valueWithin } from '../../call/waiting.js';
 import { ToolError } from '../../contract/errors.js';
 import type { Child } from '../../process/index.js';
 import { spawnChild } from '../../process/index.js';
@@ -100,8 +101,8 @@ export class StdioLink implements LinkTransport {
   /** Waits for the first sign of the end: the exit, or a stdout that is closed while the program runs on. */
   async #watch(child: Child, read: Promise<void>): Promise<void> {
     const first = await Promise.race([child.exited.then(() => 'exit' as const), read.then(() => 'eof' as const)]);
-    if (first === 'exit') await within(read, DRAIN_MS); // answers that are in the pipe already
-    const exit = await within(child.exited, first === 'exit' ? 0 : DRAIN_MS);
+    if (first === 'exit') await valueWithin(read, DRAIN_MS); // answers that are in the pipe already
+    const exit = await valueWithin(child.exited, first === 'exit' ? 0 : DRAIN_MS);
     if (this.#closed || this.failure) return;
     const { command } = this.#options;
     const words = this.remarks === undefined ? 'It wrote nothing to stderr.' : this.remarks;
@@ -118,7 +119,7 @@ export class StdioLink implements LinkTransport {
   /** It reads no more, and does not end either. */
   async #whenUnwritable(): Promise<void> {
     const { command } = this.#options;
-    if (this.#child && (await within(this.#child.exited, DRAIN_MS))) return;
+    if (this.#child && (await valueWithin(this.#child.exited, DRAIN_MS))) return;
     if (this.#closed || this.failure) return;
     this.#fail(new ToolError('CONNECTION_CLOSED', `"${command}" closed its stdin and runs on.`));
   }
@@ -154,15 +155,4 @@ export class StdioLink implements LinkTransport {
       `"${command}" wrote to stdout what is no message: ${lastWords(withoutSecrets(line, Object.values(env)), 120)}${last}`,
     );
   };
-}
-
-/** What the promise gives, or undefined when it takes longer. */
-async function within<T>(promise: Promise<T>, ms: number): Promise<T | undefined> {
-  let timer: NodeJS.Timeout | undefined;
-  const patience = new Promise<undefined>((resolve) => (timer = setTimeout(resolve, ms, undefined)));
-  try {
-    return await Promise.race([promise, patience]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

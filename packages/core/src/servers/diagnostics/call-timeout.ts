@@ -1,5 +1,7 @@
 // How long a call waits: until its time is over or its caller gives up, whichever comes first.
 
+import { setTimeout as delay } from 'node:timers/promises';
+import { untilAborted } from '../../call/waiting.js';
 import { setMaxListeners } from 'node:events';
 import { ToolError } from '../../contract/errors.js';
 
@@ -39,26 +41,13 @@ export class Patience implements Disposable {
 
   /** What the promise gives. @throws {ToolError} TIMED_OUT, or the caller's reason, when it is over before that */
   race<T>(promise: Promise<T>): Promise<T> {
-    const { signal } = this.#own;
-    if (signal.aborted) {
-      promise.catch(() => undefined); // the end of patience is what is told
-      return Promise.reject(ToolError.from(signal.reason));
-    }
-    return new Promise<T>((resolve, reject) => {
-      const abort = (): void => reject(ToolError.from(signal.reason));
-      signal.addEventListener('abort', abort, { once: true });
-      promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
-    });
+    return untilAborted(promise, this.#own.signal);
   }
 
   /** Waits so many milliseconds. @throws {ToolError} as {@link race} */
   async pause(ms: number): Promise<void> {
-    let timer: NodeJS.Timeout | undefined;
-    try {
-      await this.race(new Promise<void>((resolve) => (timer = setTimeout(resolve, ms))));
-    } finally {
-      clearTimeout(timer);
-    }
+    const { signal } = this.#own;
+    await delay(ms, undefined, { signal }).catch(() => Promise.reject(ToolError.from(signal.reason)));
   }
 
   [Symbol.dispose](): void {

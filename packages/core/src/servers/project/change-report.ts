@@ -1,6 +1,7 @@
 // What a change of files may be told at once: the errors that it brought. The filesystem tools ask, the diagnostics server
 // answers, and neither knows the other.
 
+import { settledWithin } from '../../call/waiting.js';
 import {
   countsOf,
   countWords,
@@ -59,20 +60,17 @@ export async function lookAfterChange(
   options: Omit<AfterChangeOptions, 'deadlineMs'>,
 ): Promise<AfterChange | undefined> {
   if (!hook || paths.length === 0) return undefined;
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<AfterChange>((resolve) => {
-    timer = setTimeout(resolve, DEADLINE_MS + 100, { diagnostics: [], complete: false });
-  });
+  const unknown: AfterChange = { diagnostics: [], complete: false };
   try {
-    const said = await Promise.race([hook(paths, { ...options, deadlineMs: DEADLINE_MS }), late]);
+    const report = Promise.resolve(hook(paths, { ...options, deadlineMs: DEADLINE_MS }));
+    if (!(await settledWithin([report], DEADLINE_MS + 100))) return unknown;
+    const said = await report;
     if (said === undefined) return undefined;
     const rows = said.diagnostics.slice(0, MAX_ROWS).map(row);
     const diagnostics = rows.filter((each) => each !== undefined);
     return { diagnostics, complete: said.complete === true && diagnostics.length === rows.length };
   } catch {
-    return { diagnostics: [], complete: false }; // not known, which is all that can be said of it here
-  } finally {
-    clearTimeout(timer);
+    return unknown;
   }
 }
 

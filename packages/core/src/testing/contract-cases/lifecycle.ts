@@ -1,5 +1,6 @@
 // Contract: connecting, disconnecting, and what becomes of calls meanwhile.
 
+import { deferred } from '../../call/waiting.js';
 import assert from 'node:assert/strict';
 import { ToolError, type ToolErrorCode } from '../../contract/errors.js';
 import type { ContractCase } from './contract-case.js';
@@ -95,7 +96,7 @@ export const lifecycleCases: ContractCase[] = [
       await provider.connect();
       let running = 0;
       let settled = 0;
-      const started = withResolvers();
+      const started = deferred();
       const calls = Array.from({ length: 10 }, () => {
         let seen = false;
         const onProgress = (): void => {
@@ -133,9 +134,3 @@ export const lifecycleCases: ContractCase[] = [
     },
   },
 ];
-
-function withResolvers(): { promise: Promise<void>; resolve: () => void } {
-  let resolve = (): void => undefined;
-  const promise = new Promise<void>((settle) => (resolve = settle));
-  return { promise, resolve };
-}

@@ -1,5 +1,6 @@
 // One command from its start to its end: its output, how it ended, when it counts as done, and ending it early.
 
+import { settledWithin } from '../../../call/waiting.js';
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 import { ToolError } from '../../../contract/errors.js';
 import type { Child, ChildExit } from '../../../process/index.js';
@@ -108,10 +109,7 @@ export class Job {
 
   /** Waits for its end, not longer than that. */
   async endsWithin(ms: number): Promise<void> {
-    let timer: NodeJS.Timeout | undefined;
-    const patience = new Promise<void>((resolve) => (timer = setTimeout(resolve, ms)));
-    await Promise.race([this.done.catch(() => {}), patience]); // one that never started has ended
-    clearTimeout(timer);
+    await settledWithin([this.done], ms);
   }
 
   /** Sends it a signal, and counts it as killed where that is meant to end it. */

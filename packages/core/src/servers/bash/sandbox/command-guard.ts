@@ -1,6 +1,7 @@
 // Looks after what the mounts of the sandbox alone do not hold: they go when the host replaces a file, and most of `.git`
 // may be written. It looks while the command runs, and for the last time when it has ended.
 
+import { deferred } from '../../../call/waiting.js';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { basename } from 'node:path';
 import type { GitProgram } from '../../project/git/git-program.js';
@@ -66,7 +67,7 @@ export class CommandGuard {
     this.#held = held;
     this.#notices = notices;
     const entries = held.entries.held.concat(held.entries.pinned);
-    const { promise, resolve } = promiseOf();
+    const { promise, resolve } = deferred();
     this.broken = promise;
     const heldTimer = setInterval(() => {
       const replaced = entries.find((entry) => isReplaced(entry));
@@ -219,10 +220,4 @@ function isSteppingGit(scope: ProjectScope, process: string, namespace: string):
   } catch {
     return false; // ended meanwhile, or of another user
   }
-}
-
-function promiseOf(): { promise: Promise<void>; resolve: () => void } {
-  let resolve = (): void => {};
-  const promise = new Promise<void>((settle) => (resolve = settle));
-  return { promise, resolve };
 }

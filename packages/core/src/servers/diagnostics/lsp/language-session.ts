@@ -1,5 +1,6 @@
 // One run of a language server: the process, the protocol's handshake, and requests that end with it.
 
+import { settledWithin } from '../../../call/waiting.js';
 import { pathToFileURL } from 'node:url';
 import type { MessageConnection } from 'vscode-jsonrpc';
 import type { InitializeParams, InitializeResult, ServerCapabilities } from 'vscode-languageserver-protocol';
@@ -65,19 +66,15 @@ export class LanguageSession {
    * @throws {ToolError} SPAWN_FAILED, PROCESS_EXITED, TIMED_OUT and what else keeps it from starting; it is ended then
    */
   async start(timeoutMs: number): Promise<void> {
-    let timer: NodeJS.Timeout | undefined;
     try {
-      const slow = new Promise<never>((_resolve, reject) => {
-        const words = `${this.launch.name} did not answer "initialize" within ${timeoutMs} ms.`;
-        timer = setTimeout(() => reject(new ToolError('TIMED_OUT', words)), timeoutMs);
-      });
-      await Promise.race([this.#shakeHands(), slow]);
+      const initialized = this.#shakeHands();
+      if (!(await settledWithin([initialized], timeoutMs)))
+        throw new ToolError('TIMED_OUT', `${this.launch.name} did not answer "initialize" within ${timeoutMs} ms.`);
+      await initialized;
     } catch (error) {
       this.#fail(ToolError.from(error));
       await this.close();
       throw this.failure ?? error;
-    } finally {
-      clearTimeout(timer);
     }
   }
 

@@ -1,6 +1,7 @@
 // What the memory server knows of meaning: the embedder, opened by the first call that needs it, and for each store the
 // vectors of its memories. Whatever fails here leaves the words, and a reason.
 
+import { untilAborted, valueWithin } from '../../../call/waiting.js';
 import { messageOf } from '../../../contract/errors.js';
 import type { MemoryBackend, MemoryFilter, MemoryRecord } from '../memory-backend.js';
 import { embedLongTexts, type Embedder } from './embedder.js';
@@ -67,7 +68,10 @@ export class Meaning {
     if (!embedder) return { fusionWeight: 0, ...(reason !== undefined && { reason }) };
     const { fusionWeight } = embedder;
     try {
-      const vectors = await within(embedLongTexts(embedder, [text], 'query'), QUESTION_PATIENCE_MS, watch.signal);
+      const vectors = await untilAborted(
+        valueWithin(embedLongTexts(embedder, [text], 'query'), QUESTION_PATIENCE_MS),
+        watch.signal,
+      );
       const [vector] = vectors ?? [];
       if (vector) return { vector, fusionWeight, ...(reason !== undefined && { reason }) };
       const why = vectors ? 'knows no word of this question' : `has not answered in ${QUESTION_PATIENCE_MS} ms`;
@@ -94,7 +98,7 @@ export class Meaning {
       watch.progress(0, `Embedding ${store.pending} memories`);
       const embedding = store.embedPending();
       if (store.pending <= FEW) {
-        await within(embedding, PENDING_PATIENCE_MS, watch.signal);
+        await untilAborted(valueWithin(embedding, PENDING_PATIENCE_MS), watch.signal);
         await store.refresh();
       }
     }
@@ -137,7 +141,7 @@ export class Meaning {
     const store = embedding && this.#storeOf(backend);
     if (!store) return { near: [], isWhole: false };
     try {
-      const vector = await within(embedding, PENDING_PATIENCE_MS, signal);
+      const vector = await untilAborted(valueWithin(embedding, PENDING_PATIENCE_MS), signal);
       if (!vector) return { near: [], isWhole: false };
       await store.refresh();
       if (store.pending > 0) store.embedSoon();
@@ -181,7 +185,7 @@ export class Meaning {
     if (this.#opened) return this.#opened;
     const tick = setInterval(() => progress(this.#loading.progress, `Loading ${this.#loading.what}`), 250);
     try {
-      return await within(opening, LOADING_PATIENCE_MS, signal);
+      return await untilAborted(valueWithin(opening, LOADING_PATIENCE_MS), signal);
     } finally {
       clearInterval(tick);
     }
@@ -191,26 +195,5 @@ export class Meaning {
     return (this.#opening ??= openEmbedder(this.#options, (progress, what) => {
       this.#loading = { progress, what };
     }).then((choice) => (this.#opened = choice)));
-  }
-}
-
-/** Undefined when the time is over first. @throws what the promise rejects with, or the signal's reason */
-async function within<T>(promise: Promise<T>, patienceMs: number, signal: AbortSignal): Promise<T | undefined> {
-  signal.throwIfAborted();
-  let stop: () => void = () => undefined;
-  const limit = new Promise<undefined>((resolve, reject) => {
-    const timer = setTimeout(resolve, patienceMs, undefined);
-    const abort = (): void => reject(signal.reason as Error);
-    signal.addEventListener('abort', abort, { once: true });
-    stop = () => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', abort);
-    };
-  });
-  promise.catch(() => undefined); // may fail later, when nobody waits any more
-  try {
-    return await Promise.race([promise, limit]);
-  } finally {
-    stop();
   }
 }

@@ -1,6 +1,7 @@
 // One change of a file at a time, whichever server or process of this machine it comes from.
 
 import type { BigIntStats } from 'node:fs';
+import { deferred } from '../../../call/waiting.js';
 import { withProcessLocks } from './process-lock.js';
 
 const tails = new Map<string, Promise<void>>();
@@ -8,10 +9,7 @@ const tails = new Map<string, Promise<void>>();
 /** Runs `run` after everything in this process that was given the same key before it has settled. First come, first served. */
 export async function withLock<T>(key: string, run: () => Promise<T>): Promise<T> {
   const before = tails.get(key);
-  let release: () => void = () => {};
-  const tail = new Promise<void>((resolve) => {
-    release = resolve;
-  });
+  const { promise: tail, resolve: release } = deferred();
   tails.set(key, tail);
   await before;
   try {
