@@ -1,12 +1,11 @@
 // The way of one call through a hub, once it is routed: clock, prepare, policy, middleware, execute, output limit.
 
 import { assertTimeout, outcomeUnknown, type CallScope } from '../call/call-scope.js';
-import { parseClaims } from '../contract/claims.js';
 import { ToolError, type ToolErrorInfo } from '../contract/errors.js';
 import { InProcessToolProvider } from '../provider/in-process-provider.js';
 import { copyAsJson } from '../contract/json-copy.js';
 import { isJsonObject, type JsonObject } from '../contract/json.js';
-import { isSameCall, preparedBefore, wasPreparedBefore } from '../provider/rejected-call.js';
+import { isNameClaim, isSameCall, staleCallError, isStaleCall } from '../provider/prepared-call.js';
 import {
   isContentBlock,
   keepOrigin,
@@ -17,8 +16,7 @@ import {
 } from '../contract/result.js';
 import type { PreparedCall, ToolProvider } from '../contract/tool-provider.js';
 import type { GivenAnswer, PolicyGate } from './policy/policy-gate.js';
-import { isNameClaim } from '../provider/prepare-from-listing.js';
-import { claimsOfHost, prepareForMember } from './listed-member.js';
+import { prepareMemberCall, PROVIDERS_DEFAULT, type ProvidersDefault } from './prepare-call.js';
 import type { EffectiveLimits } from './hub-limits.js';
 import type { HubMember } from './member.js';
 import { runMiddleware, type Middleware, type MiddlewareCall } from './middleware.js';
@@ -26,22 +24,15 @@ import { limitOutput } from './output-limit.js';
 
 const EXTERNAL_CALL_TIMEOUT_MS = 30_000;
 
-/** On a call that a hub prepared: its deadline is the default of the provider behind that hub. A spread keeps it. */
-const PROVIDERS_DEFAULT = Symbol.for('toolwright.providersDefault');
-
-interface ProvidersDefault {
-  [PROVIDERS_DEFAULT]?: true;
-}
-
 /** A call that was prepared before it is made, and the answer to its verdict. */
-export interface CallBefore {
+export interface EarlierCall {
   readonly prepared: Pick<PreparedCall, 'tool' | 'claims'>;
   readonly answer?: GivenAnswer | undefined;
 }
 
-const PREPARED_BEFORE = Symbol('prepared before');
+const STALE = Symbol('prepared before');
 
-export class CallPath {
+export class CallPipeline {
   readonly #gate: PolicyGate | undefined;
   readonly #middleware: readonly Middleware[];
   readonly #limits: EffectiveLimits;
@@ -62,17 +53,17 @@ export class CallPath {
     name: string,
     args: JsonObject,
     scope: CallScope,
-    before?: CallBefore,
+    before?: EarlierCall,
   ): Promise<ToolResult> {
     this.startClock(member.provider, scope);
     if (!member.connected) await scope.race(member.ready());
     this.assertNotHidden(member, name, scope);
-    const preparing = prepareCallOf(member, name, args, scope);
+    const preparing = prepareMemberCall(member, name, args, scope);
     let prepared = preparing instanceof Promise ? await scope.race(preparing) : preparing;
     if (prepared.refused) return this.refusal(prepared.refused, member, name);
     if (prepared.timeoutMs !== undefined) this.startClock(member.provider, scope, prepared);
     const answer = answerFor(prepared, before);
-    const passing = this.#gate?.pass(prepared, scope, standing(member, prepared, scope), answer);
+    const passing = this.#gate?.pass(prepared, scope, stillSame(member, prepared, scope), answer);
     const passed = passing instanceof Promise ? await passing : passing;
     if (passed?.args) {
       prepared = await this.#prepareEdited(member, name, passed.args, scope);
@@ -80,8 +71,8 @@ export class CallPath {
     }
     if (scope.error) throw scope.error;
     let result = await this.#execute(member, prepared, scope);
-    if (isBefore(result)) result = await this.#executeAgain(member, prepared, scope);
-    result = withMessage(believed(result, member), passed?.message);
+    if (isStale(result)) result = await this.#executeStale(member, prepared, scope);
+    result = withApproverMessage(stripUntrusted(result, member), passed?.message);
     return limitOutput(result, this.#limits.maxTextBytes);
   }
 
@@ -95,7 +86,7 @@ export class CallPath {
 
   /** The call with the arguments that an approval gave in place of its own, judged again; or refused. */
   async #prepareEdited(member: HubMember, name: string, args: JsonObject, scope: CallScope): Promise<PreparedCall> {
-    const prepared = await scope.race(Promise.resolve(prepareCallOf(member, name, args, scope)));
+    const prepared = await scope.race(Promise.resolve(prepareMemberCall(member, name, args, scope)));
     if (prepared.refused) return prepared;
     if (prepared.timeoutMs !== undefined) this.startClock(member.provider, scope, prepared);
     this.#gate?.passEdited(prepared, scope);
@@ -105,7 +96,7 @@ export class CallPath {
   /** A refusal is a failure, whoever says it. @throws {ToolError} INTERNAL for one that is none */
   refusal(refused: ToolResult, member: HubMember, name: string): ToolResult {
     const { provider } = member;
-    const result = believed(parseResult(refused, provider), member);
+    const result = stripUntrusted(parseResult(refused, provider), member);
     if (!result.isError)
       throw new ToolError('INTERNAL', `The provider "${provider.name}" refused a call with a success.`);
     // Its own words would suggest what is hidden.
@@ -140,7 +131,7 @@ export class CallPath {
   }
 
   /** The result, or that the provider was connected again since the call was prepared, so that nothing ran. */
-  #execute(member: HubMember, prepared: PreparedCall, scope: CallScope): Promise<ToolResult | typeof PREPARED_BEFORE> {
+  #execute(member: HubMember, prepared: PreparedCall, scope: CallScope): Promise<ToolResult | typeof STALE> {
     const { provider } = member;
     // A provider of ours ends with the scope by itself and gives a result of its own making.
     if (this.#middleware.length === 0 && provider instanceof InProcessToolProvider) return prepared.execute(scope);
@@ -151,19 +142,19 @@ export class CallPath {
    * Runs a call whose provider was connected again since it was prepared: it is prepared anew, and judged anew when it is
    * another call than before.
    */
-  async #executeAgain(member: HubMember, before: PreparedCall, scope: CallScope): Promise<ToolResult> {
+  async #executeStale(member: HubMember, before: PreparedCall, scope: CallScope): Promise<ToolResult> {
     const { name } = before.tool;
-    let now = await scope.race(Promise.resolve(prepareCallOf(member, name, before.args, scope)));
+    let now = await scope.race(Promise.resolve(prepareMemberCall(member, name, before.args, scope)));
     if (now.refused) return this.refusal(now.refused, member, name);
     const passed = isSameCall(before, now)
       ? undefined
-      : await this.#gate?.pass(now, scope, standing(member, now, scope));
+      : await this.#gate?.pass(now, scope, stillSame(member, now, scope));
     if (passed?.args) now = await this.#prepareEdited(member, name, passed.args, scope);
     if (now.refused) return this.refusal(now.refused, member, name);
     if (scope.error) throw scope.error;
     const result = await this.#execute(member, now, scope);
-    if (!isBefore(result)) return withMessage(result, passed?.message);
-    throw preparedBefore(member.name);
+    if (!isStale(result)) return withApproverMessage(result, passed?.message);
+    throw staleCallError(member.name);
   }
 
   /** Ends with the scope, whatever a stranger's provider or a middleware does, and takes nothing but a result. */
@@ -171,18 +162,18 @@ export class CallPath {
     member: HubMember,
     prepared: PreparedCall,
     scope: CallScope,
-  ): Promise<ToolResult | typeof PREPARED_BEFORE> {
+  ): Promise<ToolResult | typeof STALE> {
     const { provider } = member;
     let wasBefore = false;
     const execute = async (): Promise<ToolResult> => {
       const result = await prepared.execute(scope.inwardFor(provider));
-      wasBefore = wasPreparedBefore(result);
+      wasBefore = isStaleCall(result);
       return result;
     };
     try {
       const result = parseResult(await scope.race(this.#runMiddleware(prepared, scope, execute)), provider);
       // The call that is prepared anew is another one to the middleware, which sees this one fail.
-      return wasBefore && result.isError ? PREPARED_BEFORE : result;
+      return wasBefore && result.isError ? STALE : result;
     } catch (thrown) {
       throw scope.error ? outcomeUnknown(scope.error, provider.name, prepared.tool.name) : thrown;
     }
@@ -199,71 +190,27 @@ export class CallPath {
  *
  * @throws {ToolError} NOT_CONNECTED for another call without an answer: whoever prepared it has to look at it again
  */
-function answerFor(prepared: PreparedCall, before: CallBefore | undefined): GivenAnswer | undefined {
+function answerFor(prepared: PreparedCall, before: EarlierCall | undefined): GivenAnswer | undefined {
   if (!before || isSameCall(before.prepared, prepared)) return before?.answer;
   const { name } = prepared.tool;
-  if (!before.answer) throw preparedBefore(name.slice(0, name.indexOf('.')), `The tool "${name}" was changed`);
+  if (!before.answer) throw staleCallError(name.slice(0, name.indexOf('.')), `The tool "${name}" was changed`);
   return before.answer.approval.decision === 'deny' ? before.answer : undefined;
 }
 
-function isBefore(result: ToolResult | typeof PREPARED_BEFORE): result is typeof PREPARED_BEFORE {
-  return result === PREPARED_BEFORE || (result.isError && wasPreparedBefore(result));
+function isStale(result: ToolResult | typeof STALE): result is typeof STALE {
+  return result === STALE || (result.isError && isStaleCall(result));
 }
 
 /** Whether preparing a call again gives the same call. */
-function standing(member: HubMember, prepared: PreparedCall, scope: CallScope): () => Promise<boolean> {
+function stillSame(member: HubMember, prepared: PreparedCall, scope: CallScope): () => Promise<boolean> {
   return async () => {
-    const now = await prepareCallOf(member, prepared.tool.name, prepared.args, scope);
+    const now = await prepareMemberCall(member, prepared.tool.name, prepared.args, scope);
     return !now.refused && isSameCall(prepared, now);
   };
 }
 
-/** Resolves and validates a call: by the provider where it does so itself, else by the listed schema. */
-export function prepareCallOf(
-  member: HubMember,
-  name: string,
-  args: JsonObject,
-  scope: CallScope,
-): PreparedCall | Promise<PreparedCall> {
-  const { provider } = member;
-  if (!provider.prepareCall) return prepareForMember(member, name, args);
-  if (provider instanceof InProcessToolProvider) {
-    const prepared = provider.prepareCall(name, args, scope);
-    const own = member.permission ? checked : ofTool;
-    if (prepared instanceof Promise) return prepared.then((settled) => own(name, settled, member));
-    return own(name, prepared, member);
-  }
-  const prepared = provider.prepareCall(name, args, scope.inwardFor(provider));
-  return prepared instanceof Promise
-    ? prepared.then((settled) => checked(name, settled, member))
-    : checked(name, prepared, member);
-}
-
-/** The policy judges the tool that the hub's routing resolved, so that is the one that runs. @throws {ToolError} INTERNAL */
-function ofTool(name: string, prepared: PreparedCall, { provider }: HubMember): PreparedCall {
-  if (prepared.refused || prepared.tool.name === name) return prepared;
-  throw new ToolError(
-    'INTERNAL',
-    `The provider "${provider.name}" prepared "${prepared.tool.name}" for a call of "${name}"; it was not run. ` +
-      'A provider prepares the tool that it is asked for.',
-    { provider: provider.name, tool: name },
-  );
-}
-
-function checked(name: string, given: PreparedCall, member: HubMember): PreparedCall {
-  const prepared = ofTool(name, given, member);
-  if (prepared.refused) return prepared;
-  const claims = parseClaims(prepared.claims, member.name, name);
-  const { verdict: _inner, ...rest } = prepared; // of a hub within: its approval is not given from here
-  return {
-    ...rest,
-    claims: isNameClaim(claims, name) ? claimsOfHost(member, name, prepared.args, claims) : claims,
-    execute: (options) => prepared.execute(options),
-  };
-}
-
 /** Directives, also those in `_meta` that the next hop would read, count only from a provider that is trusted. */
-function believed(result: ToolResult, member: HubMember): ToolResult {
+function stripUntrusted(result: ToolResult, member: HubMember): ToolResult {
   if (member.trustsDirectives) return result;
   // What a policy offers, and whom it asks, is for this hub to say.
   if (result.error?.details?.suggestedRules !== undefined) {
@@ -280,7 +227,7 @@ function believed(result: ToolResult, member: HubMember): ToolResult {
 }
 
 /** What the one who approved has to say, for the model. */
-function withMessage(result: ToolResult, message: string | undefined): ToolResult {
+function withApproverMessage(result: ToolResult, message: string | undefined): ToolResult {
   if (message === undefined) return result;
   const { content, structuredContent } = result;
   const said: ContentBlock = { type: 'text', text: `Message from the person who approved the call: ${message}` };

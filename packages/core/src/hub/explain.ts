@@ -9,8 +9,8 @@ import type { PreparedCall, ProviderState, ToolProvider } from '../contract/tool
 import type { PermissionClaim } from '../contract/claims.js';
 import type { ToolDefinition } from '../contract/tool-definition.js';
 import type { PolicyGate } from './policy/policy-gate.js';
-import { prepareCallOf } from './call-pipeline.js';
-import { validatorOf } from '../provider/prepare-from-listing.js';
+import { prepareMemberCall } from './prepare-call.js';
+import { validatorOf } from '../provider/prepared-call.js';
 import type { HubMember } from './member.js';
 import { reasonOf, type Verdict } from './policy/policy.js';
 import type { PolicyAction, PolicyRule } from '../contract/approval.js';
@@ -158,7 +158,7 @@ async function prepare(member: HubMember, name: string, args: JsonObject): Promi
   const scope = new CallScope();
   scope.setDeadline(PREPARE_PATIENCE_MS);
   try {
-    return await scope.race(Promise.resolve(prepareCallOf(member, name, args, scope)));
+    return await scope.race(Promise.resolve(prepareMemberCall(member, name, args, scope)));
   } catch (thrown) {
     return ToolError.from(thrown, 'INTERNAL');
   } finally {

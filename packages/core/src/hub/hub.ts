@@ -8,13 +8,14 @@ import type { JsonObject } from '../contract/json.js';
 import { Listeners, safeLogger } from '../call/host-callbacks.js';
 import { WARNING_LOGGER, type Logger } from '../contract/logger.js';
 import { assertOptions, type OptionNames } from '../contract/options.js';
-import { preparedBefore, refusedCall } from '../provider/rejected-call.js';
+import { staleCallError, rejectedCall } from '../provider/prepared-call.js';
 import { errorResult, nameAsCalled, type ToolResult } from '../contract/result.js';
 import type { CallOptions, McpPeer, PreparedCall, ProviderHealth, ToolProvider } from '../contract/tool-provider.js';
 import type { PermissionClaim } from '../contract/claims.js';
 import type { ToolDefinition } from '../contract/tool-definition.js';
 import { PolicyGate, type GivenAnswer, type PolicyEvents } from './policy/policy-gate.js';
-import { CallPath, prepareCallOf, type CallBefore } from './call-pipeline.js';
+import { CallPipeline, type EarlierCall } from './call-pipeline.js';
+import { prepareMemberCall } from './prepare-call.js';
 import { HUB_LIMITS, type EffectiveLimits, type HubLimits } from './hub-limits.js';
 import { explainCall, type Explanation } from './explain.js';
 import { settledWithin } from '../call/waiting.js';
@@ -91,7 +92,7 @@ export class ToolHub implements ToolProvider {
   readonly kind = 'hub';
   readonly #routing = new Routing();
   readonly #gate: PolicyGate | undefined;
-  readonly #calls: CallPath;
+  readonly #calls: CallPipeline;
   readonly #limits: EffectiveLimits;
   readonly #logger: Logger;
   readonly #changed = new Listeners();
@@ -140,7 +141,7 @@ export class ToolHub implements ToolProvider {
     }
     if (options.policy !== undefined)
       this.#gate = new PolicyGate(options.policy, options, this.#warn, () => this.#hideAgain());
-    this.#calls = new CallPath({
+    this.#calls = new CallPipeline({
       gate: this.#gate,
       middleware: [...((options.middleware as readonly Middleware[] | undefined) ?? [])],
       limits: this.#limits,
@@ -193,7 +194,7 @@ export class ToolHub implements ToolProvider {
   }
 
   /** @param before the call as it was prepared, where it was */
-  async #call(name: string, args: JsonObject, options?: CallOptions, before?: CallBefore): Promise<ToolResult> {
+  async #call(name: string, args: JsonObject, options?: CallOptions, before?: EarlierCall): Promise<ToolResult> {
     const scope = new CallScope(options);
     let member: HubMember | undefined;
     let qualified = name;
@@ -238,9 +239,9 @@ export class ToolHub implements ToolProvider {
       await scope.race(member.ready());
       tool = member.listed(route.name);
       this.#calls.assertNotHidden(member, route.name, scope);
-      const prepared = await scope.race(Promise.resolve(prepareCallOf(member, route.name, copied, scope)));
+      const prepared = await scope.race(Promise.resolve(prepareMemberCall(member, route.name, copied, scope)));
       if (prepared.refused)
-        return refusedCall(route.name, tool, copied, this.#calls.refusal(prepared.refused, member, route.name));
+        return rejectedCall(route.name, tool, copied, this.#calls.refusal(prepared.refused, member, route.name));
       const own = copyJson(prepared.args); // whoever changes those of the prepared call does not change what runs
       const judged = this.#gate?.verdictOf(prepared);
       const disconnects = this.#disconnects;
@@ -252,11 +253,11 @@ export class ToolHub implements ToolProvider {
           // Prepared and judged again: a hub around this one has its own policy, and rules may have changed meanwhile.
           if (this.#disconnects === disconnects && this.#routing.members.includes(route.member))
             return this.#call(route.name, own, inner, { prepared, answer: answerOf(inner, judged?.shown) });
-          return Promise.resolve(errorResult(preparedBefore(this.name), performance.now()));
+          return Promise.resolve(errorResult(staleCallError(this.name), performance.now()));
         },
       };
     } catch (thrown) {
-      return refusedCall(name, tool, args, errorResult(ToolError.from(thrown, 'INTERNAL'), scope.startedAt));
+      return rejectedCall(name, tool, args, errorResult(ToolError.from(thrown, 'INTERNAL'), scope.startedAt));
     } finally {
       member?.inFlight.delete(scope);
       scope.close();

@@ -15,14 +15,15 @@ export { callSafely, Listeners, safeLogger } from '../call/host-callbacks.js';
 export { SILENT_LOGGER, WARNING_LOGGER } from '../contract/logger.js';
 export { assertOptions, copyTexts, type OptionNames } from '../contract/options.js';
 export { ProviderLife } from '../provider/connection-lifecycle.js';
-export { prepareFromListing } from '../provider/prepare-from-listing.js';
+export { prepareFromListing } from '../provider/prepared-call.js';
 export {
   isSameListing,
   isSameCall,
-  preparedBefore,
-  refusedCall,
-  wasPreparedBefore,
-} from '../provider/rejected-call.js';
+  staleCallError,
+  rejectedCall,
+  isStaleCall,
+} from '../provider/prepared-call.js';
+
 export { errorResult, hasBrokenOutput, isOwnFailure, type UntimedResult } from '../contract/result.js';
 export {
   CallContext,
@@ -35,6 +36,7 @@ export {
   startTool,
   TIMEOUT_META,
 } from '../tool/run-call.js';
+
 export { ToolIndex } from '../provider/tool-index.js';
 export { defineTool, fillAnnotations, listingOf, nameFault, prepareTool } from '../tool/define-tool.js';
 export { ToolServer } from '../tool/define-server.js';

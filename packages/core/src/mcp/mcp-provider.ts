@@ -16,8 +16,7 @@ import {
   type UntimedResult,
 } from '../contract/result.js';
 import { describeIssues } from '../tool/schema.js';
-import { prepareFromListing } from '../provider/prepare-from-listing.js';
-import { isSameListing, preparedBefore, refusedCall } from '../provider/rejected-call.js';
+import { isSameListing, staleCallError, prepareFromListing, rejectedCall } from '../provider/prepared-call.js';
 import { START_OUTPUT, withStartOutput, type StartOutput } from '../provider/start-output.js';
 import type {
   CallOptions,
@@ -367,7 +366,7 @@ export class MCPToolProvider implements ToolProvider {
         callFailure(thrown, { scope, tool: undefined, wasSent: false }, this.name, false),
         this,
       );
-      return refusedCall(name, undefined, args, errorResult(failure, scope.startedAt));
+      return rejectedCall(name, undefined, args, errorResult(failure, scope.startedAt));
     } finally {
       this.#inFlight.delete(scope);
       scope.close();
@@ -381,7 +380,7 @@ export class MCPToolProvider implements ToolProvider {
     try {
       return prepareFromListing({ tool, execute }, args);
     } catch (thrown) {
-      return refusedCall(
+      return rejectedCall(
         tool.name,
         tool,
         args,
@@ -392,10 +391,10 @@ export class MCPToolProvider implements ToolProvider {
 
   /** Another session may be with another process, which may have another tool of that name. */
   async #assertUnchanged({ tool, sessions, disconnects }: PreparedFor, scope: CallScope): Promise<void> {
-    if (this.#disconnects !== disconnects) throw preparedBefore(this.name);
+    if (this.#disconnects !== disconnects) throw staleCallError(this.name);
     if (this.#sessions !== sessions) await scope.race(this.#tools.read());
     if (this.#tools.isStale || !isSameListing(tool, this.#tools.current?.get(tool.name)))
-      throw preparedBefore(this.name, `The tool "${tool.name}" was changed, or could not be listed again,`);
+      throw staleCallError(this.name, `The tool "${tool.name}" was changed, or could not be listed again,`);
   }
 
   /** @param prepared what the call was prepared for: another tool of that name does not run in its place */
@@ -435,7 +434,7 @@ export class MCPToolProvider implements ToolProvider {
     prepared: PreparedFor | undefined,
   ): Promise<UntimedResult> {
     const { scope } = call;
-    if (prepared && this.#disconnects !== prepared.disconnects) throw preparedBefore(this.name);
+    if (prepared && this.#disconnects !== prepared.disconnects) throw staleCallError(this.name);
     const asGiven = snapshot(given); // it may be changed while the call waits
     const tool = (call.tool = this.#tools.current?.get(name) ?? (await this.#find(name, scope)));
     const args = copyArguments(tool.name, asGiven);

@@ -9,7 +9,7 @@ import type { JsonObject } from '../contract/json.js';
 import { Listeners, safeLogger } from '../call/host-callbacks.js';
 import { WARNING_LOGGER, type Logger } from '../contract/logger.js';
 import { assertOptions, type OptionNames } from '../contract/options.js';
-import { preparedBefore, refusedCall } from './rejected-call.js';
+import { staleCallError, rejectedCall } from './prepared-call.js';
 import { errorResult, nameAsCalled, type ToolResult, type UntimedResult } from '../contract/result.js';
 import { RunningServers, type BoundTool } from './running-servers.js';
 import type { BuiltinServersOptions } from '../servers/index.js';
@@ -213,7 +213,7 @@ export class InProcessToolProvider implements ToolProvider {
       return this.#prepared(bound, parsed, bound.nameClaim);
     } catch (error) {
       // Nothing was called, so nothing is counted.
-      return refusedCall(name, bound.definition, args, errorResult(this.#located(error, bound), performance.now()));
+      return rejectedCall(name, bound.definition, args, errorResult(this.#located(error, bound), performance.now()));
     }
   }
 
@@ -311,7 +311,7 @@ export class InProcessToolProvider implements ToolProvider {
         return this.#prepared(bound, parsed, bound.nameClaim);
       return this.#prepared(bound, parsed, parseClaims(own, this.name, bound.definition.name));
     } catch (error) {
-      return refusedCall(name, bound?.definition, args, errorResult(this.#located(error, bound), scope.startedAt));
+      return rejectedCall(name, bound?.definition, args, errorResult(this.#located(error, bound), scope.startedAt));
     } finally {
       this.#inFlight.delete(scope);
       scope.close();
@@ -427,7 +427,7 @@ export class InProcessToolProvider implements ToolProvider {
       execute: (options) => {
         const scope = new CallScope(options);
         // It belongs to the connection that prepared it, whose state is stopped with it.
-        if (this.#disconnected || this.#running !== bound.servers) scope.end(preparedBefore(this.name));
+        if (this.#disconnected || this.#running !== bound.servers) scope.end(staleCallError(this.name));
         if (scope.error) return Promise.resolve(this.#refuse(scope.error, scope, bound));
         return this.#run(bound, parsed.value, scope);
       },

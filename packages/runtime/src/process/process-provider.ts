@@ -23,9 +23,9 @@ import {
   isSameListing,
   listedTimeoutMs,
   Listeners,
-  preparedBefore,
+  staleCallError,
   prepareFromListing,
-  refusedCall,
+  rejectedCall,
   safeLogger,
   settledWithin,
   ProviderLife,
@@ -377,7 +377,7 @@ export class ProcessToolProvider implements ToolProvider {
       const own = snapshot(args);
       return this.#prepared(await this.#find(name, scope), own);
     } catch (thrown) {
-      return refusedCall(name, undefined, args, errorResult(this.#located(thrown, name), scope.startedAt));
+      return rejectedCall(name, undefined, args, errorResult(this.#located(thrown, name), scope.startedAt));
     } finally {
       this.#inFlight.delete(scope);
       scope.close();
@@ -392,7 +392,7 @@ export class ProcessToolProvider implements ToolProvider {
       timeoutMs: (own: JsonObject) => listedTimeoutMs(definition, own),
       execute: (own: JsonObject, options?: CallOptions) => {
         const scope = new CallScope(options);
-        if (this.#disconnects !== disconnects) scope.end(preparedBefore(this.name));
+        if (this.#disconnects !== disconnects) scope.end(staleCallError(this.name));
         return this.#run(definition.name, own, scope, tool);
       },
     };
@@ -400,7 +400,7 @@ export class ProcessToolProvider implements ToolProvider {
       return prepareFromListing(call, args);
     } catch (thrown) {
       const refused = errorResult(this.#located(thrown, definition.name), performance.now());
-      return refusedCall(definition.name, definition, args, refused);
+      return rejectedCall(definition.name, definition, args, refused);
     }
   }
 
@@ -447,7 +447,7 @@ export class ProcessToolProvider implements ToolProvider {
       generation = this.#generation?.isAlive ? this.#generation : await this.#opened(scope);
     }
     if (prepared && !isSameListing(prepared.definition, generation.tools.get(tool.definition.name)?.definition)) {
-      throw preparedBefore(this.name, `The tool "${tool.definition.name}" was changed`);
+      throw staleCallError(this.name, `The tool "${tool.definition.name}" was changed`);
     }
     return callGeneration(generation, tool, given, scope, { provider: this.name, logger: this.#logger });
   }

@@ -1,7 +1,7 @@
 // What a failure says of the provider: that it is gone, that it is in trouble, that it is no use to start it again.
 
 import { ToolError, type ToolErrorCode, type ToolProvider, type ToolResult } from '@toolwright/core';
-import { isOwnFailure, wasPreparedBefore, type CallScope } from '@toolwright/core/internal';
+import { isOwnFailure, isStaleCall, type CallScope } from '@toolwright/core/internal';
 
 /** With these, told in this process, the peer or its connection failed, not the tool. */
 const TRANSPORT: ReadonlySet<ToolErrorCode> = new Set<ToolErrorCode>([
@@ -48,7 +48,7 @@ export function verdictOf(
   const { isError, error } = result;
   if (scope.error) return scope.error.details?.defaultDeadline === true ? 'failed' : undefined;
   if (!isError || !error || !isOwnFailure(result)) return 'answered';
-  if (wasPreparedBefore(result) || !TRANSPORT.has(error.code)) return undefined; // refused before it was sent, for what it is
+  if (isStaleCall(result) || !TRANSPORT.has(error.code)) return undefined; // refused before it was sent, for what it is
   if (error.details?.ended === true) return undefined; // by the host, as after a reload: the process did not fail
   return isDown(provider, error.code) ? 'gone' : 'failed';
 }

@@ -22,13 +22,13 @@ import {
   isSameCall,
   listedTimeoutMs,
   MAX_TOTAL_TIMEOUT_MS,
-  preparedBefore,
-  refusedCall,
+  staleCallError,
+  rejectedCall,
   safeLogger,
   START_OUTPUT,
   WARNING_LOGGER,
   TAKES_SCOPES,
-  wasPreparedBefore,
+  isStaleCall,
   withStartOutput,
   type StartOutput,
 } from '@toolwright/core/internal';
@@ -351,26 +351,26 @@ export class SupervisedToolProvider implements ToolProvider {
       const send: Send = async (current, inward) => {
         if (current === life) {
           const result = await prepared.execute(inward);
-          if (!wasPreparedBefore(result)) return result;
+          if (!isStaleCall(result)) return result;
         }
         // Another process does not know what this one prepared.
         const now = await current.provider.prepareCall?.(tool.name, own, inward);
         if (now?.refused) return now.refused;
         if (now && isSameCall(before, now)) return now.execute(inward);
         const why = `The tool "${tool.name}", or what the call would do, changed`;
-        return errorResult(preparedBefore(this.name, why), performance.now());
+        return errorResult(staleCallError(this.name, why), performance.now());
       };
       const disconnects = this.#disconnects;
       return {
         ...prepared,
         execute: (inner) => {
           const call = new SupervisedScope(inner);
-          if (this.#disconnects !== disconnects) call.end(preparedBefore(this.name));
+          if (this.#disconnects !== disconnects) call.end(staleCallError(this.name));
           return this.#call(tool.name, call, () => timeoutMs, send);
         },
       };
     } catch (thrown) {
-      return refusedCall(
+      return rejectedCall(
         name,
         undefined,
         args,

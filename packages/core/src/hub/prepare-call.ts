@@ -1,0 +1,116 @@
+// How a hub prepares a call of one of its providers: by the provider's own `prepareCall`, else from the tool's listing;
+// then it checks what came back and adds the host's claims.
+
+import type { CallScope } from '../call/call-scope.js';
+import { parseClaims, type PermissionClaim } from '../contract/claims.js';
+import { messageOf, ToolError } from '../contract/errors.js';
+import { copyJson, snapshot } from '../contract/json-copy.js';
+import type { JsonObject } from '../contract/json.js';
+import { errorResult } from '../contract/result.js';
+import type { PreparedCall } from '../contract/tool-provider.js';
+import { InProcessToolProvider } from '../provider/in-process-provider.js';
+import { bareName, isNameClaim, nameClaim, prepareFromListing, staleCallError } from '../provider/prepared-call.js';
+import { listedTimeoutMs } from '../tool/run-call.js';
+import type { HubMember } from './member.js';
+
+/** Marks a call that a hub prepared: its `timeoutMs` is the default of the provider inside, not the tool's own. */
+export const PROVIDERS_DEFAULT = Symbol.for('toolwright.providersDefault');
+
+export interface ProvidersDefault {
+  [PROVIDERS_DEFAULT]?: true;
+}
+
+/**
+ * Resolves and validates a call. Asynchronous only where the provider is.
+ *
+ * @param name qualified, as the hub's routing resolved it
+ * @throws {ToolError} TOOL_NOT_FOUND, INVALID_ARGUMENT; INTERNAL when the provider prepared another tool, or claims that
+ *   are not valid
+ */
+export function prepareMemberCall(
+  member: HubMember,
+  name: string,
+  args: JsonObject,
+  scope: CallScope,
+): PreparedCall | Promise<PreparedCall> {
+  const { provider, permission } = member;
+  if (!provider.prepareCall) return prepareListed(member, name, args);
+  // Tools in this process have made their claims through the same parser.
+  const check = provider instanceof InProcessToolProvider && !permission ? assertSameTool : withCheckedClaims;
+  const prepared = provider.prepareCall(name, args, scope.inwardFor(provider));
+  return prepared instanceof Promise
+    ? prepared.then((settled) => check(settled, name, member))
+    : check(prepared, name, member);
+}
+
+async function prepareListed(member: HubMember, name: string, given: JsonObject): Promise<PreparedCall> {
+  const asGiven = snapshot(given); // the caller may change them while the list is read
+  const tool = await member.find(name);
+  return prepareFromListing(
+    {
+      tool,
+      claims: (args) => hostClaims(member, tool.name, args, [nameClaim(tool.name)]),
+      // Only a provider process may set a deadline of its own; a foreign server could make callers wait.
+      timeoutMs: (args) => (member.provider.kind === 'process' ? listedTimeoutMs(tool, args) : undefined),
+      execute: (args, options) => {
+        if (member.listed(tool.name) === tool) return member.provider.callTool(tool.name, args, options);
+        // While a person was asked, the list was read again: the name may mean another tool now.
+        const changed = staleCallError(member.name, `The tool "${tool.name}" was listed anew`);
+        return Promise.resolve(errorResult(changed, performance.now()));
+      },
+    },
+    asGiven,
+  );
+}
+
+/** The policy decides about the tool that routing resolved, so no other one may run. */
+function assertSameTool(prepared: PreparedCall, name: string, { provider }: HubMember): PreparedCall {
+  if (prepared.refused || prepared.tool.name === name) return prepared;
+  throw new ToolError(
+    'INTERNAL',
+    `The provider "${provider.name}" prepared "${prepared.tool.name}" for a call of "${name}"; it was not run. ` +
+      'prepareCall() must prepare the tool that it was called with.',
+    { provider: provider.name, tool: name },
+  );
+}
+
+function withCheckedClaims(given: PreparedCall, name: string, member: HubMember): PreparedCall {
+  const prepared = assertSameTool(given, name, member);
+  if (prepared.refused) return prepared;
+  const parsed = parseClaims(prepared.claims, member.name, name);
+  // Without `verdict`: that of a hub inside this one is not for this hub's callers to answer.
+  const { tool, timeoutMs, [PROVIDERS_DEFAULT]: isDefault } = prepared as PreparedCall & ProvidersDefault;
+  return {
+    tool,
+    get args() {
+      return prepared.args; // often a copy that is made when it is read
+    },
+    claims: member.permission && isNameClaim(parsed, name) ? hostClaims(member, name, prepared.args, parsed) : parsed,
+    ...(timeoutMs !== undefined && { timeoutMs }),
+    ...(isDefault && { [PROVIDERS_DEFAULT]: isDefault }),
+    execute: (options) => prepared.execute(options),
+  };
+}
+
+/**
+ * The claims that the host's `permission` function makes for a call of a foreign tool.
+ *
+ * @param fallback the claims when it returns undefined
+ * @throws {ToolError} INTERNAL when it throws or returns something else
+ */
+function hostClaims(
+  { name: provider, permission }: HubMember,
+  name: string,
+  args: JsonObject,
+  fallback: readonly PermissionClaim[],
+): readonly PermissionClaim[] {
+  if (!permission) return fallback;
+  let claims: unknown;
+  try {
+    claims = permission(bareName(name), copyJson(args));
+  } catch (thrown) {
+    const message = `The permission() of the provider "${provider}" failed, so "${name}" was not run: ${messageOf(thrown)}`;
+    throw new ToolError('INTERNAL', message, { provider, tool: name, cause: thrown });
+  }
+  return claims === undefined ? fallback : parseClaims(claims, provider, name);
+}
