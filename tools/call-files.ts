@@ -46,7 +46,7 @@ try {
   await through(new MCPToolProvider({ name: 'mcp', ...stdio }), (hub) =>
     report('a tool of an MCP server', () => hub.callTool('mcp.echo', { text: 'hello' })),
   );
-  const supervised = await superviseProcess({
+  const supervised = superviseProcess({
     name: 'contract',
     path: resolve('packages/runtime/contract/contract-provider.ts'),
   });

@@ -5,7 +5,7 @@ import { ToolError, type ToolErrorInfo } from '../contract/errors.js';
 import { InProcessToolProvider } from '../provider/in-process-provider.js';
 import { copyAsJson } from '../contract/json-copy.js';
 import { isJsonObject, type JsonObject } from '../contract/json.js';
-import { isNameClaim, isSameCall, staleCallError, isStaleCall } from '../provider/prepared-call.js';
+import { isSameCall, isStaleCall, staleCallError } from '../provider/prepared-call.js';
 import {
   isContentBlock,
   keepOrigin,
