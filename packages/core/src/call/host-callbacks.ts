@@ -42,7 +42,7 @@ export class Listeners {
     return () => void this.#listeners.delete(listener);
   }
 
-  tell(logger: Pick<Logger, 'error'>): void {
+  emit(logger: Pick<Logger, 'error'>): void {
     for (const listener of [...this.#listeners]) {
       callSafely(listener, (message) => logger.error(`A listener threw: ${message}`));
     }

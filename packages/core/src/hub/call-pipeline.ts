@@ -15,7 +15,7 @@ import {
   type ToolResult,
 } from '../contract/result.js';
 import type { PreparedCall, ToolProvider } from '../contract/tool-provider.js';
-import type { GivenAnswer, PolicyGate } from './policy/policy-gate.js';
+import type { EarlierAnswer, PolicyGate } from './policy/policy-gate.js';
 import { prepareMemberCall, PROVIDERS_DEFAULT, type ProvidersDefault } from './prepare-call.js';
 import type { EffectiveLimits } from './hub-limits.js';
 import type { HubMember } from './member.js';
@@ -27,7 +27,7 @@ const EXTERNAL_CALL_TIMEOUT_MS = 30_000;
 /** A call that was prepared before it is made, and the answer to its verdict. */
 export interface EarlierCall {
   readonly prepared: Pick<PreparedCall, 'tool' | 'claims'>;
-  readonly answer?: GivenAnswer | undefined;
+  readonly answer?: EarlierAnswer | undefined;
 }
 
 const STALE = Symbol('prepared before');
@@ -63,7 +63,7 @@ export class CallPipeline {
     if (prepared.refused) return this.refusal(prepared.refused, member, name);
     if (prepared.timeoutMs !== undefined) this.startClock(member.provider, scope, prepared);
     const answer = answerFor(prepared, before);
-    const passing = this.#gate?.pass(prepared, scope, stillSame(member, prepared, scope), answer);
+    const passing = this.#gate?.admit(prepared, scope, isUnchanged(member, prepared, scope), answer);
     const passed = passing instanceof Promise ? await passing : passing;
     if (passed?.args) {
       prepared = await this.#prepareEdited(member, name, passed.args, scope);
@@ -80,7 +80,7 @@ export class CallPipeline {
   assertNotHidden(member: HubMember, name: string, scope: CallScope): void {
     if (member.hidden.length === 0) return;
     const tool = member.listed(name);
-    const refusal = tool && this.#gate?.refuseOutright(tool, scope);
+    const refusal = tool && this.#gate?.denyOutright(tool, scope);
     if (refusal) throw refusal;
   }
 
@@ -89,7 +89,7 @@ export class CallPipeline {
     const prepared = await scope.race(Promise.resolve(prepareMemberCall(member, name, args, scope)));
     if (prepared.refused) return prepared;
     if (prepared.timeoutMs !== undefined) this.startClock(member.provider, scope, prepared);
-    this.#gate?.passEdited(prepared, scope);
+    this.#gate?.admitEdited(prepared, scope);
     return prepared;
   }
 
@@ -148,7 +148,7 @@ export class CallPipeline {
     if (now.refused) return this.refusal(now.refused, member, name);
     const passed = isSameCall(before, now)
       ? undefined
-      : await this.#gate?.pass(now, scope, stillSame(member, now, scope));
+      : await this.#gate?.admit(now, scope, isUnchanged(member, now, scope));
     if (passed?.args) now = await this.#prepareEdited(member, name, passed.args, scope);
     if (now.refused) return this.refusal(now.refused, member, name);
     if (scope.error) throw scope.error;
@@ -190,7 +190,7 @@ export class CallPipeline {
  *
  * @throws {ToolError} NOT_CONNECTED for another call without an answer: whoever prepared it has to look at it again
  */
-function answerFor(prepared: PreparedCall, before: EarlierCall | undefined): GivenAnswer | undefined {
+function answerFor(prepared: PreparedCall, before: EarlierCall | undefined): EarlierAnswer | undefined {
   if (!before || isSameCall(before.prepared, prepared)) return before?.answer;
   const { name } = prepared.tool;
   if (!before.answer) throw staleCallError(name.slice(0, name.indexOf('.')), `The tool "${name}" was changed`);
@@ -202,7 +202,7 @@ function isStale(result: ToolResult | typeof STALE): result is typeof STALE {
 }
 
 /** Whether preparing a call again gives the same call. */
-function stillSame(member: HubMember, prepared: PreparedCall, scope: CallScope): () => Promise<boolean> {
+function isUnchanged(member: HubMember, prepared: PreparedCall, scope: CallScope): () => Promise<boolean> {
   return async () => {
     const now = await prepareMemberCall(member, prepared.tool.name, prepared.args, scope);
     return !now.refused && isSameCall(prepared, now);

@@ -52,7 +52,7 @@ export interface Explanation {
 }
 
 const CHARACTERS_PER_TOKEN = 4;
-const PREPARE_PATIENCE_MS = 10_000;
+const PREPARE_TIMEOUT_MS = 10_000;
 
 export async function explainCall(
   name: string,
@@ -122,7 +122,7 @@ export async function explainCall(
     claims = (prepared as PreparedCall).claims;
   }
   const own = gate
-    ? judged(tool, claims, gate)
+    ? evaluated(tool, claims, gate)
     : { available: true, reason: `${tool.name} runs: the hub has no policy.` };
   const inner = isMadeBy('ToolHub', member.provider)
     ? await (member.provider as ToolProvider & Explaining).explain(tool.name, args)
@@ -156,7 +156,7 @@ function schemaOf({ schemaEnforced, schemaFault }: Explanation): Pick<Explanatio
 /** The call as it would be prepared, or why it cannot be; waits for nobody for ever. */
 async function prepare(member: HubMember, name: string, args: JsonObject): Promise<PreparedCall | ToolError> {
   const scope = new CallScope();
-  scope.setDeadline(PREPARE_PATIENCE_MS);
+  scope.setDeadline(PREPARE_TIMEOUT_MS);
   try {
     return await scope.race(Promise.resolve(prepareMemberCall(member, name, args, scope)));
   } catch (thrown) {
@@ -166,14 +166,14 @@ async function prepare(member: HubMember, name: string, args: JsonObject): Promi
   }
 }
 
-function judged(
+function evaluated(
   tool: ToolDefinition,
   claims: readonly PermissionClaim[] | undefined,
   gate: PolicyGate,
 ): Pick<Explanation, 'available' | 'reason' | 'policy'> {
   const bare = tool.name.slice(tool.name.indexOf('.') + 1);
   const judgedClaims = claims ?? [{ pattern: bare, match: 'glob', understood: true } as const];
-  const explanation = explained(tool, gate.judge(tool.name, judgedClaims), judgedClaims);
+  const explanation = explained(tool, gate.evaluate(tool.name, judgedClaims), judgedClaims);
   return claims
     ? explanation
     : { ...explanation, reason: `${explanation.reason.slice(0, -1)}; rules with a pattern depend on the arguments.` };

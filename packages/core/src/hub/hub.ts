@@ -13,7 +13,7 @@ import { errorResult, nameAsCalled, type ToolResult } from '../contract/result.j
 import type { CallOptions, McpPeer, PreparedCall, ProviderHealth, ToolProvider } from '../contract/tool-provider.js';
 import type { PermissionClaim } from '../contract/claims.js';
 import type { ToolDefinition } from '../contract/tool-definition.js';
-import { PolicyGate, type GivenAnswer, type PolicyEvents } from './policy/policy-gate.js';
+import { PolicyGate, type EarlierAnswer, type PolicyEvents } from './policy/policy-gate.js';
 import { CallPipeline, type EarlierCall } from './call-pipeline.js';
 import { prepareMemberCall } from './prepare-call.js';
 import { HUB_LIMITS, type EffectiveLimits, type HubLimits } from './hub-limits.js';
@@ -67,7 +67,7 @@ const LIST_OPTIONS: OptionNames<ListOptions> = { include: true, exclude: true, s
 const REMOVE_OPTIONS = { drainMs: true } as const;
 const DEFAULT_DRAIN_MS = 5_000;
 /** How long a provider may take to end before the hub goes on without it. */
-const DISCONNECT_PATIENCE_MS = 10_000;
+const DISCONNECT_TIMEOUT_MS = 10_000;
 
 let unnamed = 0;
 
@@ -140,7 +140,7 @@ export class ToolHub implements ToolProvider {
       }
     }
     if (options.policy !== undefined)
-      this.#gate = new PolicyGate(options.policy, options, this.#warn, () => this.#hideAgain());
+      this.#gate = new PolicyGate(options.policy, options, this.#warn, () => this.#updateHidden());
     this.#calls = new CallPipeline({
       gate: this.#gate,
       middleware: [...((options.middleware as readonly Middleware[] | undefined) ?? [])],
@@ -290,7 +290,7 @@ export class ToolHub implements ToolProvider {
     const closed = new ToolError('CONNECTION_CLOSED', `The provider "${name}" was removed during the call.`);
     const leaving = drained(member.inFlight, drainMs).then(async () => {
       for (const scope of [...member.inFlight]) scope.end(closed);
-      await member.close(DISCONNECT_PATIENCE_MS, true);
+      await member.close(DISCONNECT_TIMEOUT_MS, true);
     });
     this.#leaving.add(leaving);
     await leaving;
@@ -464,8 +464,8 @@ export class ToolHub implements ToolProvider {
   }
 
   /** Rules were added: what they hide or show is a change of the list. */
-  #hideAgain(): void {
-    const changed = this.#routing.members.filter((member) => member.hideAgain());
+  #updateHidden(): void {
+    const changed = this.#routing.members.filter((member) => member.updateHidden());
     if (changed.length === 0) return;
     this.#routing.invalidate();
     this.#announce();
@@ -480,7 +480,7 @@ export class ToolHub implements ToolProvider {
     const { members } = this.#routing;
     const connecting = this.#connecting; // one that begins from here on waits for this disconnect
     for (const { inFlight } of members) for (const scope of [...inFlight]) scope.end(closed);
-    await Promise.all([...members.map((member) => member.close(DISCONNECT_PATIENCE_MS)), ...this.#leaving]);
+    await Promise.all([...members.map((member) => member.close(DISCONNECT_TIMEOUT_MS)), ...this.#leaving]);
     await connecting?.catch(() => undefined); // whoever waits for it is told there
     this.#connected = false;
     if (this.#announcing) clearImmediate(this.#announcing);
@@ -492,7 +492,7 @@ export class ToolHub implements ToolProvider {
     if (this.#disconnected) return;
     this.#announcing ??= setImmediate(() => {
       this.#announcing = undefined;
-      this.#changed.tell(this.#logger);
+      this.#changed.emit(this.#logger);
     });
   }
 
@@ -547,7 +547,7 @@ function assertGlobs(option: string, globs: readonly string[] | undefined): void
 function answerOf(
   options: CallOptions | undefined,
   claims: readonly PermissionClaim[] | undefined,
-): GivenAnswer | undefined {
+): EarlierAnswer | undefined {
   const approval = options?.approval;
   return approval && claims && { approval, claims };
 }

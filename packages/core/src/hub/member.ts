@@ -120,7 +120,7 @@ export class HubMember {
   subscribe(onToolsChanged: () => void): void {
     const { provider } = this;
     try {
-      for (const unsubscribe of [provider.onToolsChanged(onToolsChanged), provider.onLost?.(() => this.#noteLost())])
+      for (const unsubscribe of [provider.onToolsChanged(onToolsChanged), provider.onLost?.(() => this.#onLost())])
         if (typeof unsubscribe === 'function') this.#unsubscribes.push(unsubscribe);
     } catch (thrown) {
       this.#warn(`The provider "${this.name}" cannot tell of changes: ${ToolError.from(thrown).message}`);
@@ -169,7 +169,7 @@ export class HubMember {
     if (this.#isFresh) return Promise.resolve();
     return (this.#opening ??= this.#open(onDemand).finally(() => {
       this.#opening = undefined;
-      this.#tryLater();
+      this.#scheduleRetry();
     }));
   }
 
@@ -178,15 +178,15 @@ export class HubMember {
     return this.connected && this.#listed && !this.#stale && !this.#isLost;
   }
 
-  #noteLost(): void {
+  #onLost(): void {
     if (!this.connected || this.#isLost) return;
     this.#isLost = true;
     if (performance.now() - this.#openedAt > RECOVERED_AFTER_MS) this.#tries = 0;
-    this.#tryLater();
+    this.#scheduleRetry();
   }
 
   /** A provider that failed comes back although nobody calls it. One that is idle has not failed. */
-  #tryLater(): void {
+  #scheduleRetry(): void {
     clearTimeout(this.#retry);
     this.#retryAt = undefined;
     if (this.#isRemoved || this.#isFresh || this.#opening || !this.#host.isOpen()) return;
@@ -226,7 +226,7 @@ export class HubMember {
   }
 
   /** Reads anew which of its tools are hidden. True when that has changed. */
-  hideAgain(): boolean {
+  updateHidden(): boolean {
     const before = this.hidden;
     const hidden = this.definitions.filter(({ name }) => this.#host.isHidden(name));
     this.hidden = hidden;
@@ -252,7 +252,7 @@ export class HubMember {
       .then(() => this.#refresh())
       .finally(() => {
         this.#refreshing = undefined;
-        this.#tryLater();
+        this.#scheduleRetry();
       }));
   }
 
@@ -340,7 +340,7 @@ export class HubMember {
     const { signal } = this.#abort;
     try {
       for (let reads = 0; this.#dirty; reads++) {
-        if (reads === MAX_READS) return this.#pauseReading();
+        if (reads === MAX_READS) return this.#pauseListing();
         this.#dirty = false;
         const listed = await untilAborted(this.provider.listTools({ signal }), signal);
         this.#host.adoptServers(this);
@@ -361,7 +361,7 @@ export class HubMember {
   }
 
   /** A list that has changed again at each reading is left for a while, ever longer. */
-  #pauseReading(): void {
+  #pauseListing(): void {
     const ms = Math.min(FIRST_PAUSE_MS * 2 ** this.#pauses++, LAST_RETRY_MS);
     this.#pause = setTimeout(() => {
       this.#pause = undefined;
@@ -379,7 +379,7 @@ export class HubMember {
   #adopt(listed: readonly ToolDefinition[]): boolean {
     if (!Array.isArray(listed)) throw new ToolError('PROTOCOL_VIOLATION', 'its list is not an array');
     const names = new Set<string>();
-    const own = (listed as readonly ToolDefinition[]).map(ownDefinition).filter((tool): tool is ToolDefinition => {
+    const own = (listed as readonly ToolDefinition[]).map(listedDefinition).filter((tool): tool is ToolDefinition => {
       if (!tool || names.has(tool.name)) {
         this.#warn(`A malformed or repeated tool of the provider "${this.name}" was left out.`);
         return false;
@@ -399,7 +399,7 @@ export class HubMember {
       this.definitions = before; // with what was compiled of it
       return false;
     }
-    this.hideAgain();
+    this.updateHidden();
     this.#index = new ToolIndex(this.definitions.map((tool) => [tool.name, tool] as const));
     return true;
   }
@@ -428,7 +428,7 @@ function isSameList(before: readonly ToolDefinition[], after: readonly ToolDefin
  * A listed tool as the hub shows and enforces it: nobody can change it any more, and it has all four hints. Undefined for
  * one that cannot be shown and called at all; it never costs the others.
  */
-function ownDefinition(given: ToolDefinition): ToolDefinition | undefined {
+function listedDefinition(given: ToolDefinition): ToolDefinition | undefined {
   try {
     const { name, inputSchema, annotations } = (given as ToolDefinition | null) ?? ({} as Partial<ToolDefinition>);
     if (typeof name !== 'string' || typeof inputSchema !== 'object' || (inputSchema as unknown) === null)

@@ -52,14 +52,14 @@ function limitContent(given: ContentBlock[], maxTextBytes: number, truncation: T
   const tooBig = tooBigOf(blocks);
   if (!cutText && tooBig.size === 0 && blocks === given) return blocks;
   let left = maxTextBytes;
-  let textsLeft = blocks.filter((block) => wordsOf(block) !== undefined).length;
+  let textsLeft = blocks.filter((block) => textIn(block) !== undefined).length;
   let dropped = 0;
   const limited = blocks.map((block, index): ContentBlock | undefined => {
     if (tooBig.has(index)) {
       truncation.binaryBlocks = (truncation.binaryBlocks ?? 0) + 1;
       return note(`[a block of type "${String(block.type).slice(0, 40)}" was too large and was left out]`);
     }
-    const text = wordsOf(block);
+    const text = textIn(block);
     if (!cutText || text === undefined) return block;
     // The blocks before have taken what they need; this one shares what is left with those after it.
     const share = Math.max(0, Math.floor(left / textsLeft--));
@@ -88,17 +88,17 @@ function limitContent(given: ContentBlock[], maxTextBytes: number, truncation: T
 }
 
 /** The words of a block: a text, or the text of an embedded resource. */
-function wordsOf(block: ContentBlock): string | undefined {
+function textIn(block: ContentBlock): string | undefined {
   return block.type === 'text' ? block.text : block.type === 'resource' ? block.resource.text : undefined;
 }
 
 function textBytesOver(blocks: readonly ContentBlock[], maxTextBytes: number): boolean {
   // A UTF-16 unit is at most 3 bytes of UTF-8, so that short texts need no count.
   let atMost = 0;
-  for (const block of blocks) atMost += 3 * (wordsOf(block)?.length ?? 0);
+  for (const block of blocks) atMost += 3 * (textIn(block)?.length ?? 0);
   if (atMost <= maxTextBytes) return false;
   let bytes = 0;
-  for (const block of blocks) bytes += Buffer.byteLength(wordsOf(block) ?? '');
+  for (const block of blocks) bytes += Buffer.byteLength(textIn(block) ?? '');
   return bytes > maxTextBytes;
 }
 

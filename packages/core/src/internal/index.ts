@@ -14,15 +14,9 @@ export { copyArguments, copyAsJson, copyJson, deepFreeze, frozenCopy, snapshot }
 export { callSafely, Listeners, safeLogger } from '../call/host-callbacks.js';
 export { SILENT_LOGGER, WARNING_LOGGER } from '../contract/logger.js';
 export { assertOptions, copyTexts, type OptionNames } from '../contract/options.js';
-export { ProviderLife } from '../provider/connection-lifecycle.js';
+export { ConnectionLifecycle } from '../provider/connection-lifecycle.js';
 export { prepareFromListing } from '../provider/prepared-call.js';
-export {
-  isSameListing,
-  isSameCall,
-  staleCallError,
-  rejectedCall,
-  isStaleCall,
-} from '../provider/prepared-call.js';
+export { isSameListing, isSameCall, staleCallError, rejectedCall, isStaleCall } from '../provider/prepared-call.js';
 
 export { errorResult, hasBrokenOutput, isOwnFailure, type UntimedResult } from '../contract/result.js';
 export {

@@ -7,7 +7,7 @@ import { copyArguments, copyJson, snapshot } from '../contract/json-copy.js';
 import type { JsonObject } from '../contract/json.js';
 import { Listeners, safeLogger } from '../call/host-callbacks.js';
 import { WARNING_LOGGER, type Logger } from '../contract/logger.js';
-import { ProviderLife } from '../provider/connection-lifecycle.js';
+import { ConnectionLifecycle } from '../provider/connection-lifecycle.js';
 import {
   errorResult,
   nameAsCalled,
@@ -87,7 +87,7 @@ export class MCPToolProvider implements ToolProvider {
   readonly #tools: ListedTools;
   readonly #counters = new CallCounters();
   readonly #changed = new Listeners();
-  readonly #life: ProviderLife<McpSession>;
+  readonly #life: ConnectionLifecycle<McpSession>;
   readonly #inFlight = new Set<CallScope>();
   /** While a person signs in: resumes the clocks of the calls that wait for it. */
   #signingIn: (() => void)[] | undefined;
@@ -108,7 +108,7 @@ export class MCPToolProvider implements ToolProvider {
     this.#options = resolveOptions(options);
     const { name, callTimeoutMs, listTimeoutMs, roots } = this.#options;
     this.name = name;
-    this.#life = new ProviderLife(name);
+    this.#life = new ConnectionLifecycle(name);
     this.callTimeoutMs = callTimeoutMs;
     this.servers = Object.freeze([name]);
     this.#logger = options.logger ? safeLogger(options.logger) : WARNING_LOGGER;
@@ -120,7 +120,7 @@ export class MCPToolProvider implements ToolProvider {
       listTimeoutMs,
       ask: this.#ask,
       warn: this.#warn,
-      onChanged: () => this.#changed.tell(this.#logger),
+      onChanged: () => this.#changed.emit(this.#logger),
     });
     this.mcp = this.#peer = new ServerPeer({
       name,
@@ -138,7 +138,7 @@ export class MCPToolProvider implements ToolProvider {
   }
 
   async connect(options: { signal?: AbortSignal } = {}): Promise<void> {
-    this.#life.revive();
+    this.#life.reopen();
     const scope = new CallScope(options);
     try {
       await scope.race(this.#open());
@@ -330,13 +330,13 @@ export class MCPToolProvider implements ToolProvider {
     const message = `The MCP server "${this.name}" was lost; the next call connects again: ${failure.message}`;
     // A session that the server no longer knows is opened anew by the very call that finds it out.
     if (wasUnseen(failure)) return this.#logger.debug(withoutSecrets(message, secretsOf(this.#options.place)));
-    this.#life.tellLost(failure, this.#warn);
+    this.#life.emitLost(failure, this.#warn);
     this.#warn(message);
   }
 
   async #close(): Promise<void> {
     this.#attempt?.end(this.#life.notConnected());
-    await this.#life.attempted();
+    await this.#life.openingSettled();
     const closed = this.#life.closedDuringCall();
     for (const scope of [...this.#inFlight]) scope.end(closed);
     this.#tools.clear();

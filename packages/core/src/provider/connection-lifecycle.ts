@@ -6,7 +6,7 @@ import { callSafely } from '../call/host-callbacks.js';
 import { settledWithin } from '../call/waiting.js';
 
 /** What connect, disconnect and loss have in common. `Opened` is what a call needs: a session, a process. */
-export class ProviderLife<Opened> {
+export class ConnectionLifecycle<Opened> {
   readonly #name: string;
   readonly #endings = new Set<Promise<void>>();
   readonly #listeners = new Set<(failure: ToolError) => void>();
@@ -19,7 +19,7 @@ export class ProviderLife<Opened> {
     this.#name = name;
   }
 
-  /** True from a disconnect to the next {@link revive}: nothing is opened meanwhile. */
+  /** True from a disconnect to the next {@link reopen}: nothing is opened meanwhile. */
   get isDisconnected(): boolean {
     return this.#isDisconnected;
   }
@@ -29,7 +29,7 @@ export class ProviderLife<Opened> {
   }
 
   /** Whoever connects wants it open again. */
-  revive(): void {
+  reopen(): void {
     this.#isDisconnected = false;
   }
 
@@ -57,7 +57,7 @@ export class ProviderLife<Opened> {
   }
 
   /** Waits for the attempt to open, if there is one; whoever waits for it is told why it failed. */
-  async attempted(): Promise<void> {
+  async openingSettled(): Promise<void> {
     await this.#opening?.catch(() => undefined);
   }
 
@@ -78,7 +78,7 @@ export class ProviderLife<Opened> {
   }
 
   /** @param onThrow told of listeners that throw */
-  tellLost(failure: ToolError, onThrow?: (message: string) => void): void {
+  emitLost(failure: ToolError, onThrow?: (message: string) => void): void {
     for (const listener of [...this.#listeners]) callSafely(() => listener(failure), onThrow);
   }
 

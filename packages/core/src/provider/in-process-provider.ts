@@ -256,7 +256,7 @@ export class InProcessToolProvider implements ToolProvider {
     if (this.#disconnected) throw this.#notConnected(); // by a disconnect that came after
     const context = { logger: this.#logger, provider: this.name, signal: abort.signal };
     const running = await RunningServers.start(await this.#load(), context);
-    running.changed.add(() => this.#changed.tell(this.#logger));
+    running.changed.add(() => this.#changed.emit(this.#logger));
     return (this.#running = running);
   }
 

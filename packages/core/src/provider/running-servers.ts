@@ -26,7 +26,7 @@ interface Started {
 }
 
 /** How long a server's `stop` may take before it is left. */
-const STOP_PATIENCE_MS = 5_000;
+const STOP_TIMEOUT_MS = 5_000;
 
 export class RunningServers {
   tools: ToolIndex<BoundTool>;
@@ -69,7 +69,7 @@ export class RunningServers {
         const { message } = ToolError.from(thrown);
         this.#context.logger.error(`The server "${server.name}" did not end a session cleanly: ${message}`);
       });
-      await settledWithin([ending], STOP_PATIENCE_MS);
+      await settledWithin([ending], STOP_TIMEOUT_MS);
     });
     await Promise.all(ends);
   }
@@ -93,7 +93,7 @@ export class RunningServers {
       for (const { server } of this.#started) await this.#prepareTools(server);
     }
     ({ tools: this.tools, definitions: this.definitions } = this.#index());
-    this.changed.tell(this.#context.logger);
+    this.changed.emit(this.#context.logger);
   }
 
   #index(): Pick<RunningServers, 'tools' | 'definitions'> {
@@ -135,7 +135,7 @@ async function stopAll(started: readonly Started[], { logger }: ServerContext): 
   const stops = started.map(async ({ server, state }) => {
     const failed = (why: string): void => logger.error(`The server "${server.name}" did not stop cleanly: ${why}`);
     const stopping = server.stop(state).catch((thrown: unknown) => failed(ToolError.from(thrown).message));
-    if (!(await settledWithin([stopping], STOP_PATIENCE_MS))) failed(`it was left after ${STOP_PATIENCE_MS} ms`);
+    if (!(await settledWithin([stopping], STOP_TIMEOUT_MS))) failed(`it was left after ${STOP_TIMEOUT_MS} ms`);
   });
   await Promise.all(stops);
 }

@@ -28,7 +28,7 @@ import {
   rejectedCall,
   safeLogger,
   settledWithin,
-  ProviderLife,
+  ConnectionLifecycle,
   START_OUTPUT,
   WARNING_LOGGER,
   TAKES_SCOPES,
@@ -79,7 +79,7 @@ export class ProcessToolProvider implements ToolProvider {
   readonly #logger: Logger;
   readonly #counters = new CallCounters();
   readonly #changed = new Listeners();
-  readonly #life: ProviderLife<ProviderGeneration>;
+  readonly #life: ConnectionLifecycle<ProviderGeneration>;
   readonly #inFlight = new Set<CallScope>();
   readonly #retiring = new Set<ProviderGeneration>();
   #settings: ProviderSettings;
@@ -100,7 +100,7 @@ export class ProcessToolProvider implements ToolProvider {
     this.#options = resolveProcessOptions(options);
     this.#settings = this.#options.settings;
     this.name = options.name;
-    this.#life = new ProviderLife(options.name);
+    this.#life = new ConnectionLifecycle(options.name);
     this.callTimeoutMs = this.#options.callTimeoutMs;
     this.servers = Object.freeze([this.name]);
     this.trustAnnotations = options.trustAnnotations ?? true;
@@ -109,7 +109,7 @@ export class ProcessToolProvider implements ToolProvider {
   }
 
   async connect(options: { signal?: AbortSignal } = {}): Promise<void> {
-    this.#life.revive();
+    this.#life.reopen();
     const scope = new CallScope(options);
     try {
       await this.#opened(scope);
@@ -316,19 +316,19 @@ export class ProcessToolProvider implements ToolProvider {
     this.#life.track(generation.end());
     if (generation !== this.#generation) return;
     this.#lastFailure = error;
-    this.#life.tellLost(error);
+    this.#life.emitLost(error);
     this.#logger.warn(`The provider "${this.name}" was lost; the next call starts it again: ${error.message}`);
   }
 
   #noteList(generation: ProviderGeneration): void {
     const before = this.#listing;
     this.#listing = definitionsOf(generation);
-    if (before && JSON.stringify(before) !== JSON.stringify(this.#listing)) this.#changed.tell(this.#logger);
+    if (before && JSON.stringify(before) !== JSON.stringify(this.#listing)) this.#changed.emit(this.#logger);
   }
 
   async #close(): Promise<void> {
     this.#abortStart?.abort(this.#life.notConnected());
-    await this.#life.attempted();
+    await this.#life.openingSettled();
     const closed = this.#life.closedDuringCall();
     for (const scope of [...this.#inFlight]) scope.end(closed);
     for (const generation of this.#retiring) void generation.end(); // nobody waits for its calls any more

@@ -56,7 +56,7 @@ export class KeptList {
     if (before && isSame(before, definitions)) return;
     this.#definitions = definitions;
     this.#index = new ToolIndex(definitions.map((tool) => [tool.name, tool] as const));
-    if (before) this.changed.tell(this.#options.logger);
+    if (before) this.changed.emit(this.#options.logger);
   }
 
   async #read(life: Life): Promise<void> {

@@ -18,7 +18,7 @@ import {
   type Verdict,
 } from './policy.js';
 import type { Approval, ApprovalRequest, PolicyRule } from '../../contract/approval.js';
-import { Questions } from './question-queue.js';
+import { QuestionQueue } from './question-queue.js';
 
 /** Where the gate tells what it decided. */
 export interface PolicyEvents {
@@ -27,7 +27,7 @@ export interface PolicyEvents {
 }
 
 /** What an approval says beside yes. */
-export interface Passed {
+export interface Admission {
   /** For the model, with the result. */
   readonly message?: string;
   /** To be prepared and judged in place of the call's own. */
@@ -35,12 +35,12 @@ export interface Passed {
 }
 
 /** An answer that was given before the call was made, to the claims that a verdict showed. */
-export interface GivenAnswer {
+export interface EarlierAnswer {
   readonly approval: Approval;
   readonly claims: readonly PermissionClaim[];
 }
 
-type Judged = Pick<PreparedCall, 'tool' | 'claims'>;
+type EvaluatedCall = Pick<PreparedCall, 'tool' | 'claims'>;
 type Asker = NonNullable<Policy['approve']>;
 
 /** Stands before every call of a hub that has a policy. */
@@ -51,7 +51,7 @@ export class PolicyGate {
   readonly #warn: (message: string) => void;
   readonly #rulesAdded: () => void;
   /** Undefined as an answer: nothing had to be asked when the turn came. */
-  readonly #questions = new Questions<Approval | undefined>();
+  readonly #questions = new QuestionQueue<Approval | undefined>();
 
   constructor(policy: Policy, events: PolicyEvents, warn: (message: string) => void, rulesAdded: () => void) {
     if (typeof policy !== 'object' || (policy as unknown) === null) {
@@ -68,8 +68,8 @@ export class PolicyGate {
   }
 
   /** What the rules say, without asking anybody. */
-  judge(tool: string, claims: readonly PermissionClaim[]): Verdict {
-    return this.#rules.judge(tool, claims);
+  evaluate(tool: string, claims: readonly PermissionClaim[]): Verdict {
+    return this.#rules.evaluate(tool, claims);
   }
 
   /** Why every call of a tool is denied; undefined for a tool that some arguments may allow. */
@@ -89,7 +89,7 @@ export class PolicyGate {
 
   /** What a prepared call tells of its verdict, and the claims that its request shows. */
   verdictOf(call: PreparedCall): { verdict: NonNullable<PreparedCall['verdict']>; shown: readonly PermissionClaim[] } {
-    const judged = this.#rules.judge(call.tool.name, call.claims);
+    const judged = this.#rules.evaluate(call.tool.name, call.claims);
     const { action } = judged;
     const reason = `${reasonOf(call.tool, judged)}.`;
     if (action !== 'ask') return { verdict: { action, reason }, shown: [] };
@@ -97,7 +97,7 @@ export class PolicyGate {
   }
 
   /** The refusal of a call that is denied whatever its arguments, recorded as a decision; undefined for any other. */
-  refuseOutright(tool: Judged['tool'], scope: CallScope): ToolError | undefined {
+  denyOutright(tool: EvaluatedCall['tool'], scope: CallScope): ToolError | undefined {
     const verdict = this.#rules.deniedOutright(tool.name);
     return verdict && this.#refused({ tool, claims: verdict.open }, verdict, scope);
   }
@@ -109,13 +109,13 @@ export class PolicyGate {
    * @param given an answer to the verdict of this very call; used where it shows every claim that needs one
    * @throws {ToolError} PERMISSION_DENIED, APPROVAL_REQUIRED, or what ended the call while it was asked about
    */
-  pass(
+  admit(
     call: PreparedCall,
     scope: CallScope,
     stands: () => Promise<boolean>,
-    given?: GivenAnswer,
-  ): Passed | undefined | Promise<Passed | undefined> {
-    const verdict = this.#rules.judge(call.tool.name, call.claims);
+    given?: EarlierAnswer,
+  ): Admission | undefined | Promise<Admission | undefined> {
+    const verdict = this.#rules.evaluate(call.tool.name, call.claims);
     if (given && verdict.action !== 'deny') {
       const approval = this.#parse(call, given.approval, verdict, scope);
       const covers = verdict.open.every((claim) => given.claims.some((shown) => isSameClaim(shown, claim)));
@@ -136,8 +136,8 @@ export class PolicyGate {
    *
    * @throws {ToolError} PERMISSION_DENIED for one that is denied, or not understood
    */
-  passEdited(call: PreparedCall, scope: CallScope): void {
-    const verdict = this.#rules.judge(call.tool.name, call.claims);
+  admitEdited(call: PreparedCall, scope: CallScope): void {
+    const verdict = this.#rules.evaluate(call.tool.name, call.claims);
     if (verdict.action === 'deny') throw this.#refused(call, verdict, scope);
     const unclear = call.claims.find(({ understood }) => !understood);
     if (unclear) {
@@ -153,12 +153,12 @@ export class PolicyGate {
     approve: Asker,
     scope: CallScope,
     stands: () => Promise<boolean>,
-  ): Promise<Passed | undefined> {
+  ): Promise<Admission | undefined> {
     const release = scope.hold();
     try {
       for (;;) {
         const answer = await this.#answerOf(call, approve, scope, stands);
-        const verdict = this.#rules.judge(call.tool.name, call.claims);
+        const verdict = this.#rules.evaluate(call.tool.name, call.claims);
         if (answer) return this.#settle(call, verdict, answer, scope);
         // An answer to another question has decided this one.
         if (verdict.action === 'deny') throw this.#refused(call, verdict, scope);
@@ -185,7 +185,7 @@ export class PolicyGate {
     const key = JSON.stringify([sessionId ?? null, name, args ?? `call ${callId}`, args !== undefined, call.claims]);
     try {
       return await this.#questions.ask(approve, key, scope, async (signal) => {
-        const verdict = this.#rules.judge(name, call.claims);
+        const verdict = this.#rules.evaluate(name, call.claims);
         if (verdict.action !== 'ask') return undefined;
         const approval = parseApproval(await approve(requestOf(call, verdict), { callId, sessionId, signal }));
         // "Always" is about what was shown: a call that has ended, or is another one by now, adds no rule.
@@ -195,7 +195,7 @@ export class PolicyGate {
       });
     } catch (thrown) {
       if (scope.error) throw scope.error;
-      throw this.#failed(call, thrown, this.#rules.judge(name, call.claims), scope);
+      throw this.#approvalFailed(call, thrown, this.#rules.evaluate(name, call.claims), scope);
     }
   }
 
@@ -203,27 +203,27 @@ export class PolicyGate {
     try {
       return parseApproval(given);
     } catch (thrown) {
-      throw this.#failed(call, thrown, verdict, scope);
+      throw this.#approvalFailed(call, thrown, verdict, scope);
     }
   }
 
   /** A check that fails refuses: an approval that threw, or said something else, is no approval. */
-  #failed(call: PreparedCall, thrown: unknown, verdict: Verdict, scope: CallScope): ToolError {
+  #approvalFailed(call: PreparedCall, thrown: unknown, verdict: Verdict, scope: CallScope): ToolError {
     this.#decided(call, 'deny', 'approval', scope);
     const { message } = ToolError.from(thrown);
     return this.#refusal('PERMISSION_DENIED', call, `The approval of ${call.tool.name} failed: ${message}`, verdict);
   }
 
   /** What was not understood, or is changed by the answer, is allowed this once at most, whatever rules it carries. */
-  #addRules({ decision, rules, args }: Approval, call: Judged, { open }: Verdict): void {
+  #addRules({ decision, rules, args }: Approval, call: EvaluatedCall, { open }: Verdict): void {
     if (decision !== 'always' || args !== undefined || !open.every(({ understood }) => understood)) return;
     const added = this.#rules.add(rules ?? suggestRules(call.tool.name, open));
     if (added.length === 0) return;
-    for (const rule of added) this.#tell(() => this.#events.onRuleAdded?.({ ...rule }));
+    for (const rule of added) this.#notify(() => this.#events.onRuleAdded?.({ ...rule }));
     this.#rulesAdded();
   }
 
-  #settle(call: PreparedCall, verdict: Verdict, approval: Approval, scope: CallScope): Passed | undefined {
+  #settle(call: PreparedCall, verdict: Verdict, approval: Approval, scope: CallScope): Admission | undefined {
     const { decision, message, args } = approval;
     const { name } = call.tool;
     if (decision === 'deny') {
@@ -235,7 +235,7 @@ export class PolicyGate {
     const said = message === undefined ? undefined : { message };
     if (args !== undefined) return { ...said, args };
     // Another answer may have denied it meanwhile.
-    if (this.#rules.judge(name, call.claims).action === 'deny') {
+    if (this.#rules.evaluate(name, call.claims).action === 'deny') {
       this.#decided(call, 'deny', 'approval', scope);
       throw this.#refusal('PERMISSION_DENIED', call, `${name} was denied while it was asked about.`, verdict);
     }
@@ -249,7 +249,7 @@ export class PolicyGate {
     this.#decided(call, 'allow', by, scope);
   }
 
-  #refused(call: Judged, verdict: Verdict, scope: CallScope): ToolError {
+  #refused(call: EvaluatedCall, verdict: Verdict, scope: CallScope): ToolError {
     this.#decided(call, verdict.action, verdict.by, scope);
     const reason = reasonOf(call.tool, verdict);
     if (verdict.action === 'deny')
@@ -270,7 +270,7 @@ export class PolicyGate {
 
   #refusal(
     code: 'PERMISSION_DENIED' | 'APPROVAL_REQUIRED',
-    call: Judged,
+    call: EvaluatedCall,
     message: string,
     verdict: Verdict,
     rules: readonly PolicyRule[] = [],
@@ -285,7 +285,12 @@ export class PolicyGate {
     });
   }
 
-  #decided(call: Judged, decision: PolicyDecision['decision'], by: PolicyDecision['by'], scope: CallScope): void {
+  #decided(
+    call: EvaluatedCall,
+    decision: PolicyDecision['decision'],
+    by: PolicyDecision['by'],
+    scope: CallScope,
+  ): void {
     const { onDecision } = this.#events;
     if (!onDecision) return;
     const event = {
@@ -296,10 +301,10 @@ export class PolicyGate {
       callId: scope.callId,
       at: new Date().toISOString(),
     };
-    this.#tell(() => onDecision(event));
+    this.#notify(() => onDecision(event));
   }
 
-  #tell(listener: () => unknown): void {
+  #notify(listener: () => unknown): void {
     callSafely(listener, (message) => this.#warn(`A policy listener threw: ${message}`));
   }
 }

@@ -83,13 +83,13 @@ export class PolicyRules {
   }
 
   /** The strictest verdict over all claims. */
-  judge(tool: string, claims: readonly PermissionClaim[]): Verdict {
+  evaluate(tool: string, claims: readonly PermissionClaim[]): Verdict {
     const rules = this.#rulesFor(tool);
     let strictest: Verdict | undefined;
     const open: PermissionClaim[] = [];
     for (const claim of claims) {
       if (this.#unclosed.size > 0) this.#warnOfUnclosed(tool, claim);
-      const verdict = this.#judgeClaim(rules, claim);
+      const verdict = this.#evaluateClaim(rules, claim);
       if (verdict.action !== 'allow') open.push(claim);
       if (!strictest || SEVERITY[verdict.action] > SEVERITY[strictest.action]) {
         strictest = { action: verdict.action, by: verdict.by, rule: verdict.rule, claim, open };
@@ -210,7 +210,7 @@ export class PolicyRules {
     return rules;
   }
 
-  #judgeClaim(
+  #evaluateClaim(
     { deny, deniedByApproval, allowedByApproval, ask, allow }: ToolRules,
     claim: PermissionClaim,
   ): ClaimVerdict {
@@ -219,12 +219,12 @@ export class PolicyRules {
     const refused = find(deniedByApproval, claim);
     if (refused) return { action: 'deny', by: 'approval', rule: refused };
     const approved = find(allowedByApproval, claim);
-    if (approved) return { action: atBestAsk(claim), by: 'approval', rule: approved };
+    if (approved) return { action: atMostAsk(claim), by: 'approval', rule: approved };
     const asked = find(ask, claim);
     if (asked) return { action: 'ask', by: 'rule', rule: asked };
     const allowed = find(allow, claim);
-    if (allowed) return { action: atBestAsk(claim), by: 'rule', rule: allowed };
-    return { action: this.#default === 'allow' ? atBestAsk(claim) : this.#default, by: 'default', rule: undefined };
+    if (allowed) return { action: atMostAsk(claim), by: 'rule', rule: allowed };
+    return { action: this.#default === 'allow' ? atMostAsk(claim) : this.#default, by: 'default', rule: undefined };
   }
 }
 
@@ -295,7 +295,7 @@ function describeRule({ tool, pattern, action }: PolicyRule): string {
 }
 
 /** What the tool itself could not tell is never allowed unseen, whatever the rules say. */
-function atBestAsk(claim: PermissionClaim): 'allow' | 'ask' {
+function atMostAsk(claim: PermissionClaim): 'allow' | 'ask' {
   return claim.understood ? 'allow' : 'ask';
 }
 

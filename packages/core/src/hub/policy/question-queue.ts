@@ -16,7 +16,7 @@ interface Question<Answer> {
 const turns = new WeakMap<object, Promise<unknown>>();
 
 /** The open questions of one hub. */
-export class Questions<Answer> {
+export class QuestionQueue<Answer> {
   readonly #open = new WeakMap<object, Map<string, Question<Answer>>>();
 
   /**
