@@ -21,6 +21,6 @@ export async function claimCommand(
   signal: AbortSignal,
 ): Promise<PermissionClaim[]> {
   files.scope.parse(cwd);
-  const { judgeCommand } = await import('./policy/analyze-command.js'); // an engine without a policy never needs it
-  return judgeCommand(command, { files, cwd, env, signal });
+  const { analyzeCommand } = await import('./policy/analyze-command.js'); // an engine without a policy never needs it
+  return analyzeCommand(command, { files, cwd, env, signal });
 }

@@ -7,14 +7,14 @@ import { widerPattern } from './rule-offer.js';
 import type { ShellWord } from './script-tokens.js';
 
 /** Thrown when a command line is more than one person can judge. */
-export class TooMuch extends Error {}
+export class TooComplex extends Error {}
 
 /** Simple commands in one call; those inside `bash -c` and wrappers count. */
 export const MAX_COMMANDS = 50;
 const MAX_CLAIMS = 400;
 
 /** Collects claims. */
-export class Judgement {
+export class Analysis {
   readonly #claims = new Map<string, PermissionClaim>();
   #commands = 0;
 
@@ -24,13 +24,13 @@ export class Judgement {
     return claims.length === 1 ? claims : claims.map(withoutOffer);
   }
 
-  /** Counts a simple command. @throws {TooMuch} */
-  count(): void {
-    if (++this.#commands > MAX_COMMANDS) throw new TooMuch(`it is more than ${MAX_COMMANDS} commands`);
+  /** Counts a simple command. @throws {TooComplex} */
+  countCommand(): void {
+    if (++this.#commands > MAX_COMMANDS) throw new TooComplex(`it is more than ${MAX_COMMANDS} commands`);
   }
 
   /** A command that runs; rules are compared with its words. "Always" offers the command as it stands. */
-  runs(words: readonly ShellWord[]): void {
+  claimCommand(words: readonly ShellWord[]): void {
     const pattern = claimText(words);
     const wider = widerPattern(words);
     this.#add({
@@ -42,33 +42,33 @@ export class Judgement {
   }
 
   /** A command that runs and of which not all is understood. */
-  doubts(words: readonly ShellWord[], reason: string): void {
+  claimUnknown(words: readonly ShellWord[], reason: string): void {
     this.#add({ pattern: claimText(words) || "''", understood: false, reason });
   }
 
   /** Text of which nothing is understood. */
-  doubtsText(text: string, reason: string): void {
+  claimUnknownText(text: string, reason: string): void {
     this.#add({ pattern: shownText(text), understood: false, reason });
   }
 
   /** An option that makes a command do more than its name says. No rule for the command is a prefix of this. */
-  option(command: readonly ShellWord[], option: string, reason: string): void {
+  claimOption(command: readonly ShellWord[], option: string, reason: string): void {
     this.#add({ pattern: `option ${claimText(command)} ${quoteWord(option)}`, understood: true, reason });
   }
 
   /** A file inside the project that is written by a redirection or an option: `> build/log.txt`. */
-  writes(path: string): void {
+  claimWrite(path: string): void {
     this.#add({ pattern: `> ${quoteWord(path)}`, understood: true, reason: 'writes this file' });
   }
 
   /** A protected path that a command which is no reader names, or that would be written. */
-  protected(path: string, how: 'names' | 'writes'): void {
+  claimProtected(path: string, how: 'names' | 'writes'): void {
     const reason = `${how} a path that programs run or trust by themselves`;
     this.#add({ pattern: `protected ${quoteWord(path)}`, understood: false, reason });
   }
 
   /** A path outside the project. */
-  outside(path: string, how: 'names' | 'writes', exact: boolean): void {
+  claimOutside(path: string, how: 'names' | 'writes', exact: boolean): void {
     const shown = exact ? quoteWord(path) : shownText(path);
     const pattern = `outside ${how === 'writes' ? '> ' : ''}${shown}`;
     this.#add({ pattern, understood: exact, reason: `${how} a path outside the project` });
@@ -77,7 +77,7 @@ export class Judgement {
   #add(claim: Omit<PermissionClaim, 'match'>): void {
     const key = `${claim.understood} ${claim.pattern}`;
     if (this.#claims.has(key)) return;
-    if (this.#claims.size >= MAX_CLAIMS) throw new TooMuch(`it is more than ${MAX_CLAIMS} things to judge`);
+    if (this.#claims.size >= MAX_CLAIMS) throw new TooComplex(`it is more than ${MAX_CLAIMS} things to judge`);
     this.#claims.set(key, { suggestedPattern: null, ...claim, match: 'tokens' });
   }
 }

@@ -7,14 +7,14 @@ import type { ProjectFiles } from '../../project/project-files.js';
 import { ArgumentPaths, type Directories } from './argument-paths.js';
 import { readByGrammar, type GrammarReading } from './bash-grammar.js';
 import { shownText } from './claim-text.js';
-import { MAX_COMMANDS, Judgement, TooMuch } from './analysis.js';
+import { MAX_COMMANDS, Analysis, TooComplex } from './analysis.js';
 import { isHarmlessVariable } from './refused-commands.js';
 import { commandsOf, readScript, type ScriptNode } from './script-reader.js';
-import { tokenise, Unread, type ShellWord } from './script-tokens.js';
-import { judgeScript } from './analyze-script.js';
+import { tokenize, UnreadableScript, type ShellWord } from './script-tokens.js';
+import { analyzeScript } from './analyze-script.js';
 
 /** Where a command would run. */
-export interface JudgeOptions {
+export interface AnalyzeOptions {
   /** Decides what is inside the project, and what is protected. */
   files: ProjectFiles;
   /** The directory of the call, relative to the project. */
@@ -37,43 +37,43 @@ const DISGUISE = /[^\P{Cc}\n\t]|[\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Default_Ignorable_Co
  *
  * Never throws, and gives at least one claim. A claim that is not `understood` is at best asked about.
  */
-export async function judgeCommand(command: string, options: JudgeOptions): Promise<PermissionClaim[]> {
-  const judgement = new Judgement();
+export async function analyzeCommand(command: string, options: AnalyzeOptions): Promise<PermissionClaim[]> {
+  const analysis = new Analysis();
   try {
-    await new CommandJudge(judgement, options).judge(command);
+    await new CommandAnalyzer(analysis, options).analyze(command);
   } catch (error) {
     const reason =
-      error instanceof TooMuch ? error.message : `it could not be judged: ${ToolError.from(error).message}`;
-    return [...judgement.claims.slice(0, MAX_COMMANDS), doubtOf(String(command), reason)];
+      error instanceof TooComplex ? error.message : `it could not be judged: ${ToolError.from(error).message}`;
+    return [...analysis.claims.slice(0, MAX_COMMANDS), unknownClaim(String(command), reason)];
   }
-  const { claims } = judgement;
-  return claims.length > 0 ? claims : [doubtOf(String(command), 'there is no command in it')];
+  const { claims } = analysis;
+  return claims.length > 0 ? claims : [unknownClaim(String(command), 'there is no command in it')];
 }
 
-function doubtOf(text: string, reason: string): PermissionClaim {
+function unknownClaim(text: string, reason: string): PermissionClaim {
   return { pattern: shownText(text), match: 'tokens', understood: false, reason, suggestedPattern: null };
 }
 
-class CommandJudge {
-  readonly #judgement: Judgement;
-  readonly #options: JudgeOptions;
+class CommandAnalyzer {
+  readonly #analysis: Analysis;
+  readonly #options: AnalyzeOptions;
   readonly #paths: ArgumentPaths;
   #depth = 0;
 
-  constructor(judgement: Judgement, options: JudgeOptions) {
-    this.#judgement = judgement;
+  constructor(analysis: Analysis, options: AnalyzeOptions) {
+    this.#analysis = analysis;
     this.#options = options;
-    this.#paths = new ArgumentPaths(options.files, judgement);
+    this.#paths = new ArgumentPaths(options.files, analysis);
   }
 
-  async judge(command: string): Promise<void> {
+  async analyze(command: string): Promise<void> {
     const { files, cwd, env = {}, signal } = this.#options;
     for (const [name, value] of Object.entries(env)) {
       if (!isHarmlessVariable(name, value))
-        this.#judgement.doubtsText(`env ${name}`, 'a variable can change what the commands do');
+        this.#analysis.claimUnknownText(`env ${name}`, 'a variable can change what the commands do');
     }
     if (Buffer.byteLength(command) > MAX_COMMAND_BYTES)
-      throw new TooMuch(`it is longer than ${MAX_COMMAND_BYTES / 1024} KB`);
+      throw new TooComplex(`it is longer than ${MAX_COMMAND_BYTES / 1024} KB`);
     signal?.throwIfAborted();
     const start = await files.resolve(cwd, 'read');
     await this.#script(command, new Set([start.absolute]));
@@ -81,13 +81,13 @@ class CommandJudge {
   }
 
   async #script(text: string, start: Directories): Promise<void> {
-    if (++this.#depth > MAX_SCRIPT_DEPTH) throw new TooMuch('its scripts are nested too deeply');
+    if (++this.#depth > MAX_SCRIPT_DEPTH) throw new TooComplex('its scripts are nested too deeply');
     const reading = await readByGrammar(text);
     try {
       const script = this.#read(text, reading);
-      await judgeScript(
+      await analyzeScript(
         {
-          judgement: this.#judgement,
+          analysis: this.#analysis,
           paths: this.#paths,
           script: (inner, directories) => this.#script(inner, directories),
         },
@@ -95,48 +95,49 @@ class CommandJudge {
         start,
       );
     } catch (error) {
-      if (!(error instanceof Unread)) throw error;
+      if (!(error instanceof UnreadableScript)) throw error;
       this.#showAll(text, reading, error.message);
     }
     this.#depth--;
   }
 
   /** The script, if both readings find the same commands in it. */
-  #read(text: string, { commands, doubt }: GrammarReading): ScriptNode {
-    if (DISGUISE.test(text)) throw new Unread('it has characters that are not seen, or that look like others');
+  #read(text: string, { commands, unsupported }: GrammarReading): ScriptNode {
+    if (DISGUISE.test(text))
+      throw new UnreadableScript('it has characters that are not seen, or that look like others');
     const script = readScript(text); // first: its reasons are the better ones
-    if (doubt !== undefined) throw new Unread(doubt);
+    if (unsupported !== undefined) throw new UnreadableScript(unsupported);
     const ours = commandsOf(script)
       .map(({ words }) => words)
       .filter((words) => words.length > 0);
     const theirs = commands.map(({ raw }) => raw.flatMap(wordsIn));
     const agree = ours.length === theirs.length && ours.every((words, index) => sameWords(words, theirs[index] ?? []));
-    if (!agree) throw new Unread('two readings of it do not agree on what it runs');
+    if (!agree) throw new UnreadableScript('two readings of it do not agree on what it runs');
     return script;
   }
 
   /** Not understood: every command that was found in it is shown, so that a deny rule sees it too. */
   #showAll(text: string, { commands }: GrammarReading, reason: string): void {
     for (const command of commands) {
-      this.#judgement.count();
-      this.#judgement.doubts(
+      this.#analysis.countCommand();
+      this.#analysis.claimUnknown(
         command.raw.flatMap((raw) => wordsOrText(raw)),
         reason,
       );
     }
-    if (commands.length !== 1) this.#judgement.doubtsText(text, reason);
+    if (commands.length !== 1) this.#analysis.claimUnknownText(text, reason);
   }
 }
 
 function wordsIn(raw: string): ShellWord[] {
-  return tokenise(raw).flatMap((token) => (token.kind === 'word' ? [token.word] : []));
+  return tokenize(raw).flatMap((token) => (token.kind === 'word' ? [token.word] : []));
 }
 
 function wordsOrText(raw: string): ShellWord[] {
   try {
     return wordsIn(raw);
   } catch (error) {
-    if (error instanceof Unread) return [{ text: raw, shape: raw, variable: true }];
+    if (error instanceof UnreadableScript) return [{ text: raw, shape: raw, variable: true }];
     throw error;
   }
 }

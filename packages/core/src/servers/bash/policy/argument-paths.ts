@@ -7,7 +7,7 @@ import { ToolError } from '../../../contract/errors.js';
 import { errnoOf } from '../../project/open/file-failure.js';
 import type { ProjectFiles } from '../../project/project-files.js';
 import { isInside } from '../../project/scope/project-scope.js';
-import { TooMuch, type Judgement } from './analysis.js';
+import { TooComplex, type Analysis } from './analysis.js';
 import { hasTilde, hasWildcard, type ShellWord } from './script-tokens.js';
 
 /** Absolute directories that a command may run in: more than one where a `cd` may have failed. */
@@ -23,17 +23,17 @@ const MAX_MATCHED = 2_000;
 /** Judges the paths of one call. */
 export class ArgumentPaths {
   readonly #files: ProjectFiles;
-  readonly #judgement: Judgement;
+  readonly #analysis: Analysis;
   readonly #known = new Map<string, Promise<Place>>();
 
-  constructor(files: ProjectFiles, judgement: Judgement) {
+  constructor(files: ProjectFiles, analysis: Analysis) {
     this.#files = files;
-    this.#judgement = judgement;
+    this.#analysis = analysis;
   }
 
   /** Claims every outside path that an argument may name; also the protected ones, unless the command only reads. */
   async argument(word: ShellWord, directories: Directories, only: 'reads' | 'may write'): Promise<void> {
-    if (hasTilde(word)) this.#judgement.outside(word.text.replace(/^[^~]*[=:]/, ''), 'names', false);
+    if (hasTilde(word)) this.#analysis.claimOutside(word.text.replace(/^[^~]*[=:]/, ''), 'names', false);
     for (const text of possiblePaths(word)) {
       for (const directory of directories) await this.#claim(text, directory, only);
     }
@@ -56,7 +56,7 @@ export class ArgumentPaths {
     for (const directory of directories) {
       const place = await this.#place(text, directory);
       if (place.kind === 'inside' && this.#files.scope.roots.some(({ path }) => isInside(place.absolute, path)))
-        this.#judgement.protected(place.path, 'names');
+        this.#analysis.claimProtected(place.path, 'names');
     }
   }
 
@@ -64,13 +64,13 @@ export class ArgumentPaths {
   async written(word: ShellWord, directories: Directories): Promise<void> {
     const { text } = word;
     if (HARMLESS_DEVICES.has(text)) return;
-    if (hasTilde(word)) return this.#judgement.outside(text, 'writes', false);
+    if (hasTilde(word)) return this.#analysis.claimOutside(text, 'writes', false);
     for (const directory of directories) {
       const place = await this.#place(text, directory);
-      if (place.kind === 'outside') this.#judgement.outside(place.path, 'writes', place.exact);
-      else if (place.isProtected) this.#judgement.protected(place.path, 'writes');
-      else if (place.fault !== undefined) this.#judgement.doubtsText(`> ${text}`, place.fault);
-      else this.#judgement.writes(place.path);
+      if (place.kind === 'outside') this.#analysis.claimOutside(place.path, 'writes', place.exact);
+      else if (place.isProtected) this.#analysis.claimProtected(place.path, 'writes');
+      else if (place.fault !== undefined) this.#analysis.claimUnknownText(`> ${text}`, place.fault);
+      else this.#analysis.claimWrite(place.path);
     }
   }
 
@@ -93,16 +93,16 @@ export class ArgumentPaths {
   async #claim(text: string, directory: string, only: 'reads' | 'may write'): Promise<void> {
     if (HARMLESS_DEVICES.has(text)) return;
     const place = await this.#place(text, directory);
-    if (place.kind === 'outside') this.#judgement.outside(place.path, 'names', place.exact);
-    else if (place.fault !== undefined) this.#judgement.doubtsText(text, place.fault);
-    else if (place.isProtected && only === 'may write') this.#judgement.protected(place.path, 'names');
+    if (place.kind === 'outside') this.#analysis.claimOutside(place.path, 'names', place.exact);
+    else if (place.fault !== undefined) this.#analysis.claimUnknownText(text, place.fault);
+    else if (place.isProtected && only === 'may write') this.#analysis.claimProtected(place.path, 'names');
   }
 
   #place(text: string, directory: string): Promise<Place> {
     const key = `${directory}\0${text}`;
     let place = this.#known.get(key);
     if (!place) {
-      if (this.#known.size >= MAX_LOOKUPS) throw new TooMuch(`it names more than ${MAX_LOOKUPS} paths`);
+      if (this.#known.size >= MAX_LOOKUPS) throw new TooComplex(`it names more than ${MAX_LOOKUPS} paths`);
       place = this.#lookUp(text, directory);
       this.#known.set(key, place);
     }
@@ -162,7 +162,10 @@ export class ArgumentPaths {
     const start = await this.#place(names.slice(0, first).join('/') || (text.startsWith('/') ? '/' : '.'), directory);
     if (start.kind === 'outside') return; // it was claimed as outside already
     if (names.slice(first).some((name) => name.startsWith('.')))
-      return this.#judgement.doubtsText(text, 'a wildcard after a dot, or a ".." after a wildcard, can match ".."');
+      return this.#analysis.claimUnknownText(
+        text,
+        'a wildcard after a dot, or a ".." after a wildcard, can match ".."',
+      );
     let level = [start.absolute];
     let seen = 0;
     for (let depth = first; depth < names.length; depth++) {
@@ -171,7 +174,7 @@ export class ArgumentPaths {
         const entries = await readdir(parent, { withFileTypes: true }).catch(() => []);
         seen += entries.length;
         if (seen > MAX_MATCHED)
-          return this.#judgement.doubtsText(text, `a wildcard over more than ${MAX_MATCHED} files`);
+          return this.#analysis.claimUnknownText(text, `a wildcard over more than ${MAX_MATCHED} files`);
         for (const entry of entries) {
           if (!mayMatch(names[depth] ?? '', entry.name)) continue;
           const path = join(parent, entry.name);
@@ -237,7 +240,7 @@ function possiblePaths({ text }: ShellWord): string[] {
   const found = new Set([text, ...decoded(text)]);
   for (let at = 0; at < text.length; at++) {
     if (/[=:,@<>|;&\s"'()]/.test(text[at] as string)) found.add(text.slice(at + 1));
-    if (found.size > MAX_PARTS) throw new TooMuch(`one of its words could hold more than ${MAX_PARTS} paths`);
+    if (found.size > MAX_PARTS) throw new TooComplex(`one of its words could hold more than ${MAX_PARTS} paths`);
   }
   if (/^-[A-Za-z0-9]/.test(text)) for (let at = 2; at < Math.min(text.length, 12); at++) found.add(text.slice(at));
   for (const part of [...found]) {

@@ -7,7 +7,7 @@ const HARMLESS_VARIABLES: ReadonlySet<string> = new Set(
 const HARMFUL_NAMES: ReadonlySet<string> = new Set('system getline close fflush function func include load'.split(' '));
 
 /** Why an awk program may do more than print; undefined when it cannot. */
-export function doubtOfAwkProgram(program: string): string | undefined {
+export function unknownInAwkProgram(program: string): string | undefined {
   // What stands in a string is printed, not run. Beside "/" or "#" a quote may belong to an expression or a comment.
   const code = /[/#]/.test(program) ? program : program.replace(/"(?:[^"\\\n]|\\.)*"/g, '""');
   if (/[|@`]|\\\n/.test(code.replace(/\|\|/g, ''))) return 'the awk program has a pipe or an indirect call';

@@ -17,11 +17,11 @@ export interface GrammarCommand {
 export interface GrammarReading {
   readonly commands: readonly GrammarCommand[];
   /** Why the text is more than a plain script; undefined when it is one. */
-  readonly doubt: string | undefined;
+  readonly unsupported: string | undefined;
 }
 
 /** Patience for one parse; a command of 32 KB takes a few milliseconds. */
-const PARSE_PATIENCE_MS = 50;
+const PARSE_TIMEOUT_MS = 50;
 /** Nodes beyond these are looked at for commands only. */
 const MAX_COMMANDS_LISTED = 200;
 
@@ -36,14 +36,14 @@ export async function readByGrammar(command: string): Promise<GrammarReading> {
   const parser = await loading;
   const start = performance.now();
   const tree = parser.parse(command, null, {
-    progressCallback: () => performance.now() - start > PARSE_PATIENCE_MS,
+    progressCallback: () => performance.now() - start > PARSE_TIMEOUT_MS,
   });
   if (!tree) {
     parser.reset();
-    return { commands: [], doubt: `it could not be read within ${PARSE_PATIENCE_MS} ms` };
+    return { commands: [], unsupported: `it could not be read within ${PARSE_TIMEOUT_MS} ms` };
   }
   try {
-    return readTree(tree.rootNode, performance.now() + PARSE_PATIENCE_MS);
+    return readTree(tree.rootNode, performance.now() + PARSE_TIMEOUT_MS);
   } finally {
     tree.delete();
   }
@@ -71,7 +71,7 @@ function grammarFile(): string {
   }
 }
 
-/** What a plain script is made of. Everything else is a doubt. */
+/** What a plain script is made of. Everything else is a unsupported. */
 const PLAIN: ReadonlySet<string> = new Set(
   ['program', 'list', 'pipeline', 'redirected_statement', 'negated_command', 'subshell', 'compound_statement']
     .concat(['command', 'command_name', 'variable_assignment', 'variable_assignments', 'variable_name', 'comment'])
@@ -80,7 +80,7 @@ const PLAIN: ReadonlySet<string> = new Set(
     .concat(['unary_expression', 'binary_expression', 'test_operator']), // prettier-ignore
 );
 
-const DOUBTS: Readonly<Record<string, string>> = {
+const UNKNOWN_NODES: Readonly<Record<string, string>> = {
   command_substitution: 'it runs a command inside an argument: $( )',
   process_substitution: 'it runs a command inside an argument: <( )',
   heredoc_redirect: 'it feeds text written in the command to a program (<<)',
@@ -95,14 +95,14 @@ const DOUBTS: Readonly<Record<string, string>> = {
 };
 
 function readTree(root: Node, deadline: number): GrammarReading {
-  let doubt = root.hasError ? 'it is not complete or not correct bash' : undefined;
+  let unsupported = root.hasError ? 'it is not complete or not correct bash' : undefined;
   const commands: GrammarCommand[] = [];
   const open: Node[] = [root];
   // Depth first without recursion: 5,000 brackets must not end in a full stack.
   for (let node = open.pop(), seen = 1; node; node = open.pop(), seen++) {
     if (seen % 64 === 0 && performance.now() > deadline)
-      return { commands, doubt: `it could not be read within ${PARSE_PATIENCE_MS} ms` };
-    if (node.isNamed && !PLAIN.has(node.type)) doubt ??= DOUBTS[node.type] ?? `"${node.type}" is not read here`;
+      return { commands, unsupported: `it could not be read within ${PARSE_TIMEOUT_MS} ms` };
+    if (node.isNamed && !PLAIN.has(node.type)) unsupported ??= UNKNOWN_NODES[node.type] ?? `"${node.type}" is not read here`;
     if (node.type === 'command' && commands.length < MAX_COMMANDS_LISTED) commands.push(readCommand(node));
     if (node.type === 'test_command' && commands.length < MAX_COMMANDS_LISTED)
       commands.push({ raw: [node.text], text: node.text });
@@ -112,7 +112,7 @@ function readTree(root: Node, deadline: number): GrammarReading {
       if (child) open.push(child);
     }
   }
-  return { commands, doubt };
+  return { commands, unsupported };
 }
 
 function readCommand(node: Node): GrammarCommand {

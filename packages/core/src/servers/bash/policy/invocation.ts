@@ -1,11 +1,11 @@
 // One simple command: what it is, what it wraps, what its options do, where its paths lead.
 
 import { basename } from 'node:path';
-import { doubtOfAwkProgram } from './awk-program.js';
+import { unknownInAwkProgram } from './awk-program.js';
 import type { ArgumentPaths, Directories } from './argument-paths.js';
 import { readFindExpression } from './find-expression.js';
 import { readGitCall } from './git-options.js';
-import type { Judgement } from './analysis.js';
+import type { Analysis } from './analysis.js';
 import { readOptions, type OptionList } from './option-grammar.js';
 import { doubtOfOperands } from './operand-checks.js';
 import { runningOptions } from './programs.js';
@@ -13,12 +13,12 @@ import { familyOf } from './program-families.js';
 import { READERS } from './readers.js';
 import { isHarmlessVariable, refusalOf } from './refused-commands.js';
 import { hasBraces, hasTilde, hasWildcard, type ShellWord } from './script-tokens.js';
-import { doubtOfSedScript } from './sed-script.js';
+import { unknownInSedScript } from './sed-script.js';
 import { assignmentOf, unwrap, type Unwrapped } from './wrappers.js';
 
 /** What judging one command needs. */
-export interface JudgeContext {
-  readonly judgement: Judgement;
+export interface AnalyzerContext {
+  readonly analysis: Analysis;
   readonly paths: ArgumentPaths;
   /** Judges a script in an argument: `bash -c '...'`. */
   readonly script: (text: string, directories: Directories) => Promise<void>;
@@ -39,15 +39,15 @@ const RESPONSE_FILES =
   /^(?:(?:.*-)?(?:gcc|g\+\+|cpp|ld|ar|as|nm|ranlib|strip|objdump|objcopy|readelf|size|addr2line)|cc|c\+\+|clang(?:\+\+)?|lld|gold|java|javac|javadoc|jar|rustc|swiftc|kotlinc|dmd|ldc|nvcc)$/;
 
 /** Claims everything that a simple command does. */
-export async function judgeInvocation(
-  context: JudgeContext,
+export async function analyzeInvocation(
+  context: AnalyzerContext,
   words: readonly ShellWord[],
   directories: Directories,
 ): Promise<void> {
-  const { judgement, paths } = context;
-  judgement.count();
+  const { analysis, paths } = context;
+  analysis.countCommand();
   const [first, ...rest] = words as [ShellWord, ...ShellWord[]];
-  const doubt = (reason: string): void => judgement.doubts(words, reason);
+  const doubt = (reason: string): void => analysis.claimUnknown(words, reason);
   const everyPath = async (given: readonly ShellWord[], only: 'reads' | 'may write'): Promise<void> => {
     for (const word of given) await paths.argument(word, directories, only);
   };
@@ -77,11 +77,11 @@ export async function judgeInvocation(
   const command = await commandWord(first, paths, directories);
   if (!command) return doubt('which program it is cannot be told from its path');
   const shown = [command, ...rest];
-  const runs = (given: readonly ShellWord[] = shown): void => judgement.runs(given);
+  const runs = (given: readonly ShellWord[] = shown): void => analysis.claimCommand(given);
 
   if (name === 'command' && /^-[vV]$/.test(rest[0]?.text ?? '')) return runs();
   const unwrapped = unwrap(name, words);
-  if (unwrapped) return judgeWrapped(context, shown, unwrapped, directories);
+  if (unwrapped) return analyzeWrapped(context, shown, unwrapped, directories);
 
   const leading = rest.some((word) => /^[*?[]/.test(word.shape) && hasWildcard(word));
   if (leading && !reader?.anyOption)
@@ -96,9 +96,9 @@ export async function judgeInvocation(
       for (const word of roots) await paths.wholeProject(word, directories);
     }
     for (const word of found.writes) await paths.written(word, directories);
-    for (const [option, reason] of found.effects) judgement.option([command], option, reason);
+    for (const [option, reason] of found.effects) analysis.claimOption([command], option, reason);
     for (const inner of found.runs) {
-      if (inner.length > 0) await judgeInvocation(context, inner, directories);
+      if (inner.length > 0) await analyzeInvocation(context, inner, directories);
     }
     if (!found.runs.every(onlyReadsWhatIsFound))
       return doubt('what it does with the names that it finds depends on them');
@@ -122,7 +122,7 @@ export async function judgeInvocation(
     for (const word of [...call.options.paths, ...call.options.writes])
       await paths.argument(word, places, call.reads ? 'reads' : 'may write');
     for (const [option, reason] of call.options.effects)
-      judgement.option([command, ...call.words.slice(0, 1)], option, reason);
+      analysis.claimOption([command, ...call.words.slice(0, 1)], option, reason);
     const moved = rest.some((word) => hasWildcard(word) && !call.options.paths.includes(word));
     if (call.doubt !== undefined) return doubt(call.doubt);
     if (call.options.unlisted !== undefined || moved)
@@ -146,7 +146,7 @@ export async function judgeInvocation(
       if (hasWildcard(word)) return doubt('the name of a file that it writes has a wildcard');
       await paths.written(word, directories);
     }
-    for (const [option, reason] of options.effects) judgement.option([command], option, reason);
+    for (const [option, reason] of options.effects) analysis.claimOption([command], option, reason);
     if (name === 'diff') for (const word of options.paths) await paths.entries(word, directories);
     const wild = rest.filter((word) => hasWildcard(word));
     const moved =
@@ -156,9 +156,9 @@ export async function judgeInvocation(
     const program = options.texts[0]?.text ?? '';
     const content =
       name === 'sed'
-        ? [...(scripts.length > 0 ? scripts : [program])].map(doubtOfSedScript).find((each) => each !== undefined)
+        ? [...(scripts.length > 0 ? scripts : [program])].map(unknownInSedScript).find((each) => each !== undefined)
         : name === 'awk'
-          ? doubtOfAwkProgram(program)
+          ? unknownInAwkProgram(program)
           : doubtOfOperands(name, options);
     return content === undefined ? runs() : doubt(content);
   }
@@ -183,7 +183,7 @@ export async function judgeInvocation(
     )
   )
     for (const word of rest) await paths.wholeProject(word, directories);
-  for (const [option, reason] of runningOptions(name, words)) judgement.option([command], option, reason);
+  for (const [option, reason] of runningOptions(name, words)) analysis.claimOption([command], option, reason);
   // A link's text is read from where the link is, not from where the command runs.
   if (name === 'ln' && rest.some(({ text }) => text.split('/').includes('..')))
     return doubt('where a link with ".." leads depends on where it is');
@@ -218,14 +218,14 @@ async function commandWord(
   return { text, shape: text, variable: false };
 }
 
-async function judgeWrapped(
-  context: JudgeContext,
+async function analyzeWrapped(
+  context: AnalyzerContext,
   words: readonly ShellWord[],
   unwrapped: Unwrapped,
   directories: Directories,
 ): Promise<void> {
-  const { judgement, paths } = context;
-  const doubt = (reason: string): void => judgement.doubts(words, reason);
+  const { analysis, paths } = context;
+  const doubt = (reason: string): void => analysis.claimUnknown(words, reason);
   if (unwrapped.kind === 'doubt') {
     for (const word of words.slice(1)) await paths.argument(word, directories, 'may write');
     return doubt(unwrapped.reason);
@@ -236,14 +236,14 @@ async function judgeWrapped(
   if (unwrapped.kind === 'script') await context.script(unwrapped.text, directories);
   else {
     for (const word of unwrapped.writes) await paths.written(word, directories);
-    if (unwrapped.words.length > 0) await judgeInvocation(context, unwrapped.words, directories);
+    if (unwrapped.words.length > 0) await analyzeInvocation(context, unwrapped.words, directories);
     for (const assignment of unwrapped.assignments.map(assignmentOf)) {
       if (!isHarmlessVariable(assignment.name, assignment.value.text))
         return doubt(`the variable ${assignment.name.slice(0, 40)} can change what the command does`);
     }
   }
   if (unwrapped.doubt !== undefined) return doubt(unwrapped.doubt);
-  judgement.runs(words);
+  analysis.claimCommand(words);
 }
 
 function unlistedReason(name: string, option: string | undefined): string {

@@ -1,7 +1,7 @@
 // A bash script as lists, pipelines and simple commands. Loops, conditions, functions and the rest of the language
 // are refused: they are asked about, never understood.
 
-import { tokenise, Unread, type ShellToken, type ShellWord } from './script-tokens.js';
+import { tokenize, UnreadableScript, type ShellToken, type ShellWord } from './script-tokens.js';
 
 /** `NAME=value` before a command. */
 export interface Assignment {
@@ -43,9 +43,9 @@ const RESERVED: ReadonlySet<string> = new Set(
 );
 const MAX_DEPTH = 20;
 
-/** @throws {Unread} for everything that is not read here, with the reason */
+/** @throws {UnreadableScript} for everything that is not read here, with the reason */
 export function readScript(source: string): ScriptNode {
-  return new ScriptReader(tokenise(source)).read();
+  return new ScriptReader(tokenize(source)).read();
 }
 
 /** The simple commands in the order of their text. */
@@ -75,7 +75,7 @@ class ScriptReader {
 
   read(): ScriptNode {
     const script = this.#sequence();
-    if (this.#at < this.#tokens.length) throw new Unread('an operator stands where a command should');
+    if (this.#at < this.#tokens.length) throw new UnreadableScript('an operator stands where a command should');
     return script;
   }
 
@@ -89,7 +89,7 @@ class ScriptReader {
       if (!background && !this.#takeOperator(';') && !this.#isOperator('\n')) break;
       this.#skipLines();
     }
-    if (parts.length === 0) throw new Unread('there is no command in it');
+    if (parts.length === 0) throw new UnreadableScript('there is no command in it');
     return parts.length === 1 ? (parts[0] as ScriptNode) : { kind: 'sequence', parts };
   }
 
@@ -127,9 +127,9 @@ class ScriptReader {
   }
 
   #group(own: boolean, close: () => boolean): ScriptNode {
-    if (++this.#depth > MAX_DEPTH) throw new Unread('it is nested too deeply');
+    if (++this.#depth > MAX_DEPTH) throw new UnreadableScript('it is nested too deeply');
     const body = this.#sequence();
-    if (!close()) throw new Unread('a bracket is not closed');
+    if (!close()) throw new UnreadableScript('a bracket is not closed');
     this.#depth--;
     const redirects: Redirect[] = [];
     while (this.#tokens[this.#at]?.kind === 'redirect') redirects.push(this.#redirect());
@@ -151,20 +151,22 @@ class ScriptReader {
       if (assignment) assignments.push(assignment);
       else {
         if (words.length === 0 && RESERVED.has(word.shape))
-          throw new Unread(`"${word.text}" begins a loop, a condition or a function, or stands in the wrong place`);
+          throw new UnreadableScript(
+            `"${word.text}" begins a loop, a condition or a function, or stands in the wrong place`,
+          );
         words.push(word);
       }
     }
-    if (this.#isOperator('(') && words.length > 0) throw new Unread('it defines a function');
+    if (this.#isOperator('(') && words.length > 0) throw new UnreadableScript('it defines a function');
     if (words.length + assignments.length + redirects.length === 0)
-      throw new Unread('an operator stands where a command should');
+      throw new UnreadableScript('an operator stands where a command should');
     return { kind: 'command', words, assignments, redirects };
   }
 
   #redirect(): Redirect {
     const token = this.#tokens[this.#at++] as Extract<ShellToken, { kind: 'redirect' }>;
     const target = this.#tokens[this.#at++];
-    if (target?.kind !== 'word') throw new Unread('a redirection has no target');
+    if (target?.kind !== 'word') throw new UnreadableScript('a redirection has no target');
     return { operator: token.operator, target: target.word };
   }
 
@@ -192,7 +194,8 @@ class ScriptReader {
 function readAssignment({ text, shape, variable }: ShellWord): Assignment | undefined {
   const [, name] = /^([A-Za-z_][A-Za-z0-9_]*)\+?=/.exec(shape) ?? [];
   if (name === undefined) {
-    if (/^[A-Za-z_][A-Za-z0-9_]*\[[^]*\]?\+?=/.test(shape)) throw new Unread('it sets an element of an array');
+    if (/^[A-Za-z_][A-Za-z0-9_]*\[[^]*\]?\+?=/.test(shape))
+      throw new UnreadableScript('it sets an element of an array');
     return undefined;
   }
   const start = shape.indexOf('=') + 1;

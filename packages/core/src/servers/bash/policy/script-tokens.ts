@@ -2,7 +2,7 @@
 // refused with the reason: it is bash's to expand, and nobody's to guess.
 
 /** Thrown for what is not read here; the message is for the person who approves. */
-export class Unread extends Error {}
+export class UnreadableScript extends Error {}
 
 /** One word as a command gets it. */
 export interface ShellWord {
@@ -26,8 +26,8 @@ const REDIRECTS = ['&>>', '&>', '>>', '>|', '>&', '<>', '<&', '>', '<'];
 const BROKEN_NAME = 'a line break stands in what the shell expands';
 const PLAIN_VARIABLE = /^\$(?:[A-Za-z_][A-Za-z0-9_]*|\{[A-Za-z_][A-Za-z0-9_]*\}|[?#$!0-9])/;
 
-/** @throws {Unread} */
-export function tokenise(source: string): ShellToken[] {
+/** @throws {UnreadableScript} */
+export function tokenize(source: string): ShellToken[] {
   const tokens: ShellToken[] = [];
   let at = 0;
   while (at < source.length) {
@@ -38,14 +38,15 @@ export function tokenise(source: string): ShellToken[] {
     else {
       const redirect = REDIRECTS.find((each) => source.startsWith(each, at));
       const operator = OPERATORS.find((each) => source.startsWith(each, at));
-      if (source.startsWith('<<', at)) throw new Unread('it feeds text written in the command to a program (<<)');
+      if (source.startsWith('<<', at))
+        throw new UnreadableScript('it feeds text written in the command to a program (<<)');
       if (source.startsWith('<(', at) || source.startsWith('>(', at))
-        throw new Unread('it runs a command inside an argument: <( ) or >( )');
+        throw new UnreadableScript('it runs a command inside an argument: <( ) or >( )');
       if (redirect !== undefined) {
         tokens.push({ kind: 'redirect', operator: redirect, descriptor: undefined });
         at = targetOf(source, redirect, at + redirect.length);
       } else if (source.startsWith(';;', at) || source.startsWith(';&', at) || source.startsWith('((', at)) {
-        throw new Unread(`"${source.slice(at, at + 2)}" is not read here`);
+        throw new UnreadableScript(`"${source.slice(at, at + 2)}" is not read here`);
       } else if (operator !== undefined) {
         tokens.push({ kind: 'operator', operator });
         at += operator.length;
@@ -53,12 +54,13 @@ export function tokenise(source: string): ShellToken[] {
         const { word, end } = readWord(source, at);
         at = end;
         if (/^\{[A-Za-z_]\w*(?:\[[^\]]*\])?\}$/.test(word.shape) && (source[at] === '<' || source[at] === '>'))
-          throw new Unread('it keeps a descriptor in a variable: {NAME}>');
+          throw new UnreadableScript('it keeps a descriptor in a variable: {NAME}>');
         // Digits directly before < or > are a descriptor, and a word of the command when no C int holds them.
         if (/^\d+$/.test(word.shape) && (source[at] === '<' || source[at] === '>')) {
-          if (Number(word.text) > 0x7fff_ffff) throw new Unread('its descriptor is too large a number');
+          if (Number(word.text) > 0x7fff_ffff) throw new UnreadableScript('its descriptor is too large a number');
           const next = REDIRECTS.find((each) => !each.startsWith('&') && source.startsWith(each, at)) as string;
-          if (source.startsWith('<<', at)) throw new Unread('it feeds text written in the command to a program (<<)');
+          if (source.startsWith('<<', at))
+            throw new UnreadableScript('it feeds text written in the command to a program (<<)');
           tokens.push({ kind: 'redirect', operator: next, descriptor: word.text });
           at = targetOf(source, next, at + next.length);
         } else tokens.push({ kind: 'word', word });
@@ -77,7 +79,7 @@ function targetOf(source: string, operator: string, at: number): number {
   const [blanks] = /^(?:[ \t]|\\\n)*/.exec(source.slice(at)) as [string];
   const start = at + blanks.length;
   if (/^-[^ \t\n;&|()<>]/.test(source.slice(start, start + 2)))
-    throw new Unread('a word follows the dash that closes a descriptor');
+    throw new UnreadableScript('a word follows the dash that closes a descriptor');
   return start;
 }
 
@@ -97,9 +99,9 @@ function readWord(source: string, start: number): { word: ShellWord; end: number
   };
   const takeVariable = (): void => {
     const [name] = PLAIN_VARIABLE.exec(source.slice(at, at + 200)) ?? [];
-    if (name === undefined) throw new Unread(expansionAt(source, at));
+    if (name === undefined) throw new UnreadableScript(expansionAt(source, at));
     // bash takes the line break out before it looks where a name begins and ends.
-    if (source.startsWith('\\\n', at + name.length)) throw new Unread(BROKEN_NAME);
+    if (source.startsWith('\\\n', at + name.length)) throw new UnreadableScript(BROKEN_NAME);
     take(`$${name.replace(/[${}]/g, '') || '$'}`, true);
     variable = true;
     at += name.length;
@@ -108,24 +110,24 @@ function readWord(source: string, start: number): { word: ShellWord; end: number
     const char = source[at] as string;
     if (char === '\\') {
       const next = source[at + 1];
-      if (next === undefined) throw new Unread('it ends in a backslash');
+      if (next === undefined) throw new UnreadableScript('it ends in a backslash');
       if (next !== '\n') take(next, true);
       at += 2;
     } else if (char === "'") {
       const end = source.indexOf("'", at + 1);
-      if (end < 0) throw new Unread('a quote is not closed');
+      if (end < 0) throw new UnreadableScript('a quote is not closed');
       take(source.slice(at + 1, end), true);
       at = end + 1;
     } else if (char === '"') {
       at++;
       while (source[at] !== '"') {
         const inner = source[at];
-        if (inner === undefined) throw new Unread('a quote is not closed');
+        if (inner === undefined) throw new UnreadableScript('a quote is not closed');
         if (inner === '\\') {
           const next = source[at + 1] ?? '';
           if (next !== '\n') take(/^[$`"\\]$/.test(next) ? next : `\\${next}`, true);
           at += 2;
-        } else if (inner === '`') throw new Unread('it runs a command inside an argument: ` `');
+        } else if (inner === '`') throw new UnreadableScript('it runs a command inside an argument: ` `');
         else if (inner === '$' && expandsAt(source, at, /^[A-Za-z0-9_{(?#$!@*[-]/)) takeVariable();
         else {
           take(inner, true);
@@ -133,7 +135,7 @@ function readWord(source: string, start: number): { word: ShellWord; end: number
         }
       }
       at++;
-    } else if (char === '`') throw new Unread('it runs a command inside an argument: ` `');
+    } else if (char === '`') throw new UnreadableScript('it runs a command inside an argument: ` `');
     else if (char === '$' && expandsAt(source, at, /^[A-Za-z0-9_{(?#$!@*['"-]/)) takeVariable();
     else {
       take(char, false);
@@ -145,7 +147,7 @@ function readWord(source: string, start: number): { word: ShellWord; end: number
   if (bare !== undefined) {
     const raw = source.slice(start, at).replaceAll('\\\n', '');
     if (bare.endsWith('=') ? !raw.startsWith(bare) : raw !== bare)
-      throw new Unread('quotes around nothing change what a word is');
+      throw new UnreadableScript('quotes around nothing change what a word is');
   }
   return { word: { text, shape, variable }, end: at };
 }

@@ -7,7 +7,7 @@ const MAX_SCRIPT_LENGTH = 2_000;
 const SAFE_FLAGS = /^[gpiIm0-9]*/;
 
 /** Why a sed script is more than printing, or cannot be told to be less; undefined when it is not. */
-export function doubtOfSedScript(script: string): string | undefined {
+export function unknownInSedScript(script: string): string | undefined {
   const doubt = 'the sed script is not one of those that are known to only print';
   // Where -i takes a word, an empty one is that, and the script comes next.
   if (script === '' || script.includes('\n') || script.length > MAX_SCRIPT_LENGTH) return doubt;

@@ -4,17 +4,17 @@ import { mkdir, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { judgeCommand } from '../../../../src/servers/bash/policy/analyze-command.js';
+import { analyzeCommand } from '../../../../src/servers/bash/policy/analyze-command.js';
 import { ProjectFiles } from '../../../../src/servers/project/project-files.js';
 import { createTestProject } from '../../../../src/testing/project.js';
-import { allowing, createJudgeHub, createJudgeProject, type JudgeHub } from './analyzed-project.js';
+import { allowing, createAnalyzerHub, createAnalyzedProject, type AnalyzerHub } from './analyzed-project.js';
 import { EVERYDAY } from './everyday-commands.js';
 
-let project: Awaited<ReturnType<typeof createJudgeProject>>;
-let hub: JudgeHub;
+let project: Awaited<ReturnType<typeof createAnalyzedProject>>;
+let hub: AnalyzerHub;
 beforeAll(async () => {
-  project = await createJudgeProject();
-  hub = createJudgeHub(
+  project = await createAnalyzedProject();
+  hub = createAnalyzerHub(
     project.projectDir,
     allowing('ls', 'cat', 'git status', 'git log', 'env', 'timeout', 'bash -c', 'cd'),
   );
@@ -25,7 +25,7 @@ afterAll(() => project[Symbol.asyncDispose]());
 const told = async (command: string, cwd = '.'): Promise<string[]> =>
   (await hub.claims(command, cwd)).map(({ pattern, understood }) => (understood ? pattern : `? ${pattern}`));
 
-describe('judgeCommand()', () => {
+describe('analyzeCommand()', () => {
   it.each<[string, string[]]>([
     ['git status -s', ['git status -s']],
     ['ls && cat a | head', ['ls', 'cat a', 'head']],
@@ -114,7 +114,7 @@ describe('judgeCommand()', () => {
       extraRoots: [{ path: extra.resolve('other'), mode: 'rw' }],
     });
     for (const path of [`${extra.resolve('data')}/l*`, `${extra.resolve('other')}/l*`, 'extra/../l*']) {
-      const claims = await judgeCommand(`cat ${path}`, { files, cwd: '.' });
+      const claims = await analyzeCommand(`cat ${path}`, { files, cwd: '.' });
       expect(
         claims.map(({ pattern }) => pattern),
         path,
@@ -123,7 +123,7 @@ describe('judgeCommand()', () => {
   });
 
   it('lets a wildcard begin a word only where no option does harm', async () => {
-    const rules = createJudgeHub(project.projectDir, allowing('ls', 'sort', 'find', 'rm'));
+    const rules = createAnalyzerHub(project.projectDir, allowing('ls', 'sort', 'find', 'rm'));
     await project.write('bin/-ocanary', '');
     expect(await rules.action('ls *', 'bin')).toBe('allow');
     expect(await rules.action('sort ./*', 'bin')).toBe('allow');
@@ -140,7 +140,7 @@ describe('judgeCommand()', () => {
 
   it('asks about an expansion that a line break hides', async () => {
     // Rules that allow all that a wrong reading would claim.
-    const wide = createJudgeHub(project.projectDir, allowing('cat *', 'cat', 'echo *'));
+    const wide = createAnalyzerHub(project.projectDir, allowing('cat *', 'cat', 'echo *'));
     for (const command of [
       'cat $\\\nHOME/x',
       'cat "$\\\nHOME/x"',
@@ -156,7 +156,7 @@ describe('judgeCommand()', () => {
   });
 
   it('asks about a number, an assignment or a bracket with quotes around nothing', async () => {
-    const wide = createJudgeHub(project.projectDir, allowing('cat *', 'cat', 'ls', 'time *', '> *'));
+    const wide = createAnalyzerHub(project.projectDir, allowing('cat *', 'cat', 'ls', 'time *', '> *'));
     for (const command of [
       "cat a 2>b 2''>b\nls a",
       "cat 2''>b",
@@ -173,7 +173,7 @@ describe('judgeCommand()', () => {
 
   it('understands no option that another program of the same name reads in another way', async () => {
     const names = ['tree', 'curl', 'jq', 'sed', 'head', 'grep', 'ls', 'go', 'docker', 'tar', 'ln', 'cd', 'diff'];
-    const wide = createJudgeHub(
+    const wide = createAnalyzerHub(
       project.projectDir,
       allowing(...names, 'option sed -i', ...names.map((name) => `${name} *`)),
     );
@@ -273,7 +273,7 @@ describe('judgeCommand()', () => {
   it('offers what allows the same command again and no other', async () => {
     for (const command of ["grep -c 'a  b' a", "echo '*'", 'rm -rf build', "git commit -m 'it''s'"]) {
       const [claim] = await hub.claims(command);
-      const again = createJudgeHub(project.projectDir, [
+      const again = createAnalyzerHub(project.projectDir, [
         { tool: 'bash.execute', pattern: claim?.suggestedPattern ?? '', action: 'allow' },
       ]);
       expect(await again.action(command), command).toBe('allow');
@@ -283,7 +283,7 @@ describe('judgeCommand()', () => {
 
   it('understands a program that comes under another name, and one whose options it does not know, no better', async () => {
     await mkdir(join(project.projectDir, 'a:'), { recursive: true });
-    const wide = createJudgeHub(
+    const wide = createAnalyzerHub(
       project.projectDir,
       allowing(
         ...[
@@ -387,7 +387,7 @@ describe('judgeCommand()', () => {
   });
 
   it('understands no redirection that bash reads in another way: a word behind a dash, a target that it expands twice', async () => {
-    const writing = createJudgeHub(project.projectDir, allowing('cat', '> *'));
+    const writing = createAnalyzerHub(project.projectDir, allowing('cat', '> *'));
     const dashes = ['>&-a', '>& -a', '2>&-a', '2>& -/etc/passwd', '2<&\t-a', '>&\\\n-a', '>& \\\n -a', '2>&-\\\na'];
     for (const redirect of [...dashes, ">&-''a", '2147483648>a', '99999999999999999999>a']) {
       expect(await writing.action(`cat ${redirect}`), redirect).toBe('ask');
@@ -402,7 +402,7 @@ describe('judgeCommand()', () => {
   });
 
   it('understands find -exec where a reader gets what is found as its operand, and nothing else', async () => {
-    const wide = createJudgeHub(
+    const wide = createAnalyzerHub(
       project.projectDir,
       allowing('find', 'option find *', 'sh', 'echo', 'awk', 'sed', 'cp', 'sort', 'cat', 'grep', 'tee', '> *'),
     );
@@ -431,7 +431,7 @@ describe('judgeCommand()', () => {
   });
 
   it('lets a rule for a redirection allow paths below a directory, and no others', async () => {
-    const writing = createJudgeHub(project.projectDir, allowing('echo', 'cd', '> build/*'));
+    const writing = createAnalyzerHub(project.projectDir, allowing('echo', 'cd', '> build/*'));
     expect(await writing.action('echo x > build/a/b')).toBe('allow');
     expect(await writing.action('cd build && echo x > a')).toBe('allow');
     for (const command of [
@@ -446,7 +446,7 @@ describe('judgeCommand()', () => {
   });
 
   it('lets a deny rule see every command that it can find', async () => {
-    const denying = createJudgeHub(project.projectDir, [
+    const denying = createAnalyzerHub(project.projectDir, [
       { tool: '*', action: 'allow' },
       { tool: 'bash.execute', pattern: 'rm', action: 'deny' },
     ]);
@@ -470,7 +470,7 @@ describe('judgeCommand()', () => {
   it('asks about variables that the call sets, but for a few', async () => {
     const { files } = hub;
     const understood = async (env: Record<string, string>): Promise<boolean> =>
-      (await judgeCommand('ls', { files, cwd: '.', env })).every((claim) => claim.understood);
+      (await analyzeCommand('ls', { files, cwd: '.', env })).every((claim) => claim.understood);
     expect(await understood({ NODE_ENV: 'test', CI: '1' })).toBe(true);
     for (const env of [
       { PATH: '.' },
@@ -483,10 +483,10 @@ describe('judgeCommand()', () => {
   });
 
   it('understands nothing when it is aborted, or the directory of the call is no directory', async () => {
-    const claims = await judgeCommand('ls', { files: hub.files, cwd: '.', signal: AbortSignal.abort() });
+    const claims = await analyzeCommand('ls', { files: hub.files, cwd: '.', signal: AbortSignal.abort() });
     expect(claims.some(({ understood }) => !understood)).toBe(true);
     expect((await hub.claims('ls', 'nothing')).some(({ understood }) => !understood)).toBe(true);
-    expect((await judgeCommand(5 as never, { files: hub.files, cwd: '.' }))[0]?.understood).toBe(false);
+    expect((await analyzeCommand(5 as never, { files: hub.files, cwd: '.' }))[0]?.understood).toBe(false);
   });
 });
 
@@ -533,7 +533,7 @@ const QUOTINGS: readonly ((word: string) => string)[] = [
   (word) => `${word.slice(0, -1)}\\${word.slice(-1)}`,
 ];
 
-describe('judgeCommand() whatever it is given', () => {
+describe('analyzeCommand() whatever it is given', () => {
   it('never lets a forbidden command pass among allowed ones', async () => {
     await fc.assert(
       fc.asyncProperty(

@@ -15,13 +15,15 @@ import {
 } from '@toolwright/core';
 import { spawnChild } from '@toolwright/core/process';
 import { createTestProject, type TestProject } from '@toolwright/core/testing';
-import { judgeCommand } from '../../../../src/servers/bash/policy/analyze-command.js';
+import { analyzeCommand } from '../../../../src/servers/bash/policy/analyze-command.js';
 import { ProjectFiles } from '../../../../src/servers/project/project-files.js';
 
 const EVIL = { content: '#!/bin/sh\ntouch canary\n', mode: 0o755 };
 
 /** A project with links that lead outside, programs named like readers, and the directory that the links lead to. */
-export async function createJudgeProject(options: { git?: boolean } = {}): Promise<TestProject & { outside: string }> {
+export async function createAnalyzedProject(
+  options: { git?: boolean } = {},
+): Promise<TestProject & { outside: string }> {
   const outside = await realpath(await mkdtemp(join(tmpdir(), `toolwright-${process.pid}-outside-`)));
   await writeFile(join(outside, 'x'), 'secret\n');
   const project = await createTestProject(
@@ -69,7 +71,7 @@ export function allowing(...patterns: string[]): PolicyRule[] {
   }));
 }
 
-export interface JudgeHub {
+export interface AnalyzerHub {
   readonly files: ProjectFiles;
   /** What the policy says of a command. */
   action(command: string, cwd?: string): Promise<PolicyAction>;
@@ -77,7 +79,7 @@ export interface JudgeHub {
 }
 
 /** A real hub with these rules; it asks by default. */
-export function createJudgeHub(projectDir: string, rules: readonly PolicyRule[]): JudgeHub {
+export function createAnalyzerHub(projectDir: string, rules: readonly PolicyRule[]): AnalyzerHub {
   const files = new ProjectFiles({ projectDir });
   const execute = defineTool({
     name: 'execute',
@@ -87,7 +89,7 @@ export function createJudgeHub(projectDir: string, rules: readonly PolicyRule[])
       properties: { command: { type: 'string' }, cwd: { type: 'string' } },
       required: ['command', 'cwd'],
     },
-    permission: ({ command, cwd }) => judgeCommand(command, { files, cwd }),
+    permission: ({ command, cwd }) => analyzeCommand(command, { files, cwd }),
     execute: () => 'allowed',
   });
   const hub = new ToolHub({
@@ -98,7 +100,7 @@ export function createJudgeHub(projectDir: string, rules: readonly PolicyRule[])
   });
   return {
     files,
-    claims: (command, cwd = '.') => judgeCommand(command, { files, cwd }),
+    claims: (command, cwd = '.') => analyzeCommand(command, { files, cwd }),
     action: async (command, cwd = '.') => {
       const { error } = await hub.callTool('bash.execute', { command, cwd });
       if (!error) return 'allow';

@@ -711,7 +711,7 @@ export const ATTACKS: readonly AttackFamily[] = [
     ],
   },
   {
-    family: 'the second round, by one who has read the judge',
+    family: 'second round, written with the source at hand',
     runs: [
       'awk \'{print $1,\n$2 > "canary"}\' a',
       'awk \'{printf("%s",\n$1) > "canary"}\' a',

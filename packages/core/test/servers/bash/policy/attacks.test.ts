@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ATTACKS } from './attack-forms.js';
-import { allowing, createJudgeHub, createJudgeProject, runBash, type JudgeHub } from './analyzed-project.js';
+import { allowing, createAnalyzerHub, createAnalyzedProject, runBash, type AnalyzerHub } from './analyzed-project.js';
 
 const NARROW = allowing('git status', 'ls', 'cat', 'git log', 'head');
 /** Wider than anybody would: every reader, every wrapper, and some programs. */
@@ -19,14 +19,14 @@ const FORMS = ATTACKS.flatMap(({ family, runs, others }) =>
   [...runs, ...others].map((form) => [family, form] as const),
 );
 
-describe('judgeCommand()', () => {
-  let project: Awaited<ReturnType<typeof createJudgeProject>>;
-  let narrow: JudgeHub;
-  let wide: JudgeHub;
+describe('analyzeCommand()', () => {
+  let project: Awaited<ReturnType<typeof createAnalyzedProject>>;
+  let narrow: AnalyzerHub;
+  let wide: AnalyzerHub;
   beforeAll(async () => {
-    project = await createJudgeProject();
-    narrow = createJudgeHub(project.projectDir, NARROW);
-    wide = createJudgeHub(project.projectDir, WIDE);
+    project = await createAnalyzedProject();
+    narrow = createAnalyzerHub(project.projectDir, NARROW);
+    wide = createAnalyzerHub(project.projectDir, WIDE);
   });
   afterAll(() => project[Symbol.asyncDispose]());
 
@@ -58,7 +58,7 @@ describe('the forms that run', () => {
   it.each(ATTACKS.filter(({ runs }) => runs.length > 0))(
     '$family: each makes the canary in a real bash',
     async ({ runs }) => {
-      await using project = await createJudgeProject({ git: true });
+      await using project = await createAnalyzedProject({ git: true });
       const dead: string[] = [];
       for (const form of runs) {
         await runBash(form, project.projectDir);

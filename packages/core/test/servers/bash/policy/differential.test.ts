@@ -8,7 +8,7 @@ import { finished } from 'node:stream/promises';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { spawnChild } from '../../../../src/process/index.js';
-import { judgeCommand } from '../../../../src/servers/bash/policy/analyze-command.js';
+import { analyzeCommand } from '../../../../src/servers/bash/policy/analyze-command.js';
 import { isHarmlessVariable } from '../../../../src/servers/bash/policy/refused-commands.js';
 import { ProjectFiles } from '../../../../src/servers/project/project-files.js';
 import { quoteWord } from '../../../../src/contract/shell-words.js';
@@ -307,7 +307,7 @@ function whyNot(world: string): Promise<string | undefined> {
 }
 
 it(
-  'judgeCommand() claims no less than what bash does',
+  'analyzeCommand() claims no less than what bash does',
   async ({ skip }) => {
     const world = await makeWorld();
     // The default run says the same each time; the long one looks where no run has looked.
@@ -330,7 +330,7 @@ it(
           for (const text of fc.sample(line, { numRuns: 500, seed: seed + generated })) {
             generated++;
             if (text.includes('\0') || understood.length >= BATCH) continue;
-            const claims = await judgeCommand(text, { files, cwd: '.' });
+            const claims = await analyzeCommand(text, { files, cwd: '.' });
             if (claims.every((claim) => claim.understood))
               understood.push({ line: text, claims: claims.map(({ pattern }) => pattern) });
           }
@@ -523,7 +523,7 @@ const writer: fc.Arbitrary<string> = fc.constantFrom(...Object.keys(WRITERS)).ch
 );
 
 it(
-  'judgeCommand() claims every file that a real program writes',
+  'analyzeCommand() claims every file that a real program writes',
   async ({ skip }) => {
     const names = Object.keys(WRITERS);
     const world = await makeWorld(names);
@@ -541,7 +541,7 @@ it(
         for (let more = 0; understood.length < Math.min(BATCH, LINES - ran); more++) {
           for (const text of fc.sample(writer, { numRuns: 500, seed: seed + 1_000 * round + more })) {
             if (understood.length >= BATCH) break;
-            const claims = await judgeCommand(text, { files, cwd: '.' });
+            const claims = await analyzeCommand(text, { files, cwd: '.' });
             if (claims.every((claim) => claim.understood))
               understood.push({ line: text, claims: claims.map(({ pattern }) => pattern) });
           }
@@ -600,7 +600,7 @@ const readerLine = fc
   .filter((text) => !/^tail .*-\w*[fF]/.test(text)); // it does not end
 
 it(
-  'judgeCommand() claims every file outside that a real reader shows',
+  'analyzeCommand() claims every file outside that a real reader shows',
   async ({ skip }) => {
     const world = await makeWorld(SHOWING.split(' '));
     const project = join(world, 'project');
@@ -621,7 +621,7 @@ it(
         for (let more = 0; understood.length < Math.min(BATCH, LINES - ran); more++) {
           for (const text of fc.sample(readerLine, { numRuns: 500, seed: seed + 1_000 * round + more })) {
             if (understood.length >= BATCH) break;
-            const claims = await judgeCommand(text, { files, cwd: '.' });
+            const claims = await analyzeCommand(text, { files, cwd: '.' });
             if (claims.every((claim) => claim.understood))
               understood.push({ line: text, isClaimed: claims.some(({ pattern }) => pattern.startsWith('outside ')) });
           }

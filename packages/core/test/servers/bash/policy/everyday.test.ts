@@ -2,11 +2,11 @@
 
 import { expect, it } from 'vitest';
 import { EVERYDAY, SENSIBLE_RULES } from './everyday-commands.js';
-import { allowing, createJudgeHub, createJudgeProject } from './analyzed-project.js';
+import { allowing, createAnalyzerHub, createAnalyzedProject } from './analyzed-project.js';
 
-it('judgeCommand() asks needlessly for at most a tenth of everyday commands', async () => {
-  await using project = await createJudgeProject({ git: true });
-  const hub = createJudgeHub(project.projectDir, allowing(...SENSIBLE_RULES));
+it('analyzeCommand() asks needlessly for at most a tenth of everyday commands', async () => {
+  await using project = await createAnalyzedProject({ git: true });
+  const hub = createAnalyzerHub(project.projectDir, allowing(...SENSIBLE_RULES));
   expect(new Set(EVERYDAY).size).toBeGreaterThanOrEqual(200);
   const asked: string[] = [];
   for (const command of EVERYDAY) if ((await hub.action(command)) !== 'allow') asked.push(command);

@@ -3,18 +3,18 @@
 import { readFile } from 'node:fs/promises';
 import type { PolicyRule } from '@toolwright/core';
 import { expect, it } from 'vitest';
-import { createJudgeHub, createJudgeProject } from './analyzed-project.js';
+import { createAnalyzerHub, createAnalyzedProject } from './analyzed-project.js';
 
 const GUIDE = new URL('../../../../../../docs/bash-policy.md', import.meta.url);
 
-it('judgeCommand() does what the guide says of its examples', async () => {
+it('analyzeCommand() does what the guide says of its examples', async () => {
   const guide = await readFile(GUIDE, 'utf8');
   const rules = JSON.parse(/```json\n([^]*?)```/.exec(guide)?.[1] ?? '') as PolicyRule[];
   const rows = [...guide.matchAll(/^\| `([^`]+)` +\| (runs|asks|is denied)/gm)];
   expect(rows.length).toBeGreaterThanOrEqual(8);
-  await using project = await createJudgeProject();
+  await using project = await createAnalyzedProject();
   await project.write('packages/core/x', '');
-  const hub = createJudgeHub(project.projectDir, rules);
+  const hub = createAnalyzerHub(project.projectDir, rules);
   for (const [, command = '', says = ''] of rows) {
     const expected = says === 'runs' ? 'allow' : says === 'asks' ? 'ask' : 'deny';
     expect(await hub.action(command.replaceAll('\\|', '|')), command).toBe(expected);
