@@ -102,7 +102,8 @@ function readTree(root: Node, deadline: number): GrammarReading {
   for (let node = open.pop(), seen = 1; node; node = open.pop(), seen++) {
     if (seen % 64 === 0 && performance.now() > deadline)
       return { commands, unsupported: `it could not be read within ${PARSE_TIMEOUT_MS} ms` };
-    if (node.isNamed && !PLAIN.has(node.type)) unsupported ??= UNKNOWN_NODES[node.type] ?? `"${node.type}" is not read here`;
+    if (node.isNamed && !PLAIN.has(node.type))
+      unsupported ??= UNKNOWN_NODES[node.type] ?? `"${node.type}" is not read here`;
     if (node.type === 'command' && commands.length < MAX_COMMANDS_LISTED) commands.push(readCommand(node));
     if (node.type === 'test_command' && commands.length < MAX_COMMANDS_LISTED)
       commands.push({ raw: [node.text], text: node.text });
