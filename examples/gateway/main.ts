@@ -31,7 +31,7 @@ await using person = new MCPToolProvider({
   name: 'tools',
   socketPath: join(projectDir, 'tools.sock'),
   elicitation: async ({ message }) => {
-    console.log(message); // write_file needs an approval by the policy's default "ask" …
+    console.log(message); // write_file needs an approval because of the policy's default "ask" …
     return { action: 'accept', content: { decision: 'once' } };
   },
 });

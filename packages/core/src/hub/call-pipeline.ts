@@ -1,4 +1,4 @@
-// The way of one call through a hub, once it is routed: clock, prepare, policy, middleware, execute, output limit.
+// The pipeline of a call that is routed: deadline, prepare, policy, middleware, execute, output limit.
 
 import { assertTimeout, outcomeUnknown, type CallScope } from '../call/call-scope.js';
 import { ToolError, type ToolErrorInfo } from '../contract/errors.js';
@@ -24,13 +24,13 @@ import { limitOutput } from './output-limit.js';
 
 const EXTERNAL_CALL_TIMEOUT_MS = 30_000;
 
-/** A call that was prepared before it is made, and the answer to its verdict. */
+/** A call that was prepared before it is made, with the answer to its verdict. */
 export interface EarlierCall {
   readonly prepared: Pick<PreparedCall, 'tool' | 'claims'>;
   readonly answer?: EarlierAnswer | undefined;
 }
 
-const STALE = Symbol('prepared before');
+const STALE = Symbol('stale');
 
 export class CallPipeline {
   readonly #gate: PolicyGate | undefined;
@@ -45,8 +45,8 @@ export class CallPipeline {
 
   /**
    * @param name qualified, as the hub's routing resolved it
-   * @param before the call as it was prepared and shown, where it was: another one does not run in its place
-   * @throws {ToolError} whatever refuses or ends the call before it gives a result
+   * @param before the prepared call that was shown, if there was one; a different call does not run in its place
+   * @throws {ToolError} what refuses or ends the call before it has a result
    */
   async run(
     member: HubMember,
@@ -84,7 +84,7 @@ export class CallPipeline {
     if (refusal) throw refusal;
   }
 
-  /** The call with the arguments that an approval gave in place of its own, judged again; or refused. */
+  /** Prepares the call again with the arguments that the approver edited, and evaluates it again. */
   async #prepareEdited(member: HubMember, name: string, args: JsonObject, scope: CallScope): Promise<PreparedCall> {
     const prepared = await scope.race(Promise.resolve(prepareMemberCall(member, name, args, scope)));
     if (prepared.refused) return prepared;
@@ -93,24 +93,27 @@ export class CallPipeline {
     return prepared;
   }
 
-  /** A refusal is a failure, whoever says it. @throws {ToolError} INTERNAL for one that is none */
+  /** The result of a call that its provider refused. @throws {ToolError} INTERNAL when that result is a success */
   refusal(refused: ToolResult, member: HubMember, name: string): ToolResult {
     const { provider } = member;
     const result = stripUntrusted(parseResult(refused, provider), member);
     if (!result.isError)
-      throw new ToolError('INTERNAL', `The provider "${provider.name}" refused a call with a success.`);
-    // Its own words would suggest what is hidden.
+      throw new ToolError(
+        'INTERNAL',
+        `The provider "${provider.name}" refused a call with a result that is not an error.`,
+      );
+    // The provider's own message would suggest hidden names.
     if (result.error?.code === 'TOOL_NOT_FOUND' && member.hidden.length > 0) throw member.notFound(name);
     return limitOutput(result, this.#limits.maxTextBytes);
   }
 
-  /** What `execute` of a call that this hub prepared has as its default deadline, for a hub around it. */
+  /** The default deadline of a call that this hub prepared, for an outer hub. */
   ownDeadline(provider: ToolProvider, prepared: PreparedCall): Pick<PreparedCall, 'timeoutMs'> & ProvidersDefault {
     const { ms, isProviders } = this.#defaultDeadline(provider, prepared);
     return { timeoutMs: ms, ...(isProviders && { [PROVIDERS_DEFAULT]: true }) };
   }
 
-  /** The clock runs before connecting; the prepared call's own deadline replaces the default later. */
+  /** Starts the deadline, before connecting; once the call is prepared, its own deadline replaces the default. */
   startClock(provider: ToolProvider, scope: CallScope, prepared?: PreparedCall): void {
     const { ms, isProviders } = this.#defaultDeadline(provider, prepared);
     scope.setDeadline(ms, this.#limits.maxTotalTimeoutMs, isProviders);
@@ -130,18 +133,15 @@ export class CallPipeline {
     return { ms: provider.callTimeoutMs ?? fallback, isProviders: true };
   }
 
-  /** The result, or that the provider was connected again since the call was prepared, so that nothing ran. */
+  /** Returns `STALE`, and runs nothing, when the provider was reconnected after the call was prepared. */
   #execute(member: HubMember, prepared: PreparedCall, scope: CallScope): Promise<ToolResult | typeof STALE> {
     const { provider } = member;
-    // A provider of ours ends with the scope by itself and gives a result of its own making.
+    // An in-process provider settles with the scope by itself, and its results need no parsing.
     if (this.#middleware.length === 0 && provider instanceof InProcessToolProvider) return prepared.execute(scope);
     return this.#executeGuarded(member, prepared, scope);
   }
 
-  /**
-   * Runs a call whose provider was connected again since it was prepared: it is prepared anew, and judged anew when it is
-   * another call than before.
-   */
+  /** Prepares a stale call again and runs it; evaluates it again when its tool or its claims have changed. */
   async #executeStale(member: HubMember, before: PreparedCall, scope: CallScope): Promise<ToolResult> {
     const { name } = before.tool;
     let now = await scope.race(Promise.resolve(prepareMemberCall(member, name, before.args, scope)));
@@ -157,7 +157,7 @@ export class CallPipeline {
     throw staleCallError(member.name);
   }
 
-  /** Ends with the scope, whatever a stranger's provider or a middleware does, and takes nothing but a result. */
+  /** Settles with the scope even if a foreign provider or a middleware does not, and rejects what is not a result. */
   async #executeGuarded(
     member: HubMember,
     prepared: PreparedCall,
@@ -172,7 +172,7 @@ export class CallPipeline {
     };
     try {
       const result = parseResult(await scope.race(this.#runMiddleware(prepared, scope, execute)), provider);
-      // The call that is prepared anew is another one to the middleware, which sees this one fail.
+      // To the middleware, the call that is prepared again is a new one; it sees this one fail.
       return wasBefore && result.isError ? STALE : result;
     } catch (thrown) {
       throw scope.error ? outcomeUnknown(scope.error, provider.name, prepared.tool.name) : thrown;
@@ -186,9 +186,9 @@ export class CallPipeline {
 }
 
 /**
- * The answer that was given to this very call. A yes to another one does not count: it is judged anew.
+ * The answer to this very call. An approval of a different call does not count: this one is evaluated again.
  *
- * @throws {ToolError} NOT_CONNECTED for another call without an answer: whoever prepared it has to look at it again
+ * @throws {ToolError} NOT_CONNECTED when the call differs from the prepared one and has no answer: prepare it again
  */
 function answerFor(prepared: PreparedCall, before: EarlierCall | undefined): EarlierAnswer | undefined {
   if (!before || isSameCall(before.prepared, prepared)) return before?.answer;
@@ -209,10 +209,10 @@ function isUnchanged(member: HubMember, prepared: PreparedCall, scope: CallScope
   };
 }
 
-/** Directives, also those in `_meta` that the next hop would read, count only from a provider that is trusted. */
+/** Removes directives, and the `_meta` keys that the next hop would read as directives, unless the provider is trusted. */
 function stripUntrusted(result: ToolResult, member: HubMember): ToolResult {
   if (member.trustsDirectives) return result;
-  // What a policy offers, and whom it asks, is for this hub to say.
+  // Only the policy of this hub suggests rules.
   if (result.error?.details?.suggestedRules !== undefined) {
     const { suggestedRules: _foreign, ...details } = result.error.details;
     result.error = { ...result.error, details };
@@ -226,17 +226,17 @@ function stripUntrusted(result: ToolResult, member: HubMember): ToolResult {
   return result;
 }
 
-/** What the one who approved has to say, for the model. */
+/** Appends the approver's message to the result, for the model. */
 function withApproverMessage(result: ToolResult, message: string | undefined): ToolResult {
   if (message === undefined) return result;
   const { content, structuredContent } = result;
-  const said: ContentBlock = { type: 'text', text: `Message from the person who approved the call: ${message}` };
-  // Where there is no content, the structured form is what a model reads.
+  const note: ContentBlock = { type: 'text', text: `Message from the person who approved the call: ${message}` };
+  // Without content, models read the structured content: it must not be hidden by the message.
   const before: ContentBlock[] =
     content.length === 0 && structuredContent !== undefined
       ? [{ type: 'text', text: JSON.stringify(structuredContent) }]
       : content;
-  return { ...result, content: [...before, said] };
+  return { ...result, content: [...before, note] };
 }
 
 function middlewareCall(prepared: PreparedCall, scope: CallScope): MiddlewareCall {
@@ -250,7 +250,7 @@ function middlewareCall(prepared: PreparedCall, scope: CallScope): MiddlewareCal
     get meta() {
       return structuredClone(scope.meta);
     },
-    // A copy, made when somebody looks: the call itself was judged and stays as it is.
+    // A copy, made on first access: the call itself was evaluated and must not change.
     get args() {
       return (args ??= structuredClone(prepared.args));
     },
@@ -260,14 +260,18 @@ function middlewareCall(prepared: PreparedCall, scope: CallScope): MiddlewareCal
   };
 }
 
-/** What a provider or a middleware gave, as a result of our own: the hub writes its clock into it. */
+/** Parses what a provider or a middleware returned into a new result: the hub sets its duration. */
 function parseResult(value: unknown, { name }: ToolProvider): ToolResult {
   const given = (value ?? {}) as Partial<ToolResult>;
   const { content, isError, error, directives, structuredContent, _meta } = given;
   if (!Array.isArray(content) || !content.every(isContentBlock) || typeof isError !== 'boolean') {
-    throw new ToolError('INTERNAL', `The provider "${name}", or a middleware, gave something that is not a result.`, {
-      provider: name,
-    });
+    throw new ToolError(
+      'INTERNAL',
+      `The provider "${name}", or a middleware, returned something that is not a ToolResult.`,
+      {
+        provider: name,
+      },
+    );
   }
   const result: ToolResult = {
     content,
@@ -281,12 +285,11 @@ function parseResult(value: unknown, { name }: ToolProvider): ToolResult {
   return keepOrigin(given, result);
 }
 
-/** A failure always has a code of the list; a foreign one without is a failure of the tool. */
+/** A failure always has a known code; EXECUTION_FAILED where a foreign provider gave none. */
 function parseError(error: unknown, result: ToolResult): ToolErrorInfo {
   const { code, message, retryable, details } = (error ?? {}) as Partial<ToolErrorInfo>;
-  const words =
-    typeof message === 'string' ? message : textOf(result) || 'The tool reported a failure and said nothing more.';
-  return new ToolError(ToolError.isCode(code) ? code : 'EXECUTION_FAILED', words, {
+  const text = typeof message === 'string' ? message : textOf(result) || 'The tool failed and gave no message.';
+  return new ToolError(ToolError.isCode(code) ? code : 'EXECUTION_FAILED', text, {
     ...(typeof retryable === 'boolean' && { retryable }),
     ...(isJsonObject(details) && { details }),
   }).toInfo();

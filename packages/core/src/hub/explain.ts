@@ -1,4 +1,4 @@
-// explain(): why a call would run, be asked about or be refused, in words and in data.
+// explain(): why a call would run, need an approval or be refused, as a sentence and as data.
 
 import { aliasOf } from '../adapters/alias.js';
 import { isMadeBy } from '../contract/brand.js';
@@ -16,38 +16,38 @@ import { reasonOf, type Verdict } from './policy/policy.js';
 import type { PolicyAction, PolicyRule } from '../contract/approval.js';
 import type { Route } from './routing.js';
 
-/** What {@link ToolHub.explain} tells of a tool. */
+/** What {@link ToolHub.explain} returns. */
 export interface Explanation {
-  /** The name that was asked for, qualified where the tool is known. */
+  /** The name that `explain` was called with, qualified where the tool is known. */
   name: string;
   /** The provider that the name is routed to. */
   provider?: string;
   /** That provider's state. */
   state?: ProviderState;
-  /** What the tool is called where a dot is not allowed. */
+  /** The tool's name for model APIs that do not allow a dot. */
   alias?: string;
-  /** True for a tool that the policy denies whatever its arguments: it is not listed. */
+  /** True when the policy denies the tool for all arguments, so that it is not listed. */
   hidden?: true;
-  /** True when a call would run now, or run once approved. */
+  /** True when a call would run, immediately or once approved. */
   available: boolean;
-  /** One sentence: why it runs, is asked about, or cannot be called. */
+  /** One sentence: why the call runs, needs an approval, or cannot be made. */
   reason: string;
-  /** What the policy says; absent without a policy, and where the arguments were refused before it. */
+  /** The policy's verdict; absent without a policy, and when the arguments were rejected before it. */
   policy?: {
     action: PolicyAction;
     by: 'rule' | 'approval' | 'default';
     rule?: PolicyRule;
     claims: readonly PermissionClaim[];
   };
-  /** Why the call would be refused before the policy. */
+  /** Why the call would be refused before the policy is evaluated. */
   error?: ToolErrorInfo;
-  /** False when the tool's foreign schema cannot be enforced and its arguments are sent unchecked. */
+  /** False when the schema of a foreign tool cannot be enforced, so that its arguments are sent unchecked. */
   schemaEnforced?: boolean;
   /** Why the schema is not enforced. */
   schemaFault?: string;
-  /** Rules of the policy that cannot do what they say: they match no tool, or their pattern has an open quote. */
+  /** Rules of the policy that have no effect: they match no tool, or their pattern has an unclosed quote. */
   warnings?: readonly string[];
-  /** What the listing of the tool costs a model, at four characters a token. */
+  /** The length of the tool's listing in tokens, estimated at four characters a token. */
   tokenEstimate?: number;
 }
 
@@ -87,7 +87,7 @@ export async function explainCall(
       name,
       ...provider,
       available: false,
-      reason: `The provider "${member.name}" is ${state}; its tools are not known before it connects.`,
+      reason: `The provider "${member.name}" is ${state}; its tools are known once it connects.`,
     };
   }
   const denied = gate?.deniedOutright(tool.name);
@@ -98,7 +98,7 @@ export async function explainCall(
       ...provider,
       hidden: true,
       ...explained(tool, denied, denied.open),
-      reason: `${reasonOf(tool, denied)}, whatever its arguments, so it is not listed.`,
+      reason: `${reasonOf(tool, denied)}, for all arguments, so it is not listed.`,
     };
   }
   const { provider: listing } = member;
@@ -136,7 +136,7 @@ interface Explaining {
 
 const STRICTNESS: readonly PolicyAction[] = ['allow', 'ask', 'deny'];
 
-/** A call passes both hubs: what the stricter one says holds. */
+/** A call passes both hubs, so the stricter verdict holds. */
 function stricter(
   outer: Pick<Explanation, 'available' | 'reason' | 'policy'>,
   inner: Explanation,
@@ -153,7 +153,7 @@ function schemaOf({ schemaEnforced, schemaFault }: Explanation): Pick<Explanatio
   return { ...(schemaEnforced !== undefined && { schemaEnforced }), ...(schemaFault !== undefined && { schemaFault }) };
 }
 
-/** The call as it would be prepared, or why it cannot be; waits for nobody for ever. */
+/** Prepares the call, within a time limit, or returns why it cannot be prepared. */
 async function prepare(member: HubMember, name: string, args: JsonObject): Promise<PreparedCall | ToolError> {
   const scope = new CallScope();
   scope.setDeadline(PREPARE_TIMEOUT_MS);
@@ -172,8 +172,8 @@ function evaluated(
   gate: PolicyGate,
 ): Pick<Explanation, 'available' | 'reason' | 'policy'> {
   const bare = tool.name.slice(tool.name.indexOf('.') + 1);
-  const judgedClaims = claims ?? [{ pattern: bare, match: 'glob', understood: true } as const];
-  const explanation = explained(tool, gate.evaluate(tool.name, judgedClaims), judgedClaims);
+  const evaluatedClaims = claims ?? [{ pattern: bare, match: 'glob', understood: true } as const];
+  const explanation = explained(tool, gate.evaluate(tool.name, evaluatedClaims), evaluatedClaims);
   return claims
     ? explanation
     : { ...explanation, reason: `${explanation.reason.slice(0, -1)}; rules with a pattern depend on the arguments.` };

@@ -2,19 +2,18 @@
 
 import type { OptionNames } from '../contract/options.js';
 
-/** The hub's own limits. */
+/** The limits of a hub. */
 export interface HubLimits {
-  /** How long `connect` waits for providers, in milliseconds. Default 10,000. Those that are late go on connecting. */
+  /** How long `connect` waits for providers, in milliseconds. Default 10,000. Slower providers continue to connect. */
   connectTimeoutMs?: number;
   /**
-   * The longest that a call may go without growing progress, where neither the caller nor the tool names a deadline, in
-   * milliseconds. Replaces the `callTimeoutMs` of the providers. Default: theirs, else 30,000 for external providers and none
-   * in process.
+   * The default deadline of a call, in milliseconds, for calls whose caller and tool set none; progress renews it. Replaces
+   * the `callTimeoutMs` of the providers. Default: the provider's, else 30,000 for external providers and none in process.
    */
   callTimeoutMs?: number;
-  /** How far progress can renew a default deadline. Default 600,000. */
+  /** The longest that progress can extend a default deadline to, in milliseconds from the call's start. Default 600,000. */
   maxTotalTimeoutMs?: number;
-  /** The text of one result, in bytes of UTF-8; what is over is cut out of its middle. Default 262,144. */
+  /** The longest text of one result, in bytes of UTF-8; longer text is cut in the middle. Default 262,144. */
   maxTextBytes?: number;
 }
 

@@ -1,4 +1,4 @@
-// ToolHub: many providers as one. The composition of routing, policy, middleware, deadline and output limit.
+// ToolHub: many providers as one. Composes routing, policy, middleware, deadlines and the output limit.
 
 import { BRAND, isMadeBy } from '../contract/brand.js';
 import { CallScope, MAX_TOTAL_TIMEOUT_MS } from '../call/call-scope.js';
@@ -26,13 +26,13 @@ import type { Policy } from './policy/policy.js';
 import { Routing, type Route } from './routing.js';
 import { matchesTool } from './policy/rule-match.js';
 
-/** What a {@link ToolHub} is made of. */
+/** Options of {@link ToolHub}. */
 export interface HubOptions extends PolicyEvents {
-  /** The hub owns them: its `disconnect` ends them all. */
+  /** The hub owns them: its `disconnect` disconnects them all. Default: none. */
   providers?: readonly (ToolProvider | ProviderEntry)[];
-  /** Default: none, and every call runs; its engine approves. */
+  /** Default: none, so that every call runs; the engine is then responsible for approvals. */
   policy?: Policy;
-  /** Wrapped around every call that policy let pass, the first outermost. */
+  /** Wrapped around every call that the policy allows; the first is the outermost. Default: none. */
   middleware?: readonly Middleware[];
   limits?: HubLimits;
   /** Default: `process.emitWarning` for warnings and errors, each text once. Arguments and results are never logged. */
@@ -41,12 +41,12 @@ export interface HubOptions extends PolicyEvents {
   name?: string;
 }
 
-/** What {@link ToolHub.listTools} may be given. Globs are over qualified names; without a dot they name servers. */
+/** Options of {@link ToolHub.listTools}. Globs match qualified names; a glob without a dot matches servers. */
 export interface ListOptions {
   signal?: AbortSignal;
-  /** Only tools that one of these matches. Default: all. */
+  /** Lists only tools that match one of these globs. Default: all. */
   include?: readonly string[];
-  /** No tool that one of these matches. */
+  /** Leaves out tools that match one of these globs. Default: none. */
   exclude?: readonly string[];
 }
 
@@ -66,7 +66,7 @@ const ENTRY_OPTIONS: OptionNames<ProviderEntry> = { provider: true, trustDirecti
 const LIST_OPTIONS: OptionNames<ListOptions> = { include: true, exclude: true, signal: true };
 const REMOVE_OPTIONS = { drainMs: true } as const;
 const DEFAULT_DRAIN_MS = 5_000;
-/** How long a provider may take to end before the hub goes on without it. */
+/** How long a provider may take to disconnect before the hub stops waiting for it. */
 const DISCONNECT_TIMEOUT_MS = 10_000;
 
 let unnamed = 0;
@@ -74,8 +74,8 @@ let unnamed = 0;
 /**
  * Many providers as one provider: one list, one call path, one policy.
  *
- * A provider that is slow or broken costs only its own tools. `callTool` never rejects; `connect` and `listTools` do
- * not reject for one provider's failure, which {@link ToolHub.status} tells instead.
+ * A slow or broken provider affects only its own tools. `callTool` never rejects; `connect` and `listTools` do not
+ * reject when a provider fails: {@link ToolHub.status} reports the failure.
  *
  * @example
  * ```ts
@@ -96,17 +96,17 @@ export class ToolHub implements ToolProvider {
   readonly #limits: EffectiveLimits;
   readonly #logger: Logger;
   readonly #changed = new Listeners();
-  /** Providers that are on their way out; a disconnect waits for them too. */
+  /** Removed providers that are still disconnecting; `disconnect` waits for them too. */
   readonly #leaving = new Set<Promise<void>>();
-  /** Members that are being opened by the hub. */
+  /** Members that the hub is connecting. */
   readonly #opening = new Set<Promise<void>>();
   #connecting: Promise<void> | undefined;
-  /** How many disconnects there were when {@link #connecting} began. */
+  /** The value of {@link #disconnects} when {@link #connecting} began. */
   #connectingSince = 0;
   #connected = false;
   #disconnecting: Promise<void> | undefined;
   #disconnected = false;
-  /** Counts disconnects: a prepared call belongs to the connection that prepared it. */
+  /** The number of disconnects so far: a prepared call is valid only for the connection that prepared it. */
   #disconnects = 0;
   #announcing: NodeJS.Immediate | undefined;
 
@@ -118,7 +118,7 @@ export class ToolHub implements ToolProvider {
       assertOptions('new ToolHub()', options.policy, POLICY_OPTIONS, 'policy.');
     const providers: unknown = options.providers;
     if (providers !== undefined && !Array.isArray(providers))
-      throw new ToolError('INVALID_ARGUMENT', 'new ToolHub() takes `providers` as an array.');
+      throw new ToolError('INVALID_ARGUMENT', 'new ToolHub(): providers must be an array.');
     this.name = options.name ?? `hub-${++unnamed}`;
     const fault = nameFault('name', this.name);
     if (fault) throw new ToolError('INVALID_ARGUMENT', `new ToolHub(): ${fault}.`);
@@ -132,11 +132,14 @@ export class ToolHub implements ToolProvider {
       options.middleware !== undefined &&
       !(Array.isArray(options.middleware) && options.middleware.every((layer) => typeof layer === 'function'))
     ) {
-      throw new ToolError('INVALID_ARGUMENT', 'middleware must be an array of functions.');
+      throw new ToolError('INVALID_ARGUMENT', 'new ToolHub(): middleware must be an array of functions.');
     }
     for (const [limit, value] of Object.entries(this.#limits)) {
       if (!(typeof value === 'number' && value > 0)) {
-        throw new ToolError('INVALID_ARGUMENT', `limits.${limit} must be a number above 0, not ${String(value)}.`);
+        throw new ToolError(
+          'INVALID_ARGUMENT',
+          `new ToolHub(): limits.${limit} must be a number above 0, not ${String(value)}.`,
+        );
       }
     }
     if (options.policy !== undefined)
@@ -149,16 +152,17 @@ export class ToolHub implements ToolProvider {
     for (const entry of options.providers ?? []) this.#register(entry);
   }
 
-  /** The prefixes of all its providers. Grows and shrinks with them. */
+  /** The prefixes of all its providers; changes with them. */
   get servers(): readonly string[] {
     return this.#routing.servers;
   }
 
   /**
-   * Connects every provider at once, those that failed before again. Resolves when each is connected or failed, or is later
-   * than `connectTimeoutMs`. What failed is tried again meanwhile, after 1 s and then ever more seldom, at last each minute.
+   * Connects all providers in parallel, including those that failed before. Resolves once each has connected or failed, or
+   * after `connectTimeoutMs`. A failed provider is retried in the background: after 1 s, then with increasing delays of up
+   * to a minute.
    *
-   * @param options `onDemand`: a call asks for it, not a person
+   * @param options `onDemand`: true when a call causes the connection, false when a person requests it (default)
    */
   async connect(options: { signal?: AbortSignal; onDemand?: boolean } = {}): Promise<void> {
     this.#disconnected = false;
@@ -171,8 +175,8 @@ export class ToolHub implements ToolProvider {
   }
 
   /**
-   * The tools of every provider that has a list, but for those that the policy denies whatever their arguments. Waits for
-   * a `connect` that is under way, and for nothing else.
+   * The tools of all providers that are listed, without those that the policy denies for all arguments. Waits for a
+   * `connect` in progress, and for nothing else.
    */
   async listTools(options: ListOptions = {}): Promise<readonly ToolDefinition[]> {
     assertOptions('listTools()', options, LIST_OPTIONS);
@@ -193,20 +197,20 @@ export class ToolHub implements ToolProvider {
     return this.#call(name, args, options);
   }
 
-  /** @param before the call as it was prepared, where it was */
+  /** @param before the prepared call, if it was prepared */
   async #call(name: string, args: JsonObject, options?: CallOptions, before?: EarlierCall): Promise<ToolResult> {
     const scope = new CallScope(options);
     let member: HubMember | undefined;
     let qualified = name;
     let result: ToolResult;
-    // It waits only where there is something to wait for: most calls await nothing but the tool itself.
+    // Every await is conditional: most calls await only the tool itself.
     try {
       if (scope.error) throw scope.error;
       member = this.#routeNow(name);
-      const own = member?.connected ? args : snapshot(args); // they may be changed while the call waits
+      const copied = member?.connected ? args : snapshot(args); // the caller may change them while the call waits
       if (!member) ({ member, name: qualified } = await this.#route(name, scope));
       member.inFlight.add(scope);
-      result = await this.#calls.run(member, qualified, own, scope, before);
+      result = await this.#calls.run(member, qualified, copied, scope, before);
     } catch (thrown) {
       result = errorResult(ToolError.from(thrown, 'INTERNAL'), scope.startedAt);
     }
@@ -222,8 +226,8 @@ export class ToolHub implements ToolProvider {
   }
 
   /**
-   * Resolves and validates a call and says what the policy says of it, as `verdict`. Runs nothing and asks nobody; its
-   * `execute({ approval })` takes the answer to `verdict.request`.
+   * Resolves and validates a call and reports the policy's verdict on it as `verdict`. Runs nothing and requests no
+   * approval; pass the answer to `verdict.request` to `execute({ approval })`.
    */
   async prepareCall(name: string, args: JsonObject, options?: CallOptions): Promise<PreparedCall> {
     const scope = new CallScope(options);
@@ -231,7 +235,7 @@ export class ToolHub implements ToolProvider {
     let tool: ToolDefinition | undefined;
     try {
       scope.setDeadline();
-      const copied = snapshot(args); // they may be changed while the call waits
+      const copied = snapshot(args); // the caller may change them while the call waits
       const route = await this.#route(name, scope);
       member = route.member;
       member.inFlight.add(scope);
@@ -242,17 +246,17 @@ export class ToolHub implements ToolProvider {
       const prepared = await scope.race(Promise.resolve(prepareMemberCall(member, route.name, copied, scope)));
       if (prepared.refused)
         return rejectedCall(route.name, tool, copied, this.#calls.refusal(prepared.refused, member, route.name));
-      const own = copyJson(prepared.args); // whoever changes those of the prepared call does not change what runs
-      const judged = this.#gate?.verdictOf(prepared);
+      const checkedArgs = copyJson(prepared.args); // changing those of the prepared call does not change what runs
+      const evaluated = this.#gate?.verdictOf(prepared);
       const disconnects = this.#disconnects;
       return {
         ...prepared,
         ...this.#calls.ownDeadline(member.provider, prepared),
-        ...(judged && { verdict: judged.verdict }),
+        ...(evaluated && { verdict: evaluated.verdict }),
         execute: (inner) => {
-          // Prepared and judged again: a hub around this one has its own policy, and rules may have changed meanwhile.
+          // Prepared and evaluated again, as rules may have changed since.
           if (this.#disconnects === disconnects && this.#routing.members.includes(route.member))
-            return this.#call(route.name, own, inner, { prepared, answer: answerOf(inner, judged?.shown) });
+            return this.#call(route.name, checkedArgs, inner, { prepared, answer: answerOf(inner, evaluated?.shown) });
           return Promise.resolve(errorResult(staleCallError(this.name), performance.now()));
         },
       };
@@ -265,10 +269,10 @@ export class ToolHub implements ToolProvider {
   }
 
   /**
-   * Adds a provider. When the hub is connected the new one is connected too; resolves when that has succeeded or
-   * failed, which {@link status} tells. Raises `onToolsChanged` once.
+   * Adds a provider, and connects it when the hub is connected. Resolves once it has connected or failed, which
+   * {@link status} reports. Emits `onToolsChanged` once.
    *
-   * @throws {ToolError} NAME_CONFLICT at once, before anything is changed
+   * @throws {ToolError} NAME_CONFLICT, synchronously and before anything is changed
    */
   add(entry: ToolProvider | ProviderEntry): Promise<void> {
     const member = this.#register(entry);
@@ -277,8 +281,8 @@ export class ToolHub implements ToolProvider {
   }
 
   /**
-   * Removes a provider: its tools disappear at once, its calls may finish for `drainMs`, then it is disconnected.
-   * False when there is none of that name.
+   * Removes a provider: its tools disappear immediately, its running calls may finish within `drainMs` (default 5,000), then
+   * it is disconnected. Resolves to false when there is no provider of that name.
    */
   async remove(name: string, options: { drainMs?: number } = {}): Promise<boolean> {
     assertOptions('remove()', options, REMOVE_OPTIONS);
@@ -298,19 +302,19 @@ export class ToolHub implements ToolProvider {
     return true;
   }
 
-  /** One row a provider, in the order they were added. */
+  /** One row for each provider, in the order in which they were added. */
   status(): ProviderStatus[] {
     return this.#routing.members.map((member) => member.status());
   }
 
-  /** The provider of that name, for whoever starts, ends or asks one; the hub goes on owning it. */
+  /** The provider of that name, for example to restart it. The hub still owns it. */
   providerNamed(name: string): ToolProvider | undefined {
     return this.#routing.members.find((member) => member.name === name)?.provider;
   }
 
   /**
-   * Where a tool is routed, in what state its provider is, and what the policy says. With `args` the claims of that
-   * very call are judged; without, the tool's name alone. Runs nothing and asks nobody.
+   * Explains a call: which provider its tool is routed to, that provider's state, and the policy's verdict. With `args`,
+   * the policy evaluates the claims of that call; without, only the tool's name. Runs nothing and requests no approval.
    */
   async explain(name: string, args?: JsonObject): Promise<Explanation> {
     const explanation = await explainCall(name, args, this.#lookUp(name), this.#gate, () =>
@@ -321,8 +325,8 @@ export class ToolHub implements ToolProvider {
   }
 
   /**
-   * What its providers have beyond tools, by the names of the providers: resources, prompts, completion. No policy stands
-   * before what is asked of a peer. Those of a hub within this one are among them where their name is free.
+   * The MCP features of its providers beyond tools (resources, prompts, completion), by provider name. The policy does not
+   * apply to requests to a peer. Includes the peers of inner hubs whose names are not taken.
    */
   peers(): ReadonlyMap<string, McpPeer> {
     const peers = new Map<string, McpPeer>();
@@ -353,7 +357,7 @@ export class ToolHub implements ToolProvider {
     return this.#changed.add(listener);
   }
 
-  /** The sum of its providers: READY when one is, counters added up. */
+  /** The combined health of its providers: READY when all are, DEGRADED when only some are; counters are added up. */
   health(): ProviderHealth {
     const rows = this.status();
     const states = new Set(rows.map(({ state }) => state));
@@ -390,15 +394,15 @@ export class ToolHub implements ToolProvider {
     return member;
   }
 
-  /** True from the first line of a connect to a disconnect. */
+  /** True from the start of `connect` until `disconnect`. */
   get #isOpen(): boolean {
     return (this.#connected || this.#connecting !== undefined) && !this.#disconnected;
   }
 
-  /** @param again also those that failed before, where the hub is connected */
+  /** @param again whether a connected hub tries failed providers again */
   #open(onDemand: boolean, again = false): Promise<void> {
     if (this.#connected && !again) return Promise.resolve();
-    // An attempt that a disconnect has ended is nobody's any more.
+    // An attempt from before a disconnect is not shared.
     if (this.#connecting && this.#connectingSince === this.#disconnects) return this.#connecting;
     this.#connectingSince = this.#disconnects;
     const connecting = this.#openAll(onDemand).finally(() => {
@@ -421,7 +425,7 @@ export class ToolHub implements ToolProvider {
     this.#checkRules();
   }
 
-  /** Waits for all that are being opened, those that are added meanwhile among them. */
+  /** Waits for all members that are connecting, including those added meanwhile. */
   async #opened(): Promise<void> {
     while (this.#opening.size > 0) await Promise.all(this.#opening);
   }
@@ -446,14 +450,14 @@ export class ToolHub implements ToolProvider {
     adoptServers: (member) => this.#routing.adoptServers(member, this.#warn),
     onListed: (_member, isChanged) => {
       this.#routing.invalidate();
-      // Whoever opened it: while the hub connects, its callers are told by that.
+      // While the hub itself connects, its callers read the list afterwards anyway.
       if (isChanged && this.#connected) this.#toolsChanged();
     },
   };
 
   async #membersToolsChanged(member: HubMember): Promise<void> {
     this.#routing.adoptServers(member, this.#warn);
-    if (!member.connected) return; // its list is read when it is
+    if (!member.connected) return; // its list is read once it connects
     await member.refresh();
     this.#toolsChanged();
   }
@@ -463,7 +467,7 @@ export class ToolHub implements ToolProvider {
     this.#announce();
   }
 
-  /** Rules were added: what they hide or show is a change of the list. */
+  /** Added rules may hide or show tools, which changes the list. */
   #updateHidden(): void {
     const changed = this.#routing.members.filter((member) => member.updateHidden());
     if (changed.length === 0) return;
@@ -478,16 +482,16 @@ export class ToolHub implements ToolProvider {
   async #close(): Promise<void> {
     const closed = new ToolError('CONNECTION_CLOSED', `The hub "${this.name}" was disconnected during the call.`);
     const { members } = this.#routing;
-    const connecting = this.#connecting; // one that begins from here on waits for this disconnect
+    const connecting = this.#connecting; // a later one waits for this disconnect
     for (const { inFlight } of members) for (const scope of [...inFlight]) scope.end(closed);
     await Promise.all([...members.map((member) => member.close(DISCONNECT_TIMEOUT_MS)), ...this.#leaving]);
-    await connecting?.catch(() => undefined); // whoever waits for it is told there
+    await connecting?.catch(() => undefined); // its callers receive the error
     this.#connected = false;
     if (this.#announcing) clearImmediate(this.#announcing);
     this.#announcing = undefined;
   }
 
-  /** Changes that come together are told once. */
+  /** Emits one event for changes of the same turn of the event loop. */
   #announce(): void {
     if (this.#disconnected) return;
     this.#announcing ??= setImmediate(() => {
@@ -498,7 +502,7 @@ export class ToolHub implements ToolProvider {
 
   // Routing.
 
-  /** The owner of a qualified name, when the hub is connected. */
+  /** The owner of a qualified name, if the hub is connected. */
   #routeNow(name: string): HubMember | undefined {
     return this.#connected && !this.#disconnected && typeof name === 'string' ? this.#routing.ownerOf(name) : undefined;
   }
@@ -511,23 +515,23 @@ export class ToolHub implements ToolProvider {
       this.#connectInBackground();
       return { member: owner, name };
     }
-    scope.setDeadline(this.#limits.callTimeoutMs); // of the provider that it waits for nothing is known
+    scope.setDeadline(this.#limits.callTimeoutMs); // which provider it waits for is not known yet
     await scope.race(this.#open(true));
     const route = this.#lookUp(name);
     if (!route) throw this.#routing.notFound(name);
     return route;
   }
 
-  /** Where a name leads, as far as the lists are known. */
+  /** The route of a name, as far as the lists are known. */
   #lookUp(name: string): Route | undefined {
     if (typeof name !== 'string') return undefined;
     const member = this.#routing.ownerOf(name);
     return member ? { member, name } : (this.#routing.resolveBare(name) ?? this.#routing.resolveHidden(name));
   }
 
-  /** A call needs one provider; the others come along without being waited for. */
+  /** A call needs one provider; the others connect in the background. */
   #connectInBackground(): void {
-    this.#open(true).catch(() => undefined); // only a disconnect rejects it, and the call is told of that itself
+    this.#open(true).catch(() => undefined); // only a disconnect rejects it, which ends the call as well
   }
 
   #notConnected(): ToolError {
@@ -543,7 +547,7 @@ function assertGlobs(option: string, globs: readonly string[] | undefined): void
   throw new ToolError('INVALID_ARGUMENT', `${option} must be an array of globs over tool names, such as ["files.*"].`);
 }
 
-/** The answer that a caller gives to the verdict that it was shown. */
+/** The caller's answer to the verdict that it was shown. */
 function answerOf(
   options: CallOptions | undefined,
   claims: readonly PermissionClaim[] | undefined,
@@ -562,7 +566,7 @@ function assertEntry(entry: ProviderEntry): void {
     throw new ToolError('INVALID_ARGUMENT', 'An entry of a hub: permission must be a function.');
 }
 
-/** Waits until the set is empty, at most `ms`. */
+/** Waits until the set is empty, but no longer than `ms`. */
 async function drained(inFlight: ReadonlySet<CallScope>, ms: number): Promise<void> {
   const until = performance.now() + ms;
   while (inFlight.size > 0 && performance.now() < until) {
@@ -570,13 +574,13 @@ async function drained(inFlight: ReadonlySet<CallScope>, ms: number): Promise<vo
   }
 }
 
-/** @throws {ToolError} INVALID_ARGUMENT for a server, a tool or anything else in the place of a provider */
+/** @throws {ToolError} INVALID_ARGUMENT for a server, a tool or any other value that is not a provider */
 function assertProvider(provider: unknown): void {
   const { callTool, tools } = Object(provider) as { callTool?: unknown; tools?: unknown };
   if (typeof callTool === 'function') return;
   const advice =
     tools === undefined
       ? 'such as new InProcessToolProvider({ servers }) or new MCPToolProvider({ … })'
-      : 'put a tool server into one: new InProcessToolProvider({ servers: [server] })';
+      : 'wrap a tool server in one: new InProcessToolProvider({ servers: [server] })';
   throw new ToolError('INVALID_ARGUMENT', `A hub takes providers: ${advice}.`);
 }

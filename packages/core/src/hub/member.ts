@@ -1,4 +1,4 @@
-// One provider in a hub: its connection, the list it gave last, its calls in flight, and what is counted of it.
+// One provider of a hub: its connection, its latest list of tools, its calls in flight and its counters.
 
 import { CallCounters } from '../call/call-counters.js';
 import type { CallScope } from '../call/call-scope.js';
@@ -13,14 +13,14 @@ import type { ProviderState, ToolProvider } from '../contract/tool-provider.js';
 import type { PermissionClaim } from '../contract/claims.js';
 import type { ToolDefinition } from '../contract/tool-definition.js';
 
-/** A provider with what its operator says of it. */
+/** A provider with the options that apply to it in a hub. */
 export interface ProviderEntry {
   provider: ToolProvider;
-  /** Take directives from it. Default: yes for providers of ours, no for MCP servers and unknown kinds. */
+  /** Whether its directives are accepted. Default: false for MCP servers and unknown kinds, true for all others. */
   trustDirectives?: boolean;
   /**
-   * What a call of a tool of this provider touches, in place of the claim of its bare name, for a provider that makes no
-   * claims itself. `undefined` leaves that claim.
+   * Returns the claims of a call, for a provider that makes none itself. `undefined` keeps the default: one claim with the
+   * tool's bare name.
    */
   permission?: (toolName: string, args: JsonObject) => readonly PermissionClaim[] | undefined;
 }
@@ -29,46 +29,46 @@ export interface ProviderEntry {
 export interface ProviderStatus {
   name: string;
   state: ProviderState;
-  /** True when the tools shown are from before a failure. */
+  /** True when the listed tools are from before a failure. */
   stale: boolean;
   toolCount: number;
-  /** Why it is not ready, or its list not fresh. */
+  /** Why it is not ready, or why its list is stale. */
   error?: ToolErrorInfo;
-  /** When it came into this state, in milliseconds since the epoch. */
+  /** When it entered this state, in milliseconds since the epoch. */
   since: number;
-  /** When it is tried again without a call, in milliseconds since the epoch. */
+  /** When the next automatic retry happens, in milliseconds since the epoch. */
   retryAt?: number;
   calls: number;
   failures: number;
-  /** The median duration of its latest calls, in milliseconds; 0 before the first. */
+  /** The median duration of its latest calls, in milliseconds; 0 before the first call. */
   p50Ms: number;
 }
 
-/** The hub, as its members need it. */
+/** What a member needs of its hub. */
 export interface MemberHost {
-  /** True while the hub is connected, or connects: a provider that failed is then tried again. */
+  /** True while the hub is connected or connecting: failed providers are then retried. */
   isOpen(): boolean;
-  /** True for a tool that the policy denies whatever its arguments. */
+  /** True for a tool that the policy denies for all arguments. */
   isHidden(name: string): boolean;
   warn(message: string): void;
-  /** Called before a list is taken: its prefixes may have grown. */
+  /** Called before a list is adopted, as the prefixes may have changed. */
   adoptServers(member: HubMember): void;
-  /** Called after each reading of the list. */
+  /** Called each time the list was read. */
   onListed(member: HubMember, isChanged: boolean): void;
 }
 
-/** Between the tries of a provider that failed; each time twice as long. */
+/** The delay before the first retry of a failed provider; it doubles with each retry. */
 const FIRST_RETRY_MS = 1_000;
 const LAST_RETRY_MS = 60_000;
-/** A list that changes while it is read is read again at once so often. */
+/** How often a list that changes while it is read is read again without a pause. */
 const MAX_READS = 5;
 const FIRST_PAUSE_MS = 250;
-/** A provider that was lost earlier than this after it was opened has not recovered: the row of tries goes on. */
+/** A connection that lasts longer than this resets the retry delay. */
 const RECOVERED_AFTER_MS = 60_000;
 
 export class HubMember {
   readonly provider: ToolProvider;
-  /** Its name when it was registered; a provider that changes it later is still known by this. */
+  /** The provider's name at registration; later changes of it are ignored. */
   readonly name: string;
   readonly trustsDirectives: boolean;
   readonly permission: ProviderEntry['permission'];
@@ -76,11 +76,11 @@ export class HubMember {
   readonly inFlight = new Set<CallScope>();
   /** The prefixes that are routed here. */
   servers: readonly string[];
-  /** Every tool that it lists: {@link visible} and {@link hidden} ones. */
+  /** All tools that it lists, {@link visible} and {@link hidden}. */
   definitions: readonly ToolDefinition[] = [];
   /** The tools that the hub lists. */
   visible: readonly ToolDefinition[] = [];
-  /** Those that the policy denies whatever their arguments. */
+  /** The tools that the policy denies for all arguments. */
   hidden: readonly ToolDefinition[] = [];
   #index = new ToolIndex<ToolDefinition>([]);
   #listed = false;
@@ -92,12 +92,12 @@ export class HubMember {
   #opening: Promise<void> | undefined;
   #refreshing: Promise<void> | undefined;
   #dirty = false;
-  /** Set while the list, which changed at every reading, is left alone for a while. */
+  /** Set during the pause after a list changed at every reading. */
   #pause: NodeJS.Timeout | undefined;
   #pauses = 0;
-  /** Removed from its hub: nothing opens it again. */
+  /** Removed from its hub, and never opened again. */
   #isRemoved = false;
-  /** It told that its connection is gone. Calls go to it all the same, as they open it by themselves. */
+  /** The provider reported that its connection was lost. Calls are still sent to it, as a call reconnects it. */
   #isLost = false;
   #openedAt = -Infinity;
   #tries = 0;
@@ -116,14 +116,14 @@ export class HubMember {
     this.#host = host;
   }
 
-  /** Hears what the provider tells of itself. @param onToolsChanged its list of tools is another one */
+  /** Subscribes to the provider's events. @param onToolsChanged called when its list of tools has changed */
   subscribe(onToolsChanged: () => void): void {
     const { provider } = this;
     try {
       for (const unsubscribe of [provider.onToolsChanged(onToolsChanged), provider.onLost?.(() => this.#onLost())])
         if (typeof unsubscribe === 'function') this.#unsubscribes.push(unsubscribe);
     } catch (thrown) {
-      this.#warn(`The provider "${this.name}" cannot tell of changes: ${ToolError.from(thrown).message}`);
+      this.#warn(`The provider "${this.name}" does not support change events: ${ToolError.from(thrown).message}`);
     }
   }
 
@@ -131,22 +131,22 @@ export class HubMember {
     for (const unsubscribe of this.#unsubscribes.splice(0)) unsubscribe();
   }
 
-  /** The prefixes that the provider claims now; those of before where it cannot say. */
+  /** The provider's current prefixes; the previous ones when reading them fails. */
   readServers(): readonly string[] {
     try {
       return [...this.provider.servers];
     } catch (thrown) {
-      this.#warn(`The provider "${this.name}" cannot say its prefixes: ${ToolError.from(thrown).message}`);
+      this.#warn(`The provider "${this.name}" failed to report its prefixes: ${ToolError.from(thrown).message}`);
       return this.servers;
     }
   }
 
-  /** True when a call needs to wait for nothing. */
+  /** True when a call need not wait for the connection. */
   get connected(): boolean {
     return this.#state === 'READY';
   }
 
-  /** True when its tools are known, or were before it failed. */
+  /** True when its tools were listed, even if it has failed since. */
   get isListed(): boolean {
     return this.#listed;
   }
@@ -156,15 +156,15 @@ export class HubMember {
   }
 
   /**
-   * Connects and lists. Concurrent calls share one attempt. A failed one is tried again by the next call, by `connect`, and
-   * after a while.
+   * Connects and reads the list. Concurrent callers share one attempt. A failed attempt is retried by the next call, by
+   * `connect`, and automatically after a delay.
    *
-   * @param onDemand false when a person asks for it
+   * @param onDemand false when a person requests it
    */
   open(onDemand = true): Promise<void> {
     if (this.#isRemoved)
       return Promise.reject(new ToolError('NOT_CONNECTED', `The provider "${this.name}" was removed.`));
-    // Somebody else may have disconnected it; a person who connects the hub wants it back.
+    // Other code may have disconnected it; a person who connects the hub wants it connected.
     if (!onDemand && this.connected && ['COLD', 'DEAD'].includes(this.#readState())) this.#isLost = true;
     if (this.#isFresh) return Promise.resolve();
     return (this.#opening ??= this.#open(onDemand).finally(() => {
@@ -173,7 +173,7 @@ export class HubMember {
     }));
   }
 
-  /** True when there is nothing to be opened or read. */
+  /** True when it is connected and its list is current. */
   get #isFresh(): boolean {
     return this.connected && this.#listed && !this.#stale && !this.#isLost;
   }
@@ -185,30 +185,30 @@ export class HubMember {
     this.#scheduleRetry();
   }
 
-  /** A provider that failed comes back although nobody calls it. One that is idle has not failed. */
+  /** Schedules the reconnection of a failed provider, so that it recovers without a call. */
   #scheduleRetry(): void {
     clearTimeout(this.#retry);
     this.#retryAt = undefined;
     if (this.#isRemoved || this.#isFresh || this.#opening || !this.#host.isOpen()) return;
     const ms = Math.min(FIRST_RETRY_MS * 2 ** this.#tries++, LAST_RETRY_MS) * (1 - Math.random() / 4);
     this.#retryAt = Date.now() + ms;
-    this.#retry = setTimeout(() => void this.open().catch(() => undefined), ms); // its status tells why it failed
+    this.#retry = setTimeout(() => void this.open().catch(() => undefined), ms); // its status reports the failure
     this.#retry.unref();
   }
 
   /** Connects, without waiting for the list. @throws {ToolError} */
   async ready(): Promise<void> {
     if (this.connected) return;
-    void this.open().catch(() => undefined); // the attempt is shared; its failure is told below
+    void this.open().catch(() => undefined); // the attempt is shared; the next line reports its failure
     await this.#connecting;
   }
 
-  /** The tool of a name in the list as it was read last. */
+  /** The tool of a name in the latest list. */
   listed(name: string): ToolDefinition | undefined {
     return this.#index.get(name);
   }
 
-  /** The tool of a name that it lists; only for one that is not in the list, its reading is awaited. @throws {ToolError} */
+  /** The listed tool of a name; reads the list first when the name is not in it. @throws {ToolError} TOOL_NOT_FOUND */
   async find(name: string): Promise<ToolDefinition> {
     const known = this.connected && this.#listed ? this.#index.get(name) : undefined;
     if (known) return known;
@@ -219,13 +219,13 @@ export class HubMember {
     return tool;
   }
 
-  /** Why it has no tool of a name, with the names that come near among those that are not hidden. */
+  /** The error for an unknown name, with the most similar visible names. */
   notFound(name: string): ToolError {
     const index = new ToolIndex(this.visible.map((tool) => [tool.name, tool] as const));
     return index.notFound(name, `The provider "${this.name}"`);
   }
 
-  /** Reads anew which of its tools are hidden. True when that has changed. */
+  /** Determines again which tools are hidden. Returns true when that has changed. */
   updateHidden(): boolean {
     const before = this.hidden;
     const hidden = this.definitions.filter(({ name }) => this.#host.isHidden(name));
@@ -234,7 +234,7 @@ export class HubMember {
     return before.length !== hidden.length || before.some((tool, at) => tool !== hidden[at]);
   }
 
-  /** Ends what its provider keeps for one conversation. Never rejects. */
+  /** Ends the provider's state of one session. Never rejects. */
   async endSession(sessionId: string): Promise<void> {
     try {
       await this.provider.endSession?.(sessionId);
@@ -243,11 +243,11 @@ export class HubMember {
     }
   }
 
-  /** Reads the list again, keeping the old one when that fails. Never rejects. */
+  /** Reads the list again; keeps the old one when that fails. Never rejects. */
   refresh(): Promise<void> {
     this.#dirty = true;
-    if (this.#pause) return Promise.resolve(); // it is read when the pause is over
-    // It begins later: a provider may tell of a change while it is asked for its list.
+    if (this.#pause) return Promise.resolve(); // the list is read after the pause
+    // Deferred: a provider may emit a change while its list is read.
     return (this.#refreshing ??= Promise.resolve()
       .then(() => this.#refresh())
       .finally(() => {
@@ -256,18 +256,18 @@ export class HubMember {
       }));
   }
 
-  /** Says that connecting takes longer than anybody waits for; it goes on. */
+  /** Records that connecting takes longer than the hub waits; the attempt continues. */
   markLate(timeoutMs: number): void {
-    const message = `The provider "${this.name}" has not connected within ${timeoutMs} ms; it is still tried.`;
+    const message = `The provider "${this.name}" has not connected within ${timeoutMs} ms and is still connecting.`;
     this.#error ??= withStartOutput(new ToolError('TIMED_OUT', message), this.provider);
   }
 
-  /** Ends the provider; with `isRemoved` for good. Never rejects. */
-  async close(patienceMs: number, isRemoved = false): Promise<void> {
+  /** Disconnects the provider; with `isRemoved`, for good. Never rejects. */
+  async close(timeoutMs: number, isRemoved = false): Promise<void> {
     this.#isRemoved = isRemoved;
     const why = isRemoved ? `The provider "${this.name}" was removed.` : 'The hub was disconnected.';
     this.#abort.abort(new ToolError('NOT_CONNECTED', why));
-    this.#abort = new AbortController(); // of the next connection
+    this.#abort = new AbortController(); // for the next connection
     this.#enter('COLD');
     this.#listed = false;
     this.#stale = false;
@@ -280,8 +280,8 @@ export class HubMember {
     const ending = (async () => this.provider.disconnect())().catch((thrown: unknown) =>
       this.#warn(`The provider "${name}" failed to disconnect: ${ToolError.from(thrown).message}`),
     );
-    if (await settledWithin([ending], patienceMs)) return;
-    this.#warn(`The provider "${name}" did not disconnect within ${patienceMs} ms and was left.`);
+    if (await settledWithin([ending], timeoutMs)) return;
+    this.#warn(`The provider "${name}" did not disconnect within ${timeoutMs} ms and was abandoned.`);
   }
 
   status(): ProviderStatus {
@@ -304,7 +304,7 @@ export class HubMember {
     try {
       return (this.connected ? this.provider.health?.().state : undefined) ?? this.#state;
     } catch {
-      return 'DEGRADED'; // it cannot even say how it is
+      return 'DEGRADED'; // health() itself failed
     }
   }
 
@@ -321,8 +321,8 @@ export class HubMember {
     try {
       await untilAborted(connecting, signal);
     } catch (thrown) {
-      // One that does not look at the signal is not waited for, and is ended when it comes late.
-      if (signal.aborted) connecting.then(() => this.provider.disconnect()).catch(() => undefined); // it never came
+      // A connect() that ignores the signal is not awaited; if it succeeds later, it is disconnected.
+      if (signal.aborted) connecting.then(() => this.provider.disconnect()).catch(() => undefined); // it failed by itself
       const error = ToolError.from(thrown, 'UNAVAILABLE');
       if (!signal.aborted) {
         this.#enter('DEAD', error);
@@ -360,7 +360,7 @@ export class HubMember {
     }
   }
 
-  /** A list that has changed again at each reading is left for a while, ever longer. */
+  /** Pauses reading a list that changed at every reading; each pause is longer. */
   #pauseListing(): void {
     const ms = Math.min(FIRST_PAUSE_MS * 2 ** this.#pauses++, LAST_RETRY_MS);
     this.#pause = setTimeout(() => {
@@ -375,28 +375,28 @@ export class HubMember {
     this.#pause = undefined;
   }
 
-  /** True when the list is another one than before. */
+  /** Adopts a list. Returns true when it differs from the one before. */
   #adopt(listed: readonly ToolDefinition[]): boolean {
-    if (!Array.isArray(listed)) throw new ToolError('PROTOCOL_VIOLATION', 'its list is not an array');
+    if (!Array.isArray(listed)) throw new ToolError('PROTOCOL_VIOLATION', 'listTools() did not return an array');
     const names = new Set<string>();
-    const own = (listed as readonly ToolDefinition[]).map(listedDefinition).filter((tool): tool is ToolDefinition => {
+    const valid = (listed as readonly ToolDefinition[]).map(listedDefinition).filter((tool): tool is ToolDefinition => {
       if (!tool || names.has(tool.name)) {
-        this.#warn(`A malformed or repeated tool of the provider "${this.name}" was left out.`);
+        this.#warn(`A malformed or duplicate tool of the provider "${this.name}" was left out.`);
         return false;
       }
       names.add(tool.name);
       const server = serverOf(tool.name);
       if (server !== undefined && this.servers.includes(server)) return true;
       this.#warn(
-        `The tool "${tool.name}" is outside the prefixes of its provider "${this.name}" (${this.servers.join(', ')}) and was left out.`,
+        `The tool "${tool.name}" does not start with a prefix of its provider "${this.name}" (${this.servers.join(', ')}) and was left out.`,
       );
       return false;
     });
     const before = this.#listed ? this.definitions : undefined;
-    this.definitions = own;
+    this.definitions = valid;
     this.#listed = true;
     if (before && isSameList(before, this.definitions)) {
-      this.definitions = before; // with what was compiled of it
+      this.definitions = before; // keeps the validators compiled for it
       return false;
     }
     this.updateHidden();
@@ -420,13 +420,13 @@ function isSameList(before: readonly ToolDefinition[], after: readonly ToolDefin
       (tool, index) => tool === after[index] || JSON.stringify(tool) === JSON.stringify(after[index]),
     );
   } catch {
-    return false; // nested too deeply for that
+    return false; // nested too deeply to compare
   }
 }
 
 /**
- * A listed tool as the hub shows and enforces it: nobody can change it any more, and it has all four hints. Undefined for
- * one that cannot be shown and called at all; it never costs the others.
+ * A listed tool as the hub lists and enforces it: frozen, with all four hints. Undefined for a malformed tool, which does not
+ * affect the others.
  */
 function listedDefinition(given: ToolDefinition): ToolDefinition | undefined {
   try {
@@ -439,7 +439,7 @@ function listedDefinition(given: ToolDefinition): ToolDefinition | undefined {
   }
 }
 
-/** Where a provider left some out, MCP's defaults stand. */
+/** MCP's defaults apply to hints that a provider left out. */
 function hasAllHints(annotations: ToolDefinition['annotations'] | undefined): boolean {
   if (annotations === undefined) return false;
   return ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint'].every((hint) => hint in annotations);

@@ -1,4 +1,4 @@
-// The onion: what an engine wraps around every call, after policy and before the provider.
+// Middleware: functions that an engine wraps around every call, after the policy and before the provider.
 
 import { ToolError } from '../contract/errors.js';
 import type { JsonObject } from '../contract/json.js';
@@ -6,7 +6,7 @@ import type { ToolResult } from '../contract/result.js';
 import type { PermissionClaim } from '../contract/claims.js';
 import type { ToolDefinition } from '../contract/tool-definition.js';
 
-/** The call as a middleware sees it. It can be looked at and not changed: it has been judged as it is. */
+/** The call as a middleware sees it. It is read-only: the policy has evaluated it as it is. */
 export interface MiddlewareCall {
   /** The qualified name. */
   readonly name: string;
@@ -17,13 +17,13 @@ export interface MiddlewareCall {
   readonly signal: AbortSignal;
   readonly callId: string;
   readonly sessionId: string | undefined;
-  /** What the caller gave as `meta`; a copy. */
+  /** A copy of the caller's `meta`. */
   readonly meta: JsonObject | undefined;
 }
 
 /**
- * Runs around a call: before `next()`, after it, in its place, or calling it again. What it throws becomes an
- * `INTERNAL` result. The first of a list is the outermost.
+ * Runs around a call: it may act before and after `next()`, call `next()` again, or return a result without it. What it
+ * throws becomes an `INTERNAL` result. The first middleware of a list is the outermost.
  *
  * @example
  * ```ts
@@ -36,7 +36,7 @@ export interface MiddlewareCall {
  */
 export type Middleware = (call: MiddlewareCall, next: () => Promise<ToolResult>) => Promise<ToolResult>;
 
-/** Runs `execute` inside every middleware. Rejects with a {@link ToolError} when one of them throws. */
+/** Runs `execute` inside every middleware. @throws {ToolError} when a middleware throws */
 export async function runMiddleware(
   middleware: readonly Middleware[],
   call: MiddlewareCall,

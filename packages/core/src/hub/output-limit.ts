@@ -1,16 +1,16 @@
-// The last resort against results that would flood a model: text is cut to head and tail, and says so.
+// The last limit on results, so that none floods a model: long text is cut in the middle, with a note.
 
 import type { ContentBlock, ToolResult } from '../contract/result.js';
 
-/** Structured content, and `_meta`, have no head and tail: over this they are dropped whole. */
+/** Structured content and `_meta` cannot be cut: above this size they are dropped. */
 const MAX_STRUCTURED_BYTES = 1024 * 1024;
 const MAX_BINARY_BYTES = 8 * 1024 * 1024;
-/** Of all images, sounds and files of one result together. */
+/** For all images, audio and files of one result together. */
 const MAX_TOTAL_BINARY_BYTES = 4 * MAX_BINARY_BYTES;
 const MAX_BLOCKS = 10_000;
-/** A text cut to less than this says more about the cut than about itself. */
+/** A text is not cut to less than this: the note would be longer than the text. */
 const SMALLEST_SHARE = 256;
-/** The key under `_meta` that says what was cut. */
+/** The key of `_meta` that reports what was cut. */
 const TRUNCATED_META_KEY = 'toolwright/truncated';
 
 /** What was left out of a result, in bytes. */
@@ -21,7 +21,7 @@ interface Truncation {
   metaBytes?: 'more than 1048576';
 }
 
-/** Gives the result itself when it is within the limits, else a copy that is. */
+/** Returns the result itself when it is within the limits, else a shortened copy. */
 export function limitOutput(result: ToolResult, maxTextBytes: number): ToolResult {
   const truncation: Truncation = {};
   const content = limitContent(result.content, maxTextBytes, truncation);
@@ -39,7 +39,7 @@ export function limitOutput(result: ToolResult, maxTextBytes: number): ToolResul
   if (dropped) {
     delete limited.structuredContent;
     truncation.structuredBytes = 'more than 1048576';
-    limited.content = [...content, note('[structuredContent was over 1 MiB and was left out; ask for less]')];
+    limited.content = [...content, note('[structuredContent was larger than 1 MiB and was left out; request less]')];
   }
   if (metaDropped) truncation.metaBytes = 'more than 1048576';
   limited._meta = { ...(!metaDropped && result._meta), [TRUNCATED_META_KEY]: { ...truncation } };
@@ -61,10 +61,10 @@ function limitContent(given: ContentBlock[], maxTextBytes: number, truncation: T
     }
     const text = textIn(block);
     if (!cutText || text === undefined) return block;
-    // The blocks before have taken what they need; this one shares what is left with those after it.
+    // The bytes that are left are shared equally by this block and those after it.
     const share = Math.max(0, Math.floor(left / textsLeft--));
     if (share < SMALLEST_SHARE) {
-      // Too many blocks to cut each: the first ones stay whole, as far as they go.
+      // Too many blocks to cut each of them: as many as fit stay whole, the others are dropped.
       const bytes = Buffer.byteLength(text);
       if (bytes <= left) {
         left -= bytes;
@@ -83,17 +83,17 @@ function limitContent(given: ContentBlock[], maxTextBytes: number, truncation: T
       : { ...block, type: 'text', text: cut.text };
   });
   const kept = limited.filter((block) => block !== undefined);
-  if (blocks !== given) kept.push(note(`[${given.length - blocks.length} more blocks were left out; ask for less]`));
-  return dropped === 0 ? kept : [...kept, note(`[${dropped} more text blocks were left out; ask for less]`)];
+  if (blocks !== given) kept.push(note(`[${given.length - blocks.length} more blocks were left out; request less]`));
+  return dropped === 0 ? kept : [...kept, note(`[${dropped} more text blocks were left out; request less]`)];
 }
 
-/** The words of a block: a text, or the text of an embedded resource. */
+/** The text of a text block or of an embedded resource. */
 function textIn(block: ContentBlock): string | undefined {
   return block.type === 'text' ? block.text : block.type === 'resource' ? block.resource.text : undefined;
 }
 
 function textBytesOver(blocks: readonly ContentBlock[], maxTextBytes: number): boolean {
-  // A UTF-16 unit is at most 3 bytes of UTF-8, so that short texts need no count.
+  // A UTF-16 unit is at most 3 bytes of UTF-8, so short texts need not be counted.
   let atMost = 0;
   for (const block of blocks) atMost += 3 * (textIn(block)?.length ?? 0);
   if (atMost <= maxTextBytes) return false;
@@ -102,7 +102,7 @@ function textBytesOver(blocks: readonly ContentBlock[], maxTextBytes: number): b
   return bytes > maxTextBytes;
 }
 
-/** Keeps the two ends of a text, cut between code points, with a line that says what is missing. */
+/** Keeps the two ends of a text, cut between code points, with a line that says how much is left out. */
 function headAndTail(text: string, maxBytes: number): { text: string; cutBytes: number } {
   if (text.length * 3 <= maxBytes) return { text, cutBytes: 0 };
   const bytes = Buffer.from(text, 'utf8');
@@ -127,7 +127,7 @@ function nextCharacterStart(bytes: Buffer, at: number): number {
   return start;
 }
 
-/** The indices of blocks that are left out: too large by themselves, or what comes after too much. Texts are cut, not left out. */
+/** The indices of blocks that are left out: too large, or beyond the total limit. Texts are cut instead. */
 function tooBigOf(blocks: readonly ContentBlock[]): ReadonlySet<number> {
   const tooBig = new Set<number>();
   let binaryLeft = MAX_TOTAL_BINARY_BYTES;
@@ -150,7 +150,7 @@ function binaryBytesOf(block: ContentBlock): number {
   return block.type === 'resource' ? (block.resource.blob?.length ?? 0) * 0.75 : 0;
 }
 
-/** The size of all that is neither text nor binary: names, addresses, annotations; undefined when it is over the limit. */
+/** The size of what is neither text nor binary (names, URIs, annotations); undefined when it is above the limit. */
 function sizeOfRest(block: ContentBlock, limit: number): number | undefined {
   switch (block.type) {
     case 'text': {
@@ -164,11 +164,11 @@ function sizeOfRest(block: ContentBlock, limit: number): number | undefined {
     case 'resource':
       return sizeAtMost({ ...block, resource: { ...block.resource, text: '', blob: '' } }, limit);
     default:
-      return sizeAtMost(block, limit); // a link, or a kind that is not known yet
+      return sizeAtMost(block, limit); // a link, or an unknown type
   }
 }
 
-/** The rough size of a JSON value, or undefined once it is over `limit`; stops looking there. */
+/** The approximate size of a JSON value; undefined as soon as it exceeds `limit`. */
 function sizeAtMost(value: unknown, limit: number): number | undefined {
   let size = 0;
   const stack: unknown[] = [value];

@@ -1,5 +1,5 @@
-// How a hub prepares a call of one of its providers: by the provider's own `prepareCall`, else from the tool's listing;
-// then it checks what came back and adds the host's claims.
+// Prepares a call of a hub's provider: with the provider's `prepareCall`, else from the tool's listing. Checks the outcome
+// and adds the host's claims.
 
 import type { CallScope } from '../call/call-scope.js';
 import { parseClaims, type PermissionClaim } from '../contract/claims.js';
@@ -13,7 +13,7 @@ import { bareName, isNameClaim, nameClaim, prepareFromListing, staleCallError } 
 import { listedTimeoutMs } from '../tool/run-call.js';
 import type { HubMember } from './member.js';
 
-/** Marks a call that a hub prepared: its `timeoutMs` is the default of the provider inside, not the tool's own. */
+/** Marks a call that a hub prepared whose `timeoutMs` is the provider's default rather than the tool's deadline. */
 export const PROVIDERS_DEFAULT = Symbol.for('toolwright.providersDefault');
 
 export interface ProvidersDefault {
@@ -24,8 +24,8 @@ export interface ProvidersDefault {
  * Resolves and validates a call. Asynchronous only where the provider is.
  *
  * @param name qualified, as the hub's routing resolved it
- * @throws {ToolError} TOOL_NOT_FOUND, INVALID_ARGUMENT; INTERNAL when the provider prepared another tool, or claims that
- *   are not valid
+ * @throws {ToolError} TOOL_NOT_FOUND, INVALID_ARGUMENT; INTERNAL when the provider prepared a different tool or made
+ *   invalid claims
  */
 export function prepareMemberCall(
   member: HubMember,
@@ -35,7 +35,7 @@ export function prepareMemberCall(
 ): PreparedCall | Promise<PreparedCall> {
   const { provider, permission } = member;
   if (!provider.prepareCall) return prepareListed(member, name, args);
-  // Tools in this process have made their claims through the same parser.
+  // An in-process provider has already parsed the claims.
   const check = provider instanceof InProcessToolProvider && !permission ? assertSameTool : withCheckedClaims;
   const prepared = provider.prepareCall(name, args, scope.inwardFor(provider));
   return prepared instanceof Promise
@@ -44,18 +44,18 @@ export function prepareMemberCall(
 }
 
 async function prepareListed(member: HubMember, name: string, given: JsonObject): Promise<PreparedCall> {
-  const asGiven = snapshot(given); // the caller may change them while the list is read
+  const asGiven = snapshot(given); // the caller may change the arguments while the list is read
   const tool = await member.find(name);
   return prepareFromListing(
     {
       tool,
       claims: (args) => hostClaims(member, tool.name, args, [nameClaim(tool.name)]),
-      // Only a provider process may set a deadline of its own; a foreign server could make callers wait.
+      // Only provider processes may set a deadline: a foreign server could make callers wait.
       timeoutMs: (args) => (member.provider.kind === 'process' ? listedTimeoutMs(tool, args) : undefined),
       execute: (args, options) => {
         if (member.listed(tool.name) === tool) return member.provider.callTool(tool.name, args, options);
-        // While a person was asked, the list was read again: the name may mean another tool now.
-        const changed = staleCallError(member.name, `The tool "${tool.name}" was listed anew`);
+        // The list was read again while an approval was pending: the name may mean a different tool now.
+        const changed = staleCallError(member.name, `The tool "${tool.name}" changed`);
         return Promise.resolve(errorResult(changed, performance.now()));
       },
     },
@@ -63,12 +63,12 @@ async function prepareListed(member: HubMember, name: string, given: JsonObject)
   );
 }
 
-/** The policy decides about the tool that routing resolved, so no other one may run. */
+/** The policy evaluates the tool that routing resolved, so no other tool may run. */
 function assertSameTool(prepared: PreparedCall, name: string, { provider }: HubMember): PreparedCall {
   if (prepared.refused || prepared.tool.name === name) return prepared;
   throw new ToolError(
     'INTERNAL',
-    `The provider "${provider.name}" prepared "${prepared.tool.name}" for a call of "${name}"; it was not run. ` +
+    `The provider "${provider.name}" prepared "${prepared.tool.name}" for a call of "${name}", so nothing ran. ` +
       'prepareCall() must prepare the tool that it was called with.',
     { provider: provider.name, tool: name },
   );
@@ -78,12 +78,12 @@ function withCheckedClaims(given: PreparedCall, name: string, member: HubMember)
   const prepared = assertSameTool(given, name, member);
   if (prepared.refused) return prepared;
   const parsed = parseClaims(prepared.claims, member.name, name);
-  // Without `verdict`: that of a hub inside this one is not for this hub's callers to answer.
+  // Without `verdict`: callers of this hub cannot answer the verdict of an inner hub.
   const { tool, timeoutMs, [PROVIDERS_DEFAULT]: isDefault } = prepared as PreparedCall & ProvidersDefault;
   return {
     tool,
     get args() {
-      return prepared.args; // often a copy that is made when it is read
+      return prepared.args; // often a lazy copy
     },
     claims: member.permission && isNameClaim(parsed, name) ? hostClaims(member, name, prepared.args, parsed) : parsed,
     ...(timeoutMs !== undefined && { timeoutMs }),
@@ -95,8 +95,8 @@ function withCheckedClaims(given: PreparedCall, name: string, member: HubMember)
 /**
  * The claims that the host's `permission` function makes for a call of a foreign tool.
  *
- * @param fallback the claims when it returns undefined
- * @throws {ToolError} INTERNAL when it throws or returns something else
+ * @param fallback used when it returns undefined
+ * @throws {ToolError} INTERNAL when it throws or returns anything else than claims
  */
 function hostClaims(
   { name: provider, permission }: HubMember,

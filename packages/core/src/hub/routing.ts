@@ -1,4 +1,4 @@
-// Which member a name belongs to, and the merged listing. Conflicts are refused when a provider is registered.
+// Maps tool names to members, and merges their lists. Name conflicts are rejected on registration.
 
 import { aliasOf } from '../adapters/alias.js';
 import { ToolError } from '../contract/errors.js';
@@ -6,7 +6,7 @@ import { serverOf, ToolIndex } from '../provider/tool-index.js';
 import type { ToolDefinition } from '../contract/tool-definition.js';
 import type { HubMember } from './member.js';
 
-/** Where a call goes: the member, and the qualified name there. */
+/** The member that a call is routed to, and the qualified name of the tool. */
 export interface Route {
   readonly member: HubMember;
   readonly name: string;
@@ -17,7 +17,7 @@ interface Catalog {
   readonly listed: ToolIndex<string>;
   readonly bare: ToolIndex<Route>;
   readonly bareHidden: ToolIndex<Route>;
-  /** By alias. Made when a name is looked for that leads nowhere else. */
+  /** By alias; built on first use, when a name is found nowhere else. */
   hidden: ReadonlyMap<string, Route> | undefined;
 }
 
@@ -70,7 +70,7 @@ export class Routing {
     return member;
   }
 
-  /** Takes in prefixes that came after registration (a nested hub's may). Those of another member are left out. */
+  /** Adopts prefixes that were added after registration, as a nested hub's may be. Those of another member are left out. */
   adoptServers(member: HubMember, warn: (message: string) => void): void {
     if (this.#members.get(member.name) !== member) return;
     const claimed = member.readServers();
@@ -85,13 +85,13 @@ export class Routing {
     this.invalidate();
   }
 
-  /** The member that owns a qualified name's prefix: known before anything is connected. */
+  /** The member that owns the prefix of a qualified name; known before anything is connected. */
   ownerOf(name: string): HubMember | undefined {
     const server = serverOf(name);
     return server === undefined ? undefined : this.#byServer.get(server);
   }
 
-  /** The names of all listed tools, and the prefixes whose tools are not known yet. */
+  /** The names of all listed tools, and the prefixes whose tools are not listed yet. */
   get known(): readonly [names: readonly string[], unlisted: readonly string[]] {
     return [
       this.members.flatMap(({ definitions }) => definitions.map(({ name }) => name)),
@@ -99,14 +99,14 @@ export class Routing {
     ];
   }
 
-  /** The tool of a bare name, among tools in this process: a stranger's tool is called by its qualified name only. */
+  /** The in-process tool of a bare name; foreign tools need their qualified name. */
   resolveBare(name: string): Route | undefined {
     const { bare, bareHidden } = this.#read();
-    // One that is listed comes first: a hidden tool of the same name is not counted.
+    // A listed tool wins over a hidden one of the same name.
     return bare.get(name) ?? (bare.has(name) ? undefined : bareHidden.get(name));
   }
 
-  /** The tool that is hidden under an alias: a model that knew it is told that it is denied. */
+  /** The hidden tool of an alias, so that a model that still knows it learns that it is denied. */
   resolveHidden(alias: string): Route | undefined {
     const catalog = this.#read();
     catalog.hidden ??= new Map(
@@ -115,12 +115,12 @@ export class Routing {
     return catalog.hidden.get(alias);
   }
 
-  /** Why a name leads nowhere, with the listed names that come near. */
+  /** The error for an unknown name, with the most similar listed names. */
   notFound(name: unknown): ToolError {
     return this.#read().listed.notFound(name, 'The hub');
   }
 
-  /** The merged listing, kept until something changes. */
+  /** The merged list, cached until something changes. */
   get definitions(): readonly ToolDefinition[] {
     return this.#read().definitions;
   }
@@ -143,7 +143,7 @@ export class Routing {
   }
 }
 
-/** Tools in this process, by their names. */
+/** The in-process tools, by name. */
 function routesOf(
   members: readonly HubMember[],
   toolsOf: (member: HubMember) => readonly ToolDefinition[],

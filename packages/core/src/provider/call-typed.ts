@@ -1,4 +1,4 @@
-// callTyped: a call whose arguments and answer have types, and whose failure is a rejection.
+// callTyped(): a call with typed arguments and output that rejects on failure.
 
 import { CALL_OPTIONS } from '../call/call-scope.js';
 import { ToolError } from '../contract/errors.js';
@@ -11,19 +11,19 @@ import { describeIssues } from '../tool/schema.js';
 import type { Tool } from '../tool/define-tool.js';
 import type { CallOptions, ToolProvider } from '../contract/tool-provider.js';
 
-/** {@link CallOptions}, with the server to call where several have a tool of that name. */
+/** {@link CallOptions}, and the server to call when several servers have a tool of that name. */
 export interface CallTypedOptions extends CallOptions {
-  /** The tool's server. Default: the one server of the provider that has a tool of that name. */
+  /** The tool's server. Default: the only server of the provider that has a tool of that name. */
   server?: string;
 }
 
 const CALL_TYPED_OPTIONS: OptionNames<CallTypedOptions> = { server: true, ...CALL_OPTIONS };
 
 /**
- * Calls a tool that you hold the definition of: typed arguments in, typed output out. A tool without an output schema
- * gives its structured content where it made some, else its text. An output that is not an object is given as it is.
+ * Calls a tool whose definition you have, with typed arguments and a typed output. For a tool without an output schema the
+ * output is the structured content, or the text if there is none. An output that is not an object is returned unwrapped.
  *
- * @throws {ToolError} the error of the result, when it is one
+ * @throws {ToolError} the result's error, when the call fails
  * @example
  * ```ts
  * const { sum } = await callTyped(provider, add, { a: 1, b: 2 });
@@ -40,7 +40,7 @@ export async function callTyped<Args, Output>(
   if (typeof (provider as Partial<ToolProvider> | undefined)?.callTool !== 'function')
     throw new ToolError(
       'INVALID_ARGUMENT',
-      'callTyped() takes a provider first; of a server make one: new InProcessToolProvider({ servers: [server] }).',
+      'callTyped() takes a provider as its first argument; wrap a server in one: new InProcessToolProvider({ servers: [server] }).',
     );
   if (typeof (tool as Partial<typeof tool> | undefined)?.name !== 'string')
     throw new ToolError(
@@ -58,7 +58,7 @@ export async function callTyped<Args, Output>(
   return (structured ?? textOf(result)) as Output;
 }
 
-/** A schema of the author's own that cannot be read here was enforced by the provider. */
+/** A schema that cannot be compiled here is not checked: the provider enforced it. */
 function validatorOf(schema: JsonSchema): JsonSchemaValidator {
   try {
     return readListedSchema(schema);
@@ -69,7 +69,7 @@ function validatorOf(schema: JsonSchema): JsonSchemaValidator {
 
 const validators = new WeakMap<object, JsonSchemaValidator>();
 
-/** The name may lead to another tool than the one whose types the caller has. @throws {ToolError} OUTPUT_INVALID */
+/** Checks the output, as the name may belong to a different tool than `tool`. @throws {ToolError} OUTPUT_INVALID */
 function assertOutput(tool: Tool, name: string, { structuredContent }: ToolResult): void {
   const schema = tool.output?.jsonSchema;
   if (!schema) return;
@@ -79,8 +79,8 @@ function assertOutput(tool: Tool, name: string, { structuredContent }: ToolResul
   if (!issues) return;
   throw new ToolError(
     'OUTPUT_INVALID',
-    `"${name}" ran, and its output is not that of the tool that was given: ${describeIssues(issues)}. ` +
-      'Where several servers have a tool of that name, name the server.',
+    `"${name}" ran, but its output does not match the schema of the given tool: ${describeIssues(issues)}. ` +
+      'If several servers have a tool of that name, set the option `server`.',
     { tool: name },
   );
 }

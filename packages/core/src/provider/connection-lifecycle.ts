@@ -1,11 +1,11 @@
-// The life of a provider that holds something outside this process: opened once for all who wait, ended once, and what it
-// leaves behind waited for.
+// Connecting and disconnecting, for providers that hold something outside this process: concurrent callers share one
+// attempt, and what is still closing is tracked.
 
 import { ToolError } from '../contract/errors.js';
 import { callSafely } from '../call/host-callbacks.js';
 import { settledWithin } from '../call/waiting.js';
 
-/** What connect, disconnect and loss have in common. `Opened` is what a call needs: a session, a process. */
+/** The connect, disconnect and loss handling of a provider. `Opened` is what a call needs: a session, a process. */
 export class ConnectionLifecycle<Opened> {
   readonly #name: string;
   readonly #endings = new Set<Promise<void>>();
@@ -14,12 +14,12 @@ export class ConnectionLifecycle<Opened> {
   #disconnecting: Promise<void> | undefined;
   #isDisconnected = false;
 
-  /** @param name the provider's, for errors */
+  /** @param name the provider's name, for errors */
   constructor(name: string) {
     this.#name = name;
   }
 
-  /** True from a disconnect to the next {@link reopen}: nothing is opened meanwhile. */
+  /** True from a disconnect to the next {@link reopen}; nothing is opened meanwhile. */
   get isDisconnected(): boolean {
     return this.#isDisconnected;
   }
@@ -28,15 +28,16 @@ export class ConnectionLifecycle<Opened> {
     return this.#opening !== undefined;
   }
 
-  /** Whoever connects wants it open again. */
+  /** Allows {@link open} again after a disconnect. */
   reopen(): void {
     this.#isDisconnected = false;
   }
 
   /**
-   * What is open, or the one attempt to open it that all share; it waits for a disconnect that is under way.
+   * Returns `current` if it is set, else starts the one attempt to open that all callers share; the attempt waits for a
+   * disconnect in progress.
    *
-   * @throws {ToolError} NOT_CONNECTED after a disconnect; why it could not be opened
+   * @throws {ToolError} NOT_CONNECTED after a disconnect; what `start` throws
    */
   open(current: Opened | undefined, start: () => Promise<Opened>): Promise<Opened> {
     if (this.#isDisconnected) return Promise.reject(this.notConnected());
@@ -46,28 +47,28 @@ export class ConnectionLifecycle<Opened> {
 
   async #openOnce(start: () => Promise<Opened>): Promise<Opened> {
     await this.#disconnecting;
-    if (this.#isDisconnected) throw this.notConnected(); // by a disconnect that came after
+    if (this.#isDisconnected) throw this.notConnected(); // a later disconnect
     return start();
   }
 
-  /** Runs `close` once for all who disconnect at the same time. */
+  /** Runs `close` once for concurrent callers. */
   async disconnect(close: () => Promise<void>): Promise<void> {
     this.#isDisconnected = true;
     return (this.#disconnecting ??= close().finally(() => (this.#disconnecting = undefined)));
   }
 
-  /** Waits for the attempt to open, if there is one; whoever waits for it is told why it failed. */
+  /** Waits for an attempt to open, if one is in progress. Never rejects: its callers receive the error. */
   async openingSettled(): Promise<void> {
     await this.#opening?.catch(() => undefined);
   }
 
-  /** Something is on its way out. {@link ended} waits for it. */
+  /** Tracks something that is closing, for {@link ended}. */
   track(ending: Promise<void>): void {
     this.#endings.add(ending);
     void ending.finally(() => this.#endings.delete(ending));
   }
 
-  /** Waits until all that was tracked has ended; false when it has not by then. */
+  /** Waits until everything that is tracked has ended; resolves to false when that takes longer than `ms`. */
   ended(ms: number): Promise<boolean> {
     return settledWithin([...this.#endings], ms);
   }
@@ -77,12 +78,12 @@ export class ConnectionLifecycle<Opened> {
     return () => void this.#listeners.delete(listener);
   }
 
-  /** @param onThrow told of listeners that throw */
+  /** @param onThrow receives the messages of listeners that throw */
   emitLost(failure: ToolError, onThrow?: (message: string) => void): void {
     for (const listener of [...this.#listeners]) callSafely(() => listener(failure), onThrow);
   }
 
-  /** What is said to a call after a disconnect. */
+  /** The error for a call after a disconnect. */
   notConnected(): ToolError {
     return new ToolError(
       'NOT_CONNECTED',
@@ -91,7 +92,7 @@ export class ConnectionLifecycle<Opened> {
     );
   }
 
-  /** What is said to a call in flight when its provider disconnects. */
+  /** The error for a call in flight when its provider disconnects. */
   closedDuringCall(): ToolError {
     return new ToolError('CONNECTION_CLOSED', `The provider "${this.#name}" was disconnected during the call.`, {
       provider: this.#name,

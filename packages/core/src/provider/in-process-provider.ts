@@ -1,4 +1,4 @@
-// InProcessToolProvider: runs tool servers in this process. It owns their lifecycle and settles each call once.
+// InProcessToolProvider: runs tool servers in this process. Owns their lifecycle and settles each call once.
 
 import { CallCounters } from '../call/call-counters.js';
 import { assertTimeout, CallScope, MAX_TOTAL_TIMEOUT_MS, outcomeUnknown, TAKES_SCOPES } from '../call/call-scope.js';
@@ -31,14 +31,14 @@ import type { ToolServer } from '../tool/define-server.js';
 import { nameFault, type Tool } from '../tool/define-tool.js';
 import { settledWithin } from '../call/waiting.js';
 
-/** What an {@link InProcessToolProvider} is made of. */
+/** Options of {@link InProcessToolProvider}. */
 export interface InProcessToolProviderOptions {
   /** Default: a name that is unique in this process. */
   name?: string;
   servers: readonly ToolServer<any>[]; // eslint-disable-line @typescript-eslint/no-explicit-any -- servers of any state
-  /** The deadline of a call that names none and whose tool has none, in milliseconds. Default: none. */
+  /** The deadline of calls for which neither the caller nor the tool sets one, in milliseconds. Default: none. */
   callTimeoutMs?: number;
-  /** Given to tools as `ctx.logger`. Default: `process.emitWarning` for warnings and errors, each text once. */
+  /** Passed to tools as `ctx.logger`. Default: `process.emitWarning` for warnings and errors, each text once. */
   logger?: Logger;
 }
 
@@ -46,7 +46,7 @@ export interface InProcessToolProviderOptions {
 export type ProjectProviderOptions = Omit<BuiltinServersOptions, 'projectDir'> &
   Omit<InProcessToolProviderOptions, 'servers'>;
 
-/** How long a disconnect waits for functions that ignore their signal, before it ends their server's state. */
+/** How long a disconnect waits for tools that ignore their signal before it stops their servers. */
 const ABANDONED_GRACE_MS = 250;
 
 const PROVIDER_OPTIONS: OptionNames<InProcessToolProviderOptions> = {
@@ -76,9 +76,9 @@ const FOR_PROJECT_OPTIONS: OptionNames<ProjectProviderOptions> = {
 let unnamed = 0;
 
 /**
- * Runs tool servers in this process: no subprocess, no JSON, no timer that a call did not ask for.
+ * Runs tool servers in this process, without subprocesses and serialization.
  *
- * Like every provider it has no policy of its own: put it into a {@link ToolHub} to have each call judged.
+ * Like every provider it has no policy: add it to a {@link ToolHub} with one to have each call evaluated.
  *
  * @example
  * ```ts
@@ -93,13 +93,13 @@ export class InProcessToolProvider implements ToolProvider {
   readonly [TAKES_SCOPES] = true;
   readonly callTimeoutMs?: number;
   readonly #logger: Logger;
-  /** Set by {@link forProject} too, whose servers are loaded on connect. */
+  /** Also set by {@link forProject}, which loads its servers on connect. */
   #names: readonly string[];
   #load: () => Promise<readonly ToolServer[]>;
   readonly #counters = new CallCounters();
   readonly #changed = new Listeners();
   readonly #inFlight = new Set<CallScope>();
-  /** Functions that still run although their call was settled early. */
+  /** Tool functions that still run although their call was settled early. */
   readonly #abandoned = new Set<Promise<unknown>>();
   #running: RunningServers | undefined;
   #connecting: Promise<RunningServers> | undefined;
@@ -108,19 +108,19 @@ export class InProcessToolProvider implements ToolProvider {
   #disconnected = false;
 
   /**
-   * @throws {ToolError} INVALID_ARGUMENT for a wrong name or timeout, NAME_CONFLICT for two servers of one name
+   * @throws {ToolError} INVALID_ARGUMENT for an invalid name or timeout, NAME_CONFLICT for two servers of one name
    */
   constructor(options: InProcessToolProviderOptions) {
     assertOptions('new InProcessToolProvider()', options, PROVIDER_OPTIONS);
     if (!Array.isArray(options.servers) || !options.servers.every(isServer)) {
       throw new ToolError(
         'INVALID_ARGUMENT',
-        'new InProcessToolProvider() takes `servers`, an array of servers made by defineServer().',
+        'new InProcessToolProvider(): servers must be an array of servers made by defineServer().',
       );
     }
     this.name = options.name ?? `in-process-${++unnamed}`;
     const fault = nameFault('name', this.name);
-    if (fault) throw new ToolError('INVALID_ARGUMENT', `The provider cannot be made: ${fault}.`);
+    if (fault) throw new ToolError('INVALID_ARGUMENT', `new InProcessToolProvider(): ${fault}.`);
     if (options.callTimeoutMs !== undefined) {
       assertTimeout(options.callTimeoutMs);
       this.callTimeoutMs = options.callTimeoutMs;
@@ -146,17 +146,17 @@ export class InProcessToolProvider implements ToolProvider {
   }
 
   /**
-   * The built-in servers over one project directory. Synchronous and cheap: their code is loaded on `connect` or by
-   * the first call, and nothing of the project is opened before a call needs it.
+   * Creates a provider of the built-in servers for one project directory. Synchronous and cheap: the servers are loaded by
+   * `connect` or the first call, and nothing in the project is opened before a call needs it.
    *
-   * @param projectDir the one directory that the tools may touch: absolute and existing
+   * @param projectDir the directory that the tools are confined to: absolute and existing
    * @throws {ToolError} INVALID_ARGUMENT when `projectDir` is relative, missing, `/` or the home directory
    */
   static forProject(projectDir: string, options: ProjectProviderOptions = {}): InProcessToolProvider {
     assertOptions('InProcessToolProvider.forProject()', options, FOR_PROJECT_OPTIONS);
     const { name, callTimeoutMs, logger, ...builtins } = options;
     const { extraRoots, allowProtected, verification } = builtins;
-    new ProjectScope({ projectDir, extraRoots, allowProtected, verification }); // a wrong directory is told now, not by the first call
+    new ProjectScope({ projectDir, extraRoots, allowProtected, verification }); // reports an invalid directory now rather than on the first call
     const provider = new InProcessToolProvider({
       ...(name !== undefined && { name }),
       ...(callTimeoutMs !== undefined && { callTimeoutMs }),
@@ -212,7 +212,7 @@ export class InProcessToolProvider implements ToolProvider {
       if (parsed instanceof Promise) return this.#prepareSlowly(name, args, options, parsed);
       return this.#prepared(bound, parsed, bound.nameClaim);
     } catch (error) {
-      // Nothing was called, so nothing is counted.
+      // Not counted, as nothing was called.
       return rejectedCall(name, bound.definition, args, errorResult(this.#located(error, bound), performance.now()));
     }
   }
@@ -243,7 +243,7 @@ export class InProcessToolProvider implements ToolProvider {
   #open(): Promise<RunningServers> {
     if (this.#running) return Promise.resolve(this.#running);
     if (this.#connecting && !this.#abortConnecting?.signal.aborted) return this.#connecting;
-    const before = this.#connecting?.catch(() => undefined); // a disconnect has ended it; whoever waits for it is told
+    const before = this.#connecting?.catch(() => undefined); // ended by a disconnect; its callers receive the error
     const connecting = this.#start(before).finally(() => {
       if (this.#connecting === connecting) this.#connecting = undefined;
     });
@@ -252,8 +252,8 @@ export class InProcessToolProvider implements ToolProvider {
 
   async #start(before: Promise<unknown> | undefined): Promise<RunningServers> {
     const abort = (this.#abortConnecting = new AbortController());
-    await Promise.all([before, this.#disconnecting]); // those of now: one that comes later waits for this
-    if (this.#disconnected) throw this.#notConnected(); // by a disconnect that came after
+    await Promise.all([before, this.#disconnecting]); // a later disconnect waits for this attempt
+    if (this.#disconnected) throw this.#notConnected(); // a later disconnect
     const context = { logger: this.#logger, provider: this.name, signal: abort.signal };
     const running = await RunningServers.start(await this.#load(), context);
     running.changed.add(() => this.#changed.emit(this.#logger));
@@ -262,7 +262,7 @@ export class InProcessToolProvider implements ToolProvider {
 
   async #close(): Promise<void> {
     this.#abortConnecting?.abort(this.#notConnected());
-    await this.#connecting?.catch(() => undefined); // whoever waits for it is told there
+    await this.#connecting?.catch(() => undefined); // its callers receive the error
     const running = this.#running;
     this.#running = undefined;
     const closed = new ToolError('CONNECTION_CLOSED', `The provider "${this.name}" was disconnected during the call.`, {
@@ -291,7 +291,7 @@ export class InProcessToolProvider implements ToolProvider {
     return this.#callParsed(bound, args, Promise.resolve(parsing), scope);
   }
 
-  /** @param parsing the arguments, where their schema is asynchronous and was asked already */
+  /** @param parsing the arguments, if they are already being validated by an asynchronous schema */
   async #prepareSlowly(
     name: string,
     args: JsonObject,
@@ -360,7 +360,7 @@ export class InProcessToolProvider implements ToolProvider {
     }
   }
 
-  /** Settles with what the function gives or with what ends the call before, whichever comes first. */
+  /** Settles with the tool's output or with what ends the call early, whichever comes first. */
   #await<Output>(
     bound: BoundTool,
     output: PromiseLike<Output>,
@@ -421,12 +421,12 @@ export class InProcessToolProvider implements ToolProvider {
     const timeoutMs = ownTimeoutMs(bound.tool, parsed.value);
     return {
       tool: bound.definition,
-      args: copyJson(parsed.args), // whoever changes these does not change what runs
+      args: copyJson(parsed.args), // changing them does not change what runs
       claims,
       ...(timeoutMs !== undefined && { timeoutMs }),
       execute: (options) => {
         const scope = new CallScope(options);
-        // It belongs to the connection that prepared it, whose state is stopped with it.
+        // A prepared call is valid only for the connection that prepared it.
         if (this.#disconnected || this.#running !== bound.servers) scope.end(staleCallError(this.name));
         if (scope.error) return Promise.resolve(this.#refuse(scope.error, scope, bound));
         return this.#run(bound, parsed.value, scope);
@@ -434,7 +434,7 @@ export class InProcessToolProvider implements ToolProvider {
     };
   }
 
-  /** The answer to a call that did not start. */
+  /** The result of a call that did not start. */
   #refuse(error: unknown, scope: CallScope, bound: BoundTool | undefined): ToolResult {
     return this.#finish(errorResult(this.#located(error, bound), scope.startedAt), scope, bound);
   }
@@ -461,11 +461,11 @@ export class InProcessToolProvider implements ToolProvider {
   }
 }
 
-/** The built-in servers there are, in the order of their listing. */
+/** The built-in servers, in the order in which they are listed. */
 const BUILTIN_SERVERS = ['filesystem', 'bash', 'git', 'memory', 'diagnostics', 'agent'] as const;
 const OFF_UNLESS_ASKED: ReadonlySet<string> = new Set<(typeof BUILTIN_SERVERS)[number]>(['agent']);
 
-/** The caller's own result: what the tool keeps and changes later is not in it, but for its blocks and directives. */
+/** Copies the result for the caller, except for its blocks and directives, so that the tool cannot change it later. */
 function timed(result: UntimedResult, scope: CallScope): ToolResult {
   if (result.structuredContent !== undefined) result.structuredContent = copyAsJson(result.structuredContent);
   if (result._meta !== undefined) result._meta = copyAsJson(result._meta);

@@ -16,7 +16,7 @@ import { describeIssues } from '../tool/schema.js';
 /** A validator reports a limited number of issues; the next round shows those that the first ones hid. */
 const MAX_COERCION_ROUNDS = 10;
 
-/** A call of a tool of which no more is known than its listing. */
+/** A call of a tool that is known only from its listing. */
 export interface ListedCall {
   readonly tool: ToolDefinition;
   /** Default: {@link nameClaim}. */
@@ -67,12 +67,12 @@ function validArguments(tool: ToolDefinition, given: JsonObject): JsonObject {
   });
 }
 
-/** The claim of a call about which nothing else is known: the tool's name without its server, understood as written. */
+/** The default claim of a call: the tool's name without its server. */
 export function nameClaim(name: string): PermissionClaim {
   return Object.freeze({ pattern: bareName(name), match: 'glob', understood: true });
 }
 
-/** Whether `claims` is the one {@link nameClaim} of the tool. */
+/** Whether `claims` is only the {@link nameClaim} of the tool. */
 export function isNameClaim(claims: readonly PermissionClaim[], name: string): boolean {
   const [claim, ...more] = claims;
   return claim?.match === 'glob' && claim.pattern === bareName(name) && claim.understood && more.length === 0;

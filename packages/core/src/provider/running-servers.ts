@@ -16,7 +16,7 @@ export interface BoundTool {
   readonly tool: Tool;
   readonly definition: ToolDefinition;
   readonly state: unknown;
-  /** The claim of a tool that says nothing more particular: its bare name. */
+  /** The claim of a tool without a `permission` function: its bare name. */
   readonly nameClaim: readonly PermissionClaim[];
 }
 
@@ -25,13 +25,13 @@ interface Started {
   readonly state: unknown;
 }
 
-/** How long a server's `stop` may take before it is left. */
+/** How long a server's `stop` may take before it is abandoned. */
 const STOP_TIMEOUT_MS = 5_000;
 
 export class RunningServers {
   tools: ToolIndex<BoundTool>;
   definitions: readonly ToolDefinition[];
-  /** The list is being read again: a tool came or went. */
+  /** Set while the list is rebuilt because a tool was added or removed. */
   refreshing: Promise<void> | undefined;
   readonly changed = new Listeners();
   readonly #context: ServerContext;
@@ -47,10 +47,10 @@ export class RunningServers {
   }
 
   /**
-   * Prepares the schemas of all tools and starts all servers at once. When one fails, or `context.signal` is aborted,
-   * those that started are stopped.
+   * Compiles the schemas of all tools and starts all servers in parallel. When a server fails, or `context.signal` is
+   * aborted, the started servers are stopped.
    *
-   * @throws {ToolError} INVALID_ARGUMENT for a schema that does not compile, else the failure of the server
+   * @throws {ToolError} INVALID_ARGUMENT for a schema that does not compile, else the server's failure
    */
   static async start(servers: readonly ToolServer[], context: ServerContext): Promise<RunningServers> {
     await Promise.all(servers.flatMap(({ tools }) => tools).map(prepareTool));
@@ -62,7 +62,7 @@ export class RunningServers {
     throw ToolError.from(failed ? failed.reason : context.signal.reason);
   }
 
-  /** Ends what every server keeps for one conversation. Never rejects. */
+  /** Ends every server's state of one session. Never rejects. */
   async endSession(sessionId: string): Promise<void> {
     const ends = this.#started.map(async ({ server, state }) => {
       const ending = server.endSession(state, sessionId).catch((thrown: unknown) => {
@@ -80,7 +80,7 @@ export class RunningServers {
     await stopAll(this.#started, this.#context);
   }
 
-  /** The schemas of new tools are prepared before they are shown, and a burst of changes is one. */
+  /** Rebuilds the list, with the schemas of new tools compiled first; concurrent changes share one rebuild. */
   #refresh(): void {
     this.#dirty = true;
     this.refreshing ??= this.#reindex().finally(() => (this.refreshing = undefined));
@@ -88,7 +88,7 @@ export class RunningServers {
 
   async #reindex(): Promise<void> {
     while (this.#dirty) {
-      await Promise.resolve(); // lets a burst of changes come together
+      await Promise.resolve(); // coalesces changes of the same turn
       this.#dirty = false;
       for (const { server } of this.#started) await this.#prepareTools(server);
     }
@@ -101,7 +101,7 @@ export class RunningServers {
       server.tools.filter(({ input }) => input.ready).map((tool) => bind(this, server, tool, state)),
     );
     return {
-      tools: new ToolIndex(bound.map((each) => [each.definition.name, each] as const)),
+      tools: new ToolIndex(bound.map((tool) => [tool.definition.name, tool] as const)),
       definitions: Object.freeze(bound.map(({ definition }) => definition)),
     };
   }
@@ -118,7 +118,7 @@ export class RunningServers {
   }
 }
 
-/** Gives up waiting when the signal is aborted; a state that comes later is stopped. */
+/** Stops waiting when the signal is aborted; a server that starts after that is stopped. */
 async function startOne(server: ToolServer, context: ServerContext): Promise<Started> {
   const { signal, provider } = context;
   const starting = server.start(context);
@@ -135,7 +135,7 @@ async function stopAll(started: readonly Started[], { logger }: ServerContext): 
   const stops = started.map(async ({ server, state }) => {
     const failed = (why: string): void => logger.error(`The server "${server.name}" did not stop cleanly: ${why}`);
     const stopping = server.stop(state).catch((thrown: unknown) => failed(ToolError.from(thrown).message));
-    if (!(await settledWithin([stopping], STOP_TIMEOUT_MS))) failed(`it was left after ${STOP_TIMEOUT_MS} ms`);
+    if (!(await settledWithin([stopping], STOP_TIMEOUT_MS))) failed(`it took longer than ${STOP_TIMEOUT_MS} ms`);
   });
   await Promise.all(stops);
 }

@@ -1,24 +1,24 @@
-// What a program that is being started has written so far. Whoever gives up waiting for it puts that into the error.
+// The output so far of a program that is being started, for the error of a caller that stops waiting for it.
 
 import { ToolError } from '../contract/errors.js';
 import type { JsonObject } from '../contract/json.js';
 
-/** The end of a program's output: in words, and as details of an error. Secrets are left out. */
+/** The end of a program's output, as a sentence and as details of an error. Secrets are redacted. */
 export interface StartOutput {
   /** A sentence, such as "Its stderr ends: …". */
   readonly words: string;
   readonly details?: JsonObject;
 }
 
-/** Set on a provider that starts a program: gives what that has written; undefined while none is being started. */
+/** The key of a provider's function that returns the output of a program that is being started; undefined if there is none. */
 export const START_OUTPUT = Symbol.for('toolwright.startOutput');
 
-/** The start of `provider` that is under way, as far as the provider can say. */
+/** The output of the program that `provider` is starting, if any. */
 export function startOutputOf(provider: object): StartOutput | undefined {
   return (provider as { [START_OUTPUT]?: () => StartOutput | undefined })[START_OUTPUT]?.();
 }
 
-/** The error with the output of the program that is being started, where a time-out came before it was. */
+/** Adds that output to a TIMED_OUT error; returns any other error unchanged. */
 export function withStartOutput(error: ToolError, provider: object): ToolError {
   if (error.code !== 'TIMED_OUT') return error;
   const output = startOutputOf(provider);

@@ -1,4 +1,4 @@
-// Finding a tool by the name that a caller used: qualified, or bare where that is unique. A name with a dot is qualified.
+// Finds tools by qualified name, or by bare name if that is unique. A name with a dot is qualified.
 
 import { ToolError } from '../contract/errors.js';
 import { nearestNames } from '../contract/nearest-names.js';
@@ -9,10 +9,10 @@ export function serverOf(name: string): string | undefined {
   return dot < 0 ? undefined : name.slice(0, dot);
 }
 
-/** Entries under their qualified names, found by bare names too. */
+/** Entries by qualified name, also found by bare name. */
 export class ToolIndex<Entry> {
   readonly #byName = new Map<string, Entry>();
-  /** Bare name -> the qualified names that end in it. */
+  /** Bare name -> the qualified names with it. */
   readonly #byBareName = new Map<string, string[]>();
 
   constructor(entries: Iterable<readonly [qualifiedName: string, entry: Entry]>) {
@@ -25,7 +25,7 @@ export class ToolIndex<Entry> {
     }
   }
 
-  /** The entry of a qualified name, or of a bare one that only one tool has. */
+  /** The entry of a qualified name, or of a bare name that is unique. */
   get(name: string): Entry | undefined {
     const entry = this.#byName.get(name);
     if (entry !== undefined) return entry;
@@ -34,15 +34,18 @@ export class ToolIndex<Entry> {
     return this.#byName.get(names[0] as string);
   }
 
-  /** True for a qualified name, and for a bare one that any tool has. */
+  /** True for a qualified name, and for a bare name of one or more tools. */
   has(name: string): boolean {
     return this.#byName.has(name) || this.#byBareName.has(name);
   }
 
-  /** Why `get` found nothing, with the names that come nearest. */
+  /** The error for a name that `get` does not find, with the most similar names. */
   notFound(name: unknown, where: string): ToolError {
     if (typeof name !== 'string') {
-      return new ToolError('TOOL_NOT_FOUND', `A tool's name is a text such as "server.tool", not ${describe(name)}.`);
+      return new ToolError(
+        'TOOL_NOT_FOUND',
+        `A tool's name must be a string such as "server.tool", not ${describe(name)}.`,
+      );
     }
     const shared = serverOf(name) === undefined ? this.#byBareName.get(name) : undefined;
     if (shared && shared.length > 1) {

@@ -1,4 +1,4 @@
-// approveInTerminal(): asks a person on the terminal before a call runs. The smallest `approve` callback that is safe.
+// approveInTerminal(): an `approve` callback that asks a person on the terminal.
 
 import type { Interface } from 'node:readline';
 import type { Approval, ApprovalContext, ApprovalRequest, PolicyRule } from '../../contract/approval.js';
@@ -10,18 +10,18 @@ import { assertOptions, type OptionNames } from '../../contract/options.js';
 export interface TerminalOptions {
   /** Where answers are read. Default: `process.stdin`. */
   input?: NodeJS.ReadStream;
-  /** Where questions are written. Default: `process.stderr`, so that stdout stays the program's own. */
+  /** Where questions are written. Default: `process.stderr`, so that stdout is left to the program. */
   output?: NodeJS.WriteStream;
 }
 
 /**
- * An `approve` callback that asks on the terminal, one question at a time. It shows the tool, every claim and the
- * arguments, with characters that cannot be seen escaped, and offers: once, always (with the rules that this adds), the
- * wider rules where there are any, or no. `n` may be followed by a reason, which the model is given. Where there is no
- * terminal, every call is denied. Where the arguments were shortened for display, "always" is not offered.
+ * Creates an `approve` callback that asks on the terminal, one question at a time. It shows the tool, every claim and the
+ * arguments, with invisible characters escaped, and offers: once, always (with the rules that this adds), wider rules
+ * where the tool suggests some, or no. `n` may be followed by a reason, which the model receives. Without a terminal,
+ * every call is denied. When the arguments are too long to be shown whole, "always" is not offered.
  *
- * What was typed before a question was shown does not answer it. End of input and Ctrl-C deny; Ctrl-C is passed on to the
- * process.
+ * Input typed before a question is shown does not answer it. End of input and Ctrl-C deny; Ctrl-C is also passed on to
+ * the process.
  *
  * @example
  * ```ts
@@ -40,7 +40,7 @@ export function approveInTerminal(
       if (!input.isTTY || !output.isTTY) return { decision: 'deny', message: NO_TERMINAL } as const;
       return askOnce(request, signal, input, output);
     });
-    last = asked.catch(() => undefined); // the failure is the asker's to handle
+    last = asked.catch(() => undefined); // the caller handles the failure
     return asked;
   };
 }
@@ -50,7 +50,7 @@ const NO_TERMINAL = 'No one could be asked: standard input or standard error is 
 const MAX_SHOWN_ARGS = 4_000;
 const MAX_SHOWN_LINE = 2_000;
 const MAX_SHOWN_CLAIMS = 30;
-/** Longer than a double key press takes. */
+/** Longer than an accidental double key press. */
 const DISCARD_MS = 50;
 
 async function askOnce(
@@ -85,14 +85,14 @@ interface Choice {
 }
 
 function describe(request: ApprovalRequest): { text: string; choices: Choice[] } {
-  // Only JSON has line ends of its own: in any other text they could write lines of this question.
+  // Line breaks are kept only in the formatted JSON: elsewhere they could forge lines of this question.
   const args = JSON.stringify(request.args, null, 2).split('\n').map(showHidden).join('\n');
   let shortened = args.length > MAX_SHOWN_ARGS || request.claims.length > MAX_SHOWN_CLAIMS;
   const shown = (text: string): string => {
-    const whole = showHidden(text);
-    if (whole.length <= MAX_SHOWN_LINE) return whole;
+    const escaped = showHidden(text);
+    if (escaped.length <= MAX_SHOWN_LINE) return escaped;
     shortened = true;
-    return `${whole.slice(0, MAX_SHOWN_LINE)}… (${whole.length - MAX_SHOWN_LINE} more characters)`;
+    return `${escaped.slice(0, MAX_SHOWN_LINE)}… (${escaped.length - MAX_SHOWN_LINE} more characters)`;
   };
   const lines = [
     '',
@@ -120,7 +120,7 @@ function prompt(choices: readonly Choice[]): string {
   return `Allow it? ${choices.map(({ key, label }) => `[${key}] ${label}`).join('  ')}: `;
 }
 
-/** The approval that an answer means; undefined for none. An empty answer approves nothing. */
+/** Parses an answer; undefined when it is not one of the choices. An empty answer approves nothing. */
 function readAnswer(answer: string, choices: readonly Choice[]): Approval | undefined {
   const [word = '', ...rest] = answer.trim().split(/\s+/);
   const key = LONG_ANSWERS[word.toLowerCase()] ?? word.toLowerCase();
@@ -145,7 +145,7 @@ function question(terminal: Interface, text: string, signal: AbortSignal): Promi
     terminal.once('close', () => settle(undefined));
     terminal.once('SIGINT', () => {
       settle(undefined);
-      process.kill(process.pid, 'SIGINT'); // the terminal is in raw mode, so that nobody else is told of the key
+      process.kill(process.pid, 'SIGINT'); // in raw mode the terminal sends no signal for the key
     });
     signal.addEventListener('abort', abort, { once: true });
     if (signal.aborted) abort();
@@ -153,7 +153,7 @@ function question(terminal: Interface, text: string, signal: AbortSignal): Promi
   });
 }
 
-/** Reads and drops what was typed before the question could be read. */
+/** Discards input that was typed before the question was shown. */
 async function discardInput(input: NodeJS.ReadStream, signal: AbortSignal): Promise<void> {
   const drop = (): void => undefined;
   input.on('data', drop);

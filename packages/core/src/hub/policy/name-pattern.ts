@@ -1,6 +1,6 @@
-// The one glob of policies: `*` is any run of characters (`.` and `/` included), `?` is one, `\` escapes the next.
+// The glob syntax of policies: `*` matches any characters (including `.` and `/`), `?` matches one, `\` escapes the next.
 
-/** True when `pattern` matches the whole of the text. Never more than linear in text times pattern. */
+/** Whether `pattern` matches the whole text. Takes at most time proportional to text length times pattern length. */
 export function matchesGlob(pattern: string, given: string): boolean {
   const tokens = tokenise(pattern);
   const text: ArrayLike<string> = SURROGATE.test(given) ? Array.from(given) : given;
@@ -8,7 +8,7 @@ export function matchesGlob(pattern: string, given: string): boolean {
   let token = 0;
   let starAt = -1;
   let starToken = -1;
-  // Greedy, with one step back: only the last star ever needs to take more.
+  // Greedy; on a mismatch only the last star needs to match more.
   while (at < text.length) {
     const current = tokens[token];
     if (current === ANY_RUN) {
@@ -26,18 +26,18 @@ export function matchesGlob(pattern: string, given: string): boolean {
   return token === tokens.length;
 }
 
-/** A pattern that matches `text` and nothing else. */
+/** A pattern that matches only `text`. */
 export function escapeGlob(text: string): string {
   return text.replace(/[*?\\]/g, '\\$&');
 }
 
-/** A character is a code point: texts with surrogates are taken apart. */
+/** A character is a code point, so texts with surrogates are split into code points. */
 const SURROGATE = /[\ud800-\udfff]/;
 const ANY_RUN = Symbol('*');
 const ANY_ONE = Symbol('?');
 type Token = string | typeof ANY_RUN | typeof ANY_ONE;
 
-/** Rules are few and are compared on every call: each pattern is read once. */
+/** Patterns are matched on every call, so each is parsed once. */
 const cache = new Map<string, readonly Token[]>();
 const MAX_CACHED = 1_000;
 

@@ -1,4 +1,4 @@
-// The policy at work on one call: judge its claims, ask where the rules say so, record the decision.
+// Applies the policy to a call: evaluates its claims, requests an approval where needed, records the decision.
 
 import type { CallScope } from '../../call/call-scope.js';
 import { ToolError } from '../../contract/errors.js';
@@ -20,21 +20,21 @@ import {
 import type { Approval, ApprovalRequest, PolicyRule } from '../../contract/approval.js';
 import { QuestionQueue } from './question-queue.js';
 
-/** Where the gate tells what it decided. */
+/** Callbacks for the policy's decisions. */
 export interface PolicyEvents {
   onRuleAdded?: (rule: PolicyRule) => void;
   onDecision?: (event: PolicyDecision) => void;
 }
 
-/** What an approval says beside yes. */
+/** What an approval adds to a call that it allows. */
 export interface Admission {
-  /** For the model, with the result. */
+  /** A message for the model, appended to the result. */
   readonly message?: string;
-  /** To be prepared and judged in place of the call's own. */
+  /** Edited arguments, to be prepared and evaluated in place of the call's. */
   readonly args?: JsonObject;
 }
 
-/** An answer that was given before the call was made, to the claims that a verdict showed. */
+/** An answer to the claims of a verdict, given before the call is made. */
 export interface EarlierAnswer {
   readonly approval: Approval;
   readonly claims: readonly PermissionClaim[];
@@ -43,19 +43,22 @@ export interface EarlierAnswer {
 type EvaluatedCall = Pick<PreparedCall, 'tool' | 'claims'>;
 type Asker = NonNullable<Policy['approve']>;
 
-/** Stands before every call of a hub that has a policy. */
+/** Decides about every call of a hub that has a policy. */
 export class PolicyGate {
   readonly #rules: PolicyRules;
   readonly #approve: Policy['approve'];
   readonly #events: PolicyEvents;
   readonly #warn: (message: string) => void;
   readonly #rulesAdded: () => void;
-  /** Undefined as an answer: nothing had to be asked when the turn came. */
+  /** An answer is undefined when the question was no longer needed at its turn. */
   readonly #questions = new QuestionQueue<Approval | undefined>();
 
   constructor(policy: Policy, events: PolicyEvents, warn: (message: string) => void, rulesAdded: () => void) {
     if (typeof policy !== 'object' || (policy as unknown) === null) {
-      throw new ToolError('INVALID_ARGUMENT', 'policy must be { rules, default, approve? }; leave it out for none.');
+      throw new ToolError(
+        'INVALID_ARGUMENT',
+        'policy must be { rules, default, approve? }; omit it to run every call.',
+      );
     }
     if (policy.approve !== undefined && typeof policy.approve !== 'function') {
       throw new ToolError('INVALID_ARGUMENT', 'policy.approve must be a function.');
@@ -67,82 +70,82 @@ export class PolicyGate {
     this.#rulesAdded = rulesAdded;
   }
 
-  /** What the rules say, without asking anybody. */
+  /** Evaluates the rules, without requesting an approval. */
   evaluate(tool: string, claims: readonly PermissionClaim[]): Verdict {
     return this.#rules.evaluate(tool, claims);
   }
 
-  /** Why every call of a tool is denied; undefined for a tool that some arguments may allow. */
+  /** The verdict on a tool that is denied for all arguments; undefined for any other tool. */
   deniedOutright(tool: string): Verdict | undefined {
     return this.#rules.deniedOutright(tool);
   }
 
-  /** Warns of rules that match no listed tool. `unlisted`: the servers whose tools are not known yet. */
+  /** Warns of rules that match no listed tool. @param unlisted the servers whose tools are not listed yet */
   check(names: readonly string[], unlisted: readonly string[]): void {
     this.#rules.check(names, unlisted);
   }
 
-  /** The warnings about rules that cannot do what they say. */
+  /** The warnings about rules that have no effect. */
   warnings(names: readonly string[], unlisted: readonly string[]): readonly string[] {
     return this.#rules.warnings(names, unlisted);
   }
 
-  /** What a prepared call tells of its verdict, and the claims that its request shows. */
+  /** The verdict on a prepared call, and the claims that its approval request shows. */
   verdictOf(call: PreparedCall): { verdict: NonNullable<PreparedCall['verdict']>; shown: readonly PermissionClaim[] } {
-    const judged = this.#rules.evaluate(call.tool.name, call.claims);
-    const { action } = judged;
-    const reason = `${reasonOf(call.tool, judged)}.`;
+    const verdict = this.#rules.evaluate(call.tool.name, call.claims);
+    const { action } = verdict;
+    const reason = `${reasonOf(call.tool, verdict)}.`;
     if (action !== 'ask') return { verdict: { action, reason }, shown: [] };
-    return { verdict: { action, reason, request: requestOf(call, judged) }, shown: judged.open };
+    return { verdict: { action, reason, request: requestOf(call, verdict) }, shown: verdict.open };
   }
 
-  /** The refusal of a call that is denied whatever its arguments, recorded as a decision; undefined for any other. */
+  /** The error for a tool that is denied for all arguments, recorded as a decision; undefined for any other tool. */
   denyOutright(tool: EvaluatedCall['tool'], scope: CallScope): ToolError | undefined {
     const verdict = this.#rules.deniedOutright(tool.name);
     return verdict && this.#refused({ tool, claims: verdict.open }, verdict, scope);
   }
 
   /**
-   * Lets an allowed call pass, at once or after an approval, and gives what the approval says beside yes.
+   * Admits an allowed call, immediately or after an approval, and returns what the approval adds.
    *
-   * @param stands whether the call is still the one that is shown, asked before an answer adds a rule
-   * @param given an answer to the verdict of this very call; used where it shows every claim that needs one
-   * @throws {ToolError} PERMISSION_DENIED, APPROVAL_REQUIRED, or what ended the call while it was asked about
+   * @param isUnchanged whether the call is still the one that was shown; checked before an answer adds a rule
+   * @param earlier an answer to the verdict on this very call; used if it covers every claim that needs one
+   * @throws {ToolError} PERMISSION_DENIED, APPROVAL_REQUIRED, or what ended the call while its approval was pending
    */
   admit(
     call: PreparedCall,
     scope: CallScope,
-    stands: () => Promise<boolean>,
-    given?: EarlierAnswer,
+    isUnchanged: () => Promise<boolean>,
+    earlier?: EarlierAnswer,
   ): Admission | undefined | Promise<Admission | undefined> {
     const verdict = this.#rules.evaluate(call.tool.name, call.claims);
-    if (given && verdict.action !== 'deny') {
-      const approval = this.#parse(call, given.approval, verdict, scope);
-      const covers = verdict.open.every((claim) => given.claims.some((shown) => isSameClaim(shown, claim)));
+    if (earlier && verdict.action !== 'deny') {
+      const approval = this.#parse(call, earlier.approval, verdict, scope);
+      const covers = verdict.open.every((claim) => earlier.claims.some((shown) => isSameClaim(shown, claim)));
       if (approval.decision === 'deny' || approval.args || covers) {
         this.#addRules(approval, call, verdict);
         return this.#settle(call, verdict, approval, scope);
       }
     }
     const approve = this.#approve ?? scope.approve;
-    if (verdict.action === 'ask' && approve) return this.#ask(call, approve, scope, stands);
+    if (verdict.action === 'ask' && approve) return this.#ask(call, approve, scope, isUnchanged);
     if (verdict.action !== 'allow') throw this.#refused(call, verdict, scope);
     this.#allowed(call, verdict.by, scope);
     return undefined;
   }
 
   /**
-   * Lets a call pass whose arguments a person gave.
+   * Admits a call whose arguments an approver edited.
    *
-   * @throws {ToolError} PERMISSION_DENIED for one that is denied, or not understood
+   * @throws {ToolError} PERMISSION_DENIED for a call that is denied, or whose effects the tool cannot tell
    */
   admitEdited(call: PreparedCall, scope: CallScope): void {
     const verdict = this.#rules.evaluate(call.tool.name, call.claims);
     if (verdict.action === 'deny') throw this.#refused(call, verdict, scope);
-    const unclear = call.claims.find(({ understood }) => !understood);
-    if (unclear) {
+    const unknown = call.claims.find(({ understood }) => !understood);
+    if (unknown) {
       this.#decided(call, 'deny', 'approval', scope);
-      const why = `The edited arguments of ${call.tool.name} do not run: ${reasonOf(call.tool, { ...verdict, claim: unclear })}`;
+      const why = `The edited arguments of ${call.tool.name} do not run: ${reasonOf(call.tool, { ...verdict, claim: unknown })}`;
       throw this.#refusal('PERMISSION_DENIED', call, `${why}.`, verdict);
     }
     this.#allowed(call, 'approval', scope);
@@ -152,15 +155,15 @@ export class PolicyGate {
     call: PreparedCall,
     approve: Asker,
     scope: CallScope,
-    stands: () => Promise<boolean>,
+    isUnchanged: () => Promise<boolean>,
   ): Promise<Admission | undefined> {
     const release = scope.hold();
     try {
       for (;;) {
-        const answer = await this.#answerOf(call, approve, scope, stands);
+        const answer = await this.#answerOf(call, approve, scope, isUnchanged);
         const verdict = this.#rules.evaluate(call.tool.name, call.claims);
         if (answer) return this.#settle(call, verdict, answer, scope);
-        // An answer to another question has decided this one.
+        // A rule added by another answer has decided this call.
         if (verdict.action === 'deny') throw this.#refused(call, verdict, scope);
         if (verdict.action === 'allow') {
           this.#allowed(call, 'approval', scope);
@@ -176,20 +179,20 @@ export class PolicyGate {
     call: PreparedCall,
     approve: Asker,
     scope: CallScope,
-    stands: () => Promise<boolean>,
+    isUnchanged: () => Promise<boolean>,
   ): Promise<Approval | undefined> {
     const { name } = call.tool;
     const { callId, sessionId } = scope;
     const args = canonicalJson(call.args);
-    // Arguments that JSON cannot tell apart are equal to none.
+    // Arguments that are not JSON cannot be compared: such a question is never shared.
     const key = JSON.stringify([sessionId ?? null, name, args ?? `call ${callId}`, args !== undefined, call.claims]);
     try {
       return await this.#questions.ask(approve, key, scope, async (signal) => {
         const verdict = this.#rules.evaluate(name, call.claims);
         if (verdict.action !== 'ask') return undefined;
         const approval = parseApproval(await approve(requestOf(call, verdict), { callId, sessionId, signal }));
-        // "Always" is about what was shown: a call that has ended, or is another one by now, adds no rule.
-        if (approval.decision === 'always' && !signal.aborted && (await stands()))
+        // "Always" applies to what was shown: a call that has ended or changed adds no rule.
+        if (approval.decision === 'always' && !signal.aborted && (await isUnchanged()))
           this.#addRules(approval, call, verdict);
         return approval;
       });
@@ -207,14 +210,14 @@ export class PolicyGate {
     }
   }
 
-  /** A check that fails refuses: an approval that threw, or said something else, is no approval. */
+  /** An approve callback that throws, or returns something invalid, denies the call. */
   #approvalFailed(call: PreparedCall, thrown: unknown, verdict: Verdict, scope: CallScope): ToolError {
     this.#decided(call, 'deny', 'approval', scope);
     const { message } = ToolError.from(thrown);
     return this.#refusal('PERMISSION_DENIED', call, `The approval of ${call.tool.name} failed: ${message}`, verdict);
   }
 
-  /** What was not understood, or is changed by the answer, is allowed this once at most, whatever rules it carries. */
+  /** Adds the rules of an "always"; none for a call with unknown effects or edited arguments, which is allowed only once. */
   #addRules({ decision, rules, args }: Approval, call: EvaluatedCall, { open }: Verdict): void {
     if (decision !== 'always' || args !== undefined || !open.every(({ understood }) => understood)) return;
     const added = this.#rules.add(rules ?? suggestRules(call.tool.name, open));
@@ -232,15 +235,15 @@ export class PolicyGate {
       const text = `The call of ${name} was not approved. Do not repeat it unchanged.${why}`;
       throw this.#refusal('PERMISSION_DENIED', call, text, verdict);
     }
-    const said = message === undefined ? undefined : { message };
-    if (args !== undefined) return { ...said, args };
+    const admission = message === undefined ? undefined : { message };
+    if (args !== undefined) return { ...admission, args };
     // Another answer may have denied it meanwhile.
     if (this.#rules.evaluate(name, call.claims).action === 'deny') {
       this.#decided(call, 'deny', 'approval', scope);
-      throw this.#refusal('PERMISSION_DENIED', call, `${name} was denied while it was asked about.`, verdict);
+      throw this.#refusal('PERMISSION_DENIED', call, `${name} was denied while its approval was pending.`, verdict);
     }
     this.#allowed(call, 'approval', scope);
-    return said;
+    return admission;
   }
 
   #allowed(call: PreparedCall, by: PolicyDecision['by'], scope: CallScope): void {
@@ -253,7 +256,7 @@ export class PolicyGate {
     this.#decided(call, verdict.action, verdict.by, scope);
     const reason = reasonOf(call.tool, verdict);
     if (verdict.action === 'deny')
-      return this.#refusal('PERMISSION_DENIED', call, `${reason}. Do without it, or change the policy.`, verdict);
+      return this.#refusal('PERMISSION_DENIED', call, `${reason}. Continue without it, or change the policy.`, verdict);
     const rules = suggestRules(call.tool.name, verdict.open);
     const hint =
       rules.length > 0
@@ -262,7 +265,7 @@ export class PolicyGate {
     return this.#refusal(
       'APPROVAL_REQUIRED',
       call,
-      `${reason}, and nobody is there to give it.${hint}`,
+      `${reason}, but nothing can answer: the policy has no approve callback.${hint}`,
       verdict,
       rules,
     );
@@ -309,7 +312,7 @@ export class PolicyGate {
   }
 }
 
-/** What a person is shown: copies, whole and never shortened. */
+/** The request that a person is shown: copies, never shortened. */
 function requestOf(call: PreparedCall, verdict: Verdict): ApprovalRequest {
   const { name, annotations } = call.tool;
   const wider = widerRules(name, verdict.open);
@@ -333,7 +336,7 @@ function parseApproval(value: unknown): Approval {
   if (decision !== 'once' && decision !== 'always' && decision !== 'deny') {
     throw new ToolError(
       'INVALID_ARGUMENT',
-      `approve() must give { decision: "once" | "always" | "deny" }, not ${JSON.stringify(value)}.`,
+      `approve() must return { decision: "once" | "always" | "deny" }, not ${JSON.stringify(value)}.`,
     );
   }
   if (rules !== undefined && !Array.isArray(rules))
@@ -354,19 +357,19 @@ function isSameClaim(one: PermissionClaim, other: PermissionClaim): boolean {
   return one.pattern === other.pattern && one.match === other.match && one.understood === other.understood;
 }
 
-/** JSON text that is the same for equal values, whatever the order of their keys; undefined for what is no JSON. */
+/** JSON text that is equal for equal values, whatever the order of their keys; undefined for a value that is not JSON. */
 function canonicalJson(value: unknown): string | undefined {
   let isJson = true;
-  const sorted = (each: unknown): unknown => {
-    if (Array.isArray(each)) return each.map(sorted);
-    if (typeof each === 'object' && each !== null) {
-      const prototype: unknown = Object.getPrototypeOf(each);
+  const sorted = (part: unknown): unknown => {
+    if (Array.isArray(part)) return part.map(sorted);
+    if (typeof part === 'object' && part !== null) {
+      const prototype: unknown = Object.getPrototypeOf(part);
       if (prototype !== Object.prototype && prototype !== null) isJson = false;
-      const entries = Object.entries(each).filter(([, item]) => item !== undefined);
+      const entries = Object.entries(part).filter(([, item]) => item !== undefined);
       return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, item]) => [key, sorted(item)]));
     }
-    if (!(each === null || ['string', 'boolean'].includes(typeof each) || Number.isFinite(each))) isJson = false;
-    return isJson ? each : null;
+    if (!(part === null || ['string', 'boolean'].includes(typeof part) || Number.isFinite(part))) isJson = false;
+    return isJson ? part : null;
   };
   const text = JSON.stringify(sorted(value));
   return isJson ? text : undefined;

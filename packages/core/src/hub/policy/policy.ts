@@ -1,4 +1,4 @@
-// The policy: which calls run, which are asked about, which are refused. It judges claims and knows nothing of tools.
+// The rules of a policy: which claims are allowed, denied or need an approval. Knows claims, not tools.
 
 import { ToolError } from '../../contract/errors.js';
 import { optionFaults, type OptionNames } from '../../contract/options.js';
@@ -10,13 +10,14 @@ import { coversClaim, coversEverything, matchesTool, namesNoTool } from './rule-
 import type { Approval, ApprovalContext, ApprovalRequest, PolicyAction, PolicyRule } from '../../contract/approval.js';
 
 /**
- * Who may do what. For one claim: any matching `deny`; else a rule that an approval added; else any matching `ask`;
- * else any `allow`; else the default. All claims of a call must be allowed, and one denied claim denies it.
+ * Decides which calls run. For each claim, the first match of this list applies: a `deny` rule, a rule that an approval
+ * added, an `ask` rule, an `allow` rule, the default. A call runs when all its claims are allowed; one denied claim
+ * denies it.
  */
 export interface Policy {
   rules: readonly PolicyRule[];
   default: PolicyAction;
-  /** Asked where the policy says `ask`; the call's clock stands still meanwhile. Without it, the caller's own `approve`, else `APPROVAL_REQUIRED`. */
+  /** Called when the verdict is `ask`; the call's deadline is paused meanwhile. Default: the caller's `approve`, else the call fails with `APPROVAL_REQUIRED`. */
   approve?: (request: ApprovalRequest, context: ApprovalContext) => Approval | Promise<Approval>;
 }
 
@@ -28,11 +29,11 @@ export interface PolicyDecision {
   decision: PolicyAction;
   by: 'rule' | 'approval' | 'default';
   callId: string;
-  /** ISO 8601. */
+  /** When it was made, in ISO 8601. */
   at: string;
 }
 
-/** What the rules say of one call, and which claim decided. */
+/** The outcome of evaluating one call, and the claim that decided it. */
 export interface Verdict {
   action: PolicyAction;
   by: 'rule' | 'approval' | 'default';
@@ -51,20 +52,20 @@ interface ClaimVerdict {
 const ACTIONS: ReadonlySet<unknown> = new Set<PolicyAction>(['allow', 'ask', 'deny']);
 const SEVERITY: Record<PolicyAction, number> = { allow: 0, ask: 1, deny: 2 };
 
-/** The rules of one hub: those it was given, and those that approvals added. */
+/** The rules of one hub: its policy's, and those that approvals added. */
 export class PolicyRules {
   readonly #rules: readonly PolicyRule[];
   readonly #default: PolicyAction;
   readonly #approved: PolicyRule[] = [];
-  /** Rules whose pattern has an open quote; warned about where they meet a claim of words. */
+  /** Rules whose pattern has an unclosed quote; reported when they are compared with a claim of words. */
   readonly #unclosed = new Set<PolicyRule>();
-  /** Warned about once each: the warnings, by their rules. */
+  /** The warnings so far, by rule: each rule is reported once. */
   readonly #warnings = new Map<PolicyRule, string>();
   readonly #warn: (message: string) => void;
-  /** The rules whose glob matches a tool, read once a tool. */
+  /** Caches the rules whose glob matches a tool. */
   readonly #byTool = new Map<string, ToolRules>();
 
-  /** @throws {ToolError} INVALID_ARGUMENT for a rule or default of another shape */
+  /** @throws {ToolError} INVALID_ARGUMENT for an invalid rule or default */
   constructor(policy: Pick<Policy, 'rules' | 'default'>, warn: (message: string) => void = () => undefined) {
     if (!ACTIONS.has(policy.default)) {
       throw new ToolError(
@@ -74,7 +75,7 @@ export class PolicyRules {
     }
     if (!Array.isArray(policy.rules))
       throw new ToolError('INVALID_ARGUMENT', 'policy.rules must be an array of rules.');
-    // Copies: what was checked here is what is judged by later.
+    // Copies, so that the rules that were checked are the rules that apply.
     this.#rules = (policy.rules as readonly PolicyRule[]).map((rule, index) =>
       this.#parse(rule, `policy.rules[${index}]`),
     );
@@ -96,11 +97,14 @@ export class PolicyRules {
       }
     }
     if (!strictest)
-      throw new ToolError('INTERNAL', `The call of "${tool}" claims nothing; a call without claims cannot be judged.`);
+      throw new ToolError(
+        'INTERNAL',
+        `The call of "${tool}" has no claims; a call without claims cannot be evaluated.`,
+      );
     return strictest;
   }
 
-  /** The verdict over every call of a tool that is denied whatever its arguments; undefined for any other tool. */
+  /** The verdict on a tool that is denied for all arguments; undefined for any other tool. */
   deniedOutright(tool: string): Verdict | undefined {
     const { outright } = this.#rulesFor(tool);
     if (!outright) return undefined;
@@ -109,9 +113,9 @@ export class PolicyRules {
   }
 
   /**
-   * What a call with these claims may touch below them: all but what a rule with a pattern denies, or asks about and
-   * was not asked for these claims. Undefined when no rule narrows it. The default does not count: the claims stand
-   * for all that is below them.
+   * Returns a predicate for what an allowed call with these claims may access below them (the files of a directory, say):
+   * everything but what a rule with a pattern denies, or asks about without having matched these claims. Undefined when no
+   * rule restricts it. The default does not apply: a claim covers what is below it.
    */
   permitsBelow(tool: string, claims: readonly PermissionClaim[]): ((pattern: string) => boolean) | undefined {
     const { deniedInPart, askedInPart, allowedByApproval } = this.#rulesFor(tool);
@@ -124,7 +128,7 @@ export class PolicyRules {
     };
   }
 
-  /** Adds what an approval gave, and gives what was not there already. @throws {ToolError} INVALID_ARGUMENT */
+  /** Adds the rules of an approval; returns those that are new. @throws {ToolError} INVALID_ARGUMENT for an invalid rule */
   add(rules: readonly PolicyRule[]): readonly PolicyRule[] {
     const parsed = rules.map((rule, index) => this.#parse(rule, `rules[${index}] of the approval`));
     const added: PolicyRule[] = [];
@@ -137,15 +141,15 @@ export class PolicyRules {
     return added;
   }
 
-  /** Warns, once a rule, of those that match none of the listed tools. See {@link namesNoTool}. */
+  /** Warns once of each rule that matches no listed tool. See {@link namesNoTool}. */
   check(names: readonly string[], unlisted: readonly string[]): void {
     for (const rule of [...this.#rules, ...this.#approved]) {
       if (this.#warnings.has(rule) || !namesNoTool(rule.tool, names, unlisted)) continue;
-      this.#noteProblem(rule, `matches no tool: none is called "${rule.tool}". Check the server's name`);
+      this.#noteProblem(rule, `matches no tool: there is no tool "${rule.tool}". Check the server's name`);
     }
   }
 
-  /** What was warned about and is still so. */
+  /** The warnings that still apply. */
   warnings(names: readonly string[], unlisted: readonly string[]): readonly string[] {
     this.check(names, unlisted);
     return [...this.#warnings]
@@ -163,8 +167,8 @@ export class PolicyRules {
     if (claim.match !== 'tokens') return;
     for (const rule of this.#unclosed) {
       if (this.#warnings.has(rule) || !matchesTool(rule.tool, tool)) continue;
-      const effect = rule.action === 'allow' ? 'allows no claim of words' : 'covers every claim of words';
-      this.#noteProblem(rule, `has an open quote in its pattern, so it ${effect}. Close the quote`);
+      const effect = rule.action === 'allow' ? 'allows no command' : 'matches every command';
+      this.#noteProblem(rule, `has an unclosed quote in its pattern, so it ${effect}. Close the quote`);
     }
   }
 
@@ -184,7 +188,7 @@ export class PolicyRules {
       const allow = matching(this.#rules, 'allow');
       const deniedByApproval = matching(this.#approved, 'deny');
       const allowedByApproval = matching(this.#approved, 'allow');
-      const outright = (): ClaimVerdict | undefined => {
+      const deniedOutright = (): ClaimVerdict | undefined => {
         const denied = deny.find(coversEverything);
         if (denied) return { action: 'deny', by: 'rule', rule: denied };
         const refused = deniedByApproval.find(coversEverything);
@@ -202,9 +206,9 @@ export class PolicyRules {
         allowedByApproval,
         deniedInPart: [...deny, ...deniedByApproval].filter(hasPattern),
         askedInPart: ask.filter(hasPattern),
-        outright: outright(),
+        outright: deniedOutright(),
       };
-      if (this.#byTool.size >= MAX_REMEMBERED_TOOLS) this.#byTool.clear(); // a server may list new names for ever
+      if (this.#byTool.size >= MAX_REMEMBERED_TOOLS) this.#byTool.clear(); // a server may list any number of names
       this.#byTool.set(tool, rules);
     }
     return rules;
@@ -228,26 +232,26 @@ export class PolicyRules {
   }
 }
 
-/** The rules of one tool, by what they say. */
+/** The rules of one tool, by action. */
 interface ToolRules {
   deny: readonly PolicyRule[];
   ask: readonly PolicyRule[];
   allow: readonly PolicyRule[];
   deniedByApproval: readonly PolicyRule[];
   allowedByApproval: readonly PolicyRule[];
-  /** Those with a pattern, which may hold for a part of what a call touches. */
+  /** Rules with a pattern: they may match a part of what a call accesses. */
   deniedInPart: readonly PolicyRule[];
   askedInPart: readonly PolicyRule[];
-  /** Set where every call of the tool is denied. */
+  /** Set when every call of the tool is denied. */
   outright: ClaimVerdict | undefined;
 }
 
-/** The rules that `always` would add for these claims: they match exactly what is shown. Empty where one has none. */
+/** The rules that `always` adds for these claims; they match exactly what is shown. Empty when a claim has no exact rule. */
 export function suggestRules(tool: string, claims: readonly PermissionClaim[]): PolicyRule[] {
   return rulesOf(tool, claims.map(suggestedPattern));
 }
 
-/** The rules of {@link suggestRules}, wider where a claim says how; undefined where none is wider, or none is offered. */
+/** The rules of {@link suggestRules} with the wider patterns of the claims; undefined when there are none. */
 export function widerRules(tool: string, claims: readonly PermissionClaim[]): PolicyRule[] | undefined {
   if (!claims.some(({ widerPattern }) => widerPattern !== undefined)) return undefined;
   const exact = claims.map(suggestedPattern);
@@ -267,7 +271,7 @@ function rulesOf(tool: string, patterns: readonly (string | undefined)[]): Polic
   return rules;
 }
 
-/** The pattern that matches this claim and no other; undefined where there is none. */
+/** The pattern that matches only this claim; undefined when there is none. */
 function suggestedPattern(claim: PermissionClaim): string | undefined {
   if (!claim.understood || claim.suggestedPattern === null) return undefined;
   if (claim.suggestedPattern !== undefined) return claim.suggestedPattern;
@@ -275,18 +279,18 @@ function suggestedPattern(claim: PermissionClaim): string | undefined {
   return isLiteral(claim.pattern) ? claim.pattern : undefined;
 }
 
-/** Why a call is asked about or refused, for a person or a model. */
+/** Why a call is allowed, denied or needs an approval, for a person or a model. */
 export function reasonOf(tool: ToolDefinition | string, { action, by, claim, rule }: Verdict): string {
   const name = typeof tool === 'string' ? tool : tool.name;
   const what = claim.pattern === bareName(name) ? name : `${name} (${showHidden(claim.pattern)})`;
   const why =
-    !claim.understood && action === 'ask' ? (claim.reason ?? 'not all of what it does is understood') : claim.reason;
+    !claim.understood && action === 'ask' ? (claim.reason ?? 'some of its effects are unknown') : claim.reason;
   const source = rule
     ? `the rule ${describeRule(rule)}`
     : by === 'default'
       ? `the policy's default "${action}"`
       : 'an approval';
-  const verb = action === 'deny' ? 'is denied by' : action === 'ask' ? 'needs an approval by' : 'is allowed by';
+  const verb = action === 'deny' ? 'is denied by' : action === 'ask' ? 'needs an approval because of' : 'is allowed by';
   return `${what} ${verb} ${source}${why ? ` (${why})` : ''}`;
 }
 
@@ -294,7 +298,7 @@ function describeRule({ tool, pattern, action }: PolicyRule): string {
   return `{ tool: "${tool}"${pattern === undefined ? '' : `, pattern: "${pattern}"`}, action: "${action}" }`;
 }
 
-/** What the tool itself could not tell is never allowed unseen, whatever the rules say. */
+/** A claim that the tool does not fully understand always needs an approval, whatever the rules allow. */
 function atMostAsk(claim: PermissionClaim): 'allow' | 'ask' {
   return claim.understood ? 'allow' : 'ask';
 }
@@ -321,7 +325,7 @@ const RULE_KEYS: OptionNames<PolicyRule> = { tool: true, pattern: true, action: 
 
 function parseRule(rule: PolicyRule, where: string): PolicyRule {
   const { tool, pattern, action } = (rule ?? {}) as Partial<PolicyRule>;
-  // Without a misspelt pattern the rule would cover every call of the tool.
+  // Ignoring a misspelt `pattern` would make the rule match every call of the tool.
   const faults = optionFaults(Object(rule) as object, RULE_KEYS);
   if (faults.length > 0)
     throw new ToolError('INVALID_ARGUMENT', `${where}: ${faults.join('; ')}.`, { details: { faults } });

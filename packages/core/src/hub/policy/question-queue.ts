@@ -1,4 +1,4 @@
-// Questions to people: one at a time to each asker, and equal ones that wait at the same time only once.
+// Queues approval questions: one at a time for each approve function; equal questions that are open share one answer.
 
 import type { CallScope } from '../../call/call-scope.js';
 import { untilAborted } from '../../call/waiting.js';
@@ -6,13 +6,13 @@ import { untilAborted } from '../../call/waiting.js';
 interface Question<Answer> {
   readonly answer: Promise<Answer>;
   readonly abort: AbortController;
-  /** The calls that wait for the answer. */
+  /** The number of calls that wait for the answer. */
   waiting: number;
-  /** No further call joins it. */
+  /** Prevents further calls from joining. */
   readonly close: () => void;
 }
 
-/** The end of the last question to each asker, whichever hub put it. */
+/** The end of the last question of each approve function, across hubs. */
 const turns = new WeakMap<object, Promise<unknown>>();
 
 /** The open questions of one hub. */
@@ -20,11 +20,11 @@ export class QuestionQueue<Answer> {
   readonly #open = new WeakMap<object, Map<string, Question<Answer>>>();
 
   /**
-   * Waits for its turn, puts the question and gives the answer; joins an equal question that is open.
+   * Waits for its turn, asks the question and returns the answer; joins an equal question that is open.
    *
-   * @param asker the function that is asked; its questions are put one after the other
-   * @param key what makes two questions of one hub equal
-   * @param put puts the question; its signal is aborted when every call that waits has ended
+   * @param asker the approve function; its questions are asked one after the other
+   * @param key equal for equal questions of one hub
+   * @param put asks the question; its signal is aborted when every call that waits has ended
    * @throws {ToolError} what ended the call, or what `put` throws
    */
   async ask(
@@ -36,7 +36,7 @@ export class QuestionQueue<Answer> {
     const question = this.#openQuestion(asker, key, put);
     const leave = (): void => {
       if (--question.waiting > 0) return;
-      question.close(); // an equal call that comes now asks anew
+      question.close(); // a later equal call asks again
       question.abort.abort(scope.error);
     };
     question.waiting++;
@@ -83,7 +83,7 @@ function takeTurn<Answer>(
   const ended = turn
     .then(
       () => undefined,
-      () => undefined, // told to the calls that wait for it
+      () => undefined, // the waiting calls receive the error
     )
     .then(() => {
       if (turns.get(asker) === ended) turns.delete(asker);

@@ -1,18 +1,18 @@
-// What a rule is about: which tools it names, and which claims its pattern covers.
+// Matches policy rules with tools and claims.
 
 import { matchesWords } from '../../contract/shell-words.js';
 import type { PermissionClaim } from '../../contract/claims.js';
 import { matchesGlob } from './name-pattern.js';
 import type { PolicyRule } from '../../contract/approval.js';
 
-/** Whether a glob over qualified names matches one; a glob without a dot also names servers: `bash` is `bash.*`. */
+/** Whether a glob matches a qualified name; a glob without a dot also matches servers: `bash` means `bash.*`. */
 export function matchesTool(glob: string, name: string): boolean {
   return matchesGlob(glob, name) || (!glob.includes('.') && matchesGlob(`${glob}.*`, name));
 }
 
 /**
- * Whether a rule covers a claim. A pattern matches the whole claim; for a claim of words, a rule that denies or asks
- * also covers words that follow.
+ * Whether a rule covers a claim. A pattern must match the whole claim; for a claim of words, the pattern of a `deny` or
+ * `ask` rule need only match its first words.
  */
 export function coversClaim({ pattern, action }: PolicyRule, claim: PermissionClaim): boolean {
   if (pattern === undefined) return true;
@@ -26,15 +26,15 @@ export function coversEverything({ pattern }: PolicyRule): boolean {
 }
 
 /**
- * Whether a rule's `tool` matches nothing that is listed, and nothing that a server without a list could list.
+ * Whether a rule's `tool` matches no listed tool, and none that a server without a list could have.
  *
  * @param names the qualified names of every listed tool
- * @param unlisted the servers whose tools are not known yet
+ * @param unlisted the servers whose tools are not listed yet
  */
 export function namesNoTool(glob: string, names: readonly string[], unlisted: readonly string[]): boolean {
   if (names.some((name) => matchesTool(glob, name))) return false;
   if (unlisted.length === 0) return true;
   const server = glob.split('.', 1)[0] as string;
-  // A wildcard may reach over the dot: what it means is not known before every list is there.
+  // A wildcard may match across the dot: its matches are known only once all servers are listed.
   return !/[*?\\]/.test(server) && !unlisted.includes(server);
 }

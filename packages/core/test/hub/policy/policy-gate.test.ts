@@ -347,7 +347,7 @@ describe('prepareCall() of a hub', () => {
     const { hub: second } = hubWith(undefined);
     await using outer = new ToolHub({ providers: [second], policy: { rules: [], default: 'ask' } });
     const asked = await outer.prepareCall('s.touch', { path: 'a' });
-    expect((await asked.execute({ approval: { decision: 'once' } })).error?.message).toContain('nobody is there');
+    expect((await asked.execute({ approval: { decision: 'once' } })).error?.message).toContain('no approve callback');
     expect((await plain.callTool('s.touch', { path: 'a' }, { approval: { decision: 'once' } })).isError).toBe(true);
     expect(runs).toEqual([]);
   });
