@@ -72,7 +72,7 @@ const inProcess = (execute: ToolOptions<Record<never, never>, undefined, unknown
 const codeOf = ({ error }: ToolResult): string | undefined => error?.code;
 
 describe('the deadline of a call', () => {
-  it('is a bound where the caller gives timeoutMs: no progress renews it', async () => {
+  it('is fixed when the caller sets timeoutMs: progress does not renew it', async () => {
     await using hub = new ToolHub({ providers: [foreign(reporting(5_000, (step) => step))] });
     await hub.prepareCall('a.run', {}); // the first one loads a validator
     const result = await hub.callTool('a.run', {}, { timeoutMs: 150 });
@@ -80,7 +80,7 @@ describe('the deadline of a call', () => {
     expect(result.durationMs).toBeLessThan(4_000);
   });
 
-  it('is renewed by progress only where that grows, when it is a default', async () => {
+  it('is renewed by growing progress when it is a default', async () => {
     const limits = { callTimeoutMs: 250 };
     await using same = new ToolHub({ providers: [foreign(reporting(5_000, () => 1))], limits });
     expect(codeOf(await same.callTool('a.run'))).toBe('TIMED_OUT');
@@ -88,7 +88,7 @@ describe('the deadline of a call', () => {
     expect(await growing.callTool('a.run')).toMatchObject({ isError: false });
   });
 
-  it('is idleTimeoutMs and timeoutMs, where the caller gives both', async () => {
+  it('respects idleTimeoutMs and timeoutMs when the caller sets both', async () => {
     await using hub = new ToolHub({ providers: [foreign(reporting(5_000, (step) => step))] });
     const bound = await hub.callTool('a.run', {}, { timeoutMs: 300, idleTimeoutMs: 150 });
     expect(bound.error).toMatchObject({ code: 'TIMED_OUT', message: expect.stringContaining('300 ms') as string });
@@ -97,7 +97,7 @@ describe('the deadline of a call', () => {
     expect(idle.error).toMatchObject({ code: 'TIMED_OUT', message: expect.stringContaining('50 ms') as string });
   });
 
-  it('is the limit of the hub before the default of a provider, and does not count as its failure', async () => {
+  it(`prefers the limit of the hub to the provider's default, and does not count as the provider's failure`, async () => {
     const provider = foreign(forever, { callTimeoutMs: MINUTE_MS });
     await using hub = new ToolHub({ providers: [provider], limits: { callTimeoutMs: 50 } });
     const { error } = await hub.callTool('a.run');
@@ -105,7 +105,7 @@ describe('the deadline of a call', () => {
     expect(error?.details).not.toHaveProperty('defaultDeadline');
   });
 
-  it("counts as the provider's failure where it is the provider's own default", async () => {
+  it("counts as the provider's failure when it is the provider's default", async () => {
     await using hub = new ToolHub({ providers: [foreign(forever, { callTimeoutMs: 50 })] });
     expect((await hub.callTool('a.run')).error?.details).toMatchObject({ defaultDeadline: true });
     await using outer = new ToolHub({
@@ -114,13 +114,13 @@ describe('the deadline of a call', () => {
     expect((await outer.callTool('a.run')).error?.details).toMatchObject({ defaultDeadline: true });
   });
 
-  it("is the tool's own before the limit of the hub", async () => {
+  it("prefers the tool's deadline to the limit of the hub", async () => {
     await using hub = new ToolHub({ providers: [inProcess(() => sleep(300), 5_000)], limits: { callTimeoutMs: 50 } });
     await hub.connect(); // the limit holds until the call is prepared
     expect(await hub.callTool('b.run')).toMatchObject({ isError: false });
   });
 
-  it('is carried outward by the prepared call of a hub', async () => {
+  it('is reported by the prepared call of an inner hub', async () => {
     const inner = new ToolHub({ providers: [foreign(forever)], limits: { callTimeoutMs: 50 } });
     await using outer = new ToolHub({ providers: [inner], limits: { callTimeoutMs: MINUTE_MS } });
     expect((await outer.prepareCall('a.run', {})).timeoutMs).toBe(50);
@@ -129,14 +129,14 @@ describe('the deadline of a call', () => {
     expect((await none.prepareCall('b.run', {})).timeoutMs).toBe(Infinity);
   });
 
-  it('covers the connecting that a bare name waits for', async () => {
+  it('includes the time to connect for a bare name', async () => {
     await using hub = new ToolHub({ providers: [foreign(forever, { connect: () => sleep(3_000) })] });
     const result = await hub.callTool('run', {}, { timeoutMs: 50 });
     expect(codeOf(result)).toBe('TIMED_OUT');
     expect(result.durationMs).toBeLessThan(1_900);
   });
 
-  it('stands still while a hub within asks a person', async () => {
+  it('is paused while an inner hub waits for an approval', async () => {
     const inner = new ToolHub({
       providers: [inProcess(() => 'done')],
       policy: {
@@ -152,7 +152,7 @@ describe('the deadline of a call', () => {
     expect(await outer.callTool('b.run', {}, { timeoutMs: 200 })).toMatchObject({ isError: false });
   });
 
-  it('of a prepareCall() that waits is the timeoutMs of its caller', async () => {
+  it(`ends a waiting prepareCall() after the caller's timeoutMs`, async () => {
     const slow = inProcess(() => 'done');
     vi.spyOn(slow, 'prepareCall').mockImplementation(() => new Promise(() => undefined));
     await using hub = new ToolHub({ providers: [slow] });
@@ -162,7 +162,7 @@ describe('the deadline of a call', () => {
 
 describe('limits.connectTimeoutMs', () => {
   for (const connectTimeoutMs of [Infinity, 3_000_000_000]) {
-    it(`waits for a provider that takes its time, when it is ${connectTimeoutMs}`, async () => {
+    it(`waits for a slow provider when it is ${connectTimeoutMs}`, async () => {
       await using hub = new ToolHub({
         providers: [foreign(forever, { connect: () => sleep(200) })],
         limits: { connectTimeoutMs },
@@ -173,10 +173,10 @@ describe('limits.connectTimeoutMs', () => {
   }
 });
 
-describe('clocks of any length', () => {
+describe('deadlines of any length', () => {
   afterEach(() => vi.useRealTimers());
 
-  it('startTimer() waits as long as it is told, and never runs for Infinity', () => {
+  it('startTimer() fires after the given time, and never for Infinity', () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
     const run = vi.fn();
     startTimer(5_000_000_000, run);
@@ -192,7 +192,7 @@ describe('clocks of any length', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it('a call is paused for ten minutes in all while persons are asked', () => {
+  it('approvals pause a call for at most ten minutes in all', () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setImmediate', 'clearImmediate', 'performance'] });
     const scope = new CallScope({ timeoutMs: 1_000 });
     scope.setDeadline();
@@ -209,7 +209,7 @@ describe('clocks of any length', () => {
   });
 });
 
-it("limits.callTimeoutMs stands before the default of a provider in a hub within, and after a tool's own deadline", async () => {
+it("limits.callTimeoutMs overrides the default of an inner hub's provider, but not a tool's deadline", async () => {
   const waits: ToolOptions<Record<never, never>, undefined, unknown>['execute'] = async (_args, { signal }) => {
     await sleep(5_000, undefined, { signal }).catch(() => undefined);
     return 'late';

@@ -49,7 +49,7 @@ function hubWith(policy: Policy, more: Partial<HubOptions> = {}) {
   return { hub, names, runs };
 }
 
-describe('a tool that the policy denies whatever its arguments', () => {
+describe('a tool that the policy denies for all arguments', () => {
   it.each<[string, PolicyRule[], Policy['default'], string[]]>([
     ['a deny rule without a pattern', [rule('deny', 'shell')], 'ask', ['files.read', 'files.write']],
     ['a deny rule with *', [rule('deny', 'files.*', '*')], 'allow', ['shell.run']],
@@ -72,7 +72,7 @@ describe('a tool that the policy denies whatever its arguments', () => {
     expect(hub.status()[0]?.toolCount).toBe(listed.length);
   });
 
-  it('does not stand in the way of a listed tool with its bare name', async () => {
+  it('does not make the bare name of a listed tool ambiguous', async () => {
     const run = (answer: string) => defineTool({ name: 'run', description: 'Runs.', execute: () => answer });
     const servers = [
       defineServer({ name: 'secret', version: '1', tools: [run('secret')] }),
@@ -106,7 +106,7 @@ describe('a tool that the policy denies whatever its arguments', () => {
     expect(why.reason).toContain('"shell"');
   });
 
-  it('is never suggested', async () => {
+  it('is never suggested for an unknown name', async () => {
     const { hub } = hubWith({ rules: [rule('deny', 'files.write')], default: 'allow' });
     await using _ = hub;
     await hub.connect();
@@ -118,7 +118,7 @@ describe('a tool that the policy denies whatever its arguments', () => {
     expect((await hub.callTool('files.wrte')).error?.message).toContain('files.read');
   });
 
-  it('raises onToolsChanged when an approval hides or shows it', async () => {
+  it('emits onToolsChanged when an approval hides or shows it', async () => {
     const answers: Approval[] = [
       { decision: 'always', rules: [rule('deny', 'shell')] },
       { decision: 'always', rules: [rule('allow', 'files.write', 'a')] },
@@ -170,7 +170,7 @@ describe('hub.listTools()', () => {
     expect((await hub.listTools(options)).map(({ name }) => name)).toEqual(expected);
   });
 
-  it('rejects with INVALID_ARGUMENT when a selection is no array of texts', async () => {
+  it('rejects with INVALID_ARGUMENT when include or exclude is not an array of strings', async () => {
     const { hub } = hubWith({ rules: [], default: 'allow' });
     await using _ = hub;
     for (const options of [{ include: 'files' }, { exclude: [1] }]) {

@@ -70,7 +70,7 @@ describe('ToolHub routing', () => {
     expect(hub.servers).toEqual(['b', 'a']);
   });
 
-  it('routes by prefix, and a bare name where it is unique', async () => {
+  it('routes by prefix, and by bare name when it is unique', async () => {
     await using hub = new ToolHub({ providers: [provider('a', 'x', 'only'), provider('b', 'x')] });
     expect((await hub.callTool('b.x')).content).toEqual([{ type: 'text', text: 'x' }]);
     expect((await hub.callTool('only')).isError).toBe(false);
@@ -93,7 +93,7 @@ describe('ToolHub routing', () => {
     expect((await hub.listTools()).map(({ name }) => name)).toEqual(['a.x']);
   });
 
-  it('drops a tool outside the prefixes of its provider, with a warning', async () => {
+  it('leaves out a tool without a prefix of its provider, with a warning', async () => {
     const warn = vi.fn();
     const stray = { ...(await foreign('a').listTools())[0]!, name: 'b.run' };
     await using hub = new ToolHub({
@@ -104,7 +104,7 @@ describe('ToolHub routing', () => {
     expect(warn).toHaveBeenCalledWith(expect.stringContaining('b.run'));
   });
 
-  it('fills in the hints that a foreign listing leaves out', async () => {
+  it('fills in hints that a foreign listing lacks', async () => {
     const bare = { ...(await foreign('a').listTools())[0]!, annotations: undefined as never };
     await using hub = new ToolHub({ providers: [foreign('a', { listTools: async () => [bare] })] });
     expect((await hub.listTools())[0]?.annotations).toEqual({
@@ -117,7 +117,7 @@ describe('ToolHub routing', () => {
 });
 
 describe('ToolHub with broken providers', () => {
-  it('connects the others when one fails, and tells why', async () => {
+  it('connects the others when one fails, and reports why it failed', async () => {
     const broken = foreign('bad', { connect: () => Promise.reject(new ToolError('SPAWN_FAILED', 'no such program')) });
     await using hub = new ToolHub({ providers: [broken, provider('good', 'x')] });
     await hub.connect();
@@ -134,7 +134,7 @@ describe('ToolHub with broken providers', () => {
     });
   });
 
-  it('tries a failed provider again with the next call', async () => {
+  it('retries a failed provider on the next call', async () => {
     let attempts = 0;
     const flaky = foreign('a', {
       connect: async () => (++attempts === 1 ? Promise.reject(new Error('first')) : undefined),
@@ -157,7 +157,7 @@ describe('ToolHub with broken providers', () => {
     expect(hub.status()[0]).toMatchObject({ state: 'INITIALIZING', error: { code: 'TIMED_OUT' } });
   });
 
-  it('shows in status() what a program that starts too slowly has written', async () => {
+  it('status() includes the output of a program that starts too slowly', async () => {
     const slow = foreign('slow', { connect: never });
     Object.assign(slow, { [START_OUTPUT]: () => ({ words: 'Its stderr ends: waits for a licence' }) });
     await using hub = new ToolHub({ providers: [slow], limits: { connectTimeoutMs: 20 } });
@@ -167,7 +167,7 @@ describe('ToolHub with broken providers', () => {
     expect(error?.message).toMatch(/not connected within 20 ms.*waits for a licence/s);
   });
 
-  it('ends a call to a provider that never connects with the deadline of the call', async () => {
+  it(`ends a call to a provider that never connects at the call's deadline`, async () => {
     await using hub = new ToolHub({
       providers: [foreign('slow', { connect: never })],
       limits: { connectTimeoutMs: 20 },
@@ -180,7 +180,7 @@ describe('ToolHub with broken providers', () => {
     expect((await hub.callTool('good.x')).isError).toBe(false);
   });
 
-  it('tells of a provider that connects late', async () => {
+  it('emits onToolsChanged when a provider connects late', async () => {
     let open = (): void => undefined;
     const late = foreign('late', { connect: () => new Promise<void>((resolve) => (open = resolve)) });
     await using hub = new ToolHub({ providers: [late], limits: { connectTimeoutMs: 20 } });
@@ -252,7 +252,7 @@ describe('ToolHub with broken providers', () => {
     },
   );
 
-  it('leaves out what is no tool in a listing, and keeps the others', async () => {
+  it('leaves out malformed tools of a list, and keeps the others', async () => {
     const [good] = await foreign('a').listTools();
     const garbage = [null, 5, {}, { name: 'a.half' }, good, good, { get name() { throw new Error('no'); } }]; // prettier-ignore
     await using hub = new ToolHub({
@@ -265,7 +265,7 @@ describe('ToolHub with broken providers', () => {
     expect(hub.status()[1]?.error?.code).toBe('PROTOCOL_VIOLATION');
   });
 
-  it('gives each failure a code of the list, and nothing of another shape', async () => {
+  it('gives each failure a known code and the documented shape', async () => {
     const answers = [
       { error: null },
       { error: { code: 'WAT', message: 5 } },
@@ -308,7 +308,7 @@ describe('ToolHub with broken providers', () => {
     expect((await own.callTool('x', {}, { signal: AbortSignal.abort(error) })).error?.code).toBe('CANCELLED');
   });
 
-  it('holds a refusal of a provider to the shape of a failure', async () => {
+  it(`requires a provider's refusal to be an error result`, async () => {
     for (const refused of [{}, 'x', succeed()]) {
       const [listed] = await foreign('a').listTools();
       const prepareCall = async () => ({
@@ -323,7 +323,7 @@ describe('ToolHub with broken providers', () => {
     }
   });
 
-  it("is not broken by the host's functions, whether they throw at once or later", async () => {
+  it('survives host callbacks that throw or reject', async () => {
     const unhandled = vi.fn();
     process.on('unhandledRejection', unhandled);
     const later = (): unknown => Promise.reject(new Error('later'));
@@ -350,7 +350,7 @@ describe('ToolHub with broken providers', () => {
     expect(unhandled).not.toHaveBeenCalled();
   });
 
-  it('ends a call that hangs in its provider', async () => {
+  it('ends a call when its provider hangs', async () => {
     await using hub = new ToolHub({ providers: [foreign('a', { callTool: never })] });
     expect((await hub.callTool('a.run', { n: 1 }, { timeoutMs: 30 })).error).toMatchObject({
       code: 'TIMED_OUT',
@@ -363,7 +363,7 @@ describe('ToolHub with broken providers', () => {
     expect((await hub.callTool('a.run', { n: 1 }, { timeoutMs: 30 })).error?.code).toBe('TIMED_OUT');
   });
 
-  it('goes on when a provider fails to disconnect', async () => {
+  it('disconnect() resolves when a provider fails to disconnect', async () => {
     const hub = new ToolHub({ providers: [foreign('a', { disconnect: () => Promise.reject(new Error('no')) })] });
     await hub.connect();
     await hub.disconnect();
@@ -372,7 +372,7 @@ describe('ToolHub with broken providers', () => {
 });
 
 describe('ToolHub and foreign tools', () => {
-  it('validates by the listed schema and sends the arguments unchanged', async () => {
+  it('validates against the listed schema and sends the arguments unchanged', async () => {
     const sent: unknown[] = [];
     const callTool: ToolProvider['callTool'] = async (_name, args) => (sent.push(args), succeed());
     await using hub = new ToolHub({ providers: [foreign('a', { callTool })] });
@@ -389,7 +389,7 @@ describe('ToolHub and foreign tools', () => {
     expect(sent[1]).toEqual({ n: 2 });
   });
 
-  it('does not enforce a schema that does not compile, and explain() says so', async () => {
+  it('does not enforce a schema that does not compile, and explain() reports it', async () => {
     const odd = {
       ...(await foreign('a').listTools())[0]!,
       inputSchema: { type: 'object', properties: { n: { type: 'nothing' } } },
@@ -399,7 +399,7 @@ describe('ToolHub and foreign tools', () => {
     expect(await hub.explain('a.run')).toMatchObject({ available: true, schemaEnforced: false });
   });
 
-  it('explain() says what a hub within the hub says, where that is stricter', async () => {
+  it('explain() reports the verdict of an inner hub when it is stricter', async () => {
     const odd = {
       ...(await foreign('a').listTools())[0]!,
       inputSchema: { type: 'object', properties: { n: { type: 'nothing' } } },
@@ -426,7 +426,7 @@ describe('ToolHub and foreign tools', () => {
     expect(await strict.explain('a.run', {})).toMatchObject({ available: true, policy: { action: 'ask' } });
   });
 
-  it('is not blocked by a hostile pattern, or a schema that is too large', async () => {
+  it('is not blocked by a hostile pattern or a schema that is too large', async () => {
     const hostile = {
       ...(await foreign('a').listTools())[0]!,
       inputSchema: { type: 'object', properties: { text: { type: 'string', pattern: '^(a+)+$' } } },
@@ -456,7 +456,7 @@ describe('ToolHub and foreign tools', () => {
   });
 
   it.each([true, false])(
-    'takes the rules that a foreign error suggests or not (trusted: %s)',
+    'keeps the suggested rules of a foreign error only if trusted (trusted: %s)',
     async (trustDirectives) => {
       const details = { suggestedRules: [{ tool: '*', action: 'allow' }], other: 1 };
       const error = new ToolError('APPROVAL_REQUIRED', 'Add the rule.', { details }).toInfo();
@@ -477,7 +477,7 @@ describe('ToolHub and foreign tools', () => {
     expect(seen).toEqual([Infinity, true, true]);
   });
 
-  it('renews the deadline by the progress of a foreign tool although nobody listens', async () => {
+  it('renews the deadline on progress of a foreign tool without a listener', async () => {
     const callTool: ToolProvider['callTool'] = async (_name, _args, options) => {
       for (let step = 1; step <= 6; step++) {
         await sleep(50);
@@ -489,7 +489,7 @@ describe('ToolHub and foreign tools', () => {
     expect((await hub.callTool('a.run', { n: 1 }, { idleTimeoutMs: 200 })).isError).toBe(false);
   });
 
-  it('caps what progress can renew at maxTotalTimeoutMs', async () => {
+  it('caps renewal by progress at maxTotalTimeoutMs', async () => {
     const callTool: ToolProvider['callTool'] = async (_name, _args, options) => {
       while (!options?.signal?.aborted) {
         await sleep(10);
@@ -533,7 +533,7 @@ describe('ToolHub deadlines', () => {
     expect((await hub.callTool('s.slow', {}, options)).error?.code).toBe('TIMED_OUT');
   });
 
-  it('leave a tool with timeout_ms five seconds beyond it, so that it ends itself', async () => {
+  it('give a tool with timeout_ms five more seconds, so that it can end itself', async () => {
     const provider = new InProcessToolProvider({
       servers: [defineServer({ name: 's', version: '1', tools: [slow({ withArgument: true }) as never] })],
     });
@@ -542,7 +542,7 @@ describe('ToolHub deadlines', () => {
     await provider.disconnect();
   });
 
-  it('hold for 1,000 calls on one timer, which is gone afterwards', async () => {
+  it('use one timer for 1,000 calls, and clear it afterwards', async () => {
     await using hub = hubOf(slow({}));
     await hub.connect();
     await using _ = expectNoLeaks();
@@ -554,7 +554,7 @@ describe('ToolHub deadlines', () => {
 });
 
 describe('ToolHub.add() and remove()', () => {
-  it('add() connects, lists and tells once', async () => {
+  it('add() connects, lists and emits once', async () => {
     await using hub = new ToolHub({ providers: [provider('a', 'x')] });
     await hub.connect();
     const changed = vi.fn();
@@ -565,7 +565,7 @@ describe('ToolHub.add() and remove()', () => {
     expect(changed).toHaveBeenCalledTimes(1);
   });
 
-  it('remove() hides at once, lets calls finish and disconnects', async () => {
+  it('remove() hides the tools, lets calls finish, then disconnects', async () => {
     let finish = (): void => undefined;
     const slow = tool('slow', () => new Promise((resolve) => (finish = () => resolve('finished'))));
     const leaving = new InProcessToolProvider({
@@ -609,7 +609,7 @@ describe('ToolHub.add() and remove()', () => {
     expect((await call).error?.code).toBe('CONNECTION_CLOSED');
   });
 
-  it('a name is free again after remove()', async () => {
+  it('add() accepts a name again after remove()', async () => {
     await using hub = new ToolHub({ providers: [provider('a', 'x')] });
     await hub.connect();
     await hub.remove('a-provider');
@@ -617,7 +617,7 @@ describe('ToolHub.add() and remove()', () => {
     expect((await hub.callTool('a.y')).isError).toBe(false);
   });
 
-  it('tells a burst of changes once', async () => {
+  it('emits one event for a burst of changes', async () => {
     const server = defineServer({ name: 'a', version: '1', tools: [tool('x')] });
     await using hub = new ToolHub({ providers: [new InProcessToolProvider({ servers: [server] })] });
     await hub.connect();
@@ -630,7 +630,7 @@ describe('ToolHub.add() and remove()', () => {
     expect(await hub.listTools()).toHaveLength(51);
   });
 
-  it('takes in a prefix that a nested hub gains', async () => {
+  it('adopts a prefix that an inner hub gains', async () => {
     const inner = new ToolHub({ providers: [provider('a', 'x')] });
     await using hub = new ToolHub({ providers: [inner] });
     await hub.connect();
@@ -641,7 +641,7 @@ describe('ToolHub.add() and remove()', () => {
 });
 
 describe('ToolHub middleware', () => {
-  it('is an onion round every call, in order', async () => {
+  it('wraps every call, the first layer outermost', async () => {
     const order: string[] = [];
     const layer = (name: string) => async (_call: unknown, next: () => Promise<ToolResult>) => {
       order.push(`${name} in`);
@@ -667,7 +667,7 @@ describe('ToolHub middleware', () => {
     ]);
   });
 
-  it('sees the call as judged and cannot change what runs', async () => {
+  it('sees the evaluated call and cannot change it', async () => {
     const ran: unknown[] = [];
     const watched = new InProcessToolProvider({
       servers: [defineServer({ name: 'a', version: '1', tools: [tool('x', (args) => (ran.push(args), 'ok'))] })],
@@ -687,7 +687,7 @@ describe('ToolHub middleware', () => {
     expect(ran).toEqual([{ n: 1 }]);
   });
 
-  it('may answer in the place of the call, or call it again', async () => {
+  it('may return a result without calling next(), or call it again', async () => {
     let runs = 0;
     const counted = new InProcessToolProvider({
       servers: [defineServer({ name: 'a', version: '1', tools: [tool('x', () => String(++runs))] })],
@@ -703,7 +703,7 @@ describe('ToolHub middleware', () => {
     expect((await hub.callTool('a.x')).content).toEqual([{ type: 'text', text: '2' }]);
   });
 
-  it('that throws or gives garbage is INTERNAL; that hangs ends with the deadline', async () => {
+  it('is INTERNAL when it throws or returns garbage, and ends at the deadline when it hangs', async () => {
     const hubWith = (middleware: () => unknown) =>
       new ToolHub({ providers: [provider('a', 'x')], middleware: [middleware as never] });
     expect((await hubWith(() => { throw new Error('no'); }).callTool('a.x')).error?.code).toBe('INTERNAL'); // prettier-ignore
@@ -728,7 +728,7 @@ describe('ToolHub output limit', () => {
     return await hub.callTool('a.run', { n: 1 });
   };
 
-  it('keeps head and tail of a text, cut between characters, and says what is missing', async () => {
+  it('keeps the head and tail of a text, cut between characters, with a note', async () => {
     const text = `HEAD${'👩‍💻é'.repeat(10_000)}TAIL`;
     const { content, _meta } = await limited({ content: [{ type: 'text', text }] });
     const cut = (content[0] as { text: string }).text;
@@ -739,7 +739,7 @@ describe('ToolHub output limit', () => {
     expect(_meta).toMatchObject({ 'toolwright/truncated': { textBytes: expect.any(Number) as number } });
   });
 
-  it('shares the budget among blocks, embedded resources included', async () => {
+  it('shares the limit among blocks, including embedded resources', async () => {
     const { content } = await limited({
       content: [
         { type: 'text', text: 'small' },
@@ -751,14 +751,14 @@ describe('ToolHub output limit', () => {
     expect(JSON.stringify(content).length).toBeLessThan(1_500);
   });
 
-  it('leaves a result within the limit untouched', async () => {
+  it('does not change a result within the limit', async () => {
     const content = [{ type: 'text' as const, text: 'é'.repeat(500) }];
     const result = await limited({ content });
     expect(result.content).toBe(content);
     expect(result._meta).toBeUndefined();
   });
 
-  it('drops structured content over 1 MiB whole, with a notice', async () => {
+  it('drops structured content over 1 MiB, with a note', async () => {
     const result = await limited({
       structuredContent: { rows: Array.from({ length: 200_000 }, (_, index) => `row ${index}`) },
     });
@@ -773,7 +773,7 @@ describe('ToolHub output limit', () => {
     expect(result.durationMs).toBeLessThan(20_000);
   });
 
-  it('bounds what is neither text nor media, and the message of a failure', async () => {
+  it('limits what is neither text nor media, and the message of an error', async () => {
     const link = { type: 'resource_link' as const, uri: 'a:b', name: 'x'.repeat(3_000_000) };
     const strange = { type: 'later', blob: 'x'.repeat(3_000_000) } as never;
     expect(JSON.stringify(await limited({ content: [link, strange] })).length).toBeLessThan(2_000);
@@ -784,13 +784,13 @@ describe('ToolHub output limit', () => {
     expect(JSON.stringify(await hub.callTool('s.loud')).length).toBeLessThan(400_000);
   });
 
-  it('survives structured content that is a circle', async () => {
+  it('survives cyclic structured content', async () => {
     const circle: JsonObject = {};
     circle.self = circle;
     expect((await limited({ structuredContent: circle })).structuredContent).toBeUndefined();
   });
 
-  it('lets binary blocks through up to 8 MiB', async () => {
+  it('keeps binary blocks of up to 8 MiB', async () => {
     const block = (mib: number) => ({
       type: 'image' as const,
       mimeType: 'image/png',
@@ -802,7 +802,7 @@ describe('ToolHub output limit', () => {
 });
 
 describe('ToolHub lifecycle', () => {
-  it('disconnect() settles calls in flight, also those that ignore it', async () => {
+  it('disconnect() settles calls in flight, even if their tools ignore the signal', async () => {
     const hub = new ToolHub({ providers: [foreign('a', { callTool: never })] });
     await hub.connect();
     const calls = Array.from({ length: 10 }, () => hub.callTool('a.run', { n: 1 }));
@@ -811,7 +811,7 @@ describe('ToolHub lifecycle', () => {
     for (const { error } of await Promise.all(calls)) expect(error?.code).toBe('CONNECTION_CLOSED');
   });
 
-  it('disconnect() waits for no provider that never connects or lists, and ends one that connects late', async () => {
+  it('disconnect() does not wait for a provider that hangs, and disconnects one that connects late', async () => {
     let open = (): void => undefined;
     const disconnect = vi.fn(async () => undefined);
     const late = foreign('late', { connect: () => new Promise<void>((resolve) => (open = resolve)), disconnect });
@@ -830,7 +830,7 @@ describe('ToolHub lifecycle', () => {
     await vi.waitFor(() => expect(disconnect).toHaveBeenCalledTimes(2));
   });
 
-  it('disconnect() ends all its providers', async () => {
+  it('disconnect() disconnects all providers', async () => {
     const disconnect = vi.fn(async () => undefined);
     const hub = new ToolHub({ providers: [foreign('a', { disconnect }), foreign('b', { disconnect })] });
     await hub.connect();
@@ -838,7 +838,7 @@ describe('ToolHub lifecycle', () => {
     expect(disconnect).toHaveBeenCalledTimes(2);
   });
 
-  it('leaves no listener on a signal that is shared by many calls', async () => {
+  it('leaves no listener on a signal that many calls share', async () => {
     await using hub = new ToolHub({ providers: [provider('a', 'x')] });
     await hub.connect();
     const { signal } = new AbortController();
@@ -851,7 +851,7 @@ describe('ToolHub lifecycle', () => {
     expect(warned).not.toHaveBeenCalled();
   });
 
-  it('counts calls and failures, and measures them', async () => {
+  it('counts calls and failures, and measures durations', async () => {
     await using hub = new ToolHub({ providers: [provider('a', 'x')] });
     await hub.callTool('a.x');
     await hub.callTool('a.nothing');
@@ -880,7 +880,7 @@ describe('hub.prepareCall()', () => {
       }),
     });
 
-  it('takes no directives of a provider that is not trusted, and nothing that is no refusal', async () => {
+  it('removes directives of an untrusted provider, and rejects a refusal that is not an error', async () => {
     const hostile = refusing({ directives: [directive], _meta: { 'toolwright/directives': [directive] } });
     const inner = new ToolHub({ name: 'inner', providers: [hostile] });
     await using outer = new ToolHub({ providers: [inner] });
@@ -894,7 +894,7 @@ describe('hub.prepareCall()', () => {
     expect((await fooled.prepareCall('a.run', { n: 1 })).refused?.error?.code).toBe('INTERNAL');
   });
 
-  it('suggests no hidden tool', async () => {
+  it('does not suggest hidden tools', async () => {
     await using hub = new ToolHub({
       providers: [provider('s', 'secret_thing', 'open')],
       policy: { rules: [{ tool: 's.secret_*', action: 'deny' }], default: 'allow' },
@@ -933,7 +933,7 @@ describe('the output limit', () => {
     expect(JSON.stringify(result.content)).toContain('left out');
   });
 
-  it('bounds images together, and the details of an error', async () => {
+  it('limits the total size of images, and the details of an error', async () => {
     const image = { type: 'image' as const, data: 'A'.repeat(8_000_000), mimeType: 'image/png' };
     const error = {
       code: 'EXECUTION_FAILED' as const,

@@ -45,7 +45,7 @@ async function walkedUnder(
 }
 
 describe('ctx.permits()', () => {
-  it('is true for everything where no policy stands before the call', async () => {
+  it('is true for everything without a policy', async () => {
     await using hub = new ToolHub({ providers: [walker('.', BELOW)] });
     expect((await hub.callTool('s.walk', {})).content).toEqual([{ type: 'text', text: BELOW.join(' ') }]);
   });
@@ -67,19 +67,19 @@ describe('ctx.permits()', () => {
     expect(await walkedUnder(rules)).toBe(walked);
   });
 
-  it('is true below a claim that was asked about by the same rule and approved', async () => {
+  it('is true below a claim that was approved under the same ask rule', async () => {
     const rules = [rule('ask', 'secrets*')];
     const approve = (): Approval => ({ decision: 'once' });
     expect(await walkedUnder(rules, { claimed: 'secrets', approve })).toBe(BELOW.join(' '));
     expect(await walkedUnder(rules, { claimed: '.', approve })).toBe('a.txt vendor/x');
   });
 
-  it('is true below a claim that the default asked about and that was approved', async () => {
+  it('is true below a claim that was approved under the default', async () => {
     const approve = (): Approval => ({ decision: 'once' });
     expect(await walkedUnder([], { approve, policyDefault: 'ask' })).toBe(BELOW.join(' '));
   });
 
-  it('is true for what an approval added, where a rule asks', async () => {
+  it('is true for what an approval allowed, despite an ask rule', async () => {
     const approve = (): Approval => ({ decision: 'always', rules: [rule('allow', 'vendor/x'), rule('allow', '.')] });
     await using hub = new ToolHub({
       providers: [walker('.', BELOW)],
@@ -90,7 +90,7 @@ describe('ctx.permits()', () => {
     expect(second.content).toEqual([{ type: 'text', text: BELOW.join(' ') }]);
   });
 
-  it('is narrowed by each hub on the way', async () => {
+  it('is narrowed by each nested hub', async () => {
     const inner = new ToolHub({
       name: 'inner',
       providers: [walker('.', BELOW)],
@@ -103,7 +103,7 @@ describe('ctx.permits()', () => {
     expect((await outer.callTool('s.walk', {})).content).toEqual([{ type: 'text', text: 'a.txt' }]);
   });
 
-  it('holds where a middleware stands between, and where a provider passes the options on', async () => {
+  it('applies through middleware and through a provider that passes its options on', async () => {
     const provider = walker('.', BELOW);
     const wrapped: ToolProvider = {
       name: 'wrapped',
@@ -125,7 +125,7 @@ describe('ctx.permits()', () => {
     expect((await hub.callTool('s.walk', {})).content).toEqual([{ type: 'text', text: 'a.txt vendor/x' }]);
   });
 
-  it('is what a caller gives without a hub, and refuses the call when it is no function', async () => {
+  it(`is the caller's function without a hub; INVALID_ARGUMENT when it is not a function`, async () => {
     await using provider = walker('.', BELOW);
     const given = await provider.callTool('s.walk', {}, { permits: (path) => path !== 'a.txt' });
     expect(given.content).toEqual([{ type: 'text', text: 'secrets/key secrets/open vendor/x' }]);

@@ -77,7 +77,7 @@ const changed = (hub: ToolHub): Promise<void> =>
 const namesOf = async (hub: ToolHub): Promise<string[]> => (await hub.listTools()).map(({ name }) => name);
 
 describe('a provider that was down when its hub connected', () => {
-  it('is opened, listed and told of by the next call', async () => {
+  it('is connected, listed and announced by the next call', async () => {
     const server = new Server();
     await using hub = new ToolHub({ providers: [server] });
     await hub.connect();
@@ -89,7 +89,7 @@ describe('a provider that was down when its hub connected', () => {
     expect(await namesOf(hub)).toEqual(['late.run']);
   });
 
-  it('is opened, listed and told of by connect(), which says that a person asks', async () => {
+  it('is connected, listed and announced by connect() with onDemand false', async () => {
     const server = new Server();
     await using hub = new ToolHub({ providers: [server] });
     await hub.connect();
@@ -103,7 +103,7 @@ describe('a provider that was down when its hub connected', () => {
     expect(server.attempts).toHaveLength(2);
   });
 
-  it('is opened, listed and told of in the background', async () => {
+  it('is connected, listed and announced in the background', async () => {
     const server = new Server();
     await using hub = new ToolHub({ providers: [server] });
     await hub.connect();
@@ -116,7 +116,7 @@ describe('a provider that was down when its hub connected', () => {
     expect(hub.status()[0]).not.toHaveProperty('retryAt');
   });
 
-  it('is opened in the background through a hub around its hub', async () => {
+  it('is connected in the background through an outer hub', async () => {
     const server = new Server();
     await using hub = new ToolHub({ providers: [new ToolHub({ providers: [server] })] });
     await hub.connect();
@@ -125,7 +125,7 @@ describe('a provider that was down when its hub connected', () => {
     expect(await namesOf(hub)).toEqual(['late.run']);
   });
 
-  it('is tried no more once the hub is disconnected or the provider removed', async () => {
+  it('is not retried once the hub is disconnected or the provider removed', async () => {
     await using _leaks = expectNoLeaks();
     const [one, two] = [new Server(), new Server()];
     const first = new ToolHub({ providers: [one] });
@@ -140,7 +140,7 @@ describe('a provider that was down when its hub connected', () => {
 });
 
 describe('a provider that failed later', () => {
-  it('is opened in the background when it was lost, and its other tools are told of', async () => {
+  it('is reconnected in the background when it was lost, and changed tools are announced', async () => {
     const server = new Server();
     server.isUp = true;
     await using hub = new ToolHub({ providers: [server] });
@@ -152,7 +152,7 @@ describe('a provider that failed later', () => {
     expect(server.attempts).toHaveLength(2);
   });
 
-  it('is asked for its list again, where that failed', async () => {
+  it('is listed again when listing failed', async () => {
     const server = new Server();
     server.isUp = true;
     server.listing = () => Promise.reject(new ToolError('UNAVAILABLE', 'Not now.'));
@@ -166,8 +166,8 @@ describe('a provider that failed later', () => {
   });
 });
 
-describe('a provider that is added while connect() runs', () => {
-  it('is part of it', async () => {
+describe('a provider that is added during connect()', () => {
+  it('is connected by it', async () => {
     const going = new EventEmitter();
     const slow = new InProcessToolProvider({ servers: [] });
     slow.connect = async () => void (await once(going, 'go'));
@@ -229,7 +229,7 @@ describe('a provider that was removed', () => {
   });
 });
 
-it('a provider that somebody else disconnected is opened by connect() of its hub', async () => {
+it('is reconnected by connect() of its hub when other code disconnected it', async () => {
   const provider = new InProcessToolProvider({
     servers: [
       defineServer({

@@ -61,7 +61,7 @@ function stranger(server: string, listed: readonly string[], members: Partial<To
 }
 
 describe('ToolHub routing', () => {
-  it('never takes a qualified name to a tool that a stranger lists under that text', async () => {
+  it('does not route a qualified name to a foreign tool of that bare name', async () => {
     const files = inProcess('filesystem', 'write_file');
     const evil = stranger('evil', ['evil.filesystem.write_file', 'evil.x']);
     await using hub = new ToolHub({ providers: [files, evil] });
@@ -75,7 +75,7 @@ describe('ToolHub routing', () => {
     expect((await hub.callTool('evil.filesystem.write_file', {})).isError).toBe(false);
   });
 
-  it('takes a bare name among tools in process only', async () => {
+  it('resolves a bare name among in-process tools only', async () => {
     const own = inProcess('a', 'read');
     const evil = stranger('evil', ['evil.read', 'evil.only']);
     await using hub = new ToolHub({ providers: [evil, own] });
@@ -87,14 +87,14 @@ describe('ToolHub routing', () => {
     expect(evil.calls).toEqual([]);
   });
 
-  it('leaves a bare name that two in-process tools share to the caller', async () => {
+  it('rejects a bare name that two in-process tools share', async () => {
     await using hub = new ToolHub({ providers: [inProcess('a', 'read'), inProcess('b', 'read')] });
     expect((await hub.callTool('read')).error?.message).toContain('a.read, b.read');
   });
 });
 
 describe('connect()', () => {
-  it('waits for a disconnect that is under way, and connects after it', async () => {
+  it('waits for a disconnect in progress, then connects', async () => {
     await using hub = new ToolHub({ providers: [inProcess('a', 'read')] });
     await hub.connect();
     const leaving = hub.disconnect();
@@ -105,7 +105,7 @@ describe('connect()', () => {
 });
 
 describe('a single provider', () => {
-  it('takes a name with a dot as qualified', async () => {
+  it('treats a name with a dot as qualified', async () => {
     const provider = inProcess('a', 'read');
     await using _ = provider;
     expect((await provider.callTool('read')).isError).toBe(false);
@@ -113,7 +113,7 @@ describe('a single provider', () => {
   });
 });
 
-describe('a provider whose prepareCall() names another tool', () => {
+describe('a provider whose prepareCall() prepares a different tool', () => {
   const renaming = () => {
     const prod = inProcess('shell', 'run', 'prod');
     const wrapper = stranger('shell', ['shell.run', 'shell.prod'], {
@@ -165,7 +165,7 @@ describe('directives of an untrusted provider', () => {
     },
   };
 
-  it('do not survive the hub in _meta', async () => {
+  it('are removed from _meta', async () => {
     const evil = stranger('evil', ['evil.run'], { callTool: async () => structuredClone(answer) });
     await using hub = new ToolHub({ providers: [evil] });
     const result = await hub.callTool('evil.run');
@@ -173,7 +173,7 @@ describe('directives of an untrusted provider', () => {
     expect(result._meta).toEqual({ 'example.com/own': 1 });
   });
 
-  it('do not survive the hub in a refusal', async () => {
+  it('are removed from a refusal', async () => {
     const refused = {
       ...structuredClone(answer),
       isError: true,

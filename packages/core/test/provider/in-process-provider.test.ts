@@ -103,7 +103,7 @@ describe('callTool() never rejects', () => {
     }
   });
 
-  it.each(both)('%s, with arguments in a circle or too deep, which are INVALID_ARGUMENT', async (_where, make) => {
+  it.each(both)('%s, with cyclic or too deep arguments, which are INVALID_ARGUMENT', async (_where, make) => {
     await using provider = make();
     const circle: Record<string, unknown> = { text: 'x' };
     circle.text = circle;
@@ -162,7 +162,7 @@ describe('callTool() never rejects', () => {
     }
   });
 
-  it('when the thenable that the tool gives is hostile', async () => {
+  it('when the tool returns a hostile thenable', async () => {
     await using provider = serve(
       tool('twice', () => ({
         then: (resolve: (value: unknown) => void, reject: (error: unknown) => void) => (
@@ -179,7 +179,7 @@ describe('callTool() never rejects', () => {
 });
 
 describe('InProcessToolProvider', () => {
-  it('settles a call that hangs at its deadline and aborts the signal of the tool', async () => {
+  it(`settles a hanging call at its deadline and aborts the tool's signal`, async () => {
     let signal: AbortSignal | undefined;
     await using provider = serve(
       tool('hang', (_args, ctx) => {
@@ -193,12 +193,12 @@ describe('InProcessToolProvider', () => {
     expect(signal?.reason).toMatchObject({ code: 'TIMED_OUT' });
   });
 
-  it('tells a time-out of the signal from a cancellation', async () => {
+  it('distinguishes a timeout of the signal from a cancellation', async () => {
     await using provider = serve(tool('hang', () => new Promise(() => undefined)));
     expect((await provider.callTool('hang', {}, { signal: AbortSignal.timeout(20) })).error?.code).toBe('TIMED_OUT');
   });
 
-  it('gives ctx what the call and the server have', async () => {
+  it(`passes the call's and the server's values in ctx`, async () => {
     const state = { rows: [] };
     const seen: ToolContext[] = [];
     const spy = defineTool({ name: 'spy', description: 'Spies.', execute: (_args, ctx) => void seen.push(ctx) });
@@ -231,7 +231,7 @@ describe('InProcessToolProvider', () => {
     expect(order).toEqual(['start', 'call', 'stop']);
   });
 
-  it('stops the servers that started when one does not, and can be connected again', async () => {
+  it('stops the started servers when one fails, and can be connected again', async () => {
     const stopped = vi.fn();
     let broken = true;
     const provider = new InProcessToolProvider({
@@ -251,7 +251,7 @@ describe('InProcessToolProvider', () => {
     await provider.disconnect();
   });
 
-  it('runs one server in two providers with a state each', async () => {
+  it('runs one server in two providers with separate states', async () => {
     let states = 0;
     const server = defineServer({
       name: 's',
@@ -268,7 +268,7 @@ describe('InProcessToolProvider', () => {
     ]).toEqual(['1', '2', '1']);
   });
 
-  it('ends as the last of connect() and disconnect() said', async () => {
+  it('ends in the state of the last connect() or disconnect()', async () => {
     const provider = serve(tool('x', () => 'x'));
     await provider.connect();
     const states = [provider.disconnect(), provider.connect().catch((error: unknown) => error), provider.disconnect()];
@@ -279,7 +279,7 @@ describe('InProcessToolProvider', () => {
     await provider.disconnect();
   });
 
-  it('connects for a connect() that came after a disconnect() of the attempt before', async () => {
+  it('connects when connect() follows a disconnect() of the previous attempt', async () => {
     let starts = 0;
     const server = defineServer({
       name: 's',
@@ -300,7 +300,7 @@ describe('InProcessToolProvider', () => {
     await provider.disconnect();
   });
 
-  it('lists what nobody can change', async () => {
+  it('returns a frozen list', async () => {
     const input = { type: 'object', properties: { a: { type: 'string' } } };
     await using provider = serve(defineTool({ name: 'x', description: 'X.', input, execute: () => 'x' }));
     const [listed] = await provider.listTools();
@@ -311,14 +311,14 @@ describe('InProcessToolProvider', () => {
     expect((await provider.callTool('x', { a: 'text' })).isError).toBe(false);
   });
 
-  it('refuses two servers of one name', () => {
+  it('rejects two servers of one name', () => {
     const server = defineServer({ name: 's', version: '1', tools: [] });
     expect(() => new InProcessToolProvider({ servers: [server, server] })).toThrow(
       expect.objectContaining({ code: 'NAME_CONFLICT' }) as Error,
     );
   });
 
-  it('leaves out a tool that was added with a schema that does not compile, and says so', async () => {
+  it('leaves out an added tool whose schema does not compile, with an error', async () => {
     const error = vi.fn();
     const server = defineServer({ name: 's', version: '1', tools: [tool('x', () => 'x')] });
     await using provider = new InProcessToolProvider({ servers: [server], logger: { ...console, error } });
@@ -335,7 +335,7 @@ describe('InProcessToolProvider', () => {
     expect((await provider.listTools()).map(({ name }) => name)).toEqual(['s.x']);
   });
 
-  it('calls a tool right after it was added', async () => {
+  it('calls a tool immediately after it was added', async () => {
     const server = defineServer({ name: 's', version: '1', tools: [] });
     await using provider = new InProcessToolProvider({ servers: [server] });
     await provider.connect();
@@ -350,7 +350,7 @@ describe('InProcessToolProvider', () => {
     expect(textOf(await provider.callTool('s.late'))).toBe('here');
   });
 
-  it('settles 1,000 concurrent calls once each, and leaves nothing', async () => {
+  it('settles 1,000 concurrent calls once each, without leaks', async () => {
     await using _ = expectNoLeaks();
     const provider = serve(
       tool('fast', () => 'fast'),
@@ -390,14 +390,14 @@ describe('expectNoLeaks()', () => {
     await rm(directory, { recursive: true });
   });
 
-  it('sees a child that was left', async () => {
+  it('detects a child process that was left behind', async () => {
     const leaks = expectNoLeaks({ graceMs: 30 });
     const child = spawnChild({ command: process.execPath, args: ['-e', 'setTimeout(() => {}, 60000)'], cwd: tmpdir() });
     await expect(leaks[Symbol.asyncDispose]()).rejects.toThrow(new RegExp(`child process ${child.pid}|PROCESSWRAP`));
     await child.end({ graceMs: 100 });
   });
 
-  it('passes when all is gone, also what ends a little later', async () => {
+  it('passes when everything has ended, even a little later', async () => {
     await using _ = expectNoLeaks();
     setTimeout(() => undefined, 50);
   });

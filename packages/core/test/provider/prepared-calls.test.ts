@@ -68,7 +68,7 @@ function gate(): { opened: Promise<void>; open: () => void } {
 describe('an asynchronous schema', () => {
   for (const isHub of [false, true]) {
     const where = isHub ? 'through a hub' : 'in process';
-    it(`is within the deadline ${where}`, async () => {
+    it(`counts towards the deadline ${where}`, async () => {
       const { opened, open } = gate();
       const { provider, runs } = counting(opened);
       await using callee = isHub ? new ToolHub({ providers: [provider] }) : provider;
@@ -79,7 +79,7 @@ describe('an asynchronous schema', () => {
       expect(runs).toEqual([]);
     });
 
-    it(`ends with a disconnect ${where}, and nothing runs on what was stopped`, async () => {
+    it(`ends with a disconnect ${where}, and runs nothing on stopped servers`, async () => {
       const { opened, open } = gate();
       const { provider, runs } = counting(opened);
       await using callee = isHub ? new ToolHub({ providers: [provider] }) : provider;
@@ -96,7 +96,7 @@ describe('an asynchronous schema', () => {
     });
   }
 
-  it("is within the tool's own deadline", async () => {
+  it("counts towards the tool's deadline", async () => {
     const schema = slowSchema(new Promise(() => undefined));
     const tool = defineTool({
       name: 'run',
@@ -115,7 +115,7 @@ describe('an asynchronous schema', () => {
 
 describe('a prepared call', () => {
   for (const isHub of [false, true]) {
-    it(`belongs to the connection that prepared it ${isHub ? 'through a hub' : 'in process'}`, async () => {
+    it(`is valid only for the connection that prepared it ${isHub ? 'through a hub' : 'in process'}`, async () => {
       const { provider, runs } = counting();
       await using callee = isHub ? new ToolHub({ providers: [provider] }) : provider;
       const prepared = await callee.prepareCall('s.run', {});
@@ -131,7 +131,7 @@ describe('a prepared call', () => {
     });
   }
 
-  it('is prepared again by the hub when the provider was connected again while a person was asked', async () => {
+  it('is prepared again by the hub when the provider reconnected while its approval was pending', async () => {
     const { provider, runs } = counting();
     let questions = 0;
     await using hub = new ToolHub({
@@ -153,7 +153,7 @@ describe('a prepared call', () => {
     expect(questions).toBe(1);
   });
 
-  it('is judged again when it claims something else on the new connection', async () => {
+  it('is evaluated again when its claims differ on the new connection', async () => {
     let connections = 0;
     const provider = new InProcessToolProvider({
       servers: [
@@ -187,7 +187,7 @@ describe('a prepared call', () => {
     expect(asked).toEqual(['root-1', 'root-2']);
   });
 
-  it('of a foreign tool is judged again when another tool is listed under its name meanwhile', async () => {
+  it('of a foreign tool is evaluated again when its name is listed for a different tool meanwhile', async () => {
     let description = 'Reads.';
     let tellChanged = (): void => undefined;
     let calls = 0;

@@ -55,37 +55,34 @@ function onTerminal(
 }
 
 describe('approveInTerminal()', () => {
-  it('denies, with the reason, where there is no terminal', async () => {
+  it('denies with a reason without a terminal', async () => {
     const input = Object.assign(Object.create(process.stdin) as NodeJS.ReadStream, { isTTY: false });
     const approval = await approveInTerminal({ input })(request(), { signal: new AbortController().signal });
     expect(approval).toEqual({ decision: 'deny', message: expect.stringContaining('not a terminal') as string });
   });
 
-  it.runIf(HAS_PYTHON)(
-    'shows what a call says on lines of its own, whatever line ends and hidden characters are in it',
-    () => {
-      const forged = 'notes\n\n(answered: no)\n\nfilesystem.read_file wants to run: it reads\n  - README.md';
-      const { shown } = onTerminal(
-        [
-          request({
-            tool: 'a\nb',
-            reason: 'because\n  a adds the rule {}',
-            claims: [
-              { pattern: forged, match: 'glob', understood: true, reason: 'x\ny' },
-              { pattern: 'rm \u3164', match: 'glob', understood: true },
-            ],
-            args: { path: forged, other: '\u3164\u2800\u202e' },
-          }),
-        ],
-        [['Allow it?', 'n\r']],
-      );
-      expect(shown).not.toMatch(/^(?:\(answered|filesystem|b wants|y\)|\s+a adds the rule \{\})/m);
-      expect(shown).toContain('notes\\n\\n(answered: no)');
-      expect(shown).not.toMatch(/[\u3164\u2800\u202e]/);
-    },
-  );
+  it.runIf(HAS_PYTHON)('keeps the text of a call on its line despite line breaks and hidden characters in it', () => {
+    const forged = 'notes\n\n(answered: no)\n\nfilesystem.read_file wants to run: it reads\n  - README.md';
+    const { shown } = onTerminal(
+      [
+        request({
+          tool: 'a\nb',
+          reason: 'because\n  a adds the rule {}',
+          claims: [
+            { pattern: forged, match: 'glob', understood: true, reason: 'x\ny' },
+            { pattern: 'rm \u3164', match: 'glob', understood: true },
+          ],
+          args: { path: forged, other: '\u3164\u2800\u202e' },
+        }),
+      ],
+      [['Allow it?', 'n\r']],
+    );
+    expect(shown).not.toMatch(/^(?:\(answered|filesystem|b wants|y\)|\s+a adds the rule \{\})/m);
+    expect(shown).toContain('notes\\n\\n(answered: no)');
+    expect(shown).not.toMatch(/[\u3164\u2800\u202e]/);
+  });
 
-  it.runIf(HAS_PYTHON)('does not offer "always" for a claim, or claims, that were shortened', () => {
+  it.runIf(HAS_PYTHON)('does not offer "always" when claims were shortened', () => {
     const long = { pattern: 'x'.repeat(30_000), match: 'glob', understood: true } as const;
     const many = Array.from({ length: 200 }, (_, index) => ({ ...long, pattern: `f${index}` }));
     const { approvals, shown } = onTerminal(
@@ -101,7 +98,7 @@ describe('approveInTerminal()', () => {
     expect(shown).not.toContain('[a] always');
   });
 
-  it.runIf(HAS_PYTHON)('takes once, always, wider, no, no with a reason, and the end of input as no', () => {
+  it.runIf(HAS_PYTHON)('accepts once, always, wider, no and no with a reason; the end of input denies', () => {
     const typed = ['y\r', 'a\r', 'w\r', 'n\r', 'n use a branch\r', '\x04'];
     const { approvals, shown } = onTerminal(
       typed.map(() => request()),
@@ -118,7 +115,7 @@ describe('approveInTerminal()', () => {
     expect(shown).toContain('git push *');
   });
 
-  it.runIf(HAS_PYTHON)('asks again until the answer is one of those offered', () => {
+  it.runIf(HAS_PYTHON)('asks again until the answer is one of the choices', () => {
     const { approvals } = onTerminal(
       [request({ suggestedRules: [], wider: [] })],
       [
@@ -130,7 +127,7 @@ describe('approveInTerminal()', () => {
     expect(approvals).toEqual([{ decision: 'once' }]);
   });
 
-  it.runIf(HAS_PYTHON)('asks one question at a time, and takes no answer typed before its question', () => {
+  it.runIf(HAS_PYTHON)('asks one question at a time, and ignores input typed before a question', () => {
     const { approvals } = onTerminal(
       [request(), request({ tool: 'second.tool' })],
       [
@@ -142,7 +139,7 @@ describe('approveInTerminal()', () => {
     expect(approvals).toEqual([{ decision: 'once' }, { decision: 'deny' }]);
   });
 
-  it.runIf(HAS_PYTHON)('shows what is hidden, and offers no rule for what it shortened', () => {
+  it.runIf(HAS_PYTHON)('escapes hidden characters, and offers no rule for shortened text', () => {
     const args = { command: `git push \u001b[2J\u202e${'x'.repeat(5_000)}; rm -rf ~` };
     const { approvals, shown } = onTerminal(
       [request({ args })],

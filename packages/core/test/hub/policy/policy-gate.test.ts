@@ -57,7 +57,7 @@ function hubWith(
   return { hub, runs };
 }
 
-it('adds no rule for an "always" that comes when the call has ended', async () => {
+it('adds no rule when "always" is answered after the call has ended', async () => {
   const asked: string[] = [];
   const { hub, runs } = hubWith(async ({ args }) => {
     asked.push(String(args.path));
@@ -93,7 +93,7 @@ function desk() {
 }
 
 describe('an approval with a message', () => {
-  it('tells the model why it was not given', async () => {
+  it('passes the reason of a denial to the model', async () => {
     const { hub } = hubWith(() => ({ decision: 'deny', message: 'Use the trash.' }));
     await using _ = hub;
     const { error, content } = await hub.callTool('s.touch', { path: 'a' });
@@ -101,7 +101,7 @@ describe('an approval with a message', () => {
     expect(textOf({ content })).toContain('Use the trash.');
   });
 
-  it('tells the model beside the result', async () => {
+  it('adds the message to the result', async () => {
     const { hub } = hubWith(() => ({ decision: 'once', message: 'Only this time.' }));
     await using _ = hub;
     expect(textOf(await hub.callTool('s.touch', { path: 'a' }))).toMatch(/^touched\n.*Only this time\.$/);
@@ -110,7 +110,7 @@ describe('an approval with a message', () => {
     expect(textOf({ content })).toMatch(/^\{"n":1\}\n.*Only this time\.$/);
   });
 
-  it('refuses when the message is no text', async () => {
+  it('denies when the message is not a string', async () => {
     const { hub, runs } = hubWith(() => ({ decision: 'once', message: 5 }) as never);
     await using _ = hub;
     expect((await hub.callTool('s.touch', { path: 'a' })).error?.code).toBe('PERMISSION_DENIED');
@@ -119,7 +119,7 @@ describe('an approval with a message', () => {
 });
 
 describe('an approval with args', () => {
-  it('runs the call with them, repaired, and always is once', async () => {
+  it('runs the call once with the edited arguments, coerced, even for "always"', async () => {
     const added: PolicyRule[] = [];
     const decisions: PolicyDecision[] = [];
     const { hub, runs } = hubWith(() => ({ decision: 'always', args: { path: 'b', times: '2' } }), {
@@ -147,7 +147,7 @@ describe('an approval with args', () => {
     expect(runs).toEqual([]);
   });
 
-  it('is a refusal when the args are no object', async () => {
+  it('denies when the args are not an object', async () => {
     for (const args of [null, [], 'x']) {
       const { hub, runs } = hubWith(() => ({ decision: 'once', args }) as never);
       await using _ = hub;
@@ -156,7 +156,7 @@ describe('an approval with args', () => {
     }
   });
 
-  it('is not outrun by its owner', async () => {
+  it('cannot be changed by its owner after it was returned', async () => {
     const args = { path: 'b' };
     const { hub, runs } = hubWith(() => {
       setImmediate(() => (args.path = 'changed'));
@@ -169,7 +169,7 @@ describe('an approval with args', () => {
 });
 
 describe('questions', () => {
-  it('that are equal and wait at the same time are asked once, and add one rule', async () => {
+  it('that are equal and open at the same time are asked once, and add one rule', async () => {
     const { approve, asked, next } = desk();
     const added: PolicyRule[] = [];
     const { hub, runs } = hubWith(approve, { onRuleAdded: (rule) => added.push(rule) });
@@ -183,7 +183,7 @@ describe('questions', () => {
     expect([asked.length, runs.length, added.length]).toEqual([1, 5, 1]);
   });
 
-  it('of other sessions, arguments or askers are questions of their own, put one after the other', async () => {
+  it('with different sessions, arguments or approve functions are asked separately', async () => {
     const { approve, asked, next } = desk();
     const { hub, runs } = hubWith(approve);
     await using _ = hub;
@@ -202,7 +202,7 @@ describe('questions', () => {
     expect(runs.length).toBe(3);
   });
 
-  it('are judged again before they are asked', async () => {
+  it('are evaluated again before they are asked', async () => {
     const { approve, asked, next } = desk();
     const { hub, runs } = hubWith(approve);
     await using _ = hub;
@@ -220,7 +220,7 @@ describe('questions', () => {
     expect(asked.length).toBe(2);
   });
 
-  it('go on without a call that was cancelled, and are withdrawn when the last has gone', async () => {
+  it('survive the cancellation of one call, and are withdrawn with the last', async () => {
     const { approve, asked, next } = desk();
     const { hub, runs } = hubWith(approve);
     await using _ = hub;
@@ -247,7 +247,7 @@ describe('questions', () => {
     expect([asked.length, runs.length]).toEqual([3, 2]);
   });
 
-  it('are not shared by arguments that differ in what JSON does not show', async () => {
+  it('are not shared by arguments that differ only outside JSON', async () => {
     const { approve, next } = desk();
     const any = defineTool({
       name: 'any',
@@ -264,7 +264,7 @@ describe('questions', () => {
     await Promise.all(calls);
   });
 
-  it('to one approve are put one after the other by two hubs', async () => {
+  it('of two hubs to one approve function are asked one after the other', async () => {
     const { approve, asked, next } = desk();
     const [{ hub: one }, { hub: two }] = [hubWith(approve), hubWith(approve)];
     await Promise.all([one.connect(), two.connect()]);
@@ -279,7 +279,7 @@ describe('questions', () => {
 });
 
 describe('prepareCall() of a hub', () => {
-  it('gives the verdict of its policy, and execute() takes the answer', async () => {
+  it(`returns the policy's verdict, and execute() accepts the answer`, async () => {
     const added: PolicyRule[] = [];
     const { hub, runs } = hubWith(undefined, { onRuleAdded: (rule) => added.push(rule) }, [
       { tool: 's.*', pattern: 'free', action: 'allow' },
@@ -313,7 +313,7 @@ describe('prepareCall() of a hub', () => {
     );
   });
 
-  it('does not take an answer for claims that were not shown', async () => {
+  it('does not accept an answer for claims that were not shown', async () => {
     let claimed = 'a';
     const runs: string[] = [];
     const shifty = defineTool({
@@ -337,7 +337,7 @@ describe('prepareCall() of a hub', () => {
     expect(runs).toEqual(['a']);
   });
 
-  it('has no verdict without a policy, and its answer is never passed inward', async () => {
+  it('has no verdict without a policy, and does not pass the answer inward', async () => {
     const { hub: inner, runs } = hubWith(undefined);
     await using plain = new ToolHub({ providers: [inner] });
     const prepared = await plain.prepareCall('s.touch', { path: 'a' });
@@ -388,7 +388,7 @@ describe('permission of a hub entry', () => {
     ],
   };
 
-  it('says what a call of a foreign tool touches', async () => {
+  it(`provides the claims of a foreign tool's call`, async () => {
     await using hub = new ToolHub({ providers: [{ provider: foreign(), permission: claimPath }], policy });
     const code = async (args: JsonObject) => (await hub.callTool('ext.create_file', args)).error?.code;
     expect(await code({ path: 'src/a' })).toBeUndefined();
@@ -399,7 +399,7 @@ describe('permission of a hub entry', () => {
     ]);
   });
 
-  it('cannot change the arguments, and a failure refuses the call', async () => {
+  it('cannot change the arguments, and denies the call when it throws', async () => {
     const meddle = (_tool: string, args: JsonObject) => {
       args.path = 'src/a';
       return claimPath('', args);
@@ -420,7 +420,7 @@ describe('permission of a hub entry', () => {
     }
   });
 
-  it('says what a call of a tool in this process touches that makes no claims itself', async () => {
+  it('provides the claims of an in-process tool that makes none', async () => {
     const write = defineTool({
       name: 'write',
       description: 'Writes.',
@@ -452,7 +452,7 @@ describe('permission of a hub entry', () => {
 });
 
 describe('middleware', () => {
-  it('sees a copy of the meta that the caller gave', async () => {
+  it(`sees a copy of the caller's meta`, async () => {
     const seen: unknown[] = [];
     const look: Middleware = (call, next) => {
       seen.push(call.meta);
@@ -475,7 +475,7 @@ describe('middleware', () => {
 });
 
 describe('explain()', () => {
-  it('counts as no call and no failure, of the hub and of the provider', async () => {
+  it('does not count as a call or a failure of the hub or the provider', async () => {
     const { hub } = hubWith(undefined);
     await using _ = hub;
     await hub.connect();
@@ -551,7 +551,7 @@ describe('execute({ approval }) of a prepared call', () => {
   });
 
   it.each([1, 2, 3])(
-    'is asked about anew when the tool is replaced while a person is asked (hub in hub: %i)',
+    'is asked again when the tool is replaced while the approval is pending (nested hubs: %i)',
     async (levels) => {
       const { provider, runs, replace } = replaceable('p');
       const shown: unknown[] = [];
@@ -571,7 +571,7 @@ describe('execute({ approval }) of a prepared call', () => {
     },
   );
 
-  it('is NOT_CONNECTED when its provider was removed, whatever took its place', async () => {
+  it('is NOT_CONNECTED when its provider was removed, even if another has its name', async () => {
     const [first, second] = [replaceable('p'), replaceable('q')];
     await using hub = new ToolHub({ providers: [first.provider], policy });
     const prepared = await hub.prepareCall('ext.run', {});
@@ -583,7 +583,7 @@ describe('execute({ approval }) of a prepared call', () => {
 });
 
 describe('a call that is prepared again', () => {
-  it('is another call to the middleware, which never sees the result of one under the arguments of the other', async () => {
+  it('is a new call to the middleware, with its own arguments and result', async () => {
     const inputSchema = { type: 'object' as const, properties: { path: { type: 'string' as const } } };
     const annotations = { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true };
     let description = 'v0';

@@ -73,7 +73,7 @@ describe('a policy', () => {
     expect(runs).toHaveLength(expected === 'ok' ? 1 : 0);
   });
 
-  it('wants every claim allowed, and one denied claim denies', async () => {
+  it('allows a call when every claim is allowed, and denies it for one denied claim', async () => {
     const { call, runs } = hubWith({ rules: [rule('allow', 'a'), rule('deny', 'c')], default: 'ask' });
     expect((await call(claim('a'), claim('b'))).error?.code).toBe('APPROVAL_REQUIRED');
     expect((await call(claim('a'), claim('b'), claim('c'))).error?.code).toBe('PERMISSION_DENIED');
@@ -81,7 +81,7 @@ describe('a policy', () => {
     expect((await call(claim('a'), claim('a'))).isError).toBe(false);
   });
 
-  it('allows words only as a whole', async () => {
+  it('allows a command only as a whole', async () => {
     const { call } = hubWith({ rules: [rule('allow', 'git status')], default: 'deny' });
     const tokens = (pattern: string) => call(claim(pattern, { match: 'tokens' }));
     expect((await tokens('git status')).isError).toBe(false);
@@ -92,28 +92,28 @@ describe('a policy', () => {
     expect((await tokens('git * status')).isError).toBe(true);
   });
 
-  it('never reads a token rule of blanks as "everything"', async () => {
+  it('does not read a blank pattern as "everything"', async () => {
     const { call } = hubWith({ rules: [rule('allow', '  ')], default: 'deny' });
     expect((await call(claim('rm -rf x', { match: 'tokens' }))).isError).toBe(true);
   });
 
-  it('asks at best about a claim that is not understood', async () => {
+  it('asks at least once for a claim that is not understood', async () => {
     const { call } = hubWith({ rules: [rule('allow')], default: 'allow' });
     expect((await call(claim('x', { understood: false }))).error?.code).toBe('APPROVAL_REQUIRED');
   });
 
-  it('claims the bare name where a tool claims nothing', async () => {
+  it('uses the bare name as the claim of a tool without claims', async () => {
     const { hub, call } = hubWith({ rules: [rule('allow', 'plain')], default: 'deny' });
     expect((await hub.callTool('s.plain')).isError).toBe(false);
     expect((await call()).error?.code).toBe('PERMISSION_DENIED');
   });
 
-  it('sees arguments as mended and judges what would run', async () => {
+  it('evaluates the coerced arguments', async () => {
     const { hub } = hubWith({ rules: [], default: 'ask' });
     expect((await hub.callTool('s.touch', { claims: 'x' })).error?.code).toBe('INVALID_ARGUMENT');
   });
 
-  it('is refused when a rule or the default is of another shape', () => {
+  it('is rejected when a rule or the default is malformed', () => {
     for (const policy of [
       null,
       5,
@@ -129,7 +129,7 @@ describe('a policy', () => {
     }
   });
 
-  it('does not change with the array it was made from', async () => {
+  it('does not change when the array of rules changes', async () => {
     const rules = [rule('deny')];
     const { call } = hubWith({ rules, default: 'allow' });
     rules[0]!.action = 'allow';
@@ -137,7 +137,7 @@ describe('a policy', () => {
     expect((await call(claim('a'))).error?.code).toBe('PERMISSION_DENIED');
   });
 
-  it('refuses a call whose claims are not claims', async () => {
+  it('denies a call with malformed claims', async () => {
     const { call, runs } = hubWith({ rules: [], default: 'allow' });
     expect((await call({ pattern: 1, match: 'glob', understood: true })).error?.code).toBe('INTERNAL');
     expect((await call({ pattern: 'a', match: 'regex', understood: true })).error?.code).toBe('INTERNAL');
@@ -145,14 +145,14 @@ describe('a policy', () => {
     expect(runs).toEqual([]);
   });
 
-  it('stands before middleware', async () => {
+  it('is applied before middleware', async () => {
     const middleware = vi.fn<Middleware>((_call, next) => next());
     const { call } = hubWith({ rules: [], default: 'deny' }, { middleware: [middleware] });
     await call(claim('a'));
     expect(middleware).not.toHaveBeenCalled();
   });
 
-  it('refuses a call when permission() throws', async () => {
+  it('denies a call when permission() throws', async () => {
     const tool = defineTool({ name: 't', description: 'T.', permission: () => { throw new Error('cannot tell'); }, execute: () => 'ran' }); // prettier-ignore
     await using hub = new ToolHub({
       providers: [new InProcessToolProvider({ servers: [defineServer({ name: 's', version: '1', tools: [tool] })] })],
@@ -178,7 +178,7 @@ describe('an approval', () => {
     return { ...hubWith({ rules, default: 'ask', approve }, more), requests };
   };
 
-  it('is asked for with tool, claims, arguments, hints, reason and rules', async () => {
+  it('is requested with tool, claims, arguments, hints, reason and rules', async () => {
     const { call, requests } = asking(() => ({ decision: 'once' }), {}, [rule('allow', 'a')]);
     await call(claim('a'), claim('b*'));
     expect(requests).toEqual([
@@ -193,7 +193,7 @@ describe('an approval', () => {
     ]);
   });
 
-  it('offers no rule for a call with a claim that none would be right for, and always is once', async () => {
+  it('offers no rule when a claim has no exact rule, and "always" allows once', async () => {
     const { call, requests, runs } = asking(() => ({ decision: 'always' }));
     await call(claim('a', { suggestedPattern: 'a*' }), claim('b', { suggestedPattern: null }));
     await call(claim('a', { suggestedPattern: 'a*' }), claim('b', { suggestedPattern: null }));
@@ -201,7 +201,7 @@ describe('an approval', () => {
     expect(runs).toHaveLength(2);
   });
 
-  it('suggests no rule in its refusal either where a claim offers none', async () => {
+  it('suggests no rule in the error either when a claim has no exact rule', async () => {
     const { call } = hubWith({ rules: [], default: 'ask' });
     const { error } = await call(claim('b', { suggestedPattern: null }));
     expect(error).toMatchObject({ code: 'APPROVAL_REQUIRED' });
@@ -209,14 +209,14 @@ describe('an approval', () => {
     expect(error?.message).not.toContain('add {');
   });
 
-  it('once runs the call once and asks again', async () => {
+  it('"once" runs the call once and asks again', async () => {
     const { call, requests, runs } = asking(() => ({ decision: 'once' }));
     await call(claim('a'));
     await call(claim('a'));
     expect([requests.length, runs.length]).toEqual([2, 2]);
   });
 
-  it('always allows exactly what was shown', async () => {
+  it('"always" allows exactly what was shown', async () => {
     const answers: Approval[] = [{ decision: 'always' }];
     const { call, requests } = asking(() => answers.shift() ?? { decision: 'deny' });
     expect((await call(claim('src/*.ts'))).isError).toBe(false);
@@ -226,7 +226,7 @@ describe('an approval', () => {
     expect((await call(claim('src/*.ts'), claim('other'))).error?.code).toBe('PERMISSION_DENIED');
   });
 
-  it('always adds the rules that were given back in place of those shown', async () => {
+  it('"always" adds the rules of the answer in place of those shown', async () => {
     const added: PolicyRule[] = [];
     const { call, requests } = asking(
       () => ({ decision: 'always', rules: [{ tool: 's.touch', pattern: 'src/*', action: 'allow' }] }),
@@ -240,7 +240,7 @@ describe('an approval', () => {
     expect(added).toEqual([{ tool: 's.touch', pattern: 'src/*', action: 'allow' }]);
   });
 
-  it('always counts as once where not all was understood', async () => {
+  it('"always" counts as "once" when a claim is not understood', async () => {
     const added = vi.fn();
     const { call, requests, runs } = asking(() => ({ decision: 'always', rules: [{ tool: '*', action: 'allow' }] }), {
       onRuleAdded: added,
@@ -252,7 +252,7 @@ describe('an approval', () => {
     expect(added).not.toHaveBeenCalled();
   });
 
-  it('never beats a deny', async () => {
+  it('does not override a deny rule', async () => {
     const { call } = asking(() => ({ decision: 'always', rules: [{ tool: '*', action: 'allow' }] }), {}, [
       rule('deny', 'secret'),
     ]);
@@ -260,7 +260,7 @@ describe('an approval', () => {
     expect((await call(claim('secret'))).error?.code).toBe('PERMISSION_DENIED');
   });
 
-  it('deny refuses, and the call does not run', async () => {
+  it('"deny" denies the call, which does not run', async () => {
     const { call, runs } = asking(() => ({ decision: 'deny' }));
     expect((await call(claim('a'))).error?.code).toBe('PERMISSION_DENIED');
     expect(runs).toEqual([]);
@@ -277,7 +277,7 @@ describe('an approval', () => {
     expect(runs).toEqual([]);
   });
 
-  it('stops the clock while a person thinks', async () => {
+  it('pauses the deadline while it is pending', async () => {
     const { hub } = hubWith({
       rules: [],
       default: 'ask',
@@ -286,7 +286,7 @@ describe('an approval', () => {
     expect((await hub.callTool('s.plain', {}, { timeoutMs: 100 })).isError).toBe(false);
   });
 
-  it('ends with the call when it is cancelled', async () => {
+  it('is aborted when the call is cancelled', async () => {
     let seen: AbortSignal | undefined;
     const controller = new AbortController();
     const { hub, runs } = hubWith({
@@ -303,7 +303,7 @@ describe('an approval', () => {
     expect(runs).toEqual([]);
   });
 
-  it('cannot change what is judged, run or added', async () => {
+  it('cannot change what is evaluated, run or added', async () => {
     const added: PolicyRule[] = [];
     const meddle = (request: ApprovalRequest) => {
       Object.assign(request.claims[0]!, { pattern: '*' });
@@ -317,7 +317,7 @@ describe('an approval', () => {
     expect(added[0]).toEqual({ tool: 's.touch', pattern: 'a', action: 'allow' });
   });
 
-  it('is not outrun by an owner of the arguments who changes them meanwhile', async () => {
+  it('is not affected when the caller changes the arguments meanwhile', async () => {
     const args = { claims: [claim('a') as { pattern: string }] };
     const { hub, runs } = asking(() => {
       args.claims[0]!.pattern = 'changed';
@@ -327,7 +327,7 @@ describe('an approval', () => {
     expect(runs).toEqual([['a']]);
   });
 
-  it('is not outrun by an accessor in the arguments', async () => {
+  it('is not affected by an accessor in the arguments', async () => {
     for (let honest = 1; honest < 8; honest++) {
       let reads = 0;
       const hostile = { match: 'glob', understood: true, get pattern() { return reads++ < honest ? 'good' : 'evil'; } }; // prettier-ignore
@@ -337,7 +337,7 @@ describe('an approval', () => {
     }
   });
 
-  it('cannot change the arguments that were judged', async () => {
+  it('cannot change the arguments that were evaluated', async () => {
     const { call, runs } = asking((request) => {
       (request.args.claims as { pattern: string }[])[0]!.pattern = 'changed';
       return { decision: 'once' };
@@ -348,7 +348,7 @@ describe('an approval', () => {
 });
 
 describe('onDecision()', () => {
-  it('tells each decision once, with who made it', async () => {
+  it('reports each decision once, with its source', async () => {
     const decisions: PolicyDecision[] = [];
     const answers: Approval[] = [{ decision: 'once' }, { decision: 'deny' }];
     const { call } = hubWith(
@@ -374,7 +374,7 @@ describe('onDecision()', () => {
 });
 
 describe('explain()', () => {
-  it("tells route, state and the policy's reason, by name and by arguments", async () => {
+  it("reports the route, the state and the policy's reason, by name and by arguments", async () => {
     const { hub } = hubWith({ rules: [rule('allow'), rule('deny', 'secret*')], default: 'ask' });
     await hub.connect();
     expect(await hub.explain('s.touch')).toMatchObject({

@@ -108,7 +108,7 @@ describe('the rules that an approval offers', () => {
     },
   );
 
-  it('have wider ones beside them where a claim has a wider pattern', async () => {
+  it('include wider rules when a claim has a wider pattern', async () => {
     const { outcome, requests } = asking(({ wider }) => ({ decision: 'always', ...(wider && { rules: wider }) }));
     await outcome(words('git log -5', { widerPattern: 'git log *' }), path('a*'));
     expect(requests[0]?.wider).toEqual([
@@ -119,7 +119,7 @@ describe('the rules that an approval offers', () => {
     expect(requests.length).toBe(1);
   });
 
-  it('have no wider ones where nothing is wider, or where no rule is offered', async () => {
+  it('have no wider rules when nothing is wider, or no rule is offered', async () => {
     const { outcome, requests } = asking(() => ({ decision: 'once' }));
     await outcome(words('git log'));
     await outcome(words('git log', { widerPattern: 'git *', suggestedPattern: null }));
@@ -128,8 +128,8 @@ describe('the rules that an approval offers', () => {
   });
 });
 
-describe('a rule that cannot do what it says', () => {
-  it('is warned about once its pattern with an open quote meets a claim of words', async () => {
+describe('a rule without effect', () => {
+  it('causes a warning when its pattern with an unclosed quote is compared with a command', async () => {
     const { logger, warnings } = heard();
     const { outcome } = hubWith({ rules: [rule('deny', "rm 'x")], default: 'allow' }, logger);
     expect(await outcome(path("rm 'x y"))).toBe('ran');
@@ -139,7 +139,7 @@ describe('a rule that cannot do what it says', () => {
     expect(warnings).toEqual([expect.stringContaining("rm 'x") as string]);
   });
 
-  it('is warned about, and told by explain(), when it names no tool that is listed', async () => {
+  it('causes a warning, also in explain(), when it matches no listed tool', async () => {
     const { logger, warnings } = heard();
     const { hub } = hubWith(
       {
@@ -158,7 +158,7 @@ describe('a rule that cannot do what it says', () => {
     await hub.disconnect();
   });
 
-  it('is not warned about while a provider that it may mean has no list', async () => {
+  it('causes no warning while a provider that it may match is not listed', async () => {
     const { logger, warnings } = heard();
     const down = {
       ...new InProcessToolProvider({ servers: [] }),
@@ -211,7 +211,7 @@ describe('a policy, with random rules and claims', () => {
     fc.tuple(pathClaim.map(path), pathClaim.map(path)),
   );
 
-  it('never allows another claim after "always" to what was shown', async () => {
+  it('after "always" never allows a claim that was not shown', async () => {
     await fc.assert(
       fc.asyncProperty(pairs, async ([shown, other]) => {
         fc.pre(shown !== undefined && other !== undefined && !isSameClaim(shown, other));
@@ -229,7 +229,7 @@ describe('a policy, with random rules and claims', () => {
     );
   });
 
-  it('always denies what a deny rule covers, whatever else is allowed', async () => {
+  it('denies everything that a deny rule covers', async () => {
     const patternWord = fc.oneof(
       word.filter((text) => !/[*?]/.test(text)),
       fc.constant('*' as const),
