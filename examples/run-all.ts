@@ -1,5 +1,6 @@
-// npm run examples: runs every example as a user would; the first that exits non-zero fails the run.
+// npm run examples: runs the main.ts or main.mjs of every example as a user would. Exits non-zero when one of them does.
 
+import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { spawnChild } from '@toolwright/core/process';
@@ -10,7 +11,9 @@ const names = (await readdir(here, { withFileTypes: true }))
   .map(({ name }) => name);
 let failures = 0;
 for (const name of names.toSorted()) {
-  const args = ['--import', 'tsx', `${here}${name}/main.ts`, ...(name === 'demo' ? ['--yes'] : [])];
+  const plain = `${here}${name}/main.mjs`; // run by Node alone, against the built packages
+  const program = existsSync(plain) ? [plain] : ['--import', 'tsx', `${here}${name}/main.ts`];
+  const args = [...program, ...(name === 'demo' ? ['--yes'] : [])];
   const child = spawnChild({
     command: process.execPath,
     args,

@@ -3,7 +3,7 @@
 // #region example
 import assert from 'node:assert/strict';
 import { InProcessToolProvider, processDirectives, ToolHub, type DirectiveHandlers } from '@toolwright/core';
-import { createAgentServer } from '@toolwright/core/servers/agent';
+import { createAgentServer } from '@toolwright/core/servers';
 
 await using hub = new ToolHub({
   providers: [new InProcessToolProvider({ servers: [createAgentServer({ tiers: ['plan', 'code'] })] })],

@@ -1,6 +1,6 @@
 // A provider with state and settings, which is loaded anew when it, or scores.ts, changes: the game goes on.
 
-import { createProvider, createTool, startProvider } from '@toolwright/runtime/provider';
+import { createProvider, defineTool, startProvider } from '@toolwright/runtime/provider';
 import { pointsOf } from './scores.js';
 
 interface Game {
@@ -13,7 +13,7 @@ const provider = createProvider<Game>({
   version: '1.0.0',
   description: 'Keeps the score of a word game.',
   tools: [
-    createTool({
+    defineTool({
       name: 'play',
       description: 'Gives a player the points of a word.',
       input: {

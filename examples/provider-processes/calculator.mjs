@@ -1,9 +1,9 @@
 // The calculator in JavaScript, with a literal JSON Schema.
 
-import { createProvider, createTool, startProvider } from '@toolwright/runtime/provider';
+import { createProvider, defineTool, startProvider } from '@toolwright/runtime/provider';
 
 const numbers = { a: { type: 'number' }, b: { type: 'number' } };
-const add = createTool({
+const add = defineTool({
   name: 'add',
   description: 'Add two numbers.',
   input: { type: 'object', properties: numbers, required: ['a', 'b'] },

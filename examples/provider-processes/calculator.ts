@@ -1,9 +1,9 @@
 // A provider file: run as a process of its own, or loaded into one.
 
-import { createProvider, createTool, startProvider } from '@toolwright/runtime/provider';
+import { createProvider, defineTool, startProvider } from '@toolwright/runtime/provider';
 import { z } from 'zod';
 
-const add = createTool({
+const add = defineTool({
   name: 'add',
   description: 'Add two numbers.',
   input: z.object({ a: z.number(), b: z.number() }),

@@ -1,6 +1,6 @@
 // A provider with state: made by initialize, changed by tools, ended by dispose.
 
-import { createProvider, createTool, startProvider, type ToolContext } from '@toolwright/runtime/provider';
+import { createProvider, defineTool, startProvider, type ToolContext } from '@toolwright/runtime/provider';
 import { z } from 'zod';
 
 // #region state
@@ -9,7 +9,7 @@ interface Notes {
   limit: number;
 }
 
-const add = createTool({
+const add = defineTool({
   name: 'add',
   description: 'Keep a note.',
   input: z.object({ text: z.string().min(1) }),
@@ -21,7 +21,7 @@ const add = createTool({
   },
 });
 
-const review = createTool({
+const review = defineTool({
   name: 'review',
   description: 'Read all notes, slowly.',
   output: z.object({ read: z.number() }),

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { defineTool } from '@toolwright/core';
 import { createTestProject, expectNoLeaks, runTool } from '@toolwright/core/testing';
-import { createFilesystemServer } from '@toolwright/core/servers/filesystem';
+import { createFilesystemServer } from '@toolwright/core/servers';
 import { z } from 'zod';
 
 const shout = defineTool({

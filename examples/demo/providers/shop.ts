@@ -1,6 +1,6 @@
 // A provider that the demo edits while it is called: prices, and how many things were sold.
 
-import { createProvider, createTool, startProvider } from '@toolwright/runtime/provider';
+import { createProvider, defineTool, startProvider } from '@toolwright/runtime/provider';
 
 const DISCOUNT = 0;
 const PRICE = 20;
@@ -9,7 +9,7 @@ interface Shop {
   sold: number;
 }
 
-const sell = createTool({
+const sell = defineTool({
   name: 'sell',
   description: 'Sell one thing.',
   input: { type: 'object', properties: {} },

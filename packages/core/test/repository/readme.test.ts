@@ -1,4 +1,4 @@
-// The README and the guides are true: paths exist, code is what the examples run, links lead somewhere.
+// Checks the READMEs and guides: linked files exist, and every snippet is part of an example that is run.
 
 import { access, readdir, readFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
@@ -11,16 +11,18 @@ const GUIDES = [
   'README.md',
   'CONTRIBUTING.md',
   'SECURITY.md',
+  'CHANGELOG.md',
+  ...['core', 'runtime', 'gateway'].map((name) => `packages/${name}/README.md`),
   ...(await readdir(join(ROOT, 'docs'))).filter((file) => file.endsWith('.md')).map((file) => `docs/${file}`),
 ];
 
 describe('README.md', () => {
-  it('shows code by line 15', async () => {
+  it('shows code within 15 lines', async () => {
     const lines = (await read('README.md')).split('\n');
     expect(lines.slice(0, 15).some((line) => line.startsWith('```ts'))).toBe(true);
   });
 
-  it('names the two commands of a newcomer, which exist', async () => {
+  it('lists the commands "npm run demo" and "npm test", which exist', async () => {
     const readme = await read('README.md');
     const { scripts } = JSON.parse(await read('package.json')) as { scripts: Record<string, string> };
     for (const script of ['demo', 'test']) expect(scripts[script]).toBeDefined();
@@ -51,18 +53,21 @@ describe('docs/architecture.md', () => {
 });
 
 describe.each(GUIDES)('%s', (guide) => {
-  it('shows only TypeScript that an example runs', async () => {
-    const examples = await Promise.all(
-      (await readdir(join(ROOT, 'examples'), { recursive: true }))
-        .filter((file) => file.endsWith('.ts'))
-        .map((file) => read(`examples/${file}`)),
-    );
-    const flat = examples.map(withoutIndent);
-    for (const [, code] of (await read(guide)).matchAll(/^```ts\n([\s\S]*?)^```/gm)) {
-      expect(
-        flat.some((example) => example.includes(withoutIndent(code!).trim())),
-        code,
-      ).toBe(true);
+  it('shows only code that an example runs', async () => {
+    const files = await readdir(join(ROOT, 'examples'), { recursive: true });
+    const text = await read(guide);
+    for (const language of ['ts', 'js', 'python']) {
+      const extension = { ts: /\.ts$/, js: /\.mjs$/, python: /\.py$/ }[language]!;
+      const examples = await Promise.all(
+        files.filter((file) => extension.test(file)).map((file) => read(`examples/${file}`)),
+      );
+      const flat = examples.map(withoutIndent);
+      for (const [, code] of text.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'gm'))) {
+        expect(
+          flat.some((example) => example.includes(withoutIndent(code!).trim())),
+          code,
+        ).toBe(true);
+      }
     }
   });
 

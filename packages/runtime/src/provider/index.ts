@@ -1,7 +1,6 @@
 // @toolwright/runtime/provider: all that a provider file imports. Loads neither the host's side nor a schema library.
 
-export { defineTool as createTool } from '@toolwright/core/internal';
-export { ToolError } from '@toolwright/core/internal';
+export { defineTool, defineTool as createTool, ToolError } from '@toolwright/core/internal';
 export {
   createProvider,
   Provider,
