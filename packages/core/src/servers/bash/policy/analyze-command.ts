@@ -8,7 +8,7 @@ import { ArgumentPaths, type Directories } from './argument-paths.js';
 import { readByGrammar, type GrammarReading } from './bash-grammar.js';
 import { shownText } from './claim-text.js';
 import { MAX_COMMANDS, Analysis, TooComplex } from './analysis.js';
-import { isHarmlessVariable } from './refused-commands.js';
+import { isHarmlessVariable } from './commands/refused-commands.js';
 import { commandsOf, readScript, type ScriptNode } from './script-reader.js';
 import { tokenize, UnreadableScript, type ShellWord } from './script-tokens.js';
 import { analyzeScript } from './analyze-script.js';

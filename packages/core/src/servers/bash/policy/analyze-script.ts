@@ -2,9 +2,10 @@
 // comes after it in the same shell, and where it may have failed both directories count.
 
 import type { Directories } from './argument-paths.js';
-import { analyzeInvocation, type AnalyzerContext } from './invocation.js';
+import { analyzeInvocation } from './analyze-invocation.js';
+import type { AnalyzerContext } from './invocation.js';
 import type { Redirect, ScriptNode } from './script-reader.js';
-import { isHarmlessVariable } from './refused-commands.js';
+import { isHarmlessVariable } from './commands/refused-commands.js';
 import { hasBraces, hasTilde, hasWildcard, type ShellWord } from './script-tokens.js';
 
 /** Where the shell can be after a command that succeeded, and after one that failed. */

@@ -1,7 +1,7 @@
 // The wider rule that is offered beside a command as it stands: as wide as a person would mean it, no wider.
 
 import { claimText, expands } from './claim-text.js';
-import { familyOf, isInterpreter } from './program-families.js';
+import { familyOf, isInterpreter } from './commands/program-families.js';
 import type { ShellWord } from './script-tokens.js';
 
 const WITH_SUBCOMMANDS: ReadonlySet<string> = new Set(

@@ -9,7 +9,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { spawnChild } from '../../../../src/process/index.js';
 import { analyzeCommand } from '../../../../src/servers/bash/policy/analyze-command.js';
-import { isHarmlessVariable } from '../../../../src/servers/bash/policy/refused-commands.js';
+import { isHarmlessVariable } from '../../../../src/servers/bash/policy/commands/refused-commands.js';
 import { ProjectFiles } from '../../../../src/servers/project/project-files.js';
 import { quoteWord } from '../../../../src/contract/shell-words.js';
 import { soaking } from '../../../soak.js';

@@ -1,0 +1,40 @@
+import { FILE_COMMANDS } from '../../../../../src/servers/bash/policy/commands/file-commands.js';
+import { testClaims, type ClaimCase } from '../claim-cases.js';
+
+const CASES: readonly ClaimCase[] = [
+  ['ls -la --color=auto src', ['ls -la --color=auto src']],
+  ['ls -w 80', ['ls -w 80']],
+  ['ls -w out', ['outside <outside>', '? ls -w out']],
+  ['ls -L src', ['option ls -L', 'ls -L src']],
+  ['ls --all=*', ['outside <outside>', 'outside <outside>/x', '? ls --all=*']],
+  ['tree -L 2 -I node_modules', ['tree -L 2 -I node_modules']],
+  ['tree -o new', ['? tree -o new']],
+  ['cat -n a', ['cat -n a']],
+  ['cat --zzz a', ['? cat --zzz a']],
+  ['tac -s , a', ['tac -s , a']],
+  ['tac -r a', ['tac -r a']],
+  ['head -20 a', ['head -20 a']],
+  ['head -n x a', ['? head -n x a']],
+  ['tail -f --lines=5 a', ['tail -f --lines=5 a']],
+  ['wc -l --words a', ['wc -l --words a']],
+  ['wc --files0-from=a', ['? wc --files0-from=a']],
+  ['file -b --mime a', ['file -b --mime a']],
+  ['file -C', ['? file -C']],
+  ['stat -c %s a', ['stat -c %s a']],
+  ['stat -f a', ['? stat -f a']],
+  ['du -sh --max-depth=1 src', ['du -sh --max-depth=1 src']],
+  ['du --files0-from=a', ['? du --files0-from=a']],
+  ['df -h', ['df -h']],
+  ['df --output', ['? df --output']],
+  ['readlink -f up', ['readlink -f up']],
+  ['realpath --relative-to src a', ['realpath --relative-to src a']],
+  ['realpath --relative-to=/etc a', ['outside /etc', 'realpath --relative-to=/etc a']],
+  ['basename -s .ts src/a.ts', ['basename -s .ts src/a.ts']],
+  ['basename -e a', ['? basename -e a']],
+  ['dirname src/a.ts', ['dirname src/a.ts']],
+  ['dirname -x a', ['? dirname -x a']],
+  ['tee -a new', ['> new', 'tee -a new']],
+  ['tee /tmp/x', ['outside > /tmp/x', 'tee /tmp/x']],
+];
+
+testClaims(CASES, Object.keys(FILE_COMMANDS));

@@ -1,0 +1,38 @@
+import { testClaims, type ClaimCase } from '../claim-cases.js';
+
+const CASES: readonly ClaimCase[] = [
+  ['env CI=1 ls', ['ls', 'env CI=1 ls']],
+  ['env X=1 ls', ['ls', '? env X=1 ls']],
+  ['env -u X -i ls', ['ls', 'env -u X -i ls']],
+  ["env -S 'ls a'", ["? env -S 'ls a'"]],
+  ['timeout -k 5 10 ls', ['ls', 'timeout -k 5 10 ls']],
+  ['timeout --signal=KILL 5 ls', ['ls', 'timeout --signal=KILL 5 ls']],
+  ['timeout --zzz 5 ls', ['? timeout --zzz 5 ls']],
+  ['nice -n5 ls', ['ls', 'nice -n5 ls']],
+  ['ionice -c 3 ls', ['ls', 'ionice -c 3 ls']],
+  ['nohup ls', ['ls', 'nohup ls']],
+  ['chronic ls', ['ls', 'chronic ls']],
+  ['command ls', ['ls', 'command ls']],
+  ['command -v ls', ['command -v ls']],
+  ['builtin echo a', ['echo a', 'builtin echo a']],
+  ['time -p ls', ['ls', 'time -p ls']],
+  ['stdbuf -oL ls', ['ls', 'stdbuf -oL ls']],
+  ['setsid -w ls', ['ls', 'setsid -w ls']],
+  ['setsid --zzz ls', ['? setsid --zzz ls']],
+  ['flock -n new ls', ['> new', 'ls', 'flock -n new ls']],
+  ['flock -c ls', ['? flock -c ls']],
+  ['xargs -n 1 ls', ['ls', '? xargs -n 1 ls']],
+  ['xargs -a a ls', ['? xargs -a a ls']],
+  ['sudo -u x ls', ['ls', '? sudo -u x ls']],
+  ['doas ls', ['ls', '? doas ls']],
+  ['watch -n 5 ls', ['ls', '? watch -n 5 ls']],
+  ["bash -c 'ls; cat a'", ['ls', 'cat a', "bash -c 'ls; cat a'"]],
+  ['bash -c ls x', ['ls', '? bash -c ls x']],
+  ['bash evil.sh', ['bash evil.sh']],
+  ['sh -n evil.sh', ['sh -n evil.sh']],
+  ['dash -x evil.sh', ['? dash -x evil.sh']],
+  ['bash', ['? bash']],
+  ['zsh -c ls', ['? zsh -c ls']],
+];
+
+testClaims(CASES);
