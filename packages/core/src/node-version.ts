@@ -1,9 +1,9 @@
-// The oldest Node that the packages run on, said in words: on an older one the first fault is some missing method.
+// Checks the version of Node on import: on an older one, some missing method would fail later with an obscure error.
 
 const OLDEST: readonly [major: number, minor: number] = [20, 19];
 
 /**
- * Called when a package is imported. Where there is no Node (a browser, an edge runtime) it does nothing.
+ * Called when a package is imported. Does nothing outside Node (in a browser or an edge runtime).
  *
  * @throws {Error} on a Node that is too old
  */
@@ -12,6 +12,6 @@ export function assertNodeVersion(version: string | undefined = globalThis.proce
   const [major = 0, minor = 0] = version.split('.').map(Number);
   if (major > OLDEST[0] || (major === OLDEST[0] && minor >= OLDEST[1])) return;
   throw new Error(
-    `Toolwright needs Node ${OLDEST.join('.')} or later, and this is Node ${version}. Install a newer Node.`,
+    `Toolwright needs Node ${OLDEST.join('.')} or later; this is Node ${version}. Install a newer Node.`,
   );
 }

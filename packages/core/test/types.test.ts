@@ -107,12 +107,12 @@ it('defineTool() infers arguments and output of a literal JSON Schema', () => {
   void (() => callTyped(provider, tool, { limit: 1 }));
 });
 
-it('defineTool() takes no arguments and promises no output without schemas', () => {
+it('defineTool() infers no arguments and an untyped output without schemas', () => {
   const tool = defineTool({ name: 'a', description: 'A.', execute: () => 'text' });
   expectTypeOf(() => callTyped(provider, tool, {})).returns.resolves.toEqualTypeOf<Record<string, unknown> | string>();
 });
 
-it('defineTool() refuses an output that the schema does not have', () => {
+it(`defineTool() rejects an output that does not match the schema's type`, () => {
   defineTool({
     name: 'a',
     description: 'A.',
@@ -122,7 +122,7 @@ it('defineTool() refuses an output that the schema does not have', () => {
   });
 });
 
-it('defineServer() wants the state that its tools annotate', () => {
+it('defineServer() requires the state that its tools annotate', () => {
   interface Db {
     rows: string[];
   }

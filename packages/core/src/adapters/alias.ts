@@ -1,21 +1,21 @@
-// What a tool is called where a dot is not allowed: to models, and in what a gateway lists.
+// Names of tools for model APIs and gateways, which do not allow a dot.
 
 import { sha256 } from './sha256.js';
 
 /** Words joined by single underscores, so that the double one between server and tool is the only one. */
 const PLAIN_PART = /^[A-Za-z0-9-]+(_[A-Za-z0-9-]+)*$/;
-/** What every vendor takes. */
+/** Accepted by every vendor. */
 const MAX_LENGTH = 63;
 const HASH_MARK = '___';
 const HASH_LENGTH = 8;
 const BASE32 = 'abcdefghijklmnopqrstuvwxyz234567';
 
 /**
- * The alias of a tool or a prompt: `server__tool`. It depends on the qualified name alone, so it stays what it is when
- * others come and go. A name that does not fit is cleaned, cut, and ended by `___` and 8 characters of its hash. A plain
- * alias never holds `___`, so no name can be written to get the alias of another.
+ * The alias of a tool or a prompt: `server__tool`. It depends only on the qualified name, so it does not change when other tools
+ * are added or removed. A name that does not fit is cleaned, cut, and suffixed with `___` and 8 characters of its hash. An
+ * alias without a suffix never contains `___`, so no name can be chosen to get the alias of another.
  *
- * Do not split it: keep a map from aliases to names.
+ * Do not split an alias: keep a map from aliases to names.
  *
  * @returns at most 63 characters of `A-Z a-z 0-9 _ -`, the first of them a letter
  */

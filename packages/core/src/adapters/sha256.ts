@@ -1,4 +1,4 @@
-// SHA-256 of a text, at once and without any module of Node's: adapters run in browsers too, where the platform's own is
+// SHA-256 of a text, synchronous and without Node modules: adapters also run in browsers, where the platform's SHA-256 is
 // asynchronous. FIPS 180-4, section 6.2. For names, not for secrets.
 
 /** The first 32 bits of the fractional parts of the roots (square or cube) of the first primes: section 4.2.2 and 5.3.3. */

@@ -1,12 +1,12 @@
-// What is counted of calls: one place, read by health() and status().
+// Counts a provider's calls, for health() and status().
 
 import type { ToolResult } from '../contract/result.js';
 import type { ProviderHealth, ProviderState } from '../contract/tool-provider.js';
 
-/** Enough of the latest calls for a median that follows a change within seconds. */
+/** The number of latest calls for the median duration. */
 const WINDOW = 128;
 
-/** Counts calls of one provider. Recording costs a few additions. */
+/** The counters of one provider. */
 export class CallCounters {
   calls = 0;
   failures = 0;
@@ -15,7 +15,7 @@ export class CallCounters {
   lastError: string | undefined;
   readonly #durations = new Float64Array(WINDOW);
 
-  /** @param endedAt on the clock of `performance.now()` */
+  /** Counts one call. @param endedAt a time of `performance.now()` */
   record(result: ToolResult, endedAt: number): void {
     this.#durations[this.calls % WINDOW] = result.durationMs;
     this.calls++;
@@ -29,12 +29,12 @@ export class CallCounters {
     }
   }
 
-  /** In milliseconds since the epoch; undefined before the first success. */
+  /** When the last call succeeded, in milliseconds since the epoch; undefined before the first success. */
   get lastSuccessAt(): number | undefined {
     return this.#lastSuccessAt === undefined ? undefined : performance.timeOrigin + this.#lastSuccessAt;
   }
 
-  /** What a provider in that state says of itself. */
+  /** The health of a provider in that state. */
   health(state: ProviderState): ProviderHealth {
     const { calls, failures, consecutiveFailures, lastSuccessAt, lastError } = this;
     return {

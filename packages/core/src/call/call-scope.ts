@@ -1,5 +1,5 @@
-// The life of one call: what ends it early (its signal, its deadline, a disconnect), said once, to all who listen.
-// Nothing is made before it is needed: no AbortController until somebody looks at the signal, no timer of its own.
+// The scope of one call: its signal, its deadline, and the one error that ends it early. Creates objects only when they are
+// needed: no AbortController before the signal is read, and no timer per call.
 
 import { unwatchDeadline, watchDeadline, type Deadline } from './deadline.js';
 import { ToolError } from '../contract/errors.js';
@@ -8,10 +8,10 @@ import { callSafely } from './host-callbacks.js';
 import { optionFaults, type OptionNames } from '../contract/options.js';
 import type { CallOptions, Progress } from '../contract/tool-provider.js';
 
-/** Progress renews a default deadline up to this total. */
+/** The longest that progress can extend a default deadline to. */
 export const MAX_TOTAL_TIMEOUT_MS = 10 * 60_000;
 
-/** While a person is asked the clock is paused: for at most this long in one call. */
+/** How long the deadline of one call can be paused in all, while approvals are pending. */
 export const MAX_PAUSE_MS = 10 * 60_000;
 
 /** The names of {@link CallOptions}. */
@@ -32,7 +32,7 @@ export const CALL_OPTIONS: OptionNames<CallOptions> = {
   hold: true,
 };
 
-/** A scope is also made of what `connect` takes. */
+/** A scope can also be created from the options of `connect`. */
 const SCOPE_OPTIONS: Readonly<Record<string, true>> = { ...CALL_OPTIONS, onDemand: true };
 
 const NO_OPTIONS: CallOptions = Object.freeze({});
@@ -40,31 +40,31 @@ const NO_OPTIONS: CallOptions = Object.freeze({});
 type EndListener = (error: ToolError) => void;
 
 /**
- * Set on a provider that reads call options by their names and never spreads them: it may be handed a {@link CallScope} as
- * it is. A plain object with a real AbortSignal costs more than the rest of a call.
+ * The key of a provider that reads call options by name and never spreads them, so that it can be passed a {@link CallScope}
+ * itself. Creating a plain object with a real AbortSignal costs more than the rest of a call.
  */
 export const TAKES_SCOPES = Symbol.for('toolwright.takesScopes');
 
-/** One AbortSignal may be given to thousands of calls: they share one listener on it. */
+/** Thousands of calls may share an AbortSignal: they share one listener on it too. */
 const followers = new WeakMap<AbortSignal, { scopes: Set<CallScope>; listener: () => void }>();
 
 let lastCall = 0;
-/** Not a secret, so that no import pays for the crypto module. */
+/** Not a secret, so the crypto module need not be loaded. */
 const callPrefix = Math.random().toString(36).slice(2, 10);
 
-/** A fresh call id, unique in this process and unlikely in another. */
+/** A new call id, unique in this process and unlikely to occur in another. */
 function nextCallId(): string {
   return `${callPrefix}-${(++lastCall).toString(36)}`;
 }
 
 /**
- * One call in one layer. To a layer of ours it is handed inward as it is, and that one's own scope follows it; to any
- * other as {@link inward}, with a real AbortSignal.
+ * One call in one layer (a hub or a provider). Inner layers of this package receive the scope itself, and create their own
+ * scope, which follows it; other layers receive {@link inward}, with a real AbortSignal.
  */
 export class CallScope implements Deadline, CallOptions {
-  /** On the clock of `performance.now()`; a call has one start, whichever layers it passes. */
+  /** When the call started, as a time of `performance.now()`; the same in all layers. */
   readonly startedAt: number;
-  /** For the next layer in: there is one deadline a call, and the outermost layer has it. */
+  /** For the next layer: only the outermost layer enforces the deadline. */
   readonly timeoutMs = Infinity;
   readonly #given: CallOptions;
   readonly #parent: CallScope | undefined;
@@ -76,12 +76,12 @@ export class CallScope implements Deadline, CallOptions {
   #followed: AbortSignal | undefined;
   #inward: CallOptions | undefined;
   #permits: CallOptions['permits'];
-  /** When the call times out, as things are now: the earlier of its two deadlines, later by what is left of a pause. */
+  /** When the call will time out: the earlier of its two deadlines, plus what is left of a pause. */
   dueAt = Infinity;
-  // A bound, which progress does not move.
+  // The fixed deadline, which progress does not renew.
   #boundMs = Infinity;
   #boundAt = Infinity;
-  // An idle deadline, which growing progress moves up to #idleLastAt.
+  // The idle deadline, which progress renews up to #idleLastAt.
   #idleMs = Infinity;
   #idleAt = Infinity;
   #idleLastAt = Infinity;
@@ -92,7 +92,7 @@ export class CallScope implements Deadline, CallOptions {
   #pauseLeftMs = MAX_PAUSE_MS;
 
   constructor(given?: CallOptions) {
-    // A JavaScript caller may pass anything; a call answers all the same.
+    // A JavaScript caller may pass anything; the call must still return a result.
     const options = typeof given === 'object' && (given as unknown) !== null ? given : NO_OPTIONS;
     this.#given = options;
     const parent = options instanceof CallScope ? options : undefined;
@@ -110,31 +110,32 @@ export class CallScope implements Deadline, CallOptions {
     try {
       const { signal, permits } = this.#given;
       const prototype: unknown = Object.getPrototypeOf(this.#given);
-      const isPlain = prototype === Object.prototype || prototype === null; // else a scope of another copy
+      const isPlain = prototype === Object.prototype || prototype === null; // else a scope of another copy of the package
       for (const key in isPlain ? this.#given : NO_OPTIONS) {
         if (key in SCOPE_OPTIONS) continue;
         const faults = optionFaults(this.#given, CALL_OPTIONS);
-        this.#error = new ToolError('INVALID_ARGUMENT', `The options of a call: ${faults.join('; ')}.`, {
+        this.#error = new ToolError('INVALID_ARGUMENT', `Call options: ${faults.join('; ')}.`, {
           details: { faults },
         });
         return;
       }
       if (permits !== undefined) {
         if (typeof permits === 'function') this.#permits = permits;
-        else this.#error = new ToolError('INVALID_ARGUMENT', 'permits must be a function of a pattern.');
+        else this.#error = new ToolError('INVALID_ARGUMENT', 'Call options: permits must be a function.');
       }
       if (!signal) return;
-      if (!isAbortSignal(signal)) this.#error = new ToolError('INVALID_ARGUMENT', 'signal must be an AbortSignal.');
+      if (!isAbortSignal(signal))
+        this.#error = new ToolError('INVALID_ARGUMENT', 'Call options: signal must be an AbortSignal.');
       else if (signal.aborted) this.#error = errorOfAbort(signal);
       else followSignal((this.#followed = signal), this);
     } catch (thrown) {
-      this.#error = ToolError.from(thrown, 'INVALID_ARGUMENT'); // an accessor of the caller's that throws
+      this.#error = ToolError.from(thrown, 'INVALID_ARGUMENT'); // an accessor that throws
     }
   }
 
   readonly #follow: EndListener = (error) => this.end(error);
 
-  /** Why the call ended before it was done, if it did. */
+  /** The error that ended the call early, if any. */
   get error(): ToolError | undefined {
     return this.#error;
   }
@@ -155,13 +156,13 @@ export class CallScope implements Deadline, CallOptions {
     return this.#given.meta;
   }
 
-  /** Who is asked for approvals, where a policy has nobody of its own. */
+  /** The caller's `approve` function, for policies without one. */
   get approve(): CallOptions['approve'] {
     const { approve } = this.#given;
     return typeof approve === 'function' ? approve : undefined;
   }
 
-  /** Passes on what the tool says, to a caller that cannot break the call; undefined when nobody listens. */
+  /** Passes log entries to the caller, whose errors do not affect the call; undefined without a listener. */
   get onLog(): CallOptions['onLog'] {
     const { onLog } = this.#given;
     if (typeof onLog !== 'function') return undefined;
@@ -170,25 +171,25 @@ export class CallScope implements Deadline, CallOptions {
     };
   }
 
-  /** Answers what a server asks during the call; undefined for the host's own call. */
+  /** Answers a server's requests during the call; undefined if the caller set no handler. */
   get onRequest(): CallOptions['onRequest'] {
     const { onRequest } = this.#given;
     return typeof onRequest === 'function' ? onRequest : undefined;
   }
 
-  /** What the policies of all layers permit; undefined when none narrows the call. */
+  /** What the policies of all layers permit; undefined when none restricts the call. */
   get permits(): CallOptions['permits'] {
     return this.#permits ?? this.#parent?.permits;
   }
 
-  /** Lets the call touch only what `permits` permits too. */
+  /** Restricts the call to what `permits` permits too. */
   narrow(permits: (pattern: string) => boolean): void {
     const outer = this.permits;
     this.#permits = outer ? (pattern) => outer(pattern) && permits(pattern) : permits;
-    this.#inward = undefined; // it was made for preparing, and is made anew for the call itself
+    this.#inward = undefined; // created for prepareCall(); created again for the call itself
   }
 
-  /** Aborted, with the {@link ToolError} as its reason, when the call ends early. */
+  /** Aborted when the call ends early, with the {@link ToolError} as its reason. */
   get signal(): AbortSignal {
     if (!this.#controller) {
       this.#controller = new AbortController();
@@ -197,33 +198,33 @@ export class CallScope implements Deadline, CallOptions {
     return this.#controller.signal;
   }
 
-  /** The options for the next layer in: this scope where the provider takes one, else {@link inward}. */
+  /** The options for the next layer: this scope if the provider accepts one, else {@link inward}. */
   inwardFor(provider: object): CallOptions {
     return TAKES_SCOPES in provider ? this : this.inward;
   }
 
-  /** The options for a layer that is not ours: a plain object, whose spread by a wrapper keeps the signal. */
+  /** The options for a foreign layer: a plain object, so that a wrapper can spread it. */
   get inward(): CallOptions {
     if (this.#inward) return this.#inward;
     const { callId, sessionId, meta, timeoutMs, onProgress, onLog, approve, onRequest, permits } = this;
     const inward: CallOptions = { callId, sessionId, timeoutMs, onProgress, permits, hold: () => this.hold() };
-    inward.meta = meta && copyJson(meta); // whoever changes it does not change the caller's
+    inward.meta = meta && copyJson(meta); // changing it does not change the caller's
     if (onLog) inward.onLog = onLog;
     if (approve) inward.approve = approve;
     if (onRequest) inward.onRequest = onRequest;
-    // Own, enumerable and lazy. A literal's accessor would cost more than the rest of the call.
+    // An own, enumerable and lazy property; an accessor in the literal is much slower.
     Object.defineProperty(inward, 'signal', { enumerable: true, configurable: true, get: () => this.signal });
     return (this.#inward = inward);
   }
 
   /**
-   * Sets the deadlines of the call, counted from its start: what the caller gave, else the default. Calling it again, when
-   * a better default is known, moves them.
+   * Sets the deadlines of the call, counted from its start: the caller's, else the default. Can be called again, once a more
+   * specific default is known.
    *
-   * @param defaultMs the longest time without growing progress
-   * @param maxTotalMs how far progress can renew that, counted from the start too; never less than `defaultMs`
-   * @param isProviders the default is the provider's own, or that of all external ones: when it passes, the provider failed
-   * @throws {ToolError} INVALID_ARGUMENT when the caller gave something that is not a time
+   * @param defaultMs the longest time without progress
+   * @param maxTotalMs the longest that progress can extend it to, from the start; at least `defaultMs`
+   * @param isProviders whether it is the provider's default, so that reaching it counts as the provider's failure
+   * @throws {ToolError} INVALID_ARGUMENT when the caller's deadline is not a time
    */
   setDeadline(defaultMs = Infinity, maxTotalMs: number = MAX_TOTAL_TIMEOUT_MS, isProviders = false): void {
     const { timeoutMs, idleTimeoutMs } = this.#given;
@@ -240,7 +241,7 @@ export class CallScope implements Deadline, CallOptions {
       this.#idleIs = isProviders ? 'providers' : 'default';
     }
     if (this.#boundMs === Infinity && this.#idleMs === Infinity && this.dueAt === Infinity) return;
-    const startedAt = this.startedAt + (MAX_PAUSE_MS - this.#pauseLeftMs); // what it stood still does not count
+    const startedAt = this.startedAt + (MAX_PAUSE_MS - this.#pauseLeftMs); // pauses do not count
     this.#boundAt = startedAt + this.#boundMs;
     this.#idleAt = startedAt + this.#idleMs;
     this.#idleLastAt = startedAt + Math.max(this.#idleMs, maxTotalMs);
@@ -255,13 +256,14 @@ export class CallScope implements Deadline, CallOptions {
     else watchDeadline(this);
   }
 
-  /** Pauses the clock while a person is asked, until {@link resume} was called as often, and 10 minutes in all. */
+  /** Pauses the deadline, until {@link resume} was called as often; for at most 10 minutes in all. */
   pause(): void {
     if (++this.#pauses > 1) return;
     this.#pausedAt = performance.now();
     if (this.dueAt !== Infinity) this.#watch();
   }
 
+  /** Ends one {@link pause}. */
   resume(): void {
     if (this.#pausedAt === undefined || --this.#pauses > 0) return;
     const stood = Math.min(performance.now() - this.#pausedAt, this.#pauseLeftMs);
@@ -274,7 +276,7 @@ export class CallScope implements Deadline, CallOptions {
     this.#watch();
   }
 
-  /** Pauses the clock of this call and of the calls that it is part of; returns a function that resumes them. */
+  /** Pauses the deadline of this call and of the calls around it; returns a function that resumes them. */
   hold(): () => void {
     let releaseOuter: unknown;
     callSafely(() => (releaseOuter = this.#given.hold?.()));
@@ -288,16 +290,16 @@ export class CallScope implements Deadline, CallOptions {
     };
   }
 
-  /** {@link progress}, bound: it renews the deadline also where the caller does not listen. */
+  /** {@link progress}, bound; renews the deadline even if the caller has no listener. */
   get onProgress(): (progress: Progress) => void {
     return (progress) => this.progress(progress);
   }
 
-  /** Passes progress to the caller, whose listener cannot break the call. Progress that grows renews the idle deadline. */
+  /** Reports progress to the caller, whose errors do not affect the call. Increasing progress renews the idle deadline. */
   progress(progress: Progress): void {
     if (this.#error || this.#closed) return;
     this.#renew(progress);
-    // The listener is the caller's; the call goes on without it. An outer scope renews its own deadline there.
+    // An outer scope renews its deadline in its listener.
     callSafely(() => this.#given.onProgress?.(progress));
   }
 
@@ -306,7 +308,7 @@ export class CallScope implements Deadline, CallOptions {
     if (typeof reached !== 'number' || !(reached > this.#progress)) return;
     this.#progress = reached;
     if (this.#idleAt === Infinity) return;
-    // It may stand still: then it is moved by the rest of the pause too.
+    // During a pause, the time that is left of it is added.
     this.#idleAt = Math.min((this.#pausedAt ?? performance.now()) + this.#idleMs, this.#idleLastAt);
     this.dueAt = Math.min(this.#boundAt, this.#idleAt) + (this.#pausedAt === undefined ? 0 : this.#pauseLeftMs);
   }
@@ -318,7 +320,7 @@ export class CallScope implements Deadline, CallOptions {
   #boundPassed(): ToolError {
     return new ToolError(
       'TIMED_OUT',
-      `The call did not finish within ${Math.round(this.#boundMs)} ms; give it a longer timeoutMs, or ask for less.`,
+      `The call did not finish within ${Math.round(this.#boundMs)} ms; set a longer timeoutMs, or request less.`,
     );
   }
 
@@ -332,17 +334,18 @@ export class CallScope implements Deadline, CallOptions {
     const option = this.#idleIs === 'callers' && !isLast ? 'idleTimeoutMs' : 'timeoutMs';
     return new ToolError(
       'TIMED_OUT',
-      `The call ${what}; give it a longer ${option}, or ask for less.`,
+      `The call ${what}; set a longer ${option}, or request less.`,
       this.#idleIs === 'providers' ? { details: { defaultDeadline: true } } : {},
     );
   }
 
-  /** Registers the one who settles the call early. Told at once when it has ended already. */
+  /** Calls `listener` when the call ends early; immediately if it already has. */
   onEnd(listener: EndListener): void {
     if (this.#error) listener(this.#error);
     else if (!this.#closed) (this.#listeners ??= []).push(listener);
   }
 
+  /** Removes a listener of {@link onEnd}. */
   offEnd(listener: EndListener): void {
     const listeners = this.#listeners;
     if (!listeners) return;
@@ -351,7 +354,7 @@ export class CallScope implements Deadline, CallOptions {
     else if (at >= 0) listeners.splice(at, 1);
   }
 
-  /** Ends the call early. Only the first reason counts, and none after {@link close}. */
+  /** Ends the call early. Only the first error counts, and none after {@link close}. */
   end(error: ToolError): void {
     if (this.#error || this.#closed) return;
     this.#error = error;
@@ -362,7 +365,7 @@ export class CallScope implements Deadline, CallOptions {
     this.#controller?.abort(error);
   }
 
-  /** The call has settled: nothing of it stays behind. */
+  /** Releases everything, once the call has settled. */
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
@@ -373,11 +376,11 @@ export class CallScope implements Deadline, CallOptions {
   /** Waits for `promise`, or rejects with the {@link ToolError} that ends the call first. */
   race<T>(promise: Promise<T>): Promise<T> {
     if (this.#error) {
-      promise.catch(() => undefined); // the end of the call is what is told, and once
+      promise.catch(() => undefined); // only the call's own error is reported
       return Promise.reject(this.#error);
     }
     return new Promise<T>((resolve, reject) => {
-      this.onEnd(reject); // stays registered until the call is closed, and is then without effect
+      this.onEnd(reject); // registered until the call is closed, and harmless once settled
       promise.then(resolve, reject);
     });
   }
@@ -389,7 +392,7 @@ export class CallScope implements Deadline, CallOptions {
   }
 }
 
-/** By its shape: one of another realm or a polyfill is as good. */
+/** Checks the shape, so that signals of another realm or a polyfill are accepted. */
 function isAbortSignal(value: unknown): value is AbortSignal {
   return typeof value === 'object' && value !== null && 'aborted' in value && 'addEventListener' in value;
 }
@@ -401,7 +404,7 @@ function followSignal(signal: AbortSignal, scope: CallScope): void {
     const listener = (): void => {
       followers.delete(signal);
       const error = errorOfAbort(signal);
-      for (const each of [...scopes]) each.end(error);
+      for (const follower of [...scopes]) follower.end(error);
     };
     entry = { scopes, listener };
     followers.set(signal, entry);
@@ -419,10 +422,10 @@ function unfollowSignal(signal: AbortSignal, scope: CallScope): void {
 
 const ENDS: ReadonlySet<unknown> = new Set(['CANCELLED', 'TIMED_OUT', 'CONNECTION_CLOSED', 'NOT_CONNECTED']);
 
-/** A signal of AbortSignal.timeout() times the call out; any other cancels it. The reason stays ours to read. */
+/** The error of an aborted signal: TIMED_OUT for AbortSignal.timeout(), CANCELLED for any other signal of a caller. */
 function errorOfAbort(signal: AbortSignal): ToolError {
   const reason: unknown = signal.reason;
-  // Of a layer of ours; what else a caller aborts with is a cancellation.
+  // An outer layer's own error; any other reason of a caller is a cancellation.
   if (ToolError.isInstance(reason) && ENDS.has(reason.code)) return ToolError.from(reason);
   if ((reason as { name?: unknown } | null)?.name === 'TimeoutError') {
     return new ToolError('TIMED_OUT', "The caller's signal timed out.", { cause: reason });
@@ -430,7 +433,7 @@ function errorOfAbort(signal: AbortSignal): ToolError {
   return new ToolError('CANCELLED', 'The call was cancelled by its caller.', { cause: reason });
 }
 
-/** The end of a call that had started: what it did before is not known. */
+/** Marks the error of a call that had started: it may have had effects. */
 export function outcomeUnknown(error: ToolError, provider: string, tool: string): ToolError {
   const { code, message, retryable, details, cause } = error;
   return new ToolError(code, message, {
@@ -442,7 +445,7 @@ export function outcomeUnknown(error: ToolError, provider: string, tool: string)
   });
 }
 
-/** Refuses what is not a time. @throws {ToolError} INVALID_ARGUMENT */
+/** Checks a timeout option. @throws {ToolError} INVALID_ARGUMENT when it is not a number of milliseconds */
 export function assertTimeout(timeoutMs: unknown, option = 'timeoutMs'): asserts timeoutMs is number {
   if (typeof timeoutMs === 'number' && timeoutMs >= 0) return;
   throw new ToolError(

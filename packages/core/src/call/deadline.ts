@@ -1,12 +1,12 @@
-// Deadlines, all on one timer: a call costs a Set entry, not a timer of its own. And single timers of any length.
+// All deadlines share one timer, so that a call costs a Set entry rather than a timer. And timers of any length.
 
-/** Something that ends at `dueAt` (of `performance.now()`) unless it is closed before. */
+/** Something that expires at `dueAt`, a time of `performance.now()`, unless it is no longer watched. */
 export interface Deadline {
   dueAt: number;
   expire(): void;
 }
 
-/** Node runs a timer with a longer delay at once; what is due later is looked at again then. */
+/** Node fires a timer with a longer delay immediately, so longer delays are split. */
 const LONGEST_DELAY_MS = 2 ** 31 - 1;
 
 const open = new Set<Deadline>();
@@ -14,20 +14,20 @@ let timer: NodeJS.Timeout | undefined;
 let timerDueAt = Infinity;
 let sweep: NodeJS.Immediate | undefined;
 
-/** Starts watching a deadline, or moves one that is watched to its new `dueAt`. */
+/** Starts to watch a deadline, or updates it after its `dueAt` has changed. */
 export function watchDeadline(deadline: Deadline): void {
   open.add(deadline);
   if (deadline.dueAt < timerDueAt) arm(deadline.dueAt);
 }
 
-/** Stops watching. */
+/** Stops watching a deadline. */
 export function unwatchDeadline(deadline: Deadline): void {
   if (open.delete(deadline) && open.size === 0) sweep ??= setImmediate(clearIfIdle);
 }
 
 /**
- * With the last deadline the timer goes, so that nothing keeps the process alive: at the end of this turn of the event
- * loop, as a loop of calls would otherwise set and clear it for each one (which costs more than the call).
+ * Clears the timer after the last deadline, so that it does not keep the process alive. Deferred to the end of the turn of the
+ * event loop: otherwise a loop of calls would set and clear the timer for each call, which costs more than the call.
  */
 function clearIfIdle(): void {
   sweep = undefined;
@@ -55,7 +55,7 @@ function expireDue(): void {
   if (next < timerDueAt) arm(next);
 }
 
-/** Runs `run` once, after `ms` of any length, never for `Infinity`. Gives the cancel. Keeps the process alive meanwhile. */
+/** Calls `run` once after `ms`, which may be of any length (`Infinity`: never). Returns a function that cancels. Keeps the process alive. */
 export function startTimer(ms: number, run: () => void): () => void {
   const dueAt = performance.now() + ms;
   let timer: NodeJS.Timeout | undefined;

@@ -1,16 +1,16 @@
-// Functions of the host's that are told something. One that throws, at once or later, breaks neither the teller nor the
-// others.
+// Calls the host's callbacks (listeners, loggers) safely: one that throws or rejects affects neither its caller nor other
+// callbacks.
 
 import { ToolError } from '../contract/errors.js';
 import type { Logger } from '../contract/logger.js';
 
-/** Calls a function of the host's; what it throws, or rejects with later, goes to `failed` and nowhere else. */
+/** Calls a host callback; passes the message of what it throws, or rejects with, to `failed`. */
 export function callSafely(listener: () => unknown, failed: (message: string) => void = () => undefined): void {
   const fail = (thrown: unknown): void => {
     try {
       failed(ToolError.from(thrown).message);
     } catch {
-      // The logger is the host's too, and there is nobody left to tell.
+      // `failed` is usually the host's logger too; nothing is left to report to.
     }
   };
   try {
@@ -21,7 +21,7 @@ export function callSafely(listener: () => unknown, failed: (message: string) =>
   }
 }
 
-/** A logger that cannot break its writer, whatever the host's does. */
+/** Wraps a logger so that its errors are ignored. @throws {ToolError} INVALID_ARGUMENT for a value that is not an object */
 export function safeLogger(logger: Logger): Logger {
   if (Object(logger) !== logger)
     throw new ToolError('INVALID_ARGUMENT', 'logger must have the functions debug, info, warn and error.');
@@ -32,16 +32,17 @@ export function safeLogger(logger: Logger): Logger {
   return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
 }
 
-/** Listeners of one event without data: added, removed, told. */
+/** The listeners of an event without data. */
 export class Listeners {
   readonly #listeners = new Set<() => void>();
 
-  /** Returns the unsubscribe. The same function added twice is told once. */
+  /** Adds a listener; a function that is added twice is called once. Returns a function that unsubscribes. */
   add(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }
 
+  /** Calls all listeners; errors of listeners are logged. */
   emit(logger: Pick<Logger, 'error'>): void {
     for (const listener of [...this.#listeners]) {
       callSafely(listener, (message) => logger.error(`A listener threw: ${message}`));

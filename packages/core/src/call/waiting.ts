@@ -1,4 +1,4 @@
-// Waiting with an end: until a promise settles, a signal aborts or a time has passed.
+// Waits for promises, limited by a signal or a time.
 
 import { startTimer } from './deadline.js';
 import { ToolError } from '../contract/errors.js';
@@ -30,13 +30,13 @@ export async function settledWithin(promises: readonly Promise<unknown>[], ms: n
   return settled;
 }
 
-/** A promise that its maker resolves later. */
+/** A promise with its resolve function. */
 export interface Deferred<T> {
   readonly promise: Promise<T>;
   readonly resolve: (value: T | PromiseLike<T>) => void;
 }
 
-/** Makes a {@link Deferred}, as `Promise.withResolvers()` of newer releases of Node does. */
+/** Creates a {@link Deferred}, like `Promise.withResolvers()` in newer versions of Node. */
 export function deferred<T = void>(): Deferred<T> {
   let resolve!: Deferred<T>['resolve'];
   const promise = new Promise<T>((settle) => (resolve = settle));

@@ -1,25 +1,27 @@
-// What a person is asked before a call runs, and the answer. The rules themselves are judged by hub/policy/.
+// Policy rules, the approval request that a person sees before a call runs, and the answer. hub/policy/ evaluates them.
 
 import type { ToolAnnotations } from './tool-definition.js';
 import type { JsonObject } from './json.js';
 import type { PermissionClaim } from './claims.js';
 
+/** What a rule does with a claim: allows it, requires an approval, or denies it. */
 export type PolicyAction = 'allow' | 'ask' | 'deny';
 
-/** One rule. Without a `pattern` it holds for every claim of its tools. */
+/** One rule. Without a `pattern` it applies to every claim of its tools. */
 export interface PolicyRule {
-  /** A glob over the qualified name: `filesystem.read_*`. Without a dot it names a server: `bash` is `bash.*`. */
+  /** A glob for the qualified name: `filesystem.read_*`. Without a dot it matches servers: `bash` means `bash.*`. */
   tool: string;
   /**
-   * Matches the whole claim: `*` is any run of characters, `?` is one, `\` escapes, nothing else is special. For a claim
-   * of words (bash, git) both are split as a shell splits them, quotes make literal, an unquoted `*` stays inside its word
-   * or, as a word of its own, is any number of words; `deny` and `ask` also cover words that follow.
+   * Matches the whole claim: `*` matches any characters, `?` one character, `\` escapes; nothing else is special. For
+   * commands (bash, git) claim and pattern are split into words as a shell splits them: quotes make characters literal, an
+   * unquoted `*` matches within its word or, as a word by itself, any number of words; the pattern of a `deny` or `ask` rule
+   * need only match the first words.
    */
   pattern?: string;
   action: PolicyAction;
 }
 
-/** What a person is shown before a call runs. */
+/** What a person sees before a call runs. */
 export interface ApprovalRequest {
   /** The qualified name. */
   tool: string;
@@ -27,33 +29,33 @@ export interface ApprovalRequest {
   claims: readonly PermissionClaim[];
   /** The arguments as they will be used; a copy. */
   args: JsonObject;
-  /** Hints of the tool's author. They may be wrong. */
+  /** The hints of the tool's author, which may be wrong. */
   annotations: Required<ToolAnnotations>;
-  /** Why it is asked, in words. */
+  /** Why an approval is needed, in one sentence. */
   reason: string;
   /**
-   * What `always` would add. Empty when not all of the call was understood, or no rule would say what was meant:
+   * The rules that `always` adds. Empty when some effects of the call are unknown, or no rule matches exactly what is shown:
    * `always` then counts as `once`.
    */
   suggestedRules: readonly PolicyRule[];
-  /** Wider rules, with a `*`, that a person may choose in place of {@link suggestedRules}. Absent where there are none. */
+  /** Wider rules, with a `*`, that a person may choose in place of {@link suggestedRules}. Absent when there are none. */
   wider?: readonly PolicyRule[];
 }
 
-/** Whose call it is, and how long the answer is wanted. */
+/** The call that an approval request belongs to. */
 export interface ApprovalContext {
   callId: string;
   sessionId: string | undefined;
-  /** Aborted when the call ends before it is answered. */
+  /** Aborted when the call ends before the answer. */
   signal: AbortSignal;
 }
 
-/** The answer. `always` adds the rules that were shown, or `rules` in their place. */
+/** The answer to an approval request. `always` adds the suggested rules, or `rules` in their place. */
 export interface Approval {
   decision: 'once' | 'always' | 'deny';
   rules?: readonly PolicyRule[];
-  /** Shown to the model with the result or the refusal. */
+  /** Shown to the model with the result or the error. */
   message?: string;
-  /** Replaces the arguments: the call is prepared and judged again. `always` then counts as `once`. */
+  /** Replaces the arguments: the call is prepared and evaluated again, and `always` counts as `once`. */
   args?: JsonObject;
 }

@@ -1,18 +1,18 @@
-// The shape of permission claims. What is not a proper claim is not judged: the call is refused.
+// Permission claims, and their parser: a call with a malformed claim is refused.
 
 import { ToolError } from './errors.js';
 
 /**
- * The claims as plain, frozen objects: what is judged cannot change afterwards.
+ * Parses claims into frozen objects, so that what is evaluated cannot change afterwards.
  *
- * @throws {ToolError} INTERNAL unless it is a list of at least one claim of the right shape
+ * @throws {ToolError} INTERNAL unless it is an array of one or more valid claims
  */
 export function parseClaims(claims: unknown, provider: string, tool: string): readonly PermissionClaim[] {
   const parsed = Array.isArray(claims) ? claims.map(parseClaim) : [];
   if (parsed.length > 0 && parsed.every((claim) => claim !== undefined)) return Object.freeze(parsed);
   throw new ToolError(
     'INTERNAL',
-    `The claims of "${tool}" are not { pattern, match, understood } objects; it was not run.`,
+    `The claims of "${tool}" are not { pattern, match, understood } objects, so nothing ran.`,
     {
       provider,
       tool,
@@ -36,24 +36,24 @@ function parseClaim(claim: unknown): PermissionClaim | undefined {
   });
 }
 
-/** One thing that a call would do, as a policy sees it. */
+/** One effect of a call, as a policy evaluates it. */
 export interface PermissionClaim {
-  /** The text that rules are compared with: a tool name, a path, a command. */
+  /** The text that the patterns of rules are matched against: a tool name, a path, a command. */
   readonly pattern: string;
   /**
-   * `glob`: a rule's pattern matches the whole text. `tokens`: text of words, quoted as a shell quotes them; a rule that
-   * allows matches the whole, one that denies or asks also covers words that follow.
+   * `glob`: a rule's pattern must match the whole text. `tokens`: the text is a command, whose words are quoted as in a
+   * shell; the pattern of an `allow` rule must match all of it, that of a `deny` or `ask` rule only its first words.
    */
   readonly match: 'glob' | 'tokens';
-  /** False when the tool could not tell all that would happen: such a claim is at best asked about. */
+  /** False when the tool cannot tell all effects: such a claim always needs an approval, if it is not denied. */
   readonly understood: boolean;
-  /** Why it is claimed, or why it was not understood, in words for the one who approves. */
+  /** Why it is claimed, or why it is not understood, for the person who approves. */
   readonly reason?: string;
   /**
-   * The rule's pattern that "always" would save. Default: this very claim. Null: no rule is
-   * offered for the whole call, and "always" counts as "once".
+   * The pattern of the rule that "always" adds. Default: a pattern for exactly this claim. Null: no rule is suggested for the
+   * whole call, and "always" counts as "once".
    */
   readonly suggestedPattern?: string | null;
-  /** A wider pattern, with a `*` where a person sees it, that may be chosen in place of the suggested one. */
+  /** A wider pattern, with a `*`, that a person may choose in place of the suggested one. */
   readonly widerPattern?: string;
 }

@@ -1,4 +1,4 @@
-// Directives: typed instructions from a tool to the engine, carried beside the result and never inside its text.
+// Directives: typed instructions from a tool to the engine, separate from the text of a result.
 
 import type { Logger } from './logger.js';
 import { ToolError } from './errors.js';
@@ -17,9 +17,9 @@ import { likelyName } from './nearest-names.js';
 export interface DirectiveParams {
   /** End the turn after this call. */
   stop_processing: Record<string, never>;
-  /** Go on with another model tier. */
+  /** Continue with another model tier. */
   tier_change: { tier: string; reason?: string };
-  /** Forget the to-do items that the current tier set for itself. */
+  /** Clear the to-do items that the current tier set for itself. */
   clear_self_todos: Record<string, never>;
   /** Add a message to the conversation. `role` defaults to `'user'`. */
   inject_context: { content: string; role?: string };
@@ -27,11 +27,11 @@ export interface DirectiveParams {
   prune_messages: { keep_recent?: number };
   /** Keep `content` under `key` in front of the model; empty content removes it. */
   context_anchor: { key: string; content: string };
-  /** Tell the user interface something. */
+  /** Notify the user interface. */
   notify_presenter: { key: string; data?: JsonObject };
 }
 
-/** One directive. Within a process the object that the tool made is the object that the engine receives. */
+/** One directive. In process, the engine receives the very object that the tool returned. */
 export type Directive = {
   [Type in keyof DirectiveParams]: { readonly type: Type; readonly params: DirectiveParams[Type] };
 }[keyof DirectiveParams];
@@ -41,7 +41,7 @@ export type DirectiveHandlers = {
   [Type in keyof DirectiveParams]?: (params: DirectiveParams[Type]) => void | Promise<void>;
 };
 
-/** What the directives ask of the engine's loop, computed whether or not a handler was given. */
+/** What the directives request of the engine's loop; computed with and without handlers. */
 export interface DirectiveOutcome {
   /** True when one was `stop_processing`. */
   stopProcessing: boolean;
@@ -62,8 +62,8 @@ const BUILT_IN: ReadonlySet<string> = new Set<keyof DirectiveParams>([
 ]);
 
 /**
- * Runs the handlers of `directives` in order, each awaited before the next. A type that is neither built in nor
- * handled is skipped with a warning on `logger` (default: `console`). A handler that throws rejects the whole.
+ * Runs the handlers of `directives` in order, awaiting each. Skips a directive whose type is neither built in nor handled, with
+ * a warning on `logger` (default: `console`). Rejects when a handler throws.
  *
  * @example
  * ```ts
@@ -78,10 +78,14 @@ export async function processDirectives(
 ): Promise<DirectiveOutcome> {
   const given: unknown = directives;
   if (!Array.isArray(given))
-    throw new ToolError('INVALID_ARGUMENT', 'processDirectives() takes an array, such as result.directives.');
+    throw new ToolError(
+      'INVALID_ARGUMENT',
+      'processDirectives(): directives must be an array, such as result.directives.',
+    );
   for (const type of Object.keys(handlers)) {
     const meant = BUILT_IN.has(type) ? undefined : likelyName(type, [...BUILT_IN]);
-    if (meant !== undefined) logger.warn(`There is a handler for "${type}"; the directive is called "${meant}".`);
+    if (meant !== undefined)
+      logger.warn(`processDirectives(): unknown directive type "${type}"; did you mean "${meant}"?`);
   }
   const outcome: DirectiveOutcome = { stopProcessing: false, tierChanged: false, injectedMessages: [] };
   for (const directive of directives) {
@@ -107,7 +111,7 @@ export async function processDirectives(
   return outcome;
 }
 
-/** The defaults of optional parameters, so that handlers need not know them. The directive itself is left as it is. */
+/** Fills in optional parameters for handlers, in a copy. */
 function withDefaults({ type, params }: Directive): unknown {
   if (type === 'inject_context' && params.role === undefined) return { ...params, role: 'user' };
   if (type === 'prune_messages' && params.keep_recent === undefined) return { ...params, keep_recent: 2 };

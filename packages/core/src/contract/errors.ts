@@ -1,31 +1,31 @@
-// One error class with a closed list of codes, and the one conversion from whatever was thrown.
+// The error class with its closed list of codes, and the conversion of anything thrown to it.
 
 import type { JsonObject } from './json.js';
 
 /**
- * Every code that a {@link ToolError} can carry, with the one who should act on it. The list is closed: a code over
- * the wire that is not in it is not taken back.
+ * Every code of a {@link ToolError}, grouped by who should act on it. The list is closed: an unknown code from a peer is not
+ * accepted.
  */
 export const TOOL_ERROR_CODES = [
   // The caller.
   'INVALID_ARGUMENT', // an argument or option is wrong; correct it and call again
-  'TOOL_NOT_FOUND', // no such tool; the message names the nearest
+  'TOOL_NOT_FOUND', // no such tool; the message names similar ones
   'NAME_CONFLICT', // two providers claim one name or prefix; rename one
-  'PERMISSION_DENIED', // a policy, or the operating system, said no
-  'APPROVAL_REQUIRED', // the policy asks, and nobody was there to answer
+  'PERMISSION_DENIED', // the policy or the operating system denied it
+  'APPROVAL_REQUIRED', // the policy requires an approval, and nothing can answer
   // The project.
   'NOT_FOUND', // no such file or directory
-  'OUTSIDE_PROJECT', // the path ends outside the project and its extra roots
-  'PROTECTED_PATH', // the path is one whose content runs code; writing needs the operator's leave
+  'OUTSIDE_PROJECT', // the path resolves outside the project and its extra roots
+  'PROTECTED_PATH', // the file's content runs code; `allowProtected` permits writing it
   'BINARY_FILE', // the file is not text
-  'TOO_LARGE', // over a limit; ask for less
+  'TOO_LARGE', // above a limit; request less
   'READ_REQUIRED', // read the file before changing it
   'FILE_CHANGED', // the file changed since it was read; read it again
-  'NO_MATCH', // the text to replace is not there
-  'MULTIPLE_MATCHES', // the text to replace is there more than once
+  'NO_MATCH', // the text to replace was not found
+  'MULTIPLE_MATCHES', // the text to replace was found more than once
   'NO_CHANGE', // the change would change nothing
-  'NOT_A_REPOSITORY', // the project is not under git
-  'LOCKED', // somebody else holds it; try again
+  'NOT_A_REPOSITORY', // the project is not a git repository
+  'LOCKED', // it is locked by another process; try again
   'NO_SPACE', // the disk or the quota is full
   // Time.
   'CANCELLED', // the caller's signal was aborted
@@ -33,18 +33,18 @@ export const TOOL_ERROR_CODES = [
   // The peer.
   'NOT_CONNECTED', // the provider was disconnected; connect it again
   'CONNECTION_CLOSED', // the connection ended before the call was done
-  'PROTOCOL_VIOLATION', // the peer sent what the protocol does not allow
-  'FRAME_TOO_LARGE', // one message was over the limit
-  'BUSY', // no free place; try again
+  'PROTOCOL_VIOLATION', // the peer broke the protocol
+  'FRAME_TOO_LARGE', // a message was above the size limit
+  'BUSY', // all slots are in use; try again
   'UNAVAILABLE', // the service cannot be reached now
-  'OUTCOME_UNKNOWN', // the call was sent and the peer died: it may have happened
+  'OUTCOME_UNKNOWN', // the peer died after the call was sent: it may have run
   // The process.
   'SPAWN_FAILED', // the program could not be started
   'PROCESS_EXITED', // the program ended
-  'RESTART_LIMIT', // the program failed too often; it is started again after a while, or by hand
+  'RESTART_LIMIT', // the program failed too often; it restarts after a delay, or manually
   // The tool.
   'EXECUTION_FAILED', // the tool threw, or its server reported a failure
-  'OUTPUT_INVALID', // the tool broke its own output schema
+  'OUTPUT_INVALID', // the tool's output does not match its schema
   'INTERNAL', // a fault in Toolwright, in a provider or in a middleware
 ] as const;
 
@@ -55,18 +55,18 @@ export type ToolErrorCode = (typeof TOOL_ERROR_CODES)[number];
 export interface ToolErrorInfo {
   code: ToolErrorCode;
   message: string;
-  /** True when the very same call may succeed later, and repeating it is safe. */
+  /** True when the same call may succeed later and repeating it is safe. */
   retryable: boolean;
   details?: JsonObject;
 }
 
-/** What a {@link ToolError} may carry beside its code and message. */
+/** Options of {@link ToolError}. */
 export interface ToolErrorOptions {
   /** The provider that failed. */
   provider?: string | undefined;
   /** The qualified name of the tool that failed. */
   tool?: string | undefined;
-  /** JSON for the reader: counts, line numbers, nearest names. */
+  /** JSON with more information: counts, line numbers, similar names. */
   details?: JsonObject | undefined;
   /** Default: true for `BUSY`, `LOCKED` and `UNAVAILABLE`, false for every other code. */
   retryable?: boolean | undefined;
@@ -77,7 +77,7 @@ const BRAND = Symbol.for('toolwright.ToolError');
 const CODES: ReadonlySet<string> = new Set(TOOL_ERROR_CODES);
 const RETRYABLE: ReadonlySet<ToolErrorCode> = new Set<ToolErrorCode>(['BUSY', 'LOCKED', 'UNAVAILABLE']);
 
-/** https://man7.org/linux/man-pages/man3/errno.3.html: the numbers that say who should act. */
+/** The codes of system errors. https://man7.org/linux/man-pages/man3/errno.3.html */
 const BY_ERRNO: Readonly<Record<string, ToolErrorCode>> = {
   ENOENT: 'NOT_FOUND',
   ENOTDIR: 'NOT_FOUND',
@@ -105,21 +105,21 @@ const BY_ERRNO: Readonly<Record<string, ToolErrorCode>> = {
 };
 
 /**
- * The one error of Toolwright. Functions that may reject do so with it; a tool call never rejects and carries its
- * plain form in `result.error` instead.
+ * The error class of Toolwright. Functions reject with it; a tool call never rejects and reports the plain form of the error as
+ * `result.error` instead.
  *
- * Recognise it with {@link ToolError.isInstance}, which also knows errors of another copy of this package.
+ * Recognise it with {@link ToolError.isInstance}, which also accepts errors of another copy of this package.
  */
 export class ToolError extends Error {
   override readonly name = 'ToolError';
   readonly code: ToolErrorCode;
-  declare readonly provider?: string; // declared: an error that nobody catches shows no empty fields
+  declare readonly provider?: string; // declared only: an uncaught error shows no empty fields
   declare readonly tool?: string;
   declare readonly details?: JsonObject;
   readonly retryable: boolean;
 
   constructor(code: ToolErrorCode, message: string, options?: ToolErrorOptions);
-  /** From the plain form, as a result or a wire carries it. */
+  /** Creates it from the plain form of a result. */
   constructor(info: Pick<ToolErrorInfo, 'code' | 'message'> & ToolErrorOptions);
   constructor(
     first: ToolErrorCode | (Pick<ToolErrorInfo, 'code' | 'message'> & ToolErrorOptions),
@@ -131,7 +131,7 @@ export class ToolError extends Error {
         ? { code: first, message: text, options: given }
         : { code: first.code, message: first.message, options: first };
     super(message, 'cause' in options ? { cause: options.cause } : undefined);
-    this.code = CODES.has(code) ? code : 'INTERNAL'; // the list is closed, also for JavaScript
+    this.code = CODES.has(code) ? code : 'INTERNAL'; // JavaScript callers may pass any text
     this.retryable = options.retryable ?? RETRYABLE.has(code);
     if (options.provider !== undefined) this.provider = options.provider;
     if (options.tool !== undefined) this.tool = options.tool;
@@ -140,9 +140,9 @@ export class ToolError extends Error {
   }
 
   /**
-   * Turns anything thrown into a ToolError: one that already is comes back as it is (one of another copy of the
-   * package as one of ours), an `AbortError` becomes
-   * `CANCELLED`, a `TimeoutError` `TIMED_OUT`, a system error the code of its errno, and the rest `fallback`.
+   * Turns anything thrown into a ToolError. A ToolError is returned as it is (one of another copy of the package is
+   * converted), an `AbortError` becomes `CANCELLED`, a `TimeoutError` becomes `TIMED_OUT`, a system error gets the code of
+   * its errno, and anything else gets `fallback`.
    */
   static from(
     thrown: unknown,
@@ -164,19 +164,19 @@ export class ToolError extends Error {
     return typeof value === 'object' && value !== null && (value as Record<symbol, unknown>)[BRAND] === true;
   }
 
-  /** True for a code of the closed list, as it may arrive over a wire. */
+  /** True for one of {@link TOOL_ERROR_CODES}. */
   static isCode(value: unknown): value is ToolErrorCode {
     return typeof value === 'string' && CODES.has(value);
   }
 
-  /** The plain form that results and wires carry. */
+  /** The plain form, for results and messages. */
   toInfo(): ToolErrorInfo {
     const { code, message, retryable, details } = this;
     return details === undefined ? { code, message, retryable } : { code, message, retryable, details };
   }
 }
 
-/** What an error of another copy of the package carries; its class is not ours, and its fields may be anything. */
+/** The fields of an error of another copy of the package, checked, as they may be anything. */
 function brandOf(thrown: unknown): { code?: ToolErrorCode; details?: JsonObject; retryable?: boolean } {
   try {
     if (!ToolError.isInstance(thrown)) return {};
@@ -200,7 +200,7 @@ function codeOf(thrown: unknown): ToolErrorCode | undefined {
   return typeof errno === 'string' && Object.hasOwn(BY_ERRNO, errno) ? BY_ERRNO[errno] : undefined;
 }
 
-/** Node has no name for these: its code for them is "Unknown system error -122". Of Linux, then macOS and the BSDs. */
+/** Errnos without a name in Node, whose code is then "Unknown system error -122": of Linux, then of macOS and the BSDs. */
 const UNNAMED_ERRNOS: Readonly<Record<number, string>> = { [-122]: 'EDQUOT', [-116]: 'ESTALE', [-69]: 'EDQUOT' };
 
 /** The code of a system error, such as `'ENOENT'`. */
@@ -210,7 +210,7 @@ export function systemCodeOf(error: unknown): string | undefined {
   return code.startsWith('Unknown system error') && typeof errno === 'number' ? (UNNAMED_ERRNOS[errno] ?? code) : code;
 }
 
-/** The text of anything thrown. Never throws itself, whatever its argument's accessors do. */
+/** The message of anything thrown. Never throws, even if an accessor of its argument does. */
 export function messageOf(thrown: unknown): string {
   if (thrown === undefined) return 'undefined was thrown';
   try {

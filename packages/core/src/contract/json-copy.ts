@@ -1,26 +1,26 @@
-// Copies, so that no side of a call changes the other's data afterwards: arguments as they are now (what is validated,
-// judged and shown is then what runs), structured results, and listings, which are frozen and shared.
+// Copies of JSON data, so that neither side of a call can change the other's: arguments, structured results, and listings,
+// which are frozen and shared.
 
 import { ToolError } from './errors.js';
 import { isJsonObject, type JsonObject } from './json.js';
 
-/** Deeper than any arguments are, and far from the end of the stack. */
+/** Deeper than real arguments, and far below the stack's limit. */
 const MAX_DEPTH = 256;
 
 /**
- * Copies plain objects and arrays, reading each value once. What JSON does not have is left out (functions, symbols) or
- * kept as it is (objects of a class).
+ * Copies plain objects and arrays, reading each value once. Leaves out functions and symbols, which JSON does not have; keeps
+ * instances of classes uncopied.
  *
- * @throws {ToolError} INVALID_ARGUMENT for what is nested too deeply, or in a circle
+ * @throws {ToolError} INVALID_ARGUMENT for a value that is cyclic or nested too deeply
  */
 export function copyJson<T>(value: T): T {
   return copy(value, 0) as T;
 }
 
 /**
- * The arguments of a call as {@link copyJson} copies them; `undefined` means none.
+ * Copies the arguments of a call with {@link copyJson}; `undefined` means no arguments.
  *
- * @throws {ToolError} INVALID_ARGUMENT for what is not an object: text that was not parsed, null, an array
+ * @throws {ToolError} INVALID_ARGUMENT for a value that is not an object, such as unparsed text, null or an array
  */
 export function copyArguments(tool: string, args: unknown): JsonObject {
   if (args === undefined) return {};
@@ -33,7 +33,7 @@ export function copyArguments(tool: string, args: unknown): JsonObject {
   });
 }
 
-/** Arguments as they are now, for a call that waits before it looks at them. What is not an object is refused then. */
+/** Copies arguments for a call that uses them later. Values that are not objects are returned as they are, to be rejected then. */
 export function snapshot<T>(args: T): T {
   return typeof args === 'object' && args !== null ? copyJson(args) : args;
 }
@@ -43,10 +43,7 @@ function copy(value: unknown, depth: number): unknown {
     return typeof value === 'function' || typeof value === 'symbol' ? undefined : value;
   }
   if (depth > MAX_DEPTH) {
-    throw new ToolError(
-      'INVALID_ARGUMENT',
-      `The arguments are nested deeper than ${MAX_DEPTH} levels, or in a circle.`,
-    );
+    throw new ToolError('INVALID_ARGUMENT', `The arguments are cyclic, or nested deeper than ${MAX_DEPTH} levels.`);
   }
   if (Array.isArray(value)) return value.map((item) => copy(item, depth + 1));
   const prototype: unknown = Object.getPrototypeOf(value);
@@ -62,10 +59,10 @@ function copy(value: unknown, depth: number): unknown {
 }
 
 /**
- * Copies a value of any shape as JSON carries it: `toJSON` is called, an object of a class becomes a plain one, and what JSON
- * does not have is left out. Numbers and texts stay as they are.
+ * Copies any value as `JSON.stringify` would serialise it: calls `toJSON`, turns instances into plain objects, and leaves out
+ * what JSON does not have.
  *
- * @throws {ToolError} OUTPUT_INVALID for what is nested too deeply, or in a circle
+ * @throws {ToolError} OUTPUT_INVALID for a value that is cyclic or nested too deeply
  */
 export function copyAsJson<T>(value: T): T {
   return copyPlain(value, '', 0) as T;
@@ -76,7 +73,7 @@ function copyPlain(given: unknown, key: string, depth: number): unknown {
     return typeof given === 'function' || typeof given === 'symbol' ? undefined : given;
   }
   if (depth > MAX_DEPTH) {
-    throw new ToolError('OUTPUT_INVALID', `The value is nested deeper than ${MAX_DEPTH} levels, or in a circle.`);
+    throw new ToolError('OUTPUT_INVALID', `The value is cyclic, or nested deeper than ${MAX_DEPTH} levels.`);
   }
   if (Array.isArray(given)) return given.map((item, index) => copyPlain(item, String(index), depth + 1) ?? null);
   const { toJSON } = given as { toJSON?: unknown };
@@ -92,8 +89,8 @@ function copyPlain(given: unknown, key: string, depth: number): unknown {
 }
 
 /**
- * The object where nobody can change it, else a copy that nobody can change. Only one that cannot be copied, as it is nested
- * too deeply, shares what is below it: a schema like that is not enforced.
+ * Returns the object if it is deeply frozen, else a deeply frozen copy. A value that is nested too deeply to be copied is only
+ * frozen at its top level; a schema like that is not enforced.
  */
 export function frozenCopy<T extends object>(value: T): T {
   if (isDeepFrozen(value, 0)) return value;

@@ -1,13 +1,13 @@
-// The JSON vocabulary of every message: plain values, objects and JSON Schema.
+// The types of JSON values and of JSON Schema.
 
 /** Any JSON value. */
 export type JsonValue = string | number | boolean | null | readonly JsonValue[] | { readonly [key: string]: JsonValue };
 
-/** A JSON object. Loose on purpose: arguments and results are parsed by their schema, not by the compiler. */
+/** A JSON object. Loosely typed: schemas check arguments and results, not the compiler. */
 export type JsonObject = Record<string, unknown>;
 
 /**
- * A JSON Schema. Without `$schema` it is draft 2020-12, as MCP has it; a schema that names draft-07 is read as that.
+ * A JSON Schema: draft 2020-12, as in MCP, unless its `$schema` names draft-07.
  */
 export type JsonSchema = JsonObject;
 

@@ -1,6 +1,6 @@
-// The logging interface that Toolwright writes to. It has no logger of its own: console and pino both fit.
+// The logging interface that Toolwright writes to; `console` and pino satisfy it.
 
-/** Four methods, satisfied by `console` and by pino. Nothing of Toolwright logs arguments or results. */
+/** A logger, such as `console` or a pino logger. Toolwright never logs arguments or results. */
 export interface Logger {
   debug(message: string, fields?: object): void;
   info(message: string, fields?: object): void;
@@ -8,17 +8,17 @@ export interface Logger {
   error(message: string, fields?: object): void;
 }
 
-/** Drops every line. */
+/** Discards every message. */
 export const SILENT_LOGGER: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 
 /**
- * What a hub or a provider uses when it is given no logger: warnings and errors go through `process.emitWarning` with the
- * type `ToolwrightWarning`, each text once a process; the rest is dropped. Node prints them to stderr; an application
- * handles them with `process.on('warning', …)`, or gives a logger.
+ * The default logger: emits warnings and errors with `process.emitWarning` and the type `ToolwrightWarning`, each text once
+ * in a process; discards the rest. Node prints them to stderr; an application handles them with
+ * `process.on('warning', …)`, or sets a logger.
  */
 export const WARNING_LOGGER: Logger = { debug() {}, info() {}, warn: emitOnce, error: emitOnce };
 
-/** Texts that were emitted. Bounded: a text that holds a number or a path may be new each time. */
+/** The texts emitted so far. Bounded, as texts with numbers or paths may all differ. */
 const emitted = new Set<string>();
 const MAX_EMITTED = 1_000;
 
@@ -26,12 +26,12 @@ function emitOnce(message: string): void {
   if (emitted.has(message)) return;
   if (emitted.size >= MAX_EMITTED) emitted.clear();
   emitted.add(message);
-  // The adapters' part of this package also runs where there is no `process`.
+  // Adapters also run where `process` does not exist.
   globalThis.process?.emitWarning?.(message, 'ToolwrightWarning');
 }
 
-/** A logger whose lines `onLog` is told of too. */
-export function heardLogger(logger: Logger, onLog: (entry: LogEntry) => void): Logger {
+/** A logger that passes every entry on to `onLog` too. */
+export function teeLogger(logger: Logger, onLog: (entry: LogEntry) => void): Logger {
   const write =
     (level: keyof Logger) =>
     (message: string, fields?: object): void => {
@@ -41,7 +41,7 @@ export function heardLogger(logger: Logger, onLog: (entry: LogEntry) => void): L
   return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
 }
 
-/** What a tool said during a call. */
+/** One log entry of a tool, written during a call. */
 export interface LogEntry {
   level: keyof Logger;
   message: string;

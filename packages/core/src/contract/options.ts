@@ -1,13 +1,13 @@
-// Unknown options are refused: a misspelt limit that is silently ignored is found out too late.
+// Checks the names of options: an unknown one is an error, as a misspelt limit must not be ignored.
 
 import { isJsonObject } from './json.js';
 import { ToolError } from './errors.js';
 import { likelyName } from './nearest-names.js';
 
-/** Every key of an options interface; the compiler keeps it complete. */
+/** All keys of an options interface; the compiler checks that none is missing. */
 export type OptionNames<Options> = Readonly<Record<keyof Options, true>>;
 
-/** Names that other libraries use for an option. */
+/** The names of options in other libraries. */
 const SYNONYMS: Readonly<Record<string, string>> = {
   inputSchema: 'input',
   parameters: 'input',
@@ -23,13 +23,13 @@ const SYNONYMS: Readonly<Record<string, string>> = {
 };
 
 /**
- * What is wrong with the names of options, a sentence each.
+ * The faults in the names of options, one sentence each.
  *
- * @param path what stands before an option's name, such as `limits.`
+ * @param path the prefix of the options' names, such as `limits.`
  */
 export function optionFaults(given: object, known: Readonly<Record<string, true>>, path = ''): string[] {
   const unknown = Object.keys(given).filter((key) => !Object.hasOwn(known, key));
-  if (unknown.length === 0) return unknown; // callTyped() asks for each call
+  if (unknown.length === 0) return unknown; // fast path: callTyped() checks every call
   const names = Object.keys(known);
   return unknown.map((key) => {
     const synonym = Object.hasOwn(SYNONYMS, key) ? SYNONYMS[key] : undefined;
@@ -40,7 +40,7 @@ export function optionFaults(given: object, known: Readonly<Record<string, true>
 }
 
 /**
- * Refuses what is not an object of known options.
+ * Checks that a value is an object of known options.
  *
  * @param where the function or class, such as `new ToolHub()`
  * @throws {ToolError} INVALID_ARGUMENT naming every unknown option and the nearest known one
@@ -52,7 +52,7 @@ export function assertOptions(where: string, given: unknown, known: Readonly<Rec
     throw new ToolError('INVALID_ARGUMENT', `${where}: ${faults.join('; ')}.`, { details: { faults } });
 }
 
-/** Texts by name, copied; undefined for anything else, such as an array, a `Map` or `Headers`, whose entries a copy loses. */
+/** Copies an object of strings; undefined for anything else, such as an array, a `Map` or `Headers`, whose entries a copy would lose. */
 export function copyTexts(given: unknown): Record<string, string> | undefined {
   if (typeof given !== 'object' || given === null || Symbol.iterator in given) return undefined;
   const copy: Record<string, unknown> = { ...given };
@@ -60,9 +60,9 @@ export function copyTexts(given: unknown): Record<string, string> | undefined {
 }
 
 /**
- * Refuses what is not an object; for functions that report unknown options with other faults.
+ * Checks that a value is an object; for functions that report unknown options together with other faults.
  *
- * @throws {ToolError} INVALID_ARGUMENT
+ * @throws {ToolError} INVALID_ARGUMENT naming the valid options
  */
 export function assertOptionsObject(
   where: string,

@@ -1,4 +1,4 @@
-// What a call gives back, how a tool's return value becomes that, and how a failure does.
+// The result of a call, and its construction from a tool's return value or from an error.
 
 import { sharedSet } from './brand.js';
 import { isDirective, type Directive } from './directives.js';
@@ -7,8 +7,8 @@ import { copyAsJson } from './json-copy.js';
 import { isJsonObject, type JsonObject } from './json.js';
 
 /**
- * The outcome of one call. `callTool` always resolves to it: a failure has `isError: true`, its text in `content` for
- * the model, and `error` with the code for the program.
+ * The result of one call. `callTool` always resolves to it: a failure has `isError: true`, its text in `content` for the
+ * model, and `error` with the code for the program.
  */
 export interface ToolResult {
   content: ContentBlock[];
@@ -16,7 +16,7 @@ export interface ToolResult {
   isError: boolean;
   error?: ToolErrorInfo;
   directives: readonly Directive[];
-  /** From the call to its settlement, in milliseconds, fractions kept. */
+  /** The duration of the call in milliseconds, with fractions. */
   durationMs: number;
   _meta?: JsonObject;
 }
@@ -29,7 +29,7 @@ export interface TextContent {
   _meta?: JsonObject;
 }
 
-/** An image or a sound, as base64. */
+/** An image or audio, in base64. */
 export interface MediaContent {
   type: 'image' | 'audio';
   data: string;
@@ -38,7 +38,7 @@ export interface MediaContent {
   _meta?: JsonObject;
 }
 
-/** A link to a resource, which nobody follows by itself. */
+/** A link to a resource, which is not fetched automatically. */
 export interface ResourceLink {
   type: 'resource_link';
   uri: string;
@@ -62,25 +62,25 @@ export interface EmbeddedResource {
 /** MCP's content blocks. https://modelcontextprotocol.io/specification/2025-11-25/schema#contentblock */
 export type ContentBlock = TextContent | MediaContent | ResourceLink | EmbeddedResource;
 
-/** The full form of what a tool may return. */
+/** The full form of a tool's return value. */
 export interface ToolOutput<Structured = JsonObject> {
   content?: ContentBlock[];
   structuredContent?: Structured;
   isError?: boolean;
-  /** With `isError`: what failed, for its code. Default: `EXECUTION_FAILED` with the text of `content`. */
+  /** With `isError`: the error, for its code. Default: `EXECUTION_FAILED` with the text of `content`. */
   error?: ToolError;
   directives?: readonly Directive[];
   _meta?: JsonObject;
 }
 
-/** Where a failure's code rides in `_meta`, over IPC and MCP: `{ code, message, retryable, details? }`. */
+/** The key of `_meta` for an error, over IPC and MCP: `{ code, message, retryable, details? }`. */
 export const ERROR_META = 'toolwright/error';
-/** Where directives ride in `_meta`, over IPC and MCP. */
+/** The key of `_meta` for directives, over IPC and MCP. */
 export const DIRECTIVES_META = 'toolwright/directives';
 
 /**
- * The `_meta` of a result without the keys that the next hop would believe: a result says these itself. Undefined where
- * nothing is left.
+ * Removes the keys of `_meta` that the next hop would trust, as they are set from the result itself. Undefined when nothing
+ * remains.
  */
 export function withoutTrustedMeta(meta: JsonObject | undefined): JsonObject | undefined {
   if (!meta || !(ERROR_META in meta || DIRECTIVES_META in meta)) return meta;
@@ -88,7 +88,7 @@ export function withoutTrustedMeta(meta: JsonObject | undefined): JsonObject | u
   return Object.keys(rest).length > 0 ? rest : undefined;
 }
 
-/** A result as the tool produced it, before the caller's clock is added. */
+/** A result before its duration is known. */
 export type UntimedResult = Omit<ToolResult, 'durationMs'>;
 
 const NO_DIRECTIVES: readonly Directive[] = Object.freeze([]);
@@ -102,7 +102,7 @@ const OUTPUT_KEYS: ReadonlySet<string> = new Set([
   '_meta',
 ]);
 
-/** The text of a result, blocks joined by newlines; what a program that only wants words reads. */
+/** The text blocks of a result, joined by newlines. */
 export function textOf(result: Pick<ToolResult, 'content'>): string {
   let text = '';
   for (const block of result.content) {
@@ -111,29 +111,30 @@ export function textOf(result: Pick<ToolResult, 'content'>): string {
   return text;
 }
 
-/** Failures that were told in this process, not by a peer. */
-const madeHere = sharedSet('ownFailures');
+/** Errors that this process reports, as opposed to a peer's. */
+const ownFailures = sharedSet('ownFailures');
 
-/** True when a provider in this process says why the call failed; false when its peer, or the tool there, said so. */
+/** True when the error comes from a provider in this process; false when it comes from its peer or from the tool there. */
 export function isOwnFailure(result: ToolResult): boolean {
-  return madeHere.has(result);
+  return ownFailures.has(result);
 }
 
-/** Marks a copy of a result as told where the result was. */
+/** Copies the marks of a result (own failure, broken output) to a copy of it. */
 export function keepOrigin(from: object, copy: ToolResult): ToolResult {
-  if (madeHere.has(from)) madeHere.add(copy);
+  if (ownFailures.has(from)) ownFailures.add(copy);
   if (breaksSchema.has(from)) breaksSchema.add(copy);
   return copy;
 }
 
-/** Results whose structured content breaks the output schema of their tool, as their provider found. */
+/** Results whose structured content does not match the tool's output schema, as their provider found. */
 const breaksSchema = sharedSet('brokenOutputs');
 
+/** Marks a result whose structured content does not match the tool's output schema. */
 export function noteBrokenOutput(result: object): void {
   breaksSchema.add(result);
 }
 
-/** True for a result that standard clients refuse: they validate what the listed output schema promises. */
+/** True for a result marked by {@link noteBrokenOutput}; standard MCP clients reject such a result. */
 export function hasBrokenOutput(result: object): boolean {
   return breaksSchema.has(result);
 }
@@ -147,25 +148,25 @@ export function errorResult(error: ToolError, startedAt: number): ToolResult {
     directives: NO_DIRECTIVES,
     durationMs: performance.now() - startedAt,
   };
-  madeHere.add(result);
+  ownFailures.add(result);
   return result;
 }
 
-/** Before the name of a tool in a rule, which goes on saying what the policy knows. */
+/** Matches unless the name belongs to a rule: rules keep the qualified name. */
 const IN_RULE = '(?<!(?:tool|pattern)"?: ?)';
 
 /**
- * Names the tool of a failure that was told in this process as its caller named it: a model knows no other name.
+ * Replaces the tool's name in the texts of an own failure by the name that the caller used, as a model knows no other.
  *
  * @param name the qualified name
  */
 export function nameAsCalled(result: ToolResult, name: string, calledAs: string): ToolResult {
-  // What a tool says of itself is left as it is.
-  if (!madeHere.has(result) || typeof name !== 'string' || result.error?.code === 'EXECUTION_FAILED') return result;
+  // The tool's own error texts are not changed.
+  if (!ownFailures.has(result) || typeof name !== 'string' || result.error?.code === 'EXECUTION_FAILED') return result;
   const bare = name.slice(name.indexOf('.') + 1);
   const rename = (text: string): string =>
     text
-      // Only where it comes first: an argument, or a value of one, may be called like the tool.
+      // Only the first occurrence: an argument or its value may equal the tool's name.
       .replace(new RegExp(`${IN_RULE}"${escapePattern(bare)}"`), () => `"${calledAs}"`)
       .replace(wholeName(name), () => calledAs);
   for (const block of result.content) if (block.type === 'text') block.text = rename(block.text);
@@ -181,7 +182,7 @@ function escapePattern(text: string): string {
   return text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 }
 
-/** The program's copy of a message is bounded; the model's, in `content`, is under the hub's output limit. */
+/** Limits the message in `error`; that in `content` is subject to the hub's output limit. */
 function boundedInfo(error: ToolError): ToolErrorInfo {
   const info = error.toInfo();
   return info.message.length <= MAX_ERROR_MESSAGE
@@ -190,14 +191,13 @@ function boundedInfo(error: ToolError): ToolErrorInfo {
 }
 
 /**
- * Turns what `execute` returned into a result: a string, content blocks, a JSON object, nothing, or the full form. A
- * number, a boolean or any other array becomes `{ result }`, with the value as text. `structuredContent` without `content`
- * becomes the text too.
+ * Turns the return value of `execute` into a result. Accepts a string, content blocks, a JSON object, nothing, or the full
+ * form. A number, a boolean or any other array becomes `{ result }`, with the value as text. Without `content`, the text is
+ * the JSON of `structuredContent`. An object is the full form when all its keys are keys of {@link ToolOutput} and its
+ * `content`, if present, consists of blocks.
  *
- * @param wraps the output schema is of no object: whatever is no full form becomes `{ result }`
- * An object is the full form when it has no other keys than that form's and its `content`, where present, is blocks.
- *
- * @throws {ToolError} OUTPUT_INVALID when the value is none of these.
+ * @param wraps whether the output schema is not an object's: any value but the full form then becomes `{ result }`
+ * @throws {ToolError} OUTPUT_INVALID for any other value
  */
 export function resultFromOutput(
   output: unknown,
@@ -215,7 +215,7 @@ export function resultFromOutput(
   if (Array.isArray(output) || typeof output === 'number' || typeof output === 'boolean')
     return structuredResult(parseStructured({ result: output as unknown }), output);
   if (typeof output !== 'object') throw notAnOutput(`a ${typeof output}`);
-  if (output instanceof Error) throw notAnOutput('an Error, which is to be thrown');
+  if (output instanceof Error) throw notAnOutput('an Error, which should be thrown instead');
   if (output instanceof Map || output instanceof Set) throw notAnOutput(`a ${output.constructor.name}`);
   if (hasOwnForm(output)) return resultFromOutput(jsonFormOf(output), parseStructured, wraps);
   if (isFullForm(output)) return resultFromFullForm(output, parseStructured);
@@ -236,7 +236,7 @@ function resultFromFullForm(output: ToolOutput, parseStructured: (value: unknown
         : { content: output.content, structuredContent: structured, isError, directives };
   if (output._meta !== undefined) result._meta = output._meta;
   if (isError) {
-    const message = textOf(result) || 'The tool reported a failure and said nothing more.';
+    const message = textOf(result) || 'The tool failed and gave no message.';
     result.error = boundedInfo(
       output.error ? ToolError.from(output.error) : new ToolError('EXECUTION_FAILED', message),
     );
@@ -244,7 +244,7 @@ function resultFromFullForm(output: ToolOutput, parseStructured: (value: unknown
   return result;
 }
 
-/** Structured content is an object: what JSON makes something else of becomes the `result` of one. */
+/** Structured content must be an object: a value with another JSON form becomes `{ result }`. */
 function asObject(value: JsonObject | undefined): JsonObject | undefined {
   if (value === undefined || !(Array.isArray(value) || hasOwnForm(value))) return value;
   const form = jsonFormOf(value);
@@ -255,7 +255,7 @@ function hasOwnForm(value: object): boolean {
   return typeof (value as { toJSON?: unknown }).toJSON === 'function';
 }
 
-/** @throws {ToolError} OUTPUT_INVALID for what has no JSON form */
+/** @throws {ToolError} OUTPUT_INVALID for a value without a JSON form */
 function jsonFormOf(value: object): unknown {
   let form: unknown;
   try {
@@ -269,18 +269,20 @@ function jsonFormOf(value: object): unknown {
 
 function notJson(cause: unknown): ToolError {
   const why = messageOfJson(cause);
-  return new ToolError('OUTPUT_INVALID', `The tool returned an object that is not JSON: ${why}`, { cause });
+  return new ToolError('OUTPUT_INVALID', `The tool returned an object that cannot be serialised as JSON: ${why}`, {
+    cause,
+  });
 }
 
 function textResult(text: string): UntimedResult {
   return { content: [{ type: 'text', text }], isError: false, directives: NO_DIRECTIVES };
 }
 
-/** A result with its text. @param said what the text says, where that is not all of it */
-export function structuredResult(structuredContent: JsonObject, said: unknown = structuredContent): UntimedResult {
+/** A result with structured content. @param shown the value whose JSON, or which itself if it is a string, is the text */
+export function structuredResult(structuredContent: JsonObject, shown: unknown = structuredContent): UntimedResult {
   let text: string | undefined;
   try {
-    text = typeof said === 'string' ? said : JSON.stringify(said);
+    text = typeof shown === 'string' ? shown : JSON.stringify(shown);
   } catch (cause) {
     throw notJson(cause);
   }
@@ -308,14 +310,14 @@ function isFullForm(output: object): output is ToolOutput {
   return isError === undefined || typeof isError === 'boolean';
 }
 
-/** Rows of a tool's own may have a `type` too: in a bare array only blocks of MCP's types are content. */
+/** In a bare array only MCP's block types count as content: a tool's own rows may have a `type` too. */
 function isKnownBlock(value: unknown): value is ContentBlock {
   return isContentBlock(value) && BLOCK_TYPES.has(value.type);
 }
 
 const BLOCK_TYPES: ReadonlySet<string> = new Set(['text', 'image', 'audio', 'resource_link', 'resource']);
 
-/** True for an object of the shape of an MCP content block; of an unknown `type` only that it has one is asked. */
+/** True for a valid MCP content block, and for an object with an unknown `type`. */
 export function isContentBlock(value: unknown): value is ContentBlock {
   if (typeof value !== 'object' || value === null) return false;
   const block = value as Record<string, unknown>;

@@ -1,8 +1,8 @@
-// Claims of words, and the patterns that rules compare them with: text split into words as a shell splits it.
+// Matches patterns of rules with claims that are commands: both are split into words as a shell splits them.
 
 /**
- * One word as a shell would write it: plain where nothing in it is special, else in single quotes. What cannot be seen
- * is shown escaped: `$'\u200b'`.
+ * Quotes one word for a shell: unquoted if nothing in it is special, else in single quotes. Invisible characters are escaped:
+ * `$'\u200b'`.
  */
 export function quoteWord(text: string): string {
   const hides = HIDDEN.test(text);
@@ -11,36 +11,36 @@ export function quoteWord(text: string): string {
   return `$'${text.replace(/[\\']/g, '\\$&').replace(new RegExp(HIDDEN, 'gu'), escapeHidden)}'`;
 }
 
-/** Words as one line that {@link matchesWords} splits into the same words again. */
+/** Joins words into a line that {@link matchesWords} splits into the same words. */
 export function quoteWords(words: readonly string[]): string {
   return words.map(quoteWord).join(' ');
 }
 
-/** False for a pattern whose quote is never closed: it says nothing for certain. */
+/** False for a pattern with an unclosed quote. */
 export function isClosed(pattern: string): boolean {
   return patternOf(pattern) !== undefined;
 }
 
-/** True for a claim of words that is, as a pattern, only itself: no open quote, no unquoted expansion. */
+/** True for a command that, as a pattern, matches only itself: without an unclosed quote or an unquoted expansion. */
 export function isLiteral(claim: string): boolean {
   const { words, closed } = claimOf(claim);
   return closed && words.every((word) => word.every(({ char, quoted }) => quoted || !EXPANDS.has(char)));
 }
 
-/** A text with what cannot be seen, or would move what is shown, written as an escape. */
+/** Escapes the characters of a text that are invisible or change how it is displayed. */
 export function showHidden(text: string): string {
   return text.replace(new RegExp(HIDDEN, 'gu'), escapeHidden);
 }
 
 /**
- * Whether a pattern matches a claim of words. In the pattern an unquoted `*` is any run of characters within its word,
- * or, as a word of its own, any number of words, none included; an unquoted `?` is one character. Quotes and `\` make
- * literal. In the claim an unquoted expansion (`*`, `?`, `[`, `~`, `$`, `{`, a backtick) or operator (`>`, `|`, `;`) is not
- * the same as the quoted character.
+ * Whether a pattern matches a command. In the pattern an unquoted `*` matches any characters within its word or, as a word by
+ * itself, any number of words; an unquoted `?` matches one character. Quotes and `\` make characters literal. In the
+ * command an unquoted expansion (`*`, `?`, `[`, `~`, `$`, `{`, a backtick) or operator (`>`, `|`, `;`) differs from the
+ * quoted character.
  *
- * @param reach `whole`: the pattern matches the whole claim (for rules that allow). `prefix`: words may follow, and
- *   quoted characters also match expansions (for rules that deny or ask). A pattern with an open quote matches no
- *   claim as a whole and every claim as a prefix; a claim with an open quote is matched by no whole pattern.
+ * @param reach `whole`: the pattern must match the whole command (for `allow` rules). `prefix`: more words may follow, and
+ *   quoted characters also match expansions (for `deny` and `ask` rules). A pattern with an unclosed quote matches no whole
+ *   command and every prefix; a command with an unclosed quote is matched by no whole pattern.
  */
 export function matchesWords(pattern: string, claim: string, reach: 'whole' | 'prefix'): boolean {
   const isPrefix = reach === 'prefix';
@@ -52,7 +52,7 @@ export function matchesWords(pattern: string, claim: string, reach: 'whole' | 'p
   let index = 0;
   let starAt = -1;
   let starIndex = -1;
-  // Greedy, with one step back: only the last run of words ever needs to take more.
+  // Greedy; on a mismatch only the last `*` needs to match more words.
   for (;;) {
     const word = wanted[index];
     if (word === undefined && (isPrefix || at === given.length)) return true;
@@ -80,10 +80,10 @@ type Wanted = Character | typeof ANY_RUN | typeof ANY_ONE;
 type PatternWord = readonly Wanted[] | typeof ANY_RUN;
 
 const PLAIN = /^[\p{L}\p{N}_@%+=:,./-]+$/u;
-/** What cannot be seen or moves what is shown: controls, formats, fillers, private use, and spaces that look like the one. */
+/** Characters that are invisible or change the display: controls, formats, fillers, private use, and look-alike spaces. */
 export const HIDDEN = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]|(?! )\p{Zs}/u;
 const EXPANDS = new Set('*?[~${`');
-/** Unquoted these are the shell's own: `> x` writes a file, `'>' x` runs a program of that name. */
+/** Operators of the shell when unquoted: `> x` writes a file, `'>' x` runs a program named `>`. */
 const OPERATORS = new Set('<>|&;()');
 const MAX_CACHED = 1_000;
 
@@ -116,7 +116,7 @@ function matchesCharacter(wanted: Exclude<Wanted, typeof ANY_RUN>, given: Charac
   return !OPERATORS.has(given.char) && (given.quoted || !EXPANDS.has(given.char));
 }
 
-/** Rules are few and are compared on every call: each pattern is split once. Null: an open quote. */
+/** Patterns are matched on every call, so each is split once. Null: an unclosed quote. */
 const patterns = new Map<string, readonly PatternWord[] | null>();
 
 function patternOf(pattern: string): readonly PatternWord[] | undefined {
@@ -131,14 +131,14 @@ function patternOf(pattern: string): readonly PatternWord[] | undefined {
 }
 
 function wildcards(word: Word): PatternWord {
-  const wanted = word.map((each) => {
-    if (each.quoted) return each;
-    return each.char === '*' ? ANY_RUN : each.char === '?' ? ANY_ONE : each;
+  const wanted = word.map((character) => {
+    if (character.quoted) return character;
+    return character.char === '*' ? ANY_RUN : character.char === '?' ? ANY_ONE : character;
   });
-  return wanted.length > 0 && wanted.every((each) => each === ANY_RUN) ? ANY_RUN : wanted;
+  return wanted.length > 0 && wanted.every((part) => part === ANY_RUN) ? ANY_RUN : wanted;
 }
 
-/** One call compares one claim with many rules. */
+/** The latest claim: a call compares it with many rules. */
 let lastClaim: { text: string; split: SplitText } = { text: '', split: { words: [], closed: true } };
 
 function claimOf(text: string): SplitText {
@@ -148,11 +148,11 @@ function claimOf(text: string): SplitText {
 
 interface SplitText {
   readonly words: readonly Word[];
-  /** False where a quote is never closed, or the text ends in `\`: the last word goes on to the end. */
+  /** False when a quote is not closed or the text ends in `\`: the last word then extends to the end. */
   readonly closed: boolean;
 }
 
-/** The words of a line as a POSIX shell quotes them, and bash's `$'…'`. */
+/** Splits a line into words by the quoting rules of a POSIX shell and bash's `$'…'`. */
 function splitWords(text: string): SplitText {
   const chars = Array.from(text);
   const words: Word[] = [];
@@ -180,7 +180,7 @@ function splitWords(text: string): SplitText {
   return { words, closed };
 }
 
-/** Reads one quoted part into `word`. Returns where its closing quote is; undefined where there is none. */
+/** Reads a quoted part into `word`. Returns the index of its closing quote; undefined if there is none. */
 function readQuoted(chars: readonly string[], start: number, word: Character[]): number | undefined {
   const isAnsi = chars[start] === '$';
   const quote = isAnsi ? "'" : (chars[start] as string);
@@ -222,7 +222,7 @@ function decodeEscape(escape: string): string {
 }
 
 function escapeHidden(char: string): string {
-  const named = Object.entries(NAMED_ESCAPES).find(([, each]) => each === char);
+  const named = Object.entries(NAMED_ESCAPES).find(([, control]) => control === char);
   if (named) return `\\${named[0]}`;
   const codePoint = char.codePointAt(0) ?? 0;
   return codePoint > 0xffff

@@ -1,8 +1,8 @@
-// One tool as a provider lists it.
+// The definition of a tool, as a provider lists it.
 
 import type { JsonSchema, JsonObject } from './json.js';
 
-/** One tool as it is listed. The shapes are MCP's, so nothing is converted on the way to a gateway. */
+/** A tool as a provider lists it, in MCP's format. */
 export interface ToolDefinition {
   /** The qualified name, `server.tool`. */
   readonly name: string;
@@ -16,7 +16,7 @@ export interface ToolDefinition {
 }
 
 /**
- * MCP's hints, with MCP's pessimistic defaults where an author gives none. They never loosen a policy.
+ * MCP's hints about a tool's behaviour, with MCP's pessimistic defaults. They never relax a policy.
  * https://modelcontextprotocol.io/specification/2025-11-25/schema#toolannotations
  */
 export interface ToolAnnotations {
@@ -24,9 +24,9 @@ export interface ToolAnnotations {
   readOnlyHint?: boolean;
   /** The tool may destroy or overwrite. Default true. */
   destructiveHint?: boolean;
-  /** Calling it twice does no more than calling it once. Default false. */
+  /** Repeating a call has no further effect. Default false. */
   idempotentHint?: boolean;
-  /** The tool reaches beyond a closed domain, for example the network. Default true. */
+  /** The tool interacts with an open world, such as the network. Default true. */
   openWorldHint?: boolean;
 }
 

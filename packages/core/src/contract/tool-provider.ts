@@ -1,4 +1,4 @@
-// The contract: what every provider of tools promises. Types only; result.ts and errors.ts hold what calls give back.
+// The contract of every tool provider. Types only; result.ts and errors.ts define what calls return.
 
 import type { ToolError } from './errors.js';
 import type { Approval, ApprovalContext, ApprovalRequest, PolicyAction } from './approval.js';
@@ -9,133 +9,134 @@ import type { ToolDefinition } from './tool-definition.js';
 import type { PermissionClaim } from './claims.js';
 
 /**
- * Anything that lists and calls tools: functions of this process, a supervised process, an MCP server, or a hub of
- * all of these.
+ * Lists and calls tools: functions in this process, a supervised process, an MCP server, or a hub of all of these.
  *
- * Names are *qualified*, `server.tool`, split at the first dot; a bare tool name works where it is unique.
- * {@link callTool} and {@link listTools} connect by themselves. Hold a provider with `await using`, or call
+ * Tool names are *qualified*, `server.tool`, split at the first dot; a bare tool name works if it is unique.
+ * {@link callTool} and {@link listTools} connect on demand. Declare a provider with `await using`, or call
  * {@link disconnect} in a `finally`.
  */
 export interface ToolProvider extends AsyncDisposable {
+  /** Identifies the provider in a hub, in logs and in errors. */
   readonly name: string;
-  /** Everything but `'in-process'` is external: foreign names, default deadlines, untrusted directives. */
+  /** Every kind but `'in-process'` is external: its calls have a default deadline. */
   readonly kind: 'in-process' | 'process' | 'mcp' | 'hub' | 'other';
-  /** The deadline of a call that names none, in milliseconds. */
+  /** The deadline of calls that set none, in milliseconds. */
   readonly callTimeoutMs?: number;
-  /** The name prefixes it owns, known before it connects. A hub's is the union and may grow (with onToolsChanged). */
+  /** The prefixes of its tools' names, known before it connects. A hub has those of all its providers; they may change. */
   readonly servers: readonly string[];
   /**
-   * Opens the provider. Idempotent; concurrent calls share one attempt. Rejects with {@link ToolError}. `onDemand`: a
-   * call asks for it, not a person, so that a supervisor may refuse to start yet again what keeps failing.
+   * Connects the provider. Idempotent; concurrent callers share one attempt. `onDemand`: true when a call causes it rather
+   * than a person, so that a supervisor may refuse to restart a program that keeps failing.
+   *
+   * @throws {ToolError} why it could not be connected
    */
   connect(options?: { signal?: AbortSignal; onDemand?: boolean }): Promise<void>;
-  /** Every tool, under its qualified name. Rejects with {@link ToolError}, `NOT_CONNECTED` after a disconnect. */
+  /** Lists all tools, by qualified name. @throws {ToolError} why they could not be listed; NOT_CONNECTED after a disconnect */
   listTools(options?: { signal?: AbortSignal }): Promise<readonly ToolDefinition[]>;
-  /** Runs one tool. Never rejects and never throws: every failure is a result with `isError` and a code. */
+  /** Calls a tool. Never rejects and never throws: every failure is a result with `isError` and a code. */
   callTool(name: string, args?: JsonObject, options?: CallOptions): Promise<ToolResult>;
   /**
-   * Resolves the name, validates (and repairs) the arguments and says what the call would do. Runs nothing, never
-   * throws. Where it is absent, a hub validates by `inputSchema` and claims the tool's name. Wrappers pass it on.
+   * Resolves the name, validates and coerces the arguments, and returns the claims of the call. Runs nothing and never
+   * throws. Without it, a hub validates against `inputSchema` and claims the tool's name. Wrappers must forward it.
    */
   prepareCall?(name: string, args: JsonObject, options?: CallOptions): PreparedCall | Promise<PreparedCall>;
-  /** Ends the provider. Idempotent, never rejects; every call in flight settles first (as `CONNECTION_CLOSED`). */
+  /** Disconnects the provider. Idempotent, never rejects; calls in flight settle first, with `CONNECTION_CLOSED`. */
   disconnect(): Promise<void>;
   /**
-   * Ends what is kept for the calls of one `sessionId`, such as background jobs: its conversation is over. Idempotent,
-   * never rejects. Wrappers pass it on.
+   * Ends the state of one `sessionId`, such as its background jobs. Idempotent, never rejects. Wrappers must forward it.
    */
   endSession?(sessionId: string): Promise<void>;
-  /** Tells of a changed tool list. Returns the unsubscribe. */
+  /** Calls `listener` when the list of tools has changed. Returns a function that unsubscribes. */
   onToolsChanged(listener: () => void): () => void;
-  /** Counters and the lifecycle state, read at once and without I/O. */
+  /** The state and the counters, without I/O. */
   health?(): ProviderHealth;
-  /** Asks the peer whether it answers; opens nothing. Rejects with {@link ToolError} when it does not, or is not there. */
+  /** Checks that the peer responds; does not connect. @throws {ToolError} when it does not respond or is not connected */
   ping?(options?: { signal?: AbortSignal }): Promise<void>;
-  /** Tells, once a connection, that it is gone and nobody disconnected it. Returns the unsubscribe. */
+  /** Calls `listener` once when the connection is lost without `disconnect()`. Returns a function that unsubscribes. */
   onLost?(listener: (failure: ToolError) => void): () => void;
-  /** What an MCP provider has beyond tools, in plain types; wrappers pass it on. */
+  /** The features of an MCP server beyond tools. Wrappers must forward it. */
   readonly mcp?: McpPeer;
 }
 
-/** What one call may be given. All of it is optional. */
+/** Options of one call. */
 export interface CallOptions {
-  /** Cancels the call: it answers `CANCELLED` at once and the tool's own signal is aborted. */
+  /** Cancels the call: it settles immediately with `CANCELLED`, and the tool's signal is aborted. */
   signal?: AbortSignal | undefined;
   /**
-   * The bound of the call, in milliseconds from now; `Infinity` for none. It replaces every default, and progress does
-   * not renew it. The one exception: while a person is asked, the clock is paused.
+   * The deadline of the call, in milliseconds from now; `Infinity` for none. Replaces every default. Progress does not renew
+   * it, but it is paused while an approval is pending.
    */
   timeoutMs?: number | undefined;
   /**
-   * The longest time without growing progress, in milliseconds; `Infinity` for none. It replaces every default. With
-   * `timeoutMs` both hold.
+   * The longest time without progress, in milliseconds; `Infinity` for none. Replaces every default. If `timeoutMs` is set
+   * too, both apply.
    */
   idleTimeoutMs?: number | undefined;
-  /** Told of the tool's progress, never after the call has settled. */
+  /** Receives the tool's progress, until the call has settled. */
   onProgress?: ((progress: Progress) => void) | undefined;
-  /** Names the call in logs and events. Default: a fresh one. */
+  /** Identifies the call in logs and events. Default: a new id. */
   callId?: string | undefined;
-  /** Groups calls of one conversation: background jobs and read tracking are kept by it. */
+  /** Groups the calls of one session: background jobs and the files that were read belong to it. */
   sessionId?: string | undefined;
-  /** The name by which the caller knows the tool, such as an alias: texts for the model use it. Default: the qualified name. */
+  /** The name by which the model knows the tool, such as an alias; error texts use it. Default: the qualified name. */
   calledAs?: string | undefined;
   /**
-   * The answer to the approval request of a prepared call's {@link PreparedCall.verdict}. It answers the hub that gave the
-   * verdict and is never passed inward.
+   * The answer to the approval request in {@link PreparedCall.verdict}. It applies to the hub that returned the verdict and is
+   * not passed to inner providers.
    */
   approval?: Approval | undefined;
-  /** Told of what the tool says with `ctx.logger`, beside the provider's logger; never after the call has settled. */
+  /** Receives what the tool writes to `ctx.logger`, in addition to the provider's logger, until the call has settled. */
   onLog?: ((entry: LogEntry) => void) | undefined;
-  /** Asked where a hub's policy says `ask` and has no `approve` of its own: the caller of this very call. */
+  /** Called when the policy requires an approval and has no `approve` function. */
   approve?: ((request: ApprovalRequest, context: ApprovalContext) => Approval | Promise<Approval>) | undefined;
   /**
-   * Answers what an MCP server asks during this call: elicitation, sampling, roots. A call without it is the host's own, for
-   * which the provider's handlers answer. A server that has calls of several callers in flight is refused, so that no one
-   * answers a question of another's call. Callers are told apart by `sessionId`, or by this function.
+   * Answers requests that an MCP server sends during this call: elicitation, sampling, roots. Without it, the provider's
+   * handlers answer. While calls of several callers are in flight at a server, its requests are refused, so that no caller
+   * answers a request of another's call. Callers are distinguished by `sessionId`, or by this function.
    */
   onRequest?: PeerRequestHandler | undefined;
   /** Passed to the tool as `ctx.meta`, and to an MCP server as `_meta`. */
   meta?: JsonObject | undefined;
   /**
-   * Narrows what a call may touch of that which its claims cover without naming it, such as one file below a claimed
-   * directory: the tool leaves out, or refuses, what this denies. Set by a hub from its policy; heeded in process only.
+   * Restricts what a call may access below its claims, such as single files of a claimed directory: the tool leaves out or
+   * refuses what this denies. A hub sets it from its policy; only in-process tools respect it.
    */
   permits?: ((pattern: string) => boolean) | undefined;
   /**
-   * Stops the clock of the call while a person or a model is asked, until what it gives is called. Set by a hub, for
-   * providers that ask during a call; one that enforces a deadline of its own stops that too.
+   * Pauses the deadline, while a person or a model is asked; returns a function that resumes it. A hub sets it for providers
+   * that ask during a call; a provider that enforces its own deadline pauses that too.
    */
   hold?: (() => () => void) | undefined;
 }
 
-/** How far a call has come: `progress` grows, and is complete at `total` where that is known. */
+/** The progress of a call: `progress` increases, up to `total` if that is known. */
 export interface Progress {
   progress: number;
   total?: number;
   message?: string;
 }
 
-/** A call that was resolved and validated and has not run. */
+/** A call that is resolved and validated but has not run. */
 export interface PreparedCall {
   readonly tool: ToolDefinition;
-  /** The arguments as they will be sent, after repair. */
+  /** The arguments as they will be sent, after coercion. */
   readonly args: JsonObject;
-  /** The tool's own deadline for this call. */
+  /** The tool's deadline for this call, in milliseconds. */
   readonly timeoutMs?: number;
-  /** Everything that the call would do, for a policy to judge. */
+  /** The effects of the call, for a policy to evaluate. */
   readonly claims: readonly PermissionClaim[];
-  /** Set when the call cannot run (unknown tool, wrong arguments): the answer, ready to be given. */
+  /** Set when the call cannot run (unknown tool, wrong arguments): its result. */
   readonly refused?: ToolResult;
-  /** What the policy of a hub says of the call; `request` where the action is `ask`. Absent without a policy. */
+  /** The verdict of a hub's policy; with a `request` if the action is `ask`. Absent without a policy. */
   readonly verdict?: { action: PolicyAction; reason: string; request?: ApprovalRequest };
-  /** Runs the call. Never rejects. A refused call gives its refusal. */
+  /** Runs the call. Never rejects. A refused call returns its {@link refused} result. */
   execute(options?: CallOptions): Promise<ToolResult>;
 }
 
-/** The state of a provider, of whatever kind. */
+/** The state of a provider: not connected, connecting, connected, partly working, or failed. */
 export type ProviderState = 'COLD' | 'INITIALIZING' | 'READY' | 'DEGRADED' | 'DEAD';
 
-/** What a provider knows of itself. Times are milliseconds since the epoch. */
+/** The state and counters of a provider. Times are in milliseconds since the epoch. */
 export interface ProviderHealth {
   state: ProviderState;
   consecutiveFailures: number;
@@ -148,9 +149,9 @@ export interface ProviderHealth {
 }
 
 /**
- * Answers requests of an MCP server. What it throws with a whole number as `code` is sent to the server as it is.
+ * Answers requests of an MCP server. An error with an integer `code` that it throws is sent to the server unchanged.
  *
- * @param params as the server sent them, unchecked
+ * @param params the server's parameters, unchecked
  * @param options `signal` is aborted when the server withdraws its request or the connection ends
  */
 export type PeerRequestHandler = (
@@ -159,13 +160,14 @@ export type PeerRequestHandler = (
   options: { signal: AbortSignal },
 ) => Promise<JsonObject>;
 
-/** An MCP peer beyond its tools: resources, prompts, completion, and requests of its own. */
+/** The features of an MCP server beyond tools: resources, prompts, completion, and requests to the client. */
 export interface McpPeer {
-  /** What the peer offers, as it said when it was last connected; empty before. Each connection has an object of its own. */
+  /** The server's capabilities, as of its latest connection; empty before. A new object for each connection. */
   readonly capabilities: JsonObject;
   /**
-   * Sends a request, connecting first. Rejects with {@link ToolError}; a JSON-RPC error has its number as
-   * `details.rpcCode`. Tools are not called this way: `tools/*` is `INVALID_ARGUMENT`.
+   * Sends a request, connecting first if needed. Not for tools: `tools/*` is `INVALID_ARGUMENT`.
+   *
+   * @throws {ToolError} the failure; a JSON-RPC error has its code as `details.rpcCode`
    */
   request(
     method: string,
@@ -173,20 +175,21 @@ export interface McpPeer {
     options?: Pick<CallOptions, 'signal' | 'timeoutMs' | 'callId' | 'sessionId' | 'onRequest'>,
   ): Promise<JsonObject>;
   /**
-   * Reports the peer's notifications, in their order with its answers, and `list_changed` after each connection. `call` is
-   * the latest call in flight at the peer, where all of them are one caller's. Returns the unsubscribe.
+   * Calls `listener` for each notification of the server, in order with its responses, and with `list_changed` after each
+   * connection. `call` is the latest call in flight, if all calls in flight belong to one caller. Returns a function that
+   * unsubscribes.
    */
   onNotification(
     listener: (method: string, params: JsonObject, call?: Pick<CallOptions, 'callId' | 'sessionId'>) => void,
   ): () => void;
   /**
-   * Answers the peer's own requests during the host's calls, and between calls, where nothing else does. `offers` are the
-   * capabilities that the next connection names for it; default: elicitation of forms, sampling and roots.
+   * Sets the handler of the server's requests, for those that no other handler answers. `offers` are the client capabilities
+   * that the next connection declares for it; default: form elicitation, sampling and roots.
    */
   setRequestHandler(handler: PeerRequestHandler | undefined, offers?: JsonObject): void;
   /**
-   * Names capabilities to the peer for callers whose calls bring an `onRequest`. A connection that was opened without them
-   * is replaced as soon as no call is in flight. Returns the withdrawal, which the next connection sees.
+   * Declares client capabilities, for callers whose calls set `onRequest`. A connection without them is replaced as soon as
+   * no call is in flight. Returns a function that withdraws them from the next connection.
    */
   offer?(capabilities: JsonObject): () => void;
 }

@@ -482,7 +482,7 @@ export class MCPToolProvider implements ToolProvider {
     const issues = isAbsent ? undefined : validate?.(structured).issues;
     if (!isAbsent && !issues) return true;
     const why = issues ? describeIssues(issues) : 'it gave no structuredContent';
-    const message = `"${tool.name}" ran, and its output breaks its own schema: ${why}.`;
+    const message = `"${tool.name}" ran, but its output does not match its schema: ${why}.`;
     if (this.#options.validateOutput === 'strict') throw new ToolError('OUTPUT_INVALID', message, { tool: tool.name });
     this.#warn(message);
     return false;

@@ -7,7 +7,7 @@ import type { JsonObject } from '../contract/json.js';
 import { isOwnFailure, type ToolResult } from '../contract/result.js';
 import type { ToolDefinition } from '../contract/tool-definition.js';
 import type { CallOptions, PreparedCall } from '../contract/tool-provider.js';
-import { repairArguments } from '../tool/coercion.js';
+import { coerceArguments } from '../tool/coercion.js';
 import { fillAnnotations } from '../tool/define-tool.js';
 import type { JsonSchemaValidator } from '../tool/json-schema-validator.js';
 import { readListedSchema } from '../tool/listed-schema-validator.js';
@@ -55,7 +55,7 @@ function validArguments(tool: ToolDefinition, given: JsonObject): JsonObject {
   let args = given;
   let { issues } = validate(args);
   for (let round = 0; issues && round < MAX_COERCION_ROUNDS; round++) {
-    const coerced = repairArguments(args, issues, tool.inputSchema);
+    const coerced = coerceArguments(args, issues, tool.inputSchema);
     if (!coerced) break;
     args = coerced;
     ({ issues } = validate(args));

@@ -1,4 +1,4 @@
-// Coerces the commonest slip of a model's arguments: a number or a boolean that was sent as a string.
+// Coerces arguments: models often send a number or a boolean as a string.
 
 import type { JsonObject, JsonSchema } from '../contract/json.js';
 import type { SchemaIssue } from './json-schema-validator.js';
@@ -6,34 +6,34 @@ import { followPointer, isNullSchema } from './listed-schema-validator.js';
 
 /** https://www.rfc-editor.org/rfc/rfc8259#section-6 */
 const JSON_NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/;
-/** More digits than any number that loses nothing has. */
+/** More digits than any number that a double can represent exactly. */
 const MAX_DIGITS = 400;
-/** How many schemas one place of the arguments is looked up in. */
+/** The number of schemas that are considered for one path. */
 const MAX_SCHEMAS = 64;
 
 /**
- * Turns numeric and boolean strings, at exactly the failing paths, into the type that the JSON Schema wants there, where
- * nothing is lost by it. Below a union nothing is touched, as which member was meant is not known; only a union with
- * null leaves no doubt. Gives a copy, or undefined when nothing could be coerced.
+ * Converts numeric and boolean strings at the failing paths into the type that the JSON Schema requires there, if no
+ * information is lost. Leaves values below a union unchanged, as the intended member is unknown, unless the union only adds
+ * null. Returns a copy; undefined when nothing could be coerced.
  */
-export function repairArguments(
+export function coerceArguments(
   args: JsonObject,
   issues: readonly SchemaIssue[],
   schema: JsonSchema,
 ): JsonObject | undefined {
-  let repaired: JsonObject | undefined;
+  let coerced: JsonObject | undefined;
   for (const { path } of issues) {
     const value = path.reduce<unknown>(
       (at, key) => (isRecord(at) && Object.hasOwn(at, key) ? at[key as string] : undefined),
       args,
     );
     if (typeof value !== 'string') continue;
-    const wanted = convert(value, typeAt(schema, path));
-    if (wanted === undefined) continue;
-    repaired ??= structuredClone(args);
-    set(repaired, path, wanted);
+    const converted = convert(value, typeAt(schema, path));
+    if (converted === undefined) continue;
+    coerced ??= structuredClone(args);
+    set(coerced, path, converted);
   }
-  return repaired;
+  return coerced;
 }
 
 function convert(text: string, type: unknown): number | boolean | undefined {
@@ -45,7 +45,7 @@ function convert(text: string, type: unknown): number | boolean | undefined {
   return type === 'integer' && !Number.isSafeInteger(number) ? undefined : number;
 }
 
-/** A number in its shortest decimal form, so that `1.50e1` and `15` are the same text. */
+/** A number's canonical decimal form, equal for `1.50e1` and `15`. */
 function decimalOf(text: string): string {
   const [, sign = '', whole = '', fraction = '', exponent = '0'] =
     /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(text) ?? [];
@@ -55,7 +55,7 @@ function decimalOf(text: string): string {
   return `${sign}${significant}e${Number(exponent) - fraction.length + digits.length - significant.length}`;
 }
 
-/** The one type, other than null, that every schema of a path asks for; undefined where a union leaves it open. */
+/** The only type besides null that the schemas of a path allow; undefined when a union allows several. */
 function typeAt(root: JsonSchema, path: readonly PropertyKey[]): unknown {
   let schemas = expand([root], root);
   for (const key of path)
@@ -66,25 +66,25 @@ function typeAt(root: JsonSchema, path: readonly PropertyKey[]): unknown {
   let wanted: unknown;
   for (const { type } of schemas) {
     if (type === undefined) continue;
-    const types = Array.isArray(type) ? (type as unknown[]).filter((each) => each !== 'null') : [type];
+    const types = Array.isArray(type) ? (type as unknown[]).filter((name) => name !== 'null') : [type];
     if (types.length !== 1) return undefined;
     if (wanted === undefined || types[0] === 'integer') wanted = types[0];
   }
   return wanted;
 }
 
-/** What holds for a value together with the schemas: what they refer to, and every member of an `allOf`. */
+/** Adds the schemas that apply together with the given ones: those they refer to, and the members of `allOf`. */
 function expand(schemas: readonly unknown[], root: JsonSchema): JsonObject[] {
   const all = new Set<unknown>(schemas);
   for (const schema of all) {
     if (!isRecord(schema) || all.size > MAX_SCHEMAS) continue;
     const { $ref, allOf, anyOf, oneOf } = schema;
     if (typeof $ref === 'string' && /^#(\/|$)/.test($ref)) all.add(followPointer(root, $ref.slice(1)));
-    if (Array.isArray(allOf)) for (const each of allOf) all.add(each);
+    if (Array.isArray(allOf)) for (const member of allOf) all.add(member);
     for (const members of [anyOf, oneOf]) {
       if (!Array.isArray(members)) continue;
       const [only, ...others] = (members as unknown[]).filter((member) => !isNullSchema(member));
-      if (others.length > 0) return []; // which one was meant is not known
+      if (others.length > 0) return []; // the intended member is unknown
       all.add(only);
     }
   }

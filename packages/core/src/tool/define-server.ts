@@ -1,4 +1,4 @@
-// Authoring a tool server: a named group of tools with shared state and a lifecycle. Providers run it.
+// defineServer(): creates a tool server, a named group of tools with shared state and a lifecycle. Providers run it.
 
 import { BRAND, isMadeBy } from '../contract/brand.js';
 import { ToolError } from '../contract/errors.js';
@@ -6,8 +6,9 @@ import type { Logger } from '../contract/logger.js';
 import { assertOptionsObject, optionFaults, type OptionNames } from '../contract/options.js';
 import { nameFault, type Tool } from './define-tool.js';
 
-/** What a server's `start` is given. */
+/** The argument of a server's `start`. */
 export interface ServerContext {
+  /** The provider's logger. */
   readonly logger: Logger;
   /** The name of the provider that runs the server. */
   readonly provider: string;
@@ -15,21 +16,23 @@ export interface ServerContext {
   readonly signal: AbortSignal;
 }
 
-/** A tool of any arguments that runs on that state. */
+/** A tool with any arguments that uses that state. */
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- of any arguments and output
 type ToolNeeding<State> = Tool<any, any, State>;
 
-/** A tool server as its author writes it. */
+/** Options of {@link defineServer}. */
 export interface ToolServerOptions<State> {
   /** `^[A-Za-z0-9_-]{1,64}$`; the prefix of its tools' names. */
   name: string;
+  /** The server's version, such as `1.0.0`. */
   version: string;
+  /** The tools; more can be added at run time. */
   tools: readonly ToolNeeding<State>[];
-  /** Makes the state that every tool sees as `ctx.state`, once a connection. Default: none. */
+  /** Creates the state that tools receive as `ctx.state`; called once per connection. Default: none. */
   start?: (ctx: ServerContext) => State | Promise<State>;
-  /** Ends what the state keeps for the calls of one `ctx.sessionId`: its conversation is over. */
+  /** Ends what the state holds for one `ctx.sessionId`. */
   endSession?: (state: State, sessionId: string) => void | Promise<void>;
-  /** Ends the state. Runs after the last call has settled, also when a sibling failed to start. */
+  /** Ends the state. Called after the last call has settled, and when another server of the provider failed to start. */
   stop?: (state: State) => void | Promise<void>;
 }
 
@@ -43,8 +46,7 @@ const SERVER_OPTIONS: OptionNames<ToolServerOptions<unknown>> = {
 };
 
 /**
- * A tool server. It holds no state of its own: each provider that runs it starts one, so that one server may be given
- * to several providers.
+ * A tool server. Each provider that runs it creates its own state, so one server can be used by several providers.
  */
 export class ToolServer<State = unknown> {
   /** @internal */
@@ -62,9 +64,9 @@ export class ToolServer<State = unknown> {
       (fault) => fault !== undefined,
     );
     if ((options.tools as unknown) !== undefined && !Array.isArray(options.tools))
-      faults.push('tools must be an array of tools made by defineTool()');
+      faults.push('tools must be an array of tools from defineTool()');
     if (typeof options.version !== 'string' || options.version === '')
-      faults.push('version must be a text such as "1.0.0"');
+      faults.push('version must be a string such as "1.0.0"');
     if (faults.length > 0) {
       throw new ToolError(
         'INVALID_ARGUMENT',
@@ -78,31 +80,31 @@ export class ToolServer<State = unknown> {
     for (const tool of options.tools ?? []) this.#insert(tool);
   }
 
-  /** The tools as they are now, in the order they were added. */
+  /** The current tools, in the order in which they were added. */
   get tools(): readonly Tool[] {
     return [...this.#tools.values()];
   }
 
-  /** Adds a tool while the server runs. @throws {ToolError} NAME_CONFLICT when it has one of that name. */
+  /** Adds a tool at run time. @throws {ToolError} NAME_CONFLICT when the server has a tool of that name */
   addTool(tool: ToolNeeding<State>): void {
     this.#insert(tool);
     this.#changed();
   }
 
-  /** Removes a tool; calls of it that run go on. False when there was none of that name. */
+  /** Removes a tool; its running calls continue. Returns false when there is no tool of that name. */
   removeTool(name: string): boolean {
     const removed = this.#tools.delete(name);
     if (removed) this.#changed();
     return removed;
   }
 
-  /** Tells of tools that came or went. Returns the unsubscribe. */
+  /** Calls `listener` when tools were added or removed. Returns a function that unsubscribes. */
   onToolsChanged(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  /** Makes the state of one connection. For providers. */
+  /** Creates the state of one connection. For providers. */
   async start(ctx: ServerContext): Promise<State> {
     return (await this.#options.start?.(ctx)) as State;
   }
@@ -112,7 +114,7 @@ export class ToolServer<State = unknown> {
     await this.#options.stop?.(state);
   }
 
-  /** Ends what a state keeps for one conversation. For providers. */
+  /** Ends what a state holds for one session. For providers. */
   async endSession(state: State, sessionId: string): Promise<void> {
     await this.#options.endSession?.(state, sessionId);
   }
@@ -121,13 +123,13 @@ export class ToolServer<State = unknown> {
     if (!isMadeBy('CompiledSchema', (tool as Partial<Tool> | null | undefined)?.input)) {
       throw new ToolError(
         'INVALID_ARGUMENT',
-        `The server "${this.name}" takes tools made by defineTool(), not ${JSON.stringify(tool)}.`,
+        `The tools of the server "${this.name}" must come from defineTool(), not ${JSON.stringify(tool)}.`,
       );
     }
     if (this.#tools.has(tool.name)) {
       throw new ToolError(
         'NAME_CONFLICT',
-        `The server "${this.name}" has a tool "${tool.name}" already; remove or rename one.`,
+        `The server "${this.name}" already has a tool "${tool.name}"; remove or rename one.`,
       );
     }
     this.#tools.set(tool.name, tool);
@@ -141,7 +143,7 @@ export class ToolServer<State = unknown> {
 /**
  * Defines a tool server.
  *
- * @throws {ToolError} INVALID_ARGUMENT for a wrong name or version, NAME_CONFLICT for two tools of one name.
+ * @throws {ToolError} INVALID_ARGUMENT for an invalid name or version, NAME_CONFLICT for two tools of one name.
  * @example
  * ```ts
  * const math = defineServer({ name: 'math', version: '1.0.0', tools: [add] });

@@ -1,4 +1,4 @@
-// Authoring one tool: its definition, checked when it is made, and what its function is given.
+// defineTool(): creates a tool from a checked definition.
 
 import { ToolError } from '../contract/errors.js';
 import type { SchemaInput, SchemaOutput, ToolSchema } from './infer-schema.js';
@@ -12,65 +12,68 @@ import type { CallOptions, Progress } from '../contract/tool-provider.js';
 import type { PermissionClaim } from '../contract/claims.js';
 import type { ToolAnnotations, ToolDefinition, ToolIcon } from '../contract/tool-definition.js';
 
-/** What a tool's function is given beside its arguments. Annotate it as `ToolContext<State>` to type `state`. */
+/** The second argument of a tool's function. Annotate it as `ToolContext<State>` to type `state`. */
 export interface ToolContext<State = unknown> {
-  /** Aborted when the call is cancelled, times out or its provider disconnects. Made on the first look. */
+  /** Aborted when the call is cancelled, times out or its provider disconnects. */
   readonly signal: AbortSignal;
   /** Reports progress to the caller and renews the deadline. Ignored once the call has settled. */
   progress(progress: Progress): void;
+  /** The provider's logger; entries also go to the caller's `onLog`. */
   readonly logger: Logger;
+  /** Identifies the call in logs and events. */
   readonly callId: string;
+  /** The session of the call, if the caller set one. */
   readonly sessionId: string | undefined;
   /** The name of the provider that runs the tool. */
   readonly provider: string;
-  /** What the caller passed as `meta`. */
+  /** The caller's `meta`; a copy. */
   readonly meta: JsonObject | undefined;
   /**
-   * Whether the policy lets the call touch what its claims cover without naming it, such as one file below a claimed
-   * directory. A tool that walks asks this for each entry, and leaves out or refuses what is denied. True without a policy.
+   * Whether the policy permits access to something below the claims of the call, such as a file of a claimed directory. A tool
+   * that walks a directory calls it for each entry, and leaves out or refuses what is denied. Always true without a policy.
    */
   readonly permits: (pattern: string) => boolean;
   /**
-   * The options of a call that the tool makes on its caller's behalf: `hub.callTool(name, args, ctx.nested)`. Such a call
-   * ends with this one, questions of its policy and its server go to the same person, and while one is asked this call's
-   * deadline stands still.
+   * Options for a call that the tool makes on its caller's behalf: `hub.callTool(name, args, ctx.nested)`. The nested call ends
+   * with this one, its approvals and server requests go to the same caller, and this call's deadline is paused while an
+   * approval is pending.
    */
   readonly nested: CallOptions;
-  /** The very object that the server's `start` returned. */
+  /** The object that the server's `start` returned. */
   readonly state: State;
 }
 
 /**
- * What a tool may return: text, a JSON object, content blocks, nothing, or the full form. A number, a boolean and any other
- * array become `{ result }`.
+ * The return value of a tool: text, a JSON object, content blocks, nothing, or the full form. A number, a boolean or any other
+ * array becomes `{ result }`.
  */
 export type ToolReturn<Structured = JsonObject> =
   string | Structured | ContentBlock[] | ToolOutput<Structured> | number | boolean | readonly unknown[] | void;
 
-/** A tool as its author writes it. */
+/** Options of {@link defineTool}. */
 export interface ToolOptions<Input extends ToolSchema, Output extends ToolSchema | undefined, State> {
   /** `^[A-Za-z0-9_-]{1,64}$`, unique in its server. */
   name: string;
   /** A name for people. */
   title?: string;
-  /** For the model: what the tool does and when to use it. */
+  /** Tells the model what the tool does and when to use it. */
   description: string;
-  /** The arguments. Default: none. */
+  /** The schema of the arguments. Default: no arguments. */
   input?: Input;
-  /** The result's `structuredContent`; a result that breaks it is `OUTPUT_INVALID`. */
+  /** The schema of the result's `structuredContent`; a result that does not match is `OUTPUT_INVALID`. Default: none. */
   output?: Output;
-  /** Hints for callers. MCP's pessimistic defaults stand for those left out. */
+  /** Hints for callers. Default of each: MCP's pessimistic default. */
   annotations?: ToolAnnotations;
-  /** The deadline of a call that names none, in milliseconds. Default: none in process. */
+  /** The deadline of calls that set none, in milliseconds. Default: the provider's. */
   timeoutMs?: number;
   icons?: readonly ToolIcon[];
-  /** Passed on in the listing as it is. */
+  /** Listed unchanged. */
   _meta?: JsonObject;
-  /** Short form of {@link permission}: one text that rules are compared with. Default: the tool's name. */
+  /** Short form of {@link permission}: the text that rules are matched against. Default: the tool's name. */
   permissionPattern?: (args: SchemaOutput<Input>) => string;
-  /** Everything that the call would do, for a policy. A throw refuses the call. */
+  /** Returns the claims of a call: its effects, for a policy. When it throws, the call is refused. */
   permission?: (args: SchemaOutput<Input>, ctx: ToolContext<State>) => PermissionClaim[] | Promise<PermissionClaim[]>;
-  /** Runs the tool. Whatever it throws becomes an `isError` result. */
+  /** Runs the tool. An error that it throws becomes an `isError` result. */
   execute: (
     args: SchemaOutput<Input>,
     ctx: ToolContext<State>,
@@ -79,10 +82,10 @@ export interface ToolOptions<Input extends ToolSchema, Output extends ToolSchema
 
 type OutputOf<Output> = Output extends ToolSchema ? SchemaInput<Output> : JsonObject;
 
-// eslint-disable-next-line @typescript-eslint/no-explicit-any -- "any" is the one type that stands for every tool's
+// eslint-disable-next-line @typescript-eslint/no-explicit-any -- stands for the types of any tool
 type Any = any;
 
-/** A defined tool. `Args` and `Output` are what {@link callTyped} takes and gives; `State` is what it needs. */
+/** A defined tool. `Args` and `Output` are the types of {@link callTyped}; `State` is the type of its server's state. */
 export interface Tool<Args = Any, Output = Any, State = Any> {
   readonly name: string;
   readonly title?: string;
@@ -91,17 +94,17 @@ export interface Tool<Args = Any, Output = Any, State = Any> {
   readonly timeoutMs?: number;
   readonly icons?: readonly ToolIcon[];
   readonly _meta?: JsonObject;
-  /** The compiled input; its JSON Schema is what the listing shows. */
+  /** The compiled input schema, with the JSON Schema that is listed. */
   readonly input: CompiledSchema;
   readonly output?: CompiledSchema;
-  /** Claims for parsed arguments; undefined stands for the tool's bare name. */
+  /** Returns the claims of a call. Undefined: the claim is the tool's bare name. */
   readonly permission?: (args: never, ctx: ToolContext<never>) => PermissionClaim[] | Promise<PermissionClaim[]>;
   readonly execute: (args: never, ctx: ToolContext<never>) => unknown;
-  /** Carries the types; never present at run time. */
+  /** Only carries types; absent at run time. */
   readonly '~types'?: { args: Args; output: Output; state: (state: State) => void };
 }
 
-/** The answer of `ctx.permits` where no policy narrows the call: a walker that finds this one need not ask it. */
+/** The `ctx.permits` of a call that no policy restricts; a walker can compare with it to skip the checks. */
 export const permitsAll = (): boolean => true;
 
 const NAME = /^[A-Za-z0-9_-]{1,64}$/;
@@ -122,17 +125,17 @@ const TOOL_OPTIONS: OptionNames<ToolOptions<ToolSchema, undefined, unknown>> = {
 };
 const NO_INPUT = { type: 'object', properties: {} };
 
-/** Says what is wrong with a name of a tool, server or provider; undefined for a right one. */
+/** The fault of a name of a tool, server or provider; undefined for a valid name. */
 export function nameFault(what: string, name: unknown): string | undefined {
   if (typeof name === 'string' && NAME.test(name)) return undefined;
   return `${what} must be 1 to 64 of A-Z a-z 0-9 _ -, not ${JSON.stringify(name) ?? 'absent'}`;
 }
 
 /**
- * Defines a tool. Arguments and output are inferred from the schemas.
+ * Defines a tool. The types of arguments and output are inferred from the schemas.
  *
- * @throws {ToolError} INVALID_ARGUMENT naming every fault of the definition at once. What can only be seen with zod 3
- * or Ajv at hand is reported by the provider's `connect`.
+ * @throws {ToolError} INVALID_ARGUMENT listing all faults of the definition. Faults that only zod 3 or Ajv can detect are
+ * reported by the provider's `connect`.
  * @example
  * ```ts
  * const add = defineTool({
@@ -159,15 +162,15 @@ export function defineTool<
   const name = nameFault('name', options.name);
   if (name) faults.push(name);
   if (typeof options.description !== 'string' || options.description.trim() === '')
-    faults.push('description must say what the tool does');
+    faults.push('description must be a non-empty string');
   if (typeof options.execute !== 'function') faults.push('execute must be a function');
-  if (options.permission && options.permissionPattern) faults.push('give permission or permissionPattern, not both');
+  if (options.permission && options.permissionPattern) faults.push('set permission or permissionPattern, not both');
   if (options.timeoutMs !== undefined && !(typeof options.timeoutMs === 'number' && options.timeoutMs > 0))
     faults.push(`timeoutMs must be more than 0, not ${options.timeoutMs}`);
   for (const [hint, value] of Object.entries(options.annotations ?? {})) {
     if (typeof value !== 'boolean' && (value as unknown) !== undefined)
       faults.push(`annotations.${hint} must be true or false`);
-    if (!HINTS.has(hint)) faults.push(`annotations.${hint} is not a hint; known are ${[...HINTS].join(', ')}`);
+    if (!HINTS.has(hint)) faults.push(`annotations.${hint} is not a hint; valid hints: ${[...HINTS].join(', ')}`);
   }
   const compile = (schema: ToolSchema, side: 'input' | 'output'): CompiledSchema | undefined => {
     try {
@@ -214,7 +217,7 @@ export function fillAnnotations(annotations: ToolAnnotations = {}): Required<Too
   return { readOnlyHint, destructiveHint, idempotentHint, openWorldHint };
 }
 
-/** How a tool is listed by a server. The schemas must be at hand (see {@link prepareTool}). */
+/** The definition of a tool in a server's list. Call {@link prepareTool} first. */
 export function listingOf(server: string, tool: Tool): ToolDefinition {
   return Object.freeze({
     ...pick(tool, ['title', 'description', 'icons', '_meta', 'annotations']),
@@ -224,7 +227,7 @@ export function listingOf(server: string, tool: Tool): ToolDefinition {
   }) as ToolDefinition;
 }
 
-/** Loads what a tool's schemas need. @throws {ToolError} INVALID_ARGUMENT naming the tool. */
+/** Compiles a tool's schemas, loading what they need. @throws {ToolError} INVALID_ARGUMENT naming the tool */
 export async function prepareTool(tool: Tool): Promise<void> {
   for (const [side, schema] of [
     ['input', tool.input],

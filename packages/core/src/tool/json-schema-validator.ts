@@ -1,19 +1,20 @@
-// Validation of an author's plain JSON Schema with Ajv, which is loaded on the first need and never by importing this package.
+// Validates against an author's JSON Schema with Ajv, which is loaded on first use.
 
 import type { ErrorObject, Options, ValidateFunction } from 'ajv';
 import { ToolError } from '../contract/errors.js';
 import type { JsonObject, JsonSchema } from '../contract/json.js';
 import { isPlainSchema } from './plain-schema.js';
 
-/** One thing that a value breaks: where, and in words. */
+/** One fault of a value: its path and a message. */
 export interface SchemaIssue {
   path: readonly PropertyKey[];
   message: string;
 }
 
-/** The value as parsed, or every issue. */
+/** The parsed value, or all issues. */
 export type SchemaOutcome = { value: unknown; issues?: undefined } | { issues: readonly SchemaIssue[] };
 
+/** Validates a value. */
 export type JsonSchemaValidator = (value: unknown) => SchemaOutcome;
 
 interface Ajv {
@@ -22,8 +23,8 @@ interface Ajv {
 }
 
 const BASE_OPTIONS: Options = {
-  strict: false, // unknown keywords (`x-…`, `discriminator`) are annotations, as JSON Schema has it
-  addUsedSchema: false, // two tools may carry the same $id
+  strict: false, // unknown keywords (`x-…`, `discriminator`) are annotations in JSON Schema
+  addUsedSchema: false, // two tools may have the same $id
   logger: false,
   validateFormats: true,
   allErrors: true,
@@ -33,15 +34,15 @@ const BASE_OPTIONS: Options = {
 const instances = new Map<string, Promise<Ajv>>();
 
 /**
- * A validator for the schema of an authored tool: every issue is reported, and defaults are filled into a copy. Compiling
- * costs milliseconds, and most tools are never called: a schema of plain keywords, which is sure to compile, is compiled
- * by the first value.
+ * Compiles the schema of an authored tool. The validator reports all issues and fills defaults into a copy. Compiling takes
+ * milliseconds and most tools are never called, so a schema of plain keywords, which always compiles, is compiled on first
+ * use.
  *
- * @throws {ToolError} INVALID_ARGUMENT when the schema does not compile.
+ * @throws {ToolError} INVALID_ARGUMENT when the schema does not compile
  */
 export async function compileJsonSchema(schema: JsonSchema): Promise<JsonSchemaValidator> {
   const isPlain = isPlainSchema(schema);
-  // Ajv keeps each $id for good, so that a second schema could be read as the first one says: each has an instance.
+  // Ajv never forgets an $id, so a second schema with it would resolve to the first: schemas with an $id get an instance.
   const ajv = hasKey(schema, '$id')
     ? await createAjv(dialectOf(schema), 'authored')
     : await loadAjv(dialectOf(schema), isPlain ? 'plain' : 'authored');
@@ -49,8 +50,8 @@ export async function compileJsonSchema(schema: JsonSchema): Promise<JsonSchemaV
   const copy = copierForDefaults(schema);
   return (value) => {
     validate ??= compileWith(ajv, schema);
-    const own = copy(value);
-    return validate(own) ? { value: own } : { issues: (validate.errors ?? []).map(issueOf) };
+    const copied = copy(value);
+    return validate(copied) ? { value: copied } : { issues: (validate.errors ?? []).map(issueOf) };
   };
 }
 
@@ -60,7 +61,7 @@ function compileWith(ajv: Ajv, schema: JsonSchema): ValidateFunction {
   } catch (cause) {
     throw ToolError.from(cause, 'INVALID_ARGUMENT');
   } finally {
-    ajv.removeSchema(schema); // its cache would keep every schema of every listing alive
+    ajv.removeSchema(schema); // Ajv's cache would keep every schema alive
   }
 }
 
@@ -69,7 +70,7 @@ function dialectOf(schema: JsonSchema): 'draft-07' | '2020-12' {
   return typeof $schema === 'string' && /draft-0[67]/.test($schema) ? 'draft-07' : '2020-12';
 }
 
-/** `'plain'`: of ours, and valid for sure; to ask the schema of schemas costs 60 ms the first time. */
+/** `'plain'`: known to be valid, so it is not checked against the meta-schema, which takes 60 ms the first time. */
 type Kind = 'authored' | 'plain';
 
 function loadAjv(dialect: 'draft-07' | '2020-12', kind: Kind): Promise<Ajv> {
@@ -103,7 +104,7 @@ function issueOf(error: ErrorObject): SchemaIssue {
     case 'const':
       return { path, message: `must be ${JSON.stringify(params.allowedValue)}` };
     default:
-      return { path, message: error.message ?? `breaks "${error.keyword}"` };
+      return { path, message: error.message ?? `does not satisfy "${error.keyword}"` };
   }
 }
 
@@ -112,7 +113,7 @@ function unescapePointer(token: string): string {
   return token.replaceAll('~1', '/').replaceAll('~0', '~');
 }
 
-/** Ajv fills defaults into the value itself; the caller's own object must stay as it is. */
+/** Ajv fills defaults into the value itself; the caller's object must not change. */
 function copierForDefaults(schema: JsonSchema): (value: unknown) => unknown {
   const { properties, ...rest } = schema as { properties?: Record<string, JsonObject> };
   const nested =

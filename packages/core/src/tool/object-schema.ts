@@ -1,12 +1,11 @@
-// What the built-in tools write their schemas with: closed objects whose TypeScript type `FromJsonSchema` infers, and
-// complete hints.
+// Builds the schemas and hints of the built-in tools: closed objects whose TypeScript type `FromJsonSchema` infers.
 
 import type { JsonSchema } from '../contract/json.js';
 import type { ToolAnnotations } from '../contract/tool-definition.js';
 
 type Properties = Readonly<Record<string, JsonSchema>>;
 
-/** The JSON Schema that {@link objectSchema} makes. A type, not an interface: only so it is assignable to a JSON object. */
+/** The JSON Schema that {@link objectSchema} returns. A type, as an interface would not be assignable to a JSON object. */
 export type ObjectSchema<Required extends Properties, Optional extends Properties> = {
   readonly type: 'object';
   readonly properties: Required & Optional;
@@ -15,8 +14,8 @@ export type ObjectSchema<Required extends Properties, Optional extends Propertie
 };
 
 /**
- * The JSON Schema of an object with these properties and no others; those of `optional` may be absent. In an input, a
- * property that has a default belongs to `optional`.
+ * The JSON Schema of an object with these properties and no others; those in `optional` may be absent. A property of an input
+ * with a default belongs in `optional`.
  */
 export function objectSchema<
   const Required extends Properties,
@@ -32,7 +31,7 @@ export function objectSchema<
 
 type Hint = 'readOnly' | 'destructive' | 'idempotent' | 'openWorld';
 
-/** All four hints of a tool: true for those named, false for the others, as MCP's own defaults are pessimistic. */
+/** All four hints of a tool: true for those named, false for the others. */
 export function hints(...named: Hint[]): ToolAnnotations {
   return {
     readOnlyHint: named.includes('readOnly'),

@@ -1,11 +1,11 @@
-// One call of one tool, without any provider: arguments parsed and mended, the function run, its output checked.
+// Runs one tool without a provider: parses and coerces arguments, runs the function, checks its output.
 
-import { repairArguments } from './coercion.js';
+import { coerceArguments } from './coercion.js';
 import type { CallScope } from '../call/call-scope.js';
 import { ToolError, messageOf } from '../contract/errors.js';
 import { isJsonObject, type JsonObject } from '../contract/json.js';
 import type { SchemaIssue, SchemaOutcome } from './json-schema-validator.js';
-import { heardLogger, type Logger } from '../contract/logger.js';
+import { teeLogger, type Logger } from '../contract/logger.js';
 import { copyArguments, copyJson } from '../contract/json-copy.js';
 import { likelyName } from '../contract/nearest-names.js';
 import { resultFromOutput, structuredResult, type UntimedResult } from '../contract/result.js';
@@ -15,21 +15,21 @@ import type { CallOptions, Progress } from '../contract/tool-provider.js';
 import type { PermissionClaim } from '../contract/claims.js';
 import type { ToolDefinition } from '../contract/tool-definition.js';
 
-/** Arguments after parsing: what the function gets, and the JSON that policy, approvals and cache keys see. */
+/** Parsed arguments: the value for the tool's function, and the JSON for policies and approvals. */
 export interface ParsedArguments {
   readonly value: unknown;
   readonly args: JsonObject;
 }
 
-/** A tool that declares it ends itself after this argument's milliseconds; the call's deadline leaves it room. */
+/** A tool with this argument ends by itself after that many milliseconds; the call's deadline is a little later. */
 const SELF_TIMEOUT_ARGUMENT = 'timeout_ms';
 const SELF_TIMEOUT_GRACE_MS = 5_000;
-/** How many unknown arguments a message names. */
+/** The number of unknown arguments that an error names. */
 const MAX_UNKNOWN = 10;
 
 /**
- * Parses arguments: validates, and only on failure mends strings that should be numbers or booleans and validates
- * once more. Synchronous unless the schema is not.
+ * Parses arguments: validates them, and on failure coerces strings that should be numbers or booleans and validates once
+ * more. Synchronous unless the schema is asynchronous.
  *
  * @throws {ToolError} INVALID_ARGUMENT
  */
@@ -37,24 +37,24 @@ export function parseArguments(tool: Tool, args: unknown): ParsedArguments | Pro
   const own = copyArguments(tool.name, args);
   refuseUnknown(tool, own);
   const outcome = tool.input.parse(own);
-  if (outcome instanceof Promise) return outcome.then((settled) => acceptOrRepair(tool, own, settled));
-  return acceptOrRepair(tool, own, outcome);
+  if (outcome instanceof Promise) return outcome.then((settled) => acceptOrCoerce(tool, own, settled));
+  return acceptOrCoerce(tool, own, outcome);
 }
 
-function acceptOrRepair(
+function acceptOrCoerce(
   tool: Tool,
   args: JsonObject,
   outcome: SchemaOutcome,
 ): ParsedArguments | Promise<ParsedArguments> {
   if (!outcome.issues) return { value: outcome.value, args };
   const issues = normaliseIssues(outcome.issues);
-  const repaired = repairArguments(args, issues, tool.input.jsonSchema ?? {});
-  if (!repaired) throw invalidArguments(tool, issues);
+  const coerced = coerceArguments(args, issues, tool.input.jsonSchema ?? {});
+  if (!coerced) throw invalidArguments(tool, issues);
   const accept = (second: SchemaOutcome): ParsedArguments => {
     if (second.issues) throw invalidArguments(tool, normaliseIssues(second.issues));
-    return { value: second.value, args: repaired };
+    return { value: second.value, args: coerced };
   };
-  const second = tool.input.parse(repaired);
+  const second = tool.input.parse(coerced);
   return second instanceof Promise ? second.then(accept) : accept(second);
 }
 
@@ -65,13 +65,13 @@ function refuseUnknown(tool: Tool, args: object): void {
   for (const key in args) if (!knownKeys.has(key) && Object.hasOwn(args, key)) (unknown ??= []).push(key);
   if (!unknown) return;
   const nearest = unknown.slice(0, MAX_UNKNOWN).map((key) => ({ key, known: likelyName(key, knownKeys) }));
-  const words = nearest.map(({ key, known }) =>
+  const names = nearest.map(({ key, known }) =>
     known === undefined ? JSON.stringify(key) : `${JSON.stringify(key)} (did you mean "${known}"?)`,
   );
   const hint = nearest.every(({ known }) => known !== undefined)
     ? ''
-    : ` It takes ${[...knownKeys].join(', ') || 'no arguments'}.`;
-  throw new ToolError('INVALID_ARGUMENT', `"${tool.name}" has no argument ${words.join(', ')}.${hint}`, {
+    : ` Valid arguments: ${[...knownKeys].join(', ') || 'none'}.`;
+  throw new ToolError('INVALID_ARGUMENT', `"${tool.name}" has no argument ${names.join(', ')}.${hint}`, {
     tool: tool.name,
     details: { unknown: unknown[0], known: [...knownKeys] },
   });
@@ -84,7 +84,7 @@ function invalidArguments(tool: Tool, issues: readonly SchemaIssue[]): ToolError
   });
 }
 
-/** The tool's own deadline for a call: its `timeout_ms` argument with room to end itself, else its `timeoutMs`. */
+/** The tool's deadline for a call: its `timeout_ms` argument plus time to end by itself, else its `timeoutMs`. */
 export function ownTimeoutMs(tool: Tool, parsed: unknown): number | undefined {
   if (tool.input.knownKeys?.has(SELF_TIMEOUT_ARGUMENT)) {
     const own = (parsed as JsonObject)[SELF_TIMEOUT_ARGUMENT];
@@ -93,10 +93,10 @@ export function ownTimeoutMs(tool: Tool, parsed: unknown): number | undefined {
   return tool.timeoutMs;
 }
 
-/** In the `_meta` of a tool that another process lists: its own deadline, in milliseconds. */
+/** The key of `_meta` for the deadline of a tool that another process lists, in milliseconds. */
 export const TIMEOUT_META = 'toolwright/timeoutMs';
 
-/** The own deadline of a tool that is known by its listing alone, as {@link TIMEOUT_META} or its argument has it. */
+/** The deadline of a tool that is known only from its listing: from its `timeout_ms` argument or {@link TIMEOUT_META}. */
 export function listedTimeoutMs({ inputSchema, _meta }: ToolDefinition, args: unknown): number | undefined {
   const properties = Object(inputSchema.properties) as object;
   if (Object.hasOwn(properties, SELF_TIMEOUT_ARGUMENT)) {
@@ -107,7 +107,7 @@ export function listedTimeoutMs({ inputSchema, _meta }: ToolDefinition, args: un
   return typeof timeoutMs === 'number' && timeoutMs > 0 ? timeoutMs : undefined;
 }
 
-/** Claims of its own that a call makes; undefined for a tool that claims nothing but its name. */
+/** The claims of a call; undefined for a tool without a `permission` function. */
 export function claimsOf(
   tool: Tool,
   parsed: unknown,
@@ -117,9 +117,9 @@ export function claimsOf(
 }
 
 /**
- * Runs the function and checks what it gave: at once for a function that answers at once, else with a promise.
+ * Runs the tool's function and checks its output. Synchronous if the function and the output schema are.
  *
- * @throws {ToolError} EXECUTION_FAILED when it threw, OUTPUT_INVALID when its output is not what it declared
+ * @throws {ToolError} EXECUTION_FAILED when it threw, OUTPUT_INVALID when its output does not match its schema
  */
 export function executeTool(tool: Tool, parsed: unknown, context: ToolContext): UntimedResult | Promise<UntimedResult> {
   const output = startTool(tool, parsed, context);
@@ -132,7 +132,7 @@ export function executeTool(tool: Tool, parsed: unknown, context: ToolContext): 
   );
 }
 
-/** The first half of {@link executeTool}: gives what the function gives, a promise where it is asynchronous. */
+/** The first half of {@link executeTool}: runs the function and returns its value or promise. */
 export function startTool(tool: Tool, parsed: unknown, context: ToolContext): unknown {
   try {
     return tool.execute(parsed as never, context as ToolContext<never>);
@@ -141,7 +141,7 @@ export function startTool(tool: Tool, parsed: unknown, context: ToolContext): un
   }
 }
 
-/** What a function threw or rejected with, as its result's error. */
+/** The error for what a tool's function threw or rejected with. */
 export function executionFailed(tool: Tool, thrown: unknown): ToolError {
   if (ToolError.isInstance(thrown)) return ToolError.from(thrown);
   return new ToolError('EXECUTION_FAILED', messageOf(thrown), { tool: tool.name, cause: thrown });
@@ -151,14 +151,14 @@ export function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function';
 }
 
-/** The second half of {@link executeTool}: a settled output, checked. Asynchronous only where the output schema is. */
+/** The second half of {@link executeTool}: checks a settled output. Asynchronous only if the output schema is. */
 export function finishTool(tool: Tool, output: unknown): UntimedResult | Promise<UntimedResult> {
   const schema = tool.output;
   if (!schema) return resultFromOutput(output, asIs);
   const accept = (outcome: SchemaOutcome): JsonObject => {
     if (!outcome.issues) return outcome.value as JsonObject;
-    const words = describeIssues(normaliseIssues(outcome.issues));
-    throw new ToolError('OUTPUT_INVALID', `"${tool.name}" ran, and its output breaks its own schema: ${words}.`, {
+    const faults = describeIssues(normaliseIssues(outcome.issues));
+    throw new ToolError('OUTPUT_INVALID', `"${tool.name}" ran, but its output does not match its schema: ${faults}.`, {
       tool: tool.name,
     });
   };
@@ -185,7 +185,7 @@ export function finishTool(tool: Tool, output: unknown): UntimedResult | Promise
   if (result.structuredContent === undefined && !result.isError) {
     throw new ToolError(
       'OUTPUT_INVALID',
-      `"${tool.name}" ran, and gave no structuredContent although it declares an output schema.`,
+      `"${tool.name}" ran, but returned no structuredContent although it has an output schema.`,
       { tool: tool.name },
     );
   }
@@ -196,7 +196,7 @@ function asIs(value: unknown): JsonObject {
   return value as JsonObject;
 }
 
-/** What a tool's function sees of its call. Accessors defer to the scope, so that nothing is made unasked. */
+/** The context that a tool's function receives. Its accessors create objects only when they are read. */
 export class CallContext implements ToolContext {
   readonly provider: string;
   readonly state: unknown;
@@ -211,10 +211,10 @@ export class CallContext implements ToolContext {
     this.#logger = logger;
   }
 
-  /** The provider's, which the caller hears too where it listens. */
+  /** The provider's logger, which also writes to the caller's `onLog`. */
   get logger(): Logger {
     const { onLog } = this.#scope;
-    return onLog ? heardLogger(this.#logger, onLog) : this.#logger;
+    return onLog ? teeLogger(this.#logger, onLog) : this.#logger;
   }
 
   /** Bound, so that `execute: (args, { progress }) => …` works. */
@@ -227,7 +227,7 @@ export class CallContext implements ToolContext {
     return this.#scope.permits ?? permitsAll;
   }
 
-  /** This call has the deadline. */
+  /** Without a deadline, as this call has one. */
   get nested(): CallOptions {
     const { callId: _own, permits: _ofThisCall, ...inward } = this.#scope.inward;
     return { ...inward, timeoutMs: Infinity };
@@ -245,7 +245,7 @@ export class CallContext implements ToolContext {
     return this.#scope.sessionId;
   }
 
-  /** A copy, made when somebody looks. */
+  /** A copy, made on first access. */
   get meta(): JsonObject | undefined {
     return (this.#meta ??= copyJson(this.#scope.meta));
   }

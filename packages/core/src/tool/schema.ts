@@ -1,4 +1,4 @@
-// Any schema -> one JSON Schema and one validator, made once a tool. What needs zod 3 or Ajv is loaded by `prepare`.
+// Turns any kind of schema into a JSON Schema and a validator, once per tool. `prepare` loads zod 3 support and Ajv if needed.
 
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import { BRAND } from '../contract/brand.js';
@@ -13,7 +13,7 @@ type StandardProps = StandardSchemaV1['~standard'] & {
 
 const TARGET = 'draft-2020-12';
 const DIALECT = 'https://json-schema.org/draft/2020-12/schema';
-/** Root keywords that may admit properties which `properties` does not name: such a schema is not closed by us. */
+/** Root keywords that may allow more properties than `properties` lists: such a schema is not closed. */
 const OPENING_KEYWORDS = [
   'additionalProperties',
   'patternProperties',
@@ -25,24 +25,24 @@ const OPENING_KEYWORDS = [
 ];
 
 /**
- * One side of a tool: its JSON Schema for the listing and its validator for the calls. For most schemas both are at
- * hand at once; for zod 3 and plain JSON Schema they are after {@link prepare}.
+ * The input or output schema of a tool: its JSON Schema for the listing and its validator for calls. For most schemas both are
+ * available immediately; for zod 3 and plain JSON Schema they are after {@link prepare}.
  */
 export class CompiledSchema {
   /** @internal */
   readonly [BRAND] = 'CompiledSchema';
-  /** The JSON Schema as listed; undefined until {@link prepare} for zod 3. */
+  /** The JSON Schema as listed; for zod 3 undefined until {@link prepare}. */
   jsonSchema: JsonSchema | undefined;
-  /** For an input that admits only what it names: the names. */
+  /** The names of an input's properties, if it allows no others. */
   knownKeys: ReadonlySet<string> | undefined;
-  /** An output that is not an object: it is listed and validated as `{ result: … }`. */
+  /** True for an output that is not an object: it is listed and validated as `{ result: … }`. */
   wraps = false;
   readonly #source: ToolSchema;
   readonly #direction: 'input' | 'output';
   #validate: ((value: unknown) => SchemaOutcome | Promise<SchemaOutcome>) | undefined;
   #preparing: Promise<void> | undefined;
 
-  /** @throws {ToolError} INVALID_ARGUMENT when the schema is of no known kind, has no JSON form, or is not an object's. */
+  /** @throws {ToolError} INVALID_ARGUMENT for a schema of an unknown kind, without a JSON form, or not of an object */
   constructor(source: ToolSchema, direction: 'input' | 'output') {
     this.#source = source;
     this.#direction = direction;
@@ -57,7 +57,7 @@ export class CompiledSchema {
       if (!isJsonObject(source)) {
         throw new ToolError(
           'INVALID_ARGUMENT',
-          `${direction} must be a schema: zod, another Standard Schema, or a JSON Schema object.`,
+          `${direction} must be a schema: zod, another Standard Schema, or a JSON Schema.`,
         );
       }
       const members = Object.values(source);
@@ -71,7 +71,7 @@ export class CompiledSchema {
     }
   }
 
-  /** True when calls can be validated without waiting. */
+  /** True when the schema is ready to validate. */
   get ready(): boolean {
     return this.#validate !== undefined && this.jsonSchema !== undefined;
   }
@@ -85,9 +85,9 @@ export class CompiledSchema {
     }));
   }
 
-  /** Parses a value. Synchronous for every schema that is not itself asynchronous. Call {@link prepare} first. */
+  /** Parses a value. Synchronous unless the schema is asynchronous. Call {@link prepare} first. */
   parse(value: unknown): SchemaOutcome | Promise<SchemaOutcome> {
-    if (!this.#validate) throw new ToolError('INTERNAL', 'A schema was used before it was prepared.');
+    if (!this.#validate) throw new ToolError('INTERNAL', 'parse() was called before prepare().');
     return this.#validate(value);
   }
 
@@ -105,7 +105,7 @@ export class CompiledSchema {
     const schema = this.wraps ? wrapped(given) : given;
     assertObjectSchema(schema, this.#direction);
     const { $schema, ...rest } = copyJson(schema, this.#direction);
-    // What an author wrote is listed; what a converter added says nothing that MCP does not say.
+    // The author's `$schema` is listed; one that a converter added only repeats MCP's default.
     const isConverted = $schema === DIALECT && isStandardSchema(this.#source);
     const listed: JsonSchema = $schema === undefined || isConverted ? rest : { $schema, ...rest };
     this.jsonSchema = deepFreeze(listed);
@@ -117,12 +117,12 @@ export class CompiledSchema {
   }
 }
 
-/** True for the root type of a number, a text, a list and the like. */
+/** True for a root type other than object: a number, a string, an array and so on. */
 export function isPlainType(type: unknown): boolean {
   return typeof type === 'string' && type !== 'object';
 }
 
-/** `{ result: schema }`, with the definitions where references find them. */
+/** Wraps a schema as `{ result: schema }`; definitions stay at the root, where references find them. */
 export function wrapped(schema: JsonSchema): JsonSchema {
   const { $schema, $defs, definitions, ...result } = schema;
   return {
@@ -159,7 +159,7 @@ function validateWrapped(
   return outcome instanceof Promise ? outcome.then(wrap) : wrap(outcome);
 }
 
-/** The author's object stays theirs: what is listed and compiled is a copy that nobody can change. */
+/** Copies the author's schema, so that later changes to it have no effect. */
 function copyJson(schema: JsonSchema, direction: string): JsonSchema {
   try {
     return structuredClone(schema);
@@ -191,7 +191,7 @@ function convertStandard(standard: StandardProps, direction: 'input' | 'output')
   if (typeof standard.jsonSchema?.[direction] !== 'function') {
     throw new ToolError(
       'INVALID_ARGUMENT',
-      `${direction} is a ${standard.vendor} schema that does not give its JSON Schema. Use zod 4.2 or later (not zod/mini), ` +
+      `${direction} is a ${standard.vendor} schema that cannot be converted to JSON Schema. Use zod 4.2 or later (not zod/mini), ` +
         'zod 3.25, ArkType, valibot through toStandardJsonSchema, or pass a plain JSON Schema.',
     );
   }
@@ -199,7 +199,7 @@ function convertStandard(standard: StandardProps, direction: 'input' | 'output')
     return standard.jsonSchema[direction]({ target: TARGET });
   } catch (cause) {
     const { message } = ToolError.from(cause);
-    throw new ToolError('INVALID_ARGUMENT', `${direction} has no JSON Schema: ${message}. Take a type that JSON has.`, {
+    throw new ToolError('INVALID_ARGUMENT', `${direction} has no JSON Schema: ${message}. Use a type that JSON has.`, {
       cause,
     });
   }
@@ -207,7 +207,7 @@ function convertStandard(standard: StandardProps, direction: 'input' | 'output')
 
 async function convertZod3(schema: StandardSchemaV1): Promise<JsonSchema> {
   const { zodToJsonSchema } = await import('zod-to-json-schema');
-  // strictUnions drops nothing here; `$refStrategy: none` keeps the listing self-contained, as vendors want it.
+  // `$refStrategy: none` keeps the listing self-contained, which model vendors require.
   const converted = zodToJsonSchema(schema as never, {
     target: 'jsonSchema2019-09',
     $refStrategy: 'none',
@@ -215,7 +215,7 @@ async function convertZod3(schema: StandardSchemaV1): Promise<JsonSchema> {
   return modernise(converted, '') as JsonSchema;
 }
 
-/** zod-to-json-schema closes every plain object (zod 3 strips there) and writes tuples in the old way. */
+/** Converts tuples, which zod-to-json-schema writes in the form of draft 2019-09, to draft 2020-12. */
 function modernise(node: unknown, key: string): unknown {
   if (Array.isArray(node)) return node.map((item) => modernise(item, ''));
   if (!isJsonObject(node)) return node;
@@ -229,11 +229,11 @@ function modernise(node: unknown, key: string): unknown {
   return result;
 }
 
-/** @throws {ToolError} INVALID_ARGUMENT naming every fault of the root at once. */
+/** @throws {ToolError} INVALID_ARGUMENT listing all faults of the root */
 function assertObjectSchema(schema: JsonSchema, direction: string): void {
   const faults: string[] = [];
   if ('anyOf' in schema || 'oneOf' in schema)
-    faults.push('it is a union at its root, which models cannot be given; wrap it in an object');
+    faults.push('its root is a union, which model APIs do not accept; wrap it in an object');
   else if (schema.type !== 'object')
     faults.push(`its root type must be "object", not ${JSON.stringify(schema.type) ?? 'absent'}`);
   const properties = schema.properties ?? {};
@@ -248,7 +248,7 @@ function assertObjectSchema(schema: JsonSchema, direction: string): void {
     throw new ToolError('INVALID_ARGUMENT', `${direction}: ${faults.join('; ')}.`, { details: { faults } });
 }
 
-/** Issues with plain paths: Standard Schema allows a path segment to be a key or an object that holds one. */
+/** Normalises paths: in Standard Schema a path segment is a key or an object with a key. */
 export function normaliseIssues(issues: readonly SchemaIssue[]): SchemaIssue[] {
   return issues.map(({ path, message }) => ({
     path: ((path as readonly unknown[] | undefined) ?? []).map(keyOf),
@@ -260,7 +260,7 @@ function keyOf(segment: unknown): PropertyKey {
   return (isJsonObject(segment) && 'key' in segment ? segment.key : segment) as PropertyKey;
 }
 
-/** Issues in words, for a message: `edits[0].line: must be number`. At most `limit`, the rest counted. */
+/** Describes issues for a message: `edits[0].line: must be number`. Lists at most `limit`, and counts the rest. */
 export function describeIssues(issues: readonly SchemaIssue[], limit = 5): string {
   const lines = issues.slice(0, limit).map(({ path, message }) => {
     const at = path.map(String).reduce<string>((text, key) => {

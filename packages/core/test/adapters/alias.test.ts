@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { sha256 } from '../../src/adapters/sha256.js';
 
-it('sha256() is the digest that node:crypto gives', () => {
+it('sha256() equals the digest of node:crypto', () => {
   const check = (text: string): void => {
     expect(Buffer.from(sha256(text)).toString('hex')).toBe(createHash('sha256').update(text).digest('hex'));
   };
@@ -43,7 +43,7 @@ it.each([
   expect(aliasOf(name).endsWith(`___${ending}`)).toBe(true);
 });
 
-it('aliasOf() gives a plain alias only without ___, so that none can be written like a cleaned one', () => {
+it('aliasOf() returns an alias with ___ only when it adds a hash', () => {
   expect(aliasOf('1password.get_item')).toMatch(/^t1password__get_item___[a-z2-7]{8}$/);
   expect(aliasOf('password.get_item_joi7xmz3')).toBe('password__get_item_joi7xmz3');
   const part = fc.stringMatching(/^[A-Za-z0-9_-]{1,64}$/);
@@ -66,7 +66,7 @@ it.each(['1password.get_item', 'a.b c', `a.${'b'.repeat(61)}`, '_a.b'])(
   },
 );
 
-it('aliasOf() keeps different names apart', () => {
+it('aliasOf() returns different aliases for different names', () => {
   const part = fc.stringMatching(/^[ab_.-]{1,40}$/);
   fc.assert(
     fc.property(part, part, part, part, (a, b, c, d) => {

@@ -35,7 +35,7 @@ describe('processDirectives()', () => {
     });
   });
 
-  it('gives handlers the defaults, and leaves the directive as it is', async () => {
+  it('passes defaults to handlers, and does not change the directive', async () => {
     const directives: Directive[] = [
       { type: 'inject_context', params: { content: 'a' } },
       { type: 'prune_messages', params: {} },
@@ -47,7 +47,7 @@ describe('processDirectives()', () => {
     expect(directives.map(({ params }) => params)).toEqual([{ content: 'a' }, {}]);
   });
 
-  it('skips an unknown type with a warning, also one of the prototype', async () => {
+  it('skips an unknown type with a warning, even a name from Object.prototype', async () => {
     const warn = vi.fn();
     const outcome = await processDirectives(
       [{ type: 'toString', params: {} } as never, { type: 'later', params: {} } as never],
@@ -58,7 +58,7 @@ describe('processDirectives()', () => {
     expect(outcome.stopProcessing).toBe(false);
   });
 
-  it('is given the very objects that the tool made', async () => {
+  it('receives the objects that the tool returned', async () => {
     const directive: Directive = { type: 'notify_presenter', params: { key: 'k', data: { deep: [1] } } };
     const tool = defineTool({
       name: 'say',

@@ -2,7 +2,7 @@ import { TOOL_ERROR_CODES, ToolError } from '@toolwright/core';
 import { describe, expect, it } from 'vitest';
 
 describe('ToolError', () => {
-  it('from() gives a ToolError back as it is', () => {
+  it('from() returns a ToolError unchanged', () => {
     const error = new ToolError('BUSY', 'full');
     expect(ToolError.from(error)).toBe(error);
   });
@@ -31,7 +31,7 @@ describe('ToolError', () => {
   it('from() uses the fallback when nothing is known', () =>
     expect(ToolError.from('x', 'INTERNAL').code).toBe('INTERNAL'));
 
-  it('from() does not throw when the message does', () => {
+  it('from() does not throw when the message accessor does', () => {
     const hostile = {
       get message(): string {
         throw new Error('no');
@@ -40,19 +40,19 @@ describe('ToolError', () => {
     expect(ToolError.from(hostile).code).toBe('EXECUTION_FAILED');
   });
 
-  it('isInstance() knows the error of another copy of the package', () => {
+  it('isInstance() accepts an error of another copy of the package', () => {
     const foreign = Object.assign(new Error('x'), { [Symbol.for('toolwright.ToolError')]: true, code: 'BUSY' });
     expect(ToolError.isInstance(foreign)).toBe(true);
     expect(ToolError.isInstance(new Error('x'))).toBe(false);
     expect(ToolError.isInstance(null)).toBe(false);
   });
 
-  it('isCode() knows the closed list and nothing of the prototype', () => {
+  it('isCode() accepts only the closed list, not names from Object.prototype', () => {
     for (const code of TOOL_ERROR_CODES) expect(ToolError.isCode(code)).toBe(true);
     for (const value of ['NOPE', 'toString', 1, null, undefined]) expect(ToolError.isCode(value)).toBe(false);
   });
 
-  it('retryable is true for BUSY, LOCKED and UNAVAILABLE, and can be said', () => {
+  it('retryable defaults to true for BUSY, LOCKED and UNAVAILABLE', () => {
     expect(TOOL_ERROR_CODES.filter((code) => new ToolError(code, 'x').retryable)).toEqual([
       'LOCKED',
       'BUSY',
@@ -61,14 +61,14 @@ describe('ToolError', () => {
     expect(new ToolError('INTERNAL', 'x', { retryable: true }).retryable).toBe(true);
   });
 
-  it('can be made from its plain form', () => {
+  it('constructor accepts the plain form', () => {
     const info = { code: 'NO_MATCH', message: 'none', retryable: true, details: { lines: [1] } } as const;
     const error = new ToolError(info);
     expect(error.toInfo()).toEqual(info);
     expect(error).toMatchObject({ code: 'NO_MATCH', message: 'none' });
   });
 
-  it('toInfo() gives plain JSON', () => {
+  it('toInfo() returns plain JSON', () => {
     const info = new ToolError('NO_MATCH', 'none', { details: { lines: [1] } }).toInfo();
     expect(info).toEqual({ code: 'NO_MATCH', message: 'none', retryable: false, details: { lines: [1] } });
     expect(JSON.parse(JSON.stringify(info))).toEqual(info);

@@ -154,7 +154,7 @@ describe('wrong arguments of a function', () => {
     ['callTyped(), no tool', () => callTyped(new ToolHub(), 'add' as never, {}), 'defineTool() made'],
     ['callTyped(), null', () => callTyped(new ToolHub(), done, {}, null as never), 'an object of options, not null'],
     ['callTyped(), servr', () => callTyped(new ToolHub(), done, {}, { servr: 's' } as never), 'did you mean `server`?'],
-    ['processDirectives()', () => processDirectives(undefined as never), 'takes an array'],
+    ['processDirectives()', () => processDirectives(undefined as never), 'must be an array'],
     ['createTestProject()', () => createTestProject({}, { gitt: true } as never), 'did you mean `git`?'],
   ])('are refused: %s', async (_what, run, words) => {
     const error: unknown = await run().then(
@@ -165,13 +165,13 @@ describe('wrong arguments of a function', () => {
     expect((error as Error).message).toContain(words);
   });
 
-  it('are told: a handler that is nearly called as a directive is', async () => {
+  it('cause a warning: a handler whose name resembles a directive', async () => {
     const warnings: string[] = [];
     await processDirectives([], { stop_procesing: () => undefined } as never, { warn: (text) => warnings.push(text) });
     expect(warnings).toEqual([expect.stringContaining('"stop_processing"')]);
   });
 
-  it('are answered: runTool() of what is not a tool', async () => {
+  it('are rejected: runTool() with a value that is not a tool', async () => {
     expect((await runTool({ name: 'x' } as never, {})).error).toMatchObject({
       code: 'INVALID_ARGUMENT',
       message: expect.stringContaining('defineTool()') as string,
@@ -186,7 +186,7 @@ describe('wrong arguments of a function', () => {
     expect(error).toMatchObject({ code: 'INVALID_ARGUMENT', message: expect.stringContaining(words) as string });
   });
 
-  it('are no approval: a misspelt answer, and one with a misspelt rule', async () => {
+  it('do not approve: a misspelt answer, and one with a misspelt rule', async () => {
     for (const approval of [
       { decision: 'always', rule: [] },
       { decision: 'always', rules: [{ tool: 's.t', patern: 'a', action: 'allow' }] },

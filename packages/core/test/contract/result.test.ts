@@ -31,7 +31,7 @@ describe('what execute returns', () => {
     expect(result).toMatchObject({ content: [], isError: false });
   });
 
-  it('the full form is taken over, with text made from structuredContent', async () => {
+  it('the full form is used as it is, with text from structuredContent', async () => {
     const result = await returning({ structuredContent: { n: 1 }, _meta: { x: 1 } });
     expect(result).toMatchObject({
       content: [{ type: 'text', text: '{"n":1}' }],
@@ -40,7 +40,7 @@ describe('what execute returns', () => {
     });
   });
 
-  it('error in the full form gives a failure its code, and keeps content and structuredContent', async () => {
+  it('error in the full form sets the code, and keeps content and structuredContent', async () => {
     const error = new ToolError('TIMED_OUT', 'too slow');
     const content = [{ type: 'text', text: 'half' }];
     const result = await returning({ content, structuredContent: { n: 1 }, isError: true, error });
@@ -48,11 +48,11 @@ describe('what execute returns', () => {
     expect(result.error).toMatchObject({ code: 'TIMED_OUT', message: 'too slow' });
   });
 
-  it('an object with an error that is none of ours is an output like any other', async () => {
+  it('an object with a foreign error is an ordinary output', async () => {
     expect(await returning({ error: 'x' })).toMatchObject({ isError: false, structuredContent: { error: 'x' } });
   });
 
-  it('isError in the full form is a failure with code and message', async () => {
+  it('isError in the full form results in a code and a message', async () => {
     const result = await returning({ content: [{ type: 'text', text: 'no luck' }], isError: true });
     expect(result).toMatchObject({ isError: true, error: { code: 'EXECUTION_FAILED', message: 'no luck' } });
   });
@@ -113,12 +113,12 @@ describe('what execute returns', () => {
     );
   });
 
-  it('100 MB of text come through', async () => {
+  it('100 MB of text are returned', async () => {
     expect(textOf(await returning('x'.repeat(100 * 1024 * 1024))).length).toBe(104_857_600);
   });
 });
 
-it('a failure that another copy of the package made is one of this process, and one that a server told is not', async () => {
+it(`an error of another copy of the package is an own failure, and a server's error is not`, async () => {
   vi.resetModules();
   const copy = await import('../../src/contract/result.js');
   expect(copy.errorResult).not.toBe(errorResult);

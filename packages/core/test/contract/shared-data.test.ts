@@ -81,7 +81,7 @@ describe('a structured result', () => {
     });
   }
 
-  it('is a plain copy of an object of a class', async () => {
+  it('is a plain copy of a class instance', async () => {
     class Account {
       owner = { name: 'a' };
     }
@@ -93,7 +93,7 @@ describe('a structured result', () => {
     expect(structuredContent?.owner).not.toBe(account.owner);
   });
 
-  it('that goes in a circle is OUTPUT_INVALID, from a promise too', async () => {
+  it('that is cyclic is OUTPUT_INVALID, even from a promise', async () => {
     const circle: JsonObject = {};
     circle.self = circle;
     for (const execute of [
@@ -105,7 +105,7 @@ describe('a structured result', () => {
     }
   });
 
-  it('of a stranger, or of a middleware that keeps it, is a copy', async () => {
+  it('of a foreign provider, or of a middleware that keeps it, is a copy', async () => {
     const kept = { rows: [1] };
     await using hub = new ToolHub({ providers: [stranger(strangersTool(), kept)] });
     const { structuredContent } = await hub.callTool('f.run', { n: 1 });
@@ -113,7 +113,7 @@ describe('a structured result', () => {
     expect(kept.rows).toEqual([1]);
   });
 
-  it('leaves directives and content blocks as they are', async () => {
+  it('keeps directives and content blocks uncopied', async () => {
     const directive: Directive = { type: 'stop_processing', params: {} };
     const block = { type: 'text' as const, text: 'x' };
     const blocks = [block];
@@ -127,7 +127,7 @@ describe('a structured result', () => {
 });
 
 describe('arguments', () => {
-  it('are the copy of the tool: what it does to them is not seen outside', async () => {
+  it('are a copy for the tool, whose changes have no effect outside', async () => {
     const provider = serve(({ list }: { list: unknown[] }) => void list.push('changed'));
     await using hub = new ToolHub({ providers: [provider] });
     const args = { list: ['x'] };
@@ -138,7 +138,7 @@ describe('arguments', () => {
     expect([args, prepared.args]).toEqual([{ list: ['x'] }, { list: ['x'] }]);
   });
 
-  it('of a prepared call stay those that were judged, whatever is done to prepared.args', async () => {
+  it('of a prepared call stay those that were evaluated when prepared.args is changed', async () => {
     const seen: unknown[] = [];
     const execute = (args: { list: unknown[] }) => void seen.push(args.list);
     for (const input of [{ type: 'object', properties: { list: {} } }, z.object({ list: z.unknown() })]) {
@@ -153,7 +153,7 @@ describe('arguments', () => {
     expect(seen).toEqual(Array.from({ length: 4 }, () => ['judged']));
   });
 
-  it('of a foreign prepared call stay too', async () => {
+  it('of a foreign prepared call do not change either', async () => {
     const sent: unknown[] = [];
     const provider = stranger(strangersTool());
     provider.callTool = async (_name, args) => {
@@ -167,7 +167,7 @@ describe('arguments', () => {
     expect(sent).toEqual([{ n: 1 }]);
   });
 
-  it('and meta are not changed by a tool', async () => {
+  it('and meta cannot be changed by a tool', async () => {
     const meta = { trace: { id: 1 } };
     await using provider = serve((_args, ctx) => void ((ctx.meta?.trace as JsonObject).id = 2));
     await provider.callTool('s.run', {}, { meta });
@@ -176,7 +176,7 @@ describe('arguments', () => {
 });
 
 describe('a listing', () => {
-  it('of a stranger cannot change what the hub enforces', async () => {
+  it('of a foreign provider cannot change what the hub enforces', async () => {
     const tool = strangersTool();
     await using hub = new ToolHub({ providers: [stranger(tool)] });
     const [listed] = await hub.listTools();
@@ -187,7 +187,7 @@ describe('a listing', () => {
     expect(await hub.callTool('f.run', { n: 1 })).toMatchObject({ isError: false });
   });
 
-  it("shows what an author gave, and leaves the author's objects free", async () => {
+  it("lists the author's values, and does not freeze the author's objects", async () => {
     const icons = [{ src: 'data:,' }];
     const _meta = { nested: { list: [1] } };
     const input = { type: 'object', properties: { list: { type: 'array' } } };

@@ -10,7 +10,7 @@ import {
   showHidden,
 } from '../../src/contract/shell-words.js';
 
-it('quoteWord() writes a word as a shell does', () => {
+it('quoteWord() quotes a word as a shell does', () => {
   expect(quoteWord('./README.md')).toBe('./README.md');
   expect(quoteWord('edited by us')).toBe("'edited by us'");
   expect(quoteWord("it's")).toBe("'it'\\''s'");
@@ -19,7 +19,7 @@ it('quoteWord() writes a word as a shell does', () => {
   expect(quoteWord('a\u200bb\n')).toBe("$'a\\u200bb\\n'");
 });
 
-it('quoteWord() gives what bash reads as the same word', () => {
+it('quoteWord() returns what bash reads as the same word', () => {
   fc.assert(
     fc.property(fc.array(fc.string({ unit: 'grapheme-ascii' }), { minLength: 1, maxLength: 8 }), (words) => {
       const script = `printf '%s\\0' ${quoteWords(words)}`;
@@ -29,7 +29,7 @@ it('quoteWord() gives what bash reads as the same word', () => {
   );
 });
 
-it('quoteWords() is matched by itself and by nothing longer or shorter', () => {
+it('quoteWords() returns a pattern that matches only itself', () => {
   fc.assert(
     fc.property(fc.array(fc.string({ unit: 'binary' })), fc.string(), (words, more) => {
       const claim = quoteWords(words);
@@ -84,18 +84,18 @@ it.each([
   expect(matchesWords(pattern, claim, 'prefix')).toBe(true);
 });
 
-it('isLiteral() is false where a claim as a pattern is more than itself', () => {
+it('isLiteral() is false when a claim as a pattern matches more than itself', () => {
   expect(["rm -rf 'a*'", '> x', "echo '$X'", ''].map(isLiteral)).toEqual([true, true, true, true]);
   expect(['ls *', 'cat ~/x', 'echo "$X"', 'echo `id`', 'ls {a,b}', "echo 'a", 'ls [a]'].map(isLiteral)).not.toContain(
     true,
   );
 });
 
-it('showHidden() escapes what cannot be seen, and leaves the rest', () => {
+it('showHidden() escapes invisible characters only', () => {
   expect(showHidden("it's a\u200bb\u202ec")).toBe("it's a\\u200bb\\u202ec");
 });
 
-it('quoteWord() shows every character that cannot be seen, and the word stays the same to a rule', () => {
+it('quoteWord() escapes every invisible character without changing what the word matches', () => {
   for (const char of '\u3164\u115f\u1160\uffa0\u034f\ufe0f\u2800\u00a0\u200b\u2066\ue000\u{e0041}\u{e0100}\u{1d173}') {
     for (const word of [char, `a${char}b`, `'${char}`]) {
       const shown = quoteWord(word);
@@ -107,12 +107,12 @@ it('quoteWord() shows every character that cannot be seen, and the word stays th
   }
 });
 
-it('isClosed() is false for an open quote and a trailing backslash', () => {
+it('isClosed() is false for an unclosed quote and a trailing backslash', () => {
   expect(['a "b"', "'a'", "$'\\''"].map(isClosed)).toEqual([true, true, true]);
   expect(['"a', "it's", 'a\\', "$'\\'"].map(isClosed)).toEqual([false, false, false, false]);
 });
 
-it('matchesWords() takes time in proportion to pattern times claim', () => {
+it('matchesWords() takes time proportional to pattern length times claim length', () => {
   const pattern = '* a '.repeat(2_000);
   expect(matchesWords(pattern, 'b '.repeat(20_000), 'whole')).toBe(false);
 });

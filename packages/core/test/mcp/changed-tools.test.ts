@@ -36,7 +36,7 @@ async function open(): Promise<{
 const prepare = (provider: MCPToolProvider): Promise<PreparedCall> =>
   Promise.resolve(provider.prepareCall('s.run', { n: '1' }));
 
-it('prepareCall() gives a call that a later session runs when it lists the same tool', async () => {
+it('prepareCall() returns a call that runs on a later session that lists the same tool', async () => {
   await using server = await open();
   const prepared = await prepare(server.provider);
   expect(prepared).toMatchObject({ args: { n: 1 }, claims: [{ pattern: 'run', understood: true }] });
@@ -44,7 +44,7 @@ it('prepareCall() gives a call that a later session runs when it lists the same 
   expect((await prepared.execute()).content).toEqual([{ type: 'text', text: 'Reads.' }]);
 });
 
-it('prepareCall() gives a call that no later session runs when it lists another tool', async () => {
+it('prepareCall() returns a call that does not run on a later session that lists a different tool', async () => {
   await using server = await open();
   const prepared = await prepare(server.provider);
   await server.describe('Deletes.');
@@ -55,7 +55,7 @@ it('prepareCall() gives a call that no later session runs when it lists another 
   });
 });
 
-it('prepareCall() gives a call that does not run after a disconnect, and refuses what is wrong', async () => {
+it('prepareCall() returns a call that does not run after a disconnect, and rejects wrong arguments', async () => {
   await using server = await open();
   const prepared = await prepare(server.provider);
   await server.provider.disconnect();

@@ -8,7 +8,7 @@ import { becomes, carrying, descendantsOf, isRunning, watchdogsOf } from '../pro
 import { bundleFixture } from './bundle.js';
 
 describe.skipIf(process.platform !== 'linux')('a host with an MCP server that ignores its end', () => {
-  it('leaves no process when it is killed with SIGKILL', async () => {
+  it('leaves no process behind when it is killed with SIGKILL', async () => {
     await using server = await bundleFixture('contract-stdio');
     await using program = await bundleFixture('mcp-host');
     await using state = await createTestProject({});

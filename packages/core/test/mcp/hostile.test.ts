@@ -54,14 +54,14 @@ await warm.provider.connect();
 await warm.provider.disconnect();
 
 describe('MCPToolProvider', () => {
-  it('replaces a server that has closed its stdin and runs on', async () => {
+  it('replaces a server that has closed its stdin but still runs', async () => {
     await using provider = hostile('closes-stdin').provider;
     expect((await provider.callTool('h.do')).isError).toBe(false);
     await until(async () => !(await provider.callTool('h.do', {}, { timeoutMs: 2_000 })).isError);
     expect(provider.health().restarts).toBeGreaterThan(0);
   });
 
-  it('disconnect() ends a server that is being replaced, as more was offered to it', async () => {
+  it('disconnect() ends a server that is being replaced for more capabilities', async () => {
     await using _ = expectNoLeaks();
     for (const waits of [false, true]) {
       const { provider } = hostile('plain');
@@ -75,7 +75,7 @@ describe('MCPToolProvider', () => {
 });
 
 describe('MCPToolProvider.connect()', () => {
-  it('rejects when it is disconnected while the tools are listed', async () => {
+  it('rejects when it is disconnected while tools are listed', async () => {
     await using provider = hostile('never-lists').provider;
     const connecting = rejection(provider.connect());
     await until(() => provider.health().state === 'READY');
@@ -83,7 +83,7 @@ describe('MCPToolProvider.connect()', () => {
     expect((await connecting).code).toBe('NOT_CONNECTED');
   });
 
-  it('fails at once with the end of stderr when the server exits, and shows no secret of its environment', async () => {
+  it('fails immediately with the end of stderr when the server exits, with secrets redacted', async () => {
     await using _ = expectNoLeaks();
     await using provider = hostile('exits-at-start', { env: { SECRET_KEY: 'hunter2-hunter2' } }).provider;
     const started = performance.now();
@@ -98,13 +98,13 @@ describe('MCPToolProvider.connect()', () => {
     expect((await provider.callTool('h.do')).error?.code).toBe('PROCESS_EXITED');
   });
 
-  it('fails with SPAWN_FAILED when there is no such program', async () => {
+  it('fails with SPAWN_FAILED when the program does not exist', async () => {
     await using _ = expectNoLeaks();
     await using provider = new MCPToolProvider({ name: 'h', command: '/nowhere/at/all' });
     expect((await rejection(provider.connect())).code).toBe('SPAWN_FAILED');
   });
 
-  it('times out when initialize is never answered, and the process is ended', async () => {
+  it('times out when initialize is not answered, and ends the process', async () => {
     await using _ = expectNoLeaks();
     await using provider = hostile('silent', { connectTimeoutMs: 700 }).provider;
     const error = await rejection(provider.connect());
@@ -112,7 +112,7 @@ describe('MCPToolProvider.connect()', () => {
     expect(error.message).toMatch(/"h".*initialize.*700 ms.*connectTimeoutMs/);
   });
 
-  it('ends the process when it is disconnected meanwhile', async () => {
+  it('ends the process when it is disconnected while connecting', async () => {
     await using _ = expectNoLeaks();
     const { provider } = hostile('silent');
     const connecting = rejection(provider.connect());
@@ -121,14 +121,14 @@ describe('MCPToolProvider.connect()', () => {
     expect((await connecting).code).toBe('NOT_CONNECTED');
   });
 
-  it('rejects a revision of the protocol that it does not know', async () => {
+  it('rejects an unknown protocol version', async () => {
     await using provider = hostile('wrong-version').provider;
     const error = await rejection(provider.connect());
     expect(error.code).toBe('PROTOCOL_VIOLATION');
     expect(error.message).toContain('1999-01-01');
   });
 
-  it('says who connects, with the version of the package', async () => {
+  it(`sends its name and the package's version`, async () => {
     await using provider = hostile('plain').provider;
     await provider.connect();
     const manifest = await readFile(new URL('../../package.json', import.meta.url), 'utf8');
@@ -136,20 +136,20 @@ describe('MCPToolProvider.connect()', () => {
     expect(provider.mcp.capabilities.client).toEqual({ name: 'toolwright', version });
   });
 
-  it('skips what is printed to stdout, and says so', async () => {
+  it('skips lines on stdout that are not messages, with a warning', async () => {
     const { provider, logged } = hostile('prints');
     await using _ = provider;
     expect(textOf(await provider.callTool('h.do'))).toBe('ok');
     expect(logged.join('\n')).toContain('Server is starting...');
   });
 
-  it('bears a flood of stderr', async () => {
+  it('survives a flood on stderr', async () => {
     await using _ = expectNoLeaks();
     await using provider = hostile('floods-stderr').provider;
     expect(textOf(await provider.callTool('h.do'))).toBe('ok');
   });
 
-  it('ends a line that has no end within bounded memory', async () => {
+  it('rejects an endless line within bounded memory', async () => {
     await using _ = expectNoLeaks();
     await using provider = hostile('one-line', { maxFrameBytes: 4 * 1024 * 1024 }).provider;
     const before = process.memoryUsage().rss;
@@ -159,7 +159,7 @@ describe('MCPToolProvider.connect()', () => {
 });
 
 describe('MCPToolProvider.listTools()', () => {
-  it('lists what can be called when other tools are malformed, and changes nothing of it', async () => {
+  it('lists valid tools unchanged when others are malformed', async () => {
     const { provider, logged } = hostile('malformed');
     await using _ = provider;
     const tools = await provider.listTools();
@@ -221,7 +221,7 @@ describe('MCPToolProvider.listTools()', () => {
     expect(logged).toHaveLength(1);
   });
 
-  it('times out by itself when the list never comes, while connect() has succeeded', async () => {
+  it('times out when the list is not answered, although connect() succeeded', async () => {
     await using _ = expectNoLeaks();
     await using provider = hostile('never-lists', { listTimeoutMs: 300 }).provider;
     await provider.connect();
@@ -231,12 +231,12 @@ describe('MCPToolProvider.listTools()', () => {
     expect(provider.health().state).toBe('READY');
   });
 
-  it('gives an empty list when the server has no tools', async () => {
+  it('returns an empty list when the server has no tools', async () => {
     await using provider = hostile('no-tools').provider;
     expect(await provider.listTools()).toEqual([]);
   });
 
-  it('reads a burst of changes as few, and tells of the new list', async () => {
+  it('coalesces a burst of changes, and emits onToolsChanged', async () => {
     await using provider = hostile('bursts').provider;
     await provider.connect();
     let told = 0;
@@ -248,7 +248,7 @@ describe('MCPToolProvider.listTools()', () => {
     expect((await provider.listTools()).map(({ name }) => name)).not.toContain('h.v1');
   });
 
-  it('keeps the old list when it cannot be read again', async () => {
+  it('keeps the old list when reading it again fails', async () => {
     const { provider, logged } = hostile('list-fails-later');
     await using _ = provider;
     await provider.connect();
@@ -259,7 +259,7 @@ describe('MCPToolProvider.listTools()', () => {
     expect(logged.join('\n')).toMatch(/the old list stands.*no more lists/);
   });
 
-  it('reads ever more slowly when each reading says that the list has changed', async () => {
+  it('reads with increasing pauses when the list changes at every reading', async () => {
     await using provider = hostile('always-changed').provider;
     await provider.connect();
     await new Promise((resolve) => setTimeout(resolve, 500));
@@ -269,7 +269,7 @@ describe('MCPToolProvider.listTools()', () => {
 });
 
 describe('MCPToolProvider.callTool()', () => {
-  it('passes an unknown content type on, and puts words for a malformed block', async () => {
+  it('passes an unknown content type on, and replaces a malformed block by a note', async () => {
     const { provider } = hostile('unknown-block');
     await using _ = provider;
     const { content, isError } = await provider.callTool('h.do');
@@ -287,11 +287,11 @@ describe('MCPToolProvider.callTool()', () => {
       const result = await provider.callTool('h.do');
       expect([result.isError, textOf(result)]).toEqual([false, 'ran']);
       if (mode === 'mismatch') expect(result.structuredContent).toEqual({ n: 'seven' });
-      expect(logged.join('\n')).toMatch(/"h\.do" ran, and its output breaks its own schema/);
+      expect(logged.join('\n')).toMatch(/"h\.do" ran, but its output does not match its schema/);
     },
   );
 
-  it('wraps an array that its schema allows, as the listed schema says, and gives it as text too', async () => {
+  it('wraps an array that its schema allows, as listed, and returns it as text too', async () => {
     const { provider, logged } = hostile('array', { validateOutput: 'strict' });
     await using _ = provider;
     const result = await provider.callTool('h.do');
@@ -301,7 +301,7 @@ describe('MCPToolProvider.callTool()', () => {
     expect(logged).toEqual([]);
   });
 
-  it("answers OUTPUT_INVALID for it when validateOutput is 'strict', and says nothing when it is 'off'", async () => {
+  it("returns OUTPUT_INVALID when validateOutput is 'strict', and does not warn when it is 'off'", async () => {
     await using strict = hostile('mismatch', { validateOutput: 'strict' }).provider;
     expect((await strict.callTool('h.do')).error?.code).toBe('OUTPUT_INVALID');
     const off = hostile('mismatch', { validateOutput: 'off' });
@@ -310,7 +310,7 @@ describe('MCPToolProvider.callTool()', () => {
     expect(off.logged).toEqual([]);
   });
 
-  it('answers OUTCOME_UNKNOWN at once when the server dies, and the next call connects again', async () => {
+  it('returns OUTCOME_UNKNOWN immediately when the server dies, and reconnects on the next call', async () => {
     await using _ = expectNoLeaks();
     await using provider = hostile('dies').provider;
     await provider.connect();
@@ -323,7 +323,7 @@ describe('MCPToolProvider.callTool()', () => {
     expect(provider.health()).toMatchObject({ state: 'READY', restarts: 1 });
   });
 
-  it('answers FRAME_TOO_LARGE for a message of a gigabyte, and the next call works', async () => {
+  it('returns FRAME_TOO_LARGE for a message of a gigabyte, and the next call works', async () => {
     await using provider = hostile('large', { maxFrameBytes: 1024 * 1024 }).provider;
     expect(textOf(await provider.callTool('h.do', { bytes: 1_000_000 }))).toHaveLength(1_000_000);
     const { error } = await provider.callTool('h.do', { bytes: 500_000_000 });
@@ -332,14 +332,14 @@ describe('MCPToolProvider.callTool()', () => {
     expect((await provider.callTool('h.do', { bytes: 1 })).isError).toBe(false);
   });
 
-  it('answers PROTOCOL_VIOLATION for JSON that is too deep, and lives on', async () => {
+  it('returns PROTOCOL_VIOLATION for JSON that is nested too deeply, and keeps working', async () => {
     await using provider = hostile('deep').provider;
     const pid = textOf(await provider.callTool('h.do', { what: 'pid' }));
     expect((await provider.callTool('h.do')).error?.code).toBe('PROTOCOL_VIOLATION');
     expect(textOf(await provider.callTool('h.do', { what: 'pid' }))).toBe(pid);
   });
 
-  it('keeps every prototype when a result has __proto__ keys', async () => {
+  it('does not change prototypes when a result has __proto__ keys', async () => {
     await using provider = hostile('proto').provider;
     const result = await provider.callTool('h.do');
     expect(textOf(result)).toBe('ok');
@@ -360,7 +360,7 @@ describe('MCPToolProvider.callTool()', () => {
       expect((await provider.callTool('h.do', {}, { timeoutMs: 5_000 })).error?.code).toBe(code);
   });
 
-  it('tells the server of a cancellation once, and drops the answer that comes after', async () => {
+  it('sends one cancellation to the server, and drops a later response', async () => {
     await using provider = hostile('late').provider;
     await provider.connect();
     const controller = new AbortController();
@@ -374,7 +374,7 @@ describe('MCPToolProvider.callTool()', () => {
     expect(new Set(cancelled).size).toBe(2);
   });
 
-  it('passes the last progress and a notification on before the answer they came with', async () => {
+  it('delivers progress and notifications before the response they came with', async () => {
     await using provider = hostile('last-progress').provider;
     await provider.connect();
     const order: unknown[] = [];
@@ -385,7 +385,7 @@ describe('MCPToolProvider.callTool()', () => {
     expect(order).toEqual([{ progress: 1, total: 1, message: 'done' }, ['notifications/message', 'said'], 'answer']);
   });
 
-  it('passes meta on as _meta, with a token for progress', async () => {
+  it('sends meta as _meta, with a progress token', async () => {
     await using provider = hostile('plain').provider;
     const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
     const meta = JSON.parse(
@@ -394,7 +394,7 @@ describe('MCPToolProvider.callTool()', () => {
     expect(meta).toEqual({ traceparent, progressToken: expect.any(Number) });
   });
 
-  it('gives the child the safe part of the environment, and what was added', async () => {
+  it('passes the safe part of the environment to the child, and the env option', async () => {
     process.env.TOOLWRIGHT_CANARY = 'a-secret-of-the-host';
     await using provider = hostile('plain', { env: { ADDED: 'yes' } }).provider;
     const environment = textOf(await provider.callTool('h.do', { what: 'environment' }));
@@ -416,7 +416,7 @@ describe('MCPToolProvider.callTool()', () => {
     expect(error?.message).toContain('because');
   });
 
-  it('takes the code of an error back when it is in the list, and no other', async () => {
+  it('accepts an error code only from the closed list', async () => {
     await using provider = hostile('coded').provider;
     const call = async (error: unknown) => provider.callTool('h.do', { error });
     const known = await call({ code: 'FILE_CHANGED', message: 'it changed', retryable: false, details: { a: 1 } });
@@ -429,7 +429,7 @@ describe('MCPToolProvider.callTool()', () => {
 });
 
 describe('MCPToolProvider.disconnect()', () => {
-  it('ends a whole group that ignores SIGTERM and the end of stdin, behind a shell, within 5 s', async () => {
+  it('ends a process group that ignores SIGTERM and the end of stdin, behind a shell, within 5 s', async () => {
     await using _ = expectNoLeaks();
     const provider = new MCPToolProvider({
       name: 'h',
@@ -443,7 +443,7 @@ describe('MCPToolProvider.disconnect()', () => {
     expect(await isRunning(pid)).toBe(false);
   });
 
-  it('resolves at once when the server ends politely', async () => {
+  it('resolves as soon as the server exits by itself', async () => {
     await using _ = expectNoLeaks();
     const { provider } = hostile('plain');
     await provider.connect();
@@ -457,7 +457,7 @@ describe('a request of the server', () => {
   const ask = async (provider: MCPToolProvider, method: string, params: JsonObject = {}): Promise<JsonObject> =>
     JSON.parse(textOf(await provider.callTool('h.do', { method, params }))) as JsonObject;
 
-  it('is declined when nothing was offered, and nothing was', async () => {
+  it('is declined when no capability was declared', async () => {
     await using provider = hostile('asks').provider;
     for (const method of ['roots/list', 'elicitation/create', 'sampling/createMessage', 'anything']) {
       expect(await ask(provider, method)).toMatchObject({ error: { code: -32601 } });
@@ -466,7 +466,7 @@ describe('a request of the server', () => {
     expect(await ask(provider, 'ping')).toEqual({});
   });
 
-  it('for roots gives the project and the extra roots as file URIs', async () => {
+  it('for roots returns the project and the extra roots as file URIs', async () => {
     await using provider = hostile('asks', { projectDir: import.meta.dirname, extraRoots: ['/tmp/a b'] }).provider;
     expect(await ask(provider, 'roots/list')).toEqual({
       roots: [{ uri: `file://${import.meta.dirname}` }, { uri: 'file:///tmp/a%20b' }],
@@ -474,7 +474,7 @@ describe('a request of the server', () => {
     expect(provider.mcp.capabilities.offered).toEqual({ roots: {} });
   });
 
-  it('goes to the handler that was given, whose failure tells the server nothing', async () => {
+  it('goes to the configured handler, whose error is not disclosed to the server', async () => {
     await using provider = hostile('asks', {
       elicitation: async ({ message }) => ({ action: 'accept', content: { message } }),
       sampling: async () => {
@@ -490,7 +490,7 @@ describe('a request of the server', () => {
     });
   });
 
-  it('goes to the handler of the peer when nothing else answers it', async () => {
+  it(`goes to the peer's handler when no other handler answers it`, async () => {
     await using provider = hostile('asks').provider;
     provider.mcp.setRequestHandler(async (method, params) => ({ method, params }));
     expect(await ask(provider, 'sampling/createMessage', { a: 1 })).toEqual({
@@ -502,26 +502,26 @@ describe('a request of the server', () => {
 });
 
 describe('MCPToolProvider.mcp.request()', () => {
-  it('connects first, and gives what the server answers', async () => {
+  it(`connects first, and returns the server's response`, async () => {
     await using provider = hostile('plain').provider;
     expect(provider.mcp.capabilities).toEqual({});
     expect(await provider.mcp.request('resources/list')).toEqual({ resources: [{ uri: 'x:y', name: 'y' }] });
   });
 
-  it('rejects with the number of a JSON-RPC error', async () => {
+  it('rejects with the code of a JSON-RPC error', async () => {
     await using provider = hostile('plain').provider;
     const error = await rejection(provider.mcp.request('resources/read', { uri: 'a:b' }));
     expect(error).toMatchObject({ code: 'NOT_FOUND', details: { rpcCode: -32002, data: { uri: 'a:b' } } });
   });
 
-  it('refuses to call tools, which would go round every policy', async () => {
+  it('rejects tools/call, which would bypass the policy', async () => {
     await using provider = hostile('plain').provider;
     for (const method of ['tools/call', 'tools/list', 'initialize', 'notifications/cancelled']) {
       expect((await rejection(provider.mcp.request(method))).code).toBe('INVALID_ARGUMENT');
     }
   });
 
-  it('times out, and is cancelled by its signal', async () => {
+  it('times out, and can be cancelled with its signal', async () => {
     await using provider = hostile('plain').provider;
     expect((await rejection(provider.mcp.request('never/answered', {}, { timeoutMs: 50 }))).code).toBe('TIMED_OUT');
     expect((await rejection(provider.mcp.request('x', {}, { signal: AbortSignal.abort() }))).code).toBe('CANCELLED');

@@ -45,7 +45,7 @@ afterEach(async () => {
 });
 
 describe('spawnChild()', () => {
-  it('spawnChild() gives the output and the exit code when the program ends by itself', async () => {
+  it('spawnChild() returns the output and the exit code when the program exits by itself', async () => {
     const child = shell('echo out; echo err >&2; exit 3');
     expect(await text(child.stdout)).toBe('out\n');
     expect(await child.exited).toEqual({ code: 3, signal: null });
@@ -64,13 +64,13 @@ describe('spawnChild()', () => {
     expect(Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[2])).toBe(child.pid);
   });
 
-  it('spawnChild() gives an end of file on stdin when stdin is not asked for', async () => {
+  it('spawnChild() passes an end of file as stdin when stdin is not requested', async () => {
     const child = shell('cat; echo done');
     expect(child.stdin).toBeNull();
     expect(await text(child.stdout)).toBe('done\n');
   });
 
-  it('spawnChild() keeps secrets of the host away when no env is given', async () => {
+  it(`spawnChild() does not pass the host's secrets when env is not set`, async () => {
     process.env.GITHUB_TOKEN = 'canary-1';
     process.env.LC_CANARY = 'kept';
     process.env.NODE_OPTIONS_CANARY = 'canary-2';
@@ -87,7 +87,7 @@ describe('spawnChild()', () => {
     }
   });
 
-  it('spawnChild() takes env as the whole environment when it is given', async () => {
+  it('spawnChild() uses env as the whole environment when it is set', async () => {
     const child = start({ args: ['-p', 'JSON.stringify(process.env)'], env: { ONLY: '1' }, extraEnv: { AND: '2' } });
     const { TOOLWRIGHT_HOST_MARK: mark, ...env } = JSON.parse(await text(child.stdout)) as Record<string, string>;
     expect(env).toEqual({ ONLY: '1', AND: '2' });
@@ -110,7 +110,7 @@ describe('spawnChild()', () => {
     expect((error as NodeJS.ErrnoException).code).toBe('EPIPE');
   });
 
-  it('spawnChild() rejects exited with SPAWN_FAILED when there is no such program', async () => {
+  it('spawnChild() rejects exited with SPAWN_FAILED when the program does not exist', async () => {
     const child = start({ command: 'no-such-program-7d1f', args: [] });
     const error = await child.exited.catch((reason: unknown) => reason);
     expect(error).toMatchObject({
@@ -123,12 +123,12 @@ describe('spawnChild()', () => {
     await child.end();
   });
 
-  it('spawnChild() names the working directory when that is what is missing', async () => {
+  it('spawnChild() reports the working directory when it does not exist', async () => {
     const child = start({ command: 'sh', args: [], cwd: '/no/such/directory' });
     await expect(child.exited).rejects.toThrow(/working directory \/no\/such\/directory/);
   });
 
-  it('spawnChild() raises no unhandled rejection when nobody looks at a failed start', async () => {
+  it('spawnChild() causes no unhandled rejection when a failed start is not observed', async () => {
     const unhandled: unknown[] = [];
     const listener = (reason: unknown): void => void unhandled.push(reason);
     process.on('unhandledRejection', listener);
@@ -143,13 +143,13 @@ describe('spawnChild()', () => {
     await expect(start({ args: ['a\0b'] }).exited).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
   });
 
-  it('spawnChild() starts nothing when its signal was aborted before', async () => {
+  it('spawnChild() starts nothing when its signal is already aborted', async () => {
     const child = start({ args: [], signal: AbortSignal.abort() });
     await expect(child.exited).rejects.toMatchObject({ code: 'CANCELLED' });
     expect(child.pid).toBeUndefined();
   });
 
-  it('spawnChild() ends the child by the ladder when its signal is aborted', async () => {
+  it('spawnChild() ends the child by the kill ladder when its signal is aborted', async () => {
     const controller = new AbortController();
     const child = start({ args: [fixture('graceful.mjs')], signal: controller.signal });
     await firstLine(child);
@@ -171,7 +171,7 @@ describe('spawnChild()', () => {
 });
 
 describe('Child.end()', () => {
-  it('end() lets the child exit by itself when it listens to SIGTERM', async () => {
+  it('end() lets the child exit by itself when it handles SIGTERM', async () => {
     const child = start({ args: [fixture('graceful.mjs')], stdin: 'pipe' });
     await firstLine(child);
     await child.end({ graceMs: 10_000 });
@@ -189,7 +189,7 @@ describe('Child.end()', () => {
     expect(isRunning(grandchild)).toBe(false);
   });
 
-  it('end() ends what is left of the group when the child itself has exited', async () => {
+  it('end() ends the rest of the group when the child itself has exited', async () => {
     const child = start({ args: [fixture('orphaning.mjs')] });
     const grandchild = Number(await firstLine(child));
     await child.exited;
@@ -198,7 +198,7 @@ describe('Child.end()', () => {
     expect(isRunning(grandchild)).toBe(false);
   });
 
-  it('end() resolves at once when the child has exited and left nothing', async () => {
+  it('end() resolves immediately when the child has exited and left nothing', async () => {
     const child = shell('exit 0');
     await child.exited;
     const startedAt = performance.now();
@@ -206,7 +206,7 @@ describe('Child.end()', () => {
     expect(performance.now() - startedAt).toBeLessThan(1_000);
   });
 
-  it('end() climbs one ladder when it is called twice at once', async () => {
+  it('end() runs one kill ladder for concurrent calls', async () => {
     const child = start({ args: [fixture('stubborn.mjs')] });
     await firstLine(child);
     const first = child.end({ graceMs: 50 });
@@ -216,7 +216,7 @@ describe('Child.end()', () => {
     expect(await child.exited).toMatchObject({ signal: 'SIGKILL' });
   });
 
-  it('end() sends no signal when the program ends by itself after it was asked to, before its stdin is closed', async () => {
+  it('end() sends no signal when the program exits by itself after a request, before its stdin is closed', async () => {
     const child = shell('read word; echo "$word"; cat; exit 5', { stdin: 'pipe' });
     const answered = firstLine(child);
     let signalled: AbortSignal | undefined;
@@ -249,7 +249,7 @@ describe('Child.end()', () => {
     expect(await child.exited).toEqual({ code: 7, signal: null });
   });
 
-  it('end() is hastened by a call that has less patience, and by the abort', async () => {
+  it('end() is hastened by a later call with shorter timeouts, and by an abort', async () => {
     const never = (): Promise<never> => new Promise(() => {});
     const child = start({ args: [fixture('stubborn.mjs')] });
     await firstLine(child);
@@ -270,14 +270,14 @@ describe('Child.end()', () => {
     expect(await other.exited).toEqual({ code: 7, signal: null });
   });
 
-  it('end() kills a child that stands still when it was stopped', async () => {
+  it('end() kills a child that is stopped by SIGSTOP', async () => {
     const child = shell('kill -STOP $$; sleep 30');
     while (!/^T/.test(stateOf(child.pid))) await delay(5);
     await child.end({ graceMs: 50 });
     expect(await child.exited).toMatchObject({ signal: 'SIGKILL' });
   });
 
-  it('end() closes the pipes when a process that left the group still holds them', async () => {
+  it('end() closes the pipes when a process outside the group still holds them', async () => {
     const child = shell('setsid sleep 30 & echo $!; wait');
     child.stdout.resume();
     const escaped = Number(await firstLine(child));
@@ -312,7 +312,7 @@ describe('spawnChild() with a mark', () => {
     expect(isRunning(stray!)).toBe(false);
   });
 
-  it('end() kills such a process also when it ignores SIGTERM, and its parent has ended by it', async () => {
+  it('end() kills such a process even when it ignores SIGTERM and its parent has exited', async () => {
     const deaf = 'trap \\"\\" TERM; echo \\$\\$; while :; do sleep 1; done';
     const child = shell(`env -i setsid -w sh -c "${deaf}"; true`, { mark: 'test-mark-5' });
     const [stray] = pidsIn(await firstLine(child));
@@ -320,7 +320,7 @@ describe('spawnChild() with a mark', () => {
     expect(isRunning(stray!)).toBe(false);
   });
 
-  it('end() kills such a process when its parent ends at the end of its stdin', async () => {
+  it('end() kills such a process when its parent exits at the end of its stdin', async () => {
     const child = shell('env -i setsid sh -c "echo \\$\\$; exec sleep 30" & cat', {
       mark: 'test-mark-6',
       stdin: 'pipe',
@@ -330,7 +330,7 @@ describe('spawnChild() with a mark', () => {
     expect(isRunning(stray!)).toBe(false);
   });
 
-  it('end() kills what left it while it was being ended', async () => {
+  it('end() kills a process that left the group while it was ended', async () => {
     const leave = 'env -i setsid sh -c "echo \\$\\$; exec sleep 30" & sleep 0.3; exit';
     const child = shell(`trap '${leave}' TERM; echo ready; while :; do sleep 0.05; done`, { mark: 'test-mark-7' });
     let printed = '';
@@ -353,7 +353,7 @@ describe('spawnChild() with a mark', () => {
     },
   );
 
-  it('end() leaves processes of another mark alone, also of one that begins alike', async () => {
+  it('end() does not affect processes with a different mark, even with a common prefix', async () => {
     const child = shell('echo ready; sleep 30', { mark: 'test-mark-3' });
     await firstLine(child);
     const other = shell('echo ready; sleep 30', { mark: 'test-mark-30' });
@@ -364,7 +364,7 @@ describe('spawnChild() with a mark', () => {
     expect(isRunning(other.pid!)).toBe(false);
   });
 
-  it('signal() reaches the group and what left it', async () => {
+  it('signal() reaches the group and the processes that left it', async () => {
     const script = "trap 'echo told' USR1; echo ready; while :; do sleep 0.05; done";
     const child = shell(`setsid sh -c "${script.replaceAll('"', '\\"')}" & wait`, { mark: 'test-mark-4' });
     await firstLine(child);

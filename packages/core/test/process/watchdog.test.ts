@@ -101,7 +101,7 @@ const journals = async (): Promise<string[]> => readdir(journalDirectory()).catc
 
 describe.skipIf(process.platform !== 'linux')('a host that is killed', () => {
   const ROUNDS = soaking ? 200 : tries(200);
-  it(`leaves nothing, whatever it was at: ${ROUNDS} times`, { timeout: ROUNDS * 10_000 }, async (context) => {
+  it(`leaves no process, whatever it was doing: ${ROUNDS} times`, { timeout: ROUNDS * 10_000 }, async (context) => {
     await using project = await createTestProject({ 'a.txt': 'a\n' }, { git: true });
     const seed = Number(process.env['TOOLWRIGHT_SEED'] ?? Date.now() % 1_000_000);
     const random = randomOf(seed);
@@ -138,7 +138,7 @@ describe.skipIf(process.platform !== 'linux')('a host that is killed', () => {
     expect(alive).toBeGreaterThan(times.length / 4);
   });
 
-  it('is seen to leave processes while its watchdog stands still, and none once it goes on', async () => {
+  it('leaves processes while its watchdog is stopped, and none once it continues', async () => {
     const one = startHost('family');
     await said(one.child);
     const watchdog = await watchdogOf(one);
@@ -164,13 +164,13 @@ describe.skipIf(process.platform !== 'linux')('a host that is killed', () => {
     },
   );
 
-  it('leaves nothing when it is killed before it can tell of what it started', async () => {
+  it('leaves no process when it is killed before it can report what it started', async () => {
     const one = startHost('killed-between');
     expect(await one.child.exited).toEqual({ code: null, signal: 'SIGKILL' });
     await expectAllGone(one);
   });
 
-  it('leaves nothing when the terminal interrupts its whole group', async () => {
+  it('leaves no process when the terminal interrupts its whole group', async () => {
     const one = startHost('family');
     await said(one.child);
     process.kill(-one.pid, 'SIGINT');
@@ -178,7 +178,7 @@ describe.skipIf(process.platform !== 'linux')('a host that is killed', () => {
     await expectAllGone(one);
   });
 
-  it('touches nothing of another host', async () => {
+  it(`does not affect another host's processes`, async () => {
     const [one, other] = [startHost('sleeper'), startHost('sleeper')];
     const [, { pid = 0 }] = await Promise.all([said(one.child), said(other.child)]);
     kill(one);
@@ -188,7 +188,7 @@ describe.skipIf(process.platform !== 'linux')('a host that is killed', () => {
     await expectAllGone(other);
   });
 
-  it('leaves nothing of a second copy of the module, nor of its threads, each of which has a watchdog', async () => {
+  it('leaves no process of a second copy of the module or of its threads, each of which has a watchdog', async () => {
     const copies = startHost('bundles');
     await said(copies.child);
     expect(await becomes(() => watchdogsOf(copies.pid).length === 2)).toBe(true);
@@ -196,7 +196,7 @@ describe.skipIf(process.platform !== 'linux')('a host that is killed', () => {
     await expectAllGone(copies);
   });
 
-  it('ends a thread and what that started, and nothing else', async () => {
+  it('ends the processes of a thread that ends, and no others', async () => {
     const one = startHost('thread');
     const { worker = 0, pid = 0 } = await said(one.child);
     expect([isRunning(worker), isRunning(pid)]).toEqual([true, true]);
@@ -218,7 +218,7 @@ describe.skipIf(process.platform !== 'linux')('a host that ends by itself', () =
     await expectAllGone(one);
   });
 
-  it('is not kept by its watchdog, which is gone with it', async () => {
+  it('is not kept alive by its watchdog, which exits with it', async () => {
     const one = startHost('runs-out');
     const from = performance.now();
     expect(await text(one.child.stdout)).toBe('{}\n');
@@ -228,14 +228,14 @@ describe.skipIf(process.platform !== 'linux')('a host that ends by itself', () =
     expect(await journals()).toEqual([]);
   });
 
-  it('has no leak to show for its watchdog', async () => {
+  it('does not report its watchdog as a leak', async () => {
     const one = startHost('leaks');
     expect(await text(one.child.stdout), one.child.stderrTail()).toBe('{}\n');
   });
 });
 
 describe.skipIf(process.platform !== 'linux')('a watchdog', () => {
-  it('is replaced when it is killed, and the next one knows what runs', async () => {
+  it('is replaced when it is killed, and the replacement knows what runs', async () => {
     const one = startHost('family');
     await said(one.child);
     const first = await watchdogOf(one);
@@ -249,7 +249,7 @@ describe.skipIf(process.platform !== 'linux')('a watchdog', () => {
     await expectAllGone(one);
   });
 
-  it('that was killed with its host leaves a journal, which the next host sweeps; those of the living it leaves alone', async () => {
+  it('that was killed with its host leaves a journal, which the next host cleans up; journals of running hosts are kept', async () => {
     const living = startHost('sleeper');
     const { pid: bystander = 0 } = await said(living.child);
     const one = startHost('family');
@@ -275,7 +275,7 @@ describe.skipIf(process.platform !== 'linux')('a watchdog', () => {
     expect(await journals()).toEqual([]);
   });
 
-  it('that sweeps a journal kills what it names, and nothing of the same number that started at another time', async () => {
+  it('that cleans up a journal kills the listed processes, but no process that reuses a pid', async () => {
     await mkdir(journalDirectory(), { recursive: true, mode: 0o700 });
     const here = async (): Promise<string> => {
       const boot = (await readFile('/proc/sys/kernel/random/boot_id', 'latin1')).trim();
@@ -319,7 +319,7 @@ describe.skipIf(process.platform !== 'linux')('a watchdog', () => {
     await rm(journalDirectory(), { recursive: true });
   });
 
-  it('keeps no journal in a directory that others can write', async () => {
+  it('keeps no journal in a directory that others can write to', async () => {
     await mkdir(journalDirectory(), { recursive: true, mode: 0o700 });
     await chmod(journalDirectory(), 0o777);
     const one = startHost('family');
@@ -330,7 +330,7 @@ describe.skipIf(process.platform !== 'linux')('a watchdog', () => {
     await rm(journalDirectory(), { recursive: true });
   });
 
-  it('that stands still never makes the host wait, and is replaced once its pipe is full', async () => {
+  it('that is stopped does not block the host, and is replaced once its pipe is full', async () => {
     const one = startHost('waits', 'flood', '2600');
     await said(one.child);
     const first = await watchdogOf(one);
@@ -344,7 +344,7 @@ describe.skipIf(process.platform !== 'linux')('a watchdog', () => {
     await expectAllGone(one);
   });
 
-  it('puts its mark into no argument of what it runs', async () => {
+  it('does not put its mark into arguments of programs', async () => {
     await using project = await createTestProject({});
     const at = (name: string): string => join(project.projectDir, name);
     const programs = ['grep', 'sleep', 'ls', 'mkdir', 'mv', 'rm', 'find'];

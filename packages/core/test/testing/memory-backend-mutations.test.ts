@@ -126,7 +126,7 @@ function mutant(inner: MemoryBackend, mutation: Mutation): MemoryBackend {
 
 describe('memoryBackendContract', () => {
   for (const { title, run } of memoryBackendCases) {
-    it(`sees a store that breaks: ${title}`, async () => {
+    it(`fails for a store that breaks: ${title}`, async () => {
       await using project = await createTestProject();
       const inner = new SqliteBackend({ directory: project.resolve('m'), shown: 'm' });
       try {

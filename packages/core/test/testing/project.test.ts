@@ -5,7 +5,7 @@ it.each(['../x', 'a/../../x', '.', ''])('createTestProject() writes nothing outs
   await expect(createTestProject({ [name]: 'x' })).rejects.toMatchObject({ code: 'OUTSIDE_PROJECT' });
 });
 
-it('createTestProject() writes a name with dots', async () => {
+it('createTestProject() creates a file whose name contains dots', async () => {
   await using project = await createTestProject({ '..x/a': 'a' });
   expect(await project.read('..x/a')).toBe('a');
 });

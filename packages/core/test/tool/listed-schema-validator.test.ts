@@ -58,7 +58,7 @@ describe('the schemas of foreign tools', () => {
     },
   );
 
-  it('coerces every wrong argument and names all that stay wrong', async () => {
+  it('coerces every wrong argument and reports those that remain wrong', async () => {
     const { provider, sent } = foreign('f', {
       t: object(
         { a: { type: 'number' }, b: { type: 'boolean' }, c: { type: 'integer' }, d: { enum: ['x', 'y'] } },
@@ -73,7 +73,7 @@ describe('the schemas of foreign tools', () => {
       expect(refused.error?.details?.issues).toContainEqual(expect.objectContaining({ path: [name] }));
   });
 
-  it('coerces as many arguments as there are', async () => {
+  it('coerces any number of arguments', async () => {
     const { provider, sent } = foreign('f', { t: object({ a: { type: 'array', items: { type: 'number' } } }) });
     await using hub = new ToolHub({ providers: [provider] });
     const numbers = Array.from({ length: 25_000 }, (_, index) => index);
@@ -81,7 +81,7 @@ describe('the schemas of foreign tools', () => {
     expect(sent).toEqual([{ a: numbers }]);
   });
 
-  it('are read at once and answer within bounds, however large or entangled they are', async () => {
+  it('are compiled synchronously, and limit their work, however large or entangled they are', async () => {
     const wide = object(
       Object.fromEntries(
         Array.from({ length: 2_000 }, (_, i) => [
@@ -123,7 +123,7 @@ describe('the schemas of foreign tools', () => {
     expect(widest).toBeLessThan(5_000); // it was hours
   });
 
-  it('that would block the process with a pattern leave it to the peer', () => {
+  it('do not check a pattern that could block the process', () => {
     const schema = object({ x: { type: 'string', pattern: '^(a+)+$' }, y: { not: { pattern: 'b' } } });
     expect(issuesOf(schema, { x: `${'a'.repeat(60)}!`, y: 'c' })).toEqual([]);
     const open = object({}, { patternProperties: { '^x-': { type: 'number' } }, additionalProperties: false });
@@ -255,7 +255,7 @@ describe('readListedSchema()', () => {
     expect(issuesOf(schema, value)).toEqual(issues);
   });
 
-  it('agrees with Ajv about random schemas and values', () => {
+  it('agrees with Ajv on random schemas and values', () => {
     const name = fc.constantFrom('a', 'b', 'c');
     const leaf = fc.oneof(
       fc.constantFrom<JsonObject | boolean>(true, false, {}, { const: 1 }, { enum: ['x', 2, null, { a: 1 }] }),

@@ -37,7 +37,7 @@ describe('objectSchema()', () => {
 });
 
 describe('hints()', () => {
-  it('sets every hint, to true only where it is named', () => {
+  it('sets all four hints, to true only those named', () => {
     expect(hints('readOnly', 'idempotent')).toEqual({
       readOnlyHint: true,
       destructiveHint: false,

@@ -51,7 +51,7 @@ describe('an output schema that is not an object', () => {
     ],
   ];
 
-  it.each(cases)('is listed, validated and given as { result }: %s', async (_what, tool, result) => {
+  it.each(cases)('is listed, validated and returned as { result }: %s', async (_what, tool, result) => {
     await using provider = providerOf(tool);
     const [listed] = await provider.listTools();
     expect(listed?.outputSchema).toMatchObject({ type: 'object', required: ['result'] });
@@ -61,7 +61,7 @@ describe('an output schema that is not an object', () => {
     expect(await callTyped(provider, tool, {})).toEqual(result);
   });
 
-  it('refuses what breaks it, and names the place', async () => {
+  it('rejects an output that does not match, with its path', async () => {
     const tool = defineTool({
       name: 't',
       description: 'T',
@@ -72,7 +72,7 @@ describe('an output schema that is not an object', () => {
     expect(error).toMatchObject({ code: 'OUTPUT_INVALID', message: expect.stringContaining('result[0]') as string });
   });
 
-  it('moves a reference to the root along', async () => {
+  it('moves references to the root', async () => {
     const output = { type: 'array', items: { $ref: '#' } } as const;
     const tool = defineTool({ name: 't', description: 'T', output, execute: () => [[], [[]]] });
     expect(await runTool(tool, {})).toMatchObject({ isError: false, structuredContent: { result: [[], [[]]] } });
@@ -106,7 +106,7 @@ describe('CallOptions.calledAs', () => {
   });
   const server = defineServer({ name: 'math', version: '1', tools: [add] });
 
-  it.each([true, false])('names the tool in errors as it was called (through a hub: %s)', async (throughHub) => {
+  it.each([true, false])('names the tool in errors as the caller did (through a hub: %s)', async (throughHub) => {
     const inner = new InProcessToolProvider({ servers: [server] });
     await using provider = throughHub ? new ToolHub({ providers: [inner] }) : inner;
     for (const args of [{ a: 'x' }, { b: 1 }]) {
@@ -118,7 +118,7 @@ describe('CallOptions.calledAs', () => {
     expect((await provider.callTool('math.add', { a: 'x' })).error?.message).toContain('"add"');
   });
 
-  it("leaves arguments, their values and the tool's own words as they are, where they are called like the tool", async () => {
+  it("does not rename arguments, values or the tool's own texts that equal its name", async () => {
     const path = defineTool({
       name: 'path',
       description: 'P',
@@ -135,7 +135,7 @@ describe('CallOptions.calledAs', () => {
     expect(await messageOf({ path: 'a' })).toBe('no file "path" at a');
   });
 
-  it('names it so where the policy refuses', async () => {
+  it('names it so in errors of the policy', async () => {
     await using hub = new ToolHub({
       providers: [new InProcessToolProvider({ servers: [server] })],
       policy: { rules: [{ tool: 'math.add', pattern: 'add', action: 'deny' }], default: 'ask' },
@@ -148,7 +148,7 @@ describe('CallOptions.calledAs', () => {
 });
 
 describe('callTyped()', () => {
-  it('is OUTPUT_INVALID when another tool of that name answered', async () => {
+  it('is OUTPUT_INVALID when a different tool of that name ran', async () => {
     const add = defineTool({
       name: 'add',
       description: 'Add',
@@ -166,7 +166,7 @@ describe('callTyped()', () => {
     await using users = new InProcessToolProvider({ servers: [serve('users', other)] });
     await expect(callTyped(users, add, { a: 1 })).rejects.toMatchObject({
       code: 'OUTPUT_INVALID',
-      message: expect.stringContaining('name the server') as string,
+      message: expect.stringContaining('set the option `server`') as string,
     });
     await using both = new InProcessToolProvider({ servers: [serve('users', other), serve('math', add)] });
     expect(await callTyped(both, add, { a: 1 }, { server: 'math' })).toEqual({ sum: 1 });

@@ -25,7 +25,7 @@ const { schema } = fc.letrec<{ schema: unknown; value: unknown }>((tie) => ({
   ),
 }));
 
-it('isPlainSchema() is true of nothing that Ajv does not compile', () => {
+it('isPlainSchema() is true only for schemas that Ajv compiles', () => {
   const ajv = new Ajv2020({ strict: false, addUsedSchema: false, logger: false });
   let plain = 0;
   fc.assert(

@@ -48,14 +48,14 @@ describe.each(Object.entries(DIALECTS))('defineTool() with %s', (_dialect, input
     expect(listed?.inputSchema.$schema).toBeUndefined();
   });
 
-  it('fills in defaults and leaves the caller their object', async () => {
+  it(`fills in defaults without changing the caller's object`, async () => {
     const args = { n: 1 };
     const result = await runTool(tool, args);
     expect(result.structuredContent).toEqual({ args: { n: 1, name: 'anon' } });
     expect(args).toEqual({ n: 1 });
   });
 
-  it('mends numeric and boolean strings', async () => {
+  it('coerces numeric and boolean strings', async () => {
     const result = await runTool(tool, { n: '1.5e1', flag: 'true' });
     expect(result.structuredContent).toEqual({ args: { n: 15, flag: true, name: 'anon' } });
   });
@@ -74,19 +74,19 @@ describe.each(Object.entries(DIALECTS))('defineTool() with %s', (_dialect, input
     expect(error?.message).toMatch(/\b(n|flag|name)\b/);
   });
 
-  it('refuses an unknown argument and names the nearest', async () => {
+  it('rejects an unknown argument and suggests a similar one', async () => {
     const { error } = await runTool(tool, { n: 1, nam: 'x' });
     expect(error).toMatchObject({ code: 'INVALID_ARGUMENT', message: expect.stringContaining('"name"') as string });
   });
 
-  it('refuses an own __proto__', async () => {
+  it('rejects an own __proto__ property', async () => {
     const { error } = await runTool(tool, JSON.parse('{"n":1,"__proto__":{"flag":true}}') as object);
     expect(error?.code).toBe('INVALID_ARGUMENT');
   });
 });
 
 describe('defineTool()', () => {
-  it('leaves a schema open that says so', async () => {
+  it('keeps a schema open that allows additional properties', async () => {
     const open = [
       z.looseObject({ n: z.number() }),
       z.object({ n: z.number() }).catchall(z.string()),
@@ -100,7 +100,7 @@ describe('defineTool()', () => {
     }
   });
 
-  it('mends below arrays and $refs, and never below a union', async () => {
+  it('coerces below arrays and $refs, but not below a union', async () => {
     const schema = {
       type: 'object',
       properties: {
@@ -158,7 +158,7 @@ describe('defineTool()', () => {
     expect(result.structuredContent).toEqual({ args: { n: 1, next: { n: 2, next: { n: 3 } } } });
   });
 
-  it('reads a schema with an $id as it is written, whatever another one with that $id says', async () => {
+  it('compiles a schema with an $id independently of others with that $id', async () => {
     const $id = 'https://json-schema.org/draft/2020-12/schema';
     const first = probe({ $id, type: 'object', properties: { x: { $id: 'urn:x', type: 'string', pattern: '^a' } } });
     const second = probe({ type: 'object', properties: { n: { $id: 'urn:x', type: 'number', minimum: 1 } } });
@@ -169,7 +169,7 @@ describe('defineTool()', () => {
     expect((await runTool(third, { n: 'a' })).isError).toBe(true);
   });
 
-  it('lists the $schema that an author wrote', async () => {
+  it(`lists the author's $schema`, async () => {
     const $schema = 'https://json-schema.org/draft/2020-12/schema';
     await using provider = serve(probe({ $schema, ...literal }));
     expect((await provider.listTools())[0]?.inputSchema.$schema).toBe($schema);
@@ -181,12 +181,12 @@ describe('defineTool()', () => {
     expect(error?.message).toContain('"zzzzzzzzz"');
   });
 
-  it('mends once: what is still wrong is refused', async () => {
+  it('coerces once, then rejects what is still wrong', async () => {
     const { error } = await runTool(probe(z.object({ n: z.number().max(5) })), { n: '7' });
     expect(error?.code).toBe('INVALID_ARGUMENT');
   });
 
-  it('names every fault of a definition in one error', () => {
+  it('reports all faults of a definition in one error', () => {
     const define = () =>
       defineTool({
         name: 'has a blank',
@@ -203,7 +203,7 @@ describe('defineTool()', () => {
     }
   });
 
-  it('is told at once when it is given something else', () => {
+  it('throws immediately for a value that is not a definition', () => {
     for (const options of [null, undefined, 5, {}]) {
       expect(() => defineTool(options as never)).toThrow(
         expect.objectContaining({ code: 'INVALID_ARGUMENT' }) as Error,
@@ -244,7 +244,7 @@ describe('defineTool()', () => {
     });
   });
 
-  it('reads a schema that names draft-07 as that', async () => {
+  it('compiles a schema that names draft-07 as draft-07', async () => {
     const schema = {
       $schema: 'http://json-schema.org/draft-07/schema#',
       type: 'object',
@@ -254,7 +254,7 @@ describe('defineTool()', () => {
     expect((await runTool(probe(schema), { pair: [1, 'a'] })).error?.code).toBe('INVALID_ARGUMENT');
   });
 
-  it('writes tuples of zod 3 in the way of 2020-12', async () => {
+  it('lists tuples of zod 3 in the form of draft 2020-12', async () => {
     await using provider = serve(probe(z3.object({ pair: z3.tuple([z3.string(), z3.number()]) })));
     const [listed] = await provider.listTools();
     expect((listed?.inputSchema.properties as Record<string, object>).pair).toMatchObject({
@@ -270,7 +270,7 @@ describe('defineTool()', () => {
     await provider.connect();
   });
 
-  it('applies transforms for the function and keeps the JSON for policy', async () => {
+  it('applies transforms for the function, and keeps the JSON for the policy', async () => {
     const tool = defineTool({
       name: 'upper',
       description: 'Shouts.',
@@ -296,7 +296,7 @@ describe('defineTool()', () => {
     expect((await provider.callTool('s.probe', { n: 1 })).error?.code).toBe('INVALID_ARGUMENT');
   });
 
-  it('survives a schema that throws', async () => {
+  it('reports a schema that throws', async () => {
     const tool = probe(z.object({ n: z.number().refine(() => { throw new Error('of the author'); }) })); // prettier-ignore
     const result = await runTool(tool, { n: 1 });
     expect(result).toMatchObject({
@@ -305,7 +305,7 @@ describe('defineTool()', () => {
     });
   });
 
-  it('gives the parsed output: unknown keys of a zod object are gone, as its listing says', async () => {
+  it('returns the parsed output, without unknown keys of a zod object', async () => {
     const tool = defineTool({
       name: 't',
       description: 'T.',
@@ -329,7 +329,7 @@ describe('defineTool()', () => {
     expect((await runTool(tool, {})).structuredContent).toEqual({ n: 2 });
   });
 
-  it('wants structured content of a tool with an output schema', async () => {
+  it('requires structured content of a tool with an output schema', async () => {
     const tool = defineTool({
       name: 't',
       description: 'T.',
@@ -349,7 +349,7 @@ describe('callTyped()', () => {
     execute: ({ a, b }) => ({ sum: a + b }),
   });
 
-  it('gives the typed output', async () => {
+  it('returns the typed output', async () => {
     await using provider = new InProcessToolProvider({
       servers: [defineServer({ name: 'math', version: '1', tools: [add] })],
     });

@@ -110,7 +110,7 @@ it.each([
   expect(other.forms.join('\n')).not.toMatch(/HONEST-REFRESH|OPERATOR-SECRET/);
 });
 
-it('reads metadata up to a bound', async () => {
+it('reads metadata up to a size limit', async () => {
   const bytes = gzipSync(Buffer.alloc(64 * 1024 * 1024, ' '));
   await using bomb = await listen(() => ({ headers: { 'content-encoding': 'gzip' }, bytes }));
   await using server = await protectedServer({ origin: bomb.origin, accepts: 'nothing' });
@@ -125,7 +125,7 @@ it('reads metadata up to a bound', async () => {
   expect(most).toBeLessThan(48 * 1024 * 1024);
 });
 
-it('understands the answer of a sign-in that comes to an app', async () => {
+it('parses the response of a sign-in that arrives at an app', async () => {
   await using honest = await authorizationServer('honest');
   await using server = await protectedServer({ origin: honest.origin, accepts: 'honest' });
   await using project = await createTestProject();

@@ -139,7 +139,7 @@ function provide(server: AuthServer, file: string, auth: Partial<OAuthOptions> =
   });
 }
 
-it('a person signs in once, and the tokens are kept for this user alone', async () => {
+it('a person signs in once, and the tokens are readable only by this user', async () => {
   await using server = await serveProtected();
   await using place = await temporary();
   let visits = 0;
@@ -157,7 +157,7 @@ it('a person signs in once, and the tokens are kept for this user alone', async 
   expect(await readdir(join(place.directory, 'deep'))).toEqual(['tokens.json']);
 });
 
-it('shows no token that the server says again', async () => {
+it('does not show a token that the server echoes', async () => {
   await using place = await temporary();
   await using server = await serveProtected();
   await using provider = provide(server, place.file, { authorize: (url) => server.visit(url) });
@@ -169,7 +169,7 @@ it('shows no token that the server says again', async () => {
   for (const token of tokens) expect(told).not.toContain(token);
 });
 
-it('twelve clients whose token has expired renew it once', async () => {
+it('twelve clients renew an expired token once', async () => {
   await using server = await serveProtected();
   await using place = await temporary();
   await using first = provide(server, place.file, { authorize: (url) => server.visit(url) });
@@ -183,7 +183,7 @@ it('twelve clients whose token has expired renew it once', async () => {
   await Promise.all(providers.map((provider) => provider.disconnect()));
 });
 
-it('is PERMISSION_DENIED when a person is wanted and nobody is there', async () => {
+it('is PERMISSION_DENIED when a sign-in is needed and no person can do it', async () => {
   await using server = await serveProtected();
   await using place = await temporary();
   await using provider = provide(server, place.file);
@@ -192,7 +192,7 @@ it('is PERMISSION_DENIED when a person is wanted and nobody is there', async () 
   expect(error?.message).toMatch(/auth\.authorize/);
 });
 
-it('callTool() does not count the time in which a person signs in', async () => {
+it('callTool() does not count the time of a sign-in', async () => {
   await using server = await serveProtected();
   await using place = await temporary();
   let asked: () => void = () => undefined;
@@ -229,7 +229,7 @@ it.each(['file:///bin/sh', 'javascript:alert(1)', 'http://example.com/authorize'
   },
 );
 
-it('takes no answer with another state', async () => {
+it('rejects a response with a different state', async () => {
   await using server = await serveProtected();
   await using place = await temporary();
   await using provider = provide(server, place.file, {
@@ -239,7 +239,7 @@ it('takes no answer with another state', async () => {
   expect(server.grants).toEqual([]);
 });
 
-it('stops the clock while a person signs in', async () => {
+it('pauses the deadline during a sign-in', async () => {
   await using server = await serveProtected();
   await using place = await temporary();
   await using provider = new MCPToolProvider({
@@ -258,7 +258,7 @@ it('stops the clock while a person signs in', async () => {
   await provider.connect();
 });
 
-it('takes over a lock whose holder has died, and none that is held', async () => {
+it('takes over a lock only when its holder has died', async () => {
   await using server = await serveProtected();
   await using place = await temporary();
   await using first = provide(server, place.file, { authorize: (url) => server.visit(url) });
@@ -276,7 +276,7 @@ it('takes over a lock whose holder has died, and none that is held', async () =>
   expect((await first.callTool('p.do')).isError).toBe(false);
 });
 
-it('refuses a file that holds something else, and leaves it', async () => {
+it('rejects a file with other content, and does not change it', async () => {
   await using server = await serveProtected();
   await using place = await temporary();
   const file = join(place.directory, 'notes.txt');

@@ -10,7 +10,7 @@ const overTheWire = (result: ToolResult): unknown => {
   return rest;
 };
 
-it('fromWireResult() gives what toWireResult() was given', () => {
+it('fromWireResult() returns what toWireResult() received', () => {
   overTheWire({ content: [{ type: 'text', text: 'a' }], isError: false, directives: [], durationMs: 1 });
   overTheWire({
     content: [{ type: 'image', data: 'AA==', mimeType: 'image/png', _meta: { a: 1 } }],
@@ -25,7 +25,7 @@ it('fromWireResult() gives what toWireResult() was given', () => {
   });
 });
 
-it('fromWireResult() gives every code of the list back, with its details', () => {
+it('fromWireResult() restores every code, with its details', () => {
   for (const code of TOOL_ERROR_CODES) {
     const error = { code, message: `m ${code}`, retryable: code.length % 2 === 0, details: { nearest: ['a'] } };
     overTheWire({
@@ -38,7 +38,7 @@ it('fromWireResult() gives every code of the list back, with its details', () =>
   }
 });
 
-it('fromWireResult() takes no error of a result that is none, and no directive that is none', () => {
+it('fromWireResult() ignores the error of a successful result, and malformed directives', () => {
   const { error, directives, isError } = fromWireResult({
     content: [],
     isError: 'yes',
@@ -50,7 +50,7 @@ it('fromWireResult() takes no error of a result that is none, and no directive t
   expect([error, directives, isError]).toEqual([undefined, [], false]);
 });
 
-it('fromWireResult() refuses content that is no array', () => {
+it('fromWireResult() rejects content that is not an array', () => {
   expect(() => fromWireResult({ content: 'text' })).toThrow(/no array/);
 });
 
@@ -65,7 +65,7 @@ it.each([[['a', 1]], ['text'], [7], [0], [false], ['']])(
   },
 );
 
-it('fromWireResult() gives a structuredContent that is an object as it is, and takes null as none', () => {
+it('fromWireResult() keeps an object as structuredContent, and treats null as absent', () => {
   const { structuredContent, _meta } = fromWireResult({ structuredContent: { result: 1 } });
   expect([structuredContent, _meta]).toEqual([{ result: 1 }, undefined]);
   expect(fromWireResult({ structuredContent: null })).toEqual({ content: [], isError: false, directives: [] });

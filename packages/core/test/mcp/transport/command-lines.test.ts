@@ -10,7 +10,7 @@ import { describe, expect, it } from 'vitest';
 import { windowsCommand } from '../../../src/mcp/transport/windows-command.js';
 
 describe('containerCommand()', () => {
-  it('names the variables of the environment and leaves their values out', () => {
+  it('passes names of environment variables, not their values', () => {
     const { command, args, remove } = containerCommand(
       {
         image: 'mcp/files:1.0',
@@ -36,7 +36,7 @@ describe('containerCommand()', () => {
     expect(remove).toEqual(['rm', '--force', 'box']);
   });
 
-  it('gives each container a name of its own', () => {
+  it('gives each container a unique name', () => {
     const nameOf = (): unknown => containerCommand({ image: 'a' }).remove.at(-1);
     expect(nameOf()).not.toBe(nameOf());
   });
@@ -52,7 +52,7 @@ describe('containerCommand()', () => {
     expect(() => containerCommand(options)).toThrow(/container\./);
   });
 
-  it('runs a real container, and tells how it ended', async (test) => {
+  it('runs a real container, and reports its exit', async (test) => {
     const image = 'node:22-alpine';
     const probe = spawnChild({ command: 'docker', args: ['image', 'inspect', image], cwd: tmpdir() });
     probe.stdout.resume();
@@ -63,7 +63,7 @@ describe('containerCommand()', () => {
     await expect(provider.connect()).rejects.toThrow(/from inside/);
   });
 
-  it('is what a provider runs, and the container is removed at the end', async () => {
+  it('is used by a provider, and the container is removed at the end', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'toolwright-engine-'));
     try {
       // Stands in for an engine: says how it was called, and runs the server itself.
@@ -101,7 +101,7 @@ describe('windowsCommand()', () => {
   };
   const lookup = { path: 'C:\\bin;C:\\npm', readFile: (path: string) => files[path] };
 
-  it('runs the script that a .cmd of npm names, without a shell', () => {
+  it('runs the script of an npm .cmd file without a shell', () => {
     expect(windowsCommand('server', ['a & calc', '%PATH%'], lookup)).toEqual({
       command: process.execPath,
       args: ['C:\\npm\\node_modules\\pkg\\bin.js', 'a & calc', '%PATH%'],
@@ -109,12 +109,12 @@ describe('windowsCommand()', () => {
     expect(windowsCommand('C:\\npm\\server.cmd', [], lookup).args).toEqual(['C:\\npm\\node_modules\\pkg\\bin.js']);
   });
 
-  it('leaves programs as they are, found by their extension', () => {
+  it('does not change programs found by their extension', () => {
     expect(windowsCommand('tool', ['x'], lookup)).toEqual({ command: 'C:\\bin\\tool.exe', args: ['x'] });
     expect(windowsCommand('nothing', [], lookup)).toEqual({ command: 'nothing', args: [] });
   });
 
-  it('refuses any other batch file', () => {
+  it('rejects any other batch file', () => {
     expect(() => windowsCommand('plain', [], lookup)).toThrow(/batch file/);
   });
 });

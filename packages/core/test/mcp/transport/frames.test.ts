@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { FrameReader, frameOf } from '../../../src/mcp/transport/frames.js';
 
-it('FrameReader gives the messages whole when the stream is cut anywhere', () => {
+it('FrameReader returns whole messages wherever the stream is split', () => {
   const message = fc.record({ id: fc.integer(), text: fc.string({ unit: 'binary' }) });
   fc.assert(
     fc.property(fc.array(message), fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1 }), (messages, cuts) => {
@@ -21,7 +21,7 @@ it('FrameReader gives the messages whole when the stream is cut anywhere', () =>
   );
 });
 
-it('FrameReader takes eight megabytes byte by byte, within moments', () => {
+it('FrameReader reads eight megabytes byte by byte quickly', () => {
   const frame = Buffer.from(frameOf({ text: 'x'.repeat(8_000_000) }));
   let seen = 0;
   const reader = new FrameReader(16_000_000, () => seen++);
@@ -31,7 +31,7 @@ it('FrameReader takes eight megabytes byte by byte, within moments', () => {
   expect(performance.now() - started).toBeLessThan(20_000);
 });
 
-it('FrameReader throws FRAME_TOO_LARGE for a line over the limit, in one piece or in many', () => {
+it('FrameReader throws FRAME_TOO_LARGE for a line above the limit, in one chunk or in many', () => {
   const whole = new FrameReader(10, () => undefined);
   expect(() => whole.push(Buffer.from(`${'x'.repeat(11)}\n`))).toThrow(/larger than 10 bytes/);
   const parts = new FrameReader(10, () => undefined);
@@ -39,7 +39,7 @@ it('FrameReader throws FRAME_TOO_LARGE for a line over the limit, in one piece o
   expect(() => parts.push(Buffer.from('x'))).toThrow(/larger than 10 bytes/);
 });
 
-it('FrameReader leaves out what is no object, and tells of it', () => {
+it('FrameReader skips values that are not objects, and reports them', () => {
   const seen: object[] = [];
   const garbage: string[] = [];
   const reader = new FrameReader(

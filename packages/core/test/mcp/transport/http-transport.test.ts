@@ -63,7 +63,7 @@ const events = (response: ServerResponse): ServerResponse =>
   response.writeHead(200, { 'content-type': 'text/event-stream' });
 
 describe('MCPToolProvider over HTTP', () => {
-  it('works with answers as plain JSON', async () => {
+  it('works with plain JSON responses', async () => {
     const { url, close } = await serveHttp('json');
     const provider = new MCPToolProvider({ name: 'contract', url });
     try {
@@ -77,7 +77,7 @@ describe('MCPToolProvider over HTTP', () => {
     }
   });
 
-  it('counts a line that ends in CR and LF once, wherever the chunks are cut', async () => {
+  it('counts a line that ends in CR and LF once, wherever chunks are split', async () => {
     await using server = await serveRaw((_message, _request, response) => {
       events(response);
       let sent = 0;
@@ -108,7 +108,7 @@ describe('MCPToolProvider over HTTP', () => {
     expect(error?.retryable).toBe(code === 'UNAVAILABLE');
   });
 
-  it('gives the result of a call during which the server asked under the same id', async () => {
+  it('returns the result of a call during which the server sent a request with the same id', async () => {
     await using server = await serveRaw(({ id }, _request, response) => {
       if (id === undefined) return;
       events(response).write(`data: ${JSON.stringify({ jsonrpc: '2.0', id, method: 'ping' })}\n\n`);
@@ -119,7 +119,7 @@ describe('MCPToolProvider over HTTP', () => {
     expect(textOf(await provider.callTool('raw.do'))).toBe('done');
   });
 
-  it('closes the answer of a call that was given up', async () => {
+  it('closes the response of an abandoned call', async () => {
     const open = new Set<ServerResponse>();
     await using server = await serveRaw((_message, _request, response) => {
       open.add(events(response));
@@ -133,7 +133,7 @@ describe('MCPToolProvider over HTTP', () => {
     expect(server.seen.filter(({ method }) => method === 'POST').length).toBeGreaterThan(20); // the server was told
   });
 
-  it('gives the answer of a call that is under way when the server takes no new connection', async () => {
+  it('returns the response of a running call when the server accepts no new connection', async () => {
     let finish = (): unknown => undefined;
     await using server = await serveRaw(({ id }, _request, response) => {
       events(response).write(': working\n\n');
@@ -152,7 +152,7 @@ describe('MCPToolProvider over HTTP', () => {
     expect(textOf(await long)).toBe('deployed');
   });
 
-  it('leaves no stream of an old server that never says where to post', async () => {
+  it('closes the stream of an old server that never sends its endpoint', async () => {
     const streams = new Set<ServerResponse>();
     await using server = await serveRaw(
       () => undefined,
@@ -170,7 +170,7 @@ describe('MCPToolProvider over HTTP', () => {
     await vi.waitUntil(() => streams.size === 0, { timeout: 5_000 });
   });
 
-  it('opens a stream again at most twenty times a second, however often a server asks for it', async () => {
+  it('reopens a stream at most twenty times a second, whatever the server requests', async () => {
     const again = (response: ServerResponse): unknown => events(response).end('retry: 0\nid: 1\ndata: \n\n');
     await using server = await serveRaw((_message, _request, response) => again(response), again);
     await using provider = new MCPToolProvider({ name: 'raw', url: server.url });
@@ -181,7 +181,7 @@ describe('MCPToolProvider over HTTP', () => {
     expect(streams).toBeLessThan((performance.now() - startedAt) / 50 + 3);
   });
 
-  it('ends its session at the server when it is disconnected', async () => {
+  it('ends its session on disconnect()', async () => {
     const { url, sessions, close } = await serveHttp('events');
     const provider = new MCPToolProvider({ name: 'contract', url });
     try {
@@ -194,7 +194,7 @@ describe('MCPToolProvider over HTTP', () => {
     }
   });
 
-  it('answers a call whose session is over on a new session, having run it once', async () => {
+  it('runs a call whose session has expired once, on a new session', async () => {
     const { url, sessions, close } = await serveHttp('events');
     const warned: string[] = [];
     const debugged: string[] = [];
@@ -219,31 +219,34 @@ describe('MCPToolProvider over HTTP', () => {
     }
   });
 
-  it.each([false, true])('answers the first call after a restart of the server; supervised: %s', async (supervised) => {
-    const first = await serveHttp('events');
-    const make = (): ToolProvider => new MCPToolProvider({ name: 'contract', url: first.url });
-    const provider = supervised ? supervise(make) : make();
-    try {
-      await provider.callTool('contract.add', { a: 1, b: 2 });
-      await first.close();
-      const second = await serveHttp('events', undefined, Number(new URL(first.url).port));
+  it.each([false, true])(
+    'completes the first call after a restart of the server; supervised: %s',
+    async (supervised) => {
+      const first = await serveHttp('events');
+      const make = (): ToolProvider => new MCPToolProvider({ name: 'contract', url: first.url });
+      const provider = supervised ? supervise(make) : make();
       try {
-        // Until its connections are seen to have closed, whether a request was read is not known.
-        while (!(await fetch(first.url, { method: 'PUT' }).catch(() => undefined)));
-        const { error, structuredContent } = await provider.callTool('contract.add', { a: 1, b: 2 });
-        expect(error).toBeUndefined();
-        expect(structuredContent).toEqual({ sum: 3 });
+        await provider.callTool('contract.add', { a: 1, b: 2 });
+        await first.close();
+        const second = await serveHttp('events', undefined, Number(new URL(first.url).port));
+        try {
+          // Until its connections are seen to have closed, whether a request was read is not known.
+          while (!(await fetch(first.url, { method: 'PUT' }).catch(() => undefined)));
+          const { error, structuredContent } = await provider.callTool('contract.add', { a: 1, b: 2 });
+          expect(error).toBeUndefined();
+          expect(structuredContent).toEqual({ sum: 3 });
+        } finally {
+          await provider.disconnect();
+          await second.close();
+        }
       } finally {
         await provider.disconnect();
-        await second.close();
+        await first.close();
       }
-    } finally {
-      await provider.disconnect();
-      await first.close();
-    }
-  });
+    },
+  );
 
-  it('answers UNAVAILABLE when nobody listens, and connects when somebody does', async () => {
+  it('returns UNAVAILABLE when no server listens, and connects once one does', async () => {
     const first = await serveHttp('events');
     await first.close();
     await using provider = new MCPToolProvider({ name: 'contract', url: first.url });
@@ -253,7 +256,7 @@ describe('MCPToolProvider over HTTP', () => {
     expect(provider.health().state).toBe('DEAD');
   });
 
-  it('answers OUTCOME_UNKNOWN at once when a stream of events ends without the answer', async () => {
+  it('returns OUTCOME_UNKNOWN immediately when an event stream ends without the response', async () => {
     await using server = await serveRaw((_message, _request, response) => {
       events(response).write(': hello\n\n');
       response.end();
@@ -264,7 +267,7 @@ describe('MCPToolProvider over HTTP', () => {
     expect(durationMs).toBeLessThan(5_000);
   });
 
-  it('answers OUTCOME_UNKNOWN when the connection is cut', async () => {
+  it('returns OUTCOME_UNKNOWN when the connection breaks', async () => {
     await using server = await serveRaw((_message, request) => request.socket.destroy());
     await using provider = new MCPToolProvider({ name: 'r', url: server.url });
     expect((await provider.callTool('r.do')).error?.code).toBe('OUTCOME_UNKNOWN');
@@ -310,7 +313,7 @@ describe('MCPToolProvider over HTTP', () => {
     expect(server.seen.every(({ headers: sent }) => sent.authorization === headers.authorization)).toBe(true);
   });
 
-  it('does not follow a redirect to another place', async () => {
+  it('does not follow a redirect to another origin', async () => {
     const reached: string[] = [];
     await using other = await serveRaw(() => reached.push('call'));
     await using server = await serveRaw((_message, _request, response) => {
@@ -321,7 +324,7 @@ describe('MCPToolProvider over HTTP', () => {
     expect([reached, other.seen]).toEqual([[], []]);
   });
 
-  it('makes many calls at once without a warning of Node', async () => {
+  it('makes many concurrent calls without a warning of Node', async () => {
     const warnings: string[] = [];
     const onWarning = (warning: Error): void => void warnings.push(warning.name);
     process.on('warning', onWarning);
@@ -339,7 +342,7 @@ describe('MCPToolProvider over HTTP', () => {
 });
 
 describe('MCPToolProvider over a given transport', () => {
-  it('says what to give when the transport has served its one connection', async () => {
+  it('rejects with advice when the transport was already used', async () => {
     const { connect, close } = await serveInMemory();
     await using provider = new MCPToolProvider({ name: 'contract', transport: await connect() });
     expect((await provider.callTool('contract.echo', { text: 'x' })).isError).toBe(false);
@@ -350,8 +353,8 @@ describe('MCPToolProvider over a given transport', () => {
   });
 });
 
-describe('MCPToolProvider over a transport that never comes', () => {
-  it('times out, and is disconnected at once meanwhile', async () => {
+describe('MCPToolProvider over a transport that never opens', () => {
+  it('times out, and can be disconnected meanwhile', async () => {
     const transport = (): Promise<never> => new Promise(() => undefined);
     const slow = new MCPToolProvider({ name: 'x', transport, connectTimeoutMs: 100 });
     expect((await slow.callTool('x.do')).error?.code).toBe('TIMED_OUT');

@@ -23,18 +23,18 @@ async function ending(mode: string, options: { shutdownTimeoutMs?: number } = {}
 }
 
 describe('MCPToolProvider.disconnect() of a stdio server', () => {
-  it('closes stdin and lets the server save its state', async () => {
+  it('closes stdin, and lets the server save its state', async () => {
     expect(await ending('tidy', { shutdownTimeoutMs: 20_000 })).toBe('stdin closed\nsaved\n');
   });
 
-  it('sends SIGTERM when shutdownTimeoutMs is over', async () => {
+  it('sends SIGTERM after shutdownTimeoutMs', async () => {
     const startedAt = performance.now();
     expect(await ending('deaf')).toBe('stdin closed\nSIGTERM\n');
     expect(performance.now() - startedAt).toBeGreaterThan(1_900); // 2 s by default
     expect(await ending('tidy', { shutdownTimeoutMs: 1 })).not.toContain('saved');
   });
 
-  it('refuses a shutdownTimeoutMs that is no time', () => {
+  it('rejects an invalid shutdownTimeoutMs', () => {
     for (const shutdownTimeoutMs of [0, -1, NaN, '2' as never])
       expect(() => new MCPToolProvider({ name: 's', command: 'x', shutdownTimeoutMs })).toThrow(/shutdownTimeoutMs/);
   });

@@ -14,7 +14,7 @@ async function place(): Promise<{ path: string } & AsyncDisposable> {
   return { path: join(directory, 's'), [Symbol.asyncDispose]: () => rm(directory, { recursive: true, force: true }) };
 }
 
-it('MCPToolProvider answers UNAVAILABLE when no server listens', async () => {
+it('MCPToolProvider returns UNAVAILABLE when no server listens', async () => {
   await using where = await place();
   await using provider = new MCPToolProvider({ name: 's', socketPath: where.path });
   const { error } = await provider.callTool('s.echo');
@@ -22,14 +22,14 @@ it('MCPToolProvider answers UNAVAILABLE when no server listens', async () => {
   expect(error?.message).toContain(where.path);
 });
 
-it('MCPToolProvider says so when the path is no socket', async () => {
+it('MCPToolProvider rejects a path that is not a socket', async () => {
   await using where = await place();
   await writeFile(where.path, '');
   await using provider = new MCPToolProvider({ name: 's', socketPath: where.path });
   expect((await provider.callTool('s.echo')).error?.message).toMatch(/did not start: .*(no socket|No server listens)/);
 });
 
-it('MCPToolProvider answers OUTCOME_UNKNOWN when the server goes during a call, and connects again', async () => {
+it('MCPToolProvider returns OUTCOME_UNKNOWN when the server exits during a call, and reconnects', async () => {
   await using _ = expectNoLeaks();
   const { path, close, sockets } = await serveSocket();
   const provider = new MCPToolProvider({ name: 'contract', socketPath: path });
@@ -47,7 +47,7 @@ it('MCPToolProvider answers OUTCOME_UNKNOWN when the server goes during a call, 
   }
 });
 
-it('MCPToolProvider is disconnected soon when the server takes no note of the end', async () => {
+it('MCPToolProvider disconnects soon although the server ignores the end of the stream', async () => {
   await using where = await place();
   const held: Socket[] = [];
   const server = createServer({ allowHalfOpen: true }, (socket) => {
