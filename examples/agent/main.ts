@@ -1,4 +1,4 @@
-// A model that steers its engine: it plans, hands over to another tier, and has old messages dropped.
+// A model that steers its engine: it plans, hands over to another tier, and prunes old messages.
 
 // #region example
 import assert from 'node:assert/strict';
@@ -9,7 +9,7 @@ await using hub = new ToolHub({
   providers: [new InProcessToolProvider({ servers: [createAgentServer({ tiers: ['plan', 'code'] })] })],
 });
 
-// What this engine has: the model's tier, texts that are always in front of it, and the conversation.
+// The engine's state: the model's tier, texts pinned to the context, and the conversation.
 let tier = 'plan';
 const anchors = new Map<string, string>();
 const conversation = ['a long file', 'another long file', 'what the user wants', 'what was found'];
@@ -29,8 +29,8 @@ assert.match(anchors.get('todo_state')!, /For code tier:\n {4}1\. \[ \] Fix the 
 await processDirectives((await hub.callTool('agent.prune_context', { keep_recent: 2 })).directives, handlers);
 assert.deepEqual(conversation, ['what the user wants', 'what was found']);
 
-const handoff = { target_tier: 'code', reason: 'the plan stands', task_state: 'the fault is in line 40' };
+const handoff = { target_tier: 'code', reason: 'the plan is ready', task_state: 'the bug is in line 40' };
 const outcome = await processDirectives((await hub.callTool('agent.handoff', handoff)).directives, handlers);
-assert.ok(outcome.stopProcessing && outcome.tierChanged); // the turn ends, and the other tier begins the next
+assert.ok(outcome.stopProcessing && outcome.tierChanged); // the turn ends; the other tier starts the next one
 assert.equal(tier, 'code');
 // #endregion

@@ -1,4 +1,4 @@
-// The diagnostics tools: what is wrong with a file, and whether that is all there is to say.
+// The diagnostics tools: the errors of a file, and whether the list is complete.
 
 import assert from 'node:assert/strict';
 import { InProcessToolProvider, textOf } from '@toolwright/core';

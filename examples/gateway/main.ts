@@ -1,5 +1,5 @@
-// The tools of this process behind one MCP server: over HTTP with a token, and at a unix socket. Clients are ours here;
-// any client of MCP would do.
+// The tools of this process served as one MCP server, over HTTP with a token and on a unix socket. The clients here are
+// Toolwright's; any MCP client works.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -31,15 +31,15 @@ await using person = new MCPToolProvider({
   name: 'tools',
   socketPath: join(projectDir, 'tools.sock'),
   elicitation: async ({ message }) => {
-    console.log(message); // write_file needs an approval because of the policy's default "ask" …
+    console.log(message); // the policy's default "ask" applies to write_file …
     return { action: 'accept', content: { decision: 'once' } };
   },
 });
-const file = { path: 'notes.md', content: 'Written by a client that was asked.\n' };
+const file = { path: 'notes.md', content: 'Written after an approval.\n' };
 const written = await person.callTool('tools.filesystem__write_file', file);
 // #endregion
 
 assert.equal(written.isError, false);
-const unasked = await client.callTool('tools.filesystem__write_file', { path: 'more.md', content: 'x' });
-assert.equal(unasked.error?.code, 'APPROVAL_REQUIRED');
+const unapproved = await client.callTool('tools.filesystem__write_file', { path: 'more.md', content: 'x' });
+assert.equal(unapproved.error?.code, 'APPROVAL_REQUIRED');
 console.log(`${(await client.listTools()).length} tools at ${url.replace(/\d+/g, 'N')}`);

@@ -1,4 +1,4 @@
-// The git tools: a change from the working tree to a commit, in a repository that may not run anything.
+// The git tools: a change goes from the working tree to the index, in a repository whose programs never run.
 
 import assert from 'node:assert/strict';
 import { InProcessToolProvider, textOf } from '@toolwright/core';

@@ -1,4 +1,4 @@
-// A provider with state and settings, which is loaded anew when it, or scores.ts, changes: the game goes on.
+// A provider with state and settings. It is reloaded when this file or scores.ts changes, and the game continues.
 
 import { createProvider, defineTool, startProvider } from '@toolwright/runtime/provider';
 import { pointsOf } from './scores.js';
@@ -15,7 +15,7 @@ const provider = createProvider<Game>({
   tools: [
     defineTool({
       name: 'play',
-      description: 'Gives a player the points of a word.',
+      description: 'Give a player the points of a word.',
       input: {
         type: 'object',
         properties: { player: { type: 'string' }, word: { type: 'string' } },
@@ -28,7 +28,7 @@ const provider = createProvider<Game>({
       },
     }),
   ],
-  // `previous` is the state of the process before, after a reload or for a changed config; null at the first start.
+  // `previous` is the previous state, after a reload or a change of the config; null at the first start.
   initialize: ({ config }, previous) => ({
     players: (previous?.players ?? {}) as Record<string, number>,
     bonus: Number(config.bonus ?? 0),

@@ -1,3 +1,3 @@
-// How many points a word gives; edited while the provider runs.
+// The points of a word; edited while the provider runs.
 
 export const pointsOf = (word: string): number => word.length;

@@ -1,5 +1,5 @@
-// An engine with the built-in tools and two real MCP servers behind one hub and one policy. The servers are installed
-// with tools/peers; without them this example says so and ends.
+// The built-in tools and two real MCP servers behind one hub and one policy. The servers are installed with tools/peers;
+// without them this example prints a notice and exits.
 
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
@@ -26,7 +26,7 @@ await using hub = new ToolHub({
     InProcessToolProvider.forProject(projectDir),
     new MCPToolProvider({
       name: 'graph',
-      command: process.execPath, // or 'mcp-server-memory', where it is on the PATH
+      command: process.execPath, // or 'mcp-server-memory' if it is on the PATH
       args: [memoryServer],
       env: { MEMORY_FILE_PATH: `${projectDir}/memory.jsonl` },
       projectDir,
@@ -41,8 +41,8 @@ await using hub = new ToolHub({
     ],
   },
 });
-await hub.connect(); // all of them at once; one that fails costs only its own tools
-const tools = await hub.listTools(); // filesystem.read_file, graph.create_entities, …; what the policy denies is not listed
+await hub.connect(); // all providers in parallel; a failed one costs only its own tools
+const tools = await hub.listTools(); // filesystem.read_file, graph.create_entities, …; without denied tools
 const entity = { name: 'Ada', entityType: 'person', observations: ['wrote the first program'] };
 await hub.callTool('graph.create_entities', { entities: [entity] });
 const found = await hub.callTool('graph.search_nodes', { query: 'program' }, { timeoutMs: 5_000 });

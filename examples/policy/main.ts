@@ -1,4 +1,4 @@
-// A policy over real tools: reading is free, writing is asked about, secrets are never touched.
+// A policy over real tools: reading is allowed, writing asks, secrets are denied.
 
 import assert from 'node:assert/strict';
 import { defineServer, defineTool, type Approval, type ApprovalRequest } from '@toolwright/core';
@@ -12,11 +12,11 @@ await using project = await createTestProject({
 const { projectDir } = project;
 const echo = defineTool({
   name: 'echo',
-  description: 'Gives back the text.',
+  description: 'Return the text.',
   input: { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] },
   execute: ({ text }) => text,
 });
-// Stands for an MCP server, which claims no more than the names of its tools.
+// In place of an MCP server, whose calls claim only the names of their tools.
 const notes = new ToolHub({
   providers: [
     new InProcessToolProvider({ servers: [defineServer({ name: 'notes', version: '1.0.0', tools: [echo] })] }),
@@ -56,11 +56,11 @@ await using hub = new ToolHub({
 const denied = await hub.callTool('filesystem.read_file', { path: 'secrets/key.txt' });
 const read = await hub.callTool('filesystem.read_file', { path: 'src/a.ts' });
 const edit = { path: 'src/a.ts', old_string: 'a = 1', new_string: 'a = 2' };
-const edited = await hub.callTool('filesystem.edit_file', edit); // asks, and "always" allows this path from now on
+const edited = await hub.callTool('filesystem.edit_file', edit); // asks; "always" then allows this path
 const why = await hub.explain('filesystem.edit_file', { ...edit, path: 'secrets/key.txt' });
 
 const prepared = await hub.prepareCall('filesystem.delete', { path: 'old.txt' });
-const request = prepared.verdict?.request; // there when the policy says "ask"
+const request = prepared.verdict?.request; // present when the policy asks
 const approval = request && (await showOnScreen(request));
 const deleted = await prepared.execute({ approval });
 

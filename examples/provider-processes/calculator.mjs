@@ -1,4 +1,4 @@
-// The calculator in JavaScript, with a literal JSON Schema.
+// The calculator in JavaScript, with a plain JSON Schema.
 
 import { createProvider, defineTool, startProvider } from '@toolwright/runtime/provider';
 

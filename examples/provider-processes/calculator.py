@@ -1,4 +1,4 @@
-"""A provider in Python: the functions become the tools calculator.add, calculator.divide and calculator.history."""
+"""A provider in Python. Its functions become the tools calculator.add, calculator.divide and calculator.history."""
 
 from typing import List, TypedDict
 
@@ -25,8 +25,8 @@ async def divide(a: float, b: float, ctx: Context) -> Quotient:
     """Divide a by b.
 
     Args:
-        a: What is divided.
-        b: What it is divided by; not 0.
+        a: The dividend.
+        b: The divisor; not 0.
     """
     if b == 0:
         raise ToolError("INVALID_ARGUMENT", "b must not be 0.")
@@ -38,13 +38,13 @@ async def divide(a: float, b: float, ctx: Context) -> Quotient:
 
 @tool(read_only=True, open_world=False)
 def history(ctx: Context) -> str:
-    """List what was calculated, also before the file was last changed."""
+    """List all calculations, including those before the last hot reload."""
     lines: List[str] = ctx.state["history"]
     return "\n".join(lines) or "Nothing yet."
 
 
 def initialize(current, previous, ctx):
-    """The state that tools see. After a hot reload `previous` is that of the process before."""
+    """Create the state that tools see. After a hot reload, `previous` is the old process's state."""
     return {"precision": current.config.get("precision", 12), "history": (previous or {}).get("history", [])}
 
 

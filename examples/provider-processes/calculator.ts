@@ -1,4 +1,4 @@
-// A provider file: run as a process of its own, or loaded into one.
+// A provider file: run as a separate process, or loaded into the host's.
 
 import { createProvider, defineTool, startProvider } from '@toolwright/runtime/provider';
 import { z } from 'zod';
@@ -20,4 +20,4 @@ const provider = createProvider({
 });
 
 export default provider;
-startProvider(provider); // serves the host that started this file; without one it does nothing
+startProvider(provider); // serves the host that started this file; does nothing without one

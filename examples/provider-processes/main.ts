@@ -25,7 +25,7 @@ await hub.callTool('notes.add', { text: 'buy milk' });
 const stored = await hub.callTool('notes.add', { text: 'buy bread' });
 assert.deepEqual(stored.structuredContent, { count: 2 });
 const full = await hub.callTool('notes.add', { text: 'buy cheese' });
-assert.match(full.error?.message ?? '', /2 notes already/);
+assert.match(full.error?.message ?? '', /limit of 2 notes/);
 const steps: string[] = [];
 await hub.callTool('notes.review', {}, { onProgress: ({ message }) => steps.push(message ?? '') });
 assert.deepEqual(steps, ['buy milk', 'buy bread']);

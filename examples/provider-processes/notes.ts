@@ -1,4 +1,4 @@
-// A provider with state: made by initialize, changed by tools, ended by dispose.
+// A provider with state: initialize creates it, tools change it, dispose ends it.
 
 import { createProvider, defineTool, startProvider, type ToolContext } from '@toolwright/runtime/provider';
 import { z } from 'zod';
@@ -11,12 +11,13 @@ interface Notes {
 
 const add = defineTool({
   name: 'add',
-  description: 'Keep a note.',
+  description: 'Store a note.',
   input: z.object({ text: z.string().min(1) }),
   output: z.object({ count: z.number() }),
   execute: ({ text }, { state, logger }: ToolContext<Notes>) => {
-    if (state.texts.length >= state.limit) throw new Error(`There are ${state.limit} notes already; remove one first.`);
-    logger.info('a note was kept', { length: text.length });
+    if (state.texts.length >= state.limit)
+      throw new Error(`The limit of ${state.limit} notes is reached; remove one first.`);
+    logger.info('stored a note', { length: text.length });
     return { count: state.texts.push(text) };
   },
 });
@@ -28,7 +29,7 @@ const review = defineTool({
   annotations: { readOnlyHint: true },
   execute: async (_args, { state, signal, progress }: ToolContext<Notes>) => {
     for (const [index, text] of state.texts.entries()) {
-      signal.throwIfAborted(); // the call was cancelled, timed out, or the host has gone
+      signal.throwIfAborted(); // throws when the call was cancelled or timed out, or the host disconnected
       progress({ progress: index + 1, total: state.texts.length, message: text });
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
@@ -41,14 +42,14 @@ const provider = createProvider<Notes>({
   version: '1.0.0',
   description: 'Notes for the length of a conversation.',
   tools: [add, review],
-  // What this returns is ctx.state. `previous` is the state that was there before, as far as JSON carries it.
+  // The returned object becomes ctx.state. `previous` is the previous state as JSON.
   initialize: ({ config }, previous) => ({
     texts: (previous?.texts as string[] | undefined) ?? [],
     limit: Number(config.limit ?? 100),
   }),
   shouldRestart: () => false,
   shouldReinitialize: (old, next) => old.config.limit !== next.config.limit,
-  dispose: ({ state }) => void process.stderr.write(`${state.texts.length} notes are gone\n`),
+  dispose: ({ state }) => void process.stderr.write(`${state.texts.length} notes discarded\n`),
 });
 // #endregion
 

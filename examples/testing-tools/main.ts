@@ -1,4 +1,4 @@
-// Testing a tool: no provider, no subprocess, nothing left behind.
+// Testing a tool without a provider or a subprocess, and without leaks.
 
 // #region example
 import assert from 'node:assert/strict';
@@ -9,12 +9,12 @@ import { z } from 'zod';
 
 const shout = defineTool({
   name: 'shout',
-  description: 'Say it louder.',
+  description: 'Return the text in upper case.',
   input: z.object({ text: z.string() }),
   execute: ({ text }) => text.toUpperCase(),
 });
 
-await using _ = expectNoLeaks(); // fails when a child, timer, listener or temporary directory is left
+await using _ = expectNoLeaks(); // fails if a child process, timer, listener or temporary directory is left
 const result = await runTool(shout, { text: 'hello' });
 assert.deepEqual(result.content, [{ type: 'text', text: 'HELLO' }]);
 

@@ -1,4 +1,4 @@
-// A provider of your own, and the suite that says whether it keeps the contract.
+// A custom provider, checked by the contract suite.
 
 import assert from 'node:assert/strict';
 
@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { InProcessToolProvider, type ToolProvider } from '@toolwright/core';
 import { contractCases, contractServer, runContractCase } from '@toolwright/core/testing';
 
-/** Wraps any provider and counts its calls. A wrapper passes prepareCall and the options on as they are. */
+/** Wraps any provider and counts its calls. A wrapper passes prepareCall and the options on unchanged. */
 function counting(inner: ToolProvider, counts: Map<string, number>): ToolProvider {
   return {
     name: inner.name,

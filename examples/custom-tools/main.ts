@@ -1,4 +1,4 @@
-// Tools of your own: arguments and output from a schema, state from the server, progress and cancellation.
+// Custom tools: arguments and output typed by a schema, state from the server, progress and cancellation.
 
 import assert from 'node:assert/strict';
 
@@ -12,11 +12,11 @@ interface Notes {
 
 const addNote = defineTool({
   name: 'add_note',
-  description: 'Keep a note.',
+  description: 'Store a note.',
   input: z.object({ text: z.string().min(1), times: z.number().int().default(1) }),
   output: z.object({ count: z.number() }),
   annotations: { destructiveHint: false, openWorldHint: false },
-  permissionPattern: ({ text }) => text, // what a policy judges; default: the tool's name
+  permissionPattern: ({ text }) => text, // what a policy matches; default: the tool's name
   execute: async ({ text, times }, ctx: ToolContext<Notes>) => {
     for (let time = 1; time <= times; time++) {
       ctx.signal.throwIfAborted();
@@ -32,17 +32,17 @@ const notes = defineServer<Notes>({
   version: '1.0.0',
   tools: [addNote],
   start: () => ({ texts: [] }),
-  stop: ({ texts }) => console.log(`kept ${texts.length} notes`),
+  stop: ({ texts }) => console.log(`stored ${texts.length} notes`),
 });
 await using provider = new InProcessToolProvider({ servers: [notes] });
 const { count } = await callTyped(provider, addNote, { text: 'buy milk', times: 3 });
 // #endregion
 
 assert.equal(count, 3);
-// #region repair
-const mended = await provider.callTool('notes.add_note', { text: 'a model wrote this', times: '2' });
+// #region coercion
+const coerced = await provider.callTool('notes.add_note', { text: 'from a model', times: '2' });
 const refused = await provider.callTool('notes.add_note', { txt: 'oops' });
 // #endregion
-assert.deepEqual(mended.structuredContent, { count: 5 });
+assert.deepEqual(coerced.structuredContent, { count: 5 });
 assert.equal(refused.error?.code, 'INVALID_ARGUMENT');
 assert.match(refused.error?.message ?? '', /did you mean "text"/);
