@@ -1,5 +1,5 @@
 // The sandbox that comes along: bubblewrap, driven directly. What a command sees is put together from nothing; what of
-// the project it may not write is held-paths.ts. https://github.com/containers/bubblewrap
+// the project it may not write is mount-masks.ts. https://github.com/containers/bubblewrap
 
 import { lstatSync, readlinkSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
@@ -9,8 +9,8 @@ import { ToolError } from '../../../contract/errors.js';
 import { spawnChild } from '../../../process/index.js';
 import { findGit } from '../../project/git/git-program.js';
 import { isInside, type ProjectScope } from '../../project/scope/project-scope.js';
-import { CommandGuard, judgeLeft } from './command-guard.js';
-import { holdPaths } from './mount-masks.js';
+import { CommandGuard, reviewLeftCommands } from './command-guard.js';
+import { maskProtectedPaths } from './mount-masks.js';
 import type { Sandbox, SandboxCommand, SandboxRules } from './sandbox.js';
 
 const CHECK_TIMEOUT_MS = 10_000;
@@ -66,8 +66,8 @@ export async function createBubblewrap(scope: ProjectScope, searchPath = systemS
     },
     async wrap(run, rules) {
       const git = await findGit(rules.scope).catch(() => undefined); // without it the project has no submodules
-      const notices = await judgeLeft(rules.scope, git);
-      const held = await holdPaths(rules.scope, git);
+      const notices = await reviewLeftCommands(rules.scope, git);
+      const held = await maskProtectedPaths(rules.scope, git);
       const mounts = [...rules.scope.roots.toReversed().flatMap(mountRoot), ...held.mounts];
       const guard = await CommandGuard.begin(rules.scope, git, held, notices).catch(async (error: unknown) => {
         await held.release();

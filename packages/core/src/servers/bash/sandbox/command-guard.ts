@@ -9,7 +9,7 @@ import { quote, type ProjectScope } from '../../project/scope/project-scope.js';
 import { leftRecords, recordCommand, type CommandRecord } from './command-records.js';
 import { gitTracesOf, traceKey, undoTrace } from './git-traces.js';
 import { isReplaced, undoReplaced } from './mount-watch.js';
-import type { HeldPaths } from './mount-masks.js';
+import type { MountMasks } from './mount-masks.js';
 import { NestedRepositories } from './nested-repositories.js';
 import { tipsOf } from './repository-listing.js';
 
@@ -28,8 +28,8 @@ const TAKEN_UP: ReadonlySet<string> = new Set(['steps', 'resolutions']);
 export class CommandGuard {
   /** Resolves when something is held no longer: the command must then end at once. */
   readonly broken: Promise<void>;
-  readonly #judgement: Judgement;
-  readonly #held: HeldPaths;
+  readonly #review: CommandReview;
+  readonly #masks: MountMasks;
   #notices: readonly string[];
   readonly #timers: readonly NodeJS.Timeout[];
   #looking: Promise<void> | undefined;
@@ -42,7 +42,7 @@ export class CommandGuard {
   static async begin(
     scope: ProjectScope,
     git: GitProgram | undefined,
-    held: HeldPaths,
+    held: MountMasks,
     notices: readonly string[],
   ): Promise<CommandGuard> {
     const { all, listed } = held.repositories;
@@ -56,17 +56,17 @@ export class CommandGuard {
       listed: [...listed],
       tips,
       traces: traces.map(traceKey),
-      held: [...held.entries.held],
+      masked: [...held.entries.masked],
     };
     const forget = await recordCommand(record);
-    return new CommandGuard(scope, new Judgement(scope, git, record, forget), held, notices);
+    return new CommandGuard(scope, new CommandReview(scope, git, record, forget), held, notices);
   }
 
-  private constructor(scope: ProjectScope, judgement: Judgement, held: HeldPaths, notices: readonly string[]) {
-    this.#judgement = judgement;
-    this.#held = held;
+  private constructor(scope: ProjectScope, judgement: CommandReview, held: MountMasks, notices: readonly string[]) {
+    this.#review = judgement;
+    this.#masks = held;
     this.#notices = notices;
-    const entries = held.entries.held.concat(held.entries.pinned);
+    const entries = held.entries.masked.concat(held.entries.pinned);
     const { promise, resolve } = deferred();
     this.broken = promise;
     const heldTimer = setInterval(() => {
@@ -84,17 +84,17 @@ export class CommandGuard {
   }
 
   async #look(): Promise<void> {
-    this.#add(await this.#judgement.look(false));
+    this.#add(await this.#review.look(false));
   }
 
   /** Looks for the last time, and takes the placeholders away. What was undone, a clause each. Never rejects. */
   async stop(): Promise<readonly string[]> {
     for (const timer of this.#timers) clearInterval(timer);
     await this.#looking;
-    this.#add(await this.#judgement.judgeReplaced());
-    await this.#held.release();
-    this.#add(await this.#judgement.look(true));
-    this.#add(await judgeUnread(this.#judgement));
+    this.#add(await this.#review.restoreReplaced());
+    await this.#masks.release();
+    this.#add(await this.#review.look(true));
+    this.#add(await reviewUnread(this.#review));
     return this.#notices;
   }
 
@@ -104,28 +104,29 @@ export class CommandGuard {
 }
 
 /** Judges what the commands of killed hosts made, before it counts as the user's. What was undone, a clause each. */
-export async function judgeLeft(scope: ProjectScope, git: GitProgram | undefined): Promise<readonly string[]> {
+export async function reviewLeftCommands(scope: ProjectScope, git: GitProgram | undefined): Promise<readonly string[]> {
   const notices: (readonly string[])[] = [];
   for (const left of await leftRecords(scope.projectDir)) {
-    const judgement = new Judgement(scope, git, left.record, () => left.remove(), left.endedBy);
-    notices.push(await judgement.judgeReplaced(), await judgement.look(true));
+    const judgement = new CommandReview(scope, git, left.record, () => left.remove(), left.endedBy);
+    notices.push(await judgement.restoreReplaced(), await judgement.look(true));
   }
-  notices.push(await judgeUnread());
+  notices.push(await reviewUnread());
   return notices.flat();
 }
 
 /** The first command of a project after which git could not list everything, until it can. Later ones add nothing to it. */
-const unread = new Map<string, Judgement>();
+const unlistedReviews = new Map<string, CommandReview>();
 
 /** Judges again what git could not list before. */
-async function judgeUnread(except?: Judgement): Promise<readonly string[]> {
+async function reviewUnread(except?: CommandReview): Promise<readonly string[]> {
   const notices: (readonly string[])[] = [];
-  for (const judgement of [...unread.values()]) if (judgement !== except) notices.push(await judgement.look(true));
+  for (const judgement of [...unlistedReviews.values()])
+    if (judgement !== except) notices.push(await judgement.look(true));
   return notices.flat();
 }
 
 /** Compares what is there with what was there before one command. */
-class Judgement {
+class CommandReview {
   readonly #scope: ProjectScope;
   readonly #record: CommandRecord;
   readonly #traces: ReadonlySet<string>;
@@ -152,9 +153,9 @@ class Judgement {
   }
 
   /** Once the command has ended: what is held is again as it was. */
-  async judgeReplaced(): Promise<readonly string[]> {
+  async restoreReplaced(): Promise<readonly string[]> {
     const notices: string[] = [];
-    for (const entry of this.#record.held) {
+    for (const entry of this.#record.masked) {
       const undone = await undoReplaced(this.#scope, entry, this.#endedBy);
       if (undone !== undefined) notices.push(undone);
     }
@@ -185,10 +186,10 @@ class Judgement {
 
   async #keepUnread(failures: ReadonlyMap<string, string>): Promise<string[]> {
     const { projectDir } = this.#scope;
-    const kept = unread.get(projectDir);
+    const kept = unlistedReviews.get(projectDir);
     const [failure] = failures;
     if (failure && (kept === undefined || kept === this)) {
-      unread.set(projectDir, this);
+      unlistedReviews.set(projectDir, this);
       if (kept === this) return [];
       const [dotGit, why] = failure;
       const shown = quote(this.#scope.find(dotGit)?.shown ?? dotGit);
@@ -196,7 +197,7 @@ class Judgement {
         `git cannot list all that ${shown} holds, so submodules that it lists may not be judged yet; they are when it can. It said: ${why}`,
       ];
     }
-    if (kept === this) unread.delete(projectDir);
+    if (kept === this) unlistedReviews.delete(projectDir);
     await this.#forget();
     return [];
   }

@@ -4,9 +4,10 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, readFile, stat, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { hasEnded, hostIdentity } from '../../../process/index.js';
+import { isHostGone } from '../../../process/host-identity.js';
+import { hostIdentity, type HostIdentity } from '../../../process/index.js';
 import { stateDirectory } from '../../../process/journal.js';
-import type { HeldEntry } from './mount-watch.js';
+import type { MaskedEntry } from './mount-watch.js';
 
 /** What was there before a command. */
 export interface CommandRecord {
@@ -17,13 +18,7 @@ export interface CommandRecord {
   tips: [dotGit: string, tips: string[]][];
   /** What was in the data of the repositories. */
   traces: string[];
-  held: HeldEntry[];
-}
-
-interface Owner {
-  place: string;
-  pid: number;
-  start: number;
+  masked: MaskedEntry[];
 }
 
 /** Writes one down. What comes back removes it, and never rejects. Nothing is written where there is no place for it. */
@@ -59,7 +54,7 @@ export async function leftRecords(projectDir: string): Promise<LeftRecord[]> {
   for (const name of await readdir(directory).catch(() => [])) {
     const file = join(directory, name);
     const found = await readRecord(file);
-    if (found?.record.projectDir !== projectDir || !isGone(found.owner, self)) continue;
+    if (found?.record.projectDir !== projectDir || !isHostGone(found.owner, self)) continue;
     // Made by the watchdog when it has ended what the host left running.
     const ended = join(directory, `ended.${found.owner.pid}.${found.owner.start}`);
     const endedBy = await stat(ended).then(
@@ -74,14 +69,9 @@ export async function leftRecords(projectDir: string): Promise<LeftRecord[]> {
   return left;
 }
 
-function isGone(owner: Owner, self: Owner): boolean {
-  if (owner.place === self.place) return hasEnded(owner);
-  return owner.place.split(' ', 1)[0] !== self.place.split(' ', 1)[0]; // of another boot; another namespace tells nothing
-}
-
-async function readRecord(file: string): Promise<{ owner: Owner; record: CommandRecord } | undefined> {
+async function readRecord(file: string): Promise<{ owner: HostIdentity; record: CommandRecord } | undefined> {
   try {
-    return JSON.parse(await readFile(file, 'utf8')) as { owner: Owner; record: CommandRecord };
+    return JSON.parse(await readFile(file, 'utf8')) as { owner: HostIdentity; record: CommandRecord };
   } catch {
     return undefined; // removed meanwhile, or not written to its end: then its command had not started
   }

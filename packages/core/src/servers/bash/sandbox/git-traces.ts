@@ -12,7 +12,7 @@ import { commonDirOf, gitDirOf } from '../../project/scope/configured-paths.js';
 import { quote, type ProjectScope } from '../../project/scope/project-scope.js';
 import { UNFINISHED_DIRECTORIES, unusualSteps } from '../../project/git/unfinished-work.js';
 import { harmfulLine } from './harmless-config.js';
-import { isStandIn } from './placeholders.js';
+import { isOwnPlaceholder } from './placeholders.js';
 
 /** A command can make files faster than they are looked at: then the rest is said not to have been. */
 const LOOK_MS = 5_000;
@@ -131,7 +131,7 @@ async function lookInGitDir(directory: string, names: ReadonlySet<string>, trace
 async function lookInWorktree(directory: string, names: ReadonlySet<string>, traces: GitTrace[]): Promise<void> {
   for (const name of ['commondir', 'config.worktree']) {
     const path = `${directory}/${name}`;
-    if (!names.has(name) || (await isStandIn(text(path)))) continue;
+    if (!names.has(name) || (await isOwnPlaceholder(text(path)))) continue;
     const what = await smallText(path);
     const kind = name === 'commondir' ? 'common' : 'config';
     // git copies the one of the main working tree.

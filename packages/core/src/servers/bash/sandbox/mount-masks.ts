@@ -9,10 +9,10 @@ import { commonDirOf, configuredPaths, gitDirOf } from '../../project/scope/conf
 import type { GitProgram } from '../../project/git/git-program.js';
 import { isInside, quote, type ProjectScope, type ScopePath } from '../../project/scope/project-scope.js';
 import { foldName, PROTECTED_NAMES } from '../../project/scope/protected-paths.js';
-import { lookAtEntry, type HeldEntry } from './mount-watch.js';
+import { recordEntry, type MaskedEntry } from './mount-watch.js';
 import type { HeldRepositories } from './nested-repositories.js';
 import { gitlinksOf } from './repository-listing.js';
-import { isStandIn, standIn, type StandIn } from './placeholders.js';
+import { isOwnPlaceholder, createPlaceholder, type Placeholder } from './placeholders.js';
 
 /** Below the project's own directory, protected paths are looked for so deep, and in so many directories. */
 const MAX_DEPTH = 3;
@@ -30,11 +30,11 @@ const WORKTREE_FILES = ['commondir', 'gitdir', 'config.worktree'];
 const MAX_WORKTREES = 200;
 
 /** The mounts of one command, in the order in which they have to be made. */
-export interface HeldPaths {
+export interface MountMasks {
   mounts: string[];
   repositories: HeldRepositories;
   /** What is mounted: what must not be written, and, as they must stay where they are, the directories above it. */
-  entries: { held: readonly HeldEntry[]; pinned: readonly HeldEntry[] };
+  entries: { masked: readonly MaskedEntry[]; pinned: readonly MaskedEntry[] };
   /** Takes the stand-ins away again. Never rejects. */
   release(): Promise<void>;
 }
@@ -45,10 +45,10 @@ export interface HeldPaths {
  * @param git finds submodules that are too deep to be seen otherwise. Without it they are not held
  * @throws {ToolError} PROTECTED_PATH for one that is a link, which nothing can be mounted on
  */
-export async function holdPaths(scope: ProjectScope, git: GitProgram | undefined): Promise<HeldPaths> {
-  const holding = new Holding(scope, git);
+export async function maskProtectedPaths(scope: ProjectScope, git: GitProgram | undefined): Promise<MountMasks> {
+  const holding = new MountMasking(scope, git);
   try {
-    for (const root of scope.roots) if (root.mode === 'rw') await holding.holdRoot(root.path);
+    for (const root of scope.roots) if (root.mode === 'rw') await holding.maskRoot(root.path);
     return {
       mounts: holding.mounts(),
       repositories: { all: holding.repositories, listed: holding.listed },
@@ -61,53 +61,53 @@ export async function holdPaths(scope: ProjectScope, git: GitProgram | undefined
   }
 }
 
-class Holding {
+class MountMasking {
   readonly repositories = new Set<string>();
   readonly listed = new Set<string>();
   readonly #scope: ProjectScope;
   readonly #git: GitProgram | undefined;
   /** Mounted over themselves: read-only, or writable only so that they cannot be renamed. */
-  readonly #held = new Map<string, '--ro-bind' | '--bind'>();
+  readonly #masks = new Map<string, '--ro-bind' | '--bind'>();
   /** Those of them that git reads for itself. */
   readonly #ofGit = new Set<string>();
-  readonly #standIns: { made: StandIn; depth: number }[] = [];
+  readonly #placeholders: { made: Placeholder; depth: number }[] = [];
 
   constructor(scope: ProjectScope, git: GitProgram | undefined) {
     this.#scope = scope;
     this.#git = git;
   }
 
-  async holdRoot(root: string): Promise<void> {
+  async maskRoot(root: string): Promise<void> {
     let directories = [root];
     let left = MAX_DIRECTORIES;
     for (let depth = 0; depth <= MAX_DEPTH && left > 0; depth++) {
       const looked = directories.slice(0, left);
       left -= looked.length;
-      directories = (await settleAll(looked.map((directory) => this.#holdIn(directory)))).flat();
+      directories = (await settleAll(looked.map((directory) => this.#maskIn(directory)))).flat();
     }
     const dotGit = join(root, '.git');
     if (gitDirOf(dotGit) !== undefined) this.repositories.add(dotGit);
-    await this.#holdSubmodules();
+    await this.#maskSubmodules();
     for (const repository of this.repositories) {
-      await this.#holdData(repository);
-      await this.#holdAllConfigured(root, repository);
+      await this.#maskRepositoryData(repository);
+      await this.#maskAllConfigured(root, repository);
     }
     // Last: what was not seen is not there, or its place cannot be taken, which refuses the command.
     await settleAll(
       PROTECTED_NAMES.map(async (name) => {
         const path = this.#protected(join(root, name))?.absolute;
-        if (path !== undefined && !this.#held.has(path)) await this.#holdMissing(path, 'directory');
+        if (path !== undefined && !this.#masks.has(path)) await this.#maskMissing(path, 'directory');
       }),
     );
   }
 
   /** Submodules are held at any depth: git enters them. */
-  async #holdSubmodules(): Promise<void> {
+  async #maskSubmodules(): Promise<void> {
     if (!this.#git) return;
     for (const repository of this.repositories) {
       for (const directory of (await gitlinksOf(this.#git, repository)).directories) {
         const dotGit = join(directory.toString('utf8'), '.git');
-        if (!this.repositories.has(dotGit) && this.#protected(dotGit)) await this.#holdExisting(dotGit);
+        if (!this.repositories.has(dotGit) && this.#protected(dotGit)) await this.#maskExisting(dotGit);
         if (this.repositories.has(dotGit)) this.listed.add(dotGit);
       }
     }
@@ -115,54 +115,54 @@ class Holding {
 
   mounts(): string[] {
     // What is mounted on a directory comes after the directory.
-    const paths = [...this.#held].sort(([a], [b]) => a.length - b.length);
+    const paths = [...this.#masks].sort(([a], [b]) => a.length - b.length);
     return paths.flatMap(([path, how]) => [how, path, path]);
   }
 
-  entries(): HeldPaths['entries'] {
-    const entries = (how: '--ro-bind' | '--bind'): HeldEntry[] =>
-      [...this.#held]
+  entries(): MountMasks['entries'] {
+    const entries = (how: '--ro-bind' | '--bind'): MaskedEntry[] =>
+      [...this.#masks]
         .filter(([, each]) => each === how)
-        .flatMap(([path]) => lookAtEntry(path, this.#ofGit.has(path)) ?? []);
-    return { held: entries('--ro-bind'), pinned: entries('--bind') };
+        .flatMap(([path]) => recordEntry(path, this.#ofGit.has(path)) ?? []);
+    return { masked: entries('--ro-bind'), pinned: entries('--bind') };
   }
 
   async release(): Promise<void> {
     // What is in a directory goes before the directory.
-    const byDepth = this.#standIns.splice(0).sort((a, b) => b.depth - a.depth);
+    const byDepth = this.#placeholders.splice(0).sort((a, b) => b.depth - a.depth);
     for (const depth of new Set(byDepth.map((each) => each.depth))) {
       await Promise.all(byDepth.filter((each) => each.depth === depth).map(({ made }) => made.remove()));
     }
   }
 
   /** Holds what is protected in a directory, and gives the directories in it to look into. */
-  async #holdIn(directory: string): Promise<string[]> {
+  async #maskIn(directory: string): Promise<string[]> {
     const further: string[] = [];
     for (const entry of await entriesOf(directory)) {
       const path = join(directory, entry.name);
-      if (this.#held.has(path)) continue;
-      if (this.#protected(path)) await this.#holdExisting(path);
+      if (this.#masks.has(path)) continue;
+      if (this.#protected(path)) await this.#maskExisting(path);
       else if (entry.isDirectory() && entry.name !== 'node_modules' && this.#isWritable(path)) further.push(path);
     }
     return further;
   }
 
-  async #holdExisting(path: string): Promise<void> {
-    if (await isStandIn(path)) return this.#holdMissing(path, 'directory'); // kept for this command too
+  async #maskExisting(path: string): Promise<void> {
+    if (await isOwnPlaceholder(path)) return this.#maskMissing(path, 'directory'); // kept for this command too
     const stats = await lookAt(path);
     if (!stats) return; // it went meanwhile
-    if (stats.isSymbolicLink()) throw heldLink(this.#scope, path);
+    if (stats.isSymbolicLink()) throw maskedLink(this.#scope, path);
     const isRepository = foldName(basename(path)) === '.git';
     if (isRepository) this.repositories.add(path);
     if (isRepository) this.#ofGit.add(path);
-    if (isRepository && stats.isDirectory()) await this.#holdRepository(path);
-    else this.#hold(path);
+    if (isRepository && stats.isDirectory()) await this.#maskRepository(path);
+    else this.#mask(path);
   }
 
   /** @param whole hold it although its name is not a protected one */
-  async #holdRepository(directory: string, whole = false): Promise<void> {
+  async #maskRepository(directory: string, whole = false): Promise<void> {
     this.#pin(directory);
-    await this.#holdParts(directory, whole);
+    await this.#maskRepositoryParts(directory, whole);
     let left = MAX_MODULES;
     for (const queue = [join(directory, 'modules')]; queue.length > 0 && left > 0; left--) {
       const module = queue.shift() ?? '';
@@ -171,22 +171,22 @@ class Holding {
         for (const entry of entries) if (entry.isDirectory()) queue.push(join(module, entry.name));
         continue;
       }
-      await this.#holdParts(module, whole);
+      await this.#maskRepositoryParts(module, whole);
       queue.push(join(module, 'modules'));
     }
   }
 
-  async #holdParts(gitDir: string, whole: boolean): Promise<void> {
-    for (const name of REPOSITORY_FILES) await this.#holdWithin(gitDir, name, 'file', whole);
-    for (const name of REPOSITORY_DIRECTORIES) await this.#holdWithin(gitDir, name, 'directory', whole);
+  async #maskRepositoryParts(gitDir: string, whole: boolean): Promise<void> {
+    for (const name of REPOSITORY_FILES) await this.#maskWithin(gitDir, name, 'file', whole);
+    for (const name of REPOSITORY_DIRECTORIES) await this.#maskWithin(gitDir, name, 'directory', whole);
     const worktrees = await entriesOf(join(gitDir, 'worktrees'));
     for (const { name } of worktrees.filter((entry) => entry.isDirectory()).slice(0, MAX_WORKTREES)) {
-      for (const file of WORKTREE_FILES) await this.#holdWithin(join(gitDir, 'worktrees', name), file, 'file', whole);
+      for (const file of WORKTREE_FILES) await this.#maskWithin(join(gitDir, 'worktrees', name), file, 'file', whole);
     }
   }
 
   /** What is not in `.git` itself: `git init --separate-git-dir` and linked working trees have it elsewhere. */
-  async #holdData(dotGit: string): Promise<void> {
+  async #maskRepositoryData(dotGit: string): Promise<void> {
     const gitDir = gitDirOf(dotGit);
     if (gitDir === undefined) return;
     const common = commonDirOf(gitDir);
@@ -194,70 +194,70 @@ class Holding {
       if (directory === dotGit || !this.#isWritable(directory)) continue;
       // Its name says nothing, unless it is in another repository.
       const whole = ![...this.repositories].some((each) => isInside(each, directory));
-      if (directory === common) await this.#holdRepository(directory, whole);
-      else for (const file of WORKTREE_FILES) await this.#holdWithin(directory, file, 'file', whole);
+      if (directory === common) await this.#maskRepository(directory, whole);
+      else for (const file of WORKTREE_FILES) await this.#maskWithin(directory, file, 'file', whole);
     }
   }
 
-  async #holdAllConfigured(root: string, dotGit: string): Promise<void> {
+  async #maskAllConfigured(root: string, dotGit: string): Promise<void> {
     const gitDir = isInside(root, dotGit) ? gitDirOf(dotGit) : undefined;
     if (gitDir === undefined) return;
     for (const path of configuredPaths(root, { workTree: dirname(dotGit), gitDir }))
-      await this.#holdConfigured(root, path, dotGit !== join(root, '.git'));
+      await this.#maskConfigured(root, path, dotGit !== join(root, '.git'));
   }
 
   /** A place to which git's configuration leads, or the first directory on the way to it that is missing. */
-  async #holdConfigured(root: string, path: string, ofSubmodule: boolean): Promise<void> {
-    if (this.#held.get(path) === '--ro-bind') return;
+  async #maskConfigured(root: string, path: string, ofSubmodule: boolean): Promise<void> {
+    if (this.#masks.get(path) === '--ro-bind') return;
     if (!ofSubmodule && !this.#protected(path)) return; // the operator opened it
     let place = root;
     for (const name of path.slice(root.length + 1).split('/')) {
       place = join(place, name);
-      if (this.#held.get(place) === '--ro-bind') return;
+      if (this.#masks.get(place) === '--ro-bind') return;
       const stats = await lookAt(place);
-      if (stats?.isSymbolicLink()) throw heldLink(this.#scope, place);
-      if (await isMissing(place)) return this.#holdMissing(place, 'directory');
+      if (stats?.isSymbolicLink()) throw maskedLink(this.#scope, place);
+      if (await isMissing(place)) return this.#maskMissing(place, 'directory');
     }
     this.#ofGit.add(path);
-    this.#hold(path);
+    this.#mask(path);
   }
 
   /** A part of a repository, and whatever is above it there. */
-  async #holdWithin(gitDir: string, name: string, kind: 'file' | 'directory', whole: boolean): Promise<void> {
+  async #maskWithin(gitDir: string, name: string, kind: 'file' | 'directory', whole: boolean): Promise<void> {
     const path = join(gitDir, name);
     if (!whole && !this.#protected(path)) return; // the operator opened it
-    if (this.#held.get(path) === '--ro-bind') return;
+    if (this.#masks.get(path) === '--ro-bind') return;
     let above = gitDir;
     for (const part of name.split('/').slice(0, -1)) {
       above = join(above, part);
-      if ((await lookAt(above))?.isSymbolicLink()) throw heldLink(this.#scope, above);
-      if (await isMissing(above)) await this.#holdMissing(above, 'directory', { writable: true });
+      if ((await lookAt(above))?.isSymbolicLink()) throw maskedLink(this.#scope, above);
+      if (await isMissing(above)) await this.#maskMissing(above, 'directory', { writable: true });
     }
     const stats = await lookAt(path);
-    if (stats?.isSymbolicLink()) throw heldLink(this.#scope, path);
+    if (stats?.isSymbolicLink()) throw maskedLink(this.#scope, path);
     this.#ofGit.add(path);
-    if (await isMissing(path)) await this.#holdMissing(path, kind);
-    else this.#hold(path);
+    if (await isMissing(path)) await this.#maskMissing(path, kind);
+    else this.#mask(path);
   }
 
-  async #holdMissing(path: string, kind: 'file' | 'directory', { writable = false } = {}): Promise<void> {
-    const made = await standIn(path, kind);
+  async #maskMissing(path: string, kind: 'file' | 'directory', { writable = false } = {}): Promise<void> {
+    const made = await createPlaceholder(path, kind);
     if (made === undefined) return; // we may not write there, so nor may the command
-    this.#standIns.push({ made, depth: path.split('/').length });
+    this.#placeholders.push({ made, depth: path.split('/').length });
     if (writable) this.#pin(path);
-    else this.#hold(path);
+    else this.#mask(path);
   }
 
-  #hold(path: string): void {
-    this.#held.set(path, '--ro-bind');
+  #mask(path: string): void {
+    this.#masks.set(path, '--ro-bind');
     this.#pin(dirname(path));
   }
 
   /** Mounts a directory, and those above it in its root, on themselves: the place of a mount cannot be renamed. */
   #pin(directory: string): void {
     const root = this.#scope.find(directory)?.root.path;
-    for (let path = directory; root !== undefined && path !== root && !this.#held.has(path); path = dirname(path)) {
-      this.#held.set(path, '--bind');
+    for (let path = directory; root !== undefined && path !== root && !this.#masks.has(path); path = dirname(path)) {
+      this.#masks.set(path, '--bind');
     }
   }
 
@@ -271,7 +271,7 @@ class Holding {
   }
 }
 
-function heldLink(scope: ProjectScope, path: string): ToolError {
+function maskedLink(scope: ProjectScope, path: string): ToolError {
   const shown = scope.find(path)?.shown ?? path;
   return new ToolError(
     'PROTECTED_PATH',
@@ -297,8 +297,8 @@ async function entriesOf(directory: string): Promise<Dirent[]> {
 
 /** Nothing is there, or what stands in for it: that too has to be kept as long as this command needs it. */
 async function isMissing(path: string): Promise<boolean> {
-  if ((await isStandIn(path)) || (await lookAt(path)) === undefined) return true;
-  return isStandIn(path); // put there between the two looks
+  if ((await isOwnPlaceholder(path)) || (await lookAt(path)) === undefined) return true;
+  return isOwnPlaceholder(path); // put there between the two looks
 }
 
 async function lookAt(path: string): Promise<Stats | undefined> {

@@ -15,7 +15,7 @@ import { saysNothingNew } from './harmless-config.js';
 const MAX_BYTES = 256 * 1024;
 
 /** One entry that is held, as it was when the command started. Plain data: it is written down. */
-export interface HeldEntry {
+export interface MaskedEntry {
   path: string;
   /** Of the file itself, whatever is in it. */
   identity: string;
@@ -27,7 +27,7 @@ export interface HeldEntry {
 }
 
 /** @param inGit its text is kept, to be put back */
-export function lookAtEntry(path: string, inGit: boolean): HeldEntry | undefined {
+export function recordEntry(path: string, inGit: boolean): MaskedEntry | undefined {
   const stats = statsOf(path);
   if (!stats) return undefined;
   const entry = { path, identity: identityOf(stats), mode: Number(stats.mode) & 0o777 };
@@ -41,7 +41,7 @@ export function lookAtEntry(path: string, inGit: boolean): HeldEntry | undefined
 }
 
 /** True when something else is there. What is gone is not: there is nothing to write, until the command makes it. */
-export function isReplaced({ path, identity }: HeldEntry): boolean {
+export function isReplaced({ path, identity }: MaskedEntry): boolean {
   const stats = statsOf(path);
   return stats !== undefined && identityOf(stats) !== identity && !isEmptyPlaceholder(path, stats);
 }
@@ -54,7 +54,7 @@ export function isReplaced({ path, identity }: HeldEntry): boolean {
  */
 export async function undoReplaced(
   scope: ProjectScope,
-  entry: HeldEntry,
+  entry: MaskedEntry,
   until = Infinity,
 ): Promise<string | undefined> {
   if (!isReplaced(entry)) return undefined;
@@ -87,7 +87,7 @@ export async function undoReplaced(
   }
 }
 
-function isUsual({ path, hash, text }: HeldEntry, now: string): boolean {
+function isUsual({ path, hash, text }: MaskedEntry, now: string): boolean {
   if (hash !== undefined && hash === hashOf(now)) return true;
   return text !== undefined && /^config(?:\.worktree)?$/.test(basename(path)) && saysNothingNew(text, now);
 }

@@ -14,7 +14,7 @@ import { isInside, quote, type ProjectScope } from '../../project/scope/project-
 import { gitTracesOf, setAside } from './git-traces.js';
 import { harmfulLine } from './harmless-config.js';
 import { readSmall } from './isolated-git.js';
-import { isStandIn } from './placeholders.js';
+import { isOwnPlaceholder } from './placeholders.js';
 import { gitDirsOf, gitlinksOf, readNewCommits, refusedPathsOf, writeIndexWithout } from './repository-listing.js';
 
 /** New repositories that are judged; more are disabled unseen. */
@@ -202,7 +202,7 @@ async function programsOf(scope: ProjectScope, dotGit: string, root: string): Pr
 
 /** False for a placeholder of a command that runs, too. */
 async function isThere(path: string): Promise<boolean> {
-  return lstatOf(path) !== undefined && !(await isStandIn(path));
+  return lstatOf(path) !== undefined && !(await isOwnPlaceholder(path));
 }
 
 /** The first file among the hooks that git does not put there as an example. */

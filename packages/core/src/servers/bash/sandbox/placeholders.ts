@@ -1,105 +1,106 @@
-// What stands where a protected path is missing while a sandboxed command runs: bubblewrap mounts on what exists only.
-// An empty directory is nothing to git and next to nothing to others, and taking it away can destroy nothing. A file is
-// empty, or has the text that says nothing new.
+// Placeholders for protected paths that do not exist, while a sandboxed command runs: bubblewrap can mount only on what
+// exists. git ignores an empty directory, other programs nearly so, and removing one can destroy nothing. A file is empty,
+// or has a text that means the same as no file.
 
 import { chmod, link, lstat, mkdir, readdir, readFile, rmdir, unlink, utimes, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { errnoOf, fileFailure } from '../../project/open/file-failure.js';
-import { PLACEHOLDER_MODES } from '../../project/scope/protected-paths.js';
+import { PLACEHOLDER_MODES, PLACEHOLDER_TIME } from '../../project/scope/protected-paths.js';
+import { isLeftBehind, recordOwner } from './placeholder-owners.js';
 
-const { directory: MODE, file: FILE_MODE } = PLACEHOLDER_MODES;
-
-/** What git reads as if the file was missing, where an empty one would break it. https://git-scm.com/docs/gitrepository-layout */
+/** Files that break git when they are empty, with the text that git reads like a missing file. https://git-scm.com/docs/gitrepository-layout */
 const TEXTS: ReadonlyMap<string, string> = new Map([['commondir', '.\n']]);
 
-/** One stand-in, in use by one command. */
-export interface StandIn {
-  /** Takes it away when no other command of this process needs it. */
+/** A placeholder in use by one command. */
+export interface Placeholder {
+  /** Removes it once no command of this process uses it. Never rejects. */
   remove(): Promise<void>;
 }
 
-/** One that commands of this process use. */
 interface InUse {
   users: number;
-  /** False when this process may not write there. */
-  made: Promise<boolean>;
+  /** Removes the record of its owner; undefined when this process may not write there. */
+  created: Promise<(() => Promise<void>) | undefined>;
 }
 
 const inUse = new Map<string, InUse>();
-/** Those that are being taken away: whoever needs one again waits until it is gone. */
-const leaving = new Map<string, Promise<void>>();
+/** Placeholders that are being removed: a command that needs one again waits. */
+const removing = new Map<string, Promise<void>>();
 
 /**
- * Puts an empty directory or file where nothing is. Undefined when this process may not write there.
+ * Creates an empty directory or file at a path that does not exist, or shares the one that another command uses. Undefined
+ * when this process may not write there.
  *
- * @throws {ToolError} what the system says otherwise
+ * @throws {ToolError} the system's reason otherwise
  */
-export async function standIn(path: string, kind: 'file' | 'directory'): Promise<StandIn | undefined> {
-  for (let going = leaving.get(path); going; going = leaving.get(path)) await going;
-  const used = inUse.get(path) ?? { users: 0, made: make(path, kind) };
-  inUse.set(path, used);
-  used.users++;
-  let isMade = false;
+export async function createPlaceholder(path: string, kind: 'file' | 'directory'): Promise<Placeholder | undefined> {
+  for (let removal = removing.get(path); removal; removal = removing.get(path)) await removal;
+  const entry = inUse.get(path) ?? { users: 0, created: create(path, kind) };
+  inUse.set(path, entry);
+  entry.users++;
+  let removeRecord: (() => Promise<void>) | undefined;
   try {
-    isMade = await used.made;
+    removeRecord = await entry.created;
   } finally {
-    if (!isMade && --used.users === 0) inUse.delete(path);
+    if (!removeRecord && --entry.users === 0) inUse.delete(path);
   }
-  if (!isMade) return undefined;
-  let removed = false;
+  if (!removeRecord) return undefined;
+  let isRemoved = false;
   return {
     async remove() {
-      if (removed) return;
-      removed = true;
-      if (--used.users > 0) return;
+      if (isRemoved) return;
+      isRemoved = true;
+      if (--entry.users > 0) return;
       inUse.delete(path);
-      const going = takeAway(path, kind).finally(() => leaving.delete(path));
-      leaving.set(path, going);
-      await going;
+      const removal = removePlaceholder(path, kind)
+        .then(removeRecord)
+        .finally(() => removing.delete(path));
+      removing.set(path, removal);
+      await removal;
     },
   };
 }
 
-/** True for a path where a stand-in of this process stands, or one that a host left which runs no more. */
-export async function isStandIn(path: string): Promise<boolean> {
-  return inUse.has(path) || leaving.has(path) || (await wasLeft(path));
+/** True for a placeholder of this process, and for one of a host that no longer runs. */
+export async function isOwnPlaceholder(path: string): Promise<boolean> {
+  return inUse.has(path) || removing.has(path) || (await wasLeftBehind(path));
 }
 
-async function make(path: string, kind: 'file' | 'directory'): Promise<boolean> {
+async function create(path: string, kind: 'file' | 'directory'): Promise<(() => Promise<void>) | undefined> {
+  const removeRecord = await recordOwner(path);
   try {
-    if (kind === 'file') await makeFile(path);
-    else await makeDirectory(path);
-    return true;
+    if (kind === 'file') await createFile(path);
+    else await createDirectory(path);
+    return removeRecord;
   } catch (error) {
     const errno = errnoOf(error);
-    if (errno === 'EACCES' || errno === 'EPERM' || errno === 'EROFS') return false;
-    if (errno !== 'EEXIST' || !(await wasLeft(path))) throw fileFailure(error, 'hold the place of', path);
-    await utimes(path, process.pid, process.pid); // ours from now on
-    return true;
+    if (errno === 'EEXIST' && (await wasLeftBehind(path))) return removeRecord; // owned by this process from now on
+    await removeRecord();
+    if (errno === 'EACCES' || errno === 'EPERM' || errno === 'EROFS') return undefined;
+    throw fileFailure(error, 'create a placeholder for', path);
   }
 }
 
-/** The number of this process is kept as the time of the directory: a stand-in whose process is gone was left. */
-async function makeDirectory(path: string): Promise<void> {
+async function createDirectory(path: string): Promise<void> {
   await mkdir(path, { mode: 0o700 });
-  await utimes(path, process.pid, process.pid);
-  await chmod(path, MODE); // last: by it, it is known for what it is
+  await utimes(path, PLACEHOLDER_TIME, PLACEHOLDER_TIME);
+  await chmod(path, PLACEHOLDER_MODES.directory); // last: time and mode together make it a placeholder
 }
 
-/** As {@link makeDirectory}. It appears whole: git, in another process, may read it at any moment. */
-async function makeFile(path: string): Promise<void> {
+/** Written elsewhere and linked to its place: git, in another process, may read it at any moment. */
+async function createFile(path: string): Promise<void> {
   const directory = dirname(path);
-  const prefix = `${basename(path)}.stand-in-`;
+  const prefix = `${basename(path)}.placeholder-of-`;
   for (const name of await readdir(directory)) {
     const owner = name.startsWith(prefix) ? Number(name.slice(prefix.length)) : undefined;
     if (owner !== undefined && (owner === process.pid || !isRunning(owner)))
-      await unlink(join(directory, name)).catch(() => {}); // another took it away
+      await unlink(join(directory, name)).catch(() => {}); // another host removed it
   }
   const temporary = join(directory, `${prefix}${process.pid}`);
   await writeFile(temporary, textOf(path), { flag: 'wx', mode: 0o600 });
   try {
-    await chmod(temporary, FILE_MODE);
-    await utimes(temporary, process.pid, process.pid);
+    await chmod(temporary, PLACEHOLDER_MODES.file);
+    await utimes(temporary, PLACEHOLDER_TIME, PLACEHOLDER_TIME);
     await link(temporary, path).catch(async (error: unknown) => {
       if (errnoOf(error) === 'EEXIST') throw error;
       await writeFile(path, textOf(path), { flag: 'wx', mode: 0o600 }); // a file system without links
@@ -113,17 +114,18 @@ function textOf(path: string): string {
   return TEXTS.get(basename(path)) ?? '';
 }
 
-async function wasLeft(path: string): Promise<boolean> {
+/** Its time does not count: it changes with a placeholder inside it. */
+async function wasLeftBehind(path: string): Promise<boolean> {
   try {
     const stats = await lstat(path);
     const mode = stats.mode & 0o7777;
     if (stats.isDirectory()) {
-      if (mode !== MODE || (await readdir(path)).length > 0) return false;
-    } else if (!stats.isFile() || mode !== FILE_MODE || (await readFile(path, 'latin1')) !== textOf(path)) return false;
-    const owner = Math.round(stats.mtimeMs / 1000);
-    return owner === process.pid || !isRunning(owner);
+      if (mode !== PLACEHOLDER_MODES.directory || (await readdir(path)).length > 0) return false;
+    } else if (!stats.isFile() || mode !== PLACEHOLDER_MODES.file || (await readFile(path, 'latin1')) !== textOf(path))
+      return false;
+    return await isLeftBehind(path);
   } catch {
-    return false; // gone, or not ours to look at
+    return false; // removed meanwhile, or not readable
   }
 }
 
@@ -136,11 +138,11 @@ function isRunning(pid: number): boolean {
   }
 }
 
-async function takeAway(path: string, kind: 'file' | 'directory'): Promise<void> {
+async function removePlaceholder(path: string, kind: 'file' | 'directory'): Promise<void> {
   try {
     if (kind === 'directory') await rmdir(path);
     else if ((await lstat(path)).isFile() && (await readFile(path, 'latin1')) === textOf(path)) await unlink(path);
   } catch {
-    // Something was put into it, or in its place, from outside the sandbox: that is to stay.
+    // Outside the sandbox something was written into it or put in its place, and stays.
   }
 }

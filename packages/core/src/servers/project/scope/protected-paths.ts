@@ -34,18 +34,18 @@ const SHORT_STEMS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The modes of placeholders, which stand where a protected path is missing while a sandboxed command runs. No one gives
- * them otherwise: by them those are known that a killed host left.
+ * The modes of placeholders, which replace missing protected paths while a sandboxed command runs. With
+ * {@link PLACEHOLDER_TIME} they tell a placeholder from a user's empty directory.
  */
 export const PLACEHOLDER_MODES = { directory: 0o1700, file: 0o1600 } as const;
 
-/** The time of a placeholder is the number of the process that made it: no number of a process is higher. */
-const MAX_PID = 4_194_304n;
+/** When placeholders were last changed, in seconds since 1970. */
+export const PLACEHOLDER_TIME = 0;
 
 /** True for a placeholder, by its stats; a directory only if it is empty as well. A listing leaves it out. */
 export function isPlaceholder(stats: BigIntStats): boolean {
   const mode = Number(stats.mode) & 0o7777;
-  if (stats.mtimeNs > MAX_PID * 1_000_000_000n) return false;
+  if (stats.mtimeNs !== BigInt(PLACEHOLDER_TIME)) return false;
   if (stats.isDirectory()) return mode === PLACEHOLDER_MODES.directory;
   return stats.isFile() && mode === PLACEHOLDER_MODES.file && stats.size <= 2n;
 }

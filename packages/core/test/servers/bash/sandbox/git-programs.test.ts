@@ -12,6 +12,7 @@ import { createFilesystemServer } from '../../../../src/servers/filesystem/index
 import { InProcessToolProvider } from '../../../../src/provider/in-process-provider.js';
 import { createTestProject } from '../../../../src/testing/project.js';
 import { bundleFixture } from '../../../mcp/bundle.js';
+import { ENDED, recordPlaceholder } from './placeholder-records.js';
 import { onHost, openRepository, whyNoSandbox } from './repositories.js';
 import { openTools, until } from '../bash-tools.js';
 
@@ -60,9 +61,9 @@ describe.skipIf(missing !== undefined)('what makes git run programs', { timeout:
     expect(inside.text).toContain('More');
     await tools.call('job_input', { job_id: data.job_id!, input: '\n', wait_ms: 10_000 });
     await tools.provider.disconnect();
-    expect(readdirSync(tools.path('.git')).filter((name) => /commondir|stand-in|config\.worktree/.test(name))).toEqual(
-      [],
-    );
+    expect(
+      readdirSync(tools.path('.git')).filter((name) => /commondir|placeholder|config\.worktree/.test(name)),
+    ).toEqual([]);
   });
 
   it("execute() leaves the user's linked working tree as it is when the user lists it while a command runs", async () => {
@@ -75,13 +76,14 @@ describe.skipIf(missing !== undefined)('what makes git run programs', { timeout:
     await tools.call('job_input', { job_id: data.job_id!, input: '\n', wait_ms: 10_000 });
   });
 
-  it('execute() takes away the commondir that a host which was killed left', async () => {
+  it('execute() removes the commondir that a killed host left', async () => {
     await using tools = await openRepository();
     await onHost(
       tools.projectDir,
-      `cd .git && printf '.\\n' > commondir && chmod 1600 commondir && touch -d @4194305 commondir &&
-       cp commondir commondir.stand-in-4194305`,
+      `cd .git && printf '.\\n' > commondir && chmod 1600 commondir &&
+       cp commondir commondir.placeholder-of-${ENDED.pid}`,
     );
+    await recordPlaceholder(tools.path('.git/commondir'), ENDED);
     expect((await tools.execute('echo ../evil > .git/commondir')).data.exit_code).not.toBe(0);
     expect(readdirSync(tools.path('.git')).filter((name) => name.startsWith('commondir'))).toEqual([]);
   });

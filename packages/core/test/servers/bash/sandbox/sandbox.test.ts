@@ -1,4 +1,4 @@
-import { existsSync, readdirSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { lstat, mkdir, readFile, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { homedir, tmpdir } from 'node:os';
@@ -12,8 +12,10 @@ import { createGitServer } from '../../../../src/servers/git/index.js';
 import { ProjectFiles } from '../../../../src/servers/project/project-files.js';
 import { ProjectScope } from '../../../../src/servers/project/scope/project-scope.js';
 import { spawnChild } from '../../../../src/process/index.js';
+import { startOf } from '../../../../src/process/stray-processes.js';
 import { expectNoLeaks } from '../../../../src/testing/leaks.js';
 import { createTestProject, type TestFile } from '../../../../src/testing/project.js';
+import { ENDED, recordPlaceholder } from './placeholder-records.js';
 import { isRunning, openTools, until, type Tools } from '../bash-tools.js';
 
 /** Why there can be no sandbox here; undefined when there can. */
@@ -343,18 +345,18 @@ describe.skipIf(missing !== undefined)('protected paths in the sandbox', () => {
     await tools.call('job_kill', { job_id });
   });
 
-  it('execute() takes away what a host that was killed left in the place of a missing path', async () => {
+  it('execute() removes the placeholders of a killed host', async () => {
     await using tools = await open({ '.idea/kept': '' });
-    await using child = spawnChild({
-      command: 'bash',
-      args: ['-c', 'mkdir -m 1700 .envrc .vscode; touch -d @4194305 .envrc; touch -d @1 .vscode; mkdir .claude'],
-      cwd: tools.projectDir,
-    });
-    child.stdout.resume();
-    await child.exited;
+    for (const name of ['.envrc', '.vscode', '.codex']) {
+      mkdirSync(tools.path(name));
+      chmodSync(tools.path(name), 0o1700);
+    }
+    mkdirSync(tools.path('.claude'));
+    await recordPlaceholder(tools.path('.envrc'), ENDED);
+    await recordPlaceholder(tools.path('.vscode'), { pid: 1, start: startOf(1) });
     expect((await tools.execute('echo x > .envrc')).data.exit_code).not.toBe(0);
-    // .vscode is in the name of process 1, which runs; .claude is somebody's own.
-    expect(readdirSync(tools.projectDir).sort()).toEqual(['.claude', '.idea', '.keep', '.vscode']);
+    // The owner of .vscode runs; .codex and .claude are the user's.
+    expect(readdirSync(tools.projectDir).sort()).toEqual(['.claude', '.codex', '.idea', '.keep', '.vscode']);
   });
 
   it('execute() reads and writes extra roots as their modes say', async () => {
