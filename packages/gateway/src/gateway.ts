@@ -3,8 +3,13 @@
 import { randomUUID } from 'node:crypto';
 import type { Readable, Writable } from 'node:stream';
 import { ToolError, type Logger, type McpPeer, type ToolProvider } from '@toolwright/core';
-import { settledWithin, assertOptions, safeLogger, type OptionNames } from '@toolwright/core/internal';
-import { DEFAULT_MAX_FRAME_BYTES } from '@toolwright/core/mcp';
+import {
+  assertOptions,
+  DEFAULT_MAX_FRAME_BYTES,
+  safeLogger,
+  settledWithin,
+  type OptionNames,
+} from '@toolwright/core/internal';
 import { Backlog } from './session/backlog.js';
 import { namerOf, ToolCatalog, type Naming } from './catalog.js';
 import type { HttpListener, ServeHttpOptions } from './http/http-listener.js';

@@ -9,7 +9,7 @@ export { startTimer } from '../call/deadline.js';
 export { CallCounters } from '../call/call-counters.js';
 export { messageOf, ToolError } from '../contract/errors.js';
 export { isDirective } from '../contract/directives.js';
-export { isJsonObject } from '../contract/json.js';
+export { isDeeperThan, isJsonObject } from '../contract/json.js';
 export { copyArguments, copyAsJson, copyJson, deepFreeze, frozenCopy, snapshot } from '../contract/json-copy.js';
 export { callSafely, Listeners, safeLogger } from '../call/host-callbacks.js';
 export { SILENT_LOGGER, WARNING_LOGGER } from '../contract/logger.js';
@@ -38,6 +38,7 @@ export { START_OUTPUT, startOutputOf, withStartOutput, type StartOutput } from '
 export { deferred, settledWithin, untilAborted, type Deferred } from '../call/waiting.js';
 export { fromWireResult, toWireResult, type WireResult } from '../mcp/tools/wire-result.js';
 export { lastWords, plainWords, withoutSecrets, withoutSecretsInside } from '../mcp/tools/sanitize.js';
+export { DEFAULT_MAX_FRAME_BYTES, frameOf, FrameReader } from '../mcp/transport/frames.js';
 export { StreamTail } from '../process/stream-tail.js';
 
 assertNodeVersion();

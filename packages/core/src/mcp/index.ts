@@ -18,7 +18,5 @@ export type { HostOffers, ServerRequestHandler } from './session/server-requests
 export type { PeerRequestHandler } from '../contract/tool-provider.js';
 export type { McpMessage, McpTransport } from './transport/transport.js';
 export { DIRECTIVES_META, ERROR_META, fromWireResult, toWireResult, type WireResult } from './tools/wire-result.js';
-export { DEFAULT_MAX_FRAME_BYTES, FrameReader, frameOf } from './transport/frames.js';
-export { isDeeperThan, MAX_DEPTH } from './transport/message-filter.js';
 
 assertNodeVersion();

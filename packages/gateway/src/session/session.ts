@@ -10,8 +10,8 @@ import {
   type ToolProvider,
   type ToolResult,
 } from '@toolwright/core';
-import { isJsonObject, hasBrokenOutput } from '@toolwright/core/internal';
-import { isDeeperThan, MAX_DEPTH, toWireResult } from '@toolwright/core/mcp';
+import { hasBrokenOutput, isDeeperThan, isJsonObject } from '@toolwright/core/internal';
+import { toWireResult } from '@toolwright/core/mcp';
 import { askClient, showsForms } from './approval-form.js';
 import type { ToolCatalog } from '../catalog.js';
 import type { Forwarding } from '../forwarding/forwarding.js';
@@ -31,6 +31,8 @@ export interface SessionHost {
 }
 
 /** From the most to the least: RFC 5424, as the protocol has it. */
+/** The deepest nesting of the parameters of a request. */
+const MAX_DEPTH = 128;
 const LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'];
 const LEVEL_OF: Record<LogEntry['level'], string> = { debug: 'debug', info: 'info', warn: 'warning', error: 'error' };
 

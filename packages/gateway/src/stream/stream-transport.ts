@@ -1,9 +1,9 @@
 // MCP over a pair of byte streams, one message a line: what stdio and sockets have in common.
 
-import { isJsonObject } from '@toolwright/core/internal';
+import { frameOf, FrameReader, isJsonObject } from '@toolwright/core/internal';
 import type { Readable, Writable } from 'node:stream';
 import { ToolError, type JsonObject } from '@toolwright/core';
-import { frameOf, FrameReader, type McpMessage, type McpTransport } from '@toolwright/core/mcp';
+import type { McpMessage, McpTransport } from '@toolwright/core/mcp';
 import type { Backlog, Outlet } from '../session/backlog.js';
 import { sendable, type ServerTransport } from '../mcp-server.js';
 import { INVALID_REQUEST } from '../rpc-error.js';
@@ -80,9 +80,12 @@ export class StreamTransport implements McpTransport {
     };
     this.#leaveBacklog = backlog.add(this.#outlet);
     this.#frames = new FrameReader(
-      maxFrameBytes,
-      (message) => this.#receive(message),
-      () => this.#refuse(PARSE_ERROR, 'The line is no JSON object.'),
+      {
+        onMessage: (message) => this.#receive(message),
+        onBatch: (messages) => this.#receive(messages),
+        onUnparseable: () => this.#refuse(PARSE_ERROR, 'The line is not a JSON object.'),
+      },
+      { maxFrameBytes },
     );
   }
 

@@ -4,8 +4,8 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { createServer, type Server, type Socket } from 'node:net';
 import { ToolError, type JsonObject } from '@toolwright/core';
-import { assertOptions, type OptionNames } from '@toolwright/core/internal';
-import { DEFAULT_MAX_FRAME_BYTES, MAX_DEPTH, MAX_FRAME_BYTES_CEILING } from './framing.js';
+import { assertOptions, DEFAULT_MAX_FRAME_BYTES, type OptionNames } from '@toolwright/core/internal';
+import { MAX_DEPTH, MAX_FRAME_BYTES_CEILING } from './framing.js';
 import { WirePeer } from './peer.js';
 import { RPC, type ProviderSettings, type RegisterResult } from './protocol.js';
 import { parseRegistration, type Registration } from './registration.js';

@@ -3,8 +3,8 @@
 
 import type { Socket } from 'node:net';
 import { ToolError, type JsonObject, type LogEntry, type ToolErrorCode } from '@toolwright/core';
-import { isJsonObject, isThenable } from '@toolwright/core/internal';
-import { DEFAULT_MAX_FRAME_BYTES, FrameReader, headOf, MAX_DEPTH } from './framing.js';
+import { DEFAULT_MAX_FRAME_BYTES, FrameReader, isJsonObject, isThenable } from '@toolwright/core/internal';
+import { HARD_LIMIT_FACTOR, headOf, MAX_DEPTH } from './framing.js';
 import { RPC, type MessageId } from './protocol.js';
 import { ReadBudget } from './read-budget.js';
 import { errorObject, errorOf, RpcError } from './wire-error.js';
@@ -83,7 +83,12 @@ export class WirePeer {
         onUnparseable: (reason) => this.#countBad(reason),
         onTooLarge: (beginning) => this.#tooLarge(beginning, maxFrameBytes),
       },
-      maxFrameBytes,
+      {
+        maxFrameBytes,
+        hardFrameBytes: HARD_LIMIT_FACTOR * maxFrameBytes,
+        maxDepth: MAX_DEPTH,
+        strictUtf8: true,
+      },
     );
     socket.on('error', () => undefined); // its close is what counts
     socket.on('data', (chunk: Buffer) => this.#read(chunk));

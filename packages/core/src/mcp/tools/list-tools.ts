@@ -1,7 +1,7 @@
 // The tools that one MCP server lists: every page, each tool parsed on its own, within bounds.
 
 import { ToolError } from '../../contract/errors.js';
-import { isJsonObject, type JsonObject } from '../../contract/json.js';
+import { isDeeperThan, isJsonObject, type JsonObject } from '../../contract/json.js';
 import { deepFreeze } from '../../contract/json-copy.js';
 import type { JsonSchemaValidator } from '../../tool/json-schema-validator.js';
 import { readListedSchema } from '../../tool/listed-schema-validator.js';
@@ -9,7 +9,7 @@ import { isPlainType, wrapped } from '../../tool/schema.js';
 import { fillAnnotations } from '../../tool/define-tool.js';
 import { ToolIndex } from '../../provider/tool-index.js';
 import type { ToolAnnotations, ToolDefinition, ToolIcon } from '../../contract/tool-definition.js';
-import { isDeeperThan, MAX_DEPTH } from '../transport/message-filter.js';
+import { MAX_DEPTH } from '../transport/message-filter.js';
 import { plainWords } from './sanitize.js';
 
 /** More than any server has, and as many as can be shown; the rest is left out with a warning. */

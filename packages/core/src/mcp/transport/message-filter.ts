@@ -2,7 +2,7 @@
 // is made, costs more than the request that it belongs to.
 
 import { ToolError } from '../../contract/errors.js';
-import { isJsonObject, type JsonObject } from '../../contract/json.js';
+import { isDeeperThan, isJsonObject, type JsonObject } from '../../contract/json.js';
 import type { Progress } from '../../contract/tool-provider.js';
 import type { LinkTransport, McpMessage, McpTransport } from './transport.js';
 
@@ -180,16 +180,4 @@ function withMeta(params: JsonObject): JsonObject {
   if (params._meta === undefined || isJsonObject(params._meta)) return params;
   const { _meta, ...rest } = params;
   return rest;
-}
-
-/** True for more levels of objects and arrays; looks no deeper. */
-export function isDeeperThan(value: unknown, levels: number): boolean {
-  if (typeof value !== 'object' || value === null) return false;
-  if (levels === 0) return true;
-  if (Array.isArray(value)) {
-    for (const item of value) if (isDeeperThan(item, levels - 1)) return true;
-    return false;
-  }
-  for (const key in value) if (isDeeperThan((value as JsonObject)[key], levels - 1)) return true;
-  return false;
 }

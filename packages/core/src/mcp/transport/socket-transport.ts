@@ -27,7 +27,10 @@ export class SocketLink implements LinkTransport {
 
   async start(): Promise<void> {
     const socket = (this.#socket = connect(this.#path));
-    const reader = new FrameReader(this.#maxFrameBytes, (message) => this.onmessage?.(message));
+    const reader = new FrameReader(
+      { onMessage: (message) => this.onmessage?.(message), onBatch: (messages) => this.onmessage?.(messages) },
+      { maxFrameBytes: this.#maxFrameBytes },
+    );
     socket.on('data', (chunk: Buffer) => {
       if (this.#ended || this.failure) return;
       try {

@@ -28,7 +28,7 @@ export interface StdioLinkOptions {
 const DRAIN_MS = 250;
 /** From SIGTERM to SIGKILL. */
 const GRACE_MS = 2_000;
-const GARBAGE_TOLD = 3;
+const MAX_LINE_WARNINGS = 3;
 
 export class StdioLink implements LinkTransport {
   onclose?: (() => void) | undefined;
@@ -39,7 +39,7 @@ export class StdioLink implements LinkTransport {
   #child: Child | undefined;
   #closing: Promise<void> | undefined;
   #closed = false;
-  #garbage = 0;
+  #badLines = 0;
   /** Messages that wait to be written. */
   #unsent = 0;
 
@@ -55,7 +55,14 @@ export class StdioLink implements LinkTransport {
   async start(): Promise<void> {
     const { command, args, cwd, env, maxFrameBytes } = this.#options;
     const child = (this.#child = spawnChild({ command, args, cwd, extraEnv: env, stdin: 'pipe' }));
-    const reader = new FrameReader(maxFrameBytes, (message) => this.onmessage?.(message), this.#onGarbage);
+    const reader = new FrameReader(
+      {
+        onMessage: (message) => this.onmessage?.(message),
+        onBatch: (messages) => this.onmessage?.(messages),
+        onUnparseable: (_reason, line) => this.#warnOfLine(line),
+      },
+      { maxFrameBytes },
+    );
     child.stdout.on('data', (chunk: Buffer) => {
       if (this.#closed || this.failure) return;
       try {
@@ -147,12 +154,11 @@ export class StdioLink implements LinkTransport {
     return lastWords(withoutSecrets(this.#child?.stderrTail() ?? '', Object.values(env)));
   }
 
-  readonly #onGarbage = (line: string): void => {
-    if (++this.#garbage > GARBAGE_TOLD) return;
+  #warnOfLine(line: string): void {
+    if (++this.#badLines > MAX_LINE_WARNINGS) return;
     const { warn, command, env } = this.#options;
-    const last = this.#garbage === GARBAGE_TOLD ? ' More such lines are left out without a word.' : '';
-    warn(
-      `"${command}" wrote to stdout what is no message: ${lastWords(withoutSecrets(line, Object.values(env)), 120)}${last}`,
-    );
-  };
+    const last = this.#badLines === MAX_LINE_WARNINGS ? ' Further such lines are not reported.' : '';
+    const shown = lastWords(withoutSecrets(line, Object.values(env)), 120);
+    warn(`"${command}" wrote a line to stdout that is not JSON-RPC: ${shown}${last}`);
+  }
 }
