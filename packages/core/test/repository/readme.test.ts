@@ -32,6 +32,23 @@ describe('README.md', () => {
 });
 
 describe('docs/architecture.md', () => {
+  it('sends readers to files and folders that exist', async () => {
+    const section = /## Where to start\n([\s\S]*?)\n## /.exec(await read('docs/architecture.md'))?.[1] ?? '';
+    const paths = [...section.matchAll(/`([a-z][a-z./-]*\/[a-z./-]*)`/g)].map(([, path]) => path!);
+    expect(paths.length).toBeGreaterThan(5);
+    for (const path of paths) {
+      const place = path.startsWith('packages/') ? path : `packages/core/src/${path}`;
+      await expect(access(join(ROOT, place)), path).resolves.toBeUndefined();
+    }
+  });
+
+  it('defines at most 25 terms', async () => {
+    const glossary = /## Glossary\n([\s\S]*)/.exec(await read('docs/architecture.md'))?.[1] ?? '';
+    const terms = [...glossary.matchAll(/^\| (?!term|-)/gm)];
+    expect(terms.length).toBeGreaterThan(0);
+    expect(terms.length).toBeLessThanOrEqual(25);
+  });
+
   it.each(['packages/core/src', 'packages/runtime', 'packages/gateway'])(
     'has one row for each folder of %s, and none for another',
     async (place) => {
@@ -71,9 +88,12 @@ describe.each(GUIDES)('%s', (guide) => {
     }
   });
 
-  it('links to files that exist', async () => {
-    for (const [, target] of (await read(guide)).matchAll(/\]\((?!https?:|#|mailto:)([^)#]+)[^)]*\)/g)) {
-      await expect(access(join(ROOT, dirname(guide), target!)), target).resolves.toBeUndefined();
+  it('links to files and headings that exist', async () => {
+    const text = await read(guide);
+    for (const [, target, anchor] of text.matchAll(/\]\((?!https?:|mailto:)([^)#]*)(?:#([^)]*))?\)/g)) {
+      const path = target === '' ? guide : join(dirname(guide), target!);
+      await expect(access(join(ROOT, path)), target).resolves.toBeUndefined();
+      if (anchor !== undefined) expect(headings(await read(path)), `${path}#${anchor}`).toContain(anchor);
     }
   });
 });
@@ -83,4 +103,14 @@ function withoutIndent(code: string): string {
     .split('\n')
     .map((line) => line.trim())
     .join('\n');
+}
+
+/** The anchors of a page, made as GitHub makes them. */
+function headings(markdown: string): string[] {
+  return [...markdown.matchAll(/^#+ (.*)$/gm)].map(([, title]) =>
+    title!
+      .toLowerCase()
+      .replace(/[^\w\- ]/g, '')
+      .replaceAll(' ', '-'),
+  );
 }
