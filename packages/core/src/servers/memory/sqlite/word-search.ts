@@ -1,88 +1,71 @@
-// The search by words: the BM25 of FTS5, computed here from what the index says of each word. In a large store the words
-// that are in many memories cost the most and say the least, so candidates come from the rarer ones; all words rank them.
+// Search by words, ranked by FTS5's bm25(). In a large store, words that are in many memories cost the most to look up and
+// say the least, so only the rarer words of a query find memories; all words rank them.
 
 import type { MemoryFilter, WordHit } from '../memory-backend.js';
-import { Best } from '../service/best.js';
 import { condition } from './conditions.js';
-import type { SqliteConnection } from './sqlite-connection.js';
 import { readJson } from './rows.js';
-import { WordPostings, type Postings } from './word-postings.js';
+import type { SqliteConnection } from './sqlite-connection.js';
 
-interface Hit {
-  /** The number of its memory. */
-  place: number;
-  /** Its BM25. */
-  score: number;
-}
-
-/** The two numbers of BM25, as FTS5 has them. https://www.sqlite.org/fts5.html#the_bm25_function */
+/** BM25's saturation constant in FTS5: one word adds less than its rarity times K1 + 1 to a score. */
 const K1 = 1.2;
-const B = 0.75;
-/** The rarity that FTS5 gives a word that is in over half of the memories. */
+/** The rarity that FTS5 gives to a word that is in over half of the memories. */
 const NO_RARITY = 1e-6;
 
-/** In a store of few memories every word counts: whatever is in two of three is in over half of them. */
-const SMALL = 250;
-/** In more memories than this, candidates come from the rarer words. */
-const TWO_STAGES_FROM = 500;
+/** Up to this size, words that are in over half of the memories are looked up too: in two of three, that is any word. */
+const SMALL_STORE = 250;
+/** Above this size, only the rarer words of a query find memories, and counts of words may be slightly out of date. */
+const LARGE_STORE = 500;
+/** In a large store, a word that is in a greater share of the memories finds none, unless there are too few rarer words. */
+const COMMON_SHARE = 0.05;
+const MIN_FINDING_WORDS = 3;
 
-/** A word that is in more of the memories than this finds no candidates, unless there is no rarer one. */
-const COMMON = 0.05;
-const MIN_CANDIDATE_WORDS = 3;
-/** In more memories than this no list is read of a word that is in over half of them. */
-const LARGE = 10_000;
-
-/** Of a longer query the rarest words count. */
+/** Only the rarest words of a longer query are looked up. */
 const MAX_WORDS = 32;
-/** With a category or a tag: so many of the best are looked at, until enough have it. */
-const MOST_LOOKED_AT = 2_000;
+/** How many of the best memories are tested against a filter before all found memories are. */
+const MAX_FILTERED = 2_000;
+/** How many words have their counts cached. */
+const MAX_COUNTS = 20_000;
 
-/** Ids are remembered, and only so many. */
-const MAX_IDS = 20_000;
-
-/** A word of a query and the memories that have it. */
-interface Term extends Postings {
-  rarity: number;
+interface CountedWord {
+  phrase: string;
+  /** How many memories have it. */
+  count: number;
 }
 
 export class WordSearch {
   readonly #connection: SqliteConnection;
-  readonly #postings: WordPostings;
-  /** By the number of the memory, which is never used for another one. */
-  #ids = new Map<number, string>();
+  /** Memories per phrase. A count of 0 is not cached: the next memory may have the word. */
+  #counts = new Map<string, number>();
+  #countedAt = { seq: -1, memories: 0 };
 
   constructor(connection: SqliteConnection) {
     this.#connection = connection;
-    this.#postings = new WordPostings(connection);
   }
 
+  /** The memories that fit the words best, the best first; of two that fit alike, the newer one first. */
   find(words: readonly string[], filter: MemoryFilter, limit: number): WordHit[] {
-    const memories = this.#postings.refresh();
-    const { chosen, present } = this.#choose(words, memories);
-    const known = this.#terms(chosen);
-    if (known.length === 0) return [];
-    const best = known.reduce((sum, { rarity }) => sum + rarity, 0);
-    // A word that is nowhere counts as one that is as rare as the others are.
-    const missing = Math.min(words.length, MAX_WORDS) / Math.min(present ?? known.length, MAX_WORDS);
-    const telling = known.filter(({ rarity }) => rarity > NO_RARITY);
-    // What is in over half of the memories adds nothing to a score.
-    const asked = memories > SMALL && telling.length > 0 ? telling : known;
-    const finding =
-      memories > TWO_STAGES_FROM
-        ? asked.filter(({ places }, index) => index < MIN_CANDIDATE_WORDS || places.length < memories * COMMON)
-        : asked;
-    const hits = this.#passing(filter, limit, (most, accept) =>
-      this.#rank(finding, asked.slice(finding.length), most, accept),
+    const memories = this.#refreshCounts();
+    const present = this.#countsOf(words.map(quoted))
+      .filter(({ count }) => count > 0)
+      .sort((a, b) => a.count - b.count);
+    const telling = memories > SMALL_STORE ? present.filter(({ count }) => count < memories / 2) : [];
+    const looked = (telling.length > 0 ? telling : present).slice(0, MAX_WORDS);
+    if (looked.length === 0) return [];
+    const isFinding = ({ count }: CountedWord, index: number): boolean =>
+      memories <= LARGE_STORE || index < MIN_FINDING_WORDS || count < memories * COMMON_SHARE;
+    const match = matchExpression(
+      looked.filter(isFinding),
+      looked.filter((word, index) => !isFinding(word, index)),
     );
-    const ids = this.#idsAt(hits.map(({ place }) => place));
-    return hits.flatMap(({ place, score }) => {
-      const id = ids.get(place);
-      if (id === undefined) return []; // of a damaged file
-      return [{ id, score, share: Math.min(1, score / (best * Math.max(1, missing) * (K1 + 1))) }];
-    });
+    const hits = this.#passing(match, filter, limit);
+    if (hits.length === 0) return [];
+    // A word that no memory has counts as one of average rarity.
+    const missing = Math.min(words.length, MAX_WORDS) / Math.min(present.length, MAX_WORDS);
+    const best = this.#raritySum(looked, memories) * Math.max(1, missing) * (K1 + 1);
+    return hits.map(([id, score]) => ({ id, score, share: Math.min(1, score / best) }));
   }
 
-  /** Memories that have all of these words, the newest first. */
+  /** The row numbers of memories that have all of these words, the newest first. */
   withAll(words: readonly string[], limit: number): number[] {
     if (words.length === 0) return [];
     return readJson(
@@ -94,150 +77,97 @@ export class WordSearch {
     ) as number[];
   }
 
-  /**
-   * The words whose memories are looked up. In a large store the list of a common word is long, and in a long query there
-   * are many: they are counted first.
-   */
-  #choose(words: readonly string[], memories: number): { chosen: readonly string[]; present?: number } {
-    if (memories <= LARGE && words.length <= MAX_WORDS) return { chosen: words };
-    const counts = this.#postings.countsOf(words);
-    const present = words
-      .map((text, index) => ({ text, count: counts[index]! }))
-      .filter(({ count }) => count > 0)
-      .sort((a, b) => a.count - b.count);
-    const telling = present.filter(({ count }) => count < memories / 2);
-    const chosen = (memories > LARGE && telling.length > 0 ? telling : present).slice(0, MAX_WORDS);
-    return { chosen: chosen.map(({ text }) => text), present: present.length };
-  }
-
-  /** The words that any memory has, the rarest first. */
-  #terms(words: readonly string[]): Term[] {
-    const { rows } = this.#postings.whole;
-    return this.#postings
-      .of(words)
-      .filter(({ places }) => places.length > 0)
-      .map((postings): Term => {
-        const count = postings.places.length;
-        const rarity = Math.log((rows - count + 0.5) / (count + 0.5));
-        return { ...postings, rarity: rarity > 0 ? rarity : NO_RARITY };
-      })
-      .sort((a, b) => a.places.length - b.places.length);
-  }
-
-  /**
-   * The best of those that have a word that finds: all lists are walked at once, memory by memory. The words that only
-   * rank are looked up where a memory could still become one of the best.
-   */
-  #rank(
-    finding: readonly Term[],
-    ranking: readonly Term[],
-    limit: number,
-    accept: ((place: number) => boolean) | undefined,
-  ): Hit[] {
-    const { lengths, whole } = this.#postings;
-    const finders = finding.map((term) => new Walk(term));
-    const rankers = ranking.map((term) => new Walk(term));
-    const most = ranking.reduce((sum, { rarity }) => sum + rarity * (K1 + 1), 0);
-    const best = new Best<Hit>(limit, byRank);
-    for (;;) {
-      let place = Infinity;
-      for (const walk of finders) if (walk.place < place) place = walk.place;
-      if (place === Infinity) return best.sorted();
-      const length = whole.average > 0 ? (lengths[place] ?? whole.average) / whole.average : 1;
-      const saturation = K1 * (1 - B + B * length);
-      let score = 0;
-      for (const walk of finders) if (walk.place === place) score += walk.take(saturation);
-      const least = best.worst?.score ?? 0;
-      if (score + most < least) continue;
-      for (const walk of rankers) if (walk.goTo(place)) score += walk.take(saturation);
-      if (score >= least && (accept === undefined || accept(place))) best.add({ place, score });
+  /** Drops cached counts that may mislead. Returns how many memories there are. */
+  #refreshCounts(): number {
+    const row = this.#connection.prepare('SELECT seq, memories FROM counter').get();
+    const [seq, memories] = [Number(row?.['seq']), Number(row?.['memories'])];
+    const counted = this.#countedAt;
+    const isStale =
+      memories > LARGE_STORE
+        ? Math.abs(memories - counted.memories) > counted.memories / 10 || this.#counts.size > MAX_COUNTS
+        : seq !== counted.seq;
+    if (isStale) {
+      this.#counts = new Map();
+      this.#countedAt = { seq, memories };
     }
+    return memories;
   }
 
-  /** The best that pass a filter. */
-  #passing(
-    filter: MemoryFilter,
-    limit: number,
-    find: (limit: number, accept?: (place: number) => boolean) => Hit[],
-  ): Hit[] {
-    if (filter.category === undefined && (filter.tags ?? []).length === 0) return find(limit);
-    // Of what many have, some of the best have it: more and more of the best are looked at.
-    for (let looked = limit * 4; looked <= MOST_LOOKED_AT; looked *= 4) {
-      const best = find(looked);
-      const passing = this.#placesOf(
-        filter,
-        best.map(({ place }) => place),
-      );
-      if (passing.size >= limit || best.length < looked)
-        return best.filter(({ place }) => passing.has(place)).slice(0, limit);
+  #countsOf(phrases: readonly string[]): CountedWord[] {
+    const uncounted = phrases.filter((phrase) => !this.#counts.has(phrase));
+    const found = new Map<string, number>();
+    if (uncounted.length > 0) {
+      const counts = readJson(
+        this.#connection,
+        `SELECT CAST(json_group_array((SELECT count(*) FROM words WHERE words MATCH each.value)) AS BLOB) AS json
+          FROM json_each(?) AS each`,
+        JSON.stringify(uncounted),
+      ) as number[];
+      uncounted.forEach((phrase, index) => found.set(phrase, counts[index] ?? 0));
+      for (const [phrase, count] of found) if (count > 0) this.#counts.set(phrase, count);
     }
-    const passing = this.#placesOf(filter);
-    return find(limit, (place) => passing.has(place));
+    return phrases.map((phrase) => ({ phrase, count: this.#counts.get(phrase) ?? found.get(phrase) ?? 0 }));
   }
 
-  /** @param among only of these */
-  #placesOf(filter: MemoryFilter, among?: readonly number[]): Set<number> {
+  /** The best memories that match and pass the filter. With a filter, more and more of the best ones are tested. */
+  #passing(match: string, filter: MemoryFilter, limit: number): [id: string, score: number][] {
+    const isFiltered = filter.category !== undefined || (filter.tags ?? []).length > 0;
     const { sql, values } = condition(this.#connection, filter);
-    const from = among ? 'json_each(?) AS each CROSS JOIN memory ON memory.place = each.value' : 'memory';
-    const places = readJson(
-      this.#connection,
-      `SELECT CAST(json_group_array(memory.place) AS BLOB) AS json FROM ${from} WHERE ${sql}`,
-      ...(among ? [JSON.stringify(among)] : []),
-      ...values,
-    ) as number[];
-    return new Set(places);
+    for (let ranked = isFiltered ? limit * 4 : limit; ; ranked = ranked * 4 > MAX_FILTERED ? -1 : ranked * 4) {
+      const [total, hits] = readJson(
+        this.#connection,
+        `WITH ranked AS MATERIALIZED (SELECT rowid AS place, bm25(words, 1.0, 2.0, 0.5) AS score
+            FROM words WHERE words MATCH ? ORDER BY score, place DESC LIMIT ?),
+          passing AS (SELECT CAST(memory.id AS TEXT) AS id, -score AS score FROM ranked
+            CROSS JOIN memory ON memory.place = ranked.place WHERE ${sql} ORDER BY ranked.score, ranked.place DESC LIMIT ?)
+          SELECT CAST(json_array((SELECT count(*) FROM ranked),
+            (SELECT json_group_array(json_array(id, score)) FROM passing)) AS BLOB) AS json`,
+        match,
+        ranked,
+        ...values,
+        limit,
+      ) as [total: number, hits: [string, number][]];
+      if (!isFiltered || ranked < 0 || hits.length >= limit || total < ranked) return hits;
+    }
   }
 
-  #idsAt(places: readonly number[]): ReadonlyMap<number, string> {
-    if (this.#ids.size > MAX_IDS) this.#ids = new Map();
-    const unknown = places.filter((place) => !this.#ids.has(place));
-    if (unknown.length === 0) return this.#ids;
-    const ids = readJson(
-      this.#connection,
-      `SELECT CAST(json_group_array(json_array(memory.place, CAST(memory.id AS TEXT))) AS BLOB) AS json
-        FROM json_each(?) AS each CROSS JOIN memory ON memory.place = each.value`,
-      JSON.stringify(unknown),
-    ) as [number, string][];
-    for (const [place, id] of ids) this.#ids.set(place, id);
-    return this.#ids;
-  }
-}
-
-/** A way through the memories that have a word. */
-class Walk {
-  /** Where it is; infinite at the end. */
-  place: number;
-  readonly #term: Term;
-  #index = 0;
-
-  constructor(term: Term) {
-    this.#term = term;
-    this.place = term.places[0] ?? Infinity;
+  /** The sum of the words' rarities, as bm25() has them. */
+  #raritySum(words: readonly CountedWord[], memories: number): number {
+    const rows = Math.max(memories, this.#rowsEverIndexed());
+    return words.reduce((sum, { count }) => {
+      const rarity = Math.log((rows - count + 0.5) / (count + 0.5));
+      return sum + (rarity > 0 ? rarity : NO_RARITY);
+    }, 0);
   }
 
-  /** What the word adds to the score of the memory where this is. Goes on to the next one. */
-  take(saturation: number): number {
-    const { rarity, weights, places } = this.#term;
-    const weight = weights[this.#index++]!;
-    this.place = places[this.#index] ?? Infinity;
-    return (rarity * weight * (K1 + 1)) / (weight + saturation);
-  }
-
-  /** Goes on to a memory, if it has the word. */
-  goTo(place: number): boolean {
-    const { places } = this.#term;
-    while (places[this.#index]! < place) this.#index++;
-    this.place = places[this.#index] ?? Infinity;
-    return this.place === place;
+  /**
+   * The number of rows that bm25() counts with, which deleted rows are still part of: the first number of FTS5's averages
+   * record. https://www.sqlite.org/fts5.html#the_averages_record
+   */
+  #rowsEverIndexed(): number {
+    const block = this.#connection.prepare('SELECT block FROM words_data WHERE id = 1').get()?.['block'];
+    if (!(block instanceof Uint8Array)) return 0;
+    let rows = 0;
+    for (const byte of block) {
+      rows = rows * 128 + (byte & 0x7f); // seven bits a byte, the highest first; the eighth says that more follow
+      if (byte < 0x80) break;
+    }
+    return rows;
   }
 }
 
-/** Of two that fit alike, the newer one. */
-function byRank(a: Hit, b: Hit): number {
-  return b.score - a.score || b.place - a.place;
+/**
+ * Matches the memories that have a finding word. The ranking words must not find any, yet FTS5 scores every phrase of an
+ * expression: so all words are alternatives, and those that have ranking words alone are taken away again. A phrase behind
+ * `NOT` adds nothing to a score.
+ */
+function matchExpression(finding: readonly CountedWord[], ranking: readonly CountedWord[]): string {
+  const anyOf = (words: readonly CountedWord[]): string => `(${words.map(({ phrase }) => phrase).join(' OR ')})`;
+  if (ranking.length === 0) return anyOf(finding);
+  return `${anyOf([...finding, ...ranking])} NOT (${anyOf(ranking)} NOT ${anyOf(finding)})`;
 }
 
-/** Between double quotes everything is text to FTS5 but the double quote itself, which no word holds. */
+/** A phrase of FTS5: between double quotes everything is text but the double quote itself. */
 function quoted(word: string): string {
   return `"${word.replaceAll('"', '""').replaceAll('\0', ' ')}"`;
 }

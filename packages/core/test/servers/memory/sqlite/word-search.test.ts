@@ -3,12 +3,11 @@ import { describe, expect, it } from 'vitest';
 import { driverName, openSqlite } from '../../../../src/servers/memory/sqlite/driver.js';
 import { type SqliteConnection } from '../../../../src/servers/memory/sqlite/sqlite-connection.js';
 import { SqliteBackend } from '../../../../src/servers/memory/sqlite/sqlite-backend.js';
-import { WordPostings } from '../../../../src/servers/memory/sqlite/word-postings.js';
 import { queryWords } from '../../../../src/servers/memory/service/words.js';
 import { createTestProject } from '../../../../src/testing/project.js';
 
-// The ranking is computed from lists that are kept in memory. FTS5 itself, asked about the same file, must agree with it
-// after whatever was written, by this process or another one.
+// Another connection asks FTS5 about the same file. A search must find and score as it does, whatever was written before by
+// this process or another one.
 
 const WORDS = [
   'deploy',
@@ -136,34 +135,55 @@ describe('SqliteBackend', () => {
       await backend.close();
     }
   });
-});
 
-describe('WordPostings', () => {
-  it('keeps so many postings as it may, those of the last words, and gives the same', async () => {
+  it('search() ranks by common words and finds by the rarer ones when a store is large', async () => {
     await using project = await createTestProject();
     const backend = new SqliteBackend({ directory: project.resolve('m'), shown: 'm' });
-    for (let index = 0; index < 40; index++) {
-      const content = `${STEPS.slice(index).join(' ')} ${index}`;
-      await backend.put({ content, category: 'bug', tags: [], importance: 5 }, 'allow');
-    }
-    const connection = await openSqlite(project.resolve('m/memory.db'), driverName());
     try {
-      const [few, all] = [new WordPostings(connection, 200), new WordPostings(connection)];
-      for (let round = 0; round < 200; round++) {
-        few.refresh();
-        all.refresh();
-        const words = [STEPS[(round * 7) % 40]!, `nowhere${round}`, STEPS[(round * 11) % 40]!];
-        expect(few.of(words)).toEqual(all.of(words));
-        expect(few.lengths).toEqual(all.lengths);
-        expect(few.kept.postings).toBeLessThanOrEqual(200);
-        const key = `round ${round % 3}`;
-        await backend.put({ key, content: `${words[0]} again`, category: 'bug', tags: [], importance: 5 }, 'allow');
+      // "common" is in one of three memories, each of the others in less than one of twenty.
+      const contentOf = (index: number): string =>
+        [index % 3 === 0 ? 'common' : 'usual', `rare${index % 25}`, 'more '.repeat(index % 5), index].join(' ');
+      const drafts = Array.from({ length: 1_000 }, (_, index) => ({
+        id: `m${index}`,
+        content: contentOf(index),
+        category: 'bug',
+        tags: [],
+        importance: 5,
+      }));
+      await backend.import(drafts);
+      const hits = await backend.search(['common', 'rare1', 'rare2', 'rare3'], {}, 1_000);
+      const connection = await openSqlite(project.resolve('m/memory.db'), driverName());
+      try {
+        const scores = scoresOfFts5(connection, ['common', 'rare1', 'rare2', 'rare3']);
+        expect(hits).toHaveLength(120);
+        for (const { id, score } of hits) {
+          expect(contentOf(Number(id.slice(1)))).toMatch(/rare[123]\b/);
+          expect(score, id).toBeCloseTo(scores.get(id) ?? NaN, 9);
+        }
+        expect(hits.slice(0, 40).every(({ id }) => Number(id.slice(1)) % 3 === 0)).toBe(true);
+      } finally {
+        connection.close();
       }
-      expect(few.kept.lists).toBeGreaterThan(2);
-      expect(all.kept.lists).toBe(240);
-      expect(all.kept.postings).toBeGreaterThan(16 * 240);
     } finally {
-      connection.close();
+      await backend.close();
+    }
+  });
+
+  it('search() keeps similarity between 0 and 1 when a memory was changed more often than there are memories', async () => {
+    await using project = await createTestProject();
+    const backend = new SqliteBackend({ directory: project.resolve('m'), shown: 'm' });
+    try {
+      const draft = { category: 'bug', tags: [], importance: 5 };
+      for (const content of ['deploy with docker', 'lint the code', 'test the code'])
+        await backend.put({ ...draft, content }, 'allow');
+      const before = await backend.search(['deploy', 'staging'], {}, 10);
+      for (let round = 0; round < 100; round++) await backend.put({ ...draft, key: 'k', content: `round ${round}` });
+      const after = await backend.search(['deploy', 'staging'], {}, 10);
+      for (const [hit] of [before, after]) {
+        expect(hit?.share).toBeGreaterThan(0.1);
+        expect(hit?.share).toBeLessThan(0.6); // one of two words
+      }
+    } finally {
       await backend.close();
     }
   });
