@@ -1,4 +1,4 @@
-// The claims of one command line while they are collected. A claim is made once, and there are at most so many.
+// The claims of one command line while they are collected: each once, up to a maximum.
 
 import type { PermissionClaim } from '../../../contract/claims.js';
 import { quoteWord } from '../../../contract/shell-words.js';
@@ -6,30 +6,30 @@ import { claimText, expands, shownText } from './claim-text.js';
 import { widerPattern } from './rule-offer.js';
 import type { ShellWord } from './script-tokens.js';
 
-/** Thrown when a command line is more than one person can judge. */
+/** Thrown when a command line does more than a person can review. */
 export class TooComplex extends Error {}
 
-/** Simple commands in one call; those inside `bash -c` and wrappers count. */
+/** Simple commands in one call, including those inside `bash -c` and wrappers. */
 export const MAX_COMMANDS = 50;
 const MAX_CLAIMS = 400;
 
-/** Collects claims. */
+/** Collects the claims of one command line. */
 export class Analysis {
   readonly #claims = new Map<string, PermissionClaim>();
   #commands = 0;
 
-  /** What was claimed. A single claim may offer a rule for "always"; several never do. */
+  /** All claims so far. A single claim may offer a rule for "always"; several never do. */
   get claims(): PermissionClaim[] {
     const claims = [...this.#claims.values()];
     return claims.length === 1 ? claims : claims.map(withoutOffer);
   }
 
-  /** Counts a simple command. @throws {TooComplex} */
+  /** @throws {TooComplex} for more than {@link MAX_COMMANDS} */
   countCommand(): void {
-    if (++this.#commands > MAX_COMMANDS) throw new TooComplex(`it is more than ${MAX_COMMANDS} commands`);
+    if (++this.#commands > MAX_COMMANDS) throw new TooComplex(`it has more than ${MAX_COMMANDS} commands`);
   }
 
-  /** A command that runs; rules are compared with its words. "Always" offers the command as it stands. */
+  /** A command that is understood. Rules are compared with its words; "always" offers exactly these words. */
   claimCommand(words: readonly ShellWord[]): void {
     const pattern = claimText(words);
     const wider = widerPattern(words);
@@ -41,29 +41,29 @@ export class Analysis {
     });
   }
 
-  /** A command that runs and of which not all is understood. */
+  /** A command that is not, or not wholly, understood. */
   claimUnknown(words: readonly ShellWord[], reason: string): void {
     this.#add({ pattern: claimText(words) || "''", understood: false, reason });
   }
 
-  /** Text of which nothing is understood. */
+  /** Text that is not understood. */
   claimUnknownText(text: string, reason: string): void {
     this.#add({ pattern: shownText(text), understood: false, reason });
   }
 
-  /** An option that makes a command do more than its name says. No rule for the command is a prefix of this. */
+  /** An option that makes a command do more than its name says. A rule for the command does not match it. */
   claimOption(command: readonly ShellWord[], option: string, reason: string): void {
     this.#add({ pattern: `option ${claimText(command)} ${quoteWord(option)}`, understood: true, reason });
   }
 
-  /** A file inside the project that is written by a redirection or an option: `> build/log.txt`. */
+  /** A file in the project that a redirection or an option writes: `> build/log.txt`. */
   claimWrite(path: string): void {
     this.#add({ pattern: `> ${quoteWord(path)}`, understood: true, reason: 'writes this file' });
   }
 
-  /** A protected path that a command which is no reader names, or that would be written. */
+  /** A protected path that would be written, or that is named by a command which may write. */
   claimProtected(path: string, how: 'names' | 'writes'): void {
-    const reason = `${how} a path that programs run or trust by themselves`;
+    const reason = `${how} a protected path, which programs run or trust without asking`;
     this.#add({ pattern: `protected ${quoteWord(path)}`, understood: false, reason });
   }
 
@@ -77,7 +77,7 @@ export class Analysis {
   #add(claim: Omit<PermissionClaim, 'match'>): void {
     const key = `${claim.understood} ${claim.pattern}`;
     if (this.#claims.has(key)) return;
-    if (this.#claims.size >= MAX_CLAIMS) throw new TooComplex(`it is more than ${MAX_CLAIMS} things to judge`);
+    if (this.#claims.size >= MAX_CLAIMS) throw new TooComplex(`it makes more than ${MAX_CLAIMS} claims`);
     this.#claims.set(key, { suggestedPattern: null, ...claim, match: 'tokens' });
   }
 }

@@ -1,5 +1,5 @@
-// What a bash command line would do, as the claims that a policy judges. Two readings must agree on every command in
-// it; what they do not agree on, or do not know, is asked about.
+// What a bash command line would do, as claims that a policy decides on. Two parsers must find the same commands in it;
+// where they differ, or do not know, the claim is not understood, and a person is asked.
 
 import { ToolError } from '../../../contract/errors.js';
 import type { PermissionClaim } from '../../../contract/claims.js';
@@ -15,27 +15,26 @@ import { analyzeScript } from './analyze-script.js';
 
 /** Where a command would run. */
 export interface AnalyzeOptions {
-  /** Decides what is inside the project, and what is protected. */
+  /** Decides what is inside the project and what is protected. */
   files: ProjectFiles;
-  /** The directory of the call, relative to the project. */
+  /** The working directory, relative to the project. */
   cwd: string;
-  /** Variables that the call sets beside the usual ones: all but a few harmless ones are asked about. Default: none. */
+  /** Variables that the call adds to the environment. All but a few harmless ones are claimed as unknown. Default: none. */
   env?: Readonly<Record<string, string>> | undefined;
-  /** An abort ends the judging; what is not judged is not understood. */
+  /** Ends the analysis early. What is not analyzed by then is not understood. */
   signal?: AbortSignal | undefined;
 }
 
-/** Longer commands are not read. */
 const MAX_COMMAND_BYTES = 32 * 1024;
 const MAX_SCRIPT_DEPTH = 3;
-/** Control characters, what only looks like a blank, and what is not seen at all. */
+/** Control characters, spaces other than U+0020, and invisible characters. */
 const DISGUISE = /[^\P{Cc}\n\t]|[\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Default_Ignorable_Code_Point}]|(?! )\p{Zs}/u;
 
 /**
- * Everything that a command line would do, for a policy: each simple command, each file that a redirection writes,
- * each option that makes a reader write or run, each path that is protected or leads outside the project.
+ * Claims everything that a command line would do: each simple command, each file that it writes, each option that makes a
+ * reader write or run something, and each path that is protected or outside the project.
  *
- * Never throws, and gives at least one claim. A claim that is not `understood` is at best asked about.
+ * Never throws, and returns at least one claim. No rule allows a claim that is not `understood`: a person is asked.
  */
 export async function analyzeCommand(command: string, options: AnalyzeOptions): Promise<PermissionClaim[]> {
   const analysis = new Analysis();
@@ -43,11 +42,11 @@ export async function analyzeCommand(command: string, options: AnalyzeOptions): 
     await new CommandAnalyzer(analysis, options).analyze(command);
   } catch (error) {
     const reason =
-      error instanceof TooComplex ? error.message : `it could not be judged: ${ToolError.from(error).message}`;
+      error instanceof TooComplex ? error.message : `it could not be analyzed: ${ToolError.from(error).message}`;
     return [...analysis.claims.slice(0, MAX_COMMANDS), unknownClaim(String(command), reason)];
   }
   const { claims } = analysis;
-  return claims.length > 0 ? claims : [unknownClaim(String(command), 'there is no command in it')];
+  return claims.length > 0 ? claims : [unknownClaim(String(command), 'it contains no command')];
 }
 
 function unknownClaim(text: string, reason: string): PermissionClaim {
@@ -96,28 +95,29 @@ class CommandAnalyzer {
       );
     } catch (error) {
       if (!(error instanceof UnreadableScript)) throw error;
-      this.#showAll(text, reading, error.message);
+      this.#claimUnreadable(text, reading, error.message);
     }
     this.#depth--;
   }
 
-  /** The script, if both readings find the same commands in it. */
+  /** @throws {UnreadableScript} unless both parsers find the same commands */
   #read(text: string, { commands, unsupported }: GrammarReading): ScriptNode {
     if (DISGUISE.test(text))
-      throw new UnreadableScript('it has characters that are not seen, or that look like others');
-    const script = readScript(text); // first: its reasons are the better ones
+      throw new UnreadableScript('it contains characters that are invisible or look like others');
+    const script = readScript(text); // first: its reasons are clearer
     if (unsupported !== undefined) throw new UnreadableScript(unsupported);
-    const ours = commandsOf(script)
+    const read = commandsOf(script)
       .map(({ words }) => words)
       .filter((words) => words.length > 0);
-    const theirs = commands.map(({ raw }) => raw.flatMap(wordsIn));
-    const agree = ours.length === theirs.length && ours.every((words, index) => sameWords(words, theirs[index] ?? []));
-    if (!agree) throw new UnreadableScript('two readings of it do not agree on what it runs');
+    const grammars = commands.map(({ raw }) => raw.flatMap(wordsIn));
+    const agree =
+      read.length === grammars.length && read.every((words, index) => sameWords(words, grammars[index] ?? []));
+    if (!agree) throw new UnreadableScript('two parsers do not agree on what it runs');
     return script;
   }
 
-  /** Not understood: every command that was found in it is shown, so that a deny rule sees it too. */
-  #showAll(text: string, { commands }: GrammarReading, reason: string): void {
+  /** Every command that the grammar found becomes a claim, so that deny rules apply to it. */
+  #claimUnreadable(text: string, { commands }: GrammarReading, reason: string): void {
     for (const command of commands) {
       this.#analysis.countCommand();
       this.#analysis.claimUnknown(
@@ -142,9 +142,8 @@ function wordsOrText(raw: string): ShellWord[] {
   }
 }
 
-function sameWords(ours: readonly ShellWord[], theirs: readonly ShellWord[]): boolean {
+function sameWords(a: readonly ShellWord[], b: readonly ShellWord[]): boolean {
   return (
-    ours.length === theirs.length &&
-    ours.every(({ text, shape }, index) => text === theirs[index]?.text && shape === theirs[index].shape)
+    a.length === b.length && a.every(({ text, shape }, index) => text === b[index]?.text && shape === b[index].shape)
   );
 }

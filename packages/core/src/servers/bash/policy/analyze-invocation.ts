@@ -44,7 +44,7 @@ export async function analyzeInvocation(
     return claimUnknown('which command it is depends on what the shell makes of its name');
   // These words begin claims of other kinds, and a program with another such name is an unusual one.
   if (/^(?:option|outside|protected)$|[^\w./@%+:,[\]-]/.test(first.text)) return claimUnknown('its name is unusual');
-  if (words.some(hasBraces)) return claimArguments('it makes several words of one: { }');
+  if (words.some(hasBraces)) return claimArguments('it expands one word to several: { }');
   if (hasUnknownValue(words, reader))
     return claimArguments('the value of a variable is not known here, and could be an option or a path');
   const refusal = refusalOf(
@@ -82,8 +82,10 @@ async function analyzeListed(invocation: Invocation, spec: CommandSpec): Promise
   const read = readOptions(spec, spec.dashlessBundle === undefined ? args : dashed(args, spec.dashlessBundle));
   const writes = read.effects.length > 0;
   if (writes) await invocation.claimPaths([CURRENT_DIRECTORY], 'may write');
-  if (spec.operands !== 'text') await invocation.claimPaths(read.paths, writes ? 'may write' : 'reads');
-  else await invocation.claimPaths(read.paths.filter((word) => hasTilde(word) || hasWildcard(word)), 'reads'); // prettier-ignore
+  if (spec.operands === 'text') {
+    const expanded = read.paths.filter((word) => hasTilde(word) || hasWildcard(word));
+    await invocation.claimPaths(expanded, 'reads');
+  } else await invocation.claimPaths(read.paths, writes ? 'may write' : 'reads');
   for (const word of read.outputs) {
     if (hasWildcard(word)) return invocation.claimUnknown('the name of a file that it writes has a wildcard');
     await paths.written(word, directories);

@@ -1,5 +1,5 @@
-// A whole script: which directory each of its commands runs in, where its redirections lead. A `cd` counts for what
-// comes after it in the same shell, and where it may have failed both directories count.
+// A script: the directories that each of its commands may run in, and the targets of its redirections. A `cd` applies to
+// what follows it in the same shell; where it may have failed, both directories apply.
 
 import type { Directories } from './argument-paths.js';
 import { analyzeInvocation } from './analyze-invocation.js';
@@ -8,22 +8,22 @@ import type { Redirect, ScriptNode } from './script-reader.js';
 import { isHarmlessVariable } from './commands/refused-commands.js';
 import { hasBraces, hasTilde, hasWildcard, type ShellWord } from './script-tokens.js';
 
-/** Where the shell can be after a command that succeeded, and after one that failed. */
+/** The directories that the shell may be in after success and after failure. */
 interface Outcome {
   readonly ok: Directories;
   readonly failed: Directories;
 }
 
-/** Claims everything that a script does when it starts in one of these directories. */
+/** Claims everything that a script does when it starts in any of these directories. */
 export async function analyzeScript(context: AnalyzerContext, node: ScriptNode, start: Directories): Promise<Outcome> {
-  const staying: Outcome = { ok: start, failed: start };
+  const unchanged: Outcome = { ok: start, failed: start };
   switch (node.kind) {
     case 'command':
       return analyzeSimpleCommand(context, node, start);
     case 'group': {
       const inner = await analyzeScript(context, node.body, start);
       for (const redirect of node.redirects) await analyzeRedirect(context, redirect, start);
-      return node.own ? staying : inner;
+      return node.subshell ? unchanged : inner;
     }
     case 'not': {
       const { ok, failed } = await analyzeScript(context, node.body, start);
@@ -31,11 +31,11 @@ export async function analyzeScript(context: AnalyzerContext, node: ScriptNode, 
     }
     case 'background':
       await analyzeScript(context, node.body, start);
-      return staying;
+      return unchanged;
     case 'pipeline':
-      // Each part is a shell of its own.
+      // Each part runs in its own shell.
       for (const part of node.parts) await analyzeScript(context, part, start);
-      return staying;
+      return unchanged;
     case 'and': {
       const left = await analyzeScript(context, node.left, start);
       const right = await analyzeScript(context, node.right, left.ok);
@@ -47,7 +47,7 @@ export async function analyzeScript(context: AnalyzerContext, node: ScriptNode, 
       return { ok: union(left.ok, right.ok), failed: right.failed };
     }
     case 'sequence': {
-      let outcome = staying;
+      let outcome = unchanged;
       for (const part of node.parts) outcome = await analyzeScript(context, part, union(outcome.ok, outcome.failed));
       return outcome;
     }
@@ -81,7 +81,7 @@ async function changeDirectory(
   const literal = target && !target.variable && !hasWildcard(target) && !hasBraces(target) && !hasTilde(target);
   if (target) await paths.argument(target, start, 'reads');
   if (!literal || more.length > 0 || target.text === '' || target.text.startsWith('-')) {
-    analysis.claimUnknown(words, 'where it leads cannot be told');
+    analysis.claimUnknown(words, 'its target directory is not known');
     return { ok: start, failed: start };
   }
   const reached = new Set<string>();
@@ -103,14 +103,14 @@ async function analyzeRedirect(
   if (/^[<>]&$/.test(operator) && /^(?:\d+-?|-)$/.test(target.shape)) return; // another descriptor
   const text = `${operator} ${target.text}`;
   if (target.variable || hasWildcard(target) || hasBraces(target) || target.text === '')
-    return analysis.claimUnknownText(text, 'where the redirection leads cannot be told');
+    return analysis.claimUnknownText(text, 'the target of the redirection is not known');
   // bash expands this target twice: `>&'$(rm a)'` runs rm, and `>&'a $b'` writes "a ".
   if (operator === '>&' && !/^[\w./+@:,%=-]+$/.test(target.text))
     return analysis.claimUnknownText(text, 'bash expands what is quoted in it');
   if (/^\/dev\/(?:tcp|udp)\//.test(target.text))
     return analysis.claimUnknownText(text, 'it opens a network connection');
   if (operator === '<') await paths.argument(target, start, 'reads');
-  else if (operator === '<&') analysis.claimUnknownText(text, 'where the redirection leads cannot be told');
+  else if (operator === '<&') analysis.claimUnknownText(text, 'the target of the redirection is not known');
   else await paths.written(target, start);
 }
 

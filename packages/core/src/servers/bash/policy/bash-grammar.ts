@@ -1,5 +1,5 @@
-// The second reading of a command: the tree-sitter grammar of bash. It names every command that it finds anywhere, so
-// that nothing hides from the first reading, and what that one refuses can still be shown.
+// The second parser of a command: the tree-sitter grammar of bash. It lists every command at any depth, so that nothing
+// hides from the first parser, and what that one refuses can still be shown.
 
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
@@ -20,17 +20,16 @@ export interface GrammarReading {
   readonly unsupported: string | undefined;
 }
 
-/** Patience for one parse; a command of 32 KB takes a few milliseconds. */
+/** A command of 32 KB takes a few milliseconds. */
 const PARSE_TIMEOUT_MS = 50;
-/** Nodes beyond these are looked at for commands only. */
 const MAX_COMMANDS_LISTED = 200;
 
 let loading: Promise<Parser> | undefined;
 
-/** What the grammar says of a command. Loads the grammar on first use, once a process. */
+/** Parses a command with the grammar, which is loaded on first use, once a process. */
 export async function readByGrammar(command: string): Promise<GrammarReading> {
   loading ??= load().catch((error: unknown) => {
-    loading = undefined; // a file that could not be read may be readable later
+    loading = undefined; // the file may be readable later
     throw error;
   });
   const parser = await loading;
@@ -54,11 +53,11 @@ async function load(): Promise<Parser> {
   await Parser.init();
   const parser = new Parser();
   parser.setLanguage(await Language.load(await readFile(grammarFile())));
-  parser.parse('echo warm')?.delete(); // the first parse compiles the grammar, which is not the command's fault
+  parser.parse('echo warm')?.delete(); // the first parse compiles the grammar, which would exceed the timeout
   return parser;
 }
 
-/** In the built package the grammar lies in `grammars/`, some directories up; in the sources it is a dependency. */
+/** In the built package the grammar is in `grammars/`, some directories up; in the sources it is a dependency. */
 function grammarFile(): string {
   const name = 'tree-sitter-bash';
   for (let directory = dirname(fileURLToPath(import.meta.url)); ; directory = dirname(directory)) {
@@ -71,39 +70,39 @@ function grammarFile(): string {
   }
 }
 
-/** What a plain script is made of. Everything else is a unsupported. */
-const PLAIN: ReadonlySet<string> = new Set(
-  ['program', 'list', 'pipeline', 'redirected_statement', 'negated_command', 'subshell', 'compound_statement']
-    .concat(['command', 'command_name', 'variable_assignment', 'variable_assignments', 'variable_name', 'comment'])
-    .concat(['file_redirect', 'file_descriptor', 'word', 'number', 'string', 'string_content', 'raw_string'])
-    .concat(['concatenation', 'simple_expansion', 'special_variable_name', 'expansion', 'test_command'])
-    .concat(['unary_expression', 'binary_expression', 'test_operator']), // prettier-ignore
-);
+/** The nodes of a plain script. Everything else is unsupported. */
+const PLAIN: ReadonlySet<string> = new Set([
+  ...['program', 'list', 'pipeline', 'redirected_statement', 'negated_command', 'subshell', 'compound_statement'],
+  ...['command', 'command_name', 'variable_assignment', 'variable_assignments', 'variable_name', 'comment'],
+  ...['file_redirect', 'file_descriptor', 'word', 'number', 'string', 'string_content', 'raw_string'],
+  ...['concatenation', 'simple_expansion', 'special_variable_name', 'expansion'],
+  ...['test_command', 'unary_expression', 'binary_expression', 'test_operator'],
+]);
 
-const UNKNOWN_NODES: Readonly<Record<string, string>> = {
+const UNSUPPORTED_NODES: Readonly<Record<string, string>> = {
   command_substitution: 'it runs a command inside an argument: $( )',
   process_substitution: 'it runs a command inside an argument: <( )',
-  heredoc_redirect: 'it feeds text written in the command to a program (<<)',
-  herestring_redirect: 'it feeds text written in the command to a program (<<<)',
+  heredoc_redirect: 'it contains a here-document: <<',
+  herestring_redirect: 'it contains a here-string: <<<',
   function_definition: 'it defines a function',
   declaration_command: 'it changes variables of the shell',
   unset_command: 'it changes variables of the shell',
-  arithmetic_expansion: 'it computes inside an argument, which can run commands',
-  ansi_c_string: "it writes a word in disguise: $' '",
-  translated_string: 'it writes a word in disguise: $" "',
-  brace_expression: 'it makes several words of one: { }',
+  arithmetic_expansion: 'it does arithmetic inside an argument, which can run commands',
+  ansi_c_string: "it contains an escaped string: $' '",
+  translated_string: 'it contains a translated string: $" "',
+  brace_expression: 'it expands one word to several: { }',
 };
 
 function readTree(root: Node, deadline: number): GrammarReading {
-  let unsupported = root.hasError ? 'it is not complete or not correct bash' : undefined;
+  let unsupported = root.hasError ? 'it is incomplete or not valid bash' : undefined;
   const commands: GrammarCommand[] = [];
   const open: Node[] = [root];
-  // Depth first without recursion: 5,000 brackets must not end in a full stack.
+  // Depth first without recursion: 5,000 brackets must not overflow the stack.
   for (let node = open.pop(), seen = 1; node; node = open.pop(), seen++) {
     if (seen % 64 === 0 && performance.now() > deadline)
       return { commands, unsupported: `it could not be read within ${PARSE_TIMEOUT_MS} ms` };
     if (node.isNamed && !PLAIN.has(node.type))
-      unsupported ??= UNKNOWN_NODES[node.type] ?? `"${node.type}" is not read here`;
+      unsupported ??= UNSUPPORTED_NODES[node.type] ?? `"${node.type}" is not read here`;
     if (node.type === 'command' && commands.length < MAX_COMMANDS_LISTED) commands.push(readCommand(node));
     if (node.type === 'test_command' && commands.length < MAX_COMMANDS_LISTED)
       commands.push({ raw: [node.text], text: node.text });

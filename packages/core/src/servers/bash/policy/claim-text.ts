@@ -1,12 +1,12 @@
-// Words as the text of a claim: as a shell would write them, an expansion unquoted, what hides escaped.
+// Writes words as the text of a claim: quoted as in a shell, with expansions unquoted and invisible characters escaped.
 
 import { HIDDEN, quoteWord } from '../../../contract/shell-words.js';
 import { hasBraces, hasTilde, hasWildcard, type ShellWord } from './script-tokens.js';
 
-/** One word. What bash would expand stays unquoted, so that no pattern for the literal characters matches it. */
+/** Writes one word. What bash expands stays unquoted, so that a pattern for the literal characters does not match it. */
 export function textOf(word: ShellWord): string {
   const { text, shape, variable } = word;
-  // A variable of a longer word is in double quotes, so that the letters behind it are no part of its name.
+  // A variable inside a longer word is double-quoted, so that the letters after it are not read as part of its name.
   if (variable) return partsOf(text, VARIABLE, (name) => (name === text ? name : `"${name}"`));
   if (!expands(word)) return quoteWord(text);
   let written = '';
@@ -20,17 +20,17 @@ export function textOf(word: ShellWord): string {
   return written;
 }
 
-/** A whole command line as the words of one claim. */
+/** Writes the words of one claim. */
 export function claimText(words: readonly ShellWord[]): string {
   return words.map(textOf).join(' ');
 }
 
-/** True when bash makes something else of a word: a claim of it says less than what runs. */
+/** True when bash expands a word: its claim says less than what runs. */
 export function expands(word: ShellWord): boolean {
   return word.variable || hasWildcard(word) || hasBraces(word) || hasTilde(word);
 }
 
-/** Text that was not understood, for a claim that shows it: on one line, its length bounded. */
+/** Text that was not understood, on one line of bounded length. */
 export function shownText(text: string): string {
   const shown = text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}...` : text;
   return shown.replace(/\s+/g, ' ').replace(ALL_HIDDEN, quoteWord).trim() || "''";
@@ -39,7 +39,7 @@ export function shownText(text: string): string {
 const MAX_SHOWN = 2_000;
 const ALL_HIDDEN = new RegExp(HIDDEN, 'gu');
 const VARIABLE = /(\$(?:[A-Za-z_][A-Za-z0-9_]*|[?#$!0-9]))/;
-/** Unquoted, in a word that bash expands. */
+/** Characters that stay unquoted in a word that bash expands. */
 const SPECIAL = /[*?[\]{},~!^]/;
 
 function partsOf(text: string, separator: RegExp, write: (part: string) => string): string {

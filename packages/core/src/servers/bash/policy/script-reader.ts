@@ -1,5 +1,5 @@
-// A bash script as lists, pipelines and simple commands. Loops, conditions, functions and the rest of the language
-// are refused: they are asked about, never understood.
+// Parses a bash script into lists, pipelines and simple commands. Loops, conditions, functions and the rest of the
+// language are refused.
 
 import { tokenize, UnreadableScript, type ShellToken, type ShellWord } from './script-tokens.js';
 
@@ -21,10 +21,10 @@ export type ScriptNode =
       readonly assignments: readonly Assignment[];
       readonly redirects: readonly Redirect[];
     }
-  /** `( )` runs in a shell of its own, `{ }` in this one. */
+  /** `( )` runs in a subshell, `{ }` in this one. */
   | {
       readonly kind: 'group';
-      readonly own: boolean;
+      readonly subshell: boolean;
       readonly body: ScriptNode;
       readonly redirects: readonly Redirect[];
     }
@@ -36,14 +36,13 @@ export type ScriptNode =
 
 type CommandNode = Extract<ScriptNode, { kind: 'command' }>;
 
-/** Words that are no command's name where a command may stand. `time` is one, but reads like a wrapper. */
+/** Words that cannot be a command's name. `time` is reserved too, but reads like a wrapper. */
 const RESERVED: ReadonlySet<string> = new Set(
-  ['if', 'then', 'else', 'elif', 'fi', 'case', 'esac', 'for', 'select', 'while', 'until', 'do', 'done', 'in']
-    .concat(['function', 'coproc', '[[', ']]', '{', '}', '!']), // prettier-ignore
+  'if then else elif fi case esac for select while until do done in function coproc [[ ]] { } !'.split(' '),
 );
 const MAX_DEPTH = 20;
 
-/** @throws {UnreadableScript} for everything that is not read here, with the reason */
+/** @throws {UnreadableScript} with the reason, for everything but lists, pipelines and simple commands */
 export function readScript(source: string): ScriptNode {
   return new ScriptReader(tokenize(source)).read();
 }
@@ -75,7 +74,7 @@ class ScriptReader {
 
   read(): ScriptNode {
     const script = this.#sequence();
-    if (this.#at < this.#tokens.length) throw new UnreadableScript('an operator stands where a command should');
+    if (this.#at < this.#tokens.length) throw new UnreadableScript('an operator is where a command should be');
     return script;
   }
 
@@ -84,19 +83,19 @@ class ScriptReader {
     this.#skipLines();
     while (this.#at < this.#tokens.length && !this.#isOperator(')') && !this.#isBare('}')) {
       const part = this.#andOr();
-      const background = this.#takeOperator('&');
+      const background = this.#skipOperator('&');
       parts.push(background ? { kind: 'background', body: part } : part);
-      if (!background && !this.#takeOperator(';') && !this.#isOperator('\n')) break;
+      if (!background && !this.#skipOperator(';') && !this.#isOperator('\n')) break;
       this.#skipLines();
     }
-    if (parts.length === 0) throw new UnreadableScript('there is no command in it');
+    if (parts.length === 0) throw new UnreadableScript('it contains no command');
     return parts.length === 1 ? (parts[0] as ScriptNode) : { kind: 'sequence', parts };
   }
 
   #andOr(): ScriptNode {
     let left = this.#pipeline();
     for (;;) {
-      const kind = this.#takeOperator('&&') ? 'and' : this.#takeOperator('||') ? 'or' : undefined;
+      const kind = this.#skipOperator('&&') ? 'and' : this.#skipOperator('||') ? 'or' : undefined;
       if (!kind) return left;
       this.#skipLines();
       left = { kind, left, right: this.#pipeline() };
@@ -107,7 +106,7 @@ class ScriptReader {
     const negated = this.#isBare('!');
     if (negated) this.#at++;
     const parts = [this.#command()];
-    while (this.#takeOperator('|') || this.#takeOperator('|&')) {
+    while (this.#skipOperator('|') || this.#skipOperator('|&')) {
       this.#skipLines();
       parts.push(this.#command());
     }
@@ -116,7 +115,7 @@ class ScriptReader {
   }
 
   #command(): ScriptNode {
-    if (this.#takeOperator('(')) return this.#group(true, () => this.#takeOperator(')'));
+    if (this.#skipOperator('(')) return this.#group(true, () => this.#skipOperator(')'));
     if (!this.#isBare('{')) return this.#simple();
     this.#at++;
     return this.#group(false, () => {
@@ -126,14 +125,14 @@ class ScriptReader {
     });
   }
 
-  #group(own: boolean, close: () => boolean): ScriptNode {
+  #group(subshell: boolean, close: () => boolean): ScriptNode {
     if (++this.#depth > MAX_DEPTH) throw new UnreadableScript('it is nested too deeply');
     const body = this.#sequence();
     if (!close()) throw new UnreadableScript('a bracket is not closed');
     this.#depth--;
     const redirects: Redirect[] = [];
     while (this.#tokens[this.#at]?.kind === 'redirect') redirects.push(this.#redirect());
-    return { kind: 'group', own, body, redirects };
+    return { kind: 'group', subshell, body, redirects };
   }
 
   #simple(): CommandNode {
@@ -151,15 +150,13 @@ class ScriptReader {
       if (assignment) assignments.push(assignment);
       else {
         if (words.length === 0 && RESERVED.has(word.shape))
-          throw new UnreadableScript(
-            `"${word.text}" begins a loop, a condition or a function, or stands in the wrong place`,
-          );
+          throw new UnreadableScript(`"${word.text}" begins a loop, a condition or a function, or is misplaced`);
         words.push(word);
       }
     }
     if (this.#isOperator('(') && words.length > 0) throw new UnreadableScript('it defines a function');
     if (words.length + assignments.length + redirects.length === 0)
-      throw new UnreadableScript('an operator stands where a command should');
+      throw new UnreadableScript('an operator is where a command should be');
     return { kind: 'command', words, assignments, redirects };
   }
 
@@ -175,14 +172,14 @@ class ScriptReader {
     return token?.kind === 'operator' && token.operator === operator;
   }
 
-  #takeOperator(operator: string): boolean {
-    const taken = this.#isOperator(operator);
-    if (taken) this.#at++;
-    return taken;
+  #skipOperator(operator: string): boolean {
+    const found = this.#isOperator(operator);
+    if (found) this.#at++;
+    return found;
   }
 
   #skipLines(): void {
-    while (this.#takeOperator('\n'));
+    while (this.#skipOperator('\n'));
   }
 
   #isBare(word: string): boolean {

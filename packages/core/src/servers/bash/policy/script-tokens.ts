@@ -1,16 +1,16 @@
-// Bash text as words and operators, for the part of the language that says plainly what it runs. Everything else is
-// refused with the reason: it is bash's to expand, and nobody's to guess.
+// Splits bash text into words and operators, for the part of the language in which the text says what runs. Everything
+// else is refused with the reason: only bash can expand it.
 
-/** Thrown for what is not read here; the message is for the person who approves. */
+/** Thrown for text that is not read here. The message is for the person who approves the command. */
 export class UnreadableScript extends Error {}
 
-/** One word as a command gets it. */
+/** One word, as a command receives it. */
 export interface ShellWord {
-  /** Without its quotes. A variable stands as `$NAME`. */
+  /** Without quotes. A variable is written `$NAME`. */
   readonly text: string;
-  /** {@link text} with a NUL in place of each character that was quoted or comes from a variable. */
+  /** {@link text} with a NUL for each character that is quoted or part of a variable. */
   readonly shape: string;
-  /** True when a plain `$NAME` is part of it: its value is not known here. */
+  /** True when it contains a plain `$NAME`, whose value is not known here. */
   readonly variable: boolean;
 }
 
@@ -23,7 +23,7 @@ export type ShellToken =
 
 const OPERATORS = ['&&', '||', '|&', ';', '|', '(', ')', '\n', '&'];
 const REDIRECTS = ['&>>', '&>', '>>', '>|', '>&', '<>', '<&', '>', '<'];
-const BROKEN_NAME = 'a line break stands in what the shell expands';
+const BROKEN_NAME = 'a line break is inside an expansion';
 const PLAIN_VARIABLE = /^\$(?:[A-Za-z_][A-Za-z0-9_]*|\{[A-Za-z_][A-Za-z0-9_]*\}|[?#$!0-9])/;
 
 /** @throws {UnreadableScript} */
@@ -38,8 +38,7 @@ export function tokenize(source: string): ShellToken[] {
     else {
       const redirect = REDIRECTS.find((each) => source.startsWith(each, at));
       const operator = OPERATORS.find((each) => source.startsWith(each, at));
-      if (source.startsWith('<<', at))
-        throw new UnreadableScript('it feeds text written in the command to a program (<<)');
+      if (source.startsWith('<<', at)) throw new UnreadableScript('it contains a here-document: <<');
       if (source.startsWith('<(', at) || source.startsWith('>(', at))
         throw new UnreadableScript('it runs a command inside an argument: <( ) or >( )');
       if (redirect !== undefined) {
@@ -54,13 +53,12 @@ export function tokenize(source: string): ShellToken[] {
         const { word, end } = readWord(source, at);
         at = end;
         if (/^\{[A-Za-z_]\w*(?:\[[^\]]*\])?\}$/.test(word.shape) && (source[at] === '<' || source[at] === '>'))
-          throw new UnreadableScript('it keeps a descriptor in a variable: {NAME}>');
-        // Digits directly before < or > are a descriptor, and a word of the command when no C int holds them.
+          throw new UnreadableScript('it stores a descriptor in a variable: {NAME}>');
+        // Digits directly before < or > are a descriptor, or a word of the command when they exceed a C int.
         if (/^\d+$/.test(word.shape) && (source[at] === '<' || source[at] === '>')) {
           if (Number(word.text) > 0x7fff_ffff) throw new UnreadableScript('its descriptor is too large a number');
           const next = REDIRECTS.find((each) => !each.startsWith('&') && source.startsWith(each, at)) as string;
-          if (source.startsWith('<<', at))
-            throw new UnreadableScript('it feeds text written in the command to a program (<<)');
+          if (source.startsWith('<<', at)) throw new UnreadableScript('it contains a here-document: <<');
           tokens.push({ kind: 'redirect', operator: next, descriptor: word.text });
           at = targetOf(source, next, at + next.length);
         } else tokens.push({ kind: 'word', word });
@@ -71,7 +69,7 @@ export function tokenize(source: string): ShellToken[] {
 }
 
 /**
- * Where the target of a redirection begins. After `<&` and `>&` bash reads a dash as a token of its own, wherever it stands:
+ * Where the target of a redirection begins. After `<&` and `>&` bash reads a dash as a separate token:
  * in `2>& -/etc/passwd` the dash closes the descriptor, and `/etc/passwd` is an argument of the command.
  */
 function targetOf(source: string, operator: string, at: number): number {
@@ -93,16 +91,16 @@ function readWord(source: string, start: number): { word: ShellWord; end: number
   let shape = '';
   let variable = false;
   let at = start;
-  const take = (piece: string, quoted: boolean): void => {
+  const append = (piece: string, quoted: boolean): void => {
     text += piece;
     shape += quoted ? '\0'.repeat(piece.length) : piece;
   };
-  const takeVariable = (): void => {
+  const appendVariable = (): void => {
     const [name] = PLAIN_VARIABLE.exec(source.slice(at, at + 200)) ?? [];
     if (name === undefined) throw new UnreadableScript(expansionAt(source, at));
-    // bash takes the line break out before it looks where a name begins and ends.
+    // bash removes the line break before it looks for the ends of a name.
     if (source.startsWith('\\\n', at + name.length)) throw new UnreadableScript(BROKEN_NAME);
-    take(`$${name.replace(/[${}]/g, '') || '$'}`, true);
+    append(`$${name.replace(/[${}]/g, '') || '$'}`, true);
     variable = true;
     at += name.length;
   };
@@ -111,12 +109,12 @@ function readWord(source: string, start: number): { word: ShellWord; end: number
     if (char === '\\') {
       const next = source[at + 1];
       if (next === undefined) throw new UnreadableScript('it ends in a backslash');
-      if (next !== '\n') take(next, true);
+      if (next !== '\n') append(next, true);
       at += 2;
     } else if (char === "'") {
       const end = source.indexOf("'", at + 1);
       if (end < 0) throw new UnreadableScript('a quote is not closed');
-      take(source.slice(at + 1, end), true);
+      append(source.slice(at + 1, end), true);
       at = end + 1;
     } else if (char === '"') {
       at++;
@@ -125,57 +123,57 @@ function readWord(source: string, start: number): { word: ShellWord; end: number
         if (inner === undefined) throw new UnreadableScript('a quote is not closed');
         if (inner === '\\') {
           const next = source[at + 1] ?? '';
-          if (next !== '\n') take(/^[$`"\\]$/.test(next) ? next : `\\${next}`, true);
+          if (next !== '\n') append(/^[$`"\\]$/.test(next) ? next : `\\${next}`, true);
           at += 2;
         } else if (inner === '`') throw new UnreadableScript('it runs a command inside an argument: ` `');
-        else if (inner === '$' && expandsAt(source, at, /^[A-Za-z0-9_{(?#$!@*[-]/)) takeVariable();
+        else if (inner === '$' && expandsAt(source, at, /^[A-Za-z0-9_{(?#$!@*[-]/)) appendVariable();
         else {
-          take(inner, true);
+          append(inner, true);
           at++;
         }
       }
       at++;
     } else if (char === '`') throw new UnreadableScript('it runs a command inside an argument: ` `');
-    else if (char === '$' && expandsAt(source, at, /^[A-Za-z0-9_{(?#$!@*['"-]/)) takeVariable();
+    else if (char === '$' && expandsAt(source, at, /^[A-Za-z0-9_{(?#$!@*['"-]/)) appendVariable();
     else {
-      take(char, false);
+      append(char, false);
       at++;
     }
   }
-  // Quotes around nothing are gone from the shape. With them `2''>a` has a word, and `CI''=1` and `}''` are commands.
+  // The shape does not show empty quotes. With them `2''>a` has a word, and `CI''=1` and `}''` are commands.
   const [bare] = /^(?:\d+$|[!{}]$|[A-Za-z_]\w*(?:\[[^]*\])?\+?=)/.exec(shape) ?? [];
   if (bare !== undefined) {
     const raw = source.slice(start, at).replaceAll('\\\n', '');
     if (bare.endsWith('=') ? !raw.startsWith(bare) : raw !== bare)
-      throw new UnreadableScript('quotes around nothing change what a word is');
+      throw new UnreadableScript('empty quotes change what a word is');
   }
   return { word: { text, shape, variable }, end: at };
 }
 
-/** Whether a "$" begins an expansion; a line break behind it is not there for bash. */
+/** Whether a "$" begins an expansion. bash ignores an escaped line break after it. */
 function expandsAt(source: string, at: number, next: RegExp): boolean {
   return next.test(source[at + 1] ?? '') || source.startsWith('\\\n', at + 1);
 }
 
 function expansionAt(source: string, at: number): string {
   const next = source[at + 1];
-  if (next === '(') return 'it runs a command, or computes, inside an argument: $( )';
-  if (next === "'" || next === '"') return `it writes a word in disguise: $${next}`;
+  if (next === '(') return 'it runs a command, or arithmetic, inside an argument: $( )';
+  if (next === "'" || next === '"') return `it contains an escaped string: $${next}`;
   if (next === '\\') return BROKEN_NAME;
   return 'it expands more than a plain variable: ${ }';
 }
 
-/** True when bash would put file names in its place. */
+/** True when bash replaces it with file names. */
 export function hasWildcard({ shape }: ShellWord): boolean {
   return /[*?]|\[[^]*\]/.test(shape);
 }
 
-/** True when bash would make several words of it: `{a,b}`, `{1..3}`. */
+/** True when bash splits it into several words: `{a,b}`, `{1..3}`. */
 export function hasBraces({ shape }: ShellWord): boolean {
   return /\{[^]*(?:,|\.\.)/.test(shape);
 }
 
-/** True when bash would put a home directory in its place. */
+/** True when bash replaces a part of it with a home directory. */
 export function hasTilde({ shape }: ShellWord): boolean {
   return /(?:^|[=:])~/.test(shape);
 }

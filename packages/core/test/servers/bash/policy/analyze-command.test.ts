@@ -1,4 +1,4 @@
-// The claims themselves: what is claimed for a command, in words; and that nothing at all makes the judge throw.
+// The claims of a command line, and that no input makes the analyzer throw.
 
 import { mkdir, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -21,8 +21,8 @@ beforeAll(async () => {
 });
 afterAll(() => project[Symbol.asyncDispose]());
 
-/** Each claim in one line: `?` before what was not understood. */
-const told = async (command: string, cwd = '.'): Promise<string[]> =>
+/** Each claim in one line: `?` precedes what is not understood. */
+const claimsOf = async (command: string, cwd = '.'): Promise<string[]> =>
   (await hub.claims(command, cwd)).map(({ pattern, understood }) => (understood ? pattern : `? ${pattern}`));
 
 describe('analyzeCommand()', () => {
@@ -71,16 +71,16 @@ describe('analyzeCommand()', () => {
     ["echo x > 'a b.txt'", ["> 'a b.txt'", 'echo x']],
     ['echo a\u200bb', ["? echo $'a\\u200bb'"]],
   ])('claims %s as %j', async (command, expected) => {
-    expect(await told(command)).toEqual(expected);
+    expect(await claimsOf(command)).toEqual(expected);
   });
 
-  it('claims a link that leads outside by where it leads', async () => {
-    expect(await told('cat outfile')).toContain(`outside ${project.outside}/x`);
-    expect(await told('diff src src/deep')).toContain(`outside ${project.outside}`);
-    expect(await told('cat src/l*/x')).toContain(`outside ${project.outside}`);
+  it('claims the target of a link that leads outside', async () => {
+    expect(await claimsOf('cat outfile')).toContain(`outside ${project.outside}/x`);
+    expect(await claimsOf('diff src src/deep')).toContain(`outside ${project.outside}`);
+    expect(await claimsOf('cat src/l*/x')).toContain(`outside ${project.outside}`);
   });
 
-  it('finds what is of a process outside, wherever that of this process is, also behind a link', async () => {
+  it('claims names of process files as outside, also behind a link and whatever they mean in this process', async () => {
     const before = process.cwd();
     await symlink('/proc/self/cwd', join(project.projectDir, 'src/here'));
     try {
@@ -102,7 +102,7 @@ describe('analyzeCommand()', () => {
     }
   });
 
-  it('claims what a wildcard matches through links: in an extra root, by its other name, and above a link', async () => {
+  it('claims links that a wildcard matches: in an extra root, by its other name, and above a link', async () => {
     await using extra = await createTestProject({
       'data/deep/a': 'a',
       'data/leak': { link: '/etc' },
@@ -122,7 +122,7 @@ describe('analyzeCommand()', () => {
     }
   });
 
-  it('lets a wildcard begin a word only where no option does harm', async () => {
+  it('understands a wildcard at the beginning of a word only when no option of the command does harm', async () => {
     const rules = createAnalyzerHub(project.projectDir, allowing('ls', 'sort', 'find', 'rm'));
     await project.write('bin/-ocanary', '');
     expect(await rules.action('ls *', 'bin')).toBe('allow');
@@ -132,13 +132,13 @@ describe('analyzeCommand()', () => {
     }
   });
 
-  it('understands nothing of a line of which its two readings differ', async () => {
+  it('understands no command of a line when its two parsers differ', async () => {
     // The grammar takes "b" for a second target of the redirection, bash for an argument.
     const claims = await hub.claims('cat a > build/x b');
-    expect(claims[0]).toMatchObject({ understood: false, reason: expect.stringContaining('two readings') as string });
+    expect(claims[0]).toMatchObject({ understood: false, reason: expect.stringContaining('two parsers') as string });
   });
 
-  it('asks about an expansion that a line break hides', async () => {
+  it('does not understand an expansion that contains a line break', async () => {
     // Rules that allow all that a wrong reading would claim.
     const wide = createAnalyzerHub(project.projectDir, allowing('cat *', 'cat', 'echo *'));
     for (const command of [
@@ -155,7 +155,7 @@ describe('analyzeCommand()', () => {
       expect(await wide.action(command), command).toBe('allow');
   });
 
-  it('asks about a number, an assignment or a bracket with quotes around nothing', async () => {
+  it('does not understand a number, an assignment or a bracket with empty quotes', async () => {
     const wide = createAnalyzerHub(project.projectDir, allowing('cat *', 'cat', 'ls', 'time *', '> *'));
     for (const command of [
       "cat a 2>b 2''>b\nls a",
@@ -171,7 +171,7 @@ describe('analyzeCommand()', () => {
       expect(await wide.action(command), command).toBe('allow');
   });
 
-  it('understands no option that another program of the same name reads in another way', async () => {
+  it('does not understand an option when another program of the same name reads it in another way', async () => {
     const names = ['tree', 'curl', 'jq', 'sed', 'head', 'grep', 'ls', 'go', 'docker', 'tar', 'ln', 'cd', 'diff'];
     const wide = createAnalyzerHub(
       project.projectDir,
@@ -229,7 +229,7 @@ describe('analyzeCommand()', () => {
       expect(await wide.action(command), command).toBe('allow');
   });
 
-  it('says why, to the person who approves', async () => {
+  it('gives a reason when a command is not understood', async () => {
     const [claim] = await hub.claims('sort --outp=x a');
     expect(claim).toMatchObject({ understood: false, reason: expect.stringContaining('--outp') as string });
     for (const command of ['eval x', 'ls *', 'a() { b; }', 'x=1', 'git z', 'ls "']) {
@@ -256,7 +256,7 @@ describe('analyzeCommand()', () => {
     ['curl https://example.com', undefined],
     ['npm run', undefined],
     ['npm --prefix src test', undefined],
-  ])('offers for %s that very command, and the wider pattern %j', async (command, wider) => {
+  ])('offers for %s exactly that command, and the wider pattern %j', async (command, wider) => {
     const [claim, ...more] = await hub.claims(command);
     expect(more).toEqual([]);
     expect(claim).toMatchObject({ pattern: command, suggestedPattern: command });
@@ -270,7 +270,7 @@ describe('analyzeCommand()', () => {
     for (const claim of await hub.claims(command)) expect(claim.suggestedPattern, claim.pattern).toBeNull();
   });
 
-  it('offers what allows the same command again and no other', async () => {
+  it('offers a pattern that allows the same command and no other', async () => {
     for (const command of ["grep -c 'a  b' a", "echo '*'", 'rm -rf build', "git commit -m 'it''s'"]) {
       const [claim] = await hub.claims(command);
       const again = createAnalyzerHub(project.projectDir, [
@@ -281,7 +281,7 @@ describe('analyzeCommand()', () => {
     }
   });
 
-  it('understands a program that comes under another name, and one whose options it does not know, no better', async () => {
+  it('treats a program under another name, or with unknown options, like the one that it knows', async () => {
     await mkdir(join(project.projectDir, 'a:'), { recursive: true });
     const wide = createAnalyzerHub(
       project.projectDir,
@@ -386,7 +386,7 @@ describe('analyzeCommand()', () => {
       expect(await wide.action(command), command).toBe('allow');
   });
 
-  it('understands no redirection that bash reads in another way: a word behind a dash, a target that it expands twice', async () => {
+  it('does not understand a redirection that bash reads in another way: a word after a dash, a target that it expands twice', async () => {
     const writing = createAnalyzerHub(project.projectDir, allowing('cat', '> *'));
     const dashes = ['>&-a', '>& -a', '2>&-a', '2>& -/etc/passwd', '2<&\t-a', '>&\\\n-a', '>& \\\n -a', '2>&-\\\na'];
     for (const redirect of [...dashes, ">&-''a", '2147483648>a', '99999999999999999999>a']) {
@@ -401,7 +401,7 @@ describe('analyzeCommand()', () => {
       expect(await writing.action(`cat ${redirect}`), redirect).toBe('allow');
   });
 
-  it('understands find -exec where a reader gets what is found as its operand, and nothing else', async () => {
+  it('understands find -exec only when a reader takes each name as its last operand', async () => {
     const wide = createAnalyzerHub(
       project.projectDir,
       allowing('find', 'option find *', 'sh', 'echo', 'awk', 'sed', 'cp', 'sort', 'cat', 'grep', 'tee', '> *'),
@@ -422,15 +422,15 @@ describe('analyzeCommand()', () => {
       expect(await wide.action(command), command).toBe('allow');
   });
 
-  it('reads no option behind the program of awk, as awk reads none', async () => {
+  it('reads no option after the program of awk', async () => {
     for (const option of ['-F', '-v'])
-      expect(await told(`awk 1 ${option} 'src/(x)/../../../secret'`)).toContainEqual(
+      expect(await claimsOf(`awk 1 ${option} 'src/(x)/../../../secret'`)).toContainEqual(
         expect.stringContaining('outside'),
       );
-    expect(await told('awk -F : 1 a')).toEqual(['awk -F : 1 a']);
+    expect(await claimsOf('awk -F : 1 a')).toEqual(['awk -F : 1 a']);
   });
 
-  it('lets a rule for a redirection allow paths below a directory, and no others', async () => {
+  it('claims redirections so that a rule allows paths below a directory and no others', async () => {
     const writing = createAnalyzerHub(project.projectDir, allowing('echo', 'cd', '> build/*'));
     expect(await writing.action('echo x > build/a/b')).toBe('allow');
     expect(await writing.action('cd build && echo x > a')).toBe('allow');
@@ -533,7 +533,7 @@ const QUOTINGS: readonly ((word: string) => string)[] = [
   (word) => `${word.slice(0, -1)}\\${word.slice(-1)}`,
 ];
 
-describe('analyzeCommand() whatever it is given', () => {
+describe('analyzeCommand() with arbitrary input', () => {
   it('never lets a forbidden command pass among allowed ones', async () => {
     await fc.assert(
       fc.asyncProperty(

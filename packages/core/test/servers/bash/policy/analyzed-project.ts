@@ -1,4 +1,4 @@
-// A project to judge commands in, a hub whose one tool claims what the judge says, and a real bash beside it.
+// A project for the analyzer, a hub whose one tool claims what the analyzer returns, and a real bash.
 
 import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -62,7 +62,7 @@ export async function createAnalyzedProject(
   });
 }
 
-/** Allows commands by their first words, and what has a `*` as it is. */
+/** Rules that allow commands by their first words; a pattern with a `*` is used as it is. */
 export function allowing(...patterns: string[]): PolicyRule[] {
   return patterns.map((pattern) => ({
     tool: 'bash.execute',
@@ -73,12 +73,12 @@ export function allowing(...patterns: string[]): PolicyRule[] {
 
 export interface AnalyzerHub {
   readonly files: ProjectFiles;
-  /** What the policy says of a command. */
+  /** What the policy does with a command. */
   action(command: string, cwd?: string): Promise<PolicyAction>;
   claims(command: string, cwd?: string): Promise<PermissionClaim[]>;
 }
 
-/** A real hub with these rules; it asks by default. */
+/** A real hub with these rules. Its default is to ask. */
 export function createAnalyzerHub(projectDir: string, rules: readonly PolicyRule[]): AnalyzerHub {
   const files = new ProjectFiles({ projectDir });
   const execute = defineTool({
@@ -115,7 +115,7 @@ export function createAnalyzerHub(projectDir: string, rules: readonly PolicyRule
 export async function runBash(command: string, cwd: string): Promise<void> {
   const env = { PATH: process.env.PATH ?? '', HOME: cwd, LANG: 'C.UTF-8' };
   await using child = spawnChild({ command: 'bash', args: ['--noprofile', '--norc', '-c', command], cwd, env });
-  // What runs in the background holds the pipes until it is done.
+  // A process in the background holds the pipes until it ends.
   const ended = Promise.all([finished(child.stdout.resume()), finished(child.stderr.resume())]);
   await child.exited;
   await ended;

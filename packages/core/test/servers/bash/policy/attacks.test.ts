@@ -1,4 +1,4 @@
-// No form that runs, writes or reads outside is allowed by rules for readers; and the forms really do it.
+// No form that runs, writes or reads outside is allowed by rules for readers; and a real bash does what each form claims.
 
 import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
@@ -7,7 +7,7 @@ import { ATTACKS } from './attack-forms.js';
 import { allowing, createAnalyzerHub, createAnalyzedProject, runBash, type AnalyzerHub } from './analyzed-project.js';
 
 const NARROW = allowing('git status', 'ls', 'cat', 'git log', 'head');
-/** Wider than anybody would: every reader, every wrapper, and some programs. */
+/** Wider than sensible: every reader, every wrapper, and some programs. */
 const WIDE = allowing(
   ...['git status', 'git log', 'git diff', 'git show', 'git branch', 'git blame', 'git grep', 'git ls-files', 'git rev-parse', 'git tag', 'git reflog', 'git remote', 'git z'],
   ...['ls', 'cat', 'head', 'tail', 'wc', 'grep', 'rg', 'find', 'sort', 'uniq', 'sed', 'awk', 'gawk', 'cut', 'diff', 'xxd', 'tree', 'file', 'jq', 'date', 'base64', 'shuf', 'tee', 'du', 'ln',
@@ -30,12 +30,12 @@ describe('analyzeCommand()', () => {
   });
   afterAll(() => project[Symbol.asyncDispose]());
 
-  it('has at least 150 forms to withstand', () => {
+  it('is tested with at least 150 forms', () => {
     expect(new Set(FORMS.map(([, form]) => form)).size).toBeGreaterThan(150);
     console.log(`${FORMS.length} attack forms`);
   });
 
-  it.each(ATTACKS.map(({ family }) => family))('has no form of %s allowed by narrow or wide rules', async (family) => {
+  it.each(ATTACKS.map(({ family }) => family))('lets no rule, narrow or wide, allow a form of %s', async (family) => {
     const allowed: string[] = [];
     for (const [, form] of FORMS.filter(([each]) => each === family)) {
       if ((await narrow.action(form)) !== 'ask') allowed.push(`narrow: ${form}`);
@@ -44,7 +44,7 @@ describe('analyzeCommand()', () => {
     expect(allowed).toEqual([]);
   });
 
-  it('judges every path by the directory of the call (B14)', async () => {
+  it('resolves every path against the directory of the call (B14)', async () => {
     for (const cwd of ['..', '/', '/etc', 'out', '~', 'nothing', ''])
       expect(await wide.action('ls', cwd), cwd).toBe('ask');
     expect(await wide.action('ls', 'src')).toBe('allow');
@@ -56,7 +56,7 @@ describe('analyzeCommand()', () => {
 
 describe('the forms that run', () => {
   it.each(ATTACKS.filter(({ runs }) => runs.length > 0))(
-    '$family: each makes the canary in a real bash',
+    '$family: each creates the canary in a real bash',
     async ({ runs }) => {
       await using project = await createAnalyzedProject({ git: true });
       const dead: string[] = [];

@@ -1,5 +1,5 @@
-// What the analyzer says of a line against what bash does with it: lines of everyday and odd forms, of which every claim
-// is understood, run in a sandbox on a scratch project, where each program only records how it was called.
+// Compares the analyzer with bash: generated lines whose claims are all understood run in a sandbox on a scratch project,
+// where each program only records how it was called.
 
 import { mkdir, mkdtemp, readFile, realpath, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -28,7 +28,7 @@ interface Happened {
   /** Variables that a program got and that were not there before. */
   variables: [name: string, value: string][];
   directories: string[];
-  /** Absolute paths that came, went or changed. */
+  /** Absolute paths that were created, deleted or changed. */
   changed: string[];
 }
 
@@ -48,12 +48,12 @@ const bubblewrap = (world: string, script: string): string[] => [
   ...['--setenv', 'PATH', '/usr/bin:/bin', '--chdir', '/', '/bin/bash', script],
 ];
 
-/** Records a call, whole, in one write: argv, then the variables and the directory. */
+/** Records a call in one write: argv, then the variables and the directory. */
 const STUB = (log: string): string => `#!/bin/sh
 { printf '%s\\0' "$0" "$@"; printf '<argv>\\0'; export -p; printf '\\0%s\\0<end>\\0' "$PWD"; } >> ${log}/$(readlink ${log}/current).$$
 `;
 
-/** Runs each line as the tool does, waits until all that it started is gone, and writes down what changed. */
+/** Runs each line as the tool does, waits until everything that it started has ended, and records what changed. */
 const DRIVER = (world: string): string => `
 cd ${world}
 look() { find project outside /tmp -path ${world} -prune -o -type d -printf '%p d\\0' -o -printf '%p %y %s %i %T@\\0' | sort -z; }
@@ -128,7 +128,7 @@ async function runLines(world: string, lines: readonly string[]): Promise<Happen
       const text = await readFile(join(world, 'log', name), 'utf8');
       if (name.endsWith('.changed'))
         for (const row of text.split('\0').filter((each) => each !== '')) {
-          // Of a directory only that it came or went; its time changes with what is in it.
+          // A directory's time changes with its entries, so only its creation and deletion count.
           const [, path = ''] = /^(.*) (?:d|\S \d+ \d+ [\d.]+)$/s.exec(row) ?? [];
           happened.changed.push(resolve(world, path));
         }
@@ -307,7 +307,7 @@ function whyNot(world: string): Promise<string | undefined> {
 }
 
 it(
-  'analyzeCommand() claims no less than what bash does',
+  'analyzeCommand() claims everything that bash does',
   async ({ skip }) => {
     const world = await makeWorld();
     // The default run says the same each time; the long one looks where no run has looked.

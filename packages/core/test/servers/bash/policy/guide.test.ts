@@ -1,4 +1,4 @@
-// docs/bash-policy.md is true: its rules do with its examples what it says.
+// The rules of docs/bash-policy.md do with its examples what the page says.
 
 import { readFile } from 'node:fs/promises';
 import type { PolicyRule } from '@toolwright/core';
@@ -7,7 +7,7 @@ import { createAnalyzerHub, createAnalyzedProject } from './analyzed-project.js'
 
 const GUIDE = new URL('../../../../../../docs/bash-policy.md', import.meta.url);
 
-it('analyzeCommand() does what the guide says of its examples', async () => {
+it('analyzeCommand() treats the examples of the guide as the guide says', async () => {
   const guide = await readFile(GUIDE, 'utf8');
   const rules = JSON.parse(/```json\n([^]*?)```/.exec(guide)?.[1] ?? '') as PolicyRule[];
   const rows = [...guide.matchAll(/^\| `([^`]+)` +\| (runs|asks|is denied)/gm)];

@@ -30,7 +30,7 @@ describe.skipIf(missing !== undefined)('what a command leaves in .git', { timeou
     ['the index of a submodule', 'ln -sf $HOME/x .git/modules/sub/index', '.git/modules/sub/index'],
     ['the index of a working tree', 'ln -sf $HOME/x .git/worktrees/wt/index', '.git/worktrees/wt/index'],
     ['objects', 'rm -rf .git/objects/00; ln -s $HOME/x .git/objects/00', '.git/objects/00'],
-  ])('execute() removes a link in place of %s', async (_what, command, place) => {
+  ])('execute removes a link in place of %s', async (_what, command, place) => {
     await using tools = await openRepository();
     const { data, text } = await tools.execute(command);
     expect(data.exit_code, text).toBe(0);
@@ -39,7 +39,7 @@ describe.skipIf(missing !== undefined)('what a command leaves in .git', { timeou
     expect(lstatSync(tools.path(place), { throwIfNoEntry: false })).toBeUndefined();
   });
 
-  it('execute() removes a link while the command still runs', async () => {
+  it('execute removes a link while the command still runs', async () => {
     await using tools = await openRepository();
     const { data } = await tools.execute('ln -sf $HOME/x .git/COMMIT_EDITMSG; echo made; read x', { background: true });
     await until(async () => (await output(tools, data.job_id)).includes('made'));
@@ -47,7 +47,7 @@ describe.skipIf(missing !== undefined)('what a command leaves in .git', { timeou
     expect(await go(tools, data.job_id)).toContain('".git/COMMIT_EDITMSG" was made a link to ');
   });
 
-  it('execute() leaves the links that were there before', async () => {
+  it('execute leaves links that existed before the command', async () => {
     await using tools = await openRepository();
     await onHost(tools.projectDir, 'mkdir ../hooks; mv .git/description ../hooks; ln -s ../../hooks/description .git/');
     const { text } = await tools.execute('git status --short; echo done');
@@ -57,7 +57,7 @@ describe.skipIf(missing !== undefined)('what a command leaves in .git', { timeou
   });
 
   it.each(['refs/heads/z', 'index', 'packed-refs', 'ORIG_HEAD'])(
-    'execute() removes a FIFO in place of %s, and neither it nor the next command waits for it',
+    'execute removes a FIFO in place of %s, and neither it nor the next command waits for it',
     async (name) => {
       await using tools = await openRepository();
       const { text } = await tools.execute(`rm -f .git/${name}; mkfifo .git/${name}; echo made`);
@@ -67,14 +67,14 @@ describe.skipIf(missing !== undefined)('what a command leaves in .git', { timeou
     },
   );
 
-  it('execute() gives what a command printed when the user has put a FIFO into .git', async () => {
+  it('execute returns the output when the user put a FIFO into .git', async () => {
     await using tools = await openRepository();
     await onHost(tools.projectDir, 'mkfifo .git/refs/heads/z');
     expect((await tools.execute('echo printed')).text).toContain('printed');
     await tools.provider.disconnect();
   });
 
-  it('execute() sets aside a rebase to which a command has added a program', async () => {
+  it('execute quarantines a rebase to which a command added a program', async () => {
     await using tools = await openRepository();
     await onHost(
       tools.projectDir,
@@ -90,7 +90,7 @@ describe.skipIf(missing !== undefined)('what a command leaves in .git', { timeou
     expect(readFileSync(tools.path('.git/rebase-merge.disabled/git-rebase-todo'), 'utf8')).toContain('exec');
   });
 
-  it("execute() leaves the user's rebase as it is, with the programs that it runs", async () => {
+  it("execute leaves the user's rebase unchanged, with the programs that it runs", async () => {
     await using tools = await openRepository();
     await onHost(tools.projectDir, '! git rebase -q -x false HEAD~1 2> ../rebase.log');
     const { text } = await tools.execute('git status --short; echo done');
@@ -98,7 +98,7 @@ describe.skipIf(missing !== undefined)('what a command leaves in .git', { timeou
     expect(existsSync(tools.path('.git/rebase-merge/git-rebase-todo'))).toBe(true);
   });
 
-  it('execute() disables a submodule that a command lists in a commit which git cannot read yet', async () => {
+  it('execute disables a submodule in a commit that git cannot read yet', async () => {
     await using tools = await openRepository();
     const hide = await tools.execute(
       `${GIT} git init -q new; git -C new commit -q --allow-empty -m One; git -C new config core.fsmonitor "touch $here/evil-ran;false"
@@ -120,7 +120,7 @@ describe.skipIf(missing !== undefined)('what a command leaves in .git', { timeou
     expect((await tools.execute('echo done')).text).not.toContain('new');
   });
 
-  it('execute() disables a submodule whose configuration names another working tree', async () => {
+  it('execute disables a submodule whose configuration names another working tree', async () => {
     await using tools = await openRepository();
     const { text } = await tools.execute(
       `${GIT} git init -q new; git -C new commit -q --allow-empty -m One; git -C new config core.worktree $HOME; git add new`,
@@ -128,7 +128,7 @@ describe.skipIf(missing !== undefined)('what a command leaves in .git', { timeou
     expect(text).toContain('its config says "worktree = ');
   });
 
-  it('execute() puts the common directory of a working tree back that was added meanwhile', async () => {
+  it('execute restores the common directory of a working tree that was added meanwhile', async () => {
     await using tools = await openRepository();
     const { data } = await tools.execute(
       'until echo /x > .git/worktrees/later/commondir; do sleep 0.05; done 2> /dev/null; read x',
@@ -164,7 +164,7 @@ describe.skipIf(missing !== undefined)(
   'what a command hides from the git that looks for it',
   { timeout: 60_000 },
   () => {
-    it('execute() runs no program that the configuration of the repository names', async () => {
+    it('execute runs no program that the configuration of the repository names', async () => {
       await using tools = await openRepository();
       await onHost(tools.projectDir, 'git config log.showSignature true; git config gpg.program "$PWD/evil.sh"');
       const made = await tools.execute(
@@ -185,7 +185,7 @@ describe.skipIf(missing !== undefined)(
         'behind a replaced commit',
         'git update-ref refs/heads/x $F; git update-ref refs/replace/$T $(git cat-file commit $T | sed "1a parent $E" | git hash-object -t commit -w --stdin)',
       ],
-    ])('execute() disables a submodule that a commit lists %s', async (_where, hide) => {
+    ])('execute disables a submodule that a commit lists %s', async (_where, hide) => {
       await using tools = await openRepository();
       const { text } = await tools.execute(
         `${GIT}${EVIL}evil evil; T=$(git rev-parse HEAD); t=$(git rev-parse HEAD^{tree})
@@ -198,7 +198,7 @@ describe.skipIf(missing !== undefined)(
       expect(await onHost(tools.projectDir, 'git replace -l')).toBe('');
     });
 
-    it.each(['loose', 'packed'])('execute() removes a %s reference that replaces an object', async (where) => {
+    it.each(['loose', 'packed'])('execute removes a %s reference that replaces an object', async (where) => {
       await using tools = await openRepository();
       await onHost(tools.projectDir, 'git tag one; git replace HEAD~1 HEAD');
       const before = await onHost(tools.projectDir, 'git replace -l; git rev-parse one main');
@@ -210,7 +210,7 @@ describe.skipIf(missing !== undefined)(
     });
 
     it.each(['.git/hooks/post-checkout', '../outside.txt', '.GIT/config', 'a/../../x', '/tmp/x'])(
-      'execute() takes %s out of the index, and keeps what else is staged',
+      'execute takes %s out of the index, and keeps what else is staged',
       async (path) => {
         await using tools = await openRepository();
         const { text } = await tools.execute(
@@ -223,7 +223,7 @@ describe.skipIf(missing !== undefined)(
       },
     );
 
-    it('execute() takes such paths out of the index of a linked working tree', async () => {
+    it('execute removes such paths from the index of a linked working tree', async () => {
       await using tools = await openRepository();
       const { text } = await tools.execute(
         `${GIT}${ADD_TO_INDEX}sed -i "s#file == '.git/index'#True#" add.py; python3 add.py .git/config $(git hash-object -w evil.sh) .git/worktrees/wt/index`,
@@ -232,7 +232,7 @@ describe.skipIf(missing !== undefined)(
       expect(await onHost(tools.path('wt'), 'git ls-files')).not.toContain('.git/config');
     });
 
-    it('execute() disables a submodule that a part of a split index lists', async () => {
+    it('execute disables a submodule that a part of a split index lists', async () => {
       await using tools = await openRepository();
       await tools.execute(`${GIT}git update-index --split-index`);
       const { text } = await tools.execute(
@@ -243,7 +243,7 @@ describe.skipIf(missing !== undefined)(
       expect(text).toContain('the repository in "z" is listed as a submodule');
     });
 
-    it('execute() sets aside the names of files that the next commit would copy into .git', async () => {
+    it('execute quarantines a list of files that the next commit would copy into .git', async () => {
       await using tools = await openRepository();
       const { text } = await tools.execute(
         `mkdir -p .git/rr-cache/aa; echo x > .git/rr-cache/aa/preimage; printf 'aa\\t/etc/hostname\\0' > .git/MERGE_RR`,
@@ -252,7 +252,7 @@ describe.skipIf(missing !== undefined)(
       expect(existsSync(tools.path('.git/MERGE_RR'))).toBe(false);
     });
 
-    it('execute() sets aside addresses of remotes that are not in the configuration', async () => {
+    it('execute quarantines addresses of remotes outside the configuration', async () => {
       await using tools = await openRepository();
       const { text } = await tools.execute(
         'mkdir -p .git/remotes; echo URL: https://evil.example/ > .git/remotes/origin',
@@ -263,7 +263,7 @@ describe.skipIf(missing !== undefined)(
 );
 
 describe.skipIf(missing !== undefined)("what is the user's in .git", { timeout: 60_000 }, () => {
-  it('execute() leaves a head that is a link to its branch', async () => {
+  it('execute leaves a head that is a link to its branch', async () => {
     await using tools = await openRepository();
     await onHost(tools.projectDir, 'git config core.preferSymlinkRefs true; git branch other');
     const { data } = await tools.execute('read x; echo done', { background: true });
@@ -272,14 +272,14 @@ describe.skipIf(missing !== undefined)("what is the user's in .git", { timeout: 
     expect(await onHost(tools.projectDir, 'git symbolic-ref HEAD')).toBe('refs/heads/other\n');
   });
 
-  it('execute() leaves the lock of an editor', async () => {
+  it('execute leaves the lock of an editor', async () => {
     await using tools = await openRepository();
     const { text } = await tools.execute('ln -s me@host.1234:99 ".git/.#COMMIT_EDITMSG"; ln -s ../../x ".git/.#x"');
     expect(text).toContain('.#x');
     expect(text).not.toContain('COMMIT_EDITMSG');
   });
 
-  it('execute() leaves the steps of a rebase that the user runs meanwhile', async () => {
+  it('execute leaves the steps of a rebase that the user runs meanwhile', async () => {
     await using tools = await openRepository();
     const rebasing = onHost(
       tools.projectDir,
@@ -291,7 +291,7 @@ describe.skipIf(missing !== undefined)("what is the user's in .git", { timeout: 
     expect(await rebasing).toContain('Two');
   });
 
-  it('execute() leaves the configuration of a working tree that git copied from the main one', async () => {
+  it('execute leaves the configuration of a working tree that git copied from the main one', async () => {
     await using tools = await openRepository();
     await onHost(
       tools.projectDir,
@@ -309,7 +309,7 @@ describe.skipIf(missing !== undefined)('what the host replaces while a command r
   const writer = (file: string, text: string): string =>
     `touch runs; until printf '%s\\n' '${text}' >> ${file}; do :; done 2> /dev/null; while printf '%s\\n' '${text}' >> ${file}; do sleep 0.01; done`;
 
-  it('execute() ends a command that could write the configuration, and puts it back', async () => {
+  it('execute ends a command that could write the configuration, and restores it', async () => {
     await using tools = await openRepository();
     const before = await tools.read('.git/config');
     const { data } = await tools.execute(writer('.git/config', '[core] fsmonitor = "touch evil-ran;false"'), {
@@ -327,7 +327,7 @@ describe.skipIf(missing !== undefined)('what the host replaces while a command r
     expect(existsSync(tools.path('evil-ran'))).toBe(false);
   });
 
-  it('execute() keeps a configuration that only follows another branch, and ends the command', async () => {
+  it('execute keeps a configuration that only follows another branch, and ends the command', async () => {
     await using tools = await openRepository();
     const { data } = await tools.execute('read x', { background: true });
     await onHost(tools.projectDir, 'git branch -q --track more main');
@@ -339,7 +339,7 @@ describe.skipIf(missing !== undefined)('what the host replaces while a command r
     expect(existsSync(tools.path('.git/config.disabled'))).toBe(false);
   });
 
-  it('execute() breaks a second name that the command gave the new configuration', async () => {
+  it('execute breaks a hard link that the command made to the new configuration', async () => {
     await using tools = await openRepository();
     const { data } = await tools.execute(
       'until ln .git/config.lock .git/second; do :; done 2> /dev/null; echo linked; read x',
@@ -354,7 +354,7 @@ describe.skipIf(missing !== undefined)('what the host replaces while a command r
     expect(lstatSync(tools.path('.git/config')).nlink).toBe(1);
   });
 
-  it('execute() sets a protected file aside that an editor saved while a command ran', async () => {
+  it('execute quarantines a protected file that an editor saved while a command ran', async () => {
     await using tools = await openRepository();
     await writeFile(tools.path('.envrc'), 'export A=1\n');
     const { data } = await tools.execute(writer('.envrc', 'evil'), { background: true });
@@ -367,7 +367,7 @@ describe.skipIf(missing !== undefined)('what the host replaces while a command r
     expect(await tools.read('.envrc.disabled')).toMatch(/^export A=2\n(?:evil\n)+$/);
   });
 
-  it('execute() does not end for what the host writes in place', async () => {
+  it('execute goes on when the host writes a protected file in place', async () => {
     await using tools = await openRepository();
     await writeFile(tools.path('.envrc'), 'export A=1\n');
     const { data } = await tools.execute('read x; echo alive', { background: true });

@@ -37,7 +37,7 @@ describe.skipIf(missing !== undefined)('what makes git run programs', { timeout:
     ['attributes of a submodule', `echo '* filter=x' > .git/modules/sub/info/attributes`],
     ['alternates', `echo /x/objects > .git/objects/info/alternates`],
     ['programs of submodules', `printf '[submodule "sub"]\\n\\tupdate = !touch evil-ran\\n' >> .gitmodules`],
-  ])('execute() cannot write %s', async (_what, command) => {
+  ])('execute cannot write %s', async (_what, command) => {
     await using tools = await openRepository();
     const { data, text } = await tools.execute(command);
     expect(data.exit_code, text).not.toBe(0);
@@ -49,7 +49,7 @@ describe.skipIf(missing !== undefined)('what makes git run programs', { timeout:
     expect(existsSync(tools.path('.git/commondir'))).toBe(false);
   });
 
-  it('git works in the sandbox and on the host while commondir is held', async () => {
+  it('git works in the sandbox and on the host while commondir is masked', async () => {
     await using tools = await openRepository();
     const { data } = await tools.execute('read x', { background: true });
     expect(await tools.read('.git/commondir')).toBe('.\n');
@@ -66,7 +66,7 @@ describe.skipIf(missing !== undefined)('what makes git run programs', { timeout:
     ).toEqual([]);
   });
 
-  it("execute() leaves the user's linked working tree as it is when the user lists it while a command runs", async () => {
+  it("execute leaves the user's linked working tree unchanged when the user adds it while a command runs", async () => {
     await using tools = await openRepository();
     const { data } = await tools.execute('read x', { background: true });
     await onHost(tools.projectDir, 'git add -A');
@@ -76,7 +76,7 @@ describe.skipIf(missing !== undefined)('what makes git run programs', { timeout:
     await tools.call('job_input', { job_id: data.job_id!, input: '\n', wait_ms: 10_000 });
   });
 
-  it('execute() removes the commondir that a killed host left', async () => {
+  it('execute removes the commondir that a killed host left', async () => {
     await using tools = await openRepository();
     await onHost(
       tools.projectDir,
@@ -97,7 +97,7 @@ describe.skipIf(missing !== undefined)('what makes git run programs', { timeout:
     ['an included file', '[include]\n\tpath = ../git.inc', 'git.inc'],
     ['a conditional one', '[includeIf "onbranch:[x]"]\n\tpath = ../conf/git.inc', 'conf/git.inc'],
     ['one that an included file includes', '[include]\n\tpath = ../first.inc', 'conf/second.inc'],
-  ])('execute() and write_file cannot write %s that the configuration names', async (_what, config, target) => {
+  ])('execute and write_file cannot write %s that the configuration names', async (_what, config, target) => {
     await using tools = await openRepository();
     await mkdir(tools.path('tools/hooks'), { recursive: true });
     await writeFile(tools.path('first.inc'), '[include]\n\tpath = conf/second.inc\n');
@@ -115,7 +115,7 @@ describe.skipIf(missing !== undefined)('what makes git run programs', { timeout:
     expect(open.data.exit_code, open.text).toBe(0);
   });
 
-  it('execute() and write_file cannot write hooks that the configuration names through a link to the project', async () => {
+  it('execute and write_file cannot write hooks that the configuration names through a link to the project', async () => {
     await using tools = await openRepository();
     const alias = tools.world.resolve('alias');
     await symlink(tools.projectDir, alias);
@@ -129,7 +129,7 @@ describe.skipIf(missing !== undefined)('what makes git run programs', { timeout:
     expect(answer.error?.code).toBe('PROTECTED_PATH');
   });
 
-  it('execute() cannot write the hooks that the configuration of a submodule names', async () => {
+  it('execute cannot write the hooks that the configuration of a submodule names', async () => {
     await using tools = await openRepository();
     await onHost(tools.projectDir, 'git -C sub config core.hooksPath ../shared/hooks');
     const { data, text } = await tools.execute('mkdir -p shared/hooks && echo x > shared/hooks/pre-commit');
@@ -137,7 +137,7 @@ describe.skipIf(missing !== undefined)('what makes git run programs', { timeout:
     expect(existsSync(tools.path('shared'))).toBe(false);
   });
 
-  it('execute() holds the data of a repository that is beside its working tree', async () => {
+  it('execute masks the data of a repository outside its working tree', async () => {
     await using tools = await openTools({ 'a.txt': 'a\n' }, { sandbox: 'require' });
     await onHost(
       tools.projectDir,
@@ -212,7 +212,7 @@ describe.skipIf(missing !== undefined)('what makes git run programs', { timeout:
       'sub/new',
     ],
     ['in place of a submodule', `${WATCHED} git rm -q --cached sub; mv sub old; mv new sub; git add sub`, undefined],
-  ])('execute() disables a new submodule %s', async (_what, command, place) => {
+  ])('execute disables a new submodule %s', async (_what, command, place) => {
     await using tools = await openRepository();
     const { data, text } = await tools.execute(NEW + command);
     if (place === undefined) expect(data.exit_code, text).not.toBe(0);
@@ -262,7 +262,7 @@ describe.skipIf(missing !== undefined)('what makes git run programs', { timeout:
       ],
       'git switch -q other',
     ],
-  ])('execute() disables a submodule that %s', async (_what, commands, byUser) => {
+  ])('execute disables a submodule that %s', async (_what, commands, byUser) => {
     await using tools = await openRepository();
     const texts: string[] = [];
     for (const command of commands) {
@@ -275,7 +275,7 @@ describe.skipIf(missing !== undefined)('what makes git run programs', { timeout:
     expect(texts.at(-1)).toContain('is listed as a submodule');
   });
 
-  it('execute() disables a new submodule while the command still runs', async () => {
+  it('execute disables a new submodule while the command still runs', async () => {
     await using tools = await openRepository();
     const { data } = await tools.execute(`${NEW} ${WATCHED} git add new; read x`, { background: true });
     await until(() => existsSync(tools.path('new/.git.disabled')));
@@ -285,7 +285,7 @@ describe.skipIf(missing !== undefined)('what makes git run programs', { timeout:
     expect(text).toContain('Its .git was renamed to .git.disabled.');
   });
 
-  it('execute() sweeps and judges what the command of a host that was killed left', async () => {
+  it('execute ends and reviews what the command of a killed host left', async () => {
     await using tools = await openRepository();
     await using state = await createTestProject();
     await using bundle = await bundleFixture('sandbox-host', fileURLToPath(new URL('../fixtures/', import.meta.url)));
@@ -328,7 +328,7 @@ describe.skipIf(missing !== undefined)('what makes git run programs', { timeout:
     expect(existsSync(tools.path('evil-ran'))).toBe(false);
   });
 
-  it('execute() leaves new submodules as they are when git alone has made them', async () => {
+  it('execute leaves new submodules unchanged when only git made them', async () => {
     await using tools = await openRepository();
     await onHost(tools.projectDir, 'git clone -q --bare ../library library.git');
     const { data, text } = await tools.execute(
@@ -344,7 +344,7 @@ describe.skipIf(missing !== undefined)('what makes git run programs', { timeout:
   });
 
   it.each(['data', '.git/data', 'a/b/c/d/data'])(
-    'execute() cannot change what a new submodule has in %s from the next command on',
+    'execute cannot change what a new submodule has in %s from the next command on',
     async (data) => {
       await using tools = await openRepository();
       const made = await tools.execute(
@@ -356,7 +356,7 @@ describe.skipIf(missing !== undefined)('what makes git run programs', { timeout:
     },
   );
 
-  it("execute() leaves the user's linked working tree as it is when a command lists it", async () => {
+  it("execute leaves the user's linked working tree unchanged when a command adds it", async () => {
     await using tools = await openRepository();
     const { data, text } = await tools.execute(`${NEW} git add -A; git commit -qm All; git ls-files --stage wt`);
     expect(data.exit_code, text).toBe(0);
@@ -364,7 +364,7 @@ describe.skipIf(missing !== undefined)('what makes git run programs', { timeout:
     expect(existsSync(tools.path('wt/.git')), text).toBe(true);
   });
 
-  it("execute() leaves the user's own repository in the project as it is, with its submodules", async () => {
+  it("execute leaves the user's own repository in the project unchanged, with its submodules", async () => {
     await using tools = await openTools({ 'a.txt': 'a\n' }, { sandbox: 'require' });
     await onHost(
       tools.projectDir,
@@ -375,7 +375,7 @@ describe.skipIf(missing !== undefined)('what makes git run programs', { timeout:
     expect(existsSync(tools.path('own/sub/.git')), text).toBe(true);
   });
 
-  it("execute() leaves the user's own submodule as it is, however deep, and holds its configuration", async () => {
+  it("execute leaves the user's own submodule unchanged, however deep, and masks its configuration", async () => {
     await using tools = await openRepository();
     const deep = 'a/b/c/d/own';
     await onHost(
@@ -388,7 +388,7 @@ describe.skipIf(missing !== undefined)('what makes git run programs', { timeout:
     expect(existsSync(tools.path(`${deep}/.git/config`))).toBe(true);
   });
 
-  it('execute() renames nothing outside the project when a submodule is replaced by a link', async () => {
+  it('execute renames nothing outside the project when a submodule is replaced by a link', async () => {
     await using tools = await openRepository();
     await onHost(tools.projectDir, 'git init -q ../outside/repo; git -C ../outside/repo config core.fsmonitor true');
     const outside = tools.world.resolve('outside/repo');

@@ -50,7 +50,7 @@ describe.skipIf(missing !== undefined)('the sandbox', () => {
   const canary = join(homedir(), `.toolwright-test-canary-${process.pid}`);
   afterAll(() => rm(canary, { force: true }));
 
-  it('execute() says that it was sandboxed, and leaves the project as it was', async () => {
+  it('execute reports that the command was sandboxed, and leaves the project unchanged', async () => {
     await using _ = expectNoLeaks();
     await using tools = await open();
     const { data, text } = await tools.execute('echo hi > made; cat made; exit 3');
@@ -71,7 +71,7 @@ describe.skipIf(missing !== undefined)('the sandbox', () => {
     'mount -o remount,rw / && echo x > /outside-canary',
     'mount -t tmpfs none /usr',
     'mknod device b 8 0',
-  ])('execute() fails to write outside: %s', async (command) => {
+  ])('execute cannot write outside: %s', async (command) => {
     await using tools = await open();
     expect((await tools.execute(command)).data.exit_code).not.toBe(0);
     for (const path of ['/outside-canary', '/usr/outside-canary', '/etc/outside-canary', tools.world.resolve('made')])
@@ -80,7 +80,7 @@ describe.skipIf(missing !== undefined)('the sandbox', () => {
     expect(readdirSync(tools.world.resolve('outside'))).toEqual(['secret.txt']);
   });
 
-  it('execute() finds the secrets of neither the system nor a home, nor what is beside the project', async () => {
+  it('execute cannot read secrets of the system or the home, or files next to the project', async () => {
     await using tools = await open();
     await tools.world.write('home/.ssh/id_rsa', 'canary');
     for (const path of [
@@ -107,7 +107,7 @@ describe.skipIf(missing !== undefined)('the sandbox', () => {
     expect((await tools.execute('ls -A ~ /tmp')).text).not.toContain('canary');
   });
 
-  it('execute() has a temporary directory of its own', async () => {
+  it('execute uses a private temporary directory', async () => {
     await using tools = await openTools({}, { sandbox: 'require' });
     const name = `toolwright-test-${process.pid}`;
     expect((await tools.execute(`echo x > /tmp/${name}; cat $TMPDIR/${name}`)).text).toContain('x\n');
@@ -115,7 +115,7 @@ describe.skipIf(missing !== undefined)('the sandbox', () => {
     expect((await tools.execute(`ls /tmp/${name}`)).data.exit_code).not.toBe(0);
   });
 
-  it('execute() reaches the network only when it is allowed', async () => {
+  it('execute reaches the network only when it is allowed', async () => {
     const server = createServer((socket) => socket.end('reached\n'));
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as { port: number };
@@ -130,7 +130,7 @@ describe.skipIf(missing !== undefined)('the sandbox', () => {
     }
   });
 
-  it('execute() sees no process of the host, and can end none', async () => {
+  it('execute cannot see or end processes of the host', async () => {
     await using tools = await open();
     const { text } = await tools.execute(
       'ls /proc | grep -c "^[0-9]"; cat /proc/1/environ | tr "\\0" "\\n" | grep -c npm',
@@ -141,7 +141,7 @@ describe.skipIf(missing !== undefined)('the sandbox', () => {
     expect(isRunning(process.pid)).toBe(true);
   });
 
-  it('execute() gives the command no privileges', async () => {
+  it('execute gives the command no privileges', async () => {
     await using tools = await open();
     expect((await tools.execute('grep CapEff /proc/self/status')).text).toMatch(/CapEff:\s+0000000000000000/);
   });
@@ -149,7 +149,7 @@ describe.skipIf(missing !== undefined)('the sandbox', () => {
   it.each([
     ['a child that left the session', 'setsid sleep 61.5 > /dev/null 2>&1 & echo hi'],
     ['one without an environment', 'env -i setsid sh -c "exec sleep 61.5" > /dev/null 2>&1 & echo hi'],
-  ])('execute() ends %s with the shell', async (_what, command) => {
+  ])('execute ends %s with the shell', async (_what, command) => {
     await using _ = expectNoLeaks();
     await using tools = await open();
     const { data, text } = await tools.execute(command);
@@ -158,7 +158,7 @@ describe.skipIf(missing !== undefined)('the sandbox', () => {
     await until(async () => !(await commandLines()).some((line) => line.includes('sleep 61.5')));
   });
 
-  it('execute() ends everything when its time is over, also what clears its environment', async () => {
+  it('execute ends every process at its timeout, also one that cleared its environment', async () => {
     await using _ = expectNoLeaks();
     await using tools = await open();
     const { code } = await tools.execute('(env -i setsid sleep 61.7 &); trap "" TERM; sleep 61.7; sleep 61.7', {
@@ -168,7 +168,7 @@ describe.skipIf(missing !== undefined)('the sandbox', () => {
     expect((await commandLines()).filter((line) => line.includes('sleep 61.7'))).toEqual([]);
   });
 
-  it('job_kill() asks the command itself first, and jobs talk through the sandbox', async () => {
+  it('job_kill sends the signal to the command inside the sandbox, and job_input reaches it', async () => {
     await using _ = expectNoLeaks();
     await using tools = await open();
     const { data } = await tools.execute(
@@ -185,7 +185,7 @@ describe.skipIf(missing !== undefined)('the sandbox', () => {
     expect((await tools.call('job_output', { job_id })).text).toContain('asked');
   });
 
-  it('execute() ends a background job with the provider', async () => {
+  it('execute ends a background job with the provider', async () => {
     await using _ = expectNoLeaks();
     await using tools = await open();
     await tools.execute('sleep 61.9', { background: true });
@@ -222,7 +222,7 @@ describe.skipIf(missing !== undefined)('protected paths in the sandbox', () => {
     ['one by its parent, renamed', 'mv sub sub2; mkdir -p sub/.vscode && echo x > sub/.vscode/settings.json'],
     ['one with its mount taken away', 'umount .vscode; echo x > .vscode/settings.json'],
     ['one mounted over', 'mount -t tmpfs none .vscode'],
-  ])('execute() fails to change %s', async (_what, command) => {
+  ])('execute cannot change %s', async (_what, command) => {
     await using _ = expectNoLeaks();
     await using tools = await open({
       '.envrc': 'kept',
@@ -244,7 +244,7 @@ describe.skipIf(missing !== undefined)('protected paths in the sandbox', () => {
     expect(readdirSync(tools.path('.vscode')).sort()).toEqual(['settings.json', 'tasks.json']);
   });
 
-  it('execute() can commit, and cannot change what git runs', async () => {
+  it('execute can commit, but not change what git runs', async () => {
     await using tools = await open({ 'a.txt': 'a\n' });
     await initGit(tools);
     const before = await tools.read('.git/config');
@@ -273,7 +273,7 @@ describe.skipIf(missing !== undefined)('protected paths in the sandbox', () => {
       await expect(lstat(tools.path(path)), path).rejects.toThrow();
   });
 
-  it('execute() cannot change the configuration of a submodule', async () => {
+  it('execute cannot change the configuration of a submodule', async () => {
     await using tools = await open({ 'lib/.git': 'gitdir: ../.git/modules/deep/lib\n' });
     await initGit(tools);
     await mkdir(tools.path('.git/modules/deep/lib/hooks'), { recursive: true });
@@ -296,7 +296,7 @@ describe.skipIf(missing !== undefined)('protected paths in the sandbox', () => {
     expect(await tools.read('lib/.git')).toContain('gitdir');
   });
 
-  it('execute() may change what the operator has opened', async () => {
+  it('execute can change a protected path that the operator opened', async () => {
     await using tools = await open(
       { '.vscode/settings.json': '{}' },
       { allowProtected: ['.vscode', '.claude/commands'] },
@@ -305,7 +305,7 @@ describe.skipIf(missing !== undefined)('protected paths in the sandbox', () => {
     expect(await tools.read('.vscode/new')).toBe('y\n');
   });
 
-  it('execute() refuses when a protected path is a link, which cannot be held', async () => {
+  it('execute refuses a command when a protected path is a link, which cannot be masked', async () => {
     await using tools = await open({ 'conf/a': '', '.claude': { link: 'conf' } });
     const { code, text } = await tools.execute('touch ran');
     expect(code).toBe('PROTECTED_PATH');
@@ -313,7 +313,7 @@ describe.skipIf(missing !== undefined)('protected paths in the sandbox', () => {
     expect(readdirSync(tools.projectDir).sort()).toEqual(['.claude', '.keep', 'conf']);
   });
 
-  it('execute() keeps protected paths held for as long as any command runs', async () => {
+  it('execute keeps protected paths masked while any command runs', async () => {
     await using _ = expectNoLeaks();
     await using tools = await open();
     const { data } = await tools.execute('read x; echo x > .envrc', { background: true });
@@ -345,7 +345,7 @@ describe.skipIf(missing !== undefined)('protected paths in the sandbox', () => {
     await tools.call('job_kill', { job_id });
   });
 
-  it('execute() removes the placeholders of a killed host', async () => {
+  it('execute removes the placeholders of a killed host', async () => {
     await using tools = await open({ '.idea/kept': '' });
     for (const name of ['.envrc', '.vscode', '.codex']) {
       mkdirSync(tools.path(name));
@@ -359,7 +359,7 @@ describe.skipIf(missing !== undefined)('protected paths in the sandbox', () => {
     expect(readdirSync(tools.projectDir).sort()).toEqual(['.claude', '.codex', '.idea', '.keep', '.vscode']);
   });
 
-  it('execute() reads and writes extra roots as their modes say', async () => {
+  it('execute respects the modes of extra roots', async () => {
     await using world = await createTestProject({ 'ro/a': 'a\n', 'rw/.keep': '', 'ro/.vscode/x': '' });
     const extraRoots = [
       { path: world.resolve('ro'), mode: 'ro' },
@@ -383,14 +383,14 @@ describe('the choice of a sandbox', () => {
     wrap: () => Promise.reject(new Error('never asked')),
   };
 
-  it('execute() runs without a sandbox and says why when the mode is auto and none works', async () => {
+  it('execute runs without a sandbox and says why when none works and the mode is auto', async () => {
     await using tools = await openTools({}, { sandbox: 'auto', sandboxWith: broken });
     const { text, data } = await tools.execute('echo hi');
     expect(text).toBe('hi\n[not sandboxed: it is broken]\n[exit code: 0]');
     expect(data.sandboxed).toBe(false);
   });
 
-  it.each(['require', undefined] as const)('execute() refuses when none works and the mode is %s', async (sandbox) => {
+  it.each(['require', undefined] as const)('execute refuses when none works and the mode is %s', async (sandbox) => {
     await using tools = await openTools({}, { sandbox, sandboxWith: broken });
     const { code, text } = await tools.execute('touch ran');
     expect(code).toBe('UNAVAILABLE');
@@ -399,7 +399,7 @@ describe('the choice of a sandbox', () => {
     expect(existsSync(tools.path('ran'))).toBe(false);
   });
 
-  it('execute() says how to install bubblewrap when it is missing', async () => {
+  it('execute says how to install bubblewrap when it is missing', async () => {
     await using tools = await openTools();
     const scope = new ProjectScope({ projectDir: tools.projectDir });
     await expect(createBubblewrap(scope, [tools.projectDir])).rejects.toMatchObject({
@@ -408,7 +408,7 @@ describe('the choice of a sandbox', () => {
     });
   });
 
-  it('execute() runs what a sandbox of the host gives, and releases it when the command has ended', async () => {
+  it('execute runs the command that a custom sandbox returns, and releases it after the command has ended', async () => {
     const released: string[] = [];
     const own: Sandbox = {
       name: 'own',
@@ -427,7 +427,7 @@ describe('the choice of a sandbox', () => {
 });
 
 describe.skipIf(missing !== undefined)('many commands in the sandbox', () => {
-  it('execute() holds missing paths for each of many commands that come and go, and leaves none', async () => {
+  it('execute masks missing paths for many overlapping commands, and leaves no placeholder', async () => {
     await using _ = expectNoLeaks();
     await using tools = await open({ 'a.txt': '' });
     await initGit(tools);
@@ -444,7 +444,7 @@ describe.skipIf(missing !== undefined)('many commands in the sandbox', () => {
     expect(existsSync(tools.path('.git/info/attributes'))).toBe(false);
   });
 
-  it('execute() leaves nothing when calls are cancelled at whatever moment', async () => {
+  it('execute leaves no placeholder when calls are cancelled at any moment', async () => {
     await using _ = expectNoLeaks();
     await using tools = await open();
     await tools.execute('true');

@@ -14,8 +14,8 @@ const wasKilled = async (pid: number): Promise<void> => until(() => !isRunning(p
 /** Numbers that the command printed, one a line. */
 const pids = (text: string): number[] => [...text.matchAll(/^pid (\d+)$/gm)].map(([, pid]) => Number(pid));
 
-describe('execute()', () => {
-  it('execute() gives stdout and stderr, and the exit code last, when the command ends', async () => {
+describe('execute', () => {
+  it('execute returns stdout, stderr and then the exit code when the command ends', async () => {
     await using _ = expectNoLeaks();
     await using tools = await openTools();
     const { text, data, isError } = await tools.execute('echo out; echo err >&2; exit 3');
@@ -29,14 +29,14 @@ describe('execute()', () => {
     expect(data.job_id).toBeUndefined();
   });
 
-  it('execute() names the signal when one ended the shell', async () => {
+  it('execute names the signal when one ended the shell', async () => {
     await using tools = await openTools();
     const { text, data } = await tools.execute('kill -9 $$');
     expect(data).toMatchObject({ exit_code: null, signal: 'SIGKILL', status: 'killed' });
     expect(text).toBe('[ended by SIGKILL]');
   });
 
-  it('execute() lists its tools with all annotations', async () => {
+  it('execute lists its tools with all annotations', async () => {
     await using tools = await openTools();
     const listed = await tools.provider.listTools();
     const hints = listed.map(({ name, annotations }) => [name, Object.values(annotations).map(Number).join('')]);
@@ -49,7 +49,7 @@ describe('execute()', () => {
     ]);
   });
 
-  it('execute() runs in the directory that is asked for', async () => {
+  it('execute runs in the requested directory', async () => {
     await using tools = await openTools({ 'src/a.ts': '', link: { link: 'src' } });
     expect((await tools.execute('pwd -P', { cwd: 'src' })).text).toContain(`${tools.projectDir}/src\n`);
     expect((await tools.execute('pwd -P', { cwd: tools.path('link') })).text).toContain(`${tools.projectDir}/src\n`);
@@ -62,7 +62,7 @@ describe('execute()', () => {
     ['dangling', 'OUTSIDE_PROJECT'],
     ['nowhere', 'NOT_FOUND'],
     ['a.ts', 'INVALID_ARGUMENT'],
-  ])('execute() refuses the working directory %s (B14)', async (cwd, code) => {
+  ])('execute refuses the working directory %s (B14)', async (cwd, code) => {
     await using tools = await openTools({
       'a.ts': '',
       out: { link: '../outside' },
@@ -80,19 +80,19 @@ describe('execute()', () => {
     [{ command: 'true', timeout_ms: 3_600_001 }],
     [{ command: 'true', env: { A: 1 } }],
     [{ command: 'true', comand: 'x' }],
-  ])('execute() refuses %#', async (args) => {
+  ])('execute refuses %#', async (args) => {
     await using tools = await openTools();
     expect((await tools.call('execute', args as never)).code).toBe('INVALID_ARGUMENT');
   });
 
-  it('execute() gives the end of file at once when no stdin is given, and what is given otherwise', async () => {
+  it('execute passes stdin to the command, or the end of file when none is given', async () => {
     await using tools = await openTools();
     expect((await tools.execute('read x; echo "$?"')).text).toBe('1\n[exit code: 0]');
     expect((await tools.execute('cat', { stdin: 'a line\n' })).text).toBe('a line\n[exit code: 0]');
     expect((await tools.execute('exit 0', { stdin: 'x'.repeat(1_000_000) })).data.exit_code).toBe(0);
   });
 
-  it('execute() answers at once and lists what is left when something still holds the pipe', async () => {
+  it('execute answers immediately and lists leftover processes when one of them holds the pipe', async () => {
     await using _ = expectNoLeaks();
     await using tools = await openTools();
     const started = performance.now();
@@ -105,7 +105,7 @@ describe('execute()', () => {
     expect(isRunning(left!)).toBe(false);
   });
 
-  it('execute() reads what comes late while the pipe is held, for a quarter of a second at most', async () => {
+  it('execute reads late output for at most a quarter of a second when the pipe is still held', async () => {
     await using tools = await openTools();
     const { text, data } = await tools.execute(
       'exec 9<> <(sleep 30); (for i in 1 2 3; do echo $i; read -rt 0.02 -u 9; done; sleep 30) & exit 0',
@@ -116,7 +116,7 @@ describe('execute()', () => {
     expect(chatty.stdout_bytes).toBeLessThan(200);
   });
 
-  it('execute() lists and ends a process that left the session and holds no pipe', async () => {
+  it('execute lists and ends a process that left the session and holds no pipe', async () => {
     await using _ = expectNoLeaks();
     await using tools = await openTools();
     const { data } = await tools.execute('setsid sleep 30 > /dev/null 2>&1 < /dev/null & sleep 0.1');
@@ -131,7 +131,7 @@ describe('execute()', () => {
     ['echo pid $$; (setsid sh -c "echo pid \\$\\$; exec sleep 60" &) ; sleep 60'],
     ['echo pid $$; setsid sh -c "trap \\"\\" TERM; echo pid \\$\\$; while :; do sleep 1; done" & sleep 60'],
     ['echo pid $$; env -i setsid sh -c "echo pid \\$\\$; exec sleep 60"; true'],
-  ])('execute() leaves no process when the time of %j is over', async (command) => {
+  ])('execute leaves no process at the timeout of %j', async (command) => {
     await using _ = expectNoLeaks();
     await using tools = await openTools();
     const started = performance.now();
@@ -147,7 +147,7 @@ describe('execute()', () => {
   });
 
   // What SECURITY.md says of commands without a sandbox.
-  it('execute() does not find a process that leaves the session and clears its environment, once its parent is gone', async () => {
+  it('execute does not find a process that left the session and cleared its environment when its parent has ended', async () => {
     await using tools = await openTools();
     const { text } = await tools.execute(
       '(env -i setsid sh -c "echo pid \\$\\$; exec sleep 60" &); sleep 0.2; sleep 60',
@@ -164,7 +164,7 @@ describe('execute()', () => {
     await wasKilled(survivor!);
   });
 
-  it('execute() ends everything when the call is cancelled, at whatever moment', async () => {
+  it('execute ends every process when the call is cancelled at any moment', async () => {
     await using _ = expectNoLeaks();
     await using tools = await openTools();
     await tools.execute('true');
@@ -187,7 +187,7 @@ describe('execute()', () => {
     }
   });
 
-  it('execute() settles what runs, and ends it, when the provider disconnects', async () => {
+  it('execute settles and ends running commands when the provider disconnects', async () => {
     await using _ = expectNoLeaks();
     await using tools = await openTools();
     let call: Promise<Answer> | undefined;
@@ -201,7 +201,7 @@ describe('execute()', () => {
     expect(isRunning(pid!)).toBe(false);
   });
 
-  it('execute() shares nothing between calls, one after the other or at once', async () => {
+  it('execute shares nothing between calls, sequential or concurrent', async () => {
     await using _ = expectNoLeaks();
     await using tools = await openTools({ 'd/.keep': '' });
     await tools.execute('cd d; export A=1; f() { :; }; B=2');
@@ -212,7 +212,7 @@ describe('execute()', () => {
     expect(answers.map(({ text }) => text)).toEqual(answers.map((_answer, i) => `mine ${i}\n[exit code: 0]`));
   });
 
-  it('execute() reports progress with the end of the output while the command runs', async () => {
+  it('execute reports progress with the end of the output while the command runs', async () => {
     await using tools = await openTools();
     const seen: Progress[] = [];
     await tools.execute(
@@ -228,7 +228,7 @@ describe('execute()', () => {
     expect(seen.map(({ progress }) => progress)).toEqual(seen.map(({ progress }) => progress).sort((a, b) => a - b));
   });
 
-  it('execute() takes the start files, exported functions and BASH_ENV of the host for nothing', async () => {
+  it("execute ignores the host's start files, exported functions and BASH_ENV", async () => {
     await using world = await openTools({ 'evil.sh': 'echo evil\n', '.bashrc': 'echo evil\n' });
     process.env.BASH_ENV = world.path('evil.sh');
     process.env['BASH_FUNC_ls%%'] = '() { echo evil; }';
@@ -241,8 +241,8 @@ describe('execute()', () => {
   });
 });
 
-describe('execute() with much output', () => {
-  it('execute() keeps head, tail and an exact file when it is 200 MB', async () => {
+describe('execute with much output', () => {
+  it('execute keeps head, tail and an exact file when the output is 200 MB', async () => {
     await using _ = expectNoLeaks();
     await using tools = await openTools();
     const megabytes = SOAK ? 200 : 20;
@@ -276,7 +276,7 @@ describe('execute() with much output', () => {
     expect(pages.join('')).toBe(`first\n${line.repeat(cursor)}`.slice(0, cursor));
   }, 60_000);
 
-  it('execute() stays within its limits when a command never stops printing', async () => {
+  it('execute stays within its limits when a command never stops printing', async () => {
     await using _ = expectNoLeaks();
     await using tools = await openTools({}, { maxSpillBytes: 1_000_000 });
     const before = process.memoryUsage().rss;
@@ -290,7 +290,7 @@ describe('execute() with much output', () => {
     expect(tail).toMatch(/^(\[\d+ bytes.*\]\n)?y\ny\ny\n\[ended/);
   });
 
-  it('execute() tells binary output, and keeps it whole', async () => {
+  it('execute reports binary output, and stores all of it', async () => {
     await using tools = await openTools();
     await writeFile(tools.path('b'), Buffer.from([0, 1, 2, 255, 254, 10, 0]));
     const { text, data } = await tools.execute('cat b');
@@ -298,7 +298,7 @@ describe('execute() with much output', () => {
     expect(await readFile(data.output_path as string)).toEqual(Buffer.from([0, 1, 2, 255, 254, 10, 0]));
   });
 
-  it('execute() puts characters together that come in pieces, from both streams', async () => {
+  it('execute joins characters that arrive in pieces, from both streams', async () => {
     await using tools = await openTools();
     const { text } = await tools.execute(
       "printf '\\xe2\\x82'; sleep 0.05; printf '\\xf0\\x9d' >&2; sleep 0.05; printf '\\xac'; sleep 0.05; printf '\\x84\\x9e' >&2",
@@ -306,7 +306,7 @@ describe('execute() with much output', () => {
     expect([...text.split('\n')[0]!].sort()).toEqual(['€', '𝄞']);
   });
 
-  it('execute() leaves nothing on disk when the provider has disconnected', async () => {
+  it('execute leaves nothing on disk after the provider has disconnected', async () => {
     await using _ = expectNoLeaks();
     const before = spills();
     const tools = await openTools();
@@ -318,7 +318,7 @@ describe('execute() with much output', () => {
 });
 
 describe('the environment of a command', () => {
-  it('execute() keeps the secrets of the host away', async () => {
+  it("execute does not pass the host's secrets", async () => {
     const canaries = {
       GITHUB_TOKEN: 'canary-1',
       DATABASE_URL: 'canary-2',
@@ -359,7 +359,7 @@ describe('the environment of a command', () => {
     ['A B', 'x'],
     ['', 'x'],
     ['X', 'a\0b'],
-  ])('execute() refuses the variable %s from a caller', async (name, value) => {
+  ])('execute refuses the variable %s from a caller', async (name, value) => {
     await using tools = await openTools();
     const { code, text } = await tools.execute('touch ran', { env: { [name]: value } });
     expect(code).toBe('INVALID_ARGUMENT');
@@ -367,7 +367,7 @@ describe('the environment of a command', () => {
     await expect(tools.read('ran')).rejects.toThrow();
   });
 
-  it('execute() sets what caller and operator add, the caller last, and a secret that the operator names', async () => {
+  it("execute adds the variables of operator and caller, the caller's last, and a secret that the operator names", async () => {
     await using tools = await openTools({}, { env: { NPM_TOKEN: 'given', A: 'operator', GIT_AUTHOR_NAME: 'Me' } });
     const { text } = await tools.execute('echo "$NPM_TOKEN $A $B $GIT_AUTHOR_NAME $PAGER"', {
       env: { A: 'caller', B: 'b', PAGER: 'less' },
@@ -390,14 +390,14 @@ describe('the environment of a command', () => {
     }
   });
 
-  it('execute() says what to do when there is no bash', async () => {
+  it('execute says what to do when bash is missing', async () => {
     await using tools = await openTools({}, { shell: '/nowhere/bash' });
     const { code, text } = await tools.execute('true');
     expect(code).toBe('UNAVAILABLE');
     expect(text).toContain('option shell');
   });
 
-  it('execute() runs in the very directory that was judged when its path is swapped', async () => {
+  it('execute runs in the directory that was checked when its path is swapped', async () => {
     await using tools = await openTools({ 'd/inside.txt': '' });
     await symlink(tools.world.resolve('outside'), tools.path('link'));
     const swapping = tools.execute('for i in $(seq 100); do mv -T d f; mv -T link d; mv -T d link; mv -T f d; done');

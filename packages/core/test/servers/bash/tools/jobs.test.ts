@@ -24,8 +24,8 @@ async function readAll(tools: Tools, job_id: string): Promise<string> {
   }
 }
 
-describe('execute() in the background', () => {
-  it('execute() answers at once with a job, whose output job_output reads on', async () => {
+describe('execute in the background', () => {
+  it('execute answers immediately with a job, whose output job_output reads', async () => {
     await using _ = expectNoLeaks();
     await using tools = await openTools();
     const job = await start(tools, 'echo one; read line; echo "two $line"; exit 4');
@@ -44,7 +44,7 @@ describe('execute() in the background', () => {
     expect((await output(tools, job, { cursor: 0 })).text).toBe('one\ntwo answer\n[exit code: 4]');
   });
 
-  it('execute() returns a running job when yield_ms is over, and the result when the command is done before', async () => {
+  it('execute returns a running job after yield_ms, and the result when the command ends earlier', async () => {
     await using _ = expectNoLeaks();
     await using tools = await openTools();
     const { data, text, isError } = await tools.execute('printf "name: "; sleep 30', { yield_ms: 300 });
@@ -57,7 +57,7 @@ describe('execute() in the background', () => {
     expect(quick.data.job_id).toBeUndefined();
   });
 
-  it('execute() ends a job when its own timeout_ms is over, and only then', async () => {
+  it('execute ends a job only when its timeout_ms has passed', async () => {
     await using tools = await openTools();
     const job = await start(tools, 'echo $$; sleep 60', { timeout_ms: 300 });
     const text = await readAll(tools, job);
@@ -65,7 +65,7 @@ describe('execute() in the background', () => {
     expect(isRunning(Number(text.split('\n')[0]))).toBe(false);
   });
 
-  it('execute() says BUSY when too many jobs run', async () => {
+  it('execute fails with BUSY when too many jobs run', async () => {
     await using _ = expectNoLeaks({ graceMs: 10_000 });
     await using tools = await openTools();
     await Promise.all(Array.from({ length: 64 }, () => start(tools, 'sleep 60')));
@@ -80,8 +80,8 @@ function isBusy({ data }: Answer, id: string): boolean {
   );
 }
 
-describe('job_output()', () => {
-  it('job_output() gives what was printed, all of it and once, however it is paged', async () => {
+describe('job_output', () => {
+  it('job_output returns all output exactly once, however it is paged', async () => {
     await using _ = expectNoLeaks();
     await using tools = await openTools({}, { output: { maxBytes: 1_024, maxLines: 100 } });
     const job = await start(tools, 'for i in $(seq 3000); do echo "line $i é€"; done');
@@ -100,7 +100,7 @@ describe('job_output()', () => {
     );
   });
 
-  it('job_output() waits for output, for the end, or for the time', async () => {
+  it('job_output waits for output, the end, or wait_ms', async () => {
     await using tools = await openTools();
     const job = await start(tools, 'sleep 0.3; echo late; sleep 0.3; exit 7');
     expect((await output(tools, job, { wait_ms: 20_000 })).text).toContain('late\n[running');
@@ -114,14 +114,14 @@ describe('job_output()', () => {
     expect((await output(tools, idle)).data.status).toBe('running');
   });
 
-  it('job_output() gives the last lines when they are asked for', async () => {
+  it('job_output returns the last lines when tail_lines is set', async () => {
     await using tools = await openTools();
     const { data } = await tools.execute('seq 100000');
     const { text } = await output(tools, data.job_id as string, { tail_lines: 3 });
     expect(text).toBe('99998\n99999\n100000\n[exit code: 0]');
   });
 
-  it('job_output() bounds what is unread and says what was dropped', async () => {
+  it('job_output bounds unread output and says what was dropped', async () => {
     await using tools = await openTools({}, { maxSpillBytes: 100_000 });
     const job = await start(tools, 'seq 200000');
     const { data } = await output(tools, job, { wait_ms: 10_000 });
@@ -140,15 +140,15 @@ describe('job_output()', () => {
     [{ wait_ms: 300_001 }, 'INVALID_ARGUMENT'],
     [{ job_id: 'job_000000000000' }, 'NOT_FOUND'],
     [{ job_id: '1' }, 'NOT_FOUND'],
-  ])('job_output() refuses %j', async (args, code) => {
+  ])('job_output refuses %j', async (args, code) => {
     await using tools = await openTools();
     const job = await start(tools, 'echo x');
     expect((await output(tools, job, args)).code).toBe(code);
   });
 });
 
-describe('job_input()', () => {
-  it('job_input() talks to a program until its end of file', async () => {
+describe('job_input', () => {
+  it('job_input writes to a program until its end of file', async () => {
     await using _ = expectNoLeaks();
     await using tools = await openTools();
     const job = await start(tools, 'cat; echo over');
@@ -164,7 +164,7 @@ describe('job_input()', () => {
     expect((await tools.call('job_input', { job_id: job, input: 'd' })).code).toBe('PROCESS_EXITED');
   });
 
-  it('job_input() says so when nothing can be written', async () => {
+  it('job_input fails when the job has no stdin to write to', async () => {
     await using tools = await openTools();
     const { data } = await tools.execute('sleep 60', { yield_ms: 10 });
     expect((await tools.call('job_input', { job_id: data.job_id!, input: 'x' })).code).toBe('INVALID_ARGUMENT');
@@ -176,7 +176,7 @@ describe('job_input()', () => {
     );
   });
 
-  it('job_input() gives up on a program that does not read when it is cancelled', async () => {
+  it('job_input stops waiting for a program that does not read when it is cancelled', async () => {
     await using _ = expectNoLeaks();
     await using tools = await openTools();
     const job = await start(tools, 'sleep 60');
@@ -190,7 +190,7 @@ describe('job_input()', () => {
     expect(code).toBe('CANCELLED');
   });
 
-  it('job_input() is never allowed by a rule alone: a shell runs what it is fed', async () => {
+  it('job_input is never allowed by a rule alone: a shell runs what it is fed', async () => {
     await using tools = await openTools();
     await using provider = tools.provider;
     await using hub = new ToolHub({
@@ -207,8 +207,8 @@ describe('job_input()', () => {
   });
 });
 
-describe('job_kill()', () => {
-  it('job_kill() ends a job and what it started, politely first', async () => {
+describe('job_kill', () => {
+  it('job_kill ends a job and its processes, with SIGTERM first', async () => {
     await using _ = expectNoLeaks();
     await using tools = await openTools();
     const job = await start(tools, "trap 'echo asked; exit 5' TERM; echo ready; while :; do sleep 0.05; done");
@@ -218,7 +218,7 @@ describe('job_kill()', () => {
     expect((await tools.call('job_kill', { job_id: job })).data).toEqual({ status: 'killed' });
   });
 
-  it('job_kill() kills what does not listen when the grace is over', async () => {
+  it('job_kill kills what ignores the signal after grace_ms', async () => {
     await using _ = expectNoLeaks();
     await using tools = await openTools();
     const job = await start(tools, "trap '' TERM INT; echo $$; setsid sleep 60 & while :; do sleep 1; done");
@@ -227,7 +227,7 @@ describe('job_kill()', () => {
     expect(isRunning(pid)).toBe(false);
   });
 
-  it('job_kill() only sends a signal that is a message', async () => {
+  it('job_kill only sends SIGUSR1 and SIGUSR2', async () => {
     await using tools = await openTools();
     const job = await start(tools, "trap 'echo told' USR1; echo ready; while :; do read -t 0.05; done");
     await output(tools, job, { wait_ms: 10_000 });
@@ -236,7 +236,7 @@ describe('job_kill()', () => {
     expect((await tools.call('job_kill', { job_id: job, signal: 'SIGSTOP' })).code).toBe('INVALID_ARGUMENT');
   });
 
-  it('job_kill() ends what an ended job left running', async () => {
+  it('job_kill ends what an ended job left running', async () => {
     await using tools = await openTools();
     const job = await start(tools, 'sleep 60 & echo $!');
     const text = await readAll(tools, job);
@@ -269,7 +269,7 @@ describe('jobs', () => {
     expect([await listed('a'), await listed('b'), await listed()]).toEqual([[mine], [], [none]]);
   });
 
-  it('jobs are remembered up to a hundred, the oldest forgotten first, with their files', async () => {
+  it('jobs are retained up to a hundred; the oldest are dropped first, with their files', async () => {
     await using _ = expectNoLeaks();
     await using tools = await openTools();
     const ids: string[] = [];
@@ -303,7 +303,7 @@ describe('jobs', () => {
     expect((await tools.call('job_list')).data.jobs).toEqual([]);
   });
 
-  it('forProject() has the tools, and leaves them out when it is told to', async () => {
+  it('forProject() has the bash tools unless they are excluded', async () => {
     await using tools = await openTools();
     await using all = InProcessToolProvider.forProject(tools.projectDir);
     expect(all.servers).toContain('bash');

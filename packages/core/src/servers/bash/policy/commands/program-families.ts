@@ -1,5 +1,5 @@
-// Programs that come under many names: a version behind the name, another name of the same program. What is known of one
-// holds for its family.
+// Programs with several names: a version after the name, or another implementation of the same program. What is known
+// of one applies to its family.
 
 import { basename } from 'node:path';
 
@@ -16,25 +16,29 @@ const ALIASES: Readonly<Record<string, string>> = {
   truffleruby: 'ruby',
 };
 
-/** Interpreters of whose options little is known: any option before the script is claimed by itself. */
-const OTHER_INTERPRETERS =
-  'Rscript R julia elixir iex erl escript guile racket sbcl clisp ecl ghci ghc runghc runhaskell ocaml scala scala-cli groovy jshell kotlin kotlinc swift wish octave gnuplot pwsh powershell qjs quickjs d8 jsc ts-node esno bpftrace swipl gforth nu fish elvish xonsh raku perl6 texlua luatex busybox'.split(
-    ' ',
-  );
+/** Interpreters without a table of options: any option before the script is claimed by itself. */
+const OTHER_INTERPRETERS = [
+  'Rscript R julia octave gnuplot',
+  'elixir iex erl escript ghci ghc runghc runhaskell ocaml guile racket sbcl clisp ecl swipl gforth',
+  'scala scala-cli groovy jshell kotlin kotlinc swift',
+  'qjs quickjs d8 jsc ts-node esno',
+  'pwsh powershell nu fish elvish xonsh busybox bpftrace',
+  'lua luajit texlua luatex tclsh wish raku perl6',
+].flatMap((line) => line.split(' '));
 
 const INTERPRETERS: ReadonlySet<string> = new Set([
-  ...['node', 'tsx', 'bun', 'deno', 'python', 'perl', 'ruby', 'php', 'bash', 'sh', 'dash', 'lua', 'luajit', 'tclsh'],
+  ...['node', 'tsx', 'bun', 'deno', 'python', 'perl', 'ruby', 'php', 'bash', 'sh', 'dash'],
   ...OTHER_INTERPRETERS,
 ]);
 
 /** The family of a program by its name or path: `python` of `python3.12` and `pypy3`. */
 export function familyOf(name: string): string {
-  const whole = basename(name);
-  const plain = INTERPRETERS.has(whole) ? whole : whole.replace(VERSION, '') || whole;
+  const full = basename(name);
+  const plain = INTERPRETERS.has(full) ? full : full.replace(VERSION, '') || full;
   return ALIASES[plain] ?? plain;
 }
 
-/** True for a program that runs a script, or what it is given in the command. */
+/** True for a program that runs a script, or code in its arguments. */
 export function isInterpreter(name: string): boolean {
   return INTERPRETERS.has(familyOf(name));
 }
