@@ -1,4 +1,4 @@
-// @toolwright/core/mcp: MCP servers as providers of tools. The SDK is loaded by the first connection, not by this import.
+// @toolwright/core/mcp: tools of MCP servers. The MCP SDK is loaded by the first connection, not by this import.
 
 import { assertNodeVersion } from '../node-version.js';
 

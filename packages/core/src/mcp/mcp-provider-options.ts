@@ -1,4 +1,4 @@
-// What an MCPToolProvider is made of, checked when it is made: where its server is, and how long it may take.
+// The options of an MCPToolProvider and their validation.
 
 import { isAbsolute } from 'node:path';
 import { ToolError } from '../contract/errors.js';
@@ -13,11 +13,11 @@ import type { HostOffers } from './session/server-requests.js';
 import { secretsOfHeaders } from './tools/sanitize.js';
 import type { McpTransport } from './transport/transport.js';
 
-/** A server that is started as a child, and spoken to over its stdin and stdout. */
+/** A server that is started as a child process, over stdio. */
 export interface StdioServer {
   /** The program: an absolute path, or a name on the PATH. Never given to a shell. */
   command: string;
-  /** Default: none. */
+  /** The program's arguments. Default: none. */
   args?: readonly string[];
   /** Added to the safe part of the environment (PATH, HOME, LANG, …). Default: nothing. */
   env?: Readonly<Record<string, string>>;
@@ -25,70 +25,70 @@ export interface StdioServer {
   cwd?: string;
 }
 
-/** A server that runs in a container, spoken to over its stdin and stdout. */
+/** A server that is started in a container, over stdio. */
 export interface ContainerServer {
   container: ContainerOptions;
-  /** The environment in the container; the values stand in no command line. */
+  /** The environment in the container; the values do not appear in a command line. Default: empty. */
   env?: Readonly<Record<string, string>>;
 }
 
-/** A server that listens at a unix socket or a named pipe. */
+/** A running server at a unix socket or a named pipe. */
 export interface SocketServer {
   socketPath: string;
 }
 
-/** A server on the web: Streamable HTTP, or SSE where it knows nothing newer. */
+/** A running server at a URL: over Streamable HTTP, or over SSE if it supports nothing newer. */
 export interface HttpServer {
   url: string | URL;
   /** Sent with each request, for example `{ authorization: 'Bearer …' }`. Default: none. */
   headers?: Readonly<Record<string, string>>;
-  /** Signs in by OAuth when the server asks for it. Default: it is not done. */
+  /** Signs in with OAuth when the server requires it. Default: no sign-in. */
   auth?: OAuthOptions;
 }
 
-/** A server behind any transport of the MCP SDK, or one of your own. */
+/** A server behind a transport of the MCP SDK or a custom transport. */
 export interface GivenTransport {
-  /** A transport serves one connection; a function makes one for each, so that a lost one can be replaced. */
+  /** A transport, which serves one connection, or a function that creates one for each connection. */
   transport: McpTransport | (() => McpTransport | Promise<McpTransport>);
 }
 
-/** What is the same for every server. */
+/** The options that all servers share. */
 export interface McpServerOptions extends HostOffers {
-  /** Names the provider, and is the prefix of its tools. */
+  /** The name of the provider, and the prefix of its tools. */
   name: string;
-  /** Offered to the server as a root, and the default working directory. Absolute. Default: no roots are offered. */
+  /** The root that is offered to the server, and the default working directory; absolute. Default: no roots. */
   projectDir?: string;
-  /** More roots. Absolute. Need `projectDir`. */
+  /** More roots; absolute. Requires `projectDir`. Default: none. */
   extraRoots?: readonly string[];
   /**
-   * What happens to a result that breaks the tool's own output schema: `'warn'` delivers it with a warning, `'strict'`
-   * answers `OUTPUT_INVALID`, `'off'` does not look. Default `'warn'`: the tool has already run.
+   * How to treat a result that does not match the tool's output schema: `'warn'` returns it and logs a warning, `'strict'`
+   * fails the call with `OUTPUT_INVALID`, `'off'` does not check. Default `'warn'`, as the tool has already run.
    */
   validateOutput?: 'warn' | 'strict' | 'off';
-  /** From the start of the server to its answer to `initialize`, in milliseconds. Default 10,000. */
+  /** The time for starting the server until it has answered `initialize`, in milliseconds. Default 10,000. */
   connectTimeoutMs?: number;
-  /** For all pages of the list, in milliseconds. Default 10,000. */
+  /** The time for listing all tools, in milliseconds. Default 10,000. */
   listTimeoutMs?: number;
-  /** The deadline of a call that names none, in milliseconds. Default 30,000. */
+  /** The deadline of calls that set none, in milliseconds; progress renews it. Default 30,000. */
   callTimeoutMs?: number;
-  /** How far progress can renew the deadline of a call, in milliseconds. Default 600,000. */
+  /** The longest that progress can extend a call to, in milliseconds. Default 600,000. */
   maxTotalTimeoutMs?: number;
   /**
-   * How long a server over stdio may take to exit once its stdin is closed, in milliseconds, before it gets SIGTERM, and
-   * SIGKILL 2 s later. Default 2,000, at most 60,000.
+   * How long a server over stdio may take to exit after its stdin is closed, in milliseconds, before it is sent SIGTERM, and
+   * SIGKILL 2 s later. Default 2,000, maximum 60,000.
    */
   shutdownTimeoutMs?: number;
-  /** The largest message that is taken from the server, in bytes. Default 16 MiB. */
+  /** The largest message accepted from the server, in bytes. Default 16 MiB. */
   maxFrameBytes?: number;
   /** Default: `process.emitWarning` for warnings and errors, each text once. Arguments and results are never logged. */
   logger?: Logger;
 }
 
-/** Options of {@link MCPToolProvider}: one server, and how to treat it. */
+/** Options of {@link MCPToolProvider}. */
 export type MCPToolProviderOptions = McpServerOptions &
   (StdioServer | ContainerServer | SocketServer | HttpServer | GivenTransport);
 
-/** Where the server is, as it was checked. */
+/** Where the server is; validated. */
 export type ServerPlace =
   | {
       kind: 'stdio';
@@ -126,7 +126,7 @@ const SHARED: OptionNames<McpServerOptions> = {
   elicitation: true,
   sampling: true,
 };
-/** The options of each place, beside the shared ones. */
+/** The options of each kind of place. */
 const OF_PLACE = {
   command: { command: true, args: true, env: true, cwd: true } satisfies OptionNames<StdioServer>,
   container: { container: true, env: true } satisfies OptionNames<ContainerServer>,
@@ -158,11 +158,11 @@ export interface ResolvedOptions {
   maxTotalTimeoutMs: number;
   maxFrameBytes: number;
   shutdownTimeoutMs: number;
-  /** A transport that was given, and serves one connection. */
+  /** True for a custom transport that serves one connection. */
   isSingleUse: boolean;
 }
 
-/** @throws {ToolError} INVALID_ARGUMENT for the first option that is wrong */
+/** @throws {ToolError} INVALID_ARGUMENT for the first invalid option */
 export function resolveOptions(options: MCPToolProviderOptions): ResolvedOptions {
   assertOptions(WHERE, options, KNOWN);
   const given: Record<string, unknown> = { ...options };
@@ -202,7 +202,7 @@ export function resolveOptions(options: MCPToolProviderOptions): ResolvedOptions
   };
 }
 
-/** What a place was given in confidence: environments, headers, the secret of a client. */
+/** The secrets of a place: its environment, headers and client secret. */
 export function secretsOf(place: ServerPlace): readonly string[] {
   if (place.kind === 'stdio' || place.kind === 'container') return Object.values(place.env);
   if (place.kind !== 'http') return [];
@@ -216,27 +216,27 @@ function placeOf(options: MCPToolProviderOptions): ServerPlace {
   const places = PLACES.filter((place) => given[place] !== undefined);
   if (places.length !== 1) {
     const got = places.length === 0 ? 'none' : places.join(' and ');
-    throw wrong(`give one of ${PLACES.join(', ')}; got ${got}`);
+    throw wrong(`set exactly one of ${PLACES.join(', ')}; got ${got}`);
   }
   const [kind] = places as [(typeof PLACES)[number]];
   const stray = Object.keys(given).find(
     (key) => !(key in SHARED) && !(key in OF_PLACE[kind]) && given[key as keyof typeof given] !== undefined,
   );
-  if (stray !== undefined) throw wrong(`${stray} means nothing beside ${kind}; leave it out`);
+  if (stray !== undefined) throw wrong(`${stray} cannot be combined with ${kind}; remove it`);
   const env = textsOf('env', given.env);
   if (given.command !== undefined) {
     const { command, args = [], cwd = given.projectDir } = given;
     if (typeof command !== 'string' || command === '') throw wrong('command must name a program');
     if (!Array.isArray(args) || !args.every((arg) => typeof arg === 'string'))
-      throw wrong('args must be an array of texts');
+      throw wrong('args must be an array of strings');
     if ([command, ...(args as readonly string[])].some((word) => word.includes('\0')))
-      throw wrong('command and args must hold no NUL');
+      throw wrong('command and args must not contain NUL');
     if (cwd !== undefined && !(typeof cwd === 'string' && isAbsolute(cwd)))
       throw wrong(`cwd must be an absolute path, not ${JSON.stringify(cwd)}`);
     return { kind: 'stdio', command, args: [...(args as readonly string[])], cwd, env };
   }
   if (given.container !== undefined) {
-    containerCommand(given.container, env); // what is wrong is told now, not by the first call
+    containerCommand(given.container, env); // reports faults now rather than on the first call
     return { kind: 'container', container: given.container, env };
   }
   if (given.socketPath !== undefined) {
@@ -250,13 +250,13 @@ function placeOf(options: MCPToolProviderOptions): ServerPlace {
       auth !== undefined &&
       !(typeof auth.file === 'string' && isAbsolute(auth.file) && URL.canParse(auth.redirectUrl))
     ) {
-      throw wrong('auth needs file, an absolute path, and redirectUrl, an address');
+      throw wrong('auth requires file, an absolute path, and redirectUrl, a URL');
     }
     return { kind: 'http', url: webAddress(given.url), headers: headersOf(given.headers), auth };
   }
   const { transport } = given as GivenTransport;
   if (typeof transport !== 'function' && typeof (transport as Partial<McpTransport> | null)?.send !== 'function')
-    throw wrong('transport must be a transport of MCP, or a function that makes one');
+    throw wrong('transport must be an MCP transport, or a function that creates one');
   return { kind: 'given', transport };
 }
 
@@ -265,7 +265,7 @@ function headersOf(given: unknown): Readonly<Record<string, string>> {
   try {
     new Headers(headers);
   } catch {
-    // Its message may quote a value, which is a secret.
+    // The message of `Headers` may quote a value, which is a secret.
     const name = Object.keys(headers).find((key) => !/^[\w!#$%&'*+.^`|~-]+$/.test(key));
     const what =
       name === undefined
@@ -278,19 +278,19 @@ function headersOf(given: unknown): Readonly<Record<string, string>> {
 
 function webAddress(given: string | URL): URL {
   if (!URL.canParse(String(given)))
-    throw wrong(`url must be an address such as https://host/mcp, not ${JSON.stringify(given)}`);
+    throw wrong(`url must be a URL such as https://host/mcp, not ${JSON.stringify(given)}`);
   const url = new URL(given);
   if (url.protocol !== 'https:' && url.protocol !== 'http:')
     throw wrong(`url must begin with https: or http:, not ${url.protocol}`);
   if (url.username !== '' || url.password !== '')
-    throw wrong('url must hold no user and password; give headers or auth');
+    throw wrong('url must not contain a user or password; set headers or auth');
   return url;
 }
 
 function textsOf(what: string, given: unknown): Readonly<Record<string, string>> {
   if (given === undefined) return {};
   const texts = copyTexts(given);
-  if (!texts) throw wrong(`${what} must be an object of texts`);
+  if (!texts) throw wrong(`${what} must be an object of strings`);
   return texts;
 }
 

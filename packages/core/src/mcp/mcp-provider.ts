@@ -1,4 +1,4 @@
-// MCPToolProvider: one MCP server as a provider of tools. It owns the session and settles each call once.
+// MCPToolProvider: the tools of one MCP server. Owns the session and settles each call once.
 
 import { CallCounters } from '../call/call-counters.js';
 import { CallScope, TAKES_SCOPES } from '../call/call-scope.js';
@@ -27,10 +27,10 @@ import type {
   ToolProvider,
 } from '../contract/tool-provider.js';
 import type { ToolDefinition } from '../contract/tool-definition.js';
-import { callFailure, type CallOnItsWay } from './session/call-failure.js';
-import { LostSession, McpSession, RpcFailure } from './session/mcp-session.js';
-import { ListedTools } from './tools/tool-list-cache.js';
-import { createLink } from './transport/open-transport.js';
+import { callFailure, type PendingCall } from './session/call-failure.js';
+import { SessionLostError, McpSession, RpcError } from './session/mcp-session.js';
+import { ToolListCache } from './tools/tool-list-cache.js';
+import { createTransport } from './transport/open-transport.js';
 import {
   resolveOptions,
   secretsOf,
@@ -38,32 +38,32 @@ import {
   type ResolvedOptions,
 } from './mcp-provider-options.js';
 import { ServerRequests } from './session/server-requests.js';
-import { ServerPeer, type SessionAsker } from './session/mcp-peer.js';
+import { McpServerPeer, type WithSession } from './session/mcp-peer.js';
 import { withoutSecrets } from './tools/sanitize.js';
-import type { LinkTransport } from './transport/transport.js';
-import { wasUnseen } from './session/unread-request.js';
+import type { SessionTransport } from './transport/transport.js';
+import { wasUnread } from './session/unread-request.js';
 import { fromWireResult } from './tools/wire-result.js';
 
-/** Longer than any transport of ours takes to end; one that was given may take for ever. */
-const ENDING_PATIENCE_MS = 8_000;
+/** Longer than the built-in transports take to close; a custom transport may never close. */
+const CLOSE_TIMEOUT_MS = 8_000;
 
-/** What a call was prepared for: the tool as it was listed, and in which session. */
+/** The tool and the session that a call was prepared for. */
 interface PreparedFor {
   readonly tool: ToolDefinition;
   readonly sessions: number;
   readonly disconnects: number;
 }
 
-/** How a server sees us. The version is that of the packages; a test compares it with package.json. */
+/** The client info sent to servers. A test compares the version with package.json. */
 const CLIENT_INFO = { name: 'toolwright', version: '0.2.0' };
 
 /**
- * The tools of one MCP server, under `name.`: over stdio, in a container, at a socket, over HTTP, or over a transport of
- * yours. Needs the package `@modelcontextprotocol/sdk`.
+ * Provides the tools of one MCP server, with the prefix `name.`: over stdio, in a container, at a socket, over HTTP, or over a
+ * custom transport. Needs the package `@modelcontextprotocol/sdk`.
  *
- * A call to a server that has gone connects again; a call that was in flight when it went is `OUTCOME_UNKNOWN`. Like every
- * provider it has no policy of its own, and its server's directives are in `result.directives`: put it into a
- * `ToolHub` to have calls judged, arguments checked, and directives dropped unless they are trusted.
+ * A call reconnects to a server that was lost; a call that was in flight then is `OUTCOME_UNKNOWN`. Like every provider it has
+ * no policy, and the server's directives are in `result.directives`: add it to a `ToolHub` to have calls evaluated,
+ * arguments validated, and directives removed unless they are trusted.
  *
  * @example
  * ```ts
@@ -78,56 +78,56 @@ export class MCPToolProvider implements ToolProvider {
   readonly [TAKES_SCOPES] = true;
   readonly callTimeoutMs: number;
   readonly servers: readonly string[];
-  /** The server beyond its tools: resources, prompts, completion, and its own requests. */
+  /** The server's features beyond tools: resources, prompts, completion, and its requests to the client. */
   readonly mcp: McpPeer;
-  readonly #peer: ServerPeer;
+  readonly #peer: McpServerPeer;
   readonly #options: ResolvedOptions;
   readonly #logger: Logger;
   readonly #requests: ServerRequests;
-  readonly #tools: ListedTools;
+  readonly #tools: ToolListCache;
   readonly #counters = new CallCounters();
   readonly #changed = new Listeners();
-  readonly #life: ConnectionLifecycle<McpSession>;
+  readonly #lifecycle: ConnectionLifecycle<McpSession>;
   readonly #inFlight = new Set<CallScope>();
-  /** While a person signs in: resumes the clocks of the calls that wait for it. */
+  /** Set during a sign-in: functions that resume the deadlines of the waiting calls. */
   #signingIn: (() => void)[] | undefined;
   #session: McpSession | undefined;
   #attempt: CallScope | undefined;
-  /** Of the attempt that is under way. */
-  #link: LinkTransport | undefined;
-  /** What the server said last that it offers. */
+  /** The transport of the attempt in progress. */
+  #link: SessionTransport | undefined;
+  /** The capabilities of the latest session. */
   #serverOffers: JsonObject = {};
-  /** More is offered to the server than its session was told. */
+  /** Capabilities were added since the session was opened. */
   #isOutdated = false;
   #sessions = 0;
   #disconnects = 0;
   #lastFailure: ToolError | undefined;
 
-  /** @throws {ToolError} INVALID_ARGUMENT for a wrong option, named in the message */
+  /** @throws {ToolError} INVALID_ARGUMENT naming the invalid option */
   constructor(options: MCPToolProviderOptions) {
     this.#options = resolveOptions(options);
     const { name, callTimeoutMs, listTimeoutMs, roots } = this.#options;
     this.name = name;
-    this.#life = new ConnectionLifecycle(name);
+    this.#lifecycle = new ConnectionLifecycle(name);
     this.callTimeoutMs = callTimeoutMs;
     this.servers = Object.freeze([name]);
     this.#logger = options.logger ? safeLogger(options.logger) : WARNING_LOGGER;
     const { elicitation, sampling } = options;
     const offers = { ...(elicitation && { elicitation }), ...(sampling && { sampling }) };
     this.#requests = new ServerRequests(roots, offers, this.#inFlight);
-    this.#tools = new ListedTools({
+    this.#tools = new ToolListCache({
       name,
       listTimeoutMs,
       ask: this.#ask,
       warn: this.#warn,
       onChanged: () => this.#changed.emit(this.#logger),
     });
-    this.mcp = this.#peer = new ServerPeer({
+    this.mcp = this.#peer = new McpServerPeer({
       name,
       options: this.#options,
       requests: this.#requests,
       inFlight: this.#inFlight,
-      ask: this.#ask,
+      withSession: this.#ask,
       offers: () => this.#serverOffers,
       onOffered: () => this.#renegotiate(),
       onSettled: () => {
@@ -138,13 +138,13 @@ export class MCPToolProvider implements ToolProvider {
   }
 
   async connect(options: { signal?: AbortSignal } = {}): Promise<void> {
-    this.#life.reopen();
+    this.#lifecycle.reopen();
     const scope = new CallScope(options);
     try {
       await scope.race(this.#open());
-      // The first call needs the list. A server that does not give it is connected all the same, and asked again then.
+      // The first call needs the list. If reading it fails, the server is connected, and the call reads it again.
       await scope.race(this.#tools.read().catch(() => undefined));
-      if (this.#life.isDisconnected) throw this.#life.notConnected();
+      if (this.#lifecycle.isDisconnected) throw this.#lifecycle.notConnected();
     } catch (thrown) {
       throw withStartOutput(ToolError.from(thrown), this);
     } finally {
@@ -155,7 +155,7 @@ export class MCPToolProvider implements ToolProvider {
   async listTools(options: { signal?: AbortSignal } = {}): Promise<readonly ToolDefinition[]> {
     const scope = new CallScope(options);
     try {
-      if (this.#life.isDisconnected) throw this.#life.notConnected();
+      if (this.#lifecycle.isDisconnected) throw this.#lifecycle.notConnected();
       return (await scope.race(this.#tools.read())).definitions;
     } finally {
       scope.close();
@@ -167,14 +167,15 @@ export class MCPToolProvider implements ToolProvider {
   }
 
   prepareCall(name: string, args: JsonObject, options?: CallOptions): PreparedCall | Promise<PreparedCall> {
-    // A server that has gone may come back with other tools.
-    const isOpen = this.#session?.isOpen === true && !this.#life.isDisconnected;
+    // A lost server may come back with different tools.
+    const isOpen = this.#session?.isOpen === true && !this.#lifecycle.isDisconnected;
     const tool = isOpen ? this.#tools.current?.get(name) : undefined;
     return tool ? this.#prepared(tool, args) : this.#prepareSlowly(name, args, options);
   }
+
   async disconnect(): Promise<void> {
     this.#disconnects++;
-    return this.#life.disconnect(() => this.#close());
+    return this.#lifecycle.disconnect(() => this.#close());
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -186,20 +187,20 @@ export class MCPToolProvider implements ToolProvider {
   }
 
   onLost(listener: (failure: ToolError) => void): () => void {
-    return this.#life.onLost(listener);
+    return this.#lifecycle.onLost(listener);
   }
 
-  /** MCP's `ping`. A server that does not know it has answered too. */
+  /** Sends MCP's `ping`; an error response counts as a response. */
   async ping(options: { signal?: AbortSignal } = {}): Promise<void> {
     const scope = new CallScope(options);
     try {
-      const session = this.#life.isOpening ? await scope.race(this.#open()) : this.#session;
-      if (!session?.isOpen) throw this.#lastFailure ?? this.#life.notConnected();
+      const session = this.#lifecycle.isOpening ? await scope.race(this.#open()) : this.#session;
+      if (!session?.isOpen) throw this.#lastFailure ?? this.#lifecycle.notConnected();
       scope.setDeadline(this.callTimeoutMs);
       await session.request('ping', {}, scope);
     } catch (thrown) {
-      if (thrown instanceof RpcFailure) return;
-      throw scope.error ?? (thrown instanceof LostSession ? thrown.failure : ToolError.from(thrown, 'INTERNAL'));
+      if (thrown instanceof RpcError) return;
+      throw scope.error ?? (thrown instanceof SessionLostError ? thrown.failure : ToolError.from(thrown, 'INTERNAL'));
     } finally {
       scope.close();
     }
@@ -213,48 +214,50 @@ export class MCPToolProvider implements ToolProvider {
 
   /** @internal */
   [START_OUTPUT](): StartOutput | undefined {
-    const words = this.#link?.remarks;
-    return words === undefined ? undefined : { words: withoutSecrets(words, secretsOf(this.#options.place)) };
+    const words = this.#link?.stderrNote;
+    return words === undefined ? undefined : { text: withoutSecrets(words, secretsOf(this.#options.place)) };
   }
 
   #state(): ProviderState {
     if (this.#session?.isOpen) return this.#tools.isStale ? 'DEGRADED' : 'READY';
-    if (this.#life.isOpening) return 'INITIALIZING';
-    if (this.#life.isDisconnected || !this.#lastFailure) return 'COLD';
-    return this.#session ? 'DEGRADED' : 'DEAD'; // lost, and the next call connects; or it did not even start
+    if (this.#lifecycle.isOpening) return 'INITIALIZING';
+    if (this.#lifecycle.isDisconnected || !this.#lastFailure) return 'COLD';
+    return this.#session ? 'DEGRADED' : 'DEAD'; // lost, so that the next call reconnects; or it never started
   }
 
   // The session.
 
   #open(): Promise<McpSession> {
-    return this.#life.open(this.#session?.isOpen ? this.#session : undefined, () => this.#start());
+    return this.#lifecycle.open(this.#session?.isOpen ? this.#session : undefined, () => this.#start());
   }
 
-  /** A request that the server provably did not look at is sent once more: its session was over. */
-  readonly #ask: SessionAsker = async (scope, ask) => {
+  /** Runs a request on the open session, and once more on a new one if the server provably did not read it. */
+  readonly #ask: WithSession = async (scope, ask) => {
     try {
       return await ask(await scope.race(this.#open()));
     } catch (thrown) {
-      if (scope.error || !wasUnseen(thrown)) throw thrown;
+      if (scope.error || !wasUnread(thrown)) throw thrown;
       return ask(await scope.race(this.#open()));
     }
   };
 
-  /** A session learns what it is offered when it is opened: one that was offered less is replaced between two calls. */
+  /** Capabilities are declared when a session is opened: a session with fewer is replaced while no call is in flight. */
   #renegotiate(): void {
     const session = this.#session;
     this.#isOutdated = session !== undefined && session.isOpen && this.#requests.isMissingFrom(session.offered);
-    if (!session || !this.#isOutdated || this.#inFlight.size > 0 || this.#life.isDisconnected) return;
+    if (!session || !this.#isOutdated || this.#inFlight.size > 0 || this.#lifecycle.isDisconnected) return;
     this.#isOutdated = false;
     if (this.#options.isSingleUse) {
-      this.#warn(`"${this.name}" was connected before all was offered to it, and its transport connects only once.`);
+      this.#warn(
+        `The MCP server "${this.name}" was connected before capabilities were added, and its transport cannot reconnect. Set transport to a function.`,
+      );
       return;
     }
     this.#session = undefined;
-    const closed = session.close(); // at once, so that a disconnect waits for it
-    const replacing = this.#life.open(undefined, async () => {
+    const closed = session.close(); // started now, so that a disconnect waits for it
+    const replacing = this.#lifecycle.open(undefined, async () => {
       await closed;
-      if (this.#life.isDisconnected) throw this.#life.notConnected();
+      if (this.#lifecycle.isDisconnected) throw this.#lifecycle.notConnected();
       return this.#start();
     });
     replacing.catch(() => undefined); // the next call tries again
@@ -265,8 +268,8 @@ export class MCPToolProvider implements ToolProvider {
     const scope = (this.#attempt = new CallScope());
     scope.setDeadline(connectTimeoutMs, connectTimeoutMs);
     try {
-      // A function that makes a transport is the host's, and may never do so.
-      const link = await scope.race(createLink(this.#options, { warn: this.#warn, clock: this.#clockOf(scope) }));
+      // The host's transport function may never resolve.
+      const link = await scope.race(createTransport(this.#options, { warn: this.#warn, clock: this.#clockOf(scope) }));
       this.#link = link;
       const session = await McpSession.open(
         link,
@@ -278,17 +281,17 @@ export class MCPToolProvider implements ToolProvider {
           capabilities: this.#requests.capabilities,
           onNotification: (method, params) => {
             if (method === 'notifications/tools/list_changed') this.#tools.invalidate();
-            this.#peer.tell(method, params);
+            this.#peer.emit(method, params);
           },
           onRequest: (method, params, signal) => this.#requests.answer(method, params, signal),
           onLost: (failure) => this.#lose(failure),
-          onClosing: (closing) => this.#life.track(closing),
+          onClosing: (closing) => this.#lifecycle.track(closing),
         },
         scope,
       );
       if (this.#requests.isMissingFrom(session.offered) && !this.#options.isSingleUse) {
-        await session.close(); // more was offered meanwhile
-        if (this.#life.isDisconnected) throw this.#life.notConnected();
+        await session.close(); // capabilities were added meanwhile
+        if (this.#lifecycle.isDisconnected) throw this.#lifecycle.notConnected();
         return await this.#start();
       }
       this.#sessions++;
@@ -296,7 +299,7 @@ export class MCPToolProvider implements ToolProvider {
       this.#serverOffers = { ...session.capabilities };
       this.#lastFailure = undefined;
       this.#requests.startSession();
-      if (this.#sessions > 1) this.#tools.invalidate(); // another process may have other tools
+      if (this.#sessions > 1) this.#tools.invalidate(); // another process may have different tools
       this.#peer.reportConnected();
       return session;
     } catch (thrown) {
@@ -309,7 +312,7 @@ export class MCPToolProvider implements ToolProvider {
     }
   }
 
-  /** The clock of an attempt to connect, and of the calls that wait for it: while a person is asked, both are paused. */
+  /** The deadline of an attempt to connect and of the calls that wait for it, paused during a sign-in. */
   #clockOf(attempt: CallScope): { pause(): void; resume(): void } {
     return {
       pause: () => {
@@ -326,24 +329,24 @@ export class MCPToolProvider implements ToolProvider {
 
   #lose(failure: ToolError): void {
     this.#lastFailure = failure;
-    this.#serverOffers = { ...this.#serverOffers }; // what was subscribed to is over
-    const message = `The MCP server "${this.name}" was lost; the next call connects again: ${failure.message}`;
-    // A session that the server no longer knows is opened anew by the very call that finds it out.
-    if (wasUnseen(failure)) return this.#logger.debug(withoutSecrets(message, secretsOf(this.#options.place)));
-    this.#life.emitLost(failure, this.#warn);
+    this.#serverOffers = { ...this.#serverOffers }; // a new object, as subscriptions have ended
+    const message = `The MCP server "${this.name}" was lost; the next call reconnects: ${failure.message}`;
+    // The call that finds the session expired opens a new one, so this is not a loss.
+    if (wasUnread(failure)) return this.#logger.debug(withoutSecrets(message, secretsOf(this.#options.place)));
+    this.#lifecycle.emitLost(failure, this.#warn);
     this.#warn(message);
   }
 
   async #close(): Promise<void> {
-    this.#attempt?.end(this.#life.notConnected());
-    await this.#life.openingSettled();
-    const closed = this.#life.closedDuringCall();
+    this.#attempt?.end(this.#lifecycle.notConnected());
+    await this.#lifecycle.openingSettled();
+    const closed = this.#lifecycle.closedDuringCall();
     for (const scope of [...this.#inFlight]) scope.end(closed);
     this.#tools.clear();
     void this.#session?.close();
-    const patienceMs = ENDING_PATIENCE_MS + this.#options.shutdownTimeoutMs;
-    if (!(await this.#life.ended(patienceMs))) {
-      this.#warn(`The MCP server "${this.name}" had not ended after ${patienceMs} ms and was left.`);
+    const timeoutMs = CLOSE_TIMEOUT_MS + this.#options.shutdownTimeoutMs;
+    if (!(await this.#lifecycle.ended(timeoutMs))) {
+      this.#warn(`The MCP server "${this.name}" did not exit within ${timeoutMs} ms and was abandoned.`);
     }
     this.#session = undefined;
     this.#serverOffers = {};
@@ -358,7 +361,7 @@ export class MCPToolProvider implements ToolProvider {
     try {
       this.#startClock(scope);
       this.#signingIn?.push(scope.hold());
-      const asGiven = snapshot(args); // it may be changed while the call waits
+      const asGiven = snapshot(args); // the caller may change them while the call waits
       await scope.race(this.#open());
       return this.#prepared(await this.#find(name, scope), asGiven);
     } catch (thrown) {
@@ -389,18 +392,18 @@ export class MCPToolProvider implements ToolProvider {
     }
   }
 
-  /** Another session may be with another process, which may have another tool of that name. */
+  /** Checks that the tool is unchanged: a new session may be with another process. */
   async #assertUnchanged({ tool, sessions, disconnects }: PreparedFor, scope: CallScope): Promise<void> {
     if (this.#disconnects !== disconnects) throw staleCallError(this.name);
     if (this.#sessions !== sessions) await scope.race(this.#tools.read());
     if (this.#tools.isStale || !isSameListing(tool, this.#tools.current?.get(tool.name)))
-      throw staleCallError(this.name, `The tool "${tool.name}" was changed, or could not be listed again,`);
+      throw staleCallError(this.name, `The tool "${tool.name}" changed, or could not be listed again,`);
   }
 
-  /** @param prepared what the call was prepared for: another tool of that name does not run in its place */
+  /** @param prepared what the call was prepared for: a different tool of that name does not run */
   async #run(name: string, args: JsonObject, scope: CallScope, prepared?: PreparedFor): Promise<ToolResult> {
     this.#inFlight.add(scope);
-    const call: CallOnItsWay = { scope, tool: undefined, wasSent: false };
+    const call: PendingCall = { scope, tool: undefined, wasSent: false };
     let result: ToolResult;
     try {
       this.#startClock(scope);
@@ -428,18 +431,18 @@ export class MCPToolProvider implements ToolProvider {
   }
 
   async #call(
-    call: CallOnItsWay,
+    call: PendingCall,
     name: string,
     given: JsonObject,
     prepared: PreparedFor | undefined,
   ): Promise<UntimedResult> {
     const { scope } = call;
     if (prepared && this.#disconnects !== prepared.disconnects) throw staleCallError(this.name);
-    const asGiven = snapshot(given); // it may be changed while the call waits
+    const asGiven = snapshot(given); // the caller may change them while the call waits
     const tool = (call.tool = this.#tools.current?.get(name) ?? (await this.#find(name, scope)));
     const args = copyArguments(tool.name, asGiven);
     const session =
-      this.#session?.isOpen && !this.#life.isDisconnected ? this.#session : await scope.race(this.#open());
+      this.#session?.isOpen && !this.#lifecycle.isDisconnected ? this.#session : await scope.race(this.#open());
     if (scope.error) throw scope.error;
     if (prepared) await this.#assertUnchanged(prepared, scope);
     const { meta } = scope;
@@ -452,7 +455,7 @@ export class MCPToolProvider implements ToolProvider {
     try {
       wire = await ask(session);
     } catch (thrown) {
-      if (scope.error || !wasUnseen(thrown)) throw thrown;
+      if (scope.error || !wasUnread(thrown)) throw thrown;
       call.wasSent = false;
       const next = await scope.race(this.#open());
       if (prepared) await this.#assertUnchanged(prepared, scope);
@@ -468,20 +471,20 @@ export class MCPToolProvider implements ToolProvider {
   }
 
   async #find(name: string, scope: CallScope): Promise<ToolDefinition> {
-    if (this.#life.isDisconnected) throw this.#life.notConnected();
+    if (this.#lifecycle.isDisconnected) throw this.#lifecycle.notConnected();
     const catalog = await scope.race(this.#tools.read());
     const tool = catalog.get(name);
     if (!tool) throw catalog.notFound(name, `The MCP server "${this.name}"`);
     return tool;
   }
 
-  /** False for one that breaks the tool's schema. @throws {ToolError} OUTPUT_INVALID when that is asked for */
+  /** Whether the output matches the tool's schema. @throws {ToolError} OUTPUT_INVALID instead, with validateOutput 'strict' */
   #isOutput(tool: ToolDefinition, structured: unknown): boolean {
     const validate = this.#tools.current?.outputValidator(tool);
     const isAbsent = structured === undefined || structured === null;
     const issues = isAbsent ? undefined : validate?.(structured).issues;
     if (!isAbsent && !issues) return true;
-    const why = issues ? describeIssues(issues) : 'it gave no structuredContent';
+    const why = issues ? describeIssues(issues) : 'it returned no structuredContent';
     const message = `"${tool.name}" ran, but its output does not match its schema: ${why}.`;
     if (this.#options.validateOutput === 'strict') throw new ToolError('OUTPUT_INVALID', message, { tool: tool.name });
     this.#warn(message);

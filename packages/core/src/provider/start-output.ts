@@ -6,7 +6,7 @@ import type { JsonObject } from '../contract/json.js';
 /** The end of a program's output, as a sentence and as details of an error. Secrets are redacted. */
 export interface StartOutput {
   /** A sentence, such as "Its stderr ends: …". */
-  readonly words: string;
+  readonly text: string;
   readonly details?: JsonObject;
 }
 
@@ -22,9 +22,9 @@ export function startOutputOf(provider: object): StartOutput | undefined {
 export function withStartOutput(error: ToolError, provider: object): ToolError {
   if (error.code !== 'TIMED_OUT') return error;
   const output = startOutputOf(provider);
-  if (!output || error.message.includes(output.words)) return error;
+  if (!output || error.message.includes(output.text)) return error;
   const { code, message, details, retryable, tool, cause } = error;
-  return new ToolError(code, `${message} The provider was still starting. ${output.words}`, {
+  return new ToolError(code, `${message} The provider was still starting. ${output.text}`, {
     provider: error.provider ?? (provider as { name?: string }).name,
     tool,
     details: { ...details, ...output.details },

@@ -159,7 +159,7 @@ describe('ToolHub with broken providers', () => {
 
   it('status() includes the output of a program that starts too slowly', async () => {
     const slow = foreign('slow', { connect: never });
-    Object.assign(slow, { [START_OUTPUT]: () => ({ words: 'Its stderr ends: waits for a licence' }) });
+    Object.assign(slow, { [START_OUTPUT]: () => ({ text: 'Its stderr ends: waits for a licence' }) });
     await using hub = new ToolHub({ providers: [slow], limits: { connectTimeoutMs: 20 } });
     await hub.connect();
     const { error } = hub.status()[0] ?? {};

@@ -256,7 +256,7 @@ describe('MCPToolProvider.listTools()', () => {
     await until(() => provider.health().state === 'DEGRADED');
     expect((await provider.listTools()).map(({ name }) => name)).toEqual(['h.do']);
     expect(textOf(await provider.callTool('h.do'))).toBe('ok');
-    expect(logged.join('\n')).toMatch(/the old list stands.*no more lists/);
+    expect(logged.join('\n')).toMatch(/the previous list is used.*no more lists/);
   });
 
   it('reads with increasing pauses when the list changes at every reading', async () => {

@@ -1,7 +1,7 @@
 // How a provider's process ended, in words that say what to do next.
 
 import { ToolError, type ToolErrorCode } from '@toolwright/core';
-import { lastWords, withoutSecrets, type StartOutput } from '@toolwright/core/internal';
+import { lastText, withoutSecrets, type StartOutput } from '@toolwright/core/internal';
 import type { Child, ChildExit } from '@toolwright/core/process';
 import { REFUSED_EXIT_CODE } from '../wire/protocol.js';
 
@@ -20,15 +20,15 @@ const SHOWN_CHARACTERS = 4_000;
 
 /** The end of what the process wrote. */
 export function lastOutput({ child, stdoutTail, secrets }: ProcessTrace): string {
-  const stderr = lastWords(withoutSecrets(child.stderrTail(), secrets), SHOWN_CHARACTERS);
-  return stderr === '' ? lastWords(withoutSecrets(stdoutTail(), secrets), SHOWN_CHARACTERS) : stderr;
+  const stderr = lastText(withoutSecrets(child.stderrTail(), secrets), SHOWN_CHARACTERS);
+  return stderr === '' ? lastText(withoutSecrets(stdoutTail(), secrets), SHOWN_CHARACTERS) : stderr;
 }
 
 /** {@link lastOutput}, in words and as details of an error. */
 export function startOutput(trace: ProcessTrace): StartOutput {
   const output = lastOutput(trace);
-  if (output === '') return { words: 'It wrote nothing to stderr.' };
-  return { words: `Its output ends:\n${output}`, details: { stderr: output } };
+  if (output === '') return { text: 'It wrote nothing to stderr.' };
+  return { text: `Its output ends:\n${output}`, details: { stderr: output } };
 }
 
 /** The error for a process that ended, or did not come up. */
@@ -39,11 +39,11 @@ export function endError(
   exit: ChildExit | undefined,
   hint?: string,
 ): ToolError {
-  const { words, details } = startOutput(trace);
-  const advice = hint ?? (exit && hintFor(exit, words));
+  const { text, details } = startOutput(trace);
+  const advice = hint ?? (exit && hintFor(exit, text));
   return new ToolError(
     code,
-    `The provider "${trace.name}" ${what}.${advice === undefined ? '' : ` ${advice}`} ${words}`,
+    `The provider "${trace.name}" ${what}.${advice === undefined ? '' : ` ${advice}`} ${text}`,
     {
       provider: trace.name,
       details: {

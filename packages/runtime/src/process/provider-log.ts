@@ -1,7 +1,7 @@
 // What a provider logs, as its host has it: a line is data, and goes to terminals and files of people who trust their host.
 
 import type { JsonObject, LogEntry, Logger } from '@toolwright/core';
-import { isJsonObject, plainWords, withoutSecretsInside } from '@toolwright/core/internal';
+import { isJsonObject, plainText, withoutSecretsInside } from '@toolwright/core/internal';
 
 const MAX_MESSAGE = 8_192;
 const MAX_FIELDS = 16_384;
@@ -17,7 +17,7 @@ export function logEntryOf({ level, data }: JsonObject, secrets: readonly string
   const characters = Object.keys(rest).length === 0 ? 0 : JSON.stringify(rest).length;
   return {
     level: levelOf(level),
-    message: plainWords(text, MAX_MESSAGE),
+    message: plainText(text, MAX_MESSAGE),
     ...(characters > 0 && { fields: characters > MAX_FIELDS ? { fieldsLeftOut: characters } : rest }),
   };
 }

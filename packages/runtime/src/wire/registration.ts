@@ -2,7 +2,7 @@
 // written by the tools of this package and not by strangers.
 
 import { ToolError, type JsonObject, type ToolAnnotations, type ToolDefinition, type ToolIcon } from '@toolwright/core';
-import { isJsonObject, deepFreeze, fillAnnotations, nameFault, plainWords } from '@toolwright/core/internal';
+import { isJsonObject, deepFreeze, fillAnnotations, nameFault, plainText } from '@toolwright/core/internal';
 import { PROTOCOL_VERSION, speaksProtocol, type ProviderCapabilities } from './protocol.js';
 
 /** A tool of a provider process. */
@@ -88,7 +88,7 @@ function parseTool(given: unknown, provider: string, faults: string[]): ListedTo
   if (!isJsonObject(given)) return void faults.push('a tool is no object');
   const { name, title, description, inputSchema, outputSchema, annotations, icons, _meta } = given;
   const fault = nameFault("a tool's name", name);
-  if (fault !== undefined) return void faults.push(plainWords(fault, 200));
+  if (fault !== undefined) return void faults.push(plainText(fault, 200));
   const wrong = (what: string, isWrong: boolean): void => {
     if (isWrong) faults.push(`${what} of the tool "${String(name)}" is malformed`);
   };
@@ -125,5 +125,5 @@ function violation(message: string, faults?: string[]): ToolError {
 }
 
 function shown(value: unknown): string {
-  return value === undefined ? 'none' : plainWords(JSON.stringify(value) ?? 'none', 120);
+  return value === undefined ? 'none' : plainText(JSON.stringify(value) ?? 'none', 120);
 }

@@ -1,4 +1,4 @@
-// Where OAuth tokens are kept: one file for this user alone, replaced as a whole, changed by one process at a time.
+// Stores OAuth tokens in one file that only this user can read; writes are atomic and locked across processes.
 
 import { randomBytes } from 'node:crypto';
 import { mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ToolError } from '../../contract/errors.js';
 import type { JsonObject } from '../../contract/json.js';
 
-/** What is kept of one server. */
+/** The credentials for one server. */
 export interface StoredCredentials {
   clientInformation?: JsonObject;
   tokens?: JsonObject;
@@ -20,10 +20,10 @@ interface StoreFile {
 
 const LOCK_WAIT_MS = 20_000;
 const LOCK_POLL_MS = 25;
-/** A holder does one exchange with a server; one that takes longer has died or hangs. */
+/** A lock older than this is stale: its holder makes one exchange with a server, so it has died or hangs. */
 const LOCK_STALE_MS = 30_000;
 
-/** Changes in this process queue here, before the lock of the file. */
+/** The queue of changes in this process, by file. */
 const queues = new Map<string, Promise<unknown>>();
 
 export class OAuthStore {
@@ -35,13 +35,13 @@ export class OAuthStore {
     this.#lockFile = `${file}.lock`;
   }
 
-  /** @throws {ToolError} INVALID_ARGUMENT when the file holds something else */
+  /** Reads a server's credentials. @throws {ToolError} INVALID_ARGUMENT when the file has other content */
   async read(server: string): Promise<StoredCredentials> {
     const { servers } = await this.#load();
     return Object.hasOwn(servers, server) ? (servers[server] ?? {}) : {};
   }
 
-  /** To be called under {@link locked}. The file is on the disk when it resolves. */
+  /** Writes and syncs the file. Call it within {@link locked}. */
   async write(server: string, credentials: StoredCredentials): Promise<void> {
     const { servers } = await this.#load();
     const content: StoreFile = { version: 1, servers: { ...servers, [server]: credentials } };
@@ -53,24 +53,24 @@ export class OAuthStore {
       await handle.close();
       await rename(temporary, this.#file);
     } catch (error) {
-      await handle.close().catch(() => undefined); // the first failure is the one that counts
+      await handle.close().catch(() => undefined); // the first error is reported
       await rm(temporary, { force: true });
       throw error;
     }
   }
 
   /**
-   * Runs `run` while nobody else, in this process or another, does.
+   * Runs `run` exclusively, across all processes.
    *
-   * @throws {ToolError} LOCKED when another process holds the lock for too long; or what `run` throws
+   * @throws {ToolError} LOCKED when another process holds the lock for too long; what `run` throws
    */
   async locked<T>(run: () => Promise<T>): Promise<T> {
     const before = queues.get(this.#file) ?? Promise.resolve();
-    const mine = before.then(() => this.#withLockFile(run));
-    const tail = mine.catch(() => undefined); // told to its own caller
+    const running = before.then(() => this.#withLockFile(run));
+    const tail = running.catch(() => undefined); // its caller receives the error
     queues.set(this.#file, tail);
     try {
-      return await mine;
+      return await running;
     } finally {
       if (queues.get(this.#file) === tail) queues.delete(this.#file);
     }
@@ -99,7 +99,10 @@ export class OAuthStore {
         if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw ToolError.from(error, 'UNAVAILABLE');
       }
       if (performance.now() > until) {
-        throw new ToolError('LOCKED', `Another process holds ${this.#lockFile}; if there is none, remove that file.`);
+        throw new ToolError(
+          'LOCKED',
+          `Another process holds the lock ${this.#lockFile}; if no other process runs, delete that file.`,
+        );
       }
       if (await this.#isStale()) await this.#breakLock();
       else await sleep(LOCK_POLL_MS);
@@ -111,28 +114,28 @@ export class OAuthStore {
       ({ mtimeMs }) => Date.now() - mtimeMs,
       () => undefined,
     );
-    if (age === undefined) return false; // released meanwhile
+    if (age === undefined) return false; // released
     if (age > LOCK_STALE_MS) return true;
     const pid = Number.parseInt((await this.#holder()) ?? '', 10);
     return Number.isInteger(pid) && pid > 0 && !isRunning(pid);
   }
 
-  /** Renamed first: of several who find it stale, one moves it, and a fresh lock that was moved by mistake is put back. */
+  /** Renames the lock before deleting it, so that one of several processes succeeds; puts back a new lock moved by mistake. */
   async #breakLock(): Promise<void> {
     const seen = await this.#holder();
     const aside = `${this.#lockFile}.${randomBytes(6).toString('hex')}`;
     try {
       await rename(this.#lockFile, aside);
     } catch {
-      return; // somebody else did
+      return; // another process did
     }
     const moved = await readFile(aside, 'utf8').catch(() => undefined);
     if (moved === seen) await rm(aside, { force: true });
-    else await rename(aside, this.#lockFile).catch(() => undefined); // it is theirs again
+    else await rename(aside, this.#lockFile).catch(() => undefined); // restores the other process's lock
   }
 
   #holder(): Promise<string | undefined> {
-    return readFile(this.#lockFile, 'utf8').catch(() => undefined); // released meanwhile
+    return readFile(this.#lockFile, 'utf8').catch(() => undefined); // released
   }
 
   async #load(): Promise<StoreFile> {
@@ -148,7 +151,7 @@ export class OAuthStore {
       return parsed as StoreFile;
     throw new ToolError(
       'INVALID_ARGUMENT',
-      `${this.#file} holds no credentials of Toolwright; name another file, or remove it.`,
+      `${this.#file} is not a credentials file of Toolwright; set another file, or delete it.`,
     );
   }
 }
@@ -157,7 +160,7 @@ function parse(text: string): { version?: unknown; servers?: unknown } | undefin
   try {
     return JSON.parse(text) as { version?: unknown; servers?: unknown };
   } catch {
-    return undefined; // told by the caller, without the text: it may hold secrets
+    return undefined; // the caller reports it, without the text, which may contain secrets
   }
 }
 

@@ -1,4 +1,4 @@
-// OAuth for HTTP servers: the SDK's flow behind our own words, with one renewal at a time for all who share the file.
+// OAuth for HTTP servers: runs the SDK's flow, with one renewal at a time among all processes that share the file.
 
 import type { OAuthClientProvider } from '@modelcontextprotocol/sdk/client/auth.js';
 import type {
@@ -9,43 +9,44 @@ import type {
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { ToolError } from '../../contract/errors.js';
 import { OAuthStore, type StoredCredentials } from './oauth-store.js';
-import { plainWords, withoutSecrets } from '../tools/sanitize.js';
+import { plainText, withoutSecrets } from '../tools/sanitize.js';
 import { watchedBody } from '../transport/http-body.js';
 import { assertFollowable } from './web-address.js';
 
-/** How an HTTP server is signed in to. */
+/** How to sign in to an HTTP server with OAuth. */
 export interface OAuthOptions {
-  /** The absolute path of the file that keeps clients and tokens, 0600. Servers, and processes, may share one. */
+  /** The absolute path of the file for clients and tokens (mode 0600). Servers and processes may share one. */
   file: string;
-  /** Where the authorization server sends the person back to: an address that the host listens at. */
+  /** The redirect URL, at which the host listens. */
   redirectUrl: string;
   /**
-   * Brings a person to `url` and resolves with the address that they were sent back to (or the bare code). The clock of
-   * the connection stands meanwhile. Default: none, and a server that asks for a person is `PERMISSION_DENIED`.
-   * The address was named by a server: open it without a shell.
+   * Opens `url` for a person to sign in, and resolves with the URL that they were redirected to, or with the code. The deadlines
+   * of the connection and of waiting calls are paused meanwhile. A server chose `url`: open it without a shell. Default: none;
+   * a sign-in that needs a person fails with `PERMISSION_DENIED`.
    */
   authorize?: (url: string) => Promise<string>;
-  /** Shown to the person. Default `Toolwright`. */
+  /** The client name that the person sees. Default `Toolwright`. */
   clientName?: string;
-  /** Asked for where the server names no scope. */
+  /** The scope to request if the server names none. Default: none. */
   scope?: string;
-  /** A client that is registered already. Default: one is registered when it is needed. */
+  /** The id of a registered client. Default: a client is registered dynamically. */
   clientId?: string;
+  /** The secret of the registered client. Default: none. */
   clientSecret?: string;
 }
 
 const MAX_ANSWER_BYTES = 1024 * 1024;
 const REQUEST_TIMEOUT_MS = 10_000;
 
-/** Signs the requests to one server, and renews what they are signed with. */
+/** Provides and renews the access token for one server. */
 export class Authorizer {
   readonly #options: OAuthOptions;
   readonly #server: URL;
   readonly #store: OAuthStore;
   readonly #clock: { pause(): void; resume(): void };
-  #asking: Promise<string> | undefined;
+  #signingIn: Promise<string> | undefined;
 
-  /** @param clock stands still while a person is asked */
+  /** @param clock paused while a person signs in */
   constructor(options: OAuthOptions, server: URL, clock: { pause(): void; resume(): void }) {
     this.#options = options;
     this.#server = server;
@@ -53,17 +54,17 @@ export class Authorizer {
     this.#clock = clock;
   }
 
-  /** The token to sign with, if there is one. */
+  /** The access token, if there is one. */
   async token(): Promise<string | undefined> {
     const { tokens } = await this.#store.read(this.#server.href);
     return typeof tokens?.access_token === 'string' ? tokens.access_token : undefined;
   }
 
   /**
-   * Gets another token than the one that was refused. Of many who ask at once, one renews it and the others take that.
+   * Replaces a token that was rejected. Concurrent callers share one renewal.
    *
-   * @param refusal the server's 401
-   * @throws {ToolError} PERMISSION_DENIED when it cannot be had
+   * @param refusal the server's 401 response
+   * @throws {ToolError} PERMISSION_DENIED when no new token can be obtained
    */
   async renew(refusal: Response, rejected: string | undefined): Promise<void> {
     const { auth, extractWWWAuthenticateParams } = await import('@modelcontextprotocol/sdk/client/auth.js');
@@ -89,31 +90,31 @@ export class Authorizer {
     };
     try {
       if ((await this.#store.locked(() => run())) === 'AUTHORIZED') return;
-      // The lock is not held while a person is asked: others may go on with what they have.
-      const code = await (this.#asking ??= this.#ask(session as unknown as ClientSession).finally(
-        () => (this.#asking = undefined),
+      // The lock is released while a person signs in, so that others can use their tokens.
+      const code = await (this.#signingIn ??= this.#signIn(session as unknown as ClientSession).finally(
+        () => (this.#signingIn = undefined),
       ));
       await this.#store.locked(() => run(code));
     } catch (thrown) {
       if (ToolError.isInstance(thrown)) throw thrown;
       const known = [this.#options.clientSecret, rejected, ...(session?.secrets ?? [])].filter(
-        (each) => each !== undefined,
+        (secret) => secret !== undefined,
       );
-      const words = plainWords(withoutSecrets(thrown instanceof Error ? thrown.message : String(thrown), known), 300);
-      throw new ToolError('PERMISSION_DENIED', `Signing in to ${this.#server.origin} failed: ${words}`, {
+      const text = plainText(withoutSecrets(thrown instanceof Error ? thrown.message : String(thrown), known), 300);
+      throw new ToolError('PERMISSION_DENIED', `Signing in to ${this.#server.origin} failed: ${text}`, {
         cause: thrown,
       });
     }
   }
 
-  async #ask({ authorizationUrl, sentState }: ClientSession): Promise<string> {
-    if (!authorizationUrl) throw new ToolError('INTERNAL', 'There is no address to authorize at.');
+  async #signIn({ authorizationUrl, sentState }: ClientSession): Promise<string> {
+    if (!authorizationUrl) throw new ToolError('INTERNAL', 'The SDK provided no authorization URL.');
     const url = assertFollowable(authorizationUrl, this.#server);
     const { authorize } = this.#options;
     if (!authorize) {
       throw new ToolError(
         'PERMISSION_DENIED',
-        `${this.#server.origin} wants a person to sign in; give auth.authorize, or sign in beforehand with the same auth.file.`,
+        `${this.#server.origin} requires a person to sign in; set auth.authorize, or sign in beforehand with the same auth.file.`,
       );
     }
     this.#clock.pause();
@@ -131,7 +132,7 @@ export class Authorizer {
   };
 }
 
-/** What the SDK's flow reads and writes, of one round of it. */
+/** The state of one run of the SDK's flow. */
 class ClientSession implements OAuthClientProvider {
   authorizationUrl: URL | undefined;
   readonly sentState = randomBytes(24).toString('base64url');
@@ -140,7 +141,7 @@ class ClientSession implements OAuthClientProvider {
   #credentials: StoredCredentials;
   #verifier: string | undefined;
 
-  /** @param before the round that asked the person, whose verifier the code needs */
+  /** @param before the run that started the sign-in, whose verifier the code needs */
   constructor(
     options: OAuthOptions,
     credentials: StoredCredentials,
@@ -176,7 +177,7 @@ class ClientSession implements OAuthClientProvider {
   clientInformation(): OAuthClientInformationMixed | undefined {
     const { clientId, clientSecret } = this.#options;
     if (clientId !== undefined) {
-      // The first authorization server that took it is the only one that gets it.
+      // Only the first authorization server that accepted the client receives it.
       const { client_id: known, issuer } = (this.#credentials.clientInformation ??
         {}) as OAuthClientInformationMixed & { issuer?: string };
       return {
@@ -196,15 +197,15 @@ class ClientSession implements OAuthClientProvider {
     return this.#credentials.tokens as OAuthTokens | undefined;
   }
 
-  /** What its words to the server hold in confidence. */
+  /** The secrets of this run, for redaction. */
   get secrets(): string[] {
     const { access_token: access, refresh_token: refresh } = this.#credentials.tokens ?? {};
     const { client_secret: secret } = (this.#credentials.clientInformation ?? {}) as { client_secret?: string };
-    return [access, refresh, secret, this.#verifier].filter((each) => typeof each === 'string');
+    return [access, refresh, secret, this.#verifier].filter((secret) => typeof secret === 'string');
   }
 
   saveTokens(tokens: OAuthTokens): Promise<void> {
-    // A server that does not rotate its refresh token does not repeat it.
+    // A server that does not rotate refresh tokens does not send the token again.
     const before = this.#credentials.tokens as (OAuthTokens & { issuer?: string }) | undefined;
     const isSameIssuer = before?.issuer === (tokens as { issuer?: string }).issuer;
     const refreshToken = tokens.refresh_token ?? (isSameIssuer ? before?.refresh_token : undefined);
@@ -223,7 +224,7 @@ class ClientSession implements OAuthClientProvider {
   }
 
   codeVerifier(): string {
-    if (this.#verifier === undefined) throw new ToolError('INTERNAL', 'There is no code verifier.');
+    if (this.#verifier === undefined) throw new ToolError('INTERNAL', 'The code verifier is missing.');
     return this.#verifier;
   }
 
@@ -242,7 +243,7 @@ class ClientSession implements OAuthClientProvider {
   }
 }
 
-/** @throws {ToolError} PERMISSION_DENIED for a refusal, or an answer to another question */
+/** The code from a redirect URL. @throws {ToolError} PERMISSION_DENIED for a refusal, or a different state */
 function codeFrom(answer: string, state: string): string {
   if (!/^[a-z][a-z0-9+.-]*:\//i.test(answer)) return answer;
   const { searchParams } = new URL(answer);
@@ -252,8 +253,8 @@ function codeFrom(answer: string, state: string): string {
   throw new ToolError(
     'PERMISSION_DENIED',
     error === null
-      ? 'The answer to the sign-in has another state or no code.'
-      : `The sign-in was refused: ${plainWords(error, 100)}.`,
+      ? 'The redirect of the sign-in has a different state or no code.'
+      : `The sign-in was refused: ${plainText(error, 100)}.`,
   );
 }
 

@@ -1,9 +1,9 @@
-// Which web addresses are followed when a server, not the host, names them: OAuth's discovery, and where a person is sent.
+// Decides which URLs from a server are followed: those of OAuth discovery and of the sign-in page.
 
 import { isIPv4, isIPv6 } from 'node:net';
 import { ToolError } from '../../contract/errors.js';
 
-/** True for this machine, by name or by number. */
+/** True for a loopback name or address. */
 export function isLoopback(hostname: string): boolean {
   const host = bare(hostname);
   return (
@@ -12,10 +12,10 @@ export function isLoopback(hostname: string): boolean {
 }
 
 /**
- * Refuses what a server of that address has no business to name: plain http beyond loopback, and numbers of private
- * networks where the server itself is on the public one. A name that resolves to such a number is not seen here.
+ * Rejects plain http except for loopback, and addresses in private networks unless the server's address is private too. Does not
+ * resolve names, so a name with a private address is accepted.
  *
- * @throws {ToolError} PERMISSION_DENIED
+ * @throws {ToolError} PERMISSION_DENIED for a URL that must not be followed
  */
 export function assertFollowable(named: string | URL, server: URL): URL {
   const url = new URL(named);
@@ -26,14 +26,14 @@ export function assertFollowable(named: string | URL, server: URL): URL {
   const shown = `${url.protocol}//${url.host}`.slice(0, 200);
   throw new ToolError(
     'PERMISSION_DENIED',
-    `The server at ${server.origin} named ${shown}, which is not followed: it must be https, and not inside a private network.`,
+    `The server at ${server.origin} sent the URL ${shown}, which is not followed: it must use https and must not be in a private network.`,
   );
 }
 
-/** https://www.iana.org/assignments/iana-ipv4-special-registry and its IPv6 sister, as far as they lead inward. */
+/** Private and local ranges of https://www.iana.org/assignments/iana-ipv4-special-registry and its IPv6 counterpart. */
 function isPrivate(hostname: string): boolean {
   if (isLoopback(hostname)) return true;
-  const host = bare(hostname); // the URL parser has made 0x7f.1 and 2130706433 into 127.0.0.1 already
+  const host = bare(hostname); // the URL parser has normalised 0x7f.1 and 2130706433 to 127.0.0.1
   if (isIPv4(host))
     return /^(0|10|127|169\.254|192\.168|172\.(1[6-9]|2\d|3[01])|100\.(6[4-9]|[7-9]\d|1[01]\d|12[0-7]))\./.test(host);
   return isIPv6(host) && /^(::|::ffff:.*|64:ff9b:.*|fe[89ab][0-9a-f]:.*|f[cd][0-9a-f]{2}:.*)$/.test(host);

@@ -1,4 +1,4 @@
-// McpPeer: what a server has beyond its tools, in plain types. Calls of tools do not go this way.
+// The implementation of McpPeer: a server's features beyond tools.
 
 import { CallScope } from '../../call/call-scope.js';
 import { ToolError } from '../../contract/errors.js';
@@ -7,39 +7,39 @@ import type { JsonObject } from '../../contract/json.js';
 import { callSafely } from '../../call/host-callbacks.js';
 import type { Logger } from '../../contract/logger.js';
 import type { CallOptions, McpPeer, PeerRequestHandler } from '../../contract/tool-provider.js';
-import { LostSession, RpcFailure, type McpSession } from './mcp-session.js';
+import { SessionLostError, RpcError, type McpSession } from './mcp-session.js';
 import type { ServerRequests } from './server-requests.js';
 
-/** What a peer needs of the provider that owns the session. */
-export interface ServerPeerOptions {
+/** What the peer needs of the provider that owns the session. */
+export interface McpServerPeerOptions {
   name: string;
   options: { callTimeoutMs: number; maxTotalTimeoutMs: number };
   requests: ServerRequests;
-  /** Ended when the provider is disconnected. */
+  /** The requests in flight, which a disconnect of the provider ends. */
   inFlight: Set<CallScope>;
-  /** Asks the open session, opened where there is none. */
-  ask: SessionAsker;
+  /** Runs a request on the open session, opening one first if needed. */
+  withSession: WithSession;
   offers: () => JsonObject;
-  /** Run when more is offered to the server than before. */
+  /** Called when capabilities were added. */
   onOffered: () => void;
-  /** Run when a request has settled. */
+  /** Called when a request has settled. */
   onSettled: () => void;
   logger: Logger;
 }
 
-/** Methods that have a way of their own: calls are judged by a policy, and the session is the provider's. */
-const OWN_METHODS = /^(tools\/|initialize$|notifications\/|tasks\/)/;
+/** Methods that request() rejects: calls need a policy, and the provider owns the session. */
+const EXCLUDED_METHODS = /^(tools\/|initialize$|notifications\/|tasks\/)/;
 
-/** Runs requests on the open session, and once more where the server provably did not look at them. */
-export type SessionAsker = <T>(scope: CallScope, ask: (session: McpSession) => Promise<T>) => Promise<T>;
+/** Runs requests on the open session, and once more on a new one if the server provably did not read them. */
+export type WithSession = <T>(scope: CallScope, ask: (session: McpSession) => Promise<T>) => Promise<T>;
 
 type NotificationListener = Parameters<McpPeer['onNotification']>[0];
 
-export class ServerPeer implements McpPeer {
-  readonly #options: ServerPeerOptions;
+export class McpServerPeer implements McpPeer {
+  readonly #options: McpServerPeerOptions;
   readonly #listeners = new Set<NotificationListener>();
 
-  constructor(options: ServerPeerOptions) {
+  constructor(options: McpServerPeerOptions) {
     this.#options = options;
   }
 
@@ -52,11 +52,11 @@ export class ServerPeer implements McpPeer {
     params: JsonObject = {},
     options: Pick<CallOptions, 'signal' | 'timeoutMs' | 'callId' | 'sessionId' | 'onRequest'> = {},
   ): Promise<JsonObject> {
-    const { name, inFlight, ask, requests } = this.#options;
+    const { name, inFlight, withSession, requests } = this.#options;
     const { callTimeoutMs, maxTotalTimeoutMs } = this.#options.options;
-    if (typeof method !== 'string' || OWN_METHODS.test(method)) {
-      const words = `${String(method)} is not asked for by request(); tools are called with callTool().`;
-      throw new ToolError('INVALID_ARGUMENT', words, { provider: name });
+    if (typeof method !== 'string' || EXCLUDED_METHODS.test(method)) {
+      const text = `request() does not send ${String(method)}; call tools with callTool().`;
+      throw new ToolError('INVALID_ARGUMENT', text, { provider: name });
     }
     const { signal, timeoutMs, callId, sessionId, onRequest } = options;
     const scope = new CallScope({ signal, timeoutMs, callId, sessionId, onRequest });
@@ -64,14 +64,14 @@ export class ServerPeer implements McpPeer {
     inFlight.add(scope);
     try {
       scope.setDeadline(callTimeoutMs, maxTotalTimeoutMs);
-      return await ask(scope, (session) => {
+      return await withSession(scope, (session) => {
         wasSent = true;
         return session.request(method, copyJson(params), scope, scope.onProgress);
       });
     } catch (thrown) {
       if (scope.error && wasSent) requests.abandon(scope);
-      if (thrown instanceof RpcFailure) throw thrown.toToolError(`The MCP server "${name}" refused ${method}`);
-      throw scope.error ?? (thrown instanceof LostSession ? thrown.failure : ToolError.from(thrown, 'INTERNAL'));
+      if (thrown instanceof RpcError) throw thrown.toToolError(`The MCP server "${name}" refused ${method}`);
+      throw scope.error ?? (thrown instanceof SessionLostError ? thrown.failure : ToolError.from(thrown, 'INTERNAL'));
     } finally {
       inFlight.delete(scope);
       scope.close();
@@ -94,15 +94,15 @@ export class ServerPeer implements McpPeer {
     return withdraw;
   }
 
-  /** Another session may have other things than the one before. */
+  /** Emits `list_changed` after a connection, as a new session may have other resources and prompts. */
   reportConnected(): void {
     const { resources, prompts } = this.capabilities;
-    if (resources !== undefined) this.tell('notifications/resources/list_changed', {});
-    if (prompts !== undefined) this.tell('notifications/prompts/list_changed', {});
+    if (resources !== undefined) this.emit('notifications/resources/list_changed', {});
+    if (prompts !== undefined) this.emit('notifications/prompts/list_changed', {});
   }
 
-  /** Reports a notification of the server's. A listener that throws breaks nothing. */
-  tell(method: string, params: JsonObject): void {
+  /** Passes a notification of the server to all listeners; errors of listeners are logged. */
+  emit(method: string, params: JsonObject): void {
     if (this.#listeners.size === 0) return;
     const call = this.#callOfOneCaller();
     for (const listener of [...this.#listeners]) {
@@ -118,7 +118,7 @@ export class ServerPeer implements McpPeer {
       const caller = this.#options.requests.caller();
       return caller && { callId: caller.callId, sessionId: caller.sessionId };
     } catch {
-      return undefined; // there are several
+      return undefined; // several callers
     }
   }
 }

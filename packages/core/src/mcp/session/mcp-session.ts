@@ -1,44 +1,44 @@
-// One MCP session over one transport, on the SDK's client: opened within a deadline, asked, and over when it is over.
+// One MCP session over one transport, on the SDK's client. Never reconnects: a lost session is replaced by its owner.
 
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import type { CallScope } from '../../call/call-scope.js';
 import { ToolError } from '../../contract/errors.js';
 import type { JsonObject } from '../../contract/json.js';
 import type { Progress } from '../../contract/tool-provider.js';
-import { MessageGate, unboxed, type NotificationListener } from '../transport/message-filter.js';
-import { plainWords, withoutSecrets, withoutSecretsInside } from '../tools/sanitize.js';
-import type { LinkTransport } from '../transport/transport.js';
-import { markUnseen } from './unread-request.js';
+import { MessageFilter, unboxed, type NotificationListener } from '../transport/message-filter.js';
+import { plainText, withoutSecrets, withoutSecretsInside } from '../tools/sanitize.js';
+import type { SessionTransport } from '../transport/transport.js';
+import { markUnread } from './unread-request.js';
 
-/** What a session needs of the one who opens it. */
+/** Options of {@link McpSession.open}. */
 export interface SessionOptions {
-  /** Names the server in errors. */
+  /** The server's name, for errors. */
   name: string;
   clientInfo: { name: string; version: string };
-  /** What is offered to the server. */
+  /** The client capabilities that are declared to the server. */
   capabilities: JsonObject;
   onNotification: NotificationListener;
-  /** Answers a request of the server's; what it throws is the answer too. */
+  /** Answers a request of the server; an error that it throws is sent as the response. */
   onRequest: (method: string, params: JsonObject, signal: AbortSignal) => Promise<JsonObject>;
-  /** Told once when the session is over and was not closed from here. */
+  /** Called once when the session is lost, but not when it is closed. */
   onLost: (failure: ToolError) => void;
-  /** Given what to wait for when the session begins to end, for whatever reason. */
+  /** Receives a promise for the end of the transport when the session begins to close. */
   onClosing: (closing: Promise<void>) => void;
-  /** Given in confidence; a server that says them again does not have them shown. */
+  /** Secrets that are redacted from the server's texts. */
   secrets: readonly string[];
-  /** For the words of a failure; `scope` holds the deadline itself. */
+  /** For the text of a failure; `scope` enforces the deadline. */
   connectTimeoutMs: number;
 }
 
-/** The longest that Node's timers take: every request has a deadline of ours already. */
+/** The longest time of a Node timer: scopes enforce the deadlines of requests. */
 const NO_TIMEOUT_MS = 2 ** 31 - 1;
 const CLOSED = -32_000;
 
-/** Takes what the gate boxed, unread. The SDK asks of a schema no more than this. */
-const AS_IT_IS = { safeParse: (data: unknown) => ({ success: true, data }) };
+/** Accepts any result: the message filter boxes results, so that the SDK does not parse them. */
+const ANY_RESULT = { safeParse: (data: unknown) => ({ success: true, data }) };
 
-/** A JSON-RPC error that the server answered with. */
-export class RpcFailure extends Error {
+/** A JSON-RPC error response of the server. */
+export class RpcError extends Error {
   readonly rpcCode: number;
   readonly data: unknown;
 
@@ -48,7 +48,7 @@ export class RpcFailure extends Error {
     this.data = data;
   }
 
-  /** What it is for a caller who asked for something other than a tool. */
+  /** The error for a request other than a tool call. */
   toToolError(what: string): ToolError {
     const code =
       this.rpcCode === -32_602 ? 'INVALID_ARGUMENT' : this.rpcCode === -32_002 ? 'NOT_FOUND' : 'EXECUTION_FAILED';
@@ -61,8 +61,8 @@ export class RpcFailure extends Error {
   }
 }
 
-/** The session ended before an answer came: whether the request was acted on is not known. */
-export class LostSession extends Error {
+/** The session was lost before a response: the request may have been processed. */
+export class SessionLostError extends Error {
   readonly failure: ToolError;
 
   constructor(failure: ToolError) {
@@ -73,70 +73,70 @@ export class LostSession extends Error {
 
 export class McpSession {
   readonly #client: Client;
-  readonly #link: LinkTransport;
-  readonly #gate: MessageGate;
+  readonly #transport: SessionTransport;
+  readonly #filter: MessageFilter;
   readonly #options: SessionOptions;
   #over = false;
   #isInitialized = false;
   #closing: Promise<void> | undefined;
 
-  private constructor(client: Client, link: LinkTransport, gate: MessageGate, options: SessionOptions) {
+  private constructor(client: Client, transport: SessionTransport, filter: MessageFilter, options: SessionOptions) {
     this.#client = client;
-    this.#link = link;
-    this.#gate = gate;
+    this.#transport = transport;
+    this.#filter = filter;
     this.#options = options;
-    client.onclose = () => this.#ended();
-    client.onerror = () => undefined; // what matters fails a request, or ends the session
+    client.onclose = () => this.#onClose();
+    client.onerror = () => undefined; // errors that matter fail a request or end the session
     client.fallbackRequestHandler = (request, extra) =>
       options.onRequest(request.method, request.params ?? {}, extra.signal);
   }
 
   /**
-   * Opens the transport and initializes. Whatever ends `scope` first ends the transport too.
+   * Opens the transport and initializes the session. The end of `scope` closes the transport.
    *
-   * @throws {ToolError} what the transport failed with, PROCESS_EXITED, TIMED_OUT, CANCELLED, PROTOCOL_VIOLATION,
-   * UNAVAILABLE when the SDK is not installed
+   * @throws {ToolError} the transport's failure, PROCESS_EXITED, TIMED_OUT, CANCELLED, PROTOCOL_VIOLATION; UNAVAILABLE when the
+   *   SDK is not installed
    */
-  static async open(link: LinkTransport, options: SessionOptions, scope: CallScope): Promise<McpSession> {
+  static async open(transport: SessionTransport, options: SessionOptions, scope: CallScope): Promise<McpSession> {
     const { Client } = await scope.race(loadSdk());
-    const gate = new MessageGate(link, options.onNotification);
+    const filter = new MessageFilter(transport, options.onNotification);
     const client = new Client(options.clientInfo, {
       capabilities: options.capabilities,
-      jsonSchemaValidator: NO_VALIDATOR, // results are validated by the provider
+      jsonSchemaValidator: NO_VALIDATOR, // the provider validates results
     });
-    const session = new McpSession(client, link, gate, options);
+    const session = new McpSession(client, transport, filter, options);
     try {
-      await scope.race(client.connect(gate as never, { timeout: NO_TIMEOUT_MS }));
+      await scope.race(client.connect(filter as never, { timeout: NO_TIMEOUT_MS }));
       session.#isInitialized = true;
       return session;
     } catch (thrown) {
       const failure = session.#startFailure(thrown, scope);
-      void session.close(); // the failure does not wait for the end of a stubborn server; whoever disconnects does
+      void session.close(); // not awaited; a disconnect waits for it
       throw failure;
     }
   }
 
-  /** False when the next request needs another session. */
+  /** False when the next request needs a new session. */
   get isOpen(): boolean {
-    return !this.#over && !this.#closing && !this.#link.failure;
+    return !this.#over && !this.#closing && !this.#transport.failure;
   }
 
-  /** What the server offers. */
+  /** The server's capabilities. */
   get capabilities(): JsonObject {
-    return this.#gate.offers;
+    return this.#filter.capabilities;
   }
 
-  /** What the server was offered. */
+  /** The client capabilities that were declared. */
   get offered(): JsonObject {
     return this.#options.capabilities;
   }
 
   /**
-   * Sends a request. The server is told, once, when `scope` ends before it has answered. No AbortSignal is made for that,
-   * which would cost as much as the rest of the request.
+   * Sends a request. When `scope` ends before the response, one cancellation is sent, without an AbortSignal, which would cost as
+   * much as the rest of the request.
    *
-   * @throws {RpcFailure} what the server answered; {@link LostSession} when it had the request and gave no answer;
-   * {@link ToolError} when it never had it, or the scope has ended
+   * @throws {RpcError} an error response; {@link SessionLostError} when the session was lost after sending; {@link ToolError}
+   *   when the request was not sent, or the scope has ended
    */
   async request(
     method: string,
@@ -145,12 +145,12 @@ export class McpSession {
     onProgress: (progress: Progress) => void = ignoreProgress,
   ): Promise<JsonObject> {
     if (scope.error) throw scope.error;
-    if (!this.isOpen) throw markUnseen(new ToolError(this.#lost().toInfo())); // of this request, not of the session
-    const options = { timeout: NO_TIMEOUT_MS, onprogress: ignoreProgress }; // for the sake of its token
-    const { sent, id } = this.#gate.watch(onProgress, () =>
-      this.#client.request({ method, params }, AS_IT_IS as never, options),
+    if (!this.isOpen) throw markUnread(new ToolError(this.#lost().toInfo())); // a copy, to mark this request only
+    const options = { timeout: NO_TIMEOUT_MS, onprogress: ignoreProgress }; // makes the SDK send a progress token
+    const { sent, id } = this.#filter.watch(onProgress, () =>
+      this.#client.request({ method, params }, ANY_RESULT as never, options),
     );
-    const cancel = (error: ToolError): void => this.#gate.cancel(id, error);
+    const cancel = (error: ToolError): void => this.#filter.cancel(id, error);
     scope.onEnd(cancel);
     try {
       return unboxed(await sent);
@@ -161,16 +161,16 @@ export class McpSession {
     }
   }
 
-  /** Ends the session and its transport. Never rejects; resolves when the transport has ended. */
+  /** Closes the session and its transport. Never rejects; resolves when the transport is closed. */
   close(): Promise<void> {
     if (!this.#closing) {
-      this.#closing = this.#link.close().catch(() => undefined); // it is as closed as it can be
+      this.#closing = this.#transport.close().catch(() => undefined); // nothing more can be done
       this.#options.onClosing(this.#closing);
     }
     return this.#closing;
   }
 
-  #ended(): void {
+  #onClose(): void {
     if (this.#over) return;
     this.#over = true;
     if (!this.#closing && this.#isInitialized) this.#options.onLost(this.#lost());
@@ -179,22 +179,22 @@ export class McpSession {
 
   #lost(): ToolError {
     return (
-      this.#link.failure ??
+      this.#transport.failure ??
       new ToolError('CONNECTION_CLOSED', `The connection to the MCP server "${this.#options.name}" was closed.`)
     );
   }
 
   #startFailure(thrown: unknown, scope: CallScope): ToolError {
     const { name, connectTimeoutMs } = this.#options;
-    const { failure, remarks } = this.#link;
+    const { failure, stderrNote } = this.#transport;
     const why =
       failure ?? (scope.error?.code === 'TIMED_OUT' ? tooSlow(connectTimeoutMs) : scope.error) ?? fromStart(thrown);
-    const hint = why.code === 'PROCESS_EXITED' ? ' Run its command by hand to see why.' : '';
-    const more = remarks === undefined || why.message.includes(remarks) ? '' : ` ${remarks}`;
+    const hint = why.code === 'PROCESS_EXITED' ? ' Run its command in a terminal to see why.' : '';
+    const more = stderrNote === undefined || why.message.includes(stderrNote) ? '' : ` ${stderrNote}`;
     const { code, message, details, retryable } = why;
-    const secrets = [...this.#options.secrets, ...(this.#link.secrets?.() ?? [])];
-    const words = withoutSecrets(`The MCP server "${name}" did not start: ${message}${hint}${more}`, secrets);
-    return new ToolError(code, words, {
+    const secrets = [...this.#options.secrets, ...(this.#transport.secrets?.() ?? [])];
+    const text = withoutSecrets(`The MCP server "${name}" did not start: ${message}${hint}${more}`, secrets);
+    return new ToolError(code, text, {
       provider: name,
       details,
       retryable,
@@ -205,12 +205,12 @@ export class McpSession {
   #requestFailure(thrown: unknown): unknown {
     if (ToolError.isInstance(thrown)) return thrown;
     const { code, message, data } = thrown as { code?: unknown; message?: unknown; data?: unknown };
-    if (this.#over && code === CLOSED) return new LostSession(this.#lost());
+    if (this.#over && code === CLOSED) return new SessionLostError(this.#lost());
     if (ToolError.isInstance(data)) return data;
     if (typeof code === 'number' && typeof message === 'string') {
-      const secrets = [...this.#options.secrets, ...(this.#link.secrets?.() ?? [])];
-      const words = withoutSecrets(message.replace(`MCP error ${code}: `, ''), secrets);
-      return new RpcFailure(code, plainWords(words, 8_000), withoutSecretsInside(data, secrets));
+      const secrets = [...this.#options.secrets, ...(this.#transport.secrets?.() ?? [])];
+      const text = withoutSecrets(message.replace(`MCP error ${code}: `, ''), secrets);
+      return new RpcError(code, plainText(text, 8_000), withoutSecretsInside(data, secrets));
     }
     return ToolError.from(thrown, 'INTERNAL');
   }
@@ -222,7 +222,7 @@ const NO_VALIDATOR = {
 
 function ignoreProgress(): void {}
 
-/** The SDK is installed by those who use MCP, and loaded by the first connection. */
+/** Loads the SDK, an optional peer dependency. */
 async function loadSdk(): Promise<{ Client: typeof Client }> {
   try {
     return await import('@modelcontextprotocol/sdk/client/index.js');
@@ -238,7 +238,7 @@ async function loadSdk(): Promise<{ Client: typeof Client }> {
 function tooSlow(ms: number): ToolError {
   return new ToolError(
     'TIMED_OUT',
-    `it had not answered "initialize" after ${ms} ms; see why, or raise connectTimeoutMs.`,
+    `it did not answer "initialize" within ${ms} ms; check the server, or raise connectTimeoutMs.`,
   );
 }
 
@@ -246,9 +246,9 @@ function fromStart(thrown: unknown): ToolError {
   if (ToolError.isInstance(thrown)) return ToolError.from(thrown);
   const { code, data, message } = thrown as { code?: unknown; data?: unknown; message?: unknown };
   if (ToolError.isInstance(data)) return ToolError.from(data);
-  const words = plainWords(typeof message === 'string' ? message : String(thrown), 500);
-  if (code === CLOSED) return new ToolError('CONNECTION_CLOSED', 'it closed the connection before it answered.');
-  return new ToolError('PROTOCOL_VIOLATION', `its answer to initialize was not understood: ${words}`, {
+  const text = plainText(typeof message === 'string' ? message : String(thrown), 500);
+  if (code === CLOSED) return new ToolError('CONNECTION_CLOSED', 'it closed the connection before it responded.');
+  return new ToolError('PROTOCOL_VIOLATION', `its response to initialize is invalid: ${text}`, {
     cause: thrown,
   });
 }

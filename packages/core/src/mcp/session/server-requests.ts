@@ -1,4 +1,4 @@
-// What a server asks of the host: its roots, a person's answer, a model's words. Each only where the host offers it.
+// Answers a server's requests to the client (roots, elicitation, sampling), as far as the host declared the capability.
 
 import { pathToFileURL } from 'node:url';
 import type { CallScope } from '../../call/call-scope.js';
@@ -7,14 +7,14 @@ import { isJsonObject, type JsonObject } from '../../contract/json.js';
 import type { CallOptions, PeerRequestHandler } from '../../contract/tool-provider.js';
 
 /**
- * Answers one kind of request of a server's.
+ * Answers one kind of request of a server.
  *
- * @param params as the server sent them: they are a stranger's
+ * @param params the server's parameters, unchecked
  * @param options `signal` is aborted when the server withdraws its request or the connection ends
  */
 export type ServerRequestHandler = (params: JsonObject, options: { signal: AbortSignal }) => Promise<JsonObject>;
 
-/** What a host offers to a server beyond calling its tools. Nothing of it is offered by default. */
+/** Client capabilities that a host can offer to a server. Default: none. */
 export interface HostOffers {
   /** Answers `elicitation/create` with `{ action, content? }`. */
   elicitation?: ServerRequestHandler;
@@ -25,31 +25,31 @@ export interface HostOffers {
 const INVALID_REQUEST = -32_600;
 const METHOD_NOT_FOUND = -32_601;
 const INTERNAL_ERROR = -32_603;
-/** A server that asks more at once is refused: each is a question to a person or a model. */
-const MAX_AT_ONCE = 32;
+/** The limit of concurrent requests of a server: each is a question to a person or a model. */
+const MAX_CONCURRENT = 32;
 const PEER_OFFERS: JsonObject = { elicitation: { form: {} }, sampling: {}, roots: {} };
-/** A server may go on with a call that was given up: for so long a question can belong to it. */
+/** How long requests may belong to an abandoned call, which the server may continue to process. */
 const ABANDONED_MS = 60_000;
 const MAX_ABANDONED = 1_000;
 
-/** Whose call it is. */
+/** The caller of a call. */
 type Caller = Pick<CallOptions, 'callId' | 'sessionId' | 'onRequest'>;
 
 export class ServerRequests {
   readonly #roots: readonly string[] | undefined;
   readonly #host: HostOffers;
   readonly #inFlight: Iterable<CallScope>;
-  /** Calls that ended before the server answered them, the oldest first. */
+  /** Calls that ended before the server responded, oldest first. */
   #abandoned: { caller: Caller; until: number }[] = [];
   #handler: PeerRequestHandler | undefined;
   #handlerOffers: JsonObject = {};
-  /** What callers that answer for themselves offer. */
+  /** The capabilities of callers with their own handlers. */
   readonly #offers = new Set<JsonObject>();
-  #atOnce = 0;
+  #concurrent = 0;
 
   /**
-   * @param roots absolute directories; undefined where no roots are offered
-   * @param inFlight the calls whose clocks are paused while a question is answered: which of them asks is not known
+   * @param roots absolute directories; undefined to offer no roots
+   * @param inFlight the calls whose deadlines are paused during a request, as it may belong to any of them
    */
   constructor(roots: readonly string[] | undefined, host: HostOffers, inFlight: Iterable<CallScope>) {
     this.#roots = roots;
@@ -62,14 +62,14 @@ export class ServerRequests {
     this.#handlerOffers = handler ? offers : {};
   }
 
-  /** Adds capabilities; returns what withdraws them. */
+  /** Adds capabilities; returns a function that withdraws them. */
   offer(capabilities: JsonObject): () => void {
-    const own = { ...capabilities };
-    this.#offers.add(own);
-    return () => void this.#offers.delete(own);
+    const offer = { ...capabilities };
+    this.#offers.add(offer);
+    return () => void this.#offers.delete(offer);
   }
 
-  /** What the next session offers. */
+  /** The capabilities that the next session declares. */
   get capabilities(): JsonObject {
     return {
       ...(Object.assign({}, ...this.#offers) as JsonObject),
@@ -80,19 +80,19 @@ export class ServerRequests {
     };
   }
 
-  /** True where a session that was opened with `capabilities` lacks some of those offered now. */
+  /** True when a session with these `capabilities` lacks some of the current ones. */
   isMissingFrom(capabilities: JsonObject): boolean {
     return Object.keys(this.capabilities).some((name) => !(name in capabilities));
   }
 
-  /** The latest call in flight, where all of them are one caller's; undefined where there is none. @throws where they are not */
+  /** The latest call in flight, if all belong to one caller; undefined if there is none. @throws when there are several callers */
   caller(): Caller | undefined {
     let latest: Caller | undefined;
     for (const caller of this.#callers()) {
       if (latest && !isOneCaller(latest, caller)) {
         throw rpcError(
           INVALID_REQUEST,
-          'Declined: several callers have calls in flight, and the request names none of them.',
+          'Declined: several callers have calls in flight, and the request does not name one.',
         );
       }
       latest = caller;
@@ -106,26 +106,26 @@ export class ServerRequests {
     yield* this.#inFlight;
   }
 
-  /** A call ended that the server has not answered. */
+  /** Records a call that ended before the server responded. */
   abandon({ callId, sessionId, onRequest }: CallScope): void {
     const now = performance.now();
     this.#abandoned = this.#abandoned.filter(({ until }) => until > now).slice(-MAX_ABANDONED);
     this.#abandoned.push({ caller: { callId, sessionId, onRequest }, until: now + ABANDONED_MS });
   }
 
-  /** Another session: its server knows nothing of the calls before it. */
+  /** Forgets abandoned calls: a new session does not know them. */
   startSession(): void {
     this.#abandoned = [];
   }
 
-  /** The answer. What it throws has a JSON-RPC code, and words that tell the server nothing of the host. */
+  /** Answers a request. Throws errors with a JSON-RPC code and a message that discloses nothing about the host. */
   async answer(method: string, params: JsonObject, signal: AbortSignal): Promise<JsonObject> {
     if (method === 'roots/list' && this.#roots) {
       return { roots: this.#roots.map((path) => ({ uri: pathToFileURL(path).href })) };
     }
     const handle = this.#handlerOf(method, params, signal);
-    if (this.#atOnce >= MAX_AT_ONCE) throw rpcError(INTERNAL_ERROR, 'Too many requests at once.');
-    this.#atOnce++;
+    if (this.#concurrent >= MAX_CONCURRENT) throw rpcError(INTERNAL_ERROR, 'Too many concurrent requests.');
+    this.#concurrent++;
     const releases = Array.from(this.#inFlight, (scope) => scope.hold());
     try {
       const answer: unknown = await handle();
@@ -136,12 +136,12 @@ export class ServerRequests {
       if (Number.isSafeInteger(code) && typeof message === 'string') throw thrown; // meant for the server
     } finally {
       for (const release of releases) release();
-      this.#atOnce--;
+      this.#concurrent--;
     }
     throw rpcError(INTERNAL_ERROR, 'The host could not answer.');
   }
 
-  /** The caller answers for itself. The host's handlers answer during its own calls, and while there is none. */
+  /** The caller's handler, else the host's, which also answers while no call is in flight. */
   #handlerOf(method: string, params: JsonObject, signal: AbortSignal): () => Promise<JsonObject> {
     const onRequest = this.caller()?.onRequest;
     if (onRequest) return () => onRequest(method, params, { signal });
@@ -151,12 +151,12 @@ export class ServerRequests {
     const handler = this.#handler;
     if (handler) return () => handler(method, params, { signal });
     if (this.#offers.size > 0)
-      throw rpcError(INVALID_REQUEST, `Declined: no call is in flight whose caller answers ${method}.`);
+      throw rpcError(INVALID_REQUEST, `Declined: no call in flight has a handler for ${method}.`);
     throw rpcError(METHOD_NOT_FOUND, `The host does not offer ${method}.`);
   }
 }
 
-/** A caller without an `onRequest` is the host. */
+/** Whether two calls have one caller; a call without `onRequest` is the host's. */
 function isOneCaller(a: Caller, b: Caller): boolean {
   if (a.onRequest === b.onRequest) return true;
   return (

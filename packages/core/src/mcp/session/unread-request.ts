@@ -1,16 +1,16 @@
-// Requests that a server provably did not look at: they are sent once more, on another session.
+// Marks requests that a server provably did not read, so that they can be sent again on a new session.
 
 import type { ToolError } from '../../contract/errors.js';
 
-const unseen = new WeakSet<ToolError>();
+const unread = new WeakSet<ToolError>();
 
-/** Notes that the request which fails with `error` was not sent, or was refused before it was read. */
-export function markUnseen(error: ToolError): ToolError {
-  unseen.add(error);
+/** Marks the error of a request that was not sent, or was rejected before it was read. */
+export function markUnread(error: ToolError): ToolError {
+  unread.add(error);
   return error;
 }
 
-/** True for what {@link markUnseen} was given. */
-export function wasUnseen(thrown: unknown): boolean {
-  return unseen.has(thrown as ToolError);
+/** Whether the error was marked by {@link markUnread}. */
+export function wasUnread(thrown: unknown): boolean {
+  return unread.has(thrown as ToolError);
 }

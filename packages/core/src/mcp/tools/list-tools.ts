@@ -1,4 +1,4 @@
-// The tools that one MCP server lists: every page, each tool parsed on its own, within bounds.
+// Reads and parses an MCP server's list of tools, all pages, within limits. A malformed tool does not affect the others.
 
 import { ToolError } from '../../contract/errors.js';
 import { isDeeperThan, isJsonObject, type JsonObject } from '../../contract/json.js';
@@ -10,20 +10,20 @@ import { fillAnnotations } from '../../tool/define-tool.js';
 import { ToolIndex } from '../../provider/tool-index.js';
 import type { ToolAnnotations, ToolDefinition, ToolIcon } from '../../contract/tool-definition.js';
 import { MAX_DEPTH } from '../transport/message-filter.js';
-import { plainWords } from './sanitize.js';
+import { plainText } from './sanitize.js';
 
-/** More than any server has, and as many as can be shown; the rest is left out with a warning. */
+/** Further tools are left out with a warning. */
 const MAX_TOOLS = 10_000;
 const MAX_PAGES = 1_000;
-/** What one tool says is given to models whole, and behind a gateway to every client. */
+/** The limit of one tool, which is passed to models and gateway clients whole. */
 const MAX_TOOL_CHARACTERS = 1024 * 1024;
-/** What all tools together may hold, in characters and numbers. */
+/** The limit of all tools together. */
 const MAX_CHARACTERS = 64 * 1024 * 1024;
 const MAX_NAME = 512;
 const MAX_WARNINGS = 20;
 const HINTS = ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint'] as const;
 
-/** A list as it was read. */
+/** A list of tools, indexed by name. */
 export class ToolCatalog {
   readonly definitions: readonly ToolDefinition[];
   readonly #index: ToolIndex<ToolDefinition>;
@@ -42,7 +42,7 @@ export class ToolCatalog {
     return this.#index.notFound(name, where);
   }
 
-  /** The validator of the output; undefined where there is no output schema, or it cannot be enforced. */
+  /** The validator of the output; undefined without an output schema that can be enforced. */
   outputValidator(tool: ToolDefinition): JsonSchemaValidator | undefined {
     if (!tool.outputSchema) return undefined;
     if (!this.#outputs.has(tool)) {
@@ -50,26 +50,26 @@ export class ToolCatalog {
       try {
         validator = readListedSchema(tool.outputSchema);
       } catch {
-        // A malformed schema promises nothing.
+        // A malformed schema is not enforced.
       }
       this.#outputs.set(tool, validator);
     }
     return this.#outputs.get(tool);
   }
 
-  /** True when a model would see no difference. */
+  /** Whether both lists have equal definitions. */
   equals(other: ToolCatalog): boolean {
     return JSON.stringify(this.definitions) === JSON.stringify(other.definitions);
   }
 }
 
 /**
- * Reads every page.
+ * Reads all pages.
  *
  * @param prefix the server part of the qualified names
- * @param readPage asks for the page of a cursor
- * @param warn told of what was left out
- * @throws {ToolError} PROTOCOL_VIOLATION when a page holds no list
+ * @param readPage requests the page of a cursor
+ * @param warn receives what was left out
+ * @throws {ToolError} PROTOCOL_VIOLATION when a page has no list
  */
 export async function readCatalog(
   prefix: string,
@@ -78,28 +78,28 @@ export async function readCatalog(
 ): Promise<ToolCatalog> {
   const tools = new Map<string, ToolDefinition>();
   const cursors = new Set<string>();
-  const say = limited(warn);
+  const warnLimited = limited(warn);
   let characters = 0;
   let cursor: string | undefined;
   for (let page = 1; ; page++) {
     const { tools: listed, nextCursor } = await readPage(cursor);
-    if (!Array.isArray(listed)) throw new ToolError('PROTOCOL_VIOLATION', 'The list of tools is no array.');
-    for (const each of listed) {
-      const tool = parseTool(prefix, each, say);
+    if (!Array.isArray(listed)) throw new ToolError('PROTOCOL_VIOLATION', 'The list of tools is not an array.');
+    for (const given of listed) {
+      const tool = parseTool(prefix, given, warnLimited);
       if (!tool) continue;
       if (tools.has(tool.name)) {
-        say(`a second tool "${shown(tool.name)}" was left out`);
+        warnLimited(`a second tool "${shown(tool.name)}" was left out`);
         continue;
       }
       const size = sizeOf(tool);
       if (size > MAX_TOOL_CHARACTERS) {
-        say(`the tool "${shown(tool.name)}" was left out: it has more than ${MAX_TOOL_CHARACTERS} characters`);
+        warnLimited(`the tool "${shown(tool.name)}" was left out: it has more than ${MAX_TOOL_CHARACTERS} characters`);
         continue;
       }
       characters += size;
       if (tools.size >= MAX_TOOLS || characters > MAX_CHARACTERS) {
         const bound = tools.size >= MAX_TOOLS ? `${MAX_TOOLS} tools` : `${MAX_CHARACTERS} characters`;
-        warn(`all tools beyond the first ${tools.size} were left out: a list may have ${bound}`);
+        warn(`all tools beyond the first ${tools.size} were left out: the limit is ${bound}`);
         return new ToolCatalog([...tools.values()]);
       }
       tools.set(tool.name, tool);
@@ -107,7 +107,7 @@ export async function readCatalog(
     if (typeof nextCursor !== 'string' || nextCursor === '') break;
     if (cursors.has(nextCursor) || page >= MAX_PAGES) {
       warn(
-        `the list was ended after ${page} pages, as ${page >= MAX_PAGES ? 'there is no end of them' : 'a cursor came twice'}`,
+        `the list was cut after ${page} pages, as ${page >= MAX_PAGES ? 'that is the limit' : 'a cursor was repeated'}`,
       );
       break;
     }
@@ -117,15 +117,15 @@ export async function readCatalog(
   return new ToolCatalog([...tools.values()]);
 }
 
-/** One tool, or undefined when it cannot be called at all. What is optional and malformed is left out of it. */
+/** Parses a tool; undefined when it cannot be called. Malformed optional fields are left out. */
 function parseTool(prefix: string, given: unknown, warn: (message: string) => void): ToolDefinition | undefined {
-  if (!isJsonObject(given)) return void warn('something in the list that is no tool was left out');
+  if (!isJsonObject(given)) return void warn('an item of the list that is not a tool was left out');
   const { name, title, description, inputSchema, outputSchema, annotations, icons, _meta } = given;
   if (typeof name !== 'string' || name === '' || name.length > MAX_NAME) {
     return void warn(`a tool without a name of 1 to ${MAX_NAME} characters was left out`);
   }
   if (!isJsonObject(inputSchema)) {
-    return void warn(`the tool "${shown(name)}" was left out: its inputSchema is no object`);
+    return void warn(`the tool "${shown(name)}" was left out: its inputSchema is not an object`);
   }
   if (isDeeperThan(given, MAX_DEPTH)) {
     return void warn(`the tool "${shown(name)}" was left out: it is nested deeper than ${MAX_DEPTH} levels`);
@@ -149,12 +149,12 @@ function parseTool(prefix: string, given: unknown, warn: (message: string) => vo
   });
 }
 
-/** The schema of the result as it is given: a value that is not an object is given as `{ result: value }`. */
+/** The output schema as listed: one that is not an object's is wrapped as `{ result: schema }`. */
 function objectSchemaOf(schema: JsonObject): JsonObject {
   return isPlainType(schema.type) ? wrapped(schema) : schema;
 }
 
-/** The server's hints where they are hints, and MCP's pessimistic defaults for the rest. What else it says stays. */
+/** The server's valid hints, MCP's pessimistic defaults for the others, and its further annotations. */
 function annotationsOf(given: unknown): Required<ToolAnnotations> {
   if (!isJsonObject(given)) return fillAnnotations();
   const { readOnlyHint: _r, destructiveHint: _d, idempotentHint: _i, openWorldHint: _o, ...rest } = given;
@@ -164,16 +164,16 @@ function annotationsOf(given: unknown): Required<ToolAnnotations> {
   return { ...rest, ...fillAnnotations(hints) };
 }
 
-/** Of a hostile list one hears the first few. */
+/** Limits the number of warnings about one list. */
 function limited(warn: (message: string) => void): (message: string) => void {
   let said = 0;
   return (message) => {
-    if (++said <= MAX_WARNINGS) warn(said === MAX_WARNINGS ? `${message}; more of this is not told` : message);
+    if (++said <= MAX_WARNINGS) warn(said === MAX_WARNINGS ? `${message}; further warnings are suppressed` : message);
   };
 }
 
 function shown(name: string): string {
-  return plainWords(name, 80);
+  return plainText(name, 80);
 }
 
 function sizeOf(value: unknown): number {

@@ -1,10 +1,10 @@
-// Text that comes from a server and is shown in an error or a log: bounded, without control characters or secrets.
+// Sanitises a server's text for errors and logs: limits its length, removes control characters and secrets.
 
 const DEFAULT_LENGTH = 2_000;
 const SHORTEST_SECRET = 6;
 
-/** What a terminal would obey (ANSI sequences, bidi and zero-width characters) is left out; the end is cut. */
-export function plainWords(text: string, maxLength = DEFAULT_LENGTH): string {
+/** Removes ANSI sequences and control, bidi and zero-width characters, and cuts the end. */
+export function plainText(text: string, maxLength = DEFAULT_LENGTH): string {
   const plain = text
     .slice(0, 4 * maxLength)
 
@@ -16,14 +16,14 @@ export function plainWords(text: string, maxLength = DEFAULT_LENGTH): string {
   return plain.length > maxLength ? `${plain.slice(0, maxLength)}…` : plain;
 }
 
-/** The end of what a program wrote, in plain words. */
-export function lastWords(text: string, maxLength = DEFAULT_LENGTH): string {
-  return plainWords(text.length > maxLength ? `…${text.slice(-maxLength)}` : text, maxLength + 1);
+/** The end of a program's output, sanitised by {@link plainText}. */
+export function lastText(text: string, maxLength = DEFAULT_LENGTH): string {
+  return plainText(text.length > maxLength ? `…${text.slice(-maxLength)}` : text, maxLength + 1);
 }
 
 /**
- * Hides values that were given in confidence, such as those of the environment, also as JSON and addresses write them.
- * Short ones are words of the language.
+ * Redacts secrets, such as values of the environment, also in their JSON and URL-encoded forms. Short values are not redacted, as
+ * they may be ordinary words.
  */
 export function withoutSecrets(text: string, secrets: Iterable<string>): string {
   const forms = new Set<string>();
@@ -33,13 +33,13 @@ export function withoutSecrets(text: string, secrets: Iterable<string>): string 
     if (!/\p{Surrogate}/u.test(secret)) forms.add(encodeURIComponent(secret));
   }
   let clean = text;
-  // The longest first: one may begin with another.
+  // The longest first, as one may be a prefix of another.
   for (const form of [...forms].sort((one, other) => other.length - one.length))
     clean = clean.replaceAll(form, '[hidden]');
   return clean;
 }
 
-/** The same for whatever JSON holds; what has no secret in it is given back as it is. */
+/** Redacts secrets in all strings of a JSON value. */
 export function withoutSecretsInside(value: unknown, secrets: readonly string[]): unknown {
   if (typeof value === 'string') return withoutSecrets(value, secrets);
   if (typeof value !== 'object' || value === null) return value;
@@ -51,7 +51,7 @@ export function withoutSecretsInside(value: unknown, secrets: readonly string[])
   return Object.fromEntries(clean);
 }
 
-/** What a header says in confidence: its value, and the parts of it, such as the token behind `Bearer`. */
+/** The secrets in headers: their values and the parts of them, such as the token after `Bearer`. */
 export function secretsOfHeaders(headers: Readonly<Record<string, string>>): string[] {
   return Object.values(headers).flatMap((value) => [value, ...value.split(/\s+/)]);
 }

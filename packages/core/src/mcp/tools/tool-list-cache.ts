@@ -1,51 +1,51 @@
-// The list that one provider holds: read when it is first needed, read again when the server says that it has changed,
-// and kept when that fails.
+// Caches a server's list of tools: reads it when it is first needed and after each change, and keeps it when that fails.
 
 import { CallScope } from '../../call/call-scope.js';
 import { ToolError } from '../../contract/errors.js';
 import type { McpSession } from '../session/mcp-session.js';
-import { LostSession, RpcFailure } from '../session/mcp-session.js';
-import type { SessionAsker } from '../session/mcp-peer.js';
+import { SessionLostError, RpcError } from '../session/mcp-session.js';
+import type { WithSession } from '../session/mcp-peer.js';
 import { readCatalog, ToolCatalog } from './list-tools.js';
 
-/** What a list is read with. */
-export interface ListedToolsOptions {
+/** Options of {@link ToolListCache}. */
+export interface ToolListCacheOptions {
   name: string;
   listTimeoutMs: number;
-  /** Asks the open session, opened where there is none. */
-  ask: SessionAsker;
+  /** Runs a request on the open session, opening one first if needed. */
+  ask: WithSession;
   warn: (message: string) => void;
-  /** Told when the list that was shown is another one now. */
+  /** Called when the list has changed. */
   onChanged: () => void;
 }
 
-/** A server that says at each reading that the list has changed is read ever more slowly. */
+/** How often a list that changes while it is read is read again without a pause. */
 const EAGER_READINGS = 2;
 const PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5_000;
 
-export class ListedTools {
-  readonly #options: ListedToolsOptions;
+/** The cached list of one server. */
+export class ToolListCache {
+  readonly #options: ToolListCacheOptions;
   #catalog: ToolCatalog | undefined;
   #reading: Promise<ToolCatalog> | undefined;
   #dirty = false;
-  /** Readings that were put off one after the other, and the one that is. */
+  /** The number of delayed readings in a row. */
   #delayed = 0;
   #later: NodeJS.Timeout | undefined;
-  #life = new AbortController();
-  /** True when the list is from before a failure. */
+  #lifetime = new AbortController();
+  /** True when reading the list again failed. */
   isStale = false;
 
-  constructor(options: ListedToolsOptions) {
+  constructor(options: ToolListCacheOptions) {
     this.#options = options;
   }
 
-  /** The list as it was read last. */
+  /** The latest list. */
   get current(): ToolCatalog | undefined {
     return this.#catalog;
   }
 
-  /** The list, read where there is none or the last reading failed, and awaited where it is being read. @throws {ToolError} */
+  /** Returns the list; reads it if there is none or the last reading failed. @throws {ToolError} when there is no list at all */
   async read(): Promise<ToolCatalog> {
     if (this.#catalog && !this.#reading && !this.isStale) return this.#catalog;
     const known = this.#catalog;
@@ -57,20 +57,20 @@ export class ListedTools {
     }
   }
 
-  /** The server has, or may have, other tools now. Nothing is read that nobody has asked for. */
+  /** Marks the list as outdated, and reads it again if it was read before. */
   invalidate(): void {
     this.#dirty = true;
     if (!this.#catalog || this.#reading || this.#later) return;
-    this.#read().catch(() => undefined); // told where it failed
+    this.#read().catch(() => undefined); // already reported
   }
 
-  /** Forgets the list: the next connection reads it anew. */
+  /** Forgets the list; the next connection reads it again. */
   clear(): void {
-    this.#life.abort();
+    this.#lifetime.abort();
     clearTimeout(this.#later);
     this.#later = undefined;
     this.#delayed = 0;
-    this.#life = new AbortController();
+    this.#lifetime = new AbortController();
     this.#catalog = undefined;
     this.#reading = undefined;
     this.isStale = false;
@@ -86,7 +86,7 @@ export class ListedTools {
   }
 
   async #readUntilClean(): Promise<ToolCatalog> {
-    const { signal } = this.#life;
+    const { signal } = this.#lifetime;
     const { name, warn, onChanged } = this.#options;
     for (let reading = 1; ; reading++) {
       this.#dirty = false;
@@ -97,7 +97,7 @@ export class ListedTools {
         if (!signal.aborted && this.#catalog) {
           this.isStale = true;
           warn(
-            `The tools of the MCP server "${name}" could not be read again, the old list stands: ${ToolError.from(thrown).message}`,
+            `The tools of the MCP server "${name}" could not be listed again; the previous list is used: ${ToolError.from(thrown).message}`,
           );
         }
         throw thrown;
@@ -105,7 +105,7 @@ export class ListedTools {
       if (signal.aborted) return catalog;
       const before = this.#catalog;
       this.isStale = false;
-      // An equal list stays the same object, with what was compiled of it.
+      // An equal list stays the same object, with its compiled validators.
       if (!before || !before.equals(catalog)) this.#catalog = catalog;
       if (before && this.#catalog !== before) onChanged();
       if (!this.#dirty) this.#delayed = 0;
@@ -115,12 +115,12 @@ export class ListedTools {
     }
   }
 
-  /** Nobody waits for a list that changes with each reading. */
+  /** Schedules the next reading of a list that changes at every reading. */
   #readLater(): void {
     const pause = Math.min(PAUSE_MS * 2 ** this.#delayed++, LONGEST_PAUSE_MS);
     this.#later = setTimeout(() => {
       this.#later = undefined;
-      this.#read().catch(() => undefined); // told where it failed
+      this.#read().catch(() => undefined); // already reported
     }, pause);
     this.#later.unref();
   }
@@ -138,20 +138,20 @@ export class ListedTools {
       return await readCatalog(
         name,
         (cursor) => session.request('tools/list', cursor === undefined ? {} : { cursor }, scope),
-        (what) => warn(`Of the MCP server "${name}" ${what}.`),
+        (what) => warn(`In the tools of the MCP server "${name}", ${what}.`),
       );
     } catch (thrown) {
       if (scope.error) {
         throw new ToolError(
           'TIMED_OUT',
-          `The MCP server "${name}" did not list its tools within ${listTimeoutMs} ms; raise listTimeoutMs, or see why.`,
+          `The MCP server "${name}" did not list its tools within ${listTimeoutMs} ms; check the server, or raise listTimeoutMs.`,
           {
             provider: name,
           },
         );
       }
-      if (thrown instanceof RpcFailure) throw thrown.toToolError(`The MCP server "${name}" did not list its tools`);
-      if (thrown instanceof LostSession) throw thrown.failure;
+      if (thrown instanceof RpcError) throw thrown.toToolError(`The MCP server "${name}" did not list its tools`);
+      if (thrown instanceof SessionLostError) throw thrown.failure;
       throw ToolError.from(thrown, 'INTERNAL');
     } finally {
       scope.close();

@@ -1,5 +1,4 @@
-// Results on the wire: what a call's result looks like in MCP, and what MCP's looks like as ours. Errors and directives,
-// which MCP has no place for, ride in _meta.
+// Converts results to and from MCP's format. Errors and directives, for which MCP has no field, are stored in _meta.
 
 import { isDirective } from '../../contract/directives.js';
 import { ToolError, type ToolErrorInfo } from '../../contract/errors.js';
@@ -17,12 +16,12 @@ import {
 
 export { DIRECTIVES_META, ERROR_META };
 
-/** Marks a result whose structured form was no object: its `structuredContent` is `{ result: value }`. */
+/** The key of `_meta` that marks a result whose structured content is wrapped as `{ result: value }`. */
 const WRAPPED_META = 'toolwright/wrapped';
 
 const MAX_MESSAGE = 16_384;
 
-/** A `tools/call` result as MCP has it. */
+/** A `tools/call` result in MCP's format. */
 export interface WireResult extends Record<string, unknown> {
   content: ContentBlock[];
   structuredContent?: JsonObject;
@@ -30,7 +29,7 @@ export interface WireResult extends Record<string, unknown> {
   _meta?: JsonObject;
 }
 
-/** A result as it is sent over MCP, by a gateway: the code of a failure and the directives go into `_meta`. */
+/** Converts a result to MCP's format, with the error and the directives in `_meta`. */
 export function toWireResult(result: ToolResult): WireResult {
   const { content, structuredContent, isError, error, directives } = result;
   const _meta = {
@@ -47,16 +46,16 @@ export function toWireResult(result: ToolResult): WireResult {
 }
 
 /**
- * A result as an MCP server sent it. A block of an unknown type is passed on as it is; one that lacks what its type needs
- * is replaced by words, as it would break whoever reads it. A `structuredContent` that is no object becomes
- * `{ result: value }`, and `_meta["toolwright/wrapped"]` says so; null counts as none.
+ * Converts a result from MCP's format. Keeps blocks of unknown types, and replaces a malformed block by a note, as it could break
+ * readers. A `structuredContent` that is not an object becomes `{ result: value }`, marked by
+ * `_meta["toolwright/wrapped"]`; null counts as absent.
  *
- * @param warn told of what was left out
- * @throws {ToolError} PROTOCOL_VIOLATION when it is no result at all
+ * @param warn receives what was left out
+ * @throws {ToolError} PROTOCOL_VIOLATION when `content` is not an array
  */
 export function fromWireResult(wire: JsonObject, warn: (message: string) => void = () => undefined): UntimedResult {
   const { content: given = [], structuredContent, isError, _meta } = wire;
-  if (!Array.isArray(given)) throw new ToolError('PROTOCOL_VIOLATION', 'The content of its result is no array.');
+  if (!Array.isArray(given)) throw new ToolError('PROTOCOL_VIOLATION', 'The content of its result is not an array.');
   const content = given.map((block) => blockOf(block, warn));
   const result: UntimedResult = { content, isError: isError === true, directives: [] };
   const hasStructure = structuredContent !== undefined && structuredContent !== null;
@@ -67,8 +66,8 @@ export function fromWireResult(wire: JsonObject, warn: (message: string) => void
   }
   let error: unknown;
   if (isJsonObject(_meta)) {
-    const { [ERROR_META]: taken, [DIRECTIVES_META]: directives, ...rest } = _meta;
-    error = taken;
+    const { [ERROR_META]: errorMeta, [DIRECTIVES_META]: directives, ...rest } = _meta;
+    error = errorMeta;
     if (Array.isArray(directives)) result.directives = directives.filter(isDirective);
     if (Object.keys(rest).length > 0) result._meta = rest;
   }
@@ -80,10 +79,10 @@ export function fromWireResult(wire: JsonObject, warn: (message: string) => void
 function errorOf(given: unknown, result: UntimedResult): ToolErrorInfo {
   const { code, message, retryable, details } = (isJsonObject(given) ? given : {}) as Partial<ToolErrorInfo>;
   const known = ToolError.isCode(code);
-  const words = known && typeof message === 'string' ? message : textOf(result);
+  const text = known && typeof message === 'string' ? message : textOf(result);
   return new ToolError(
     known ? code : 'EXECUTION_FAILED',
-    words.slice(0, MAX_MESSAGE) || 'The tool reported a failure and said nothing more.',
+    text.slice(0, MAX_MESSAGE) || 'The tool failed and gave no message.',
     {
       ...(known && typeof retryable === 'boolean' && { retryable }),
       ...(known && isJsonObject(details) && { details }),
@@ -94,6 +93,6 @@ function errorOf(given: unknown, result: UntimedResult): ToolErrorInfo {
 function blockOf(block: unknown, warn: (message: string) => void): ContentBlock {
   if (isContentBlock(block)) return block;
   const type = isJsonObject(block) && typeof block.type === 'string' ? `"${block.type.slice(0, 40)}"` : 'no';
-  warn(`a content block of ${type} type is not what that type has`);
+  warn(`a content block of ${type} type is malformed`);
   return { type: 'text', text: `[A malformed content block of ${type} type was left out.]` };
 }

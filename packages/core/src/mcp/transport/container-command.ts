@@ -1,26 +1,26 @@
-// The command line that runs an MCP server in a container: its stdin and stdout are the container's.
+// Builds the command line that runs an MCP server in a container, with the container's stdin and stdout.
 
 import { randomBytes } from 'node:crypto';
 import { ToolError } from '../../contract/errors.js';
 import { assertOptions, type OptionNames } from '../../contract/options.js';
 
-/** A server in a container. */
+/** The container of a server. */
 export interface ContainerOptions {
-  /** The image, as the engine takes it. */
+  /** The image, as the engine expects it. */
   image: string;
   /** The program that runs containers: `docker`, `podman` or the path of one. Default `docker`. */
   engine?: string;
   /** The arguments of the image's entry point. Default: none. */
   args?: readonly string[];
-  /** What of the host the container sees; `readOnly` by default. */
+  /** Directories of the host that are mounted; `readOnly` defaults to true. Default: none. */
   mounts?: readonly { source: string; target: string; readOnly?: boolean }[];
-  /** The network that it joins, for example `none`. Default: the engine's. */
+  /** The network of the container, for example `none`. Default: the engine's. */
   network?: string;
 }
 
 const OPTIONS: OptionNames<ContainerOptions> = { image: true, engine: true, args: true, mounts: true, network: true };
 
-/** A command with its arguments, and what removes the container should it outlive the command. */
+/** A command with its arguments, and the arguments that remove the container if it outlives the command. */
 export interface ContainerCommand {
   command: string;
   args: readonly string[];
@@ -28,10 +28,10 @@ export interface ContainerCommand {
 }
 
 /**
- * Builds the command line. Values of `env` never stand in it: they are named there, and passed through the
- * environment of the engine.
+ * Builds the command line. It contains only the names of the variables in `env`; the values are passed through the engine's
+ * environment.
  *
- * @throws {ToolError} INVALID_ARGUMENT for what the engine would take for an option
+ * @throws {ToolError} INVALID_ARGUMENT for a value that the engine would parse as an option
  */
 export function containerCommand(
   options: ContainerOptions,
@@ -48,7 +48,7 @@ export function containerCommand(
       if (/[,"\n]/.test(path) || (!path.startsWith('/') && !/^[A-Za-z]:[\\/]/.test(path))) {
         throw new ToolError(
           'INVALID_ARGUMENT',
-          `container.mounts: "${path}" must be an absolute path without comma, quote or line end.`,
+          `container.mounts: "${path}" must be an absolute path without commas, quotes or line breaks.`,
         );
       }
     }
@@ -59,7 +59,7 @@ export function containerCommand(
       'run',
       '--rm',
       '--interactive',
-      '--init', // reaps, and passes SIGTERM on to a server that does not care
+      '--init', // reaps children, and forwards SIGTERM
       '--name',
       name,
       '--security-opt',
@@ -81,6 +81,6 @@ function refuseOption(what: string, value: unknown): void {
   if (typeof value === 'string' && /^[^-\s][^\s]*$/.test(value)) return;
   throw new ToolError(
     'INVALID_ARGUMENT',
-    `${what} must be a name without white space that begins with no dash, not ${JSON.stringify(value)}.`,
+    `${what} must be a name without white space or a leading dash, not ${JSON.stringify(value)}.`,
   );
 }

@@ -1,25 +1,25 @@
-// The body of an HTTP answer, watched while it is read: no message in it may be too large, and its end is told.
+// Watches the body of an HTTP response while it is read: limits the size of messages, and reports its end.
 
 import { ToolError } from '../../contract/errors.js';
 
-/** What {@link watchedBody} looks for. */
+/** Options of {@link watchedBody}. */
 export interface BodyWatch {
-  /** The largest message: of an event stream one event, else the whole body. */
+  /** The limit of a message, in bytes: of one event in an event stream, else of the whole body. */
   maxMessageBytes: number;
   /**
-   * Told once when the body is at its end, has broken off, or was too large.
+   * Called once when the body has ended, broken off, or exceeded the limit.
    *
-   * @param resumable the stream carried event ids, so that it can be taken up again
+   * @param resumable whether the stream had event ids, so that it can be resumed
    */
   onEnd: (failure: ToolError | undefined, resumable: boolean) => void;
-  /** Given what ends the body before its end, which is no failure. */
+  /** Receives a function that cancels the body, which is not a failure. */
   onBegin?: (cancel: () => void) => void;
 }
 
 const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
 
-/** The same response, with a body that is watched. One without a body is given back as it is. */
+/** Returns the response with a watched body; a response without a body is returned unchanged. */
 export function watchedBody(response: Response, { maxMessageBytes, onEnd, onBegin }: BodyWatch): Response {
   if (!response.body) return response;
   const isEvents = (response.headers.get('content-type') ?? '').toLowerCase().includes('text/event-stream');
@@ -32,7 +32,7 @@ export function watchedBody(response: Response, { maxMessageBytes, onEnd, onBegi
     ended = true;
     onEnd(failure, meter.sawId);
   };
-  onBegin?.(() => void reader.cancel().catch(() => undefined)); // it may have ended
+  onBegin?.(() => void reader.cancel().catch(() => undefined)); // it may have ended already
   const body = new ReadableStream<Uint8Array>({
     async pull(controller) {
       try {
@@ -43,12 +43,12 @@ export function watchedBody(response: Response, { maxMessageBytes, onEnd, onBegi
         }
         bytes = isEvents ? meter.read(value) : bytes + value.length;
         if (bytes > maxMessageBytes) {
-          const words = `A message was larger than ${maxMessageBytes} bytes; ask for less at once, or raise maxFrameBytes.`;
-          throw new ToolError('FRAME_TOO_LARGE', words);
+          const message = `A message was larger than ${maxMessageBytes} bytes; request less, or raise maxFrameBytes.`;
+          throw new ToolError('FRAME_TOO_LARGE', message);
         }
         controller.enqueue(value);
       } catch (thrown) {
-        reader.cancel().catch(() => undefined); // it is given up
+        reader.cancel().catch(() => undefined); // it is abandoned
         controller.error(thrown);
         end(ToolError.isInstance(thrown) ? ToolError.from(thrown) : undefined);
       }
@@ -62,16 +62,16 @@ export function watchedBody(response: Response, { maxMessageBytes, onEnd, onBegi
   return Object.defineProperty(new Response(body, { status, statusText, headers }), 'url', { value: url });
 }
 
-/** Counts the bytes of the event that is being read, and sees whether events have ids. */
+/** Counts the bytes of the current event, and notes whether events have ids. */
 class EventMeter {
   sawId = false;
   #bytes = 0;
-  /** The first bytes of the line that is being read. */
+  /** The first bytes of the current line. */
   #line = '';
-  /** The chunk before ended in CR: an LF that begins the next one belongs to it. */
+  /** True when the previous chunk ended in CR: an LF at the start of the next belongs to it. */
   #endsInCarriage = false;
 
-  /** The bytes of the largest event that was, or is being, read in this chunk. */
+  /** Reads a chunk. Returns the size of the largest event in it, with incomplete events counted so far. */
   read(chunk: Uint8Array): number {
     let largest = 0;
     let start = this.#endsInCarriage && chunk[0] === LINE_FEED ? 1 : 0;

@@ -1,5 +1,5 @@
-// MCP over Streamable HTTP, and over SSE for servers that know nothing newer: the SDK's transports, with bounded bodies,
-// and with an end for requests whose answer broke off.
+// MCP over Streamable HTTP, or over SSE for older servers: wraps the SDK's transports, limits bodies, and fails requests whose
+// response breaks off.
 
 import { settledWithin } from '../../call/waiting.js';
 import type { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
@@ -9,53 +9,54 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { ToolError, type ToolErrorCode } from '../../contract/errors.js';
 import { watchedBody } from './http-body.js';
 import type { Authorizer } from '../auth/oauth.js';
-import { plainWords, secretsOfHeaders, withoutSecrets } from '../tools/sanitize.js';
-import type { LinkTransport, McpMessage } from './transport.js';
-import { markUnseen } from '../session/unread-request.js';
+import { plainText, secretsOfHeaders, withoutSecrets } from '../tools/sanitize.js';
+import type { SessionTransport, McpMessage } from './transport.js';
+import { markUnread } from '../session/unread-request.js';
 
-/** What an HTTP link talks to. */
-export interface HttpLinkOptions {
+/** Options of {@link HttpTransport}. */
+export interface HttpTransportOptions {
   url: URL;
   headers: Readonly<Record<string, string>>;
   authorizer: Authorizer | undefined;
   maxFrameBytes: number;
 }
 
-/** How long a server may take to note that its session is over. */
-const GOODBYE_MS = 1_000;
-/** How long answers of a session that is over are waited for. */
-const LAST_ANSWERS_MS = 1_000;
-/** Between two streams that are opened by GET. */
+/** How long to wait for a server to terminate its session. */
+const TERMINATE_TIMEOUT_MS = 1_000;
+/** How long to wait for responses in progress after a session has ended. */
+const DRAIN_MS = 1_000;
+/** The shortest interval between two streams that are opened by GET. */
 const STREAM_GAP_MS = 50;
 const MAX_TOKENS = 8;
-/** Answers to `initialize` that an old server gives, which waits for a GET. */
+/** Statuses with which an older server, which expects a GET, rejects `initialize`. */
 const MAY_BE_SSE: ReadonlySet<unknown> = new Set([400, 404, 405, 406, 415, 422]);
 
-export class HttpLink implements LinkTransport {
+export class HttpTransport implements SessionTransport {
   onclose?: (() => void) | undefined;
   onerror?: ((error: Error) => void) | undefined;
-  onmessage?: LinkTransport['onmessage'];
+  onmessage?: SessionTransport['onmessage'];
   failure: ToolError | undefined;
-  readonly #options: HttpLinkOptions;
+  readonly #options: HttpTransportOptions;
   #transport: StreamableHTTPClientTransport | SSEClientTransport | undefined;
-  /** What ends the answers that have begun, by the ids of their requests. */
-  readonly #answers = new Map<number, () => void>();
-  /** Runs when none is left. */
-  #onAnswered: (() => void) | undefined;
-  /** The old transport while it is opened. */
+  /** Functions that cancel responses in progress, by request id. */
+  readonly #responses = new Map<number, () => void>();
+  /** Called when no response is in progress. */
+  #onResponded: (() => void) | undefined;
+  /** The SSE transport while it is being opened. */
   #opening: SSEClientTransport | undefined;
-  /** Requests whose answers come on a stream that the SDK takes up again when it breaks. */
+  /** Requests whose response arrives on a stream that the SDK resumes. */
   readonly #resumable = new Set<number>();
-  /** The tokens that requests were sent with, of late. */
+  /** The latest tokens, for redaction. */
   readonly #tokens = new Set<string>();
   #isSse = false;
-  /** Requests whose answers have not begun, and what runs when there are none. */
+  /** The number of requests whose response has not begun. */
   #sending = 0;
   #nextStreamAt = 0;
+  /** Called when all responses have begun. */
   #onSent: (() => void) | undefined;
   #closed = false;
 
-  constructor(options: HttpLinkOptions) {
+  constructor(options: HttpTransportOptions) {
     this.#options = options;
   }
 
@@ -75,11 +76,11 @@ export class HttpLink implements LinkTransport {
 
   async send(message: McpMessage, options?: object): Promise<void> {
     const transport = this.#transport;
-    if (!transport || this.#closed) throw new ToolError('CONNECTION_CLOSED', 'The connection has been closed.');
+    if (!transport || this.#closed) throw new ToolError('CONNECTION_CLOSED', 'The connection is closed.');
     this.#sending++;
     try {
-      await (transport as StreamableHTTPClientTransport).send(message as never, options); // SSE takes no options
-      this.#giveUp(message);
+      await (transport as StreamableHTTPClientTransport).send(message as never, options); // SSE ignores the options
+      this.#cancelResponse(message);
     } catch (thrown) {
       if (
         (message as { method?: string }).method === 'initialize' &&
@@ -100,7 +101,7 @@ export class HttpLink implements LinkTransport {
     await this.#opening?.close();
     this.#onSent?.();
     if (transport && 'terminateSession' in transport && !this.failure)
-      await settledWithin([transport.terminateSession()], GOODBYE_MS); // the server may be closed already
+      await settledWithin([transport.terminateSession()], TERMINATE_TIMEOUT_MS); // the server may have exited already
     await transport?.close();
     this.onclose?.();
   }
@@ -126,7 +127,7 @@ export class HttpLink implements LinkTransport {
       await transport.start();
     } catch {
       await transport.close();
-      throw this.#sendFailure(refusal); // the answer to the newer protocol says more
+      throw this.#sendFailure(refusal); // the response to the newer protocol is more informative
     } finally {
       this.#opening = undefined;
     }
@@ -141,24 +142,24 @@ export class HttpLink implements LinkTransport {
 
   readonly #fetch = async (input: string | URL, init: RequestInit = {}): Promise<Response> => {
     const { authorizer, maxFrameBytes } = this.#options;
-    // The SDK gives one signal to every request of a connection.
+    // The SDK uses one signal for all requests of a connection.
     if (init.signal) setMaxListeners(0, init.signal);
     if (init.method === 'GET') await this.#waitForTurn(init.signal ?? undefined);
     let response = await this.#send(input, init, await authorizer?.token());
     if (response.status === 401 && authorizer) {
       await response.body?.cancel();
-      await authorizer.renew(response, signedWith.get(response));
+      await authorizer.renew(response, sentTokens.get(response));
       response = await this.#send(input, init, await authorizer.token());
     }
     const id = init.method === 'POST' && response.status === 200 ? requestIdOf(init.body) : undefined;
     return watchedBody(response, {
       maxMessageBytes: maxFrameBytes,
-      onBegin: (cancel) => id !== undefined && this.#answers.set(id, cancel),
+      onBegin: (cancel) => id !== undefined && this.#responses.set(id, cancel),
       onEnd: (failure, resumable) => this.#bodyEnded(id, failure, resumable),
     });
   };
 
-  /** A server that ends its streams can ask for the next one at once (`retry: 0`), for ever. */
+  /** Limits how often streams are opened: a server can end each and request the next immediately (`retry: 0`). */
   async #waitForTurn(signal: AbortSignal | undefined): Promise<void> {
     const now = performance.now();
     const turnAt = Math.max(now, this.#nextStreamAt);
@@ -173,7 +174,7 @@ export class HttpLink implements LinkTransport {
       this.#rememberToken(token);
     }
     const response = await fetch(input, { ...init, headers });
-    signedWith.set(response, token);
+    sentTokens.set(response, token);
     return response;
   }
 
@@ -183,20 +184,20 @@ export class HttpLink implements LinkTransport {
     if (this.#tokens.size > MAX_TOKENS && oldest !== undefined) this.#tokens.delete(oldest);
   }
 
-  /** An answer whose stream is over and that has not come will not come. */
+  /** Fails the request of a stream that has ended without its response, unless the SDK resumes it. */
   #bodyEnded(id: number | undefined, failure: ToolError | undefined, resumable: boolean): void {
-    if (id !== undefined && this.#answers.delete(id) && this.#answers.size === 0) this.#onAnswered?.();
+    if (id !== undefined && this.#responses.delete(id) && this.#responses.size === 0) this.#onResponded?.();
     if (id === undefined || this.#closed || this.#isSse) return;
     if (resumable && !failure) {
       this.#resumable.add(id);
       return;
     }
-    // The SDK may still be reading what was in the stream: it is given the time to.
+    // Deferred, as the SDK may still be reading the stream's last event.
     setImmediate(() => setImmediate(() => this.#fail(id, failure ?? brokenOff())));
   }
 
   #fail(id: number, data: ToolError): void {
-    // The gate drops it where the answer has come.
+    // The message filter drops it if the response has arrived.
     if (!this.#closed) this.onmessage?.({ jsonrpc: '2.0', id, error: { code: -32_603, message: data.message, data } });
   }
 
@@ -205,71 +206,71 @@ export class HttpLink implements LinkTransport {
       for (const id of this.#resumable) this.#fail(id, brokenOff());
       this.#resumable.clear();
     } else if (this.#isSse && error.name === 'Error' && /^SSE error/.test(error.message)) {
-      this.#lose(new ToolError('CONNECTION_CLOSED', `The stream of ${this.#options.url.origin} broke off.`));
+      this.#lose(new ToolError('CONNECTION_CLOSED', `The event stream of ${this.#options.url.origin} broke off.`));
     }
     this.onerror?.(error);
   }
 
-  /** The session is gone: whoever waits is told, and the next call makes another. */
+  /** Ends the session with a failure; the next call opens a new one. */
   #lose(failure: ToolError): void {
     this.failure ??= failure;
     void this.close();
   }
 
-  /** The server takes no new connection, as one that is about to end: what it has begun to answer it may finish. */
-  #loseWhenAnswered(failure: ToolError): void {
-    if (this.#answers.size === 0) return this.#loseSoon(failure);
+  /** The server accepts no new connections, so it is probably shutting down: waits for the responses in progress. */
+  #loseWhenResponded(failure: ToolError): void {
+    if (this.#responses.size === 0) return this.#loseSoon(failure);
     this.failure ??= failure;
-    this.#onAnswered = () => setImmediate(() => this.#lose(failure));
+    this.#onResponded = () => setImmediate(() => this.#lose(failure));
   }
 
-  /** Nothing more is sent. Requests that are on their way get the server's own answer, where it comes soon. */
+  /** Sends nothing more, and waits a short time for the responses to requests already sent. */
   #loseSoon(failure: ToolError): void {
     if (this.failure) return;
     this.failure = failure;
-    const timer = setTimeout(() => this.#lose(failure), LAST_ANSWERS_MS).unref();
+    const timer = setTimeout(() => this.#lose(failure), DRAIN_MS).unref();
     this.#onSent = () => {
       clearTimeout(timer);
       setImmediate(() => this.#lose(failure));
     };
   }
 
-  /** The server was told that an answer is not wanted any more: a stream that it leaves open is closed. */
-  #giveUp(message: McpMessage): void {
+  /** Closes the response stream of a cancelled request, which the server may leave open. */
+  #cancelResponse(message: McpMessage): void {
     const { method, params } = message as { method?: string; params?: { requestId?: unknown } };
-    if (method === 'notifications/cancelled') this.#answers.get(Number(params?.requestId))?.();
+    if (method === 'notifications/cancelled') this.#responses.get(Number(params?.requestId))?.();
   }
 
-  /** @param isCall a server that fails may have run it */
+  /** The error for a request that could not be sent. @param isCall whether a failing server may have run a tool */
   #sendFailure(thrown: unknown, isCall = false): ToolError {
     if (ToolError.isInstance(thrown)) return ToolError.from(thrown);
     const { url, headers } = this.#options;
     const { code: status, message, cause } = thrown as { code?: unknown; message?: string; cause?: { code?: unknown } };
     const secrets = [...secretsOfHeaders(headers), ...this.#tokens];
-    const words = plainWords(withoutSecrets(message ?? '', secrets), 300);
+    const text = plainText(withoutSecrets(message ?? '', secrets), 300);
     if (typeof status === 'number' && status > 0) {
       const [code, hint] = meaningOf(status, this.#transport, isCall);
-      const error = new ToolError(code, `${url.origin} answered ${status}: ${words}${hint}`, {
+      const error = new ToolError(code, `${url.origin} responded with ${status}: ${text}${hint}`, {
         cause: thrown,
         details: { status },
-        ...(code === 'CONNECTION_CLOSED' && { retryable: true }), // the request was not looked at
+        ...(code === 'CONNECTION_CLOSED' && { retryable: true }), // the request was not read
       });
-      if (code === 'CONNECTION_CLOSED') this.#loseSoon(markUnseen(error));
+      if (code === 'CONNECTION_CLOSED') this.#loseSoon(markUnread(error));
       return error;
     }
     const errno = cause?.code;
     if (typeof errno === 'string' && NEVER_SENT.has(errno)) {
       const error = new ToolError(
         'UNAVAILABLE',
-        `${url.origin} cannot be reached (${errno}); is the server running, and the url right?`,
+        `${url.origin} cannot be reached (${errno}); check that the server is running and the url is correct.`,
         { cause: thrown },
       );
-      this.#loseWhenAnswered(markUnseen(error));
+      this.#loseWhenResponded(markUnread(error));
       return error;
     }
     return new ToolError(
       'OUTCOME_UNKNOWN',
-      `The request to ${url.origin} broke off: ${words}. It may have been acted on.`,
+      `The request to ${url.origin} broke off: ${text}. The server may have processed it.`,
       {
         cause: thrown,
         ...(typeof errno === 'string' && { details: { errno } }),
@@ -278,8 +279,8 @@ export class HttpLink implements LinkTransport {
   }
 }
 
-/** The token that a request was sent with. */
-const signedWith = new WeakMap<Response, string | undefined>();
+/** The token of each response's request. */
+const sentTokens = new WeakMap<Response, string | undefined>();
 
 const NEVER_SENT: ReadonlySet<string> = new Set([
   ...['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT'],
@@ -292,19 +293,20 @@ function meaningOf(
   isCall: boolean,
 ): [ToolErrorCode, string] {
   const hasSession = transport !== undefined && 'sessionId' in transport && transport.sessionId !== undefined;
-  if (status === 404 && hasSession) return ['CONNECTION_CLOSED', ' The session is over; the next call opens another.'];
-  if (status === 401 || status === 403) return ['PERMISSION_DENIED', ' Give auth, or headers with a valid token.'];
+  if (status === 404 && hasSession)
+    return ['CONNECTION_CLOSED', ' The session has expired; the next call opens a new one.'];
+  if (status === 401 || status === 403) return ['PERMISSION_DENIED', ' Set auth, or headers with a valid token.'];
   if (status === 413) return ['TOO_LARGE', ''];
   if (isCall && status >= 500 && status !== 503) return ['OUTCOME_UNKNOWN', ' The tool may have run.'];
   if (status === 429 || status >= 500) return ['UNAVAILABLE', ''];
-  return ['PROTOCOL_VIOLATION', ' Is this the address of an MCP server?'];
+  return ['PROTOCOL_VIOLATION', ' Check that url is the address of an MCP server.'];
 }
 
 function brokenOff(): ToolError {
-  return new ToolError('OUTCOME_UNKNOWN', 'The stream ended before the answer came; the call may have happened.');
+  return new ToolError('OUTCOME_UNKNOWN', 'The stream ended before the response; the call may have run.');
 }
 
-/** The SDK writes a request's method first and its id last; an answer of ours to a server has no method. */
+/** The id of a request in the SDK's serialisation, which begins with the method and ends with the id; responses have no method. */
 function requestIdOf(body: unknown): number | undefined {
   const isRequest = typeof body === 'string' && body.startsWith('{"method":');
   const id = isRequest ? /"id":(\d+)\}$/.exec(body.slice(-40))?.[1] : undefined;

@@ -1,46 +1,46 @@
-// Between a transport and the SDK: what a server sends is brought into shape here, so that no message of it, however it
-// is made, costs more than the request that it belongs to.
+// Filters messages between a transport and the SDK: a malformed message of a server fails at most the request that it belongs
+// to.
 
 import { ToolError } from '../../contract/errors.js';
 import { isDeeperThan, isJsonObject, type JsonObject } from '../../contract/json.js';
 import type { Progress } from '../../contract/tool-provider.js';
-import type { LinkTransport, McpMessage, McpTransport } from './transport.js';
+import type { SessionTransport, McpMessage, McpTransport } from './transport.js';
 
-/** Deeper than any honest answer; what reads it later does so by recursion. */
+/** The deepest nesting of a message, as later readers are recursive. */
 export const MAX_DEPTH = 128;
 
-/** Told of a server's notifications, in the order in which they and the answers were sent. */
+/** Receives a server's notifications, in order with its responses. */
 export type NotificationListener = (method: string, params: JsonObject) => void;
 
 type RequestId = string | number;
 
 /**
- * The transport that the SDK sees. Answers to nothing that waits are dropped (the SDK would print them whole), results
- * are boxed (the SDK would refuse what it does not know), and notifications are told in order.
+ * The transport that the SDK uses. Drops responses without a pending request (the SDK would print them), boxes results (the SDK
+ * would reject unknown fields), and passes notifications on in order.
  */
-export class MessageGate implements McpTransport {
+export class MessageFilter implements McpTransport {
   onclose?: (() => void) | undefined;
   onerror?: ((error: Error) => void) | undefined;
   onmessage?: McpTransport['onmessage'];
-  readonly #inner: LinkTransport;
+  readonly #inner: SessionTransport;
   readonly #onNotification: NotificationListener;
-  /** What waits for an answer, with its listener for progress. */
-  readonly #waiting = new Map<RequestId, ((progress: Progress) => void) | undefined>();
+  /** The pending requests, with their progress listeners. */
+  readonly #pending = new Map<RequestId, ((progress: Progress) => void) | undefined>();
   #nextProgress: ((progress: Progress) => void) | undefined;
   #sentId: RequestId | undefined;
   #initialize: RequestId | undefined;
-  /** Lists of tools are looked at tool by tool: one that is too deep costs no other. */
+  /** Pending `tools/list` requests: the depth is checked for each tool, so that one does not affect the others. */
   readonly #lists = new Set<RequestId>();
-  #offers: JsonObject = {};
+  #capabilities: JsonObject = {};
 
-  constructor(inner: LinkTransport, onNotification: NotificationListener) {
+  constructor(inner: SessionTransport, onNotification: NotificationListener) {
     this.#inner = inner;
     this.#onNotification = onNotification;
   }
 
-  /** What the server said that it offers, as it said it: the SDK keeps only what it knows. */
-  get offers(): JsonObject {
-    return this.#offers;
+  /** The server's capabilities, unparsed: the SDK keeps only those it knows. */
+  get capabilities(): JsonObject {
+    return this.#capabilities;
   }
 
   get sessionId(): string | undefined {
@@ -49,7 +49,7 @@ export class MessageGate implements McpTransport {
 
   setProtocolVersion = (version: string): void => this.#inner.setProtocolVersion?.(version);
 
-  /** Runs `send`, which sends one request, and gives what that gave with the id of the request. */
+  /** Runs `send`, which sends one request; returns its value with the request's id. */
   watch<T>(onProgress: (progress: Progress) => void, send: () => T): { sent: T; id: RequestId | undefined } {
     this.#nextProgress = onProgress;
     this.#sentId = undefined;
@@ -60,9 +60,9 @@ export class MessageGate implements McpTransport {
     }
   }
 
-  /** Fails a request that waits, and tells the server once that nobody does any more. */
+  /** Fails a pending request, and sends one cancellation to the server. */
   cancel(id: RequestId | undefined, error: ToolError): void {
-    if (id === undefined || !this.#waiting.delete(id)) return;
+    if (id === undefined || !this.#pending.delete(id)) return;
     this.#lists.delete(id);
     const params = { requestId: id, reason: error.code };
     this.#inner.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params }).catch((failure: unknown) => {
@@ -86,7 +86,7 @@ export class MessageGate implements McpTransport {
   async send(message: McpMessage, options?: object): Promise<void> {
     const { id, method } = message as { id?: RequestId; method?: string };
     if (method !== undefined && id !== undefined) {
-      this.#waiting.set(id, this.#nextProgress);
+      this.#pending.set(id, this.#nextProgress);
       this.#sentId = id;
       if (method === 'initialize') this.#initialize = id;
       else if (method === 'tools/list') this.#lists.add(id);
@@ -94,30 +94,30 @@ export class MessageGate implements McpTransport {
     try {
       await this.#inner.send(message, options);
     } catch (error) {
-      if (method !== undefined && id !== undefined) this.#waiting.delete(id);
+      if (method !== undefined && id !== undefined) this.#pending.delete(id);
       throw error;
     }
   }
 
   #receive(message: McpMessage): void {
     if (Array.isArray(message)) {
-      for (const each of message) if (isJsonObject(each)) this.#receive(each);
+      for (const item of message) if (isJsonObject(item)) this.#receive(item);
       return;
     }
     const { id, method, params, result, error } = message as Record<string, unknown>;
     if (typeof method === 'string') this.#receiveCall(method, id, params);
-    else if (typeof id === 'string' || typeof id === 'number') this.#receiveAnswer(id, result, error);
-    // Anything else belongs to nothing that waits.
+    else if (typeof id === 'string' || typeof id === 'number') this.#receiveResponse(id, result, error);
+    // Anything else belongs to no pending request.
   }
 
   #receiveCall(method: string, id: unknown, given: unknown): void {
     const params = isJsonObject(given) ? given : {};
     const tooDeep = isDeeperThan(params, MAX_DEPTH);
     if (typeof id === 'string' || typeof id === 'number') {
-      if (tooDeep) return this.#answer(id, -32_600, `The request is nested deeper than ${MAX_DEPTH} levels.`);
+      if (tooDeep) return this.#respond(id, -32_600, `The request is nested deeper than ${MAX_DEPTH} levels.`);
       this.onmessage?.({ jsonrpc: '2.0', id, method, params: withMeta(params) });
     } else if (tooDeep) {
-      return; // a notification is nobody's loss
+      return; // dropping a notification fails no request
     } else if (method === 'notifications/progress') {
       this.#receiveProgress(params);
     } else if (method === 'notifications/cancelled') {
@@ -127,55 +127,55 @@ export class MessageGate implements McpTransport {
 
   #receiveProgress({ progressToken, progress, total, message }: JsonObject): void {
     if (typeof progress !== 'number') return;
-    const id = ownId(progressToken);
-    this.#waiting.get(id as RequestId)?.({
+    const id = requestIdOf(progressToken);
+    this.#pending.get(id as RequestId)?.({
       progress,
       ...(typeof total === 'number' && { total }),
       ...(typeof message === 'string' && { message }),
     });
   }
 
-  #receiveAnswer(given: RequestId, result: unknown, error: unknown): void {
-    const id = ownId(given) as RequestId;
-    if (!this.#waiting.delete(id)) return; // late, twice, or never asked
+  #receiveResponse(given: RequestId, result: unknown, error: unknown): void {
+    const id = requestIdOf(given) as RequestId;
+    if (!this.#pending.delete(id)) return; // late, repeated, or never requested
     if (!this.#lists.delete(id) && isDeeperThan(result ?? error, MAX_DEPTH)) {
-      this.#reject(id, `Its answer is nested deeper than ${MAX_DEPTH} levels.`);
+      this.#reject(id, `Its response is nested deeper than ${MAX_DEPTH} levels.`);
     } else if (isJsonObject(result)) {
-      if (id === this.#initialize && isJsonObject(result.capabilities)) this.#offers = result.capabilities;
+      if (id === this.#initialize && isJsonObject(result.capabilities)) this.#capabilities = result.capabilities;
       this.onmessage?.({ jsonrpc: '2.0', id, result: id === this.#initialize ? result : { boxed: result } });
     } else if (isJsonObject(error) && typeof error.message === 'string' && Number.isSafeInteger(error.code)) {
       const { code, message, data } = error;
       this.onmessage?.({ jsonrpc: '2.0', id, error: { code, message, ...(data !== undefined && { data }) } });
-    } else this.#reject(id, 'Its answer has neither a result nor an error of the shape that JSON-RPC has.');
+    } else this.#reject(id, 'Its response has neither a result nor a valid JSON-RPC error.');
   }
 
   #reject(id: RequestId, message: string): void {
     this.#fail(id, new ToolError('PROTOCOL_VIOLATION', message));
   }
 
-  /** Fails one request with an error of ours, which no server can forge: `data` is the very object. */
+  /** Fails a request with a ToolError as `data`; a server cannot forge it, as it is the same object. */
   #fail(id: RequestId, data: ToolError): void {
     this.onmessage?.({ jsonrpc: '2.0', id, error: { code: -32_603, message: data.message, data } });
   }
 
-  #answer(id: RequestId, code: number, message: string): void {
+  #respond(id: RequestId, code: number, message: string): void {
     this.#inner.send({ jsonrpc: '2.0', id, error: { code, message } }).catch((error: unknown) => {
       this.onerror?.(ToolError.from(error));
     });
   }
 }
 
-/** The result as the server sent it. */
+/** The server's unparsed result. */
 export function unboxed(result: unknown): JsonObject {
   return (result as { boxed: JsonObject }).boxed;
 }
 
-/** Our ids are numbers; a server may give one back as a text. */
-function ownId(id: unknown): unknown {
+/** The id of a request: ids are numbers, but a server may return one as a string. */
+function requestIdOf(id: unknown): unknown {
   return typeof id === 'string' && /^\d{1,15}$/.test(id) ? Number(id) : id;
 }
 
-/** The SDK refuses a message whose `_meta` is no object, and answers nothing to it. */
+/** Removes a malformed `_meta`: the SDK would reject the message without a response. */
 function withMeta(params: JsonObject): JsonObject {
   if (params._meta === undefined || isJsonObject(params._meta)) return params;
   const { _meta, ...rest } = params;

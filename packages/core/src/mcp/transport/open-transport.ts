@@ -1,31 +1,34 @@
-// From the place of a server to a transport that is ready to be started. What is heavy is loaded here, when it is needed.
+// Creates the transport for a server's place; loads heavy modules on demand.
 
 import { readFileSync } from 'node:fs';
 import { ToolError } from '../../contract/errors.js';
 import { allowedEnvironment, spawnChild } from '../../process/index.js';
 import { containerCommand } from './container-command.js';
 import type { ResolvedOptions } from '../mcp-provider-options.js';
-import { SocketLink } from './socket-transport.js';
-import { StdioLink } from './stdio-transport.js';
-import type { LinkTransport, McpTransport } from './transport.js';
+import { SocketTransport } from './socket-transport.js';
+import { StdioTransport } from './stdio-transport.js';
+import type { SessionTransport, McpTransport } from './transport.js';
 import { windowsCommand } from './windows-command.js';
 
 const REMOVE_CONTAINER_MS = 2_000;
 
-/** What a link may use of the attempt that opens it. */
-export interface LinkContext {
+/** What a transport may use of the attempt that opens it. */
+export interface TransportContext {
   warn: (message: string) => void;
-  /** The clock of the connection, which stands while a person signs in. */
+  /** Pauses the deadline of the attempt during a sign-in. */
   clock: { pause(): void; resume(): void };
 }
 
-/** Makes the transport; nothing is started yet. @throws {ToolError} */
-export async function createLink(options: ResolvedOptions, { warn, clock }: LinkContext): Promise<LinkTransport> {
+/** Creates the transport, without starting it. @throws {ToolError} */
+export async function createTransport(
+  options: ResolvedOptions,
+  { warn, clock }: TransportContext,
+): Promise<SessionTransport> {
   const { place, maxFrameBytes, shutdownTimeoutMs } = options;
   switch (place.kind) {
     case 'stdio': {
       const { env, cwd = process.cwd() } = place;
-      return new StdioLink({
+      return new StdioTransport({
         ...startable(place.command, place.args, env),
         cwd,
         env,
@@ -39,7 +42,7 @@ export async function createLink(options: ResolvedOptions, { warn, clock }: Link
       const { command, args, remove } = containerCommand(place.container, env);
       const cwd = options.roots?.[0] ?? process.cwd();
       const afterEnd = (): Promise<void> => runToEnd(command, remove, cwd);
-      return new StdioLink({
+      return new StdioTransport({
         ...startable(command, args, env),
         cwd,
         env,
@@ -50,14 +53,14 @@ export async function createLink(options: ResolvedOptions, { warn, clock }: Link
       });
     }
     case 'socket':
-      return new SocketLink(place.path, maxFrameBytes);
+      return new SocketTransport(place.path, maxFrameBytes);
     case 'http': {
-      const [{ HttpLink }, { Authorizer }] = await Promise.all([
+      const [{ HttpTransport }, { Authorizer }] = await Promise.all([
         import('./http-transport.js'),
         import('../auth/oauth.js'),
       ]);
       const { url, headers, auth } = place;
-      return new HttpLink({ url, headers, maxFrameBytes, authorizer: auth && new Authorizer(auth, url, clock) });
+      return new HttpTransport({ url, headers, maxFrameBytes, authorizer: auth && new Authorizer(auth, url, clock) });
     }
     case 'given':
       return closedOnce(typeof place.transport === 'function' ? await place.transport() : place.transport);
@@ -71,7 +74,7 @@ function startable(
 ): { command: string; args: readonly string[] } {
   if (process.platform !== 'win32') return { command, args };
   const variables = Object.entries({ ...allowedEnvironment(), ...env });
-  // Names have no case there.
+  // On Windows names are case-insensitive.
   const valueOf = (wanted: string): string | undefined =>
     variables.findLast(([name]) => name.toUpperCase() === wanted)?.[1];
   const pathExt = valueOf('PATHEXT');
@@ -82,36 +85,36 @@ function startable(
       try {
         return readFileSync(path, 'latin1');
       } catch {
-        return undefined; // it is looked for elsewhere
+        return undefined; // not found here
       }
     },
   });
 }
 
-/** The engine's own client has ended by now; a container that it left behind is removed. */
+/** Runs a command to its end: removes a container that the engine's client left behind. */
 async function runToEnd(command: string, args: readonly string[], cwd: string): Promise<void> {
   await using child = spawnChild({ command, args, cwd });
   child.stdout.resume();
   const timer = setTimeout(() => void child.end({ graceMs: 0 }), REMOVE_CONTAINER_MS);
-  await child.exited.catch(() => undefined); // without an engine there is no container
+  await child.exited.catch(() => undefined); // without an engine there is no container either
   clearTimeout(timer);
 }
 
-/** Transports that were given and have served their one connection. */
+/** Custom transports that were already used. */
 const used = new WeakSet<McpTransport>();
 
-/** A stranger's transport need not bear being closed twice. */
-function closedOnce(transport: McpTransport): LinkTransport {
+/** Wraps a custom transport, which need not support being closed twice. */
+function closedOnce(transport: McpTransport): SessionTransport {
   if (used.has(transport)) {
     throw new ToolError(
       'UNAVAILABLE',
-      'The transport has served its connection; give a function that makes one for each.',
+      'The transport was already used for a connection; set transport to a function that creates one for each.',
       { retryable: false },
     );
   }
   used.add(transport);
   let closing: Promise<void> | undefined;
-  const link: LinkTransport = {
+  const link: SessionTransport = {
     async start() {
       transport.onclose = () => link.onclose?.();
       transport.onerror = (error) => link.onerror?.(error);

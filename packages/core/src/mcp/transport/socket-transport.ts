@@ -1,23 +1,23 @@
-// MCP over a unix socket or a named pipe: one message a line, as over stdio, to a server that runs already.
+// MCP over a unix socket or a named pipe, to a running server: one message a line, as over stdio.
 
 import { connect, type Socket } from 'node:net';
 import { ToolError } from '../../contract/errors.js';
 import { FrameReader, frameOf } from './frames.js';
-import { MAX_UNSENT_BYTES, MESSAGE_BYTES, type LinkTransport, type McpMessage } from './transport.js';
+import { MAX_UNSENT_BYTES, MESSAGE_BYTES, type SessionTransport, type McpMessage } from './transport.js';
 
-/** How long a server may take to take note of the end before its connection is cut. */
+/** How long a server may take to close the connection before it is destroyed. */
 const CLOSE_MS = 1_000;
 
-export class SocketLink implements LinkTransport {
+export class SocketTransport implements SessionTransport {
   onclose?: (() => void) | undefined;
   onerror?: ((error: Error) => void) | undefined;
-  onmessage?: LinkTransport['onmessage'];
+  onmessage?: SessionTransport['onmessage'];
   failure: ToolError | undefined;
   readonly #path: string;
   readonly #maxFrameBytes: number;
   #socket: Socket | undefined;
   #ended = false;
-  /** Messages that wait to be written. */
+  /** The number of messages that wait to be written. */
   #unsent = 0;
 
   constructor(path: string, maxFrameBytes: number) {
@@ -61,8 +61,8 @@ export class SocketLink implements LinkTransport {
       return Promise.reject(this.failure ?? new ToolError('CONNECTION_CLOSED', 'The connection has been closed.'));
     }
     if (socket.writableLength + this.#unsent * MESSAGE_BYTES > MAX_UNSENT_BYTES) {
-      const words = `The server reads nothing: ${socket.writableLength} bytes wait for it already.`;
-      return Promise.reject(new ToolError('BUSY', words));
+      const text = `The server does not read: ${socket.writableLength} bytes are waiting for it.`;
+      return Promise.reject(new ToolError('BUSY', text));
     }
     this.#unsent++;
     socket.write(frameOf(message), () => this.#unsent--);
@@ -92,9 +92,11 @@ function closedBy(error: Error, path: string): ToolError {
       });
     case 'EACCES':
     case 'EPERM':
-      return new ToolError('PERMISSION_DENIED', `The socket ${path} may not be opened (${code}).`, { cause: error });
+      return new ToolError('PERMISSION_DENIED', `Permission to open the socket ${path} was denied (${code}).`, {
+        cause: error,
+      });
     case 'ENOTSOCK':
-      return new ToolError('INVALID_ARGUMENT', `${path} is no socket.`, { cause: error });
+      return new ToolError('INVALID_ARGUMENT', `${path} is not a socket; correct socketPath.`, { cause: error });
     default:
       return new ToolError('CONNECTION_CLOSED', `The connection to ${path} broke: ${error.message}`, { cause: error });
   }

@@ -1,55 +1,55 @@
-// MCP over a child's stdin and stdout. The child leads a process group of its own, and all of it ends with the link.
+// MCP over the stdin and stdout of a child process. The child leads a process group, which ends with the transport.
 
 import { valueWithin } from '../../call/waiting.js';
 import { ToolError } from '../../contract/errors.js';
 import type { Child } from '../../process/index.js';
 import { spawnChild } from '../../process/index.js';
 import { FrameReader, frameOf } from './frames.js';
-import { lastWords, withoutSecrets } from '../tools/sanitize.js';
-import { MAX_UNSENT_BYTES, MESSAGE_BYTES, type LinkTransport, type McpMessage } from './transport.js';
+import { lastText, withoutSecrets } from '../tools/sanitize.js';
+import { MAX_UNSENT_BYTES, MESSAGE_BYTES, type SessionTransport, type McpMessage } from './transport.js';
 
-/** What a stdio link starts. */
-export interface StdioLinkOptions {
+/** Options of {@link StdioTransport}. */
+export interface StdioTransportOptions {
   command: string;
   args: readonly string[];
   cwd: string;
-  /** Added to the safe list. */
+  /** Added to the safe part of the environment. */
   env: Readonly<Record<string, string>>;
   maxFrameBytes: number;
-  /** From the end of its stdin to SIGTERM, in milliseconds. */
+  /** The time between the end of stdin and SIGTERM, in milliseconds. */
   shutdownTimeoutMs: number;
-  /** Told of what was printed to stdout and is no message; the first few lines only. */
+  /** Receives warnings about the first lines on stdout that are not messages. */
   warn: (message: string) => void;
-  /** Run when the whole group has ended, whatever came before. */
+  /** Called when the whole group has ended. */
   afterEnd?: (() => Promise<void>) | undefined;
 }
 
-/** How long answers that are in the pipe may still be read when the program has exited. */
+/** How long to read the pipe after the program has exited. */
 const DRAIN_MS = 250;
-/** From SIGTERM to SIGKILL. */
+/** The time between SIGTERM and SIGKILL. */
 const GRACE_MS = 2_000;
 const MAX_LINE_WARNINGS = 3;
 
-export class StdioLink implements LinkTransport {
+export class StdioTransport implements SessionTransport {
   onclose?: (() => void) | undefined;
   onerror?: ((error: Error) => void) | undefined;
-  onmessage?: LinkTransport['onmessage'];
+  onmessage?: SessionTransport['onmessage'];
   failure: ToolError | undefined;
-  readonly #options: StdioLinkOptions;
+  readonly #options: StdioTransportOptions;
   #child: Child | undefined;
   #closing: Promise<void> | undefined;
   #closed = false;
   #badLines = 0;
-  /** Messages that wait to be written. */
+  /** The number of messages that wait to be written. */
   #unsent = 0;
 
-  constructor(options: StdioLinkOptions) {
+  constructor(options: StdioTransportOptions) {
     this.#options = options;
   }
 
-  get remarks(): string | undefined {
-    const words = this.#stderr();
-    return words === '' ? undefined : `Its stderr ends: ${words}`;
+  get stderrNote(): string | undefined {
+    const stderr = this.#stderr();
+    return stderr === '' ? undefined : `Its stderr ends: ${stderr}`;
   }
 
   async start(): Promise<void> {
@@ -73,7 +73,7 @@ export class StdioLink implements LinkTransport {
     });
     const read = new Promise<void>((resolve) => child.stdout.once('close', resolve));
     if (child.pid === undefined) {
-      await child.exited; // rejects with why it was not started
+      await child.exited; // rejects with the reason
       return;
     }
     void this.#watch(child, read);
@@ -82,13 +82,13 @@ export class StdioLink implements LinkTransport {
   send(message: McpMessage): Promise<void> {
     const stdin = this.#child?.stdin;
     if (!stdin || this.#closed || this.failure) {
-      return Promise.reject(this.failure ?? new ToolError('CONNECTION_CLOSED', 'The server has been ended.'));
+      return Promise.reject(this.failure ?? new ToolError('CONNECTION_CLOSED', 'The server is closed.'));
     }
     if (stdin.writableLength + this.#unsent * MESSAGE_BYTES > MAX_UNSENT_BYTES) {
-      const words = `The server reads nothing: ${stdin.writableLength} bytes wait for it already.`;
-      return Promise.reject(new ToolError('BUSY', words));
+      const text = `The server does not read: ${stdin.writableLength} bytes are waiting for it.`;
+      return Promise.reject(new ToolError('BUSY', text));
     }
-    // Not awaited: a server that has gone is told by its exit, which knows more than EPIPE does.
+    // Not awaited: the exit of the server is more informative than EPIPE.
     this.#unsent++;
     stdin.write(frameOf(message), (error) => {
       this.#unsent--;
@@ -98,52 +98,52 @@ export class StdioLink implements LinkTransport {
   }
 
   /**
-   * Closes stdin, then ends what has not ended by itself, the whole group. Resolves when it is gone.
+   * Closes stdin, then ends what remains of the process group. Resolves when all of it has ended.
    * https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle#stdio
    */
   close(): Promise<void> {
     return (this.#closing ??= this.#end());
   }
 
-  /** Waits for the first sign of the end: the exit, or a stdout that is closed while the program runs on. */
+  /** Waits for the exit, or for a stdout that is closed while the program still runs. */
   async #watch(child: Child, read: Promise<void>): Promise<void> {
     const first = await Promise.race([child.exited.then(() => 'exit' as const), read.then(() => 'eof' as const)]);
-    if (first === 'exit') await valueWithin(read, DRAIN_MS); // answers that are in the pipe already
+    if (first === 'exit') await valueWithin(read, DRAIN_MS); // reads what is left in the pipe
     const exit = await valueWithin(child.exited, first === 'exit' ? 0 : DRAIN_MS);
     if (this.#closed || this.failure) return;
     const { command } = this.#options;
-    const words = this.remarks === undefined ? 'It wrote nothing to stderr.' : this.remarks;
+    const note = this.stderrNote ?? 'It wrote nothing to stderr.';
     if (exit) {
       const how = exit.signal ? `was ended by ${exit.signal}` : `exited with code ${exit.code}`;
       this.#fail(
-        new ToolError('PROCESS_EXITED', `"${command}" ${how}. ${words}`, {
+        new ToolError('PROCESS_EXITED', `"${command}" ${how}. ${note}`, {
           details: { exitCode: exit.code, signal: exit.signal, stderr: this.#stderr() },
         }),
       );
-    } else this.#fail(new ToolError('CONNECTION_CLOSED', `"${command}" closed its stdout and runs on. ${words}`));
+    } else this.#fail(new ToolError('CONNECTION_CLOSED', `"${command}" closed its stdout but still runs. ${note}`));
   }
 
-  /** It reads no more, and does not end either. */
+  /** The program closed its stdin; a failure unless it exits. */
   async #whenUnwritable(): Promise<void> {
     const { command } = this.#options;
     if (this.#child && (await valueWithin(this.#child.exited, DRAIN_MS))) return;
     if (this.#closed || this.failure) return;
-    this.#fail(new ToolError('CONNECTION_CLOSED', `"${command}" closed its stdin and runs on.`));
+    this.#fail(new ToolError('CONNECTION_CLOSED', `"${command}" closed its stdin but still runs.`));
   }
 
   #fail(failure: ToolError): void {
     this.failure ??= failure;
-    this.#tellClosed(); // whoever waits is told before the group has ended
+    this.#emitClose(); // before the group has ended
     void this.close();
   }
 
   async #end(): Promise<void> {
     await this.#child?.end({ askMs: this.#options.shutdownTimeoutMs, graceMs: GRACE_MS });
     await this.#options.afterEnd?.();
-    this.#tellClosed();
+    this.#emitClose();
   }
 
-  #tellClosed(): void {
+  #emitClose(): void {
     if (this.#closed) return;
     this.#closed = true;
     this.onclose?.();
@@ -151,14 +151,14 @@ export class StdioLink implements LinkTransport {
 
   #stderr(): string {
     const { env } = this.#options;
-    return lastWords(withoutSecrets(this.#child?.stderrTail() ?? '', Object.values(env)));
+    return lastText(withoutSecrets(this.#child?.stderrTail() ?? '', Object.values(env)));
   }
 
   #warnOfLine(line: string): void {
     if (++this.#badLines > MAX_LINE_WARNINGS) return;
     const { warn, command, env } = this.#options;
     const last = this.#badLines === MAX_LINE_WARNINGS ? ' Further such lines are not reported.' : '';
-    const shown = lastWords(withoutSecrets(line, Object.values(env)), 120);
+    const shown = lastText(withoutSecrets(line, Object.values(env)), 120);
     warn(`"${command}" wrote a line to stdout that is not JSON-RPC: ${shown}${last}`);
   }
 }

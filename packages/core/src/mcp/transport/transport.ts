@@ -1,49 +1,48 @@
-// What carries MCP's messages to a server and back: our own interface, which every transport of the SDK has too.
+// The interface of a transport for MCP messages; every transport of the SDK satisfies it.
 
 import type { ToolError } from '../../contract/errors.js';
 
 /**
- * A connection that carries JSON-RPC messages. The shape is that of the MCP SDK's transports, so that any of them can be
- * given; no type of the SDK is needed to write one.
+ * A transport for JSON-RPC messages. The transports of the MCP SDK satisfy it; a custom transport needs no type of the SDK.
  */
 export interface McpTransport {
-  /** Opens the connection, after the callbacks below were set. */
+  /** Opens the connection; called after the callbacks below were set. */
   start(): Promise<void>;
   /** Sends one message. Rejects when it could not be sent. */
   send(message: McpMessage, options?: object): Promise<void>;
   /** Closes the connection and calls `onclose`. */
   close(): Promise<void>;
-  /** Called when the connection has closed, for whatever reason. */
+  /** Called when the connection has closed, for any reason. */
   onclose?: (() => void) | undefined;
-  /** Called with what went wrong and did not end the connection. */
+  /** Called with errors that do not close the connection. */
   onerror?: ((error: Error) => void) | undefined;
-  /** Called with each message of the server. */
+  /** Called with each message from the server. */
   onmessage?: Receiver['receive'] | undefined;
-  /** Of a session that exists already: then nothing is negotiated. */
+  /** The id of an existing session, which is then not initialized again. */
   sessionId?: string | undefined;
-  /** Told of the negotiated revision of the protocol. */
+  /** Receives the negotiated protocol version. */
   setProtocolVersion?: ((version: string) => void) | undefined;
 }
 
-/** One JSON-RPC message, as it was parsed. */
+/** A parsed JSON-RPC message. */
 export type McpMessage = object;
 
-/** A method's parameters are compared in both directions, which lets the SDK's generic callback fit. */
+/** A method type, whose parameters are bivariant, so that the SDK's generic callback is assignable. */
 interface Receiver {
   receive(message: McpMessage, extra?: object): void;
 }
 
-/** A transport of ours: it can say why it closed, which is then told to whoever waited. */
-export interface LinkTransport extends McpTransport {
-  /** Why it is closed, or undefined where it was closed from here. */
+/** A built-in transport, which reports why it closed. */
+export interface SessionTransport extends McpTransport {
+  /** Why it closed; undefined if it was closed locally. */
   readonly failure?: ToolError | undefined;
-  /** More words on why nothing was answered: what the server wrote to stderr. */
-  readonly remarks?: string | undefined;
-  /** What it has said in confidence to the server besides what it was given, such as tokens that it was issued. */
+  /** The end of the server's stderr as a sentence, for errors. */
+  readonly stderrNote?: string | undefined;
+  /** Secrets beyond the options, such as tokens that it was issued. */
   secrets?(): readonly string[];
 }
 
-/** What may wait for a server that does not read. */
+/** The limit of unsent bytes for a server that does not read. */
 export const MAX_UNSENT_BYTES = 64 * 1024 * 1024;
-/** What a message that waits costs beside its own bytes, about. */
+/** The approximate overhead of an unsent message. */
 export const MESSAGE_BYTES = 1024;

@@ -1,14 +1,15 @@
-// Commands on Windows that are scripts: npm's `.cmd` files only name a JavaScript file, which Node runs without a shell.
+// Runs npm's `.cmd` files on Windows without a shell: they only name a JavaScript file, which Node runs.
 
 import { win32 } from 'node:path';
 import { ToolError } from '../../contract/errors.js';
 
-/** What is looked up, so that it can be tested on any system. */
+/** The lookups, which tests on other systems replace. */
 export interface WindowsLookup {
-  /** PATH and PATHEXT of the child. */
+  /** The child's PATH. */
   path: string;
+  /** The child's PATHEXT. Default: `.COM;.EXE;.BAT;.CMD`. */
   pathExt?: string;
-  /** The text of a file, or undefined where there is none. */
+  /** Returns the text of a file; undefined if it does not exist. */
   readFile: (path: string) => string | undefined;
 }
 
@@ -16,10 +17,10 @@ export interface WindowsLookup {
 const SHIM_TARGET = /"%(?:~)?dp0%?\\?([^"]+\.[cm]?js)"\s+%\*/i;
 
 /**
- * What to start for a command on Windows. A `.cmd` or `.bat` is never run, as its arguments would go through a shell that
- * reads them as code: the script that it names is.
+ * The program and arguments to start for a command on Windows. A `.cmd` or `.bat` file is never run, as a shell would interpret its
+ * arguments; the JavaScript file that it names is run instead.
  *
- * @throws {ToolError} INVALID_ARGUMENT for a batch file that is no such shim
+ * @throws {ToolError} INVALID_ARGUMENT for any other batch file
  */
 export function windowsCommand(
   command: string,
@@ -32,7 +33,7 @@ export function windowsCommand(
   if (target === undefined) {
     throw new ToolError(
       'INVALID_ARGUMENT',
-      `"${found}" is a batch file, which only a shell can run; name the program that it starts as command.`,
+      `"${found}" is a batch file, which only a shell can run; set command to the program that it starts.`,
     );
   }
   return { command: process.execPath, args: [win32.join(win32.dirname(found), target), ...args] };

@@ -141,7 +141,7 @@ it('parses the response of a sign-in that arrives at an app', async () => {
       },
     });
   await using wrong = provide(() => `${redirectUrl}?code=c&state=other`);
-  expect((await wrong.callTool('p.do')).error?.message).toContain('another state');
+  expect((await wrong.callTool('p.do')).error?.message).toContain('a different state');
   await using right = provide((state) => `${redirectUrl}?code=c1&state=${state}`);
   expect((await right.callTool('p.do')).isError).toBe(false);
   expect(new URLSearchParams(honest.forms.at(-1)).get('code')).toBe('c1');

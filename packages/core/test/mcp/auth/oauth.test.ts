@@ -235,7 +235,7 @@ it('rejects a response with a different state', async () => {
   await using provider = provide(server, place.file, {
     authorize: async (url) => (await server.visit(url)).replace(/state=[^&]*/, 'state=forged'),
   });
-  expect((await provider.callTool('p.do')).error?.message).toMatch(/another state/);
+  expect((await provider.callTool('p.do')).error?.message).toMatch(/different state/);
   expect(server.grants).toEqual([]);
 });
 

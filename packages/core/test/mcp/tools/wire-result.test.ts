@@ -51,7 +51,7 @@ it('fromWireResult() ignores the error of a successful result, and malformed dir
 });
 
 it('fromWireResult() rejects content that is not an array', () => {
-  expect(() => fromWireResult({ content: 'text' })).toThrow(/no array/);
+  expect(() => fromWireResult({ content: 'text' })).toThrow(/not an array/);
 });
 
 it.each([[['a', 1]], ['text'], [7], [0], [false], ['']])(

@@ -348,7 +348,7 @@ describe('MCPToolProvider over a given transport', () => {
     expect((await provider.callTool('contract.echo', { text: 'x' })).isError).toBe(false);
     await provider.disconnect();
     const error = await provider.connect().catch((thrown: unknown) => thrown);
-    expect(ToolError.isInstance(error) && error.message).toMatch(/give a function/);
+    expect(ToolError.isInstance(error) && error.message).toMatch(/set transport to a function/);
     await close();
   });
 });
@@ -368,17 +368,17 @@ describe('MCPToolProvider over a transport that never opens', () => {
 
 describe('new MCPToolProvider()', () => {
   it.each([
-    [{}, /give one of command, container, socketPath, url, transport; got none/],
+    [{}, /set exactly one of command, container, socketPath, url, transport; got none/],
     [{ command: 'a', url: 'https://b' }, /got command and url/],
     [{ url: 'file:///etc/passwd' }, /https: or http:/],
-    [{ url: 'https://me:secret@host/' }, /no user and password/],
+    [{ url: 'https://me:secret@host/' }, /not contain a user or password/],
     [{ command: 'a', args: 'b' }, /args must be an array/],
-    [{ command: 'a', env: { A: 1 } }, /env must be an object of texts/],
+    [{ command: 'a', env: { A: 1 } }, /env must be an object of strings/],
     [{ command: 'a', timeoutMs: 5 }, /unknown option `timeoutMs`; did you mean `callTimeoutMs`\?/],
 
-    [{ command: 'a', headers: {} }, /headers means nothing beside command/],
-    [{ url: 'https://host', args: [] }, /args means nothing beside url/],
-    [{ socketPath: '/s', env: {} }, /env means nothing beside socketPath/],
+    [{ command: 'a', headers: {} }, /headers cannot be combined with command/],
+    [{ url: 'https://host', args: [] }, /args cannot be combined with url/],
+    [{ socketPath: '/s', env: {} }, /env cannot be combined with socketPath/],
     [{ command: 'a', cwd: 5 }, /cwd must be an absolute path, not 5/],
     [{ command: 'a', cwd: 'here' }, /cwd must be an absolute path, not "here"/],
     [{ url: 'https://host', headers: { 'a\nb': 'c' } }, /headers: the name "a\\nb" has a character/],
@@ -389,8 +389,8 @@ describe('new MCPToolProvider()', () => {
     [{ command: 'a', projectDir: 'relative' }, /absolute path/],
     [{ command: 'a', extraRoots: ['/x'] }, /extraRoots needs projectDir/],
     [{ command: 'a', name: 'a.b' }, /name must be/],
-    [{ container: { image: '--privileged' } }, /begins with no dash/],
-    [{ url: 'https://host', auth: { file: 'here' } }, /auth needs file/],
+    [{ container: { image: '--privileged' } }, /without white space or a leading dash/],
+    [{ url: 'https://host', auth: { file: 'here' } }, /auth requires file/],
   ])('refuses %j and says why', (options, why) => {
     const make = (): unknown => new MCPToolProvider({ name: 'x', ...options } as never);
     expect(make).toThrow(why);
