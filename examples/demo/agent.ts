@@ -1,5 +1,5 @@
-// A small agent engine: the loop that every engine has. It shows the model the tools, runs the calls that the model
-// asks for, and gives the results back, until the model has no more to ask.
+// A small agent engine: it shows the model the tools, runs the calls that the model requests, and returns the results,
+// until the model requests no more.
 
 import {
   processDirectives,
@@ -11,22 +11,22 @@ import {
 import type { DiskCheck } from './disk-check.js';
 import type { Screen } from './screen.js';
 
-/** What a model says in one turn: words, and the call that it wants. */
+/** One turn of a model: a text, and the call that it requests. */
 export interface Turn {
   say: string;
   call: { name: string; args: JsonObject };
 }
 
-/** A model: given the tools, it yields turns and receives the result of each. */
+/** A model: it gets the tools, yields turns and receives the result of each. */
 export type Model = (tools: readonly ToolDefinition[]) => Generator<Turn, string, ToolResult>;
 
-/** What the run came to. */
+/** The outcome of a run. */
 export interface Summary {
-  /** The model's last words. */
+  /** The model's final text. */
   answer: string;
   finished: boolean;
   calls: number;
-  /** Calls that were answered with an error, by code. */
+  /** The number of failed calls, by error code. */
   refusals: Map<string, number>;
   toolMs: number;
 }

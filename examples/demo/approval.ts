@@ -1,10 +1,10 @@
-// Asking a person, on a terminal; and what is done where there is none.
+// Approvals by a person on a terminal, and automatic ones without a terminal.
 
 import { createInterface } from 'node:readline/promises';
 import type { Approval, ApprovalRequest } from '@toolwright/core';
 import type { Screen } from './screen.js';
 
-/** Asks once, always or no. Anything else is no. */
+/** Asks for once, always or no. Any other answer means no. */
 export async function askOnTerminal(screen: Screen, request: ApprovalRequest, signal: AbortSignal): Promise<Approval> {
   screen.approval(request);
   const terminal = createInterface({ input: process.stdin, output: process.stdout });
@@ -20,8 +20,8 @@ export async function askOnTerminal(screen: Screen, request: ApprovalRequest, si
   }
 }
 
-export function approveAndSaySo(screen: Screen, request: ApprovalRequest): Approval {
+export function approveWithNotice(screen: Screen, request: ApprovalRequest): Approval {
   screen.approval(request);
-  screen.note('  Nobody is asked here (--yes, or no terminal): it is approved once.');
+  screen.note('  Approved once without asking, because of --yes or because there is no terminal.');
   return { decision: 'once' };
 }

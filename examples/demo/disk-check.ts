@@ -1,4 +1,4 @@
-// Holds every answer against the bytes on disk, read without any tool. A demo that cannot fail would show nothing.
+// Compares every result with the bytes on disk, read without any tool, so that the demo can fail.
 
 import { readFile, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -13,17 +13,17 @@ interface Edit {
 }
 
 export class DiskCheck {
-  /** Every answer that was not what the disk holds. */
+  /** Results that differ from the disk. */
   readonly differences: string[] = [];
   readonly #projectDir: string;
-  /** What each file should hold now: as first seen, with the edits that were answered as done. */
+  /** The expected content of each file: as first read, plus the edits that were reported as done. */
   readonly #expected = new Map<string, string>();
 
   constructor(projectDir: string) {
     this.#projectDir = projectDir;
   }
 
-  /** What was compared, in words; undefined where there was nothing to compare. */
+  /** A description of what was compared; undefined if there was nothing to compare. */
   async compare({ name, args }: { name: string; args: JsonObject }, result: ToolResult): Promise<string | undefined> {
     const path = typeof args.path === 'string' ? args.path : '.';
     const found = await this.#compare(name, path, args, result);
@@ -37,7 +37,7 @@ export class DiskCheck {
     args: JsonObject,
     result: ToolResult,
   ): Promise<{ what: string; differs: boolean } | undefined> {
-    if (path.startsWith('..')) return { what: 'nothing outside is answered', differs: !result.isError };
+    if (path.startsWith('..')) return { what: 'nothing outside the project was read', differs: !result.isError };
     if (result.isError) return this.#expected.has(path) ? this.#unchanged(path) : undefined;
     const rows = result.structuredContent ?? {};
     switch (name) {
@@ -82,11 +82,11 @@ export class DiskCheck {
       }
       case 'git.status': {
         const entries = rows.entries as { path: string; index: string; worktree: string; kind: string }[];
-        const told = entries.map(({ path: changed, index, worktree, kind }) =>
+        const reported = entries.map(({ path: changed, index, worktree, kind }) =>
           kind === 'untracked' ? `?? ${changed}` : `${`${index}${worktree}`.replaceAll('.', ' ')} ${changed}`,
         );
         const real = (await gitIn(this.#projectDir, 'status', '--porcelain', '-z')).split('\0').slice(0, -1);
-        return { what: `${real.length} changed`, differs: told.join('\0') !== real.join('\0') };
+        return { what: `${real.length} changed`, differs: reported.join('\0') !== real.join('\0') };
       }
       case 'git.commit': {
         const [oid, names] = (await gitIn(this.#projectDir, 'show', '--format=%H%x00', '--name-only')).split('\0');
@@ -103,7 +103,7 @@ export class DiskCheck {
     }
   }
 
-  /** By a shell of its own, beside the tool's. */
+  /** Runs the command again, in a shell without the tool. */
   async #runAgain(command: string): Promise<{ output: string; code: number | null }> {
     const child = spawnChild({ command: 'bash', args: ['-c', command], cwd: this.#projectDir, stdin: 'ignore' });
     let output = '';
@@ -111,10 +111,10 @@ export class DiskCheck {
     return { code: (await child.exited).code, output };
   }
 
-  /** What a search of one file should give, found in another way. */
+  /** The lines of a file that a search should find, found without ripgrep. */
   async #linesThatMatch(path: string, { pattern, literal, limit }: JsonObject): Promise<string[]> {
     const content = await this.#read(path);
-    if (content.includes('\0')) return []; // no text
+    if (content.includes('\0')) return []; // binary
     const source = String(pattern);
     const expression = new RegExp(literal ? source.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&') : source);
     const lines = await this.#lines(path);

@@ -1,9 +1,9 @@
-// git as the demo itself uses it, beside the tools: to copy a project, and to hold their answers against.
+// git for the demo itself, without the tools: it copies the project and checks the tools' results.
 
 import { ToolError } from '@toolwright/core';
 import { spawnChild } from '@toolwright/core/process';
 
-/** The output of a git command that ends with 0. Nothing of the user's own configuration is read. */
+/** The output of a git command that exits with 0. The user's configuration is not read. */
 export async function gitIn(cwd: string, ...args: string[]): Promise<string> {
   const child = spawnChild({
     command: 'git',
@@ -15,6 +15,6 @@ export async function gitIn(cwd: string, ...args: string[]): Promise<string> {
   const chunks: Buffer[] = [];
   child.stdout.on('data', (chunk: Buffer) => chunks.push(chunk));
   const { code } = await child.exited;
-  if (code !== 0) throw new ToolError('PROCESS_EXITED', `git ended with ${code}: ${child.stderrTail()}`);
+  if (code !== 0) throw new ToolError('PROCESS_EXITED', `git exited with ${code}: ${child.stderrTail()}`);
   return Buffer.concat(chunks).toString();
 }

@@ -1,11 +1,12 @@
-// The demo: a small agent engine works on a copy of a real project, through one hub, and is checked against the disk.
+// The demo: a small agent engine works on a copy of a real project through one hub, and every result is compared with the
+// disk.
 //   npm run demo [-- DIR] [--yes]
 
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { InProcessToolProvider, ToolError, ToolHub } from '@toolwright/core';
 import { runAgent } from './agent.js';
-import { askOnTerminal, approveAndSaySo } from './approval.js';
+import { askOnTerminal, approveWithNotice } from './approval.js';
 import { DiskCheck } from './disk-check.js';
 import { showMemory } from './memory.js';
 import { showProcesses } from './processes.js';
@@ -30,16 +31,16 @@ try {
 async function main(): Promise<number> {
   await using project = await copyProject(source);
   screen.title('Toolwright demo');
-  screen.note(`The model is a scripted one: it decides from what the tools answer, and no network is used.`);
+  screen.note('The model is scripted: it decides by the results of the tools, and uses no network.');
   screen.note(
     `Project: a copy of ${source} (${project.files} files, ${Math.ceil(project.bytes / 1024)} KiB). The original is not touched.`,
   );
-  if (project.leftOut > 0) screen.note(`${project.leftOut} files were left out: the copy stops at 50 MB.`);
+  if (project.leftOut > 0) screen.note(`${project.leftOut} files were left out: the copy is limited to 50 MB.`);
 
   const interactive = process.stdin.isTTY && process.stdout.isTTY && !values.yes;
   await using hub = new ToolHub({
     providers: [
-      // The demo also runs where bubblewrap is missing: its one command then runs without a sandbox, and says so.
+      // Without bubblewrap, the demo's command runs without a sandbox, and its result says so.
       InProcessToolProvider.forProject(project.projectDir, { name: 'project', bash: { sandbox: 'auto' } }),
     ],
     policy: {
@@ -50,7 +51,7 @@ async function main(): Promise<number> {
       ].map((tool) => ({ tool, action: 'allow' })),
       approve: interactive
         ? (request, { signal }) => askOnTerminal(screen, request, signal)
-        : (request) => approveAndSaySo(screen, request),
+        : (request) => approveWithNotice(screen, request),
     },
     onDecision: ({ decision, by }) => screen.decision(decision, by),
   });

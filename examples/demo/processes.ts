@@ -1,4 +1,4 @@
-// Providers in processes of their own: one in TypeScript that is edited while it is called, and one in Python.
+// Provider processes: one in TypeScript that is edited while it is called, and one in Python.
 
 import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -9,18 +9,18 @@ import { superviseProcess, type SupervisedProcess } from '@toolwright/runtime';
 import type { Screen } from './screen.js';
 
 const CALLERS = 4;
-/** After the new version serves. */
+/** The number of calls after the new version started to serve. */
 const CALLS_AFTER = 100;
-const PATIENCE_MS = 30_000;
+const RELOAD_TIMEOUT_MS = 30_000;
 const repository = fileURLToPath(new URL('../..', import.meta.url));
 
-/** Gives what was not as it should be, in words. */
+/** Returns a description of everything that went wrong. */
 export async function showProcesses(screen: Screen): Promise<string[]> {
-  screen.title('\nProviders in processes of their own');
+  screen.title('\nProvider processes');
   const directory = await mkdtemp(join(tmpdir(), `toolwright-${process.pid}-providers-`));
   try {
     await cp(fileURLToPath(new URL('providers', import.meta.url)), directory, { recursive: true });
-    // As in this repository the packages are not installed but are their sources, they are found by its configuration.
+    // In this repository, the paths of tsconfig.json resolve the packages to their sources.
     const env = { TSX_TSCONFIG_PATH: join(repository, 'tsconfig.json') };
     const shop = superviseProcess({ name: 'shop', path: 'shop.ts', cwd: directory, runtime: 'tsx', env, watch: true });
     const words = superviseProcess({ name: 'words', path: 'words.py', cwd: directory });
@@ -55,13 +55,13 @@ async function editWhileCalled(screen: Screen, hub: ToolHub, shop: SupervisedPro
   const first = await hub.callTool('shop.sell');
   if (first.error) return [`shop.sell: [${first.error.code}] ${first.error.message}`];
   lastSold = 1;
-  screen.note(`shop.ts is called by ${CALLERS} callers without a pause; meanwhile a discount is written into it.`);
+  screen.note(`${CALLERS} callers call shop.ts without a pause while a discount is written into it.`);
   const calling = Promise.all(Array.from({ length: CALLERS }, caller));
   await writeFile(file, (await readFile(file, 'utf8')).replace('DISCOUNT = 0', 'DISCOUNT = 0.25'));
   const tooLong = setTimeout(() => {
-    failures.push(`the new version did not serve within ${PATIENCE_MS} ms`);
+    failures.push(`the new version did not serve within ${RELOAD_TIMEOUT_MS} ms`);
     left = 0;
-  }, PATIENCE_MS);
+  }, RELOAD_TIMEOUT_MS);
   await Promise.race([reloaded, calling]);
   clearTimeout(tooLong);
   left = Math.min(left, CALLS_AFTER);
@@ -74,7 +74,7 @@ async function editWhileCalled(screen: Screen, hub: ToolHub, shop: SupervisedPro
   );
   screen.fact(
     lastSold === calls + 1,
-    `${lastSold} things were sold in all, and the new version counts on from the old.`,
+    `${lastSold} things were sold in total: the new version continued the old one's count.`,
   );
   return [
     ...failures,
@@ -86,10 +86,10 @@ async function editWhileCalled(screen: Screen, hub: ToolHub, shop: SupervisedPro
 async function askPython(screen: Screen, hub: ToolHub): Promise<string[]> {
   const result = await hub.callTool('words.count', { text: 'tools in more than one language' });
   if (result.error?.code === 'SPAWN_FAILED') {
-    screen.note(`There is no python3 here, so the provider in Python is left out: ${result.error.message}`);
+    screen.note(`The provider in Python is left out, because python3 did not start: ${result.error.message}`);
     return [];
   }
   const words = result.structuredContent?.words;
-  screen.fact(words === 6, `words.py, in Python, counts ${JSON.stringify(words)} words.`);
+  screen.fact(words === 6, `words.py, in Python, counted ${JSON.stringify(words)} words.`);
   return words === 6 ? [] : [`words.count: ${JSON.stringify(result.content)}`];
 }

@@ -1,4 +1,4 @@
-// A throw-away copy of a project: what git does not ignore, links kept, at most 50 MB; a repository with one commit.
+// A temporary copy of a project without ignored files, at most 50 MB, as a repository with one commit. Links stay links.
 
 import { copyFile, lstat, mkdir, mkdtemp, readlink, realpath, rm, stat, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -12,14 +12,14 @@ export interface ProjectCopy extends AsyncDisposable {
   projectDir: string;
   files: number;
   bytes: number;
-  /** Files that the limit left out. */
+  /** The number of files left out because of the limit. */
   leftOut: number;
 }
 
 export async function copyProject(source: string): Promise<ProjectCopy> {
-  const found = await stat(source).catch(() => undefined); // missing, or not to be read: told below
+  const found = await stat(source).catch(() => undefined); // missing or unreadable: reported below
   if (!found?.isDirectory()) {
-    throw new ToolError('INVALID_ARGUMENT', `${source} is not a directory; name a project directory.`);
+    throw new ToolError('INVALID_ARGUMENT', `${source} is not a directory; pass a project directory.`);
   }
   const home = await realpath(await mkdtemp(join(tmpdir(), `toolwright-${process.pid}-demo-`)));
   const copy: ProjectCopy = {
@@ -32,7 +32,7 @@ export async function copyProject(source: string): Promise<ProjectCopy> {
   try {
     await mkdir(copy.projectDir);
     for (const path of await listFiles(source, join(home, 'git'))) await copyOne(source, path, copy);
-    await beginHistory(copy.projectDir);
+    await commitCopy(copy.projectDir);
     return copy;
   } catch (error) {
     await copy[Symbol.asyncDispose]();
@@ -40,12 +40,12 @@ export async function copyProject(source: string): Promise<ProjectCopy> {
   }
 }
 
-async function beginHistory(projectDir: string): Promise<void> {
+async function commitCopy(projectDir: string): Promise<void> {
   await gitIn(projectDir, 'init', '--quiet', '--initial-branch=main');
   await gitIn(projectDir, 'config', 'user.name', 'Toolwright demo');
   await gitIn(projectDir, 'config', 'user.email', 'demo@example.invalid');
   await gitIn(projectDir, 'add', '--all');
-  await gitIn(projectDir, 'commit', '--quiet', '--allow-empty', '--message=As it was');
+  await gitIn(projectDir, 'commit', '--quiet', '--allow-empty', '--message=Copy of the project');
 }
 
 async function copyOne(source: string, path: string, copy: ProjectCopy): Promise<void> {
@@ -65,8 +65,8 @@ async function copyOne(source: string, path: string, copy: ProjectCopy): Promise
 }
 
 /**
- * What git does not ignore, in a repository or not: an empty repository elsewhere looks at the directory, so that
- * nothing of the directory's own git configuration is read.
+ * Lists the files that git does not ignore, in a repository or not. An empty repository elsewhere uses the directory as its
+ * working tree, so that the directory's git configuration is not read.
  */
 async function listFiles(source: string, gitDir: string): Promise<string[]> {
   await gitIn(tmpdir(), 'init', '--quiet', '--bare', gitDir);

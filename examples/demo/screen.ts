@@ -1,4 +1,4 @@
-// What a person sees: one block a call, coloured on a terminal and plain in a pipe.
+// Prints one block per call, coloured on a terminal and plain in a pipe.
 
 import pc from 'picocolors';
 import {
@@ -66,18 +66,16 @@ export class Screen {
 
   summary(summary: Summary, status: readonly ProviderStatus[], differences: readonly string[]): void {
     this.#line(`\n${pc.bold('Summary')}`);
-    this.#line(`  ${summary.answer || 'The model did not come to an end.'}`);
+    this.#line(`  ${summary.answer || 'The model did not finish.'}`);
     const refusals = [...summary.refusals].map(([code, count]) => `${count} ${code}`).join(', ') || 'none';
-    this.#line(
-      `  ${summary.calls} calls in ${summary.toolMs.toFixed(0)} ms, approvals included; refused: ${refusals}.`,
-    );
+    this.#line(`  ${summary.calls} calls in ${summary.toolMs.toFixed(0)} ms, approvals included; failed: ${refusals}.`);
     for (const { name, state, toolCount, calls, p50Ms } of status) {
       this.#line(
         `  provider ${name}: ${state}, ${toolCount} tools, ${calls} calls, median ${(p50Ms ?? 0).toFixed(1)} ms.`,
       );
     }
     for (const difference of differences) this.#line(pc.red(`  ✗ ${difference}`));
-    if (differences.length === 0) this.#line(pc.green('  ✓ Every answer agrees with the bytes on disk.'));
+    if (differences.length === 0) this.#line(pc.green('  ✓ Every result agrees with the bytes on disk.'));
   }
 
   fact(isRight: boolean, text: string): void {
@@ -97,7 +95,7 @@ function firstSentence(text: string): string {
   return shorten(text.split(/(?<=\.)\s/, 1)[0] ?? '', 90);
 }
 
-/** One line of at most that many characters, without control characters of a file. */
+/** One line of at most `length` characters, without control characters. */
 function shorten(text: string, length: number): string {
   const clean = text.replace(/[\x00-\x08\x0b-\x1f\x7f]/g, '·').replaceAll('\t', '  ');
   return clean.length > length ? `${clean.slice(0, length - 1)}…` : clean;

@@ -1,4 +1,4 @@
-// The demo's model: no network, no randomness, but real decisions: each step looks at what the tools answered.
+// The demo's model: it uses no network and no randomness, and decides each step by the previous results.
 
 import { textOf, type ToolResult } from '@toolwright/core';
 import type { Model, Turn } from './agent.js';
@@ -6,10 +6,10 @@ import type { Model, Turn } from './agent.js';
 const MARK = 'edited by the Toolwright demo';
 const TEXT_FILES = '**/*.{md,txt,rst,ts,tsx,js,mjs,cjs,py,go,rs,java,c,h,cpp,rb,sh,toml,yaml,yml}';
 
-/** A longer line is shown cut, and cannot be replaced by what was shown. */
+/** Longer lines are shown shortened, so their text cannot be used for an edit. */
 const LONGEST_LINE = 400;
 const MAX_TRIES = 5;
-const OWN_FILE = 'notes.txt';
+const NEW_FILE = 'notes.txt';
 
 interface Match {
   path: string;
@@ -18,7 +18,7 @@ interface Match {
 }
 
 /**
- * Finds a text file, searches it, reads it, changes one line after an approval, verifies the change by a search and by a
+ * Finds a text file, searches it, reads it, changes one line after an approval, verifies the change with a search and a
  * command, and commits it.
  */
 export function scriptedModel(): Model {
@@ -27,10 +27,10 @@ export function scriptedModel(): Model {
       say: 'What is in this project?',
       call: { name: 'filesystem.list_directory', args: { path: '.' } },
     };
-    if (looked.isError) return `I cannot look around: ${textOf(looked)}`;
+    if (looked.isError) return `I cannot list the project: ${textOf(looked)}`;
 
     const found = yield {
-      say: 'Which text files are there?',
+      say: 'Which text files does it have?',
       call: { name: 'filesystem.glob', args: { pattern: TEXT_FILES, limit: 50, sort: 'path' } },
     };
     let target: Match | undefined;
@@ -40,15 +40,15 @@ export function scriptedModel(): Model {
     }
     if (!target) {
       yield {
-        say: 'There is no file with words in it; I write one.',
+        say: 'No file has words in it, so I write one.',
         call: {
           name: 'filesystem.write_file',
-          args: { path: OWN_FILE, content: 'A first line of notes.\nAnd a second one.\n' },
+          args: { path: NEW_FILE, content: 'A first line of notes.\nAnd a second one.\n' },
         },
       };
-      target = firstWords(yield search(OWN_FILE));
+      target = firstWords(yield search(NEW_FILE));
     }
-    if (!target) return 'I found no words anywhere, so there is nothing for me to change.';
+    if (!target) return 'I found no words anywhere, so I have nothing to change.';
     const { path } = target;
 
     const read = yield {
@@ -66,47 +66,47 @@ export function scriptedModel(): Model {
     let edited = yield { say: `I mark line ${target.line}.`, call: { name: 'filesystem.edit_file', args: numbered } };
     if (edited.error?.code === 'MULTIPLE_MATCHES') {
       edited = yield {
-        say: 'That text is there several times; I change all of them.',
+        say: 'That text occurs several times, so I change all of them.',
         call: { name: 'filesystem.edit_file', args: { path, edits: [{ old_string, new_string, replace_all: true }] } },
       };
     }
-    if (edited.isError) return `The change was not made (${edited.error?.code}), and ${path} is as it was.`;
+    if (edited.isError) return `The edit failed (${edited.error?.code}), and ${path} is unchanged.`;
 
     const verified = yield {
-      say: 'Is the change there?',
+      say: 'Did the edit work?',
       call: { name: 'filesystem.grep', args: { pattern: MARK, path, literal: true } },
     };
     const tested = yield {
-      say: 'A command of the shell says the same?',
+      say: 'Does a shell command agree?',
       call: { name: 'bash.execute', args: { command: `grep -c ${quoted(MARK)} ${quoted(`./${path}`)}` } },
     };
     const committed = yield* commit(path);
     const outside = yield {
-      say: 'And what lies outside the project stays outside:',
+      say: 'A path outside the project should be refused:',
       call: { name: 'filesystem.read_file', args: { path: '../../../etc/passwd' } },
     };
     const where = matchesOf(verified).map(({ line }) => line);
     return (
-      `I marked line ${where.join(', ')} of ${path}; the command ended with ${exitOf(tested)}; ` +
-      `${committed}; the way out was ${outside.isError ? 'closed' : 'OPEN'}.`
+      `I marked line ${where.join(', ')} of ${path}; the command exited with ${exitOf(tested)}; ` +
+      `${committed}; reading outside was ${outside.isError ? 'refused' : 'ALLOWED'}.`
     );
   };
 }
 
-/** Looks at what changed, and commits that one file. */
+/** Checks what changed and commits the one file. */
 function* commit(path: string): Generator<Turn, string, ToolResult> {
   const status = yield { say: 'What has changed since the last commit?', call: { name: 'git.status', args: {} } };
   if (status.isError) return `nothing was committed (${status.error?.code})`;
-  const added = yield { say: 'I take that into a commit.', call: { name: 'git.add', args: { paths: [path] } } };
+  const added = yield { say: 'I stage the file.', call: { name: 'git.add', args: { paths: [path] } } };
   if (added.isError) return `nothing was committed (${added.error?.code})`;
   const message = `Mark a line of ${path}`;
-  const committed = yield { say: 'And say why.', call: { name: 'git.commit', args: { message } } };
+  const committed = yield { say: 'I commit it.', call: { name: 'git.commit', args: { message } } };
   return committed.isError
     ? `nothing was committed (${committed.error?.code})`
-    : `commit ${String(committed.structuredContent?.oid).slice(0, 8)} holds it`;
+    : `commit ${String(committed.structuredContent?.oid).slice(0, 8)} contains it`;
 }
 
-/** One word of a shell, whatever is in it. */
+/** Quotes a text as one word of a shell. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }
@@ -124,7 +124,7 @@ function firstWords(result: ToolResult): Match | undefined {
   return matchesOf(result).find(({ text }) => text.length <= LONGEST_LINE);
 }
 
-/** Readable files near the root come first: READMEs, then short paths. */
+/** READMEs first, then short paths near the root. */
 function bestFirst(files: readonly string[]): string[] {
   const rank = (path: string): number =>
     (/^readme/i.test(path) ? 0 : 1) * 1_000 + path.split('/').length * 100 + path.length;

@@ -1,4 +1,4 @@
-// A provider that the demo edits while it is called: prices, and how many things were sold.
+// A provider that the demo edits while it is called: a price, and the number of things sold.
 
 import { createProvider, defineTool, startProvider } from '@toolwright/runtime/provider';
 
@@ -22,7 +22,7 @@ const provider = createProvider<Shop>({
   version: '1.0.0',
   description: 'Prices and sales.',
   tools: [sell],
-  initialize: (_current, previous) => ({ sold: 0, ...previous }), // what was sold is kept when this file changes
+  initialize: (_current, previous) => ({ sold: 0, ...previous }), // the count survives a reload of this file
 });
 
 export default provider;

@@ -1,4 +1,4 @@
-// The demo fails when an answer differs from the disk: a check that cannot fail would show nothing.
+// The demo's check reports a result that differs from the disk.
 
 import { createTestProject } from '@toolwright/core/testing';
 import { InProcessToolProvider, type JsonObject, type ToolResult } from '@toolwright/core';
@@ -7,7 +7,7 @@ import { DiskCheck } from '../../../../examples/demo/disk-check.js';
 
 const FILES = { 'a.txt': 'first line\nsecond line\n', 'b.bin': new Uint8Array([0, 1, 2]) };
 
-/** A true answer, and one that was changed on the way. */
+/** A call, and a change that makes its result wrong. */
 const CASES: [name: string, args: JsonObject, forge: (result: ToolResult) => void][] = [
   [
     'filesystem.list_directory',
@@ -32,7 +32,7 @@ const CASES: [name: string, args: JsonObject, forge: (result: ToolResult) => voi
 ];
 
 it.each(CASES)(
-  'DiskCheck.compare() agrees with a true answer of %s and sees a forged one',
+  'DiskCheck.compare() reports a difference when the result of %s %j was changed, and only then',
   async (name, args, forge) => {
     await using project = await createTestProject(FILES, { git: true });
     await project.write('a.txt', `${FILES['a.txt']}third line\n`);
@@ -49,7 +49,7 @@ it.each(CASES)(
   },
 );
 
-it('DiskCheck.compare() sees an edit that was answered and not made, and a way out that was open', async () => {
+it('DiskCheck.compare() reports a difference when an edit was not made or an outside path was read', async () => {
   await using project = await createTestProject(FILES);
   const check = new DiskCheck(project.projectDir);
   const done: ToolResult = { content: [], isError: false, directives: [], durationMs: 0, structuredContent: {} };
