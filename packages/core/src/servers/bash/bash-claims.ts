@@ -1,9 +1,9 @@
-// What a command claims before it runs: what the judge makes of its text, in the directory that it runs in.
+// The claims of a command before it runs. Loads the analyzer on first use.
 
 import type { PermissionClaim } from '../../contract/claims.js';
 import type { ProjectFiles } from '../project/project-files.js';
 
-/** What is judged. */
+/** A command to analyze. */
 export interface ClaimedCommand {
   command: string;
   cwd: string;
@@ -11,9 +11,9 @@ export interface ClaimedCommand {
 }
 
 /**
- * The claims of a command, and of the variables that it is given.
+ * The claims of a command and of the variables that are set for it.
  *
- * @throws {ToolError} OUTSIDE_PROJECT for a working directory that is
+ * @throws {ToolError} OUTSIDE_PROJECT for a working directory outside the project
  */
 export async function claimCommand(
   files: ProjectFiles,

@@ -1,4 +1,4 @@
-// What the tools of this server stand on: made once a server, and, with the commands in it, once a connection.
+// What the bash tools share: the options of the server, and the state of a connection.
 
 import type { OutputLimits } from '../project/output-budget.js';
 import type { ProjectFiles } from '../project/project-files.js';
@@ -6,12 +6,12 @@ import type { Jobs } from './jobs/job-registry.js';
 import type { Sandbox } from './sandbox/sandbox.js';
 import type { SandboxChoice, SandboxMode } from './sandbox/choose-sandbox.js';
 
-/** What the operator chose. */
+/** The options of the server, with defaults. */
 export interface BashContext {
   files: ProjectFiles;
   sandbox: SandboxMode;
   sandboxWith: Sandbox | undefined;
-  /** Directories and files that a sandboxed command may read beside the project and the system's programs. */
+  /** Further directories and files that a sandboxed command may read. */
   readable: readonly string[];
   network: boolean;
   shell: string | undefined;
@@ -20,10 +20,10 @@ export interface BashContext {
   maxSpillBytes: number;
 }
 
-/** What a connection has; `ctx.state` of every tool. */
+/** The state of a connection: `ctx.state` of every tool. */
 export interface BashState {
   jobs: Jobs;
-  /** Looked for by the first command, and kept. A failure is looked at again by the next. */
+  /** Found by the first command and cached. After a failure the next command searches again. */
   shell: Promise<string> | undefined;
   choice: Promise<SandboxChoice> | undefined;
 }

@@ -1,5 +1,5 @@
-// What a command finds in its environment: a few harmless settings of the host's, what makes programs behave without a
-// person at a terminal, and what host and caller add. Never a secret by accident, nor a variable that runs code.
+// The environment of a command: a few harmless variables of the host, settings for programs without a terminal, and what
+// operator and caller add. It never has a secret by accident, or a caller's variable that runs code.
 
 import { ToolError } from '../../contract/errors.js';
 import { allowedEnvironment } from '../../process/index.js';
@@ -21,30 +21,30 @@ const UNATTENDED: Readonly<Record<string, string>> = {
   DEBIAN_FRONTEND: 'noninteractive',
 };
 
-/** Programs run, load or obey what is in these, whatever the command says. */
+/** Variables that make programs load or run code. */
 const RUNS_CODE =
   /^(LD_.*|DYLD_.*|NODE_OPTIONS|BASH_ENV|ENV|BASH_FUNC_.*|BASHOPTS|SHELLOPTS|PS4|PROMPT_COMMAND|IFS|TOOLWRIGHT_.*|GIT_(?!(AUTHOR|COMMITTER)_(NAME|EMAIL|DATE)$).*|PERL5OPT|RUBYOPT|PYTHONSTARTUP|(_JAVA|JAVA_TOOL|JDK_JAVA)_OPTIONS)$/i;
 
 const SECRET_NAME =
   /TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|PRIVATE|(^|_)(PWD|AUTH|CREDS?|CERT|DSN|URI|KEYS?)(_|$)(?<!^PWD)|KEY$|^DATABASE_URL$|_DATABASE_URL$/i;
 
-/** Certificates are no secret elsewhere; a command has no use for one in its environment. */
+/** A command needs no certificate in its environment, and a private key often follows it. */
 const CERTIFICATE = /-----BEGIN [A-Z ]*CERTIFICATE/;
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const MAX_ADDED_BYTES = 64 * 1024;
 
-/** True for a name or value that reads like a secret. */
+/** True for a name or value that looks like a secret. */
 export function looksSecret(name: string, value: string): boolean {
   return SECRET_NAME.test(name) || CERTIFICATE.test(value) || hasSecretShape(value);
 }
 
 /**
- * The environment of a command, whole.
+ * The whole environment of a command.
  *
- * @param fromHost the server's own option, which was checked when it was made
- * @param fromCaller the call's argument
- * @throws {ToolError} INVALID_ARGUMENT for a variable of the caller's that may not be set
+ * @param fromHost the server's option `env`, which was checked at its creation
+ * @param fromCaller the call's argument `env`
+ * @throws {ToolError} INVALID_ARGUMENT for a caller's variable that may not be set
  */
 export function commandEnvironment(
   fromHost: Readonly<Record<string, string>>,
@@ -55,7 +55,7 @@ export function commandEnvironment(
     if (!looksSecret(name, value)) continue;
     throw new ToolError(
       'INVALID_ARGUMENT',
-      `env.${name} looks like a secret, and a command is not given any. Leave it out; what the command needs, its operator sets in the server's env option.`,
+      `env.${name} looks like a secret, which a call must not pass to a command. Remove it; the operator can set it in the server's option env.`,
     );
   }
   const harmless = Object.entries(allowedEnvironment()).filter(([name, value]) => !looksSecret(name, value));
@@ -63,25 +63,23 @@ export function commandEnvironment(
 }
 
 /**
- * Refuses what is no variable, and what would run code.
+ * Checks that variables are valid and run no code.
  *
- * @param what the option or argument, for the message
+ * @param what the name of the option or argument, for messages
  * @throws {ToolError} INVALID_ARGUMENT
  */
 export function checkAdded(added: Readonly<Record<string, string>>, what: string): void {
   let bytes = 0;
   for (const [name, value] of Object.entries(added)) {
     const shown = `${what}.${JSON.stringify(name.slice(0, 100)).slice(1, -1)}`;
-    if (!NAME.test(name)) throw wrong(`${shown} is no name of a variable: letters, digits and _ only.`);
-    if (typeof value !== 'string' || value.includes('\0')) throw wrong(`${shown} must be a text without NUL.`);
+    if (!NAME.test(name)) throw wrong(`${shown} is not a valid name of a variable: use letters, digits and _.`);
+    if (typeof value !== 'string' || value.includes('\0')) throw wrong(`${shown} must be a string without NUL.`);
     if (RUNS_CODE.test(name)) {
-      throw wrong(
-        `${shown} is not set for commands: programs run or obey what is in it. Say it in the command instead.`,
-      );
+      throw wrong(`${shown} cannot be set: it makes programs load or run code. Write it in the command instead.`);
     }
     bytes += name.length + Buffer.byteLength(value);
   }
-  if (bytes > MAX_ADDED_BYTES) throw wrong(`${what} holds ${bytes} bytes; at most ${MAX_ADDED_BYTES} are set.`);
+  if (bytes > MAX_ADDED_BYTES) throw wrong(`${what} has ${bytes} bytes; the maximum is ${MAX_ADDED_BYTES}.`);
 }
 
 function wrong(message: string): ToolError {

@@ -1,4 +1,4 @@
-// Finding bash: one of the system's, or one on the PATH that the project does not bring along.
+// Finds bash: the system's, or one on the PATH outside the project.
 
 import { constants } from 'node:fs';
 import { access, realpath } from 'node:fs/promises';
@@ -8,21 +8,21 @@ import type { ProjectScope } from '../project/scope/project-scope.js';
 
 const USUAL = ['/bin/bash', '/usr/bin/bash'];
 
-/** A fresh shell that reads no start files. */
+/** Run one command without reading startup files. */
 export const SHELL_ARGUMENTS = ['--noprofile', '--norc', '-c'];
 
 /**
- * The path of the shell.
+ * The absolute path of bash.
  *
- * @param given the operator's choice; undefined to look for one
- * @throws {ToolError} UNAVAILABLE when there is none
+ * @param given the operator's choice. Undefined: search for it
+ * @throws {ToolError} UNAVAILABLE when it cannot be run, or none is found
  */
 export async function findShell(scope: ProjectScope, given: string | undefined): Promise<string> {
   if (given !== undefined) {
     if (isAbsolute(given) && (await canRun(given))) return given;
     throw new ToolError(
       'UNAVAILABLE',
-      `The shell ${given} cannot be run. Give the absolute path of a bash in the option shell.`,
+      `The shell ${given} cannot be run. Set the option shell to the absolute path of bash.`,
       {
         retryable: false,
       },
@@ -31,15 +31,15 @@ export async function findShell(scope: ProjectScope, given: string | undefined):
   if (process.platform !== 'win32') for (const path of USUAL) if (await canRun(path)) return path;
   const name = process.platform === 'win32' ? 'bash.exe' : 'bash';
   for (const directory of (process.env.PATH ?? '').split(delimiter)) {
-    // The bash.exe of Windows itself is the door to another system, which sees other paths.
+    // Windows' bash.exe starts WSL, where paths differ.
     if (!isAbsolute(directory) || /[\\/]windows[\\/]system32/i.test(directory)) continue;
     const path = join(directory, name);
-    const real = await realpath(path).catch(() => undefined); // not there
+    const real = await realpath(path).catch(() => undefined); // missing
     if (real !== undefined && !scope.find(directory) && !scope.find(real) && (await canRun(path))) return path;
   }
   throw new ToolError(
     'UNAVAILABLE',
-    'There is no bash on this machine. Install it (on Windows: Git for Windows), or give its absolute path in the option shell.',
+    'bash was not found. Install it (on Windows: Git for Windows), or set the option shell to its absolute path.',
     { retryable: false },
   );
 }
@@ -49,6 +49,6 @@ async function canRun(path: string): Promise<boolean> {
     await access(path, constants.X_OK);
     return true;
   } catch {
-    return false; // not there, or not ours to run
+    return false; // missing or not executable
   }
 }

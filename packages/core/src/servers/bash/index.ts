@@ -1,4 +1,4 @@
-// The bash server: its tools, and what they are given. Each tool is a file of its own.
+// The bash server: its options and tools. Each tool is a file in tools/.
 
 import { isAbsolute } from 'node:path';
 import { ToolError } from '../../contract/errors.js';
@@ -26,32 +26,32 @@ export type { OutputLimits } from '../project/output-budget.js';
 export type { SandboxMode } from './sandbox/choose-sandbox.js';
 export type { Sandbox, SandboxCommand, SandboxedCommand, SandboxRules } from './sandbox/sandbox.js';
 
-/** What {@link createBashServer} takes: the project, and how far its commands reach. */
+/** Options of {@link createBashServer}: the project, and what its commands may reach. */
 export interface BashServerOptions extends ProjectFilesOptions {
   /**
-   * `'require'`: commands run in a sandbox, and are `UNAVAILABLE` where none works; `'auto'`: without one there, and each
-   * result says whether it was sandboxed; `'off'`: without. Default: `'require'`, as commands without a sandbox may leave
-   * the project.
+   * `'require'`: commands run in a sandbox, and fail with `UNAVAILABLE` where none works; `'auto'`: they run without one
+   * where none works, and each result says whether it was sandboxed; `'off'`: they run without one. Default: `'require'`, as
+   * commands without a sandbox can leave the project.
    */
   sandbox?: SandboxMode | undefined;
-  /** The sandbox, where it is not to be bubblewrap. Default: bubblewrap, on Linux. */
+  /** The sandbox to use. Default: bubblewrap, on Linux. */
   sandboxWith?: Sandbox | undefined;
-  /** Let sandboxed commands use the network. Default: false. */
+  /** Whether sandboxed commands may use the network. Default: false. */
   network?: boolean | undefined;
-  /** What sandboxed commands may read beside the project and the system's programs: absolute paths. Default: none. */
+  /** Absolute paths that sandboxed commands may read, besides the project and the system's programs. Default: none. */
   readable?: readonly string[] | undefined;
   /**
-   * Variables of every command, over the few that it gets of the host's. What is named here is given, also a secret; what
-   * makes programs load code (`LD_*`, `NODE_OPTIONS`, `BASH_ENV`, `GIT_*` but authors) is refused. Default: none.
+   * Variables of every command, added to a few harmless ones of the host. They may be secrets. Variables that make programs
+   * load code (`LD_*`, `NODE_OPTIONS`, `BASH_ENV`, `GIT_*` except authors) are refused. Default: none.
    */
   env?: Readonly<Record<string, string>> | undefined;
-  /** The bash to use, absolute. Default: the system's, or one on the PATH outside the project. */
+  /** Absolute path of bash. Default: the system's, or one on the PATH outside the project. */
   shell?: string | undefined;
-  /** The text that one answer may have; at least 1 line and 1 KiB. Default: 2,000 lines, 50 KiB. */
+  /** Limits of the text of one answer; at least 1 line and 1 KiB. Default: 2,000 lines and 50 KiB. */
   output?: Partial<OutputLimits> | undefined;
-  /** The output of one command that is kept on disk, in bytes, at least 64 KiB. Default: 256 MiB. */
+  /** How much output of one command is stored on disk, in bytes; at least 64 KiB. Default: 256 MiB. */
   maxSpillBytes?: number | undefined;
-  /** The files to work on, shared with other servers. Default: made from the project options here, which it replaces. */
+  /** The project's files, shared with other servers; replaces the project options. Default: created from them. */
   projectFiles?: ProjectFiles | undefined;
 }
 
@@ -72,8 +72,8 @@ const OPTIONS: OptionNames<BashServerOptions> = {
 };
 
 /**
- * The tools that run commands in one project. Nothing but `projectDir` (and the roots) is looked at before the first
- * call; all that was started ends when the provider disconnects.
+ * Creates the tools that run commands in one project. Only `projectDir` and the extra roots are accessed before the first
+ * call. Every process that was started is ended when the provider disconnects.
  *
  * @throws {ToolError} INVALID_ARGUMENT for a project directory that is relative, missing or too wide, or a wrong option
  * @example
@@ -107,14 +107,14 @@ export function createBashServer(options: BashServerOptions): ToolServer {
 }
 
 function checkOptions({ sandbox, network, readable, env, maxSpillBytes }: BashServerOptions): void {
-  // A mode that is none (JavaScript, JSON configuration) must not read as "off".
+  // An invalid mode, from JavaScript or JSON, must not mean "off".
   if (sandbox !== undefined && !['auto', 'require', 'off'].includes(sandbox))
     throw wrong(`sandbox must be 'auto', 'require' or 'off', not ${JSON.stringify(sandbox)}.`);
   if (network !== undefined && typeof network !== 'boolean')
     throw wrong(`network must be true or false, not ${JSON.stringify(network)}.`);
   for (const path of readable ?? []) {
     if (typeof path !== 'string' || !isAbsolute(path))
-      throw wrong(`readable must name absolute paths, not ${JSON.stringify(path)}.`);
+      throw wrong(`readable must contain absolute paths, not ${JSON.stringify(path)}.`);
   }
   checkAdded(env ?? {}, 'env');
   if (maxSpillBytes !== undefined && !(maxSpillBytes >= MIN_SPILL_BYTES))

@@ -1,13 +1,20 @@
-// What a command's answer says, in words and in numbers.
+// The answer to a command: its text and its structured content.
 
 import { ToolError } from '../../../contract/errors.js';
 import type { ToolOutput } from '../../../contract/result.js';
-import type { Job, JobStatus } from './job.js';
+import type { FromJsonSchema } from '../../../tool/infer-schema.js';
+import { objectSchema } from '../../../tool/object-schema.js';
+import type { Job } from './job.js';
+
+export const JOB_STATUS = { type: 'string', enum: ['running', 'exited', 'killed'] } as const;
+export const EXIT_CODE = {
+  type: ['integer', 'null'],
+  description: 'Present once it has ended; null when a signal ended it.',
+} as const;
 
 /** The `structuredContent` of `execute`. */
-export const executeOutput = {
-  type: 'object',
-  properties: {
+export const executeOutput = objectSchema(
+  {
     exit_code: { type: ['integer', 'null'], description: 'Null while it runs, and when a signal ended it.' },
     signal: { type: ['string', 'null'], description: 'The signal that ended it.' },
     timed_out: { type: 'boolean' },
@@ -15,48 +22,30 @@ export const executeOutput = {
     stdout_bytes: { type: 'integer' },
     stderr_bytes: { type: 'integer' },
     truncated: { type: 'boolean', description: 'A part of the output is not in the text.' },
-    output_path: { type: 'string', description: 'The whole output as it came, absolute. job_output pages it.' },
-    job_id: { type: 'string', description: 'For the job_ tools: while it runs, and where the output was too long.' },
-    status: { type: 'string', enum: ['running', 'exited', 'killed'] },
+    status: JOB_STATUS,
     sandboxed: { type: 'boolean', description: 'It ran in a sandbox.' },
     leftover: { type: 'array', items: { type: 'integer' }, description: 'Processes that it left running.' },
   },
-  required: [
-    ...['exit_code', 'signal', 'timed_out', 'duration_ms', 'stdout_bytes', 'stderr_bytes', 'truncated', 'status'],
-    ...['sandboxed', 'leftover'],
-  ],
-  additionalProperties: false,
-} as const;
+  {
+    output_path: { type: 'string', description: 'Absolute path of the whole output, which job_output pages.' },
+    job_id: { type: 'string', description: 'For the job_ tools, while it runs or when the output was too long.' },
+  },
+);
+export type ExecuteFacts = FromJsonSchema<typeof executeOutput>;
 
-/** That shape. */
-export interface ExecuteFacts {
-  exit_code: number | null;
-  signal: string | null;
-  timed_out: boolean;
-  duration_ms: number;
-  stdout_bytes: number;
-  stderr_bytes: number;
-  truncated: boolean;
-  output_path?: string;
-  job_id?: string;
-  status: JobStatus;
-  sandboxed: boolean;
-  leftover: number[];
-}
-
-/** Why a command was ended before it was done. */
+/** Why a command was ended early. */
 export type EarlyEnd = { code: 'TIMED_OUT'; timeoutMs: number } | { code: 'CANCELLED' };
 
-/** What {@link executeAnswer} tells beside the job. */
+/** What {@link executeAnswer} needs besides the job. */
 export interface AnswerOptions {
   early?: EarlyEnd | undefined;
-  /** Why it did not run in a sandbox although it was to; undefined when it did, or was not to. */
+  /** Why it did not run in a sandbox; undefined when it did, or when the sandbox is off. */
   unsandboxed?: string | undefined;
 }
 
 /**
- * The answer to `execute`: the output, then what is to be known of it, then how it ended.
- * A job whose output is not all in the text is listed, so that the rest can be paged.
+ * The answer to `execute`: the output, then notes, then how the command ended. When the text lacks a part of the output, the
+ * job is listed, so that job_output can page it.
  */
 export async function executeAnswer(
   job: Job,
@@ -78,10 +67,10 @@ export async function executeAnswer(
       : head + tail;
   const notes = [
     ...(timeline.droppedBytes > 0
-      ? [`${timeline.droppedBytes} bytes of the output were dropped: it was too long`]
+      ? [`${timeline.droppedBytes} bytes of the output were dropped, as it was too long`]
       : []),
     ...(job.leftover.length > 0 ? [`left running: ${job.leftover.join(', ')}`] : []),
-    ...job.undone,
+    ...job.sandboxNotices,
     ...(unsandboxed === undefined ? [] : [`not sandboxed: ${unsandboxed}`]),
   ];
   const text = [
@@ -109,21 +98,21 @@ export async function executeAnswer(
   };
 }
 
-/** How a command stands, as the last line of a text. */
+/** The last line of an answer: how the command ended, or that it runs. */
 export function endOf(job: Job, early?: EarlyEnd): string {
   if (early) return `[${early.code}] ${reasonOf(early)}`;
   if (job.status === 'running') {
-    return `[running as job ${job.id}: job_output reads on, job_kill ends it]`;
+    return `[running as job ${job.id}: job_output returns its output, job_kill ends it]`;
   }
-  if (job.timedOut) return '[ended: it ran longer than its timeout_ms]';
+  if (job.timedOut) return '[ended after its timeout_ms]';
   const { code = null, signal = null } = job.exit ?? {};
   return code === null ? `[ended by ${signal ?? 'a signal'}]` : `[exit code: ${code}]`;
 }
 
 function reasonOf(early: EarlyEnd): string {
   return early.code === 'TIMED_OUT'
-    ? `The command was ended after ${early.timeoutMs} ms. Give it a longer timeout_ms, or run it with background: true.`
-    : 'The command was ended, as its call was cancelled.';
+    ? `The command was ended after ${early.timeoutMs} ms. Set a longer timeout_ms, or run it with background: true.`
+    : 'The command was ended because its call was cancelled.';
 }
 
 function withNewline(text: string): string {

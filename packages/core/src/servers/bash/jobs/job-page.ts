@@ -1,71 +1,62 @@
-// A page of a job's output, from any place on: what job_output and job_input answer.
+// A page of a job's output from any position: the answer of job_output and job_input.
 
 import type { ToolOutput } from '../../../contract/result.js';
+import type { FromJsonSchema } from '../../../tool/infer-schema.js';
+import { objectSchema } from '../../../tool/object-schema.js';
 import type { OutputLimits } from '../../project/output-budget.js';
-import { endOf } from './command-answer.js';
-import type { Job, JobStatus } from './job.js';
-import { lastLines } from '../output/kept-text.js';
+import { endOf, EXIT_CODE, JOB_STATUS } from './command-answer.js';
+import type { Job } from './job.js';
+import { lastLines } from '../output/head-and-tail.js';
 import { showableLength, terminalText } from '../output/terminal-text.js';
 
 /** The `structuredContent` of a page. */
-export const pageOutput = {
-  type: 'object',
-  properties: {
-    status: { type: 'string', enum: ['running', 'exited', 'killed'] },
-    exit_code: { type: ['integer', 'null'], description: 'Once it has ended; null when a signal ended it.' },
+export const pageOutput = objectSchema(
+  {
+    status: JOB_STATUS,
     cursor: { type: 'integer', description: 'Where this part begins, in bytes of the whole output.' },
-    next_cursor: { type: 'integer', description: 'Where the next one does.' },
-    dropped_bytes: { type: 'integer', description: 'Bytes before this part that are not kept any more.' },
+    next_cursor: { type: 'integer', description: 'Where the next part begins.' },
+    dropped_bytes: { type: 'integer', description: 'Bytes before this part that are no longer stored.' },
   },
-  required: ['status', 'cursor', 'next_cursor', 'dropped_bytes'],
-  additionalProperties: false,
-} as const;
+  { exit_code: EXIT_CODE },
+);
+type PageFacts = FromJsonSchema<typeof pageOutput>;
 
-/** That shape. */
-interface PageFacts {
-  status: JobStatus;
-  exit_code?: number | null;
-  cursor: number;
-  next_cursor: number;
-  dropped_bytes: number;
-}
-
-/** Which part. */
+/** Which part of the output to return. */
 export interface PageRequest {
-  /** In bytes; undefined for what was not given yet. */
+  /** In bytes; undefined for the first unread byte. */
   cursor: number | undefined;
-  /** Instead of a cursor: the last lines. */
+  /** The number of last lines, instead of a cursor. */
   tailLines?: number | undefined;
 }
 
-/** Gives a part of what there is now, and notes that it was given. */
+/** Returns a part of the present output, and marks it as read. */
 export async function jobPage(
   job: Job,
   { cursor, tailLines }: PageRequest,
   limits: OutputLimits,
 ): Promise<ToolOutput<PageFacts>> {
   const { timeline } = job.output;
-  const asked =
+  const requested =
     tailLines === undefined
       ? Math.min(cursor ?? job.unreadFrom, timeline.total)
       : Math.max(0, timeline.total - limits.maxBytes);
-  const isOver = job.status !== 'running'; // before the look, so that what is called the end is one
-  const part = await timeline.read(asked, limits.maxBytes);
+  const hasEnded = job.status !== 'running'; // read before the output, so that the last part is complete
+  const part = await timeline.read(requested, limits.maxBytes);
   const { start } = part;
   let bytes = tailLines === undefined ? firstLines(part.bytes, limits.maxLines) : part.bytes;
-  const isLast = isOver && start + bytes.length >= timeline.total;
+  const isLast = hasEnded && start + bytes.length >= timeline.total;
   if (!isLast) bytes = bytes.subarray(0, showableLength(bytes));
   const next = start + bytes.length;
   job.unreadFrom = Math.max(job.unreadFrom, next);
   const shown = bytes.includes(0) ? `[binary output, bytes ${start} to ${next}]` : terminalText(bytes);
   const text = tailLines === undefined ? shown : lastLines(shown, Math.min(tailLines, limits.maxLines));
-  const droppedBytes = start - asked;
+  const droppedBytes = start - requested;
   const left = timeline.total - next;
   const notes = [
-    ...(droppedBytes > 0 ? [`[${droppedBytes} bytes before this are not kept any more]`] : []),
+    ...(droppedBytes > 0 ? [`[${droppedBytes} bytes before this are no longer stored]`] : []),
     ...(text === '' ? [] : [text.replace(/\n$/, '')]),
-    ...(left > 0 ? [`[${left} bytes more: cursor ${next}]`] : []),
-    ...(isLast ? job.undone.map((each) => `[${each}]`) : []),
+    ...(left > 0 ? [`[${left} more bytes from cursor ${next}]`] : []),
+    ...(isLast ? job.sandboxNotices.map((each) => `[${each}]`) : []),
     ...(isLast || job.status === 'running' ? [endOf(job)] : []),
   ];
   return {
@@ -81,9 +72,9 @@ export async function jobPage(
 }
 
 /**
- * Waits until there is more than was given, the job has ended, or the time is over.
+ * Waits for output beyond a position, the end of the job, or the time limit.
  *
- * @param from where what is waited for begins
+ * @param from the position in bytes
  */
 export async function waitForOutput(job: Job, from: number, waitMs: number, signal: AbortSignal): Promise<void> {
   if (waitMs <= 0 || job.status !== 'running' || job.output.timeline.total > from) return;
@@ -91,8 +82,8 @@ export async function waitForOutput(job: Job, from: number, waitMs: number, sign
   let timer: NodeJS.Timeout | undefined;
   try {
     await Promise.race([
-      job.output.more(over.signal),
-      job.done.catch(() => {}), // its failure is told where it was started
+      job.output.nextOutput(over.signal),
+      job.done.catch(() => {}), // the call that started it reports the failure
       new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { signal: over.signal })),
       new Promise<void>((resolve) => (timer = setTimeout(resolve, waitMs))),
     ]);

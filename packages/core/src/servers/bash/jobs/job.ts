@@ -1,4 +1,4 @@
-// One command from its start to its end: its output, how it ended, when it counts as done, and ending it early.
+// One command from start to end: its output, its exit, when it counts as done, and ending it early.
 
 import { settledWithin } from '../../../call/waiting.js';
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
@@ -6,27 +6,27 @@ import { ToolError } from '../../../contract/errors.js';
 import type { Child, ChildExit } from '../../../process/index.js';
 import type { CommandOutput } from '../output/command-output.js';
 
-/** After the shell has exited, a pipe that something else holds open is read for as long as output comes … */
+/** After the shell has exited, a pipe that another process holds is read until no output arrives for this long … */
 const IDLE_MS = 50;
-/** … but not longer than this. */
+/** … and at most this long. */
 const MAX_DRAIN_MS = 250;
 
-/** How a command stands. `killed`: it was ended from here (time-out, abort, job_kill) or by a signal. */
+/** `killed`: ended by the server (timeout, abort, job_kill) or by a signal. */
 export type JobStatus = 'running' | 'exited' | 'killed';
 
-/** What a {@link Job} is made of. */
+/** What {@link Job} needs. */
 export interface JobOptions {
   id: string;
   command: string;
-  /** As answers show it. */
+  /** The working directory, as answers show it. */
   cwd: string;
   sessionId: string | undefined;
   sandboxed: boolean;
   child: Child;
   output: CommandOutput;
-  /** Undoes what was made for it to run, and gives what answers should say of that. Never rejects. */
+  /** Releases the sandbox, and returns its notices for the answer. Never rejects. */
   release: () => Promise<readonly string[] | undefined>;
-  /** Ends it at once when it resolves. */
+  /** The command is ended immediately when this resolves. */
   broken?: Promise<void> | undefined;
 }
 
@@ -40,20 +40,20 @@ export class Job {
   readonly startedAt = new Date();
   readonly output: CommandOutput;
   /**
-   * Resolves when it has ended and all that is to be had of its output is there; rejects when it could not be started.
-   * Something it started may still run: see {@link leftover}.
+   * Resolves when it has ended and its output is complete; rejects when it could not be started. Processes that it started
+   * may still run: see {@link leftover}.
    */
   readonly done: Promise<void>;
   exit: ChildExit | undefined;
-  /** It ran longer than its time. */
+  /** It was ended at its timeout. */
   timedOut = false;
-  /** What it started and left running. */
+  /** The pids of the processes that it left running. */
   leftover: readonly number[] = [];
-  /** What its sandbox undid of what it did; a clause each. */
-  undone: readonly string[] = [];
-  /** Listed, and kept in the history. */
+  /** What its sandbox undid, a clause each. */
+  sandboxNotices: readonly string[] = [];
+  /** True when job_list shows it, and it is retained after its end. */
   isListed = false;
-  /** Where the output begins that {@link job_output} has not given yet. */
+  /** The position of the first byte that job_output has not returned. */
   unreadFrom = 0;
   readonly #child: Child;
   readonly #startedAtMs = performance.now();
@@ -61,7 +61,7 @@ export class Job {
   #endedAtMs: number | undefined;
   #isDone = false;
   #ended = false;
-  #hasLeftover = false;
+  #mayLeaveProcesses = false;
 
   constructor(options: JobOptions) {
     this.id = options.id;
@@ -73,10 +73,10 @@ export class Job {
     this.#child = options.child;
     this.done = this.#run(options).finally(async () => {
       this.#endedAtMs ??= performance.now();
-      this.undone = (await options.release()) ?? [];
+      this.sandboxNotices = (await options.release()) ?? [];
       this.#isDone = true;
     });
-    this.done.catch(() => {}); // whoever waits for it is told
+    this.done.catch(() => {}); // reported to those who await it
     void options.broken?.then(() => this.end(0));
   }
 
@@ -93,43 +93,43 @@ export class Job {
     return (this.#endedAtMs ?? performance.now()) - this.#startedAtMs;
   }
 
-  /** True while anything that it started may run. */
+  /** True while the command, or a process that it left behind, may run. */
   get mayRun(): boolean {
-    return !this.#isDone || this.#hasLeftover;
+    return !this.#isDone || this.#mayLeaveProcesses;
   }
 
-  /** Ends it and all that it started, also what it left running. Never rejects. */
+  /** Ends it and every process that it started or left running. Never rejects. */
   async end(graceMs?: number): Promise<void> {
     if (!this.#isDone) this.#ended = true;
     await this.#child.end(graceMs === undefined ? {} : { graceMs });
     await this.done.catch(() => {}); // a command that never started has nothing to end
-    this.#hasLeftover = false;
+    this.#mayLeaveProcesses = false;
     this.leftover = [];
   }
 
-  /** Waits for its end, not longer than that. */
+  /** Waits at most this long for its end. */
   async endsWithin(ms: number): Promise<void> {
     await settledWithin([this.done], ms);
   }
 
-  /** Sends it a signal, and counts it as killed where that is meant to end it. */
-  signal(name: NodeJS.Signals, { isToEnd }: { isToEnd: boolean }): void {
-    if (isToEnd && !this.#isDone) this.#ended = true;
+  /** Sends it a signal. With `ends`, its status becomes `killed`. */
+  signal(name: NodeJS.Signals, { ends }: { ends: boolean }): void {
+    if (ends && !this.#isDone) this.#ended = true;
     this.#child.signal(name);
   }
 
   /**
-   * Writes to its stdin, and waits until the pipe has taken it.
+   * Writes to its stdin, and waits until the pipe has accepted all of it.
    *
    * @throws {ToolError} INVALID_ARGUMENT when its stdin is closed, PROCESS_EXITED when it has ended
    */
   async write(input: string, { eof, signal }: { eof: boolean; signal: AbortSignal }): Promise<void> {
     const { stdin } = this.#child;
-    if (this.#isDone) throw new ToolError('PROCESS_EXITED', `The job ${this.id} has ended; nothing reads its input.`);
+    if (this.#isDone) throw new ToolError('PROCESS_EXITED', `The job ${this.id} has ended; its input is not read.`);
     if (!stdin || stdin.writableEnded || stdin.destroyed) {
       throw new ToolError(
         'INVALID_ARGUMENT',
-        `The stdin of the job ${this.id} is closed. Only a job that was started with background: true takes input, until eof.`,
+        `The stdin of the job ${this.id} is closed. Only a job that was started with background: true accepts input, until eof.`,
       );
     }
     await new Promise<void>((resolve, reject) => {
@@ -141,7 +141,7 @@ export class Job {
       const settle = (error?: Error | null): void => {
         signal.removeEventListener('abort', aborted);
         stdin.off('close', closed);
-        if (error) reject(new ToolError('PROCESS_EXITED', `The job ${this.id} does not read its input any more.`));
+        if (error) reject(new ToolError('PROCESS_EXITED', `The job ${this.id} has closed its standard input.`));
         else resolve();
       };
       const closed = (): void => settle(eof ? null : new Error('closed'));
@@ -162,16 +162,16 @@ export class Job {
     this.#endedAtMs = performance.now();
     const dueAt = this.#endedAtMs + MAX_DRAIN_MS;
     while (!closed) {
-      await output.flowing();
-      const idleAt = Math.max(output.lastAt, this.#endedAtMs) + IDLE_MS;
+      await output.resumed();
+      const idleAt = Math.max(output.lastOutputAt, this.#endedAtMs) + IDLE_MS;
       const leftMs = Math.min(idleAt, dueAt) - performance.now();
       if (leftMs <= 0) break;
       await delay(leftMs, undefined, { signal: this.#abort.signal }).catch(() => {}); // closed meanwhile
-      await nextTurn(); // a late timer must not hide output that is there to be read
+      await nextTurn(); // a late timer must not hide output that has already arrived
     }
-    // In a sandbox the end of the shell is the end of all.
+    // In a sandbox every process ends with the shell.
     this.leftover = sandboxed ? [] : child.runningPids();
-    this.#hasLeftover = this.leftover.length > 0 || (!closed && !sandboxed);
+    this.#mayLeaveProcesses = this.leftover.length > 0 || (!closed && !sandboxed);
     child.stdout.destroy();
     child.stderr.destroy();
     output.finish();

@@ -1,10 +1,10 @@
-// Telling the caller how a command comes along: not at every byte, and what came last is told in the end.
+// Progress reports while a command runs.
 
 import type { ToolContext } from '../../../tool/define-tool.js';
 import type { CommandOutput } from '../output/command-output.js';
 
 const INTERVAL_MS = 200;
-/** Of the output's end, as text, so many characters. */
+/** Characters of the end of the output. */
 const SHOWN_CHARS = 2_000;
 
 /** Reports the number of bytes and the end of the output, at most five times a second. */
@@ -17,7 +17,7 @@ export class ProgressTicker {
     this.#ctx = ctx;
   }
 
-  /** To be called whenever output came. */
+  /** To be called for each chunk of output. */
   tick(output: CommandOutput): void {
     if (this.#stopped) return;
     this.#timer ??= setTimeout(() => {
@@ -26,7 +26,7 @@ export class ProgressTicker {
     }, INTERVAL_MS);
   }
 
-  /** The call has its answer; nothing is reported any more. */
+  /** To be called when the call has its answer. Nothing is reported afterwards. */
   stop(): void {
     this.#stopped = true;
     clearTimeout(this.#timer);

@@ -1,49 +1,49 @@
-// All that one command prints: counted, kept as bytes in the timeline, and read as text for the answer. It stands between
-// the two pipes and everything that looks at output.
+// The output of one command: reads both pipes, counts the bytes, stores them in the timeline and collects the text of the
+// answer.
 
 import type { Readable } from 'node:stream';
 import type { OutputLimits } from '../../project/output-budget.js';
-import { KeptText, type KeptParts } from './kept-text.js';
+import { HeadAndTail, type HeadAndTailParts } from './head-and-tail.js';
 import { CollapsedLines, StreamText } from './terminal-text.js';
 import type { Timeline } from './timeline.js';
 
-/** What is no text is told by its beginning. */
+/** How much of the beginning is searched for NUL bytes, which text does not contain. */
 const SNIFFED_BYTES = 4 * 1024;
 
-/** What is known of the output so far. */
-export interface OutputParts extends KeptParts {
-  /** It is not text; the parts are empty. */
+/** The text of the output so far. */
+export interface OutputParts extends HeadAndTailParts {
+  /** True for output that is not text; the parts are then empty. */
   isBinary: boolean;
 }
 
-/** Takes the output of a command in the order in which it comes. */
+/** Collects the output of a command in the order of its arrival. */
 export class CommandOutput {
   readonly timeline: Timeline;
   stdoutBytes = 0;
   stderrBytes = 0;
-  /** When the last byte came, on the monotonic clock. */
-  lastAt = 0;
-  readonly #kept: KeptText;
+  /** When the last byte arrived, on the monotonic clock. */
+  lastOutputAt = 0;
+  readonly #text: HeadAndTail;
   readonly #lines = new CollapsedLines();
   readonly #onOutput: (output: CommandOutput) => void;
   readonly #listeners = new Set<() => void>();
   #ends: (() => void)[] = [];
   #sniffed = 0;
   #isBinary = false;
-  #waiting: Promise<void> | undefined;
+  #paused: Promise<void> | undefined;
 
-  /** @param onOutput told of each chunk that came */
+  /** @param onOutput called for each chunk */
   constructor(timeline: Timeline, limits: OutputLimits, onOutput: (output: CommandOutput) => void) {
     this.timeline = timeline;
-    this.#kept = new KeptText(limits);
+    this.#text = new HeadAndTail(limits);
     this.#onOutput = onOutput;
   }
 
-  /** Reads both pipes; resolves when both are closed. The slower of disk and command sets the pace. */
+  /** Reads both pipes until both are closed, pausing while the disk is behind. */
   async read(stdout: Readable, stderr: Readable): Promise<void> {
     const pause = (): void => {
-      this.#waiting ??= this.timeline.drained().finally(() => {
-        this.#waiting = undefined;
+      this.#paused ??= this.timeline.drained().finally(() => {
+        this.#paused = undefined;
         stdout.resume();
         stderr.resume();
       });
@@ -52,13 +52,13 @@ export class CommandOutput {
     };
     const follow = (stream: Readable, count: (bytes: number) => void): Promise<void> => {
       const text = new StreamText();
-      this.#ends.push(() => this.#keep(text.end()));
+      this.#ends.push(() => this.#append(text.end()));
       stream.on('data', (chunk: Buffer) => {
         count(chunk.length);
-        this.lastAt = performance.now();
+        this.lastOutputAt = performance.now();
         this.timeline.push(chunk);
-        this.#look(chunk);
-        if (!this.#isBinary) this.#keep(text.push(chunk));
+        this.#detectBinary(chunk);
+        if (!this.#isBinary) this.#append(text.push(chunk));
         if (this.timeline.isBehind) pause();
         this.#onOutput(this);
         for (const listener of this.#listeners) listener();
@@ -71,28 +71,28 @@ export class CommandOutput {
     ]);
   }
 
-  /** Resolves when output that is held back by the disk flows again; at once when none is. */
-  async flowing(): Promise<void> {
-    await this.#waiting;
+  /** Resolves when the pipes are not paused. */
+  async resumed(): Promise<void> {
+    await this.#paused;
   }
 
-  /** To be called when no more output is taken: what was held back as perhaps unfinished is text after all. */
+  /** To be called after the last output: appends the text that was held back as unfinished. */
   finish(): void {
     for (const end of this.#ends.splice(0)) end();
-    this.#kept.push(this.#lines.end());
+    this.#text.push(this.#lines.end());
   }
 
   parts(): OutputParts {
     if (this.#isBinary) return { head: '', tail: '', omittedBytes: 0, isBinary: true };
-    const { head, tail, omittedBytes } = this.#kept.parts();
-    const { open } = this.#lines; // a prompt, which no line end follows
+    const { head, tail, omittedBytes } = this.#text.parts();
+    const { open } = this.#lines; // such as a prompt
     return tail === ''
       ? { head: head + open, tail, omittedBytes, isBinary: false }
       : { head, tail: tail + open, omittedBytes, isBinary: false };
   }
 
-  /** Resolves when more is printed, or the signal is aborted. */
-  more(signal: AbortSignal): Promise<void> {
+  /** Resolves at the next output, or when the signal is aborted. */
+  nextOutput(signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       const settle = (): void => {
         this.#listeners.delete(settle);
@@ -103,19 +103,19 @@ export class CommandOutput {
     });
   }
 
-  /** The end of what was printed, also of a line that is not finished. */
+  /** The end of the text, including an unfinished line. */
   lastText(maxChars: number): string {
     const { head, tail } = this.parts();
     return (tail === '' ? head : tail).slice(-maxChars);
   }
 
-  #look(chunk: Buffer): void {
+  #detectBinary(chunk: Buffer): void {
     if (this.#sniffed >= SNIFFED_BYTES) return;
     if (chunk.subarray(0, SNIFFED_BYTES - this.#sniffed).includes(0)) this.#isBinary = true;
     this.#sniffed += chunk.length;
   }
 
-  #keep(text: string): void {
-    this.#kept.push(this.#lines.push(text));
+  #append(text: string): void {
+    this.#text.push(this.#lines.push(text));
   }
 }

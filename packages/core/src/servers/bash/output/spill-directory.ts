@@ -1,4 +1,5 @@
-// Where output that is too long for memory goes: one directory a connection, for this user alone, gone at its end.
+// The directory for output that is too long for memory: one for each connection, readable by this user only, removed with
+// the connection.
 
 import { lstat, mkdtemp, open, readdir, readlink, rm, type FileHandle } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -6,35 +7,35 @@ import { join } from 'node:path';
 import { ToolError } from '../../../contract/errors.js';
 import { errnoOf } from '../../project/open/file-failure.js';
 
-/** A directory that is made when the first file is. */
+/** A directory that is created with its first file. */
 export class SpillDirectory {
-  #made: Promise<string> | undefined;
+  #created: Promise<string> | undefined;
   #removed = false;
 
-  /** Makes a file that only this user can read. @throws {ToolError} CONNECTION_CLOSED when the directory was removed */
+  /** Creates a file that only this user can read. @throws {ToolError} CONNECTION_CLOSED when the directory was removed */
   async create(name: string): Promise<{ path: string; handle: FileHandle }> {
-    this.#assertThere();
-    const directory = await (this.#made ??= make());
-    this.#assertThere();
+    this.#assertOpen();
+    const directory = await (this.#created ??= createDirectory());
+    this.#assertOpen();
     const path = join(directory, name);
     return { path, handle: await open(path, 'wx+', 0o600) };
   }
 
-  /** Removes it with all files. */
+  /** Removes the directory with its files. */
   async remove(): Promise<void> {
     this.#removed = true;
-    const directory = await this.#made?.catch(() => undefined); // it could not be made: nothing to remove
+    const directory = await this.#created?.catch(() => undefined); // it was never created
     if (directory !== undefined) await rm(directory, { recursive: true, force: true, maxRetries: 3 });
   }
 
-  #assertThere(): void {
+  #assertOpen(): void {
     if (this.#removed) throw new ToolError('CONNECTION_CLOSED', 'The provider was disconnected.');
   }
 }
 
-/** mkdtemp makes it 0700, with a name that no one can foresee. Those of hosts that were killed are removed. */
-async function make(): Promise<string> {
-  // Process numbers mean something in one namespace only, and containers may share a directory for temporary files.
+/** mkdtemp creates it with mode 0700 and an unpredictable name. Those of killed hosts are removed. */
+async function createDirectory(): Promise<string> {
+  // Pids are valid in one namespace only, and containers may share a temporary directory.
   const namespace = (await readlink('/proc/self/ns/pid').catch(() => '')).replace(/\D/g, '') || '0';
   const prefix = `toolwright-bash-${namespace}-`;
   for (const name of await readdir(tmpdir()).catch(() => [])) {
@@ -50,7 +51,7 @@ async function removeOwn(directory: string): Promise<void> {
     if (!stats.isDirectory() || stats.uid !== process.getuid?.()) return;
     await rm(directory, { recursive: true, force: true });
   } catch {
-    // Another host removed it, or it is not ours to remove.
+    // Another host removed it, or it belongs to another user.
   }
 }
 

@@ -1,25 +1,25 @@
-// From what a program prints at a terminal to the text that a person would have read there: characters put together
-// across chunks, escape sequences and control characters gone, progress lines as they looked in the end.
+// Converts terminal output to the text that a person would have read: characters joined across chunks, escape sequences
+// and control characters removed, progress lines in their last state.
 
 import { StringDecoder } from 'node:string_decoder';
 
 /**
- * CSI, OSC and the other strings (ended by BEL or ST, on one line: an open one must not hide what comes after), and the
+ * CSI, OSC and the other strings (ended by BEL or ST on the same line, so that an open one cannot hide the next lines), and the
  * two-character forms. https://ecma-international.org/publications-and-standards/standards/ecma-48/
  */
 const SEQUENCES =
   /(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)|\x1b[ -/]*[0-OQ-WYZ\\`-~]/g;
-/** The beginning of one, at the end of what there is. */
+/** The beginning of a sequence at the end of the text. */
 const UNFINISHED = /(?:\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b\x9c\n]*\x1b?|[ -/]*)|\x9b[0-?]*[ -/]*)$/;
 const HAS_CONTROLS = /[\x00-\x08\x0b-\x1f\x7f-\x9f]/;
 const OTHER_CONTROLS = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]/g;
 
-/** A sequence longer than this is shown: it is none, or it hides something. */
+/** A longer sequence is shown: it is not one, or it hides text. */
 const MAX_SEQUENCE = 4_096;
-/** A line is held back until it ends, as a carriage return may take it back; not longer than this. */
+/** A longer line is not held back until its end, although a carriage return could still overwrite it. */
 const MAX_HELD_LINE = 16 * 1024;
 
-/** One stream's characters without escape sequences. Feed it chunk by chunk. */
+/** Decodes one stream and removes escape sequences, chunk by chunk. */
 export class StreamText {
   readonly #decoder = new StringDecoder('utf8');
   #unfinished = '';
@@ -28,7 +28,7 @@ export class StreamText {
     return this.#strip(this.#unfinished + this.#decoder.write(chunk), false);
   }
 
-  /** What was held back. */
+  /** Returns what was held back as unfinished. */
   end(): string {
     return this.#strip(this.#unfinished + this.#decoder.end(), true);
   }
@@ -36,7 +36,7 @@ export class StreamText {
   #strip(text: string, isEnd: boolean): string {
     this.#unfinished = '';
     if (!HAS_CONTROLS.test(text)) return text;
-    // Looked for before anything is taken out: what is left of a line must not become a beginning.
+    // Searched before anything is removed: the rest of a line must not become the beginning of a sequence.
     const unfinished = isEnd ? '' : (UNFINISHED.exec(text.slice(-MAX_SEQUENCE))?.[0] ?? '');
     this.#unfinished = unfinished;
     return text
@@ -46,20 +46,20 @@ export class StreamText {
   }
 }
 
-/** Lines in which only what came after the last carriage return is left. */
+/** Reduces each line to the text after its last carriage return. */
 export class CollapsedLines {
   #line = '';
 
-  /** Takes text and gives what is certain of it. */
+  /** Adds text, and returns the part that can no longer change. */
   push(text: string): string {
     const end = text.lastIndexOf('\n');
     if (end < 0) return this.#hold(this.#line + text);
-    const whole = this.#line + text.slice(0, end + 1);
+    const lines = this.#line + text.slice(0, end + 1);
     this.#line = '';
-    return (whole.includes('\r') ? whole.replace(/[^\n]*\n/g, collapse) : whole) + this.#hold(text.slice(end + 1));
+    return (lines.includes('\r') ? lines.replace(/[^\n]*\n/g, collapse) : lines) + this.#hold(text.slice(end + 1));
   }
 
-  /** The line that has not ended, as it looks now. */
+  /** The unfinished line in its present state. */
   get open(): string {
     return collapse(this.#line);
   }
@@ -86,13 +86,13 @@ function collapse(line: string): string {
   return body.slice(body.lastIndexOf('\r') + 1) + end;
 }
 
-/** A line that may go on: a return at its end may be half of a line end. */
+/** For an unfinished line: a carriage return at its end may be the first half of a line end. */
 function collapseOpen(line: string): string {
   const body = line.replace(/\r+$/, '');
   return body.slice(body.lastIndexOf('\r') + 1) + (body.length < line.length ? '\r' : '');
 }
 
-/** The text of bytes that are all there. */
+/** The text of complete output. */
 export function terminalText(bytes: Buffer): string {
   const stream = new StreamText();
   const lines = new CollapsedLines();
@@ -100,8 +100,8 @@ export function terminalText(bytes: Buffer): string {
 }
 
 /**
- * How many of the bytes can be shown without cutting a character or an escape sequence that may still be finished. Some
- * always can.
+ * How many of the bytes can be shown without cutting a character or an escape sequence that may be unfinished. Never 0 for
+ * bytes.
  */
 export function showableLength(bytes: Buffer): number {
   let end = bytes.length;

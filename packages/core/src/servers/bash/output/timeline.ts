@@ -1,37 +1,37 @@
-// The bytes of one command's output as they came, stdout and stderr together: the first in memory, all up to a limit in
-// a spill file, and after that the last of them. What was dropped is counted.
+// The bytes of one command's output in order of arrival, stdout and stderr together: in memory at first, then in a spill
+// file up to a limit, and beyond it the last bytes in memory. Dropped bytes are counted.
 
 import { rm, type FileHandle } from 'node:fs/promises';
 import type { SpillDirectory } from './spill-directory.js';
 
-/** Up to so much, no file is made. */
+/** No file is created for less. */
 const MEMORY_BYTES = 64 * 1024;
-/** What waits for the disk before the command has to. */
+/** How much may wait for the disk before the command is paused. */
 const MAX_QUEUED_BYTES = 1024 * 1024;
-/** Of what is over the limit of the file, so much of the end is kept. */
+/** How much of the end is stored beyond the limit of the file. */
 const TAIL_BYTES = 256 * 1024;
 
-/** What {@link Timeline.read} gives. */
+/** The result of {@link Timeline.read}. */
 export interface TimelinePart {
   bytes: Buffer;
-  /** Where the bytes begin: later than asked for when what was asked for is dropped. */
+  /** Where the bytes begin: later than requested when those bytes were dropped. */
   start: number;
 }
 
-/** Holds output in bounded memory. Positions count all bytes that came. */
+/** Stores output in bounded memory. Positions count all bytes that arrived. */
 export class Timeline {
-  /** All that came. */
+  /** All bytes that arrived. */
   total = 0;
   readonly #directory: SpillDirectory;
   readonly #name: string;
   readonly #maxFileBytes: number;
-  /** What is not in the file (yet): the beginning, while there is none; else what waits to be written. */
+  /** Bytes not in the file: all of them while there is no file, then those that wait to be written. */
   #queue: Buffer[] = [];
   #queuedBytes = 0;
   #file: { path: string; handle: FileHandle } | undefined;
   #writtenBytes = 0;
   #writing: Promise<void> | undefined;
-  /** No byte goes to the file any more: it is full, or the disk is. */
+  /** True once the file or the disk is full. */
   #fileClosed = false;
   #tail: Buffer[] = [];
   #tailBytes = 0;
@@ -43,14 +43,14 @@ export class Timeline {
     this.#maxFileBytes = maxFileBytes;
   }
 
-  /** The file that holds the output from its beginning; undefined while memory does. */
+  /** The file with the output from its beginning; undefined while the output is in memory. */
   get path(): string | undefined {
     return this.#file?.path;
   }
 
-  /** Bytes that came and are nowhere any more: between the end of the file and the beginning of the tail. */
+  /** Bytes that are no longer stored: those between the end of the file and the tail. */
   get droppedBytes(): number {
-    return this.#fileClosed ? this.total - this.#keptFromStart - this.#tailBytes : 0;
+    return this.#fileClosed ? this.total - this.#storedBytes - this.#tailBytes : 0;
   }
 
   /** True when the disk is behind: stop reading the command's output until {@link drained}. */
@@ -58,68 +58,68 @@ export class Timeline {
     return this.#queuedBytes > MAX_QUEUED_BYTES;
   }
 
-  /** Takes output. */
+  /** Adds output. */
   push(chunk: Buffer): void {
     this.total += chunk.length;
-    if (this.#fileClosed) return this.#keepTail(chunk);
-    const room = this.#maxFileBytes - this.#keptFromStart;
-    const kept = chunk.length <= room ? chunk : chunk.subarray(0, room);
-    this.#queue.push(kept);
-    this.#queuedBytes += kept.length;
-    if (kept.length < chunk.length) {
+    if (this.#fileClosed) return this.#pushTail(chunk);
+    const room = this.#maxFileBytes - this.#storedBytes;
+    const fitting = chunk.length <= room ? chunk : chunk.subarray(0, room);
+    this.#queue.push(fitting);
+    this.#queuedBytes += fitting.length;
+    if (fitting.length < chunk.length) {
       this.#fileClosed = true;
-      this.#keepTail(chunk.subarray(kept.length));
+      this.#pushTail(chunk.subarray(fitting.length));
     }
     if (this.#file || this.#queuedBytes > MEMORY_BYTES) this.#write();
   }
 
-  /** Resolves when nothing waits for the disk. */
+  /** Resolves when no byte waits for the disk. */
   async drained(): Promise<void> {
     while (this.#writing) await this.#writing;
   }
 
-  /** Puts what there is into the file, also when memory could hold it. */
+  /** Writes all output to the file, even when it fits in memory. */
   async spill(): Promise<void> {
     if (!this.#removed && this.#queuedBytes > 0) this.#write();
     await this.drained();
   }
 
-  /** At most `maxBytes` from a position on. */
+  /** Reads at most `maxBytes` from a position on. */
   async read(from: number, maxBytes: number): Promise<TimelinePart> {
     await this.drained();
-    const start = this.#available(Math.min(Math.max(from, 0), this.total));
-    if (start >= this.#keptFromStart) {
+    const start = this.#storedPosition(Math.min(Math.max(from, 0), this.total));
+    if (start >= this.#storedBytes) {
       const skip = start - (this.total - this.#tailBytes);
       return { bytes: Buffer.concat(this.#tail).subarray(skip, skip + maxBytes), start };
     }
-    const length = Math.min(maxBytes, this.#keptFromStart - start);
+    const length = Math.min(maxBytes, this.#storedBytes - start);
     if (!this.#file) return { bytes: Buffer.concat(this.#queue).subarray(start, start + length), start };
     const bytes = Buffer.allocUnsafe(length);
     const { bytesRead } = await this.#file.handle.read(bytes, 0, length, start);
     return { bytes: bytes.subarray(0, bytesRead), start };
   }
 
-  /** Lets go of the file's descriptor and the file. What was asked for afterwards is gone. Never rejects. */
+  /** Closes and removes the file, whose bytes cannot be read afterwards. Never rejects. */
   async remove(): Promise<void> {
     this.#removed = true;
     this.#fileClosed = true;
     await this.drained();
     const file = this.#file;
     this.#file = undefined;
-    await file?.handle.close().catch(() => {}); // the disk failed, or it is closed: it is not read any more
-    if (file) await rm(file.path, { force: true }).catch(() => {}); // it goes with its directory
+    await file?.handle.close().catch(() => {}); // not read any more
+    if (file) await rm(file.path, { force: true }).catch(() => {}); // removed with its directory
   }
 
-  get #keptFromStart(): number {
+  get #storedBytes(): number {
     return this.#writtenBytes + this.#queuedBytes;
   }
 
-  #available(position: number): number {
-    if (position < this.#keptFromStart) return position;
+  #storedPosition(position: number): number {
+    if (position < this.#storedBytes) return position;
     return Math.max(position, this.total - this.#tailBytes);
   }
 
-  #keepTail(chunk: Buffer): void {
+  #pushTail(chunk: Buffer): void {
     this.#tail.push(chunk);
     this.#tailBytes += chunk.length;
     for (;;) {
@@ -147,11 +147,11 @@ export class Timeline {
         }
       }
     } catch {
-      // The disk is full or gone: what it has is kept, what it has not is dropped, and said to be.
+      // The disk is full or failed: bytes that it does not have are dropped, except for the tail.
       this.#fileClosed = true;
       const lost = this.#queue.splice(0);
       this.#queuedBytes = 0;
-      for (const chunk of lost) this.#keepTail(chunk);
+      for (const chunk of lost) this.#pushTail(chunk);
     }
   }
 

@@ -1,9 +1,11 @@
-// execute: runs a command in a fresh shell, and waits for it, or leaves it running as a job.
+// execute: runs a command in a new shell, and waits for it or leaves it running as a job.
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { ToolError } from '../../../contract/errors.js';
 import { spawnChild } from '../../../process/index.js';
 import { defineTool, type Tool, type ToolContext } from '../../../tool/define-tool.js';
+import type { FromJsonSchema } from '../../../tool/infer-schema.js';
+import { hints, objectSchema } from '../../../tool/object-schema.js';
 import type { ToolOutput } from '../../../contract/result.js';
 import { openDirectory } from '../../project/open/path-lookup.js';
 import { executeAnswer, executeOutput, type EarlyEnd, type ExecuteFacts } from '../jobs/command-answer.js';
@@ -21,57 +23,52 @@ import { Timeline } from '../output/timeline.js';
 const DEFAULT_TIMEOUT_MS = 120_000;
 const MAX_TIMEOUT_MS = 3_600_000;
 const MAX_YIELD_MS = 600_000;
-/** The kernel takes 128 KiB as one argument. https://man7.org/linux/man-pages/man2/execve.2.html */
+/** The kernel accepts 128 KiB as one argument. https://man7.org/linux/man-pages/man2/execve.2.html */
 const MAX_COMMAND_CHARS = 32 * 1024;
 const MAX_STDIN_CHARS = 4 * 1024 * 1024;
 /** From SIGTERM to SIGKILL. */
 const GRACE_MS = 2_000;
 
-/** What the ending of a command may take beyond its time. */
+/** How long ending a command may take after its timeout. */
 const ENDING_MS = 10_000;
 
-const input = {
-  type: 'object',
-  properties: {
+const input = objectSchema(
+  {
     command: { type: 'string', minLength: 1, maxLength: MAX_COMMAND_CHARS, description: 'Run by bash -c.' },
-    cwd: { type: 'string', default: '.', description: 'The working directory, relative to the project.' },
+  },
+  {
+    cwd: { type: 'string', default: '.', description: 'Working directory, relative to the project.' },
     timeout_ms: {
       type: 'integer',
       minimum: 1,
       maximum: MAX_TIMEOUT_MS,
       description:
-        'The command is ended after it. Default: 120000; none for what goes on in the background (background, yield_ms).',
+        'The command is ended after this time. Default: 120000; none for a command that may run in the background (background, yield_ms).',
     },
-    background: { type: 'boolean', default: false, description: 'Answer at once with a job_id; the command runs on.' },
+    background: {
+      type: 'boolean',
+      default: false,
+      description: 'Answer immediately with a job_id while the command runs.',
+    },
     yield_ms: {
       type: 'integer',
       minimum: 0,
       maximum: MAX_YIELD_MS,
-      description: 'A command that is not done by then goes on in the background as a job.',
+      description: 'A command that still runs after this time continues in the background as a job.',
     },
     env: {
       type: 'object',
       additionalProperties: { type: 'string' },
-      description: 'Variables to set. No secrets, nothing that loads code.',
+      description: 'Environment variables to add. No secrets, and none that make programs load code.',
     },
     stdin: {
       type: 'string',
       maxLength: MAX_STDIN_CHARS,
-      description: 'Its standard input. Without it, it reads the end of file at once; in the background, job_input.',
+      description: 'Standard input. Default: empty; in the background, job_input writes to it.',
     },
   },
-  required: ['command'],
-} as const;
-
-interface ExecuteArguments {
-  command: string;
-  cwd: string;
-  timeout_ms?: number;
-  background: boolean;
-  yield_ms?: number;
-  env?: Record<string, string>;
-  stdin?: string;
-}
+);
+type ExecuteArguments = FromJsonSchema<typeof input>;
 
 /** The tool `execute`. */
 export function executeTool(context: BashContext): Tool {
@@ -80,17 +77,14 @@ export function executeTool(context: BashContext): Tool {
     name: 'execute',
     title: 'Run a command',
     description:
-      'Run a command in a fresh bash, without a terminal: nothing is kept from one call to the next. Gives stdout and stderr as one text that ends ' +
-      'with the exit code. Start servers and watchers with background.',
+      'Run a command in a new bash without a terminal; directory and variables do not carry over to the next call. Returns stdout and stderr ' +
+      'as one text that ends with the exit code. Start servers and watchers with background.',
     input,
     output: executeOutput,
-    annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
+    annotations: hints('destructive', 'openWorld'),
     timeoutMs: MAX_YIELD_MS + ENDING_MS,
-    permission: (args, ctx) => {
-      const { command, cwd, env } = args as ExecuteArguments;
-      return claimCommand(files, { command, cwd, env }, ctx.signal);
-    },
-    execute: (args, ctx: ToolContext<BashState>) => execute(context, args as ExecuteArguments, ctx),
+    permission: ({ command, cwd, env }, ctx) => claimCommand(files, { command, cwd, env }, ctx.signal),
+    execute: (args, ctx: ToolContext<BashState>) => execute(context, args, ctx),
   });
 }
 
@@ -106,8 +100,7 @@ async function execute(
   const progress = new ProgressTicker(ctx);
   const job = await startJob(context, args, ctx, choice, (output) => progress.tick(output));
   try {
-    if (job.pid === undefined) await job.done; // says why it was not started
-    // Within the try: what was started is ended whatever goes wrong.
+    if (job.pid === undefined) await job.done; // rejects with the reason why it was not started
     const timeoutMs = args.timeout_ms ?? (staysInBackground ? undefined : DEFAULT_TIMEOUT_MS);
     const timer = timeoutMs === undefined ? undefined : limitTime(job, timeoutMs);
     const outcome = await settled(job, args, ctx);
@@ -120,7 +113,7 @@ async function execute(
         : outcome === 'done' && job.timedOut
           ? { code: 'TIMED_OUT', timeoutMs: timeoutMs ?? 0 }
           : undefined;
-    // Who started a job for later may not look at what it printed in its first moment; who waited does.
+    // A caller that waited reads this answer; one that started a background job may not.
     if (outcome === 'yielded' && !args.background) job.unreadFrom = job.output.timeline.total;
     return await executeAnswer(job, {
       early,
@@ -135,7 +128,7 @@ async function execute(
   }
 }
 
-/** Waits for the end, the abort, or the time after which the command is left to itself. */
+/** Waits for the end of the command, the abort of the call, or `yield_ms`. */
 async function settled(
   job: Job,
   { background, yield_ms: yieldMs }: ExecuteArguments,
@@ -150,9 +143,9 @@ async function settled(
   try {
     const waits: Promise<'done' | 'yielded' | 'cancelled'>[] = [job.done.then(() => 'done'), aborted];
     if (yieldMs !== undefined) {
-      const patience = delay(yieldMs, 'yielded' as const, { signal: over.signal });
-      patience.catch(() => {}); // the command was done before
-      waits.push(patience);
+      const timeout = delay(yieldMs, 'yielded' as const, { signal: over.signal });
+      timeout.catch(() => {}); // the command ended first
+      waits.push(timeout);
     }
     return await Promise.race(waits);
   } finally {
@@ -180,10 +173,10 @@ async function startJob(
   const { scope } = context.files;
   const { jobs } = state;
   if (args.command.includes('\0'))
-    throw new ToolError('INVALID_ARGUMENT', 'The command holds a NUL character, which no command can.');
+    throw new ToolError('INVALID_ARGUMENT', 'The command contains a NUL character; remove it.');
   const env = commandEnvironment(context.env, args.env ?? {});
-  const shell = await theShell(context, state);
-  // Held open until the program has started in it: a link that is swapped in leads nowhere.
+  const shell = await resolveShell(context, state);
+  // Held open until the program has started in it, so that a link cannot be swapped in for it.
   await using directory = await openDirectory(scope, scope.parse(args.cwd));
   const plain: SandboxCommand = {
     command: shell,
@@ -226,16 +219,16 @@ async function startJob(
   }
 }
 
-function theShell({ files, shell }: BashContext, state: BashState): Promise<string> {
+function resolveShell({ files, shell }: BashContext, state: BashState): Promise<string> {
   return (state.shell ??= findShell(files.scope, shell).catch((error: unknown) => {
-    state.shell = undefined; // it may be installed meanwhile
+    state.shell = undefined; // a later call may find one
     throw error;
   }));
 }
 
 async function sandboxChoice(context: BashContext, state: BashState): Promise<SandboxChoice> {
   const { files, sandbox, sandboxWith, network, readable } = context;
-  const command = await theShell(context, state);
+  const command = await resolveShell(context, state);
   const sample = {
     command,
     args: [...SHELL_ARGUMENTS, ':'],

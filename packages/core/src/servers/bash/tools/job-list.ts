@@ -1,58 +1,51 @@
-// job_list: the jobs of this session.
+// job_list: lists the jobs of this session.
 
 import { defineTool, type Tool, type ToolContext } from '../../../tool/define-tool.js';
+import type { FromJsonSchema } from '../../../tool/infer-schema.js';
+import { hints, objectSchema } from '../../../tool/object-schema.js';
 import { escapeControls } from '../../project/scope/project-scope.js';
 import type { BashState } from '../bash-context.js';
+import { EXIT_CODE, JOB_STATUS } from '../jobs/command-answer.js';
 import type { Job } from '../jobs/job.js';
 
 const SHOWN_COMMAND_CHARS = 200;
 
-const output = {
-  type: 'object',
-  properties: {
-    jobs: {
-      type: 'array',
-      items: {
-        type: 'object',
-        properties: {
-          job_id: { type: 'string' },
-          command: { type: 'string' },
-          cwd: { type: 'string' },
-          status: { type: 'string', enum: ['running', 'exited', 'killed'] },
-          exit_code: { type: ['integer', 'null'], description: 'Once it has ended; null when a signal ended it.' },
-          started_at: { type: 'string', description: 'ISO 8601.' },
-          duration_ms: { type: 'integer' },
-          output_bytes: { type: 'integer' },
-          unread_bytes: { type: 'integer', description: 'What job_output has not given yet.' },
-          sandboxed: { type: 'boolean' },
-        },
-        required: ['job_id', 'command', 'cwd', 'status', 'started_at', 'duration_ms', 'output_bytes', 'unread_bytes'],
-        additionalProperties: false,
-      },
-    },
+const row = objectSchema(
+  {
+    job_id: { type: 'string' },
+    command: { type: 'string' },
+    cwd: { type: 'string' },
+    status: JOB_STATUS,
+    started_at: { type: 'string', description: 'ISO 8601.' },
+    duration_ms: { type: 'integer' },
+    output_bytes: { type: 'integer' },
+    unread_bytes: { type: 'integer', description: 'Output that job_output has not returned yet.' },
   },
-  required: ['jobs'],
-  additionalProperties: false,
-} as const;
+  {
+    exit_code: EXIT_CODE,
+    sandboxed: { type: 'boolean' },
+  },
+);
+const output = objectSchema({ jobs: { type: 'array', items: row } });
 
 /** The tool `job_list`. */
 export function jobListTool(): Tool {
   return defineTool({
     name: 'job_list',
     title: 'Jobs',
-    description: 'List the commands of this session that run in the background, and the last that have ended.',
-    input: { type: 'object', properties: {} },
+    description: 'List the background commands of this session, and the most recent ones that have ended.',
+    input: objectSchema({}),
     output,
-    annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+    annotations: hints('readOnly', 'idempotent'),
     execute: (_args, ctx: ToolContext<BashState>) => {
       const jobs = ctx.state.jobs.list(ctx.sessionId);
-      const text = jobs.length === 0 ? 'There are no jobs.' : jobs.map(lineOf).join('\n');
+      const text = jobs.length === 0 ? 'No jobs.' : jobs.map(lineOf).join('\n');
       return { content: [{ type: 'text', text }], structuredContent: { jobs: jobs.map(rowOf) } };
     },
   });
 }
 
-function rowOf(job: Job) {
+function rowOf(job: Job): FromJsonSchema<typeof row> {
   const { total } = job.output.timeline;
   return {
     job_id: job.id,

@@ -284,7 +284,7 @@ describe('execute with much output', () => {
     expect(code).toBe('TIMED_OUT');
     expect(process.memoryUsage().rss - before).toBeLessThan(250e6);
     expect(statSync(data.output_path as string).size).toBe(1_000_000);
-    expect(text).toMatch(/\[\d+ bytes of the output were dropped: it was too long\]/);
+    expect(text).toMatch(/\[\d+ bytes of the output were dropped, as it was too long\]/);
     expect(Buffer.byteLength(text)).toBeLessThan(52 * 1024);
     const { text: tail } = await tools.call('job_output', { job_id: data.job_id!, tail_lines: 3 });
     expect(tail).toMatch(/^(\[\d+ bytes.*\]\n)?y\ny\ny\n\[ended/);

@@ -19,7 +19,7 @@ async function readAll(tools: Tools, job_id: string): Promise<string> {
   let all = '';
   for (;;) {
     const { text, data } = await output(tools, job_id, { wait_ms: 2_000 });
-    all += `${text.replace(/(^|\n)\[(running|exit|\d+ bytes more)[^\n]*\]$/, '')}`;
+    all += `${text.replace(/(^|\n)\[(running|exit|\d+ more bytes)[^\n]*\]$/, '')}`;
     if (data.status !== 'running' && /\[(exit code|ended)/.test(text)) return all;
   }
 }
@@ -31,7 +31,7 @@ describe('execute in the background', () => {
     const job = await start(tools, 'echo one; read line; echo "two $line"; exit 4');
     expect(job).toMatch(/^job_[0-9a-f]{12}$/);
     const first = await output(tools, job, { wait_ms: 5_000 });
-    expect(first.text).toBe(`one\n[running as job ${job}: job_output reads on, job_kill ends it]`);
+    expect(first.text).toBe(`one\n[running as job ${job}: job_output returns its output, job_kill ends it]`);
     expect(first.data).toEqual({ status: 'running', cursor: 0, next_cursor: 4, dropped_bytes: 0 });
     expect((await output(tools, job)).data).toMatchObject({ cursor: 4, next_cursor: 4 });
     await tools.call('job_input', { job_id: job, input: 'answer\n', wait_ms: 0 });
@@ -91,7 +91,7 @@ describe('job_output', () => {
       const { data, text } = await output(tools, job, { cursor, wait_ms: 5_000 });
       expect(data.cursor).toBe(cursor);
       cursor = data.next_cursor as number;
-      all.push(text.replace(/\n?\[(running|exit|\d+ bytes more)[^\n]*\]/g, ''));
+      all.push(text.replace(/\n?\[(running|exit|\d+ more bytes)[^\n]*\]/g, ''));
       if (/\[exit code: 0\]$/.test(text)) break;
     }
     // A page may end within a line; where it ends with one, its line end is not in the text.
@@ -130,7 +130,7 @@ describe('job_output', () => {
     expect(data.dropped_bytes).toBe(0);
     expect(next.data.dropped_bytes).toBeGreaterThan(100_000);
     expect(next.data.cursor).toBe(100_000 + (next.data.dropped_bytes as number));
-    expect(next.text).toMatch(/^\[\d+ bytes before this are not kept any more\]/);
+    expect(next.text).toMatch(/^\[\d+ bytes before this are no longer stored\]/);
   });
 
   it.each([

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { KeptText, lastLines } from '../../../../src/servers/bash/output/kept-text.js';
+import { HeadAndTail, lastLines } from '../../../../src/servers/bash/output/head-and-tail.js';
 
 const keep = (pieces: readonly string[], limits = { maxBytes: 100, maxLines: 20 }) => {
-  const kept = new KeptText(limits);
+  const kept = new HeadAndTail(limits);
   for (const piece of pieces) kept.push(piece);
   return kept.parts();
 };

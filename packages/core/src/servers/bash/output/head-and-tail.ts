@@ -1,21 +1,21 @@
-// The head and the tail of a text of any length, within the limits of one answer.
+// The beginning and end of a text of any length, within the limits of one answer.
 
 import { cutText, type OutputLimits } from '../../project/output-budget.js';
 
-/** Errors are told at the end, so most of the room is for that. */
+/** Programs print errors last, so the end gets more room. */
 const HEAD_SHARE = 0.25;
 
-/** What is left of a text. */
-export interface KeptParts {
+/** A text without its middle. */
+export interface HeadAndTailParts {
   head: string;
-  /** Empty when the head is all. */
+  /** Empty when the head holds the whole text. */
   tail: string;
-  /** UTF-8 bytes between the two that are not kept. */
+  /** UTF-8 bytes between the two. */
   omittedBytes: number;
 }
 
 /** Keeps the beginning and the end of what is pushed. */
-export class KeptText {
+export class HeadAndTail {
   readonly #headLimits: OutputLimits;
   readonly #tailLimits: OutputLimits;
   #head = '';
@@ -49,9 +49,9 @@ export class KeptText {
     }
   }
 
-  parts(): KeptParts {
-    const whole = this.#tail.map(({ text }) => text).join('');
-    const tail = lastLines(lastBytes(whole, this.#tailLimits.maxBytes), this.#tailLimits.maxLines);
+  parts(): HeadAndTailParts {
+    const joined = this.#tail.map(({ text }) => text).join('');
+    const tail = lastLines(lastBytes(joined, this.#tailLimits.maxBytes), this.#tailLimits.maxLines);
     return {
       head: this.#head,
       tail,
@@ -59,7 +59,7 @@ export class KeptText {
     };
   }
 
-  /** Takes into the head what fits, and gives the rest. */
+  /** Appends what fits to the head, and returns the rest. */
   #fillHead(text: string): string {
     let end = 0;
     for (;;) {
