@@ -1,16 +1,16 @@
 // The tool of echo.mjs as a provider file.
 
-import { createProvider, createTool, startProvider } from '@toolwright/runtime/provider';
+import { createProvider, defineTool, startProvider } from '@toolwright/runtime/provider';
 
 const schema = { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] };
-const echo = createTool({
+const echo = defineTool({
   name: 'echo',
   description: 'Gives the text back.',
   input: schema,
   output: schema,
   execute: (args) => args,
 });
-const big = createTool({
+const big = defineTool({
   name: 'big',
   description: 'Gives a text of that many bytes.',
   input: { type: 'object', properties: { bytes: { type: 'number' } }, required: ['bytes'] },
