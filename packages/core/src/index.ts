@@ -19,6 +19,7 @@ export type { Policy, PolicyDecision } from './hub/policy/policy.js';
 export type { Approval, ApprovalContext, ApprovalRequest, PolicyAction, PolicyRule } from './contract/approval.js';
 export { approveInTerminal, type TerminalOptions } from './hub/policy/approve-in-terminal.js';
 export { defineTool, type Tool, type ToolContext, type ToolOptions, type ToolReturn } from './tool/define-tool.js';
+export type { CompiledSchema } from './tool/schema.js';
 export { defineServer, ToolServer, type ServerContext, type ToolServerOptions } from './tool/define-server.js';
 export type { FromJsonSchema, SchemaInput, SchemaOutput, ToolSchema } from './tool/infer-schema.js';
 export { callTyped, type CallTypedOptions } from './provider/call-typed.js';
@@ -28,6 +29,7 @@ export {
   type DirectiveHandlers,
   type DirectiveOutcome,
   type DirectiveParams,
+  type InjectedMessage,
 } from './contract/directives.js';
 
 export {
@@ -43,6 +45,7 @@ export {
   type ContentBlock,
   type EmbeddedResource,
   type MediaContent,
+  type ResourceContents,
   type ResourceLink,
   type TextContent,
   type ToolOutput,
@@ -58,6 +61,7 @@ export type {
   McpPeer,
   PeerRequestHandler,
   PreparedCall,
+  PreparedVerdict,
   Progress,
   ProviderHealth,
   ProviderState,

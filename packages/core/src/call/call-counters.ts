@@ -8,10 +8,14 @@ const WINDOW = 128;
 
 /** The counters of one provider. */
 export class CallCounters {
+  /** Calls so far. */
   calls = 0;
+  /** Calls that failed so far. */
   failures = 0;
+  /** Failures since the last success. */
   consecutiveFailures = 0;
   #lastSuccessAt: number | undefined;
+  /** The message of the latest failure. */
   lastError: string | undefined;
   readonly #durations = new Float64Array(WINDOW);
 

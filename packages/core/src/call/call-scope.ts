@@ -313,6 +313,7 @@ export class CallScope implements Deadline, CallOptions {
     this.dueAt = Math.min(this.#boundAt, this.#idleAt) + (this.#pausedAt === undefined ? 0 : this.#pauseLeftMs);
   }
 
+  /** Ends the call because its deadline has passed. Called by the timer of all deadlines. */
   expire(): void {
     this.end(this.#boundAt <= this.#idleAt ? this.#boundPassed() : this.#idlePassed());
   }

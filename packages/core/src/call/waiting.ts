@@ -32,7 +32,9 @@ export async function settledWithin(promises: readonly Promise<unknown>[], ms: n
 
 /** A promise with its resolve function. */
 export interface Deferred<T> {
+  /** Pending until `resolve` is called. */
   readonly promise: Promise<T>;
+  /** Resolves the promise. */
   readonly resolve: (value: T | PromiseLike<T>) => void;
 }
 

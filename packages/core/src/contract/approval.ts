@@ -18,6 +18,7 @@ export interface PolicyRule {
    * need only match the first words.
    */
   pattern?: string;
+  /** What happens to the calls that match. */
   action: PolicyAction;
 }
 
@@ -44,7 +45,9 @@ export interface ApprovalRequest {
 
 /** The call that an approval request belongs to. */
 export interface ApprovalContext {
+  /** The call's id in logs and events. */
   callId: string;
+  /** The call's session, if the caller set one. */
   sessionId: string | undefined;
   /** Aborted when the call ends before the answer. */
   signal: AbortSignal;
@@ -52,7 +55,9 @@ export interface ApprovalContext {
 
 /** The answer to an approval request. `always` adds the suggested rules, or `rules` in their place. */
 export interface Approval {
+  /** `once` runs this call, `always` also adds rules, `deny` refuses the call. */
   decision: 'once' | 'always' | 'deny';
+  /** The rules to add with `always`. Default: `suggestedRules` of the request. */
   rules?: readonly PolicyRule[];
   /** Shown to the model with the result or the error. */
   message?: string;

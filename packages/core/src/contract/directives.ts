@@ -18,28 +18,64 @@ export interface DirectiveParams {
   /** End the turn after this call. */
   stop_processing: Record<string, never>;
   /** Continue with another model tier. */
-  tier_change: { tier: string; reason?: string };
+  tier_change: {
+    /** The tier, as the engine names it. */
+    tier: string;
+    /** Why, for people. */
+    reason?: string;
+  };
   /** Clear the to-do items that the current tier set for itself. */
   clear_self_todos: Record<string, never>;
-  /** Add a message to the conversation. `role` defaults to `'user'`. */
-  inject_context: { content: string; role?: string };
-  /** Drop old messages, keeping the last `keep_recent` (default 2). */
-  prune_messages: { keep_recent?: number };
-  /** Keep `content` under `key` in front of the model; empty content removes it. */
-  context_anchor: { key: string; content: string };
+  /** Add a message to the conversation. */
+  inject_context: {
+    /** The text of the message. */
+    content: string;
+    /** Its role. Default: `'user'`. */
+    role?: string;
+  };
+  /** Drop old messages. */
+  prune_messages: {
+    /** How many of the latest messages remain. Default 2. */
+    keep_recent?: number;
+  };
+  /** Keep a text in front of the model. */
+  context_anchor: {
+    /** Identifies the text: a later one with this key replaces it. */
+    key: string;
+    /** The text; empty to remove it. */
+    content: string;
+  };
   /** Notify the user interface. */
-  notify_presenter: { key: string; data?: JsonObject };
+  notify_presenter: {
+    /** Which notification. */
+    key: string;
+    /** What belongs to it. */
+    data?: JsonObject;
+  };
 }
 
 /** One directive. In process, the engine receives the very object that the tool returned. */
 export type Directive = {
-  [Type in keyof DirectiveParams]: { readonly type: Type; readonly params: DirectiveParams[Type] };
+  [Type in keyof DirectiveParams]: {
+    /** A key of {@link DirectiveParams}. */
+    readonly type: Type;
+    /** The parameters of that type. */
+    readonly params: DirectiveParams[Type];
+  };
 }[keyof DirectiveParams];
 
 /** A function for each directive type that an engine wants to act on. */
 export type DirectiveHandlers = {
   [Type in keyof DirectiveParams]?: (params: DirectiveParams[Type]) => void | Promise<void>;
 };
+
+/** A message of an `inject_context` directive. */
+export interface InjectedMessage {
+  /** Its role in the conversation. */
+  role: string;
+  /** Its text. */
+  content: string;
+}
 
 /** What the directives request of the engine's loop; computed with and without handlers. */
 export interface DirectiveOutcome {
@@ -48,7 +84,7 @@ export interface DirectiveOutcome {
   /** True when one was `tier_change`. */
   tierChanged: boolean;
   /** The messages of every `inject_context`, in order, with the default role filled in. */
-  injectedMessages: { role: string; content: string }[];
+  injectedMessages: InjectedMessage[];
 }
 
 const BUILT_IN: ReadonlySet<string> = new Set<keyof DirectiveParams>([

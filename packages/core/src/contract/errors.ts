@@ -53,10 +53,13 @@ export type ToolErrorCode = (typeof TOOL_ERROR_CODES)[number];
 
 /** The plain form of a {@link ToolError}, as a result carries it. */
 export interface ToolErrorInfo {
+  /** The code, for programs. */
   code: ToolErrorCode;
+  /** What failed, what was expected and what to do next. */
   message: string;
   /** True when the same call may succeed later and repeating it is safe. */
   retryable: boolean;
+  /** JSON with more information: counts, line numbers, similar names. */
   details?: JsonObject;
 }
 
@@ -70,6 +73,7 @@ export interface ToolErrorOptions {
   details?: JsonObject | undefined;
   /** Default: true for `BUSY`, `LOCKED` and `UNAVAILABLE`, false for every other code. */
   retryable?: boolean | undefined;
+  /** The error that caused it. */
   cause?: unknown;
 }
 
@@ -111,11 +115,18 @@ const BY_ERRNO: Readonly<Record<string, ToolErrorCode>> = {
  * Recognise it with {@link ToolError.isInstance}, which also accepts errors of another copy of this package.
  */
 export class ToolError extends Error {
+  /** The name of the class, as of every `Error`. */
   override readonly name = 'ToolError';
+  /** What failed, for programs: one of {@link TOOL_ERROR_CODES}. */
   readonly code: ToolErrorCode;
-  declare readonly provider?: string; // declared only: an uncaught error shows no empty fields
+  // The optional fields are declared only, so that an uncaught error shows no empty fields.
+  /** The provider that failed. */
+  declare readonly provider?: string;
+  /** The qualified name of the tool that failed. */
   declare readonly tool?: string;
+  /** JSON with more information: counts, line numbers, similar names. */
   declare readonly details?: JsonObject;
+  /** True when the same call may succeed later and repeating it is safe. */
   readonly retryable: boolean;
 
   constructor(code: ToolErrorCode, message: string, options?: ToolErrorOptions);

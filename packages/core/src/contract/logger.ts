@@ -2,9 +2,13 @@
 
 /** A logger, such as `console` or a pino logger. Toolwright never logs arguments or results. */
 export interface Logger {
+  /** Details for developers. */
   debug(message: string, fields?: object): void;
+  /** Normal events. */
   info(message: string, fields?: object): void;
+  /** Something unexpected that did not make anything fail. */
   warn(message: string, fields?: object): void;
+  /** A failure. */
   error(message: string, fields?: object): void;
 }
 
@@ -43,7 +47,10 @@ export function teeLogger(logger: Logger, onLog: (entry: LogEntry) => void): Log
 
 /** One log entry of a tool, written during a call. */
 export interface LogEntry {
+  /** The method of {@link Logger} that was called. */
   level: keyof Logger;
+  /** The message. */
   message: string;
+  /** Structured data that belongs to it. */
   fields?: object;
 }

@@ -11,51 +11,93 @@ import { isJsonObject, type JsonObject } from './json.js';
  * model, and `error` with the code for the program.
  */
 export interface ToolResult {
+  /** What the model sees. */
   content: ContentBlock[];
+  /** The result as data; it matches the tool's `outputSchema` if there is one. */
   structuredContent?: JsonObject;
+  /** True when the call failed; `error` then has the code. */
   isError: boolean;
+  /** The error, for the program. Present when the call failed. */
   error?: ToolErrorInfo;
+  /** Instructions from the tool to the engine. Usually empty. */
   directives: readonly Directive[];
   /** The duration of the call in milliseconds, with fractions. */
   durationMs: number;
+  /** MCP's `_meta`: data for programs, not shown to the model. */
   _meta?: JsonObject;
 }
 
 /** A text block. */
 export interface TextContent {
+  /** Tells the kinds of {@link ContentBlock} apart. */
   type: 'text';
+  /** The text. */
   text: string;
+  /** MCP's annotations, such as `audience` and `priority`. */
   annotations?: JsonObject;
+  /** MCP's `_meta`: data for programs, not shown to the model. */
   _meta?: JsonObject;
 }
 
 /** An image or audio, in base64. */
 export interface MediaContent {
+  /** Tells the kinds of {@link ContentBlock} apart. */
   type: 'image' | 'audio';
+  /** The bytes, in base64. */
   data: string;
+  /** The media type, such as `image/png`. */
   mimeType: string;
+  /** MCP's annotations, such as `audience` and `priority`. */
   annotations?: JsonObject;
+  /** MCP's `_meta`: data for programs, not shown to the model. */
   _meta?: JsonObject;
 }
 
 /** A link to a resource, which is not fetched automatically. */
 export interface ResourceLink {
+  /** Tells the kinds of {@link ContentBlock} apart. */
   type: 'resource_link';
+  /** The address of the resource. */
   uri: string;
+  /** A name for programs. */
   name: string;
+  /** A name for people. */
   title?: string;
+  /** What the resource is, for the model. */
   description?: string;
+  /** Its media type, if known. */
   mimeType?: string;
+  /** Its size in bytes, if known. */
   size?: number;
+  /** MCP's annotations, such as `audience` and `priority`. */
   annotations?: JsonObject;
+  /** MCP's `_meta`: data for programs, not shown to the model. */
+  _meta?: JsonObject;
+}
+
+/** The content of a resource: `text`, or `blob`. */
+export interface ResourceContents {
+  /** The address of the resource. */
+  uri: string;
+  /** Its media type, if known. */
+  mimeType?: string;
+  /** The content of a text. */
+  text?: string;
+  /** Any other content, in base64. */
+  blob?: string;
+  /** MCP's `_meta`: data for programs, not shown to the model. */
   _meta?: JsonObject;
 }
 
 /** A resource with its content. */
 export interface EmbeddedResource {
+  /** Tells the kinds of {@link ContentBlock} apart. */
   type: 'resource';
-  resource: { uri: string; mimeType?: string; text?: string; blob?: string; _meta?: JsonObject };
+  /** The resource: its content is `text`, or `blob` in base64. */
+  resource: ResourceContents;
+  /** MCP's annotations, such as `audience` and `priority`. */
   annotations?: JsonObject;
+  /** MCP's `_meta`: data for programs, not shown to the model. */
   _meta?: JsonObject;
 }
 
@@ -64,12 +106,17 @@ export type ContentBlock = TextContent | MediaContent | ResourceLink | EmbeddedR
 
 /** The full form of a tool's return value. */
 export interface ToolOutput<Structured = JsonObject> {
+  /** What the model sees. Default: the JSON of `structuredContent`. */
   content?: ContentBlock[];
+  /** The result as data, validated against the tool's `output` schema. */
   structuredContent?: Structured;
+  /** True to report a failure. Default false. */
   isError?: boolean;
   /** With `isError`: the error, for its code. Default: `EXECUTION_FAILED` with the text of `content`. */
   error?: ToolError;
+  /** Instructions to the engine. Default: none. */
   directives?: readonly Directive[];
+  /** MCP's `_meta`: data for programs, not shown to the model. Default: none. */
   _meta?: JsonObject;
 }
 

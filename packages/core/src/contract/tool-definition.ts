@@ -6,12 +6,19 @@ import type { JsonSchema, JsonObject } from './json.js';
 export interface ToolDefinition {
   /** The qualified name, `server.tool`. */
   readonly name: string;
+  /** A name for people. */
   readonly title?: string;
+  /** Tells the model what the tool does and when to use it. */
   readonly description: string;
+  /** The schema of the arguments. */
   readonly inputSchema: JsonSchema;
+  /** The schema of the result's `structuredContent`. Absent when the tool declares none. */
   readonly outputSchema?: JsonSchema;
+  /** Hints about the tool's behaviour. */
   readonly annotations: Required<ToolAnnotations>;
+  /** Icons for user interfaces. */
   readonly icons?: readonly ToolIcon[];
+  /** MCP's `_meta`: data for programs, not shown to the model. */
   readonly _meta?: JsonObject;
 }
 
@@ -32,7 +39,10 @@ export interface ToolAnnotations {
 
 /** An icon of a tool. https://modelcontextprotocol.io/specification/2025-11-25/schema#icon */
 export interface ToolIcon {
+  /** An `https:` or `data:` URL. */
   readonly src: string;
+  /** Its media type, such as `image/png`. */
   readonly mimeType?: string;
+  /** Sizes as in HTML, such as `48x48` or `any`. */
   readonly sizes?: readonly string[];
 }

@@ -111,13 +111,27 @@ export interface CallOptions {
 
 /** The progress of a call: `progress` increases, up to `total` if that is known. */
 export interface Progress {
+  /** What is done so far; any unit. */
   progress: number;
+  /** What there is to do, in the same unit. */
   total?: number;
+  /** What is being done, for people. */
   message?: string;
+}
+
+/** A policy's verdict on a call that has not run. */
+export interface PreparedVerdict {
+  /** Whether the call runs, needs an approval, or is denied. */
+  action: PolicyAction;
+  /** Why, in one sentence. */
+  reason: string;
+  /** What to ask a person. Present when the action is `ask`. */
+  request?: ApprovalRequest;
 }
 
 /** A call that is resolved and validated but has not run. */
 export interface PreparedCall {
+  /** The tool, as it was listed when the call was prepared. */
   readonly tool: ToolDefinition;
   /** The arguments as they will be sent, after coercion. */
   readonly args: JsonObject;
@@ -128,7 +142,7 @@ export interface PreparedCall {
   /** Set when the call cannot run (unknown tool, wrong arguments): its result. */
   readonly refused?: ToolResult;
   /** The verdict of a hub's policy; with a `request` if the action is `ask`. Absent without a policy. */
-  readonly verdict?: { action: PolicyAction; reason: string; request?: ApprovalRequest };
+  readonly verdict?: PreparedVerdict;
   /** Runs the call. Never rejects. A refused call returns its {@link refused} result. */
   execute(options?: CallOptions): Promise<ToolResult>;
 }
@@ -138,13 +152,21 @@ export type ProviderState = 'COLD' | 'INITIALIZING' | 'READY' | 'DEGRADED' | 'DE
 
 /** The state and counters of a provider. Times are in milliseconds since the epoch. */
 export interface ProviderHealth {
+  /** The current state. */
   state: ProviderState;
+  /** Failures since the last success. */
   consecutiveFailures: number;
+  /** When a call last succeeded. Absent before the first success. */
   lastSuccessAt?: number;
+  /** Calls so far. */
   totalInvocations: number;
+  /** Calls that failed so far. */
   totalFailures: number;
+  /** Starts after a failure; 0 for a provider that is not supervised. */
   restarts: number;
+  /** When a supervisor may start the provider again. Absent unless it is waiting. */
   retryAt?: number;
+  /** The message of the latest failure. */
   lastError?: string;
 }
 

@@ -34,9 +34,13 @@ export interface Explanation {
   reason: string;
   /** The policy's verdict; absent without a policy, and when the arguments were rejected before it. */
   policy?: {
+    /** What the policy does with the call. */
     action: PolicyAction;
+    /** What decided it. */
     by: 'rule' | 'approval' | 'default';
+    /** The rule that decided it, if one did. */
     rule?: PolicyRule;
+    /** The claims that were evaluated. */
     claims: readonly PermissionClaim[];
   };
   /** Why the call would be refused before the policy is evaluated. */

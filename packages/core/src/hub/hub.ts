@@ -34,6 +34,7 @@ export interface HubOptions extends PolicyEvents {
   policy?: Policy;
   /** Wrapped around every call that the policy allows; the first is the outermost. Default: none. */
   middleware?: readonly Middleware[];
+  /** Limits of connecting, of calls and of their output. Default: see {@link HubLimits}. */
   limits?: HubLimits;
   /** Default: `process.emitWarning` for warnings and errors, each text once. Arguments and results are never logged. */
   logger?: Logger;
@@ -43,6 +44,7 @@ export interface HubOptions extends PolicyEvents {
 
 /** Options of {@link ToolHub.listTools}. Globs match qualified names; a glob without a dot matches servers. */
 export interface ListOptions {
+  /** Cancels the listing. */
   signal?: AbortSignal;
   /** Lists only tools that match one of these globs. Default: all. */
   include?: readonly string[];
@@ -345,6 +347,7 @@ export class ToolHub implements ToolProvider {
     return (this.#disconnecting ??= this.#close().finally(() => (this.#disconnecting = undefined)));
   }
 
+  /** Calls {@link disconnect}, for `await using`. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.disconnect();
   }

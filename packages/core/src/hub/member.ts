@@ -15,6 +15,7 @@ import type { ToolDefinition } from '../contract/tool-definition.js';
 
 /** A provider with the options that apply to it in a hub. */
 export interface ProviderEntry {
+  /** The provider. */
   provider: ToolProvider;
   /** Whether its directives are accepted. Default: false for MCP servers and unknown kinds, true for all others. */
   trustDirectives?: boolean;
@@ -27,10 +28,13 @@ export interface ProviderEntry {
 
 /** One row of {@link ToolHub.status}. */
 export interface ProviderStatus {
+  /** The provider's name. */
   name: string;
+  /** Its state. */
   state: ProviderState;
   /** True when the listed tools are from before a failure. */
   stale: boolean;
+  /** How many tools it lists. */
   toolCount: number;
   /** Why it is not ready, or why its list is stale. */
   error?: ToolErrorInfo;
@@ -38,7 +42,9 @@ export interface ProviderStatus {
   since: number;
   /** When the next automatic retry happens, in milliseconds since the epoch. */
   retryAt?: number;
+  /** Its calls so far. */
   calls: number;
+  /** Its calls that failed so far. */
   failures: number;
   /** The median duration of its latest calls, in milliseconds; 0 before the first call. */
   p50Ms: number;

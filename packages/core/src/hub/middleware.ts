@@ -12,10 +12,15 @@ export interface MiddlewareCall {
   readonly name: string;
   /** A copy of the arguments. */
   readonly args: JsonObject;
+  /** The tool, as listed. */
   readonly tool: ToolDefinition;
+  /** The effects of the call, as the policy evaluated them. */
   readonly claims: readonly PermissionClaim[];
+  /** Aborted when the call ends. */
   readonly signal: AbortSignal;
+  /** The call's id in logs and events. */
   readonly callId: string;
+  /** The call's session, if the caller set one. */
   readonly sessionId: string | undefined;
   /** A copy of the caller's `meta`. */
   readonly meta: JsonObject | undefined;

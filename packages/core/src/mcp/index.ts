@@ -12,7 +12,12 @@ export type {
   SocketServer,
   StdioServer,
 } from './mcp-provider-options.js';
-export { containerCommand, type ContainerCommand, type ContainerOptions } from './transport/container-command.js';
+export {
+  containerCommand,
+  type ContainerCommand,
+  type ContainerMount,
+  type ContainerOptions,
+} from './transport/container-command.js';
 export type { OAuthOptions } from './auth/oauth.js';
 export type { HostOffers, ServerRequestHandler } from './session/server-requests.js';
 export type { PeerRequestHandler } from '../contract/tool-provider.js';

@@ -27,6 +27,7 @@ export interface StdioServer {
 
 /** A server that is started in a container, over stdio. */
 export interface ContainerServer {
+  /** The container and how to run it. */
   container: ContainerOptions;
   /** The environment in the container; the values do not appear in a command line. Default: empty. */
   env?: Readonly<Record<string, string>>;
@@ -34,11 +35,13 @@ export interface ContainerServer {
 
 /** A running server at a unix socket or a named pipe. */
 export interface SocketServer {
+  /** The path of the socket or the name of the pipe. */
   socketPath: string;
 }
 
 /** A running server at a URL: over Streamable HTTP, or over SSE if it supports nothing newer. */
 export interface HttpServer {
+  /** The server's MCP endpoint. */
   url: string | URL;
   /** Sent with each request, for example `{ authorization: 'Bearer …' }`. Default: none. */
   headers?: Readonly<Record<string, string>>;

@@ -178,6 +178,7 @@ export class MCPToolProvider implements ToolProvider {
     return this.#lifecycle.disconnect(() => this.#close());
   }
 
+  /** Calls {@link disconnect}, for `await using`. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.disconnect();
   }

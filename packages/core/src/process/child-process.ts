@@ -50,7 +50,9 @@ export interface SpawnOptions {
 
 /** How a child ended: its exit code, or the signal that killed it. */
 export interface ChildExit {
+  /** The exit code; null when a signal ended the process. */
   code: number | null;
+  /** The signal that ended the process, if one did. */
   signal: NodeJS.Signals | null;
 }
 

@@ -7,6 +7,7 @@ import { startOf } from './stray-processes.js';
 export interface HostIdentity {
   /** Its boot and its namespace of process numbers: in another of either, its number says nothing. Two words. */
   readonly place: string;
+  /** Its process number. */
   readonly pid: number;
   /** When it started, in clock ticks since boot. */
   readonly start: number;

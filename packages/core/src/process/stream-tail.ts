@@ -13,6 +13,7 @@ export class StreamTail {
     this.#maxBytes = maxBytes;
   }
 
+  /** Adds what was read. */
   push(chunk: Buffer): void {
     this.#chunks.push(chunk);
     this.#bytes += chunk.length;

@@ -24,6 +24,7 @@ export class ConnectionLifecycle<Opened> {
     return this.#isDisconnected;
   }
 
+  /** True while an attempt to open is in progress. */
   get isOpening(): boolean {
     return this.#opening !== undefined;
   }
@@ -73,12 +74,13 @@ export class ConnectionLifecycle<Opened> {
     return settledWithin([...this.#endings], ms);
   }
 
+  /** Calls `listener` when {@link emitLost} reports a lost connection. Returns a function that unsubscribes. */
   onLost(listener: (failure: ToolError) => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }
 
-  /** @param onThrow receives the messages of listeners that throw */
+  /** Reports a lost connection to the listeners. @param onThrow receives the messages of listeners that throw */
   emitLost(failure: ToolError, onThrow?: (message: string) => void): void {
     for (const listener of [...this.#listeners]) callSafely(() => listener(failure), onThrow);
   }

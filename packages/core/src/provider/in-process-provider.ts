@@ -35,6 +35,7 @@ import { settledWithin } from '../call/waiting.js';
 export interface InProcessToolProviderOptions {
   /** Default: a name that is unique in this process. */
   name?: string;
+  /** The servers whose tools it lists and runs. */
   servers: readonly ToolServer<any>[]; // eslint-disable-line @typescript-eslint/no-explicit-any -- servers of any state
   /** The deadline of calls for which neither the caller nor the tool sets one, in milliseconds. Default: none. */
   callTimeoutMs?: number;
@@ -222,6 +223,7 @@ export class InProcessToolProvider implements ToolProvider {
     return (this.#disconnecting ??= this.#close().finally(() => (this.#disconnecting = undefined)));
   }
 
+  /** Calls {@link disconnect}, for `await using`. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.disconnect();
   }

@@ -7,6 +7,7 @@ import type { JsonObject } from '../contract/json.js';
 export interface StartOutput {
   /** A sentence, such as "Its stderr ends: …". */
   readonly text: string;
+  /** The same, as details of an error. */
   readonly details?: JsonObject;
 }
 

@@ -6,7 +6,9 @@ import { defineTool, type ToolContext } from '../tool/define-tool.js';
 
 /** What the contract's tools count, of one connection. */
 export interface ContractState {
+  /** Calls of `count`. */
   executions: number;
+  /** Calls of `wait` that were aborted. */
   aborts: number;
 }
 

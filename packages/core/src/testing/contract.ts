@@ -12,6 +12,7 @@ import { timeCases } from './contract-cases/time.js';
 
 /** A provider that serves the tools of {@link contractServer}, and how to end what stands behind it. */
 export interface ContractFixture {
+  /** The provider under test. */
   provider: ToolProvider;
   /** Called once after each case, when the provider has been disconnected. */
   dispose: () => Promise<void> | void;
@@ -22,7 +23,9 @@ export type ContractFactory = () => ContractFixture | Promise<ContractFixture>;
 
 /** The two functions of a test runner that the suite needs; vitest, jest, mocha and node:test have them. */
 export interface ContractRunner {
+  /** Groups cases under a title. */
   describe: (title: string, body: () => void) => unknown;
+  /** Registers one case. */
   it: (title: string, body: () => Promise<void>) => unknown;
 }
 

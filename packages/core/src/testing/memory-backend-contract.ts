@@ -9,6 +9,7 @@ import type { MemoryBackendCase } from './memory-backend-cases/memory-backend-ca
 
 /** A backend with nothing in it, and how to end what stands behind it. */
 export interface MemoryBackendFixture {
+  /** The backend under test. */
   backend: MemoryBackend;
   /** Called once after each case, when the backend has been closed. */
   dispose: () => PromiseLike<void> | void;

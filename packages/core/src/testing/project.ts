@@ -8,7 +8,19 @@ import { assertOptions, type OptionNames } from '../contract/options.js';
 import { spawnChild } from '../process/index.js';
 
 /** A file: its content, with a mode where that matters; or a link. */
-export type TestFile = string | Uint8Array | { content: string | Uint8Array; mode?: number } | { link: string };
+export type TestFile =
+  | string
+  | Uint8Array
+  | {
+      /** The content. */
+      content: string | Uint8Array;
+      /** The permission bits, such as `0o755`. Default: as the umask allows. */
+      mode?: number;
+    }
+  | {
+      /** The target of a symbolic link. */
+      link: string;
+    };
 
 /** A directory of a test's own. Hold it with `await using`. */
 export interface TestProject extends AsyncDisposable {
@@ -16,7 +28,9 @@ export interface TestProject extends AsyncDisposable {
   readonly projectDir: string;
   /** The absolute path of a name in the project. */
   resolve(name: string): string;
+  /** Reads a file as UTF-8. */
   read(name: string): Promise<string>;
+  /** Reads a file as bytes. */
   readBytes(name: string): Promise<Buffer>;
   /** Writes a file, making its directories. @throws {ToolError} OUTSIDE_PROJECT for a name that leads out, where nothing would remove it */
   write(name: string, file: TestFile): Promise<void>;

@@ -51,7 +51,9 @@ const SERVER_OPTIONS: OptionNames<ToolServerOptions<unknown>> = {
 export class ToolServer<State = unknown> {
   /** @internal */
   readonly [BRAND] = 'ToolServer';
+  /** The prefix of its tools' names. */
   readonly name: string;
+  /** The server's version. */
   readonly version: string;
   readonly #tools = new Map<string, Tool>();
   readonly #listeners = new Set<() => void>();

@@ -66,6 +66,7 @@ export interface ToolOptions<Input extends ToolSchema, Output extends ToolSchema
   annotations?: ToolAnnotations;
   /** The deadline of calls that set none, in milliseconds. Default: the provider's. */
   timeoutMs?: number;
+  /** Icons for user interfaces. Default: none. */
   icons?: readonly ToolIcon[];
   /** Listed unchanged. */
   _meta?: JsonObject;
@@ -87,21 +88,37 @@ type Any = any;
 
 /** A defined tool. `Args` and `Output` are the types of {@link callTyped}; `State` is the type of its server's state. */
 export interface Tool<Args = Any, Output = Any, State = Any> {
+  /** The bare name, without its server. */
   readonly name: string;
+  /** A name for people. */
   readonly title?: string;
+  /** Tells the model what the tool does and when to use it. */
   readonly description: string;
+  /** The four hints, with MCP's defaults filled in. */
   readonly annotations: Required<ToolAnnotations>;
+  /** The deadline of calls that set none, in milliseconds. */
   readonly timeoutMs?: number;
+  /** Icons for user interfaces. */
   readonly icons?: readonly ToolIcon[];
+  /** Listed unchanged. */
   readonly _meta?: JsonObject;
   /** The compiled input schema, with the JSON Schema that is listed. */
   readonly input: CompiledSchema;
+  /** The compiled output schema. Absent when the tool declares none. */
   readonly output?: CompiledSchema;
   /** Returns the claims of a call. Undefined: the claim is the tool's bare name. */
   readonly permission?: (args: never, ctx: ToolContext<never>) => PermissionClaim[] | Promise<PermissionClaim[]>;
+  /** Runs the tool, with parsed arguments. */
   readonly execute: (args: never, ctx: ToolContext<never>) => unknown;
   /** Only carries types; absent at run time. */
-  readonly '~types'?: { args: Args; output: Output; state: (state: State) => void };
+  readonly '~types'?: {
+    /** The type of the arguments. */
+    args: Args;
+    /** The type of the output. */
+    output: Output;
+    /** The type of the server's state. */
+    state: (state: State) => void;
+  };
 }
 
 /** The `ctx.permits` of a call that no policy restricts; a walker can compare with it to skip the checks. */

@@ -147,6 +147,7 @@ export function executionFailed(tool: Tool, thrown: unknown): ToolError {
   return new ToolError('EXECUTION_FAILED', messageOf(thrown), { tool: tool.name, cause: thrown });
 }
 
+/** True for a promise and anything else with a `then`. */
 export function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function';
 }

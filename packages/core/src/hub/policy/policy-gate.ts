@@ -22,7 +22,9 @@ import { QuestionQueue } from './question-queue.js';
 
 /** Callbacks for the policy's decisions. */
 export interface PolicyEvents {
+  /** Called with each rule that an approval adds. Default: none. */
   onRuleAdded?: (rule: PolicyRule) => void;
+  /** Called with each decision, for an audit log. Default: none. */
   onDecision?: (event: PolicyDecision) => void;
 }
 

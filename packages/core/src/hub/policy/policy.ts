@@ -15,7 +15,9 @@ import type { Approval, ApprovalContext, ApprovalRequest, PolicyAction, PolicyRu
  * denies it.
  */
 export interface Policy {
+  /** The rules, in any order. */
   rules: readonly PolicyRule[];
+  /** What happens to a claim that no rule matches. */
   default: PolicyAction;
   /** Called when the verdict is `ask`; the call's deadline is paused meanwhile. Default: the caller's `approve`, else the call fails with `APPROVAL_REQUIRED`. */
   approve?: (request: ApprovalRequest, context: ApprovalContext) => Approval | Promise<Approval>;
@@ -25,9 +27,13 @@ export interface Policy {
 export interface PolicyDecision {
   /** The qualified name of the tool. */
   name: string;
+  /** The claims of the call. */
   claims: readonly PermissionClaim[];
+  /** What was decided. */
   decision: PolicyAction;
+  /** What decided it: a rule, a person or program, or the default. */
   by: 'rule' | 'approval' | 'default';
+  /** The call's id in logs and events. */
   callId: string;
   /** When it was made, in ISO 8601. */
   at: string;

@@ -23,9 +23,13 @@ const MAX_MESSAGE = 16_384;
 
 /** A `tools/call` result in MCP's format. */
 export interface WireResult extends Record<string, unknown> {
+  /** What the model sees. */
   content: ContentBlock[];
+  /** The result as data. */
   structuredContent?: JsonObject;
+  /** True when the call failed. */
   isError: boolean;
+  /** The error and the directives, besides the metadata of the tool. */
   _meta?: JsonObject;
 }
 

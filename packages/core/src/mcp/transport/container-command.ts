@@ -4,6 +4,16 @@ import { randomBytes } from 'node:crypto';
 import { ToolError } from '../../contract/errors.js';
 import { assertOptions, type OptionNames } from '../../contract/options.js';
 
+/** A directory of the host in a container. */
+export interface ContainerMount {
+  /** The directory of the host; absolute. */
+  source: string;
+  /** Where the container sees it; absolute. */
+  target: string;
+  /** Mounts it read-only. Default: true. */
+  readOnly?: boolean;
+}
+
 /** The container of a server. */
 export interface ContainerOptions {
   /** The image, as the engine expects it. */
@@ -12,8 +22,8 @@ export interface ContainerOptions {
   engine?: string;
   /** The arguments of the image's entry point. Default: none. */
   args?: readonly string[];
-  /** Directories of the host that are mounted; `readOnly` defaults to true. Default: none. */
-  mounts?: readonly { source: string; target: string; readOnly?: boolean }[];
+  /** Directories of the host that are mounted. Default: none. */
+  mounts?: readonly ContainerMount[];
   /** The network of the container, for example `none`. Default: the engine's. */
   network?: string;
 }
@@ -22,8 +32,11 @@ const OPTIONS: OptionNames<ContainerOptions> = { image: true, engine: true, args
 
 /** A command with its arguments, and the arguments that remove the container if it outlives the command. */
 export interface ContainerCommand {
+  /** The program that runs containers. */
   command: string;
+  /** Its arguments, to run the container. */
   args: readonly string[];
+  /** Its arguments, to remove the container. */
   remove: readonly string[];
 }
 

@@ -6,5 +6,6 @@ import type { ToolProvider } from '../../contract/tool-provider.js';
 export interface ContractCase {
   /** `symbol() does X when Y`. */
   title: string;
+  /** Runs the case. @throws {Error} when the provider does not keep this part of the contract */
   run: (provider: ToolProvider) => Promise<void>;
 }

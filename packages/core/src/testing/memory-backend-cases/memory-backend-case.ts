@@ -6,5 +6,6 @@ import type { MemoryBackend } from '../../servers/memory/memory-backend.js';
 export interface MemoryBackendCase {
   /** `symbol() does X when Y`. */
   title: string;
+  /** Runs the case. @throws {Error} when the backend does not keep this part of the contract */
   run: (backend: MemoryBackend) => Promise<void>;
 }
