@@ -1,7 +1,7 @@
-// The layers of the packages: a folder imports only what stands before it in its list, and no file is in a cycle,
-// `import type` included. docs/architecture.md draws them.
+// The layers of the packages: a folder imports only folders before it in its list, and no file is in an import cycle,
+// `import type` included. docs/architecture.md draws the layers.
 
-/** The rooms of core, from the ground up. Each may import those before it, and itself. */
+/** The folders of core, from the bottom up. Each may import itself and those before it. */
 const CORE = [
   'contract',
   'call',
@@ -19,10 +19,10 @@ const CORE = [
 const RUNTIME = ['wire', 'provider', 'process', 'supervise', 'reload', 'testing'];
 const GATEWAY = ['forwarding', 'session', 'stream', 'http', 'testing'];
 
-/** `InProcessToolProvider.forProject()` is above the servers that it makes, and a static method of the class all the same. */
+/** `InProcessToolProvider.forProject()`, a static method, creates the servers that are above its class. */
 const FOR_PROJECT = '^packages/core/src/provider/in-process-provider[.]ts$';
 
-/** A rule for each room: what stands after it in the list is not imported. */
+/** One rule for each folder: it does not import folders after it in the list. */
 const layers = (name, rooms) =>
   rooms.slice(0, -1).map((room, index) => ({
     name: `${name}-${room.replace(/\W+/g, '-')}-imports-downwards`,

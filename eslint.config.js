@@ -2,7 +2,7 @@
 // The directions within a package are those of .dependency-cruiser.mjs.
 import tseslint from 'typescript-eslint';
 
-/** Each way to reach node:child_process that is not an import declaration. */
+/** Ways to load node:child_process other than an import declaration. */
 const NO_CHILD_PROCESS_BY_OTHER_MEANS = [
   {
     selector: 'ImportExpression[source.value=/^(node:)?child_process$/]',
@@ -18,7 +18,7 @@ const NO_CHILD_PROCESS_BY_OTHER_MEANS = [
     message: 'Import the module instead; this library is ESM.',
   },
 ];
-/** Every argument takes room on the stack: some 100,000 of them are "Maximum call stack size exceeded". */
+/** Arguments are on the stack: some 100,000 of them exceed the maximum call stack size. */
 const NO_SPREAD_OF_UNKNOWN_SIZE = {
   selector:
     'CallExpression[callee.property.name=/^(push|unshift|splice|concat|min|max|fromCharCode|fromCodePoint)$/] > SpreadElement.arguments',
@@ -39,7 +39,7 @@ const NO_MCP_SDK_BY_OTHER_MEANS = {
   message: MCP_SDK.message,
 };
 
-/** Replaces the restrictions of a folder: flat config keeps the last rule only. */
+/** Replaces the restrictions of a folder, because flat config applies only the last rule. */
 const restrict = (files, patterns, { ignores = [], childProcess = false, mcpSdk = false } = {}) => ({
   files,
   ignores,

@@ -10,7 +10,7 @@ const { toolwright, optionalDependencies = {} } = JSON.parse(readFileSync('packa
   optionalDependencies?: Record<string, string>;
 };
 
-/** Files that are published as they are: of development dependencies, or (with `./`) of the package itself. */
+/** Files that are published unchanged, from development dependencies or (with `./`) from the package. */
 async function copyFiles(): Promise<void> {
   for (const [name, from] of Object.entries(toolwright.copies ?? {})) {
     await mkdir(dirname(`dist/${name}`), { recursive: true });
@@ -20,8 +20,8 @@ async function copyFiles(): Promise<void> {
 }
 
 /**
- * esbuild names a class that mentions itself `_ToolError`, and so an uncaught error of it. Its own `keepNames` costs each
- * import a call for every function there is.
+ * esbuild renames a class that refers to itself to `_ToolError`, which an uncaught error then shows. Its option `keepNames`
+ * adds a call for every function to each import.
  */
 const keepClassNames: NonNullable<Options['plugins']>[number] = {
   name: 'keep-class-names',

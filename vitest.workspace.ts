@@ -4,13 +4,13 @@ import { defineConfig } from 'vitest/config';
 
 const source = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 
-/** Tests import the packages by name and run their sources; what is built is tested by test/built. */
+/** Tests import the packages by name and run their sources; test/built tests the built packages. */
 const alias = [
   { find: /^@toolwright\/(core|runtime|gateway)$/, replacement: source('./packages/$1/src/index.ts') },
   { find: /^@toolwright\/(core|runtime|gateway)\/(.+)$/, replacement: source('./packages/$1/src/$2/index.ts') },
 ];
 
-/** Each takes ten seconds or more, and says the same on every release of Node. */
+/** Tests that take ten seconds or more, and do not depend on the release of Node. */
 const SLOW = [
   'test/servers/race/**/*.test.ts',
   'test/servers/git/hostile.test.ts',
@@ -26,13 +26,13 @@ const SLOW = [
   'test/testing/contract-mutations.test.ts',
 ];
 
-/** Until a test is given up: on one busy core the longest ones take over 20 s. No test says by it that something is fast. */
-const PATIENCE_MS = 60_000;
+/** The longest tests take over 20 s on one busy core. No test relies on this timeout to show that something is fast. */
+const TEST_TIMEOUT_MS = 60_000;
 
-/** On a machine that does other work as well, one failure may be the machine's. The report names what was tried again. */
+/** In CI a busy machine may cause a failure, so a failed test is retried once; the report lists retried tests. */
 const RETRIES = process.env.CI === undefined ? 0 : 1;
 
-/** One project a package, one for slow tests and one for those of what is built; `test:fast` leaves these two out. */
+/** One project per package, one for slow tests and one for tests of the build; `test:fast` skips the last two. */
 const project = (name: string, directory: string, include: string[], exclude: string[] = []) => ({
   resolve: { alias },
   test: {
@@ -40,8 +40,8 @@ const project = (name: string, directory: string, include: string[], exclude: st
     root: source(directory),
     include,
     exclude: ['**/node_modules/**', ...exclude],
-    testTimeout: PATIENCE_MS,
-    hookTimeout: PATIENCE_MS,
+    testTimeout: TEST_TIMEOUT_MS,
+    hookTimeout: TEST_TIMEOUT_MS,
     retry: RETRIES,
   },
 });

@@ -1,16 +1,16 @@
-// How every figure is measured: the floor and the subject in turn (A B A B …) in one process, after a warm-up; the
+// How every figure is measured: floor and subject alternate (A B A B …) in one process, after a warm-up. The
 // figure is the median of the per-round ratios, with its quartiles. Operations below 20 us are timed in batches.
 
 /** An operation to time. It may keep state between calls. */
 type Operation = () => unknown;
 
-/** One side of a row: what it does, and how many times it is done for one measurement. */
+/** One side of a row: its operation, and the number of operations per measurement. */
 export interface Side {
   name: string;
   run: Operation;
 }
 
-/** A floor that runs in another process, which measures it: how long one operation took, in microseconds. */
+/** A floor that runs in another process, which returns the microseconds of one operation. */
 export interface SideElsewhere {
   name: string;
   time: () => Promise<number>;
@@ -21,20 +21,20 @@ export interface Row {
   what: string;
   subject: string;
   against: string;
-  /** Of one operation, in microseconds (or in `unit`): medians over the rounds. */
+  /** The median over the rounds of one operation, in microseconds or in `unit`. */
   subjectUs: number;
   againstUs: number;
-  /** Of the subject, where single operations were timed: 95 of 100 took no longer. */
+  /** The 95th percentile of the subject, if single operations were timed. */
   p95Us?: number;
-  /** What all figures of the row are in, when it is no time. */
+  /** The unit of the row's figures, if they are not times. */
   unit?: 'MB';
-  /** Subject by floor, round by round: median and quartiles. */
+  /** The subject divided by the floor in each round: median and quartiles. */
   ratio: Quartiles;
-  /** Subject less floor, in microseconds, round by round. */
+  /** The subject minus the floor in each round, in microseconds. */
   differenceUs: Quartiles;
-  /** Subject less so many times the floor as {@link CompareOptions.times} says, in microseconds, round by round. */
+  /** The subject minus {@link CompareOptions.times} times the floor in each round, in microseconds. */
   excessUs?: Quartiles;
-  /** What was to be reached, in words, and whether it was; absent for a row that only informs. */
+  /** The target as text, and whether it was reached; absent for a row without a target. */
   reach?: { bound: string; reached: boolean };
 }
 
@@ -46,15 +46,15 @@ export interface Quartiles {
 
 export interface CompareOptions {
   rounds?: number;
-  /** Operations a measurement. Default 1,000. */
+  /** Operations per measurement. Default 1,000. */
   batch?: number;
-  /** Rounds that are thrown away first: the compiler needs tens of thousands of calls. Default 30. */
+  /** Rounds to discard first, because the compiler needs tens of thousands of calls. Default 30. */
   warmUp?: number;
-  /** For a bound of the form "so many times the floor, and so many milliseconds". Default 1. */
+  /** The factor of the floor in a target such as "1.5 x + 150 ms". Default 1. */
   times?: number;
 }
 
-/** Measures subject and floor in turn. */
+/** Measures subject and floor alternately. */
 export async function compare(
   what: string,
   subject: Side,
@@ -90,9 +90,8 @@ export async function compare(
 }
 
 /**
- * Times single operations, of which the subject has many for each one of a slow floor: so that there is a 95th
- * percentile. Each turn is one operation of the floor and `each` of the subject; before, the floor is done twice and the
- * subject `warmUp` times.
+ * Times single operations, many of the subject for each one of a slow floor, to get a 95th percentile. Each round is one
+ * operation of the floor and `each` of the subject. To warm up, the floor runs twice and the subject `warmUp` times.
  */
 export async function compareSingly(
   what: string,
@@ -126,7 +125,7 @@ export async function compareSingly(
   };
 }
 
-/** One row of several that were measured with processes of their own. */
+/** Combines rows that were measured in separate processes. */
 export function pooled(rows: readonly [Row, ...Row[]]): Row {
   const over = (value: (row: Row) => number): Quartiles => quartiles(rows.map(value));
   const { excessUs: _, ...first } = rows[0]; // of one of them alone
@@ -139,7 +138,7 @@ export function pooled(rows: readonly [Row, ...Row[]]): Row {
   };
 }
 
-/** Microseconds of one operation, from a batch of them one after the other. */
+/** The microseconds of one operation, from a batch of consecutive ones. */
 async function timeOne(run: Operation, batch: number): Promise<number> {
   const started = performance.now();
   for (let i = 0; i < batch; i++) await run();
@@ -152,7 +151,7 @@ export function quartiles(values: readonly number[]): Quartiles {
   return { q1: at(0.25), median: at(0.5), q3: at(0.75) };
 }
 
-/** The row with its verdict: `value` must not be over (or, for `'>='`, under) the bound. */
+/** The row with its verdict: `value` must be at most (or, for `'>='`, at least) the bound. */
 export function reach(row: Row, value: number, relation: '<=' | '>=', bound: number, unit: string): Row {
   const reached = relation === '<=' ? value <= bound : value >= bound;
   return { ...row, reach: { bound: `${relation} ${bound} ${unit}`, reached } };

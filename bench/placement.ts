@@ -1,17 +1,17 @@
-// Which cores processes run on while they are measured. To wake another core takes longer than all of a short exchange, and
-// of two identical children the system may keep one on its host's core and the other not: each placement is measured.
+// Which cores processes run on while they are measured. Waking another core takes longer than a whole short exchange, and
+// the system may place identical children differently, so each placement is measured.
 
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { pooled, type Row } from './method.js';
 
-/** A way to share cores, in words, and what brings it about. */
+/** A placement on cores: its description, and the function that applies it. */
 interface Placement {
   name: string;
   apply: () => void;
 }
 
-/** Both placements of this process and its children; only the system's own where processes cannot be pinned. */
+/** Both placements of this process and its children; only the system's choice if processes cannot be pinned. */
 function placements(): Placement[] {
   const [first, second] = coresOf(process.pid);
   if (second === undefined) return [{ name: 'as the system places them', apply: () => undefined }];
@@ -26,10 +26,10 @@ function placements(): Placement[] {
 }
 
 /**
- * Measures rows in each placement, with processes that are started anew several times: their compilers do not come to the
- * same code each time.
+ * Measures rows in each placement, with processes that are restarted several times, because their compilers do not always
+ * produce the same code.
  *
- * @param start starts what is measured, and gives the rows of one placement, by its name
+ * @param start starts the processes and returns the rows of one placement, by its name
  */
 export async function inEachPlacement(
   starts: number,
@@ -49,13 +49,13 @@ export async function inEachPlacement(
   return measured[0]!.map((_, row) => pooled(measured.map((rows) => rows[row]!) as [Row, ...Row[]]));
 }
 
-/** Lets this process run where it could before. */
+/** Restores the previous cores of this process. */
 function keepPlacement(): Disposable {
   const cores = coresOf(process.pid);
   return { [Symbol.dispose]: () => void (cores.length > 0 && pin(process.pid, cores.join(','))) };
 }
 
-/** The cores that a process may run on, by taskset of util-linux; none where there is no such command. */
+/** The cores that a process may run on, from util-linux's taskset; empty without that command. */
 function coresOf(pid: number): string[] {
   try {
     const list = execFileSync('taskset', ['-cp', String(pid)], { encoding: 'utf8' });
@@ -72,7 +72,7 @@ function coresOf(pid: number): string[] {
   }
 }
 
-/** Linux; those of the first thread, which starts all. */
+/** Linux: those of the first thread, which starts all others. */
 function childrenOf(pid: number): number[] {
   return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').map(Number);
 }

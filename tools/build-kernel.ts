@@ -1,4 +1,4 @@
-// npm run build:kernel: compiles tools/vector-kernel and writes it, as base64, into the sources of the memory server.
+// npm run build:kernel: compiles tools/vector-kernel and writes it as base64 to the sources of the memory server.
 
 import { writeFile } from 'node:fs/promises';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -8,7 +8,7 @@ const TARGET = fileURLToPath(
   new URL('../packages/core/src/servers/memory/embeddings/dot-products-wasm.ts', import.meta.url),
 );
 
-/** What we use of `assemblyscript/asc`. Its own types declare another global `console` for the whole program. */
+/** The used part of `assemblyscript/asc`, whose types declare another global `console` for the whole program. */
 interface Compiler {
   main(
     args: string[],
@@ -16,7 +16,7 @@ interface Compiler {
   ): Promise<{ error: Error | null; stderr: { toString(): string } }>;
 }
 
-/** The compiled kernel. @throws {Error} with what the compiler said */
+/** The compiled kernel. @throws {Error} with the compiler's output */
 export async function compileKernel(): Promise<Uint8Array> {
   const name: string = 'assemblyscript/asc';
   const asc = (await import(name)) as unknown as Compiler;

@@ -1,5 +1,5 @@
-// npm run call-files: how many source files one call enters, counted by the engine's own coverage. docs/architecture.md has
-// the figures. With LIST=1 it prints the files and the functions in them.
+// npm run call-files: counts the source files that one call enters, by V8's coverage. docs/architecture.md has the figures.
+// LIST=1 prints the files and their entered functions.
 
 import { Session } from 'node:inspector/promises';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -67,7 +67,7 @@ async function through(provider: ToolProvider, run: (hub: ToolHub) => Promise<vo
   await run(hub);
 }
 
-/** Counts the files of one call after some that load and warm what is loaded once. */
+/** Counts the files of one call, after a few calls that load everything. */
 async function report(title: string, call: () => Promise<ToolResult>): Promise<void> {
   for (let warm = 0; warm < 5; warm++) {
     const { isError, error } = await call();

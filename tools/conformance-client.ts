@@ -1,10 +1,9 @@
-// What the protocol's suite runs as a client, with an address as its last argument: MCPToolProvider calls every tool that
-// it finds there.
+// The client that MCP's conformance suite runs, with a URL as its last argument: MCPToolProvider calls every listed tool.
 
 import type { JsonObject } from '@toolwright/core';
 import { MCPToolProvider } from '@toolwright/core/mcp';
 
-/** Called with numbers where a tool wants numbers: the suite's is an addition. */
+/** Calls a tool with numbers where its schema has numbers: the suite's tool is an addition. */
 function argumentsFor({ properties = {} }: JsonObject): JsonObject {
   return Object.fromEntries(Object.keys(properties as JsonObject).map((name, index) => [name, index + 1]));
 }
@@ -12,7 +11,7 @@ function argumentsFor({ properties = {} }: JsonObject): JsonObject {
 await using provider = new MCPToolProvider({
   name: 'suite',
   url: process.argv.at(-1)!,
-  // A form that is sent off as it was shown.
+  // Submits the form with its defaults.
   elicitation: async ({ requestedSchema }) => {
     const { properties } = requestedSchema as { properties: Record<string, { default?: unknown }> };
     return {

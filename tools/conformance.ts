@@ -1,5 +1,5 @@
-// npm run conformance: the protocol's own suite, against gateways, and against MCPToolProvider. What is expected to fail
-// is named in a file beside this one; a pass that is not expected fails the run too.
+// npm run conformance: MCP's conformance suite against gateways and MCPToolProvider. The .yml files next to this one list
+// expected failures; an unexpected pass fails the run too.
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,16 +13,16 @@ import { suiteTools } from '../packages/gateway/test/fixtures/suite-tools.js';
 
 const HERE = fileURLToPath(new URL('.', import.meta.url));
 const SUITE = join(HERE, 'peers/node_modules/@modelcontextprotocol/conformance/dist/index.js');
-/** The suite splits it at spaces, adds an address, and gives it to a shell; so no path of this machine is in it. */
+/** The suite splits it at spaces, appends a URL and passes it to a shell, so it contains no absolute path. */
 const CLIENT = 'node --import tsx conformance-client.ts';
 
-/** Runs the suite and says how it ended. What it printed is shown where it failed. */
+/** Runs the suite and reports its result, with its output if it failed. */
 async function suite(what: string, ...args: string[]): Promise<void> {
   await using child = spawnChild({ command: process.execPath, args: [SUITE, ...args], cwd: HERE, stdin: 'ignore' });
   let output = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
   const { code } = await child.exited;
-  // One with a warning has a tick too, and is among those that were expected to fail.
+  // A scenario with a warning has a tick too, and counts as an expected failure.
   const expected = new Set(Array.from(output.matchAll(/^ {2}~ (.+)$/gm), ([, scenario]) => scenario));
   const ticked = Array.from(output.matchAll(/^✓ (.+): \d+ passed/gm), ([, scenario]) => scenario);
   const passed = ticked.filter((scenario) => !expected.has(scenario)).length;
@@ -32,7 +32,7 @@ async function suite(what: string, ...args: string[]): Promise<void> {
   process.exitCode = process.exitCode || (code ?? 1);
 }
 
-/** The suite against a gateway that calls tools, and prompts, as the suite does. */
+/** Runs the suite against a gateway with tools and prompts named as the suite names them. */
 async function gateway(what: string, provider: ToolProvider, forward: boolean, ...runs: string[][]): Promise<void> {
   await using served = createGateway(provider, { forward, naming: (name) => name.slice(name.indexOf('.') + 1) });
   const { port } = await served.serveHttp({ auth: 'none' });
@@ -46,7 +46,7 @@ if (!existsSync(SUITE)) {
   const toolsOnly = ['--suite', 'active', '--expected-failures', 'conformance-tools-only.yml'];
   const everything = ['--suite', 'all', '--expected-failures', 'conformance-forwarding.yml'];
   const tools = new InProcessToolProvider({ servers: [suiteTools] });
-  // The active suite leaves this one out.
+  // Not part of the active suite.
   const schemas = ['--scenario', 'json-schema-2020-12'];
   await gateway('a gateway of tools in this process', tools, false, toolsOnly, schemas);
 

@@ -1,4 +1,5 @@
-// npm run pack:check: what would be published is right: publint, are-the-types-wrong, no install scripts, no stray files.
+// npm run pack:check: checks the packages to publish with publint and are-the-types-wrong, and for install scripts and
+// stray files.
 
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';

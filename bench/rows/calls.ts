@@ -39,7 +39,7 @@ export async function callRows(): Promise<Row[]> {
   const hubRow = await compare('call through a hub', throughHub, inProcess);
   rows.push(reach(hubRow, hubRow.differenceUs.median, '<=', 2, 'us more'));
   rows.push(await copiesRow());
-  // Last, as its garbage slows what comes after it.
+  // Last, because its garbage slows later rows.
   const peer = await compare('call in process', sdk, inProcess);
   rows.push(reach(peer, peer.ratio.median, '>=', 8, 'x slower'));
 
@@ -48,7 +48,7 @@ export async function callRows(): Promise<Row[]> {
   return rows;
 }
 
-/** A hundred rows as arguments and as the result, both of which are copied. */
+/** A hundred rows as arguments and as the result; both are copied. */
 async function copiesRow(): Promise<Row> {
   const rowsSchema = z.object({ rows: z.array(z.object({ path: z.string(), line: z.number(), text: z.string() })) });
   const given = {
@@ -75,7 +75,7 @@ async function copiesRow(): Promise<Row> {
   return reach(copies, copies.ratio.median, '<=', 1, 'x');
 }
 
-/** The same tool on the SDK's own low-level server, as fast as it can be: results are validated by the client alone. */
+/** The same tool on the SDK's low-level server, which is the fastest: only the client validates results. */
 async function connectSdk(): Promise<Client> {
   const server = new Server({ name: 'bench', version: '1.0.0' }, { capabilities: { tools: {} } });
   server.setRequestHandler(ListToolsRequestSchema, () => ({

@@ -1,5 +1,5 @@
-// The second answer about a file that was changed, against the language server itself: the same question over a bare
-// connection. With the server of TypeScript 7 from tools/peers; without it there is no row.
+// The second check of a changed file, against the same request to the language server over a bare connection. Uses the
+// server of TypeScript 7 from tools/peers; skipped without it.
 
 import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -16,7 +16,7 @@ const TYPESCRIPT = fileURLToPath(new URL('../../tools/peers/node_modules/typescr
 const PROGRAM = join(TYPESCRIPT, `../@typescript/typescript-${process.platform}-${process.arch}/lib/tsc`);
 const FILES = 40;
 
-/** A module that uses the one before it, with an error or without. */
+/** A module that uses the previous one, with or without an error. */
 const moduleText = (number: number, turn: number): string =>
   [
     number === 0 ? 'export const value0 = 0;' : `import { value${number - 1} } from './m${number - 1}.js';`,
@@ -71,7 +71,7 @@ export async function diagnosticsRows(): Promise<Row[]> {
   }
 }
 
-/** The server, with one document open: its new text goes there, and the number of its errors comes back. */
+/** The server with one document open: sends the new text and returns the number of errors. */
 async function startBare(projectDir: string, file: string) {
   const child = spawnChild({ command: PROGRAM, args: ['--lsp', '--stdio'], cwd: projectDir, stdin: 'pipe' });
   child.stderr.resume();

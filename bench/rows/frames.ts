@@ -1,5 +1,5 @@
-// The memory of a host that reads large results of many providers at once, against a process that drops the same bytes:
-// what incomplete frames hold.
+// The memory of incomplete frames: a host that reads large results of many providers at the same time, against a process
+// that drops the same bytes.
 
 import { mkdtemp, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -11,7 +11,7 @@ import { quartiles, reach, type Row } from '../method.js';
 
 const HOST = fileURLToPath(new URL('../servers/frames-host.mjs', import.meta.url));
 const ROUNDS = 5;
-/** The largest frame that is held whole, 16 MiB, and as much for all the others. */
+/** The largest complete frame, 16 MiB, and as much for all others together. */
 const MAX_MORE_MB = 33.6;
 
 export async function frameRows(): Promise<Row[]> {

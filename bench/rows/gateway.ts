@@ -1,5 +1,5 @@
-// One call through a gateway against a server on the SDK with the same tool: the SDK's own client to both, over stdio and
-// at a socket.
+// One call through a gateway, against an SDK server with the same tool; the SDK's client calls both, over stdio and on a
+// socket.
 
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';

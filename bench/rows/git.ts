@@ -36,7 +36,7 @@ export async function gitRows(): Promise<Row[]> {
   }
 }
 
-/** One file that changes in each commit, as `git fast-import` takes it. */
+/** One file that changes in each commit, as input of `git fast-import`. */
 function history(): string {
   const commits = Array.from({ length: COMMITS }, (_, index) => {
     const message = `change ${index}\n`;

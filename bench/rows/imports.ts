@@ -1,5 +1,5 @@
-// What an import costs a process, and connecting the built-in tools: less an empty module, against `node -e 0`, each a
-// whole process.
+// The cost of an import, and of connecting the built-in tools, in a whole process: minus that of an empty module, against
+// `node -e 0`.
 
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-// One call of a tool of an MCP server over stdio: the provider against the SDK's own client, with the same server.
+// One call of an MCP server's tool over stdio: the provider against the SDK's client, with the same server.
 
 import { fileURLToPath } from 'node:url';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
@@ -25,7 +25,7 @@ async function startBoth(): ReturnType<Parameters<typeof inEachPlacement>[1]> {
   const ours = { name: 'MCPToolProvider.callTool', run: () => provider.callTool('bench.echo', args) };
   const call = { name: 'echo', arguments: args };
   const sdk = { name: 'SDK Client.callTool', run: () => client.callTool(call) };
-  // What every call of ours has: a token for progress, which the server reads too, and a way to be cancelled.
+  // As every call of the provider has: a progress token, which the server reads too, and a signal.
   const likewise = {
     name: 'SDK Client.callTool, onprogress and signal',
     run: () => client.callTool(call, undefined, { onprogress() {}, signal: new AbortController().signal }),

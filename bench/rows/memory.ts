@@ -1,5 +1,5 @@
-// Memories: stored, found and listed through the tools, against the plain JSON file that earlier memory servers keep, in
-// turn with it in the same run. TOOLWRIGHT_BENCH_MEMORIES=100000 adds the largest store.
+// Storing, retrieving and listing memories with the tools, against the JSON file of earlier memory servers in the same run.
+// TOOLWRIGHT_BENCH_MEMORIES=100000 adds the largest store.
 
 import { execFileSync, fork, type ChildProcess } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -18,7 +18,7 @@ const MODEL = fileURLToPath(new URL('../../packages/core/models/static-en.bin', 
 const PLAIN = fileURLToPath(new URL('../servers/plain-memories.mjs', import.meta.url));
 const IN_USE = fileURLToPath(new URL('../servers/memory-in-use.mjs', import.meta.url));
 
-/** What is to be reached: milliseconds of a question (half of them, 95 of 100), megabytes of a process that asks. */
+/** Targets: milliseconds of a query (median and 95th percentile), megabytes of a process that queries. */
 const REACH = {
   1_000: { p50: 1, p95: 4, megabytes: 90 },
   10_000: { p50: 3, p95: 10, megabytes: 140 },
@@ -117,12 +117,12 @@ async function rowsOf(size: keyof typeof REACH): Promise<Row[]> {
   }
 }
 
-/** Until every memory has its vector: what is made in the background would be measured too. */
+/** Waits until every memory has its vector, so that background work is not measured. */
 async function untilEmbedded(ask: () => Promise<unknown>): Promise<void> {
   while (((await ask()) as { mode: string }).mode !== 'hybrid') await delay(100);
 }
 
-/** Of a process that answers questions by words, of one with the model too, of one with the JSON file, and of Node. */
+/** The memory of processes: queries by words, also with the model, with the JSON file, and Node alone. */
 function memoryInUse(of: string, projectDir: string, questions: string[]): [withoutModel: Row, withModel: Row] {
   const measure = (kind: string): number =>
     Number(execFileSync(process.execPath, [IN_USE, kind, projectDir, ...questions], { encoding: 'utf8' }));
@@ -148,7 +148,7 @@ function memoryInUse(of: string, projectDir: string, questions: string[]): [with
   return [row(', by words', words), row(', with the built-in model', memories)];
 }
 
-/** The process that keeps memories in a JSON file. */
+/** The process that stores memories in a JSON file. */
 class PlainFile implements Disposable {
   readonly #process: ChildProcess;
 
@@ -157,7 +157,7 @@ class PlainFile implements Disposable {
     this.#process = fork(PLAIN, [path]);
   }
 
-  /** How long an operation takes there, in microseconds. */
+  /** Returns the microseconds of an operation in that process. */
   async time(operation: 'retrieve' | 'store' | 'list', argument?: string | Memory): Promise<number> {
     this.#process.send([operation, argument]);
     const [microseconds] = (await once(this.#process, 'message')) as [number];
@@ -169,7 +169,7 @@ class PlainFile implements Disposable {
   }
 }
 
-/** In how many memories each word is. */
+/** The number of memories that contain each word. */
 function countsOf(memories: readonly Memory[]): Map<string, number> {
   const counts = new Map<string, number>();
   for (const { content } of memories)
@@ -182,7 +182,7 @@ function memoryOf(content: string): Memory {
   return { id: randomUUID(), content, category: 'technical', tags: ['bench'], importance: 5, timestamp };
 }
 
-/** Texts of the words that the built-in model knows, as unevenly common as in a language, always the same ones. */
+/** Texts of words that the built-in model knows, with the frequencies of a language; always the same texts. */
 function textMaker(): (words: number) => string {
   let state = 42;
   const random = (): number => {
@@ -196,12 +196,12 @@ function textMaker(): (words: number) => string {
     const other = Math.floor(random() * (i + 1));
     [known[i], known[other]] = [known[other] as string, known[i] as string];
   }
-  // The rank of a word is as likely as it is small: the law of Zipf.
+  // A word's probability is inverse to its rank (Zipf's law).
   const word = (): string => known[Math.floor(Math.exp(random() * Math.log(known.length)))] as string;
   return (words) => Array.from({ length: words }, word).join(' ');
 }
 
-/** From the file of the model: four letters, two lengths, a header, and the words, one a line. */
+/** Reads the words from the model's file: four letters, two lengths, a header, and one word per line. */
 function modelWords(): string[] {
   const bytes = readFileSync(MODEL);
   const start = 12 + bytes.readUInt32LE(4);

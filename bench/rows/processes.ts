@@ -1,6 +1,6 @@
-// One call of a tool in a provider process, and how long a large result keeps its host from all else. The call is against a
-// bare exchange of JSON lines with a process at a unix socket, one at a time and 64 in flight, and against the SDK over
-// stdio, with host and process on one core and on two; the host against an idle process.
+// One call of a tool in a provider process, against a bare exchange of JSON lines over a unix socket, one at a time and 64
+// in flight, and against the SDK over stdio, on one core and on two. Also how long a large result blocks its host, against
+// an idle process.
 
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -21,7 +21,7 @@ const IN_FLIGHT = 64;
 const CALLS = 1_024;
 const STARTS = 5;
 
-/** A process that gives every line back, and the least that an exchange with it needs. */
+/** A process that echoes every line, and the simplest exchange with it. */
 async function startBareEcho(directory: string): Promise<{ exchange: () => Promise<unknown> } & AsyncDisposable> {
   const path = join(directory, 's');
   const server = createServer().listen(path);
@@ -56,7 +56,7 @@ async function startBareEcho(directory: string): Promise<{ exchange: () => Promi
   };
 }
 
-/** Keeps 64 on their way until all are done. */
+/** Keeps 64 calls in flight until all are done. */
 const inFlight = (run: () => Promise<unknown>) => async (): Promise<void> => {
   let left = CALLS;
   const line = async (): Promise<void> => {
@@ -65,7 +65,7 @@ const inFlight = (run: () => Promise<unknown>) => async (): Promise<void> => {
   await Promise.all(Array.from({ length: IN_FLIGHT }, line));
 };
 
-/** Sends 64 at once, and the next 64 when all of them are answered. */
+/** Sends 64 calls together, and the next 64 when all of them are answered. */
 const inBursts = (run: () => Promise<unknown>) => async (): Promise<void> => {
   for (let sent = 0; sent < CALLS; sent += IN_FLIGHT) await Promise.all(Array.from({ length: IN_FLIGHT }, run));
 };
@@ -73,7 +73,7 @@ const inBursts = (run: () => Promise<unknown>) => async (): Promise<void> => {
 const MEBIBYTE = 1024 * 1024;
 const STALL_ROUNDS = 15;
 
-/** The longest time, in milliseconds, that a timer of one millisecond was kept waiting while something ran. */
+/** The longest delay of a one-millisecond timer during `run`, in milliseconds. */
 async function longestStall(run: () => Promise<unknown>): Promise<number> {
   let longest = 0;
   let last = performance.now();
@@ -89,7 +89,7 @@ async function longestStall(run: () => Promise<unknown>): Promise<number> {
   return longest;
 }
 
-/** A process that does nothing, and tells how long its own timer waited meanwhile. */
+/** A process that does nothing, and reports the longest delay of its timer meanwhile. */
 function startIdle(): { longestStall: (run: () => Promise<unknown>) => Promise<number> } & AsyncDisposable {
   const child = spawnChild({ command: process.execPath, args: [fileOf('idle')], cwd: process.cwd(), stdin: 'pipe' });
   const exchange = async (): Promise<number> => {
@@ -107,7 +107,7 @@ function startIdle(): { longestStall: (run: () => Promise<unknown>) => Promise<n
   };
 }
 
-/** A result of so many bytes, and an idle process at the same time: what a busy machine takes is in both. */
+/** Returns a large result while an idle process measures as well, so that a busy machine affects both. */
 async function stallRow(provider: ProcessToolProvider, bytes: number, boundMs: number): Promise<Row> {
   await using control = startIdle();
   const ours: number[] = [];
@@ -169,7 +169,7 @@ async function startAll(directory: string): ReturnType<Parameters<typeof inEachP
   };
 }
 
-/** Bursts against bare exchanges in the same bursts: what one write and one read a burst are worth. */
+/** Bursts against bare exchanges in the same bursts, to show what one write and one read per burst save. */
 export async function burstRows(): Promise<Row[]> {
   const directory = await mkdtemp(join(tmpdir(), `toolwright-${process.pid}-bench-`));
   try {

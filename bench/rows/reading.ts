@@ -1,5 +1,5 @@
-// The first page of a 1 GB file, against opening the file and reading 64 KiB of it; and the memory that it takes, in a
-// process that does nothing else.
+// The first page of a 1 GB file, against opening the file and reading 64 KiB of it; and its memory, measured in a separate
+// process.
 
 import { mkdtemp, open, realpath, rm, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -20,7 +20,7 @@ export async function readingRows(): Promise<Row[]> {
   const directory = await realpath(await mkdtemp(join(tmpdir(), `toolwright-${process.pid}-bench-`)));
   try {
     const path = join(directory, 'big.txt');
-    // Lines at the beginning, and a hole: what comes after the page is not to be read.
+    // Lines at the start, then a hole, because nothing after the page should be read.
     await writeFile(path, LINE.repeat(1_000_000));
     await truncate(path, SIZE);
     const provider = new InProcessToolProvider({ servers: [createFilesystemServer({ projectDir: directory })] });
@@ -49,7 +49,7 @@ async function readBytes(path: string, length: number): Promise<void> {
   await handle.read(Buffer.allocUnsafe(length), 0, length, 0);
 }
 
-/** What a fresh process has more after its first page of the file than before, in MB. */
+/** The growth of a new process's memory by the first page of the file, in MB. */
 async function memoryOfFirstPage(directory: string): Promise<number> {
   const module = (name: string): string => JSON.stringify(new URL(name, DIST).href);
   const program = join(directory, 'memory.mjs');

@@ -1,4 +1,4 @@
-// Searching a tree of 100,000 files, against ripgrep run bare on the same tree in the same run.
+// Searching a tree of 100,000 files, against ripgrep alone on the same tree in the same run.
 
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
@@ -13,7 +13,7 @@ import { compare, type Row } from '../method.js';
 const DIRECTORIES = 1_000;
 const FILES_EACH = 100;
 const NEEDLES = 10;
-/** A search takes a second, so that fifteen rounds of each row are a minute or more. */
+/** A search takes a second, so fifteen rounds of each row take a minute or more. */
 const OPTIONS = { rounds: 15, batch: 1, warmUp: 2 };
 const BASE = ['--no-config', '--no-messages', '--hidden', '--no-require-git', '--glob', '!.git'];
 

@@ -1,5 +1,5 @@
-// One call through a supervisor that is ready, against the provider that it wraps: one that answers at once, so that nothing
-// but the supervisor is measured.
+// One call through a supervisor that is ready, against the provider that it wraps, which answers synchronously, so that only
+// the supervisor is measured.
 
 import type { CallOptions, ToolDefinition, ToolProvider, ToolResult } from '@toolwright/core';
 import { CallScope, TAKES_SCOPES } from '@toolwright/core/internal';
@@ -14,7 +14,7 @@ const echo: ToolDefinition = {
   annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
 };
 
-/** As the external providers here do, it has a scope for each call; it answers at once. */
+/** Creates a scope for each call, as the external providers do, and answers synchronously. */
 function external(): ToolProvider & { [TAKES_SCOPES]: true } {
   return {
     name: 'bench',

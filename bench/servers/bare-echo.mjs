@@ -1,4 +1,4 @@
-// The floor of a process at a socket: one JSON object a line comes in, and goes out as the answer. Nothing is checked.
+// The floor of a process on a socket: it returns each JSON line as the response and checks nothing.
 
 import { connect } from 'node:net';
 

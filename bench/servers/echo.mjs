@@ -1,4 +1,4 @@
-// An MCP server with one tool, on the SDK's low-level server: over stdio, or at the socket that is named.
+// An MCP server with one tool, on the SDK's low-level server, over stdio or on the socket in the first argument.
 
 import { createServer } from 'node:net';
 import { Server } from '@modelcontextprotocol/sdk/server/index.js';

@@ -1,5 +1,5 @@
-// A host that reads one line of 60 MB from each of so many processes at once, and prints the most memory that this took,
-// in bytes: as calls of providers, or (`bare`) with a socket each whose data is dropped.
+// A host that reads one line of 60 MB from each of several processes at the same time, and prints its peak memory in bytes:
+// as calls of providers, or (`bare`) from sockets whose data is dropped.
 
 import { once } from 'node:events';
 import { createServer } from 'node:net';

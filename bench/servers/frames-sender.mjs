@@ -1,5 +1,5 @@
-// A process that answers with one JSON line of so many bytes. With a host's token in its environment it registers as a
-// provider and answers a call; without one it sends the line as soon as it has connected to its first argument.
+// A process that sends one JSON line of a given size. With a host's token in its environment it registers as a provider and
+// answers a call; otherwise it sends the line as soon as it has connected to its first argument.
 
 import { connect } from 'node:net';
 

@@ -1,4 +1,4 @@
-// The tool of echo.mjs behind a gateway, over stdio, or at the socket that is named.
+// The tool of echo.mjs behind a gateway, over stdio or on the socket in the first argument.
 
 import { defineServer, defineTool, InProcessToolProvider } from '@toolwright/core';
 import { createGateway } from '@toolwright/gateway';

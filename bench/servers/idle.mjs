@@ -1,5 +1,5 @@
-// A process that does nothing but look how late its timer of one millisecond is: what the machine does to everybody.
-// A line on stdin begins a measurement; the next one ends it, and is answered with the longest gap in milliseconds.
+// A process that only measures the delay of its one-millisecond timer, which is the machine's share.
+// A line on stdin starts a measurement; the next one ends it and prints the longest delay in milliseconds.
 
 let longest = 0;
 let last = performance.now();

@@ -1,5 +1,6 @@
-// How much memory a process takes that has answered a few questions from a store, and nothing else: prints megabytes.
-// First argument: `memories`, `words` (without the model), `plain` or `nothing`; second: the project directory; the others: questions.
+// Prints the megabytes of a process after a few queries of a store.
+// First argument: `memories`, `words` (without the model), `plain` or `nothing`; second:
+// the project directory; then the queries.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
-// Memories in one JSON file, as earlier memory servers keep them: all of it is read for each question, and written for
-// each memory. A process of its own, so that what it leaves to be collected is no burden to whom it is compared with.
-// First argument: the file. Each message is an operation and its argument; the answer, how long it took in microseconds.
+// Memories in one JSON file, as in earlier memory servers: the file is read for each query and rewritten for each memory.
+// Runs in a separate process, so that its garbage does not slow the other side. First argument: the file. Each message is an
+// operation and its argument; the reply is its duration in microseconds.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 

