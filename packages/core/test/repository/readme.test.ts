@@ -12,6 +12,7 @@ const GUIDES = [
   'CONTRIBUTING.md',
   'SECURITY.md',
   'CHANGELOG.md',
+  'examples/README.md',
   ...['core', 'runtime', 'gateway'].map((name) => `packages/${name}/README.md`),
   ...(await readdir(join(ROOT, 'docs'))).filter((file) => file.endsWith('.md')).map((file) => `docs/${file}`),
 ];
@@ -28,6 +29,19 @@ describe('README.md', () => {
     for (const script of ['demo', 'test']) expect(scripts[script]).toBeDefined();
     expect(readme).toContain('npm install && npm run demo');
     expect(readme).toContain('npm install && npm test');
+  });
+});
+
+describe('examples/README.md', () => {
+  it('lists every example', async () => {
+    const listed = [...(await read('examples/README.md')).matchAll(/^\| \[([\w-]+)\]/gm)].map(([, name]) => name!);
+    const entries = await readdir(join(ROOT, 'examples'), { withFileTypes: true });
+    expect(listed.toSorted()).toEqual(
+      entries
+        .filter((entry) => entry.isDirectory())
+        .map(({ name }) => name)
+        .toSorted(),
+    );
   });
 });
 
