@@ -235,7 +235,7 @@ describe('a server of MCPToolProvider', () => {
     ['headers, Headers', { url: 'http://x', headers: new Headers({ a: 'b' }) }, 'headers must be an object of texts'],
     ['headers, a line end', { url: 'http://x', headers: { a: 'b\nc' } }, 'a value has a line end'],
     ['headers, a name', { url: 'http://x', headers: { 'a\nb': 'c' } }, 'the name "a\\nb" has a character'],
-    ['headers of a program', { command: 'x', headers: {} }, 'headers means nothing beside command'],
+    ['headers of a program', { command: 'x', headers: {} }, 'headers cannot be combined with command'],
     ['two places', { command: 'x', url: 'http://x' }, 'got command and url'],
     ['args, a text', { command: 'x', args: '-v' }, 'args must be an array of texts'],
     ['args, a NUL', { command: 'x', args: ['a\0b'] }, 'command and args must hold no NUL'],
