@@ -11,7 +11,5 @@ export function assertNodeVersion(version: string | undefined = globalThis.proce
   if (version === undefined) return;
   const [major = 0, minor = 0] = version.split('.').map(Number);
   if (major > OLDEST[0] || (major === OLDEST[0] && minor >= OLDEST[1])) return;
-  throw new Error(
-    `Toolwright needs Node ${OLDEST.join('.')} or later; this is Node ${version}. Install a newer Node.`,
-  );
+  throw new Error(`Toolwright needs Node ${OLDEST.join('.')} or later; this is Node ${version}. Install a newer Node.`);
 }

@@ -33,6 +33,7 @@ export interface GatewayOptions {
    * judges calls of tools only.
    */
   forward?: boolean;
+  /** Limits of sessions and output. Default: those of the gateway. */
   limits?: GatewayLimits;
   /** Default: silent. It is told of no argument, result or token. */
   logger?: Logger;
@@ -45,6 +46,7 @@ const STDIO_OPTIONS: OptionNames<ServeStdioOptions> = { stdin: true, stdout: tru
 export interface StdioConnection {
   /** Resolves when stdin has ended, stdout is broken, or it was closed. */
   readonly closed: Promise<void>;
+  /** Closes the connection. */
   close(): Promise<void>;
 }
 

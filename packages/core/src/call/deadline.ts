@@ -2,7 +2,9 @@
 
 /** Something that expires at `dueAt`, a time of `performance.now()`, unless it is no longer watched. */
 export interface Deadline {
+  /** When it expires. */
   dueAt: number;
+  /** Called when it expires. */
   expire(): void;
 }
 

@@ -5,7 +5,7 @@ import { assertNodeVersion } from '../node-version.js';
 
 export { BRAND, isMadeBy } from '../contract/brand.js';
 export { assertTimeout, CallScope, MAX_TOTAL_TIMEOUT_MS, outcomeUnknown, TAKES_SCOPES } from '../call/call-scope.js';
-export { startTimer } from '../call/deadline.js';
+export { startTimer, type Deadline } from '../call/deadline.js';
 export { CallCounters } from '../call/call-counters.js';
 export { messageOf, ToolError } from '../contract/errors.js';
 export { isDirective } from '../contract/directives.js';
@@ -15,7 +15,7 @@ export { callSafely, Listeners, safeLogger } from '../call/host-callbacks.js';
 export { SILENT_LOGGER, WARNING_LOGGER } from '../contract/logger.js';
 export { assertOptions, copyTexts, type OptionNames } from '../contract/options.js';
 export { ConnectionLifecycle } from '../provider/connection-lifecycle.js';
-export { prepareFromListing } from '../provider/prepared-call.js';
+export { prepareFromListing, type ListedCall } from '../provider/prepared-call.js';
 export { isSameListing, isSameCall, staleCallError, rejectedCall, isStaleCall } from '../provider/prepared-call.js';
 
 export { errorResult, hasBrokenOutput, isOwnFailure, type UntimedResult } from '../contract/result.js';
@@ -29,6 +29,7 @@ export {
   parseArguments,
   startTool,
   TIMEOUT_META,
+  type ParsedArguments,
 } from '../tool/run-call.js';
 
 export { ToolIndex } from '../provider/tool-index.js';
@@ -38,7 +39,13 @@ export { START_OUTPUT, startOutputOf, withStartOutput, type StartOutput } from '
 export { deferred, settledWithin, untilAborted, type Deferred } from '../call/waiting.js';
 export { fromWireResult, toWireResult, type WireResult } from '../mcp/tools/wire-result.js';
 export { lastText, plainText, withoutSecrets, withoutSecretsInside } from '../mcp/tools/sanitize.js';
-export { DEFAULT_MAX_FRAME_BYTES, frameOf, FrameReader } from '../mcp/transport/frames.js';
+export {
+  DEFAULT_MAX_FRAME_BYTES,
+  frameOf,
+  FrameReader,
+  type FrameListener,
+  type FrameReaderOptions,
+} from '../mcp/transport/frames.js';
 export { StreamTail } from '../process/stream-tail.js';
 
 assertNodeVersion();

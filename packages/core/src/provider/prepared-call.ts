@@ -18,11 +18,13 @@ const MAX_COERCION_ROUNDS = 10;
 
 /** A call of a tool that is known only from its listing. */
 export interface ListedCall {
+  /** The tool's listing. */
   readonly tool: ToolDefinition;
-  /** Default: {@link nameClaim}. */
+  /** Returns the claims of the call. Default: one claim with the bare name. */
   readonly claims?: (args: JsonObject) => readonly PermissionClaim[];
   /** The tool's own deadline in milliseconds, from a provider that may set one. */
   readonly timeoutMs?: (args: JsonObject) => number | undefined;
+  /** Runs the call. Never rejects. */
   execute(args: JsonObject, options?: CallOptions): Promise<ToolResult>;
 }
 

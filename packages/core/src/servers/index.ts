@@ -45,12 +45,17 @@ export { createMemoryServer, type MemoryServerOptions } from './memory/index.js'
 export {
   MAX_WHOLE_FILE_BYTES,
   ProjectFiles,
+  type ChangeOptions,
+  type ChangeOutcome,
   type FileContent,
   type ProjectFilesOptions,
   type ResolvedPath,
 } from './project/project-files.js';
 
-export type { FileChange } from './project/write/change-together.js';
+export type { CurrentFile } from './project/open/file-content.js';
+export type { OpenedPath } from './project/open/opened-path.js';
+export type { OpenedFile } from './project/open/path-lookup.js';
+export type { ChangeTogetherOptions, FileChange, TogetherFile, TogetherPlan } from './project/write/change-together.js';
 export {
   ProjectScope,
   type ExtraRoot,

@@ -49,6 +49,7 @@ export interface HttpListener {
   readonly port: number | undefined;
   /** The token that was made; undefined where tokens were given, or none is wanted. */
   readonly token: string | undefined;
+  /** Closes all sessions and stops listening. */
   close(): Promise<void>;
 }
 

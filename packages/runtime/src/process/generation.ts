@@ -36,11 +36,15 @@ import {
 
 /** How a generation is started, and who hears of it. */
 export interface GenerationOptions {
+  /** The program to start. */
   program: ProviderProgram;
+  /** The settings that the process receives. */
   settings: ProviderSettings;
+  /** Accepts the connection of the process. */
   listener: ProviderListener;
   /** From the spawn to the registration, in milliseconds. */
   startTimeoutMs: number;
+  /** Receives the process's log. */
   logger: Logger;
   /** The list of tools is another one now. */
   onToolsChanged: (generation: ProviderGeneration) => void;
@@ -68,9 +72,11 @@ const RELIST_PAUSE_MS = 50;
 
 let generations = 0;
 
+/** One process of a provider: a restart or reload creates the next generation. */
 export class ProviderGeneration {
   /** Counts the generations of this process, from 1. */
   readonly number = ++generations;
+  /** What the process registered: its name, version and tools. */
   readonly registration: Registration;
   readonly #options: GenerationOptions;
   readonly #started: StartedProcess;
@@ -132,10 +138,12 @@ export class ProviderGeneration {
     }
   }
 
+  /** The process id. */
   get pid(): number | undefined {
     return this.#started.child.pid;
   }
 
+  /** What the process supports. */
   get capabilities(): ProviderCapabilities {
     return this.registration.capabilities;
   }
@@ -145,6 +153,7 @@ export class ProviderGeneration {
     return this.#listed;
   }
 
+  /** The definitions of its tools. */
   get tools(): ToolIndex<ListedTool> {
     return this.#tools;
   }

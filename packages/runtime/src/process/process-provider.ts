@@ -143,6 +143,7 @@ export class ProcessToolProvider implements ToolProvider {
     return this.#life.disconnect(() => this.#close());
   }
 
+  /** Disconnects, for `await using`. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.disconnect();
   }

@@ -8,7 +8,9 @@ import { ToolError } from '@toolwright/core';
 
 /** A program with the arguments that come before the file. */
 export interface RuntimeCommand {
+  /** The program. */
   command: string;
+  /** The arguments before the program's file. */
   args?: readonly string[];
 }
 

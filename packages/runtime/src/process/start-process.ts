@@ -11,12 +11,17 @@ import { resolveRuntime, type ProviderRuntime } from './runtimes.js';
 
 /** What is started. */
 export interface ProviderProgram {
+  /** The provider's name. */
   name: string;
   /** The provider file, absolute; or else `command`. */
   path?: string | undefined;
+  /** The runtime that runs the file. */
   runtime?: ProviderRuntime | undefined;
+  /** The program. */
   command?: string | undefined;
+  /** The arguments. */
   args: readonly string[];
+  /** The working directory. */
   cwd: string;
   /** Added to the safe part of the environment. */
   env: Readonly<Record<string, string>>;

@@ -7,6 +7,7 @@ import type { InitializeReason, ProviderCapabilities, ProviderSettings } from '.
 
 /** What `initialize` is given beside the settings. */
 export interface InitializeContext {
+  /** Writes to the host's logger. */
   readonly logger: Logger;
   /** Aborted when the host has gone. */
   readonly signal: AbortSignal;
@@ -18,7 +19,9 @@ export interface InitializeContext {
 
 /** What `dispose` is given. */
 export interface DisposeContext<State> {
+  /** The provider's state. */
   readonly state: State;
+  /** Writes to the host's logger. */
   readonly logger: Logger;
   /** Aborted when there is no more time. */
   readonly signal: AbortSignal;
@@ -34,9 +37,12 @@ export interface SessionContext<State> extends DisposeContext<State> {
 export interface ProviderOptions<State> {
   /** `^[A-Za-z0-9_-]{1,64}$`; the prefix of its tools' names. The host starts it under the same name. */
   name: string;
+  /** The provider's version. */
   version: string;
+  /** What the provider does. Default: none. */
   description: string;
   // eslint-disable-next-line @typescript-eslint/no-explicit-any -- of any arguments and output
+  /** The tools. */
   tools: readonly Tool<any, any, State>[];
   /**
    * Makes the state, which every tool sees as `ctx.state`: the very object that this returns. `previous` is the state of
@@ -75,8 +81,11 @@ const PROVIDER_OPTIONS: OptionNames<ProviderOptions<any>> = {
 export class Provider<State = unknown> {
   /** @internal */
   readonly [BRAND] = 'Provider';
+  /** The provider's name, which is the prefix of its tools' names. */
   readonly name: string;
+  /** The provider's version. */
   readonly version: string;
+  /** What the provider does. */
   readonly description: string;
   /** @internal */
   readonly options: ProviderOptions<State>;

@@ -43,6 +43,7 @@ export interface SuperviseOptions {
   maxStarts?: number;
   /** Default 60,000. */
   startWindowMs?: number;
+  /** Delays between restarts. Default: those of {@link BackoffOptions}. */
   backoff?: BackoffOptions;
   /**
    * Believe the provider's annotations: a call whose outcome is unknown is then sent again, once, when its tool says that

@@ -199,6 +199,7 @@ export class SupervisedToolProvider implements ToolProvider {
     await this.#lifecycle.end();
   }
 
+  /** Disconnects, for `await using`. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.disconnect();
   }

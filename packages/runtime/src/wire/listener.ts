@@ -72,6 +72,7 @@ const LOOK_MS = 200;
 const clamp = (value: number | undefined, low: number, fallback: number, high: number): number =>
   value === undefined || Number.isNaN(value) ? fallback : Math.min(high, Math.max(low, value));
 
+/** Listens at a unix socket for the connections of provider processes. */
 export class ProviderListener {
   readonly #limits: Required<Omit<ListenerOptions, 'directory'>>;
   readonly #directory: string | undefined;

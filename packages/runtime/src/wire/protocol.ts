@@ -79,6 +79,7 @@ export interface LogParams {
 
 /** What a provider runs with. */
 export interface ProviderSettings {
+  /** The configuration that the host passes to the provider. */
   config: JsonObject;
   /** Settings and secrets by name, which are in no environment. */
   variables: Record<string, string>;
@@ -109,13 +110,17 @@ export interface DecideParams {
 
 /** What a provider wants when its config changes; `restart` goes first. */
 export interface Decision {
+  /** Whether the process must be restarted. */
   restart: boolean;
+  /** Whether the state must be created again. */
   reinitialize: boolean;
 }
 
 /** The answer to `provider/export_state`: what JSON carries, and the dotted paths of what it does not. */
 export interface ExportedState {
+  /** The state as JSON. */
   state: JsonObject | null;
+  /** The paths of values that could not be exported. */
   dropped: string[];
 }
 

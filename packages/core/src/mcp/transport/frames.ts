@@ -11,6 +11,7 @@ export const DEFAULT_MAX_FRAME_BYTES = 16 * 1024 * 1024;
 
 /** Receives what a {@link FrameReader} reads. */
 export interface FrameListener {
+  /** Receives a message. */
   onMessage(message: JsonObject): void;
   /** Receives a JSON array. Default: an array is unparseable. */
   onBatch?(messages: unknown[]): void;

@@ -8,12 +8,15 @@ export type MemoryScope = 'project' | 'global';
 export interface MemoryRecord {
   /** A UUID for those made here; whatever it was for imported ones. Unique in its backend, deleted ones included. */
   readonly id: string;
+  /** The text. */
   readonly content: string;
+  /** The category. */
   readonly category: string;
   /** In the order they were given, without doubles. */
   readonly tags: readonly string[];
   /** 1 to 10. */
   readonly importance: number;
+  /** The path of a document about it. */
   readonly documentationPath: string | null;
   /** The caller's own name for it: storing under a key that is there replaces what it names. */
   readonly key: string | null;
@@ -21,6 +24,7 @@ export interface MemoryRecord {
   readonly project: string | null;
   /** Milliseconds since 1970. */
   readonly createdMs: number;
+  /** When it was last changed, in milliseconds since the epoch. */
   readonly updatedMs: number;
   /** 1 when it is made, one more with each change. */
   readonly rev: number;
@@ -34,12 +38,19 @@ export interface MemoryRecord {
 export interface MemoryDraft {
   /** Default: a new one. */
   id?: string | undefined;
+  /** The text to remember. */
   content: string;
+  /** The category. */
   category: string;
+  /** The tags. */
   tags: readonly string[];
+  /** The importance. */
   importance: number;
+  /** The path of a document about it. */
   documentationPath?: string | null | undefined;
+  /** The key under which it is unique. */
   key?: string | null | undefined;
+  /** The project that it belongs to. */
   project?: string | null | undefined;
   /** Default: now. */
   createdMs?: number | undefined;
@@ -47,15 +58,21 @@ export interface MemoryDraft {
 
 /** What an update changes; what is undefined stays. */
 export interface MemoryPatch {
+  /** The new text. */
   content?: string | undefined;
+  /** The new category. */
   category?: string | undefined;
+  /** The new tags. */
   tags?: readonly string[] | undefined;
+  /** The new importance. */
   importance?: number | undefined;
+  /** The new path of a document about it. */
   documentationPath?: string | null | undefined;
 }
 
 /** What {@link MemoryBackend.put} did. */
 export interface PutOutcome {
+  /** The stored memory. */
   memory: MemoryRecord;
   /** `'merged'`: the same content was there, and got the tags and the higher importance. `'updated'`: its key was. */
   outcome: 'created' | 'merged' | 'updated';
@@ -66,6 +83,7 @@ export type DuplicateRule = 'merge' | 'allow';
 
 /** Which memories are meant. Deleted ones never are. */
 export interface MemoryFilter {
+  /** Only memories of this category. */
   category?: string | undefined;
   /** Any of these; case does not count. */
   tags?: readonly string[] | undefined;
@@ -76,12 +94,15 @@ export type MemorySort = 'created' | 'updated' | 'importance';
 
 /** The last memory of the page before: its value in the order, and its id. */
 export interface ListPosition {
+  /** The sort value of the last row of the page before. */
   value: number;
+  /** The id of that row. */
   id: string;
 }
 
 /** A memory that has words of the query. */
 export interface WordHit {
+  /** The id of the memory. */
   id: string;
   /** BM25, the higher the better; comparable within one answer of one backend only. */
   score: number;
@@ -95,11 +116,13 @@ export interface MemoryVersion {
   before: MemoryRecord;
   /** What replaced it. */
   operation: 'update' | 'merge' | 'delete' | 'restore';
+  /** When this version was replaced, in milliseconds since the epoch. */
   atMs: number;
 }
 
 /** What an import did with its rows. */
 export interface ImportOutcome {
+  /** The number of memories imported. */
   imported: number;
   /** Were there already: by id, or by content. */
   skipped: number;
@@ -107,7 +130,9 @@ export interface ImportOutcome {
 
 /** One change that somebody made since a place in the order of changes. */
 export interface MemoryChange {
+  /** The number of the change. */
   seq: number;
+  /** The id of the memory. */
   id: string;
   /** Null when the memory is gone for good, or deleted. */
   memory: MemoryRecord | null;
@@ -115,20 +140,27 @@ export interface MemoryChange {
 
 /** A vector of one memory, by one embedder. */
 export interface MemoryVector {
+  /** The id of the memory. */
   id: string;
   /** Of the content that was embedded: a vector of an older content is not taken. */
   rev: number;
   /** The vector, each component divided by `scale` and rounded. */
   codes: Int8Array;
+  /** The factor from codes to values. */
   scale: number;
+  /** The vector in full precision. */
   floats: Float32Array;
 }
 
 /** A vector as it is searched: without its floats, at its place in the order of changes. */
 export interface VectorCodes {
+  /** The id of the memory. */
   id: string;
+  /** The vector as 8-bit codes. */
   codes: Int8Array;
+  /** The factor from codes to values. */
   scale: number;
+  /** The number of the change that wrote it. */
   seq: number;
 }
 
@@ -136,13 +168,17 @@ export interface VectorCodes {
 export interface BackendStats {
   /** What keeps it, such as `'sqlite (libsql)'`. */
   engine: string;
+  /** The number of memories. */
   memories: number;
+  /** The number of deleted memories that are still in the journal. */
   deleted: number;
+  /** The number of memories in each category. */
   byCategory: Record<string, number>;
   /** How many have a vector, by embedder. */
   vectors: Record<string, number>;
   /** The place of the last change. */
   seq: number;
+  /** The size of the storage, in bytes. */
   bytes: number;
   /** `'ok'`, or what is wrong; undefined unless it was asked for. */
   integrity?: string | undefined;
@@ -154,7 +190,9 @@ export interface BackendStats {
 export interface SetAsideRecord {
   /** The name it has now, beside the store's. */
   file: string;
+  /** Why it was set aside. */
   reason: string;
+  /** When it was set aside. */
   at: string;
   /** How many memories could be read out of it, and are in the store again. */
   recovered: number;
@@ -180,6 +218,7 @@ export interface MemoryBackend {
   restore(id: string, rev?: number): Promise<MemoryRecord | undefined>;
   /** Earlier states, newest first; none of one that is gone for good. */
   history(id: string): Promise<MemoryVersion[]>;
+  /** Lists memories, page by page. */
   list(filter: MemoryFilter, sort: MemorySort, limit: number, after?: ListPosition): Promise<MemoryRecord[]>;
   /** The newest that pass a filter, by their ids; with `among`, only of these. A search asks for many, and needs few. */
   idsOf(filter: MemoryFilter, limit: number, among?: readonly string[]): Promise<string[]>;
@@ -203,7 +242,10 @@ export interface MemoryBackend {
   lastSeq(): Promise<number>;
   /** A small value that belongs to the store, such as what was imported into it. */
   note(name: string): Promise<string | undefined>;
+  /** Sets a {@link note}. */
   setNote(name: string, value: string): Promise<void>;
+  /** Counts what is stored. */
   stats(options?: { check?: boolean | undefined }): Promise<BackendStats>;
+  /** Closes the storage. */
   close(): Promise<void>;
 }

@@ -21,6 +21,7 @@ export interface AfterChange {
 
 /** What an {@link AfterChangeHook} is given beside the paths. */
 export interface AfterChangeOptions {
+  /** Cancels the wait for diagnostics. */
   signal: AbortSignal;
   /** How long it may take, in milliseconds. */
   deadlineMs: number;

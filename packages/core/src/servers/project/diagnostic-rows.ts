@@ -10,16 +10,21 @@ export type Severity = (typeof SEVERITIES)[number];
 
 /** Something that is wrong at a place of a file. Lines and columns count from 1, columns in UTF-16 units. */
 export interface Diagnostic {
+  /** The first line, from 1. */
   line: number;
+  /** The first column, from 1. */
   column: number;
+  /** The last line, from 1. */
   end_line: number;
   /** One past the last character. */
   end_column: number;
+  /** How serious it is. */
   severity: Severity;
   /** The checker's own code, such as `2322` or `F401`; empty where it gives none. */
   code: string;
   /** Who says so, such as `ts` or `ruff`. */
   source: string;
+  /** The message of the language server. */
   message: string;
 }
 

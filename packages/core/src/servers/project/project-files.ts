@@ -72,6 +72,7 @@ export interface ResolvedPath {
   realPath: string;
   /** The real path, absolute, for programs. */
   absolute: string;
+  /** Whether there is a file or directory. */
   exists: boolean;
 }
 
@@ -85,8 +86,11 @@ export interface ChangeOptions extends ExpectedVersion {
 
 /** What {@link ProjectFiles.change} did. */
 export interface ChangeOutcome {
+  /** The etag of the new content. */
   etag: string;
+  /** True when the file did not exist before. */
   created: boolean;
+  /** False when the content was unchanged. */
   written: boolean;
 }
 
@@ -95,6 +99,7 @@ const MAX_LOCK_TRIES = 8;
 
 /** The files of one project, shared by all servers that touch it. Nothing is opened before the first call. */
 export class ProjectFiles {
+  /** Decides what is inside the project. */
   readonly scope: ProjectScope;
   /** What each session has seen. */
   readonly tracker = new ReadTracker();

@@ -7,6 +7,7 @@ import type { ProjectScope } from '../../project/scope/project-scope.js';
 export interface SandboxCommand {
   /** Absolute. */
   command: string;
+  /** The arguments of the program. */
   args: readonly string[];
   /** Absolute, real, inside the project. */
   cwd: string;
@@ -48,6 +49,7 @@ export interface SandboxRules {
  * ```
  */
 export interface Sandbox {
+  /** The sandbox's name, such as `bubblewrap`. */
   readonly name: string;
   /** Looks, once a connection, whether it works here. @throws {ToolError} UNAVAILABLE that says what to do */
   check?(rules: SandboxRules, sample: SandboxCommand): Promise<void>;

@@ -22,6 +22,7 @@ export const MAX_WHOLE_FILE_BYTES = 64 * 1024 * 1024;
 
 /** A version of a file, whole. */
 export interface FileContent {
+  /** The content. */
   bytes: Buffer;
   /** Names this version: the first 16 hex digits of the content's SHA-256. */
   etag: string;
@@ -31,7 +32,9 @@ export interface FileContent {
 export interface CurrentFile {
   /** Undefined above {@link MAX_WHOLE_FILE_BYTES}. */
   bytes: Buffer | undefined;
+  /** Identifies the content. */
   etag: string;
+  /** The size in bytes. */
   size: number;
 }
 

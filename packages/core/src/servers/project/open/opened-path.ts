@@ -42,6 +42,7 @@ export interface OpenPathOptions {
 export class OpenedPath implements AsyncDisposable {
   /** What it really is: all links resolved. */
   readonly path: ScopePath;
+  /** The stats of the open descriptor. */
   readonly stats: BigIntStats;
   readonly #scope: ProjectScope;
   readonly #handle: FileHandle | undefined;
@@ -90,10 +91,12 @@ export class OpenedPath implements AsyncDisposable {
     if (!(await isStillAt(this.path.absolute, this.path.absolute, this.stats))) throw swapped(this.path.shown);
   }
 
+  /** Closes the descriptor. */
   async close(): Promise<void> {
     await this.#handle?.close();
   }
 
+  /** Closes the descriptor, for `await using`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }

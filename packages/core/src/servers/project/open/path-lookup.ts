@@ -113,9 +113,11 @@ export async function lookUp(scope: ProjectScope, asked: ScopePath): Promise<Ope
 
 /** A regular file, open for reading. Close the handle. */
 export interface OpenedFile {
+  /** The open file. */
   handle: FileHandle;
   /** What it really is: all links resolved. */
   path: ScopePath;
+  /** The stats of the open file. */
   stats: BigIntStats;
 }
 

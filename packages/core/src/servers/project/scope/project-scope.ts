@@ -47,14 +47,19 @@ const ROOT_OPTIONS: OptionNames<ExtraRoot> = { path: true, mode: true };
 
 /** A root of the scope, its path real. */
 export interface ScopeRoot {
+  /** The absolute path. */
   readonly path: string;
+  /** Whether files in it may be written. */
   readonly mode: 'ro' | 'rw';
+  /** True for the project directory, false for an extra root. */
   readonly isProject: boolean;
 }
 
 /** A path that is inside the scope. */
 export interface ScopePath {
+  /** The root that contains it. */
   readonly root: ScopeRoot;
+  /** The absolute path. */
   readonly absolute: string;
   /** As results show it: relative to the project, with `/`; absolute in an extra root. The project itself is `.`. */
   readonly shown: string;
@@ -70,6 +75,7 @@ export class ProjectScope {
   readonly projectDir: string;
   /** Innermost first. */
   readonly roots: readonly ScopeRoot[];
+  /** How an opened file is verified to be the one that was checked. */
   readonly verification: 'descriptor' | 'inode';
   readonly #project: ScopeRoot;
   /** Roots under the spelling they were given in, which may lead through a link. */

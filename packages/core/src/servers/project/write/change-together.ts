@@ -165,7 +165,9 @@ async function hasDirectory(scope: ProjectScope, asked: ScopePath): Promise<bool
 export interface FileChange {
   /** The real file: relative to the project, or absolute in an extra root. */
   path: string;
+  /** The absolute path of the file. */
   absolute: string;
+  /** What happened to the file. */
   kind: 'created' | 'changed' | 'deleted' | 'moved';
   /** True for a directory: the change is one of everything below it. */
   directory?: true;
