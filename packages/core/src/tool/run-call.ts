@@ -17,7 +17,9 @@ import type { ToolDefinition } from '../contract/tool-definition.js';
 
 /** Parsed arguments: the value for the tool's function, and the JSON for policies and approvals. */
 export interface ParsedArguments {
+  /** The value that the tool's function receives. */
   readonly value: unknown;
+  /** The JSON that policies and approvals see. */
   readonly args: JsonObject;
 }
 
