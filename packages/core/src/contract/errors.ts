@@ -48,7 +48,7 @@ export const TOOL_ERROR_CODES = [
   'INTERNAL', // a fault in Toolwright, in a provider or in a middleware
 ] as const;
 
-/** One of {@link TOOL_ERROR_CODES}. */
+/** One of `TOOL_ERROR_CODES`. */
 export type ToolErrorCode = (typeof TOOL_ERROR_CODES)[number];
 
 /** The plain form of a {@link ToolError}, as a result carries it. */
@@ -117,7 +117,7 @@ const BY_ERRNO: Readonly<Record<string, ToolErrorCode>> = {
 export class ToolError extends Error {
   /** The name of the class, as of every `Error`. */
   override readonly name = 'ToolError';
-  /** What failed, for programs: one of {@link TOOL_ERROR_CODES}. */
+  /** What failed, for programs: one of `TOOL_ERROR_CODES`. */
   readonly code: ToolErrorCode;
   // The optional fields are declared only, so that an uncaught error shows no empty fields.
   /** The provider that failed. */
@@ -175,7 +175,7 @@ export class ToolError extends Error {
     return typeof value === 'object' && value !== null && (value as Record<symbol, unknown>)[BRAND] === true;
   }
 
-  /** True for one of {@link TOOL_ERROR_CODES}. */
+  /** True for one of `TOOL_ERROR_CODES`. */
   static isCode(value: unknown): value is ToolErrorCode {
     return typeof value === 'string' && CODES.has(value);
   }

@@ -181,7 +181,7 @@ export function noteBrokenOutput(result: object): void {
   breaksSchema.add(result);
 }
 
-/** True for a result marked by {@link noteBrokenOutput}; standard MCP clients reject such a result. */
+/** True for a result marked by `noteBrokenOutput`; standard MCP clients reject such a result. */
 export function hasBrokenOutput(result: object): boolean {
   return breaksSchema.has(result);
 }
