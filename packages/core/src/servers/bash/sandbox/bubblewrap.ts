@@ -1,5 +1,5 @@
-// The sandbox that comes along: bubblewrap, driven directly. What a command sees is put together from nothing; what of
-// the project it may not write is mount-masks.ts. https://github.com/containers/bubblewrap
+// The built-in sandbox: bubblewrap. A command sees only what is mounted here; mount-masks.ts decides what of the project it
+// cannot write. https://github.com/containers/bubblewrap
 
 import { lstatSync, readlinkSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
@@ -18,7 +18,7 @@ const CHECK_TIMEOUT_MS = 10_000;
 /** Programs and their libraries. */
 const SYSTEM_DIRECTORIES = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32', '/nix/store', '/gnu/store'];
 
-/** Of /etc only what programs cannot work without: the rest holds secrets on many machines. */
+/** The parts of /etc that programs need. The rest holds secrets on many machines. */
 const SYSTEM_FILES = [
   ...['ld.so.cache', 'ld.so.conf', 'ld.so.conf.d', 'alternatives', 'passwd', 'group', 'nsswitch.conf', 'localtime'],
   ...['timezone', 'locale.alias', 'mime.types', 'magic', 'os-release', 'lsb-release', 'debian_version', 'shells'],
@@ -31,16 +31,16 @@ const NETWORK_FILES = ['/etc/resolv.conf', '/etc/hosts', '/etc/host.conf', '/etc
 const INSTALL =
   'Install it: apt-get install bubblewrap, dnf install bubblewrap, pacman -S bubblewrap or apk add bubblewrap.';
 
-/** The system's own first. */
+/** The system's directories first. */
 function systemSearchPath(): string[] {
   return ['/usr/bin', '/bin', ...(process.env.PATH ?? '').split(delimiter)];
 }
 
 /**
- * bubblewrap of this machine, from a directory outside the project.
+ * Creates a sandbox with this machine's bubblewrap, from a directory outside the project.
  *
  * @param searchPath the directories to look in. Default: the system's, then those of the host's PATH
- * @throws {ToolError} UNAVAILABLE when there is none
+ * @throws {ToolError} UNAVAILABLE when it is not installed
  */
 export async function createBubblewrap(scope: ProjectScope, searchPath = systemSearchPath()): Promise<Sandbox> {
   const program = await findBubblewrap(scope, searchPath);
@@ -50,7 +50,7 @@ export async function createBubblewrap(scope: ProjectScope, searchPath = systemS
       ...namespaces(rules),
       ...systemMounts(rules),
       ...homeMounts(run.env.HOME),
-      ...[...ownNode(), ...rules.readable].flatMap((path) => ['--ro-bind-try', path, path]),
+      ...[...nodeInstallation(), ...rules.readable].flatMap((path) => ['--ro-bind-try', path, path]),
       ...projectMounts,
       ...['--remount-ro', '/', '--chdir', run.cwd, '--', run.command, ...run.args],
     ],
@@ -65,12 +65,12 @@ export async function createBubblewrap(scope: ProjectScope, searchPath = systemS
       await checkWorks(wrapped(run, rules, rules.scope.roots.toReversed().flatMap(mountRoot)));
     },
     async wrap(run, rules) {
-      const git = await findGit(rules.scope).catch(() => undefined); // without it the project has no submodules
+      const git = await findGit(rules.scope).catch(() => undefined); // then submodules are not masked
       const notices = await reviewLeftCommands(rules.scope, git);
-      const held = await maskProtectedPaths(rules.scope, git);
-      const mounts = [...rules.scope.roots.toReversed().flatMap(mountRoot), ...held.mounts];
-      const guard = await CommandGuard.begin(rules.scope, git, held, notices).catch(async (error: unknown) => {
-        await held.release();
+      const masks = await maskProtectedPaths(rules.scope, git);
+      const mounts = [...rules.scope.roots.toReversed().flatMap(mountRoot), ...masks.mounts];
+      const guard = await CommandGuard.start(rules.scope, git, masks, notices).catch(async (error: unknown) => {
+        await masks.release();
         throw error;
       });
       return { ...wrapped(run, rules, mounts), broken: guard.broken, release: () => guard.stop() };
@@ -78,7 +78,7 @@ export async function createBubblewrap(scope: ProjectScope, searchPath = systemS
   };
 }
 
-/** Everything of its own but, where it is allowed, the network; ends with us; no terminal to type into; no privileges. */
+/** New namespaces, except for an allowed network; ends with the host; no controlling terminal; no privileges. */
 function namespaces({ network }: SandboxRules): string[] {
   return [
     ...['--unshare-all', ...(network ? ['--share-net'] : [])],
@@ -99,24 +99,24 @@ function mountSystemDirectory(path: string): string[] {
   try {
     return lstatSync(path).isSymbolicLink() ? ['--symlink', readlinkSync(path), path] : ['--ro-bind', path, path];
   } catch {
-    return []; // this system does not have it
+    return []; // missing on this system
   }
 }
 
-/** The installation of Node that runs this, where it is in a place of its own: a version manager's, in the home. */
-function ownNode(): string[] {
+/** The running Node installation, when it is outside the system's directories, as a version manager's is. */
+function nodeInstallation(): string[] {
   const bin = dirname(process.execPath);
   const prefix = dirname(bin);
-  const isOwnPlace = basename(bin) === 'bin' && !isInside(prefix, homedir()) && dirname(prefix) !== prefix;
-  if (!isOwnPlace || SYSTEM_DIRECTORIES.some((directory) => isInside(directory, prefix))) return [];
+  const isSeparate = basename(bin) === 'bin' && !isInside(prefix, homedir()) && dirname(prefix) !== prefix;
+  if (!isSeparate || SYSTEM_DIRECTORIES.some((directory) => isInside(directory, prefix))) return [];
   try {
     return statSync(join(prefix, 'include', 'node')).isDirectory() ? [prefix] : [];
   } catch {
-    return []; // not an installation as Node comes
+    return []; // not the layout of a Node installation
   }
 }
 
-/** Where the home directory is an empty one, in memory, so that programs find a place for their files. */
+/** An empty home directory in memory, for programs that write there. */
 function homeMounts(home: string | undefined): string[] {
   const place = homeOf(home);
   return isInside('/tmp', place) ? ['--dir', place] : ['--tmpfs', place];
@@ -142,10 +142,10 @@ async function checkWorks(run: SandboxCommand): Promise<void> {
   const timer = setTimeout(() => void child.end({ graceMs: 0 }), CHECK_TIMEOUT_MS);
   const { code } = await child.exited.finally(() => clearTimeout(timer));
   if (code === 0) return;
-  const said = child.stderrTail().trim().split('\n', 1)[0] ?? '';
+  const message = child.stderrTail().trim().split('\n', 1)[0] ?? '';
   throw new ToolError(
     'UNAVAILABLE',
-    `bubblewrap does not work on this machine${said === '' ? '' : ` (${said})`}. It needs user namespaces, which some systems and most containers turn off: see docs/bash.md.`,
+    `bubblewrap does not work on this machine${message === '' ? '' : ` (${message})`}. It needs user namespaces, which some systems and most containers disable: see docs/bash.md.`,
     { retryable: false },
   );
 }
@@ -154,7 +154,7 @@ async function findBubblewrap(scope: ProjectScope, searchPath: readonly string[]
   if (process.platform !== 'linux') {
     throw new ToolError(
       'UNAVAILABLE',
-      `bubblewrap is for Linux, not for ${process.platform}. Give a sandbox of your own in the option sandboxWith, or run in a container.`,
+      `bubblewrap is for Linux, not for ${process.platform}. Set the option sandboxWith to another sandbox, or run in a container.`,
       { retryable: false },
     );
   }

@@ -1,13 +1,13 @@
-// Which sandbox commands run in: the host's own, bubblewrap, or none.
+// Chooses the sandbox of commands: the operator's, bubblewrap, or none.
 
 import { createBubblewrap } from './bubblewrap.js';
 import { ToolError } from '../../../contract/errors.js';
 import type { Sandbox, SandboxRules, SandboxCommand } from './sandbox.js';
 
-/** `require`: in a sandbox or not at all; `auto`: without one where none works; `off`: without. */
+/** `require`: commands run in a sandbox or not at all; `auto`: without one where none works; `off`: without one. */
 export type SandboxMode = 'auto' | 'require' | 'off';
 
-/** The sandbox to use; undefined with the reason to go without. */
+/** The sandbox to use; undefined with the reason for none. */
 export type SandboxChoice = { sandbox: Sandbox } | { sandbox: undefined; reason: string };
 
 /** @throws {ToolError} UNAVAILABLE when one is required and does not work here */
@@ -27,7 +27,7 @@ export async function chooseSandbox(
     if (mode === 'auto') return { sandbox: undefined, reason: message };
     throw new ToolError(
       'UNAVAILABLE',
-      `Commands run in a sandbox only (sandbox: 'require'), and none works here. ${message} To run commands without one where none works, which lets them leave the project, set the bash option sandbox: 'auto'.`,
+      `Commands run only in a sandbox (sandbox: 'require'), and none works here. ${message} To run them without one where none works, so that they can leave the project, set the bash option sandbox: 'auto'.`,
       { cause: error, retryable: false },
     );
   }

@@ -1,5 +1,5 @@
-// Looks after what the mounts of the sandbox alone do not hold: they go when the host replaces a file, and most of `.git`
-// may be written. It looks while the command runs, and for the last time when it has ended.
+// Protects what mount masks alone cannot: a mask is lost when the host replaces its file, and most of `.git` is writable.
+// Checks while the command runs, and once more after it has ended.
 
 import { deferred } from '../../../call/waiting.js';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
@@ -13,41 +13,41 @@ import type { MountMasks } from './mount-masks.js';
 import { NestedRepositories } from './nested-repositories.js';
 import { tipsOf } from './repository-listing.js';
 
-/** How often what is held is looked at while a command runs. */
-const HELD_LOOK_MS = 50;
-/** How often the repositories are. */
-const LOOK_MS = 500;
+/** How often masks are checked while a command runs. */
+const MASK_CHECK_MS = 50;
+/** How often repositories are reviewed. */
+const REVIEW_MS = 500;
 
-/** What git goes through steps for. */
-const STEPPING: ReadonlySet<string> = new Set(['rebase', 'am', 'cherry-pick', 'revert', 'pull']);
+/** git commands that work through steps. */
+const SEQUENCER_COMMANDS: ReadonlySet<string> = new Set(['rebase', 'am', 'cherry-pick', 'revert', 'pull']);
 
-/** What a git that still runs comes back to. */
-const TAKEN_UP: ReadonlySet<string> = new Set(['steps', 'resolutions']);
+/** Traces that such a git, while it runs, still needs. */
+const SEQUENCER_TRACES: ReadonlySet<string> = new Set(['steps', 'resolutions']);
 
-/** Looks after one command. */
+/** Guards one command. */
 export class CommandGuard {
-  /** Resolves when something is held no longer: the command must then end at once. */
+  /** Resolves when a mask is lost. The command must then be ended immediately. */
   readonly broken: Promise<void>;
   readonly #review: CommandReview;
   readonly #masks: MountMasks;
   #notices: readonly string[];
   readonly #timers: readonly NodeJS.Timeout[];
-  #looking: Promise<void> | undefined;
+  #reviewing: Promise<void> | undefined;
 
   /**
    * To be called before the command starts.
    *
-   * @param notices what was undone before, for the answer to this command
+   * @param notices clauses about earlier commands, for the answer to this one
    */
-  static async begin(
+  static async start(
     scope: ProjectScope,
     git: GitProgram | undefined,
-    held: MountMasks,
+    masks: MountMasks,
     notices: readonly string[],
   ): Promise<CommandGuard> {
-    const { all, listed } = held.repositories;
+    const { all, listed } = masks.repositories;
     const tips: CommandRecord['tips'] = [];
-    // Where git cannot list them, all that it lists afterwards counts as new.
+    // If git cannot list them, everything that it lists afterwards counts as new.
     if (git) for (const dotGit of all) tips.push([dotGit, Array.from(await tipsOf(git, dotGit).catch(() => []))]);
     const { traces } = await gitTracesOf(scope, all);
     const record: CommandRecord = {
@@ -56,44 +56,46 @@ export class CommandGuard {
       listed: [...listed],
       tips,
       traces: traces.map(traceKey),
-      masked: [...held.entries.masked],
+      masked: [...masks.entries.masked],
     };
     const forget = await recordCommand(record);
-    return new CommandGuard(scope, new CommandReview(scope, git, record, forget), held, notices);
+    return new CommandGuard(scope, new CommandReview(scope, git, record, forget), masks, notices);
   }
 
-  private constructor(scope: ProjectScope, judgement: CommandReview, held: MountMasks, notices: readonly string[]) {
-    this.#review = judgement;
-    this.#masks = held;
+  private constructor(scope: ProjectScope, review: CommandReview, masks: MountMasks, notices: readonly string[]) {
+    this.#review = review;
+    this.#masks = masks;
     this.#notices = notices;
-    const entries = held.entries.masked.concat(held.entries.pinned);
+    const entries = masks.entries.masked.concat(masks.entries.pinned);
     const { promise, resolve } = deferred();
     this.broken = promise;
-    const heldTimer = setInterval(() => {
+    const maskTimer = setInterval(() => {
       const replaced = entries.find((entry) => isReplaced(entry));
       if (!replaced) return;
-      clearInterval(heldTimer);
+      clearInterval(maskTimer);
       const shown = quote(scope.find(replaced.path)?.shown ?? replaced.path);
-      this.#add([`${shown} was replaced on the host, so the sandbox held it no longer, and the command was ended`]);
+      this.#add([
+        `${shown} was replaced on the host, so that the sandbox no longer protected it: the command was ended`,
+      ]);
       resolve();
-    }, HELD_LOOK_MS).unref();
-    const lookTimer = setInterval(() => {
-      this.#looking ??= this.#look().finally(() => (this.#looking = undefined));
-    }, LOOK_MS).unref();
-    this.#timers = [heldTimer, lookTimer];
+    }, MASK_CHECK_MS).unref();
+    const reviewTimer = setInterval(() => {
+      this.#reviewing ??= this.#reviewNow().finally(() => (this.#reviewing = undefined));
+    }, REVIEW_MS).unref();
+    this.#timers = [maskTimer, reviewTimer];
   }
 
-  async #look(): Promise<void> {
-    this.#add(await this.#review.look(false));
+  async #reviewNow(): Promise<void> {
+    this.#add(await this.#review.review(false));
   }
 
-  /** Looks for the last time, and takes the placeholders away. What was undone, a clause each. Never rejects. */
+  /** Reviews for the last time, and removes the placeholders. Returns what was undone, a clause each. Never rejects. */
   async stop(): Promise<readonly string[]> {
     for (const timer of this.#timers) clearInterval(timer);
-    await this.#looking;
+    await this.#reviewing;
     this.#add(await this.#review.restoreReplaced());
     await this.#masks.release();
-    this.#add(await this.#review.look(true));
+    this.#add(await this.#review.review(true));
     this.#add(await reviewUnread(this.#review));
     return this.#notices;
   }
@@ -103,29 +105,28 @@ export class CommandGuard {
   }
 }
 
-/** Judges what the commands of killed hosts made, before it counts as the user's. What was undone, a clause each. */
+/** Reviews the commands of killed hosts, before their results count as the user's. Returns what was undone, a clause each. */
 export async function reviewLeftCommands(scope: ProjectScope, git: GitProgram | undefined): Promise<readonly string[]> {
   const notices: (readonly string[])[] = [];
   for (const left of await leftRecords(scope.projectDir)) {
-    const judgement = new CommandReview(scope, git, left.record, () => left.remove(), left.endedBy);
-    notices.push(await judgement.restoreReplaced(), await judgement.look(true));
+    const review = new CommandReview(scope, git, left.record, () => left.remove(), left.endedBy);
+    notices.push(await review.restoreReplaced(), await review.review(true));
   }
   notices.push(await reviewUnread());
   return notices.flat();
 }
 
-/** The first command of a project after which git could not list everything, until it can. Later ones add nothing to it. */
+/** By project: the first command after which git could not list everything, until it can. Later ones add nothing. */
 const unlistedReviews = new Map<string, CommandReview>();
 
-/** Judges again what git could not list before. */
+/** Reviews again what git could not list before. */
 async function reviewUnread(except?: CommandReview): Promise<readonly string[]> {
   const notices: (readonly string[])[] = [];
-  for (const judgement of [...unlistedReviews.values()])
-    if (judgement !== except) notices.push(await judgement.look(true));
+  for (const review of [...unlistedReviews.values()]) if (review !== except) notices.push(await review.review(true));
   return notices.flat();
 }
 
-/** Compares what is there with what was there before one command. */
+/** Compares masked entries and repositories with their state before one command. */
 class CommandReview {
   readonly #scope: ProjectScope;
   readonly #record: CommandRecord;
@@ -134,7 +135,7 @@ class CommandReview {
   readonly #forget: () => Promise<void>;
   readonly #endedBy: number | undefined;
 
-  /** @param endedBy of a command of a killed host: what came into being later, in milliseconds since 1970, is the user's */
+  /** @param endedBy for a killed host: files created after this time, in milliseconds since 1970, are the user's */
   constructor(
     scope: ProjectScope,
     git: GitProgram | undefined,
@@ -152,7 +153,7 @@ class CommandReview {
     this.#nested = git && new NestedRepositories(scope, git, before, tips);
   }
 
-  /** Once the command has ended: what is held is again as it was. */
+  /** Restores masked entries after the command has ended. */
   async restoreReplaced(): Promise<readonly string[]> {
     const notices: string[] = [];
     for (const entry of this.#record.masked) {
@@ -163,62 +164,61 @@ class CommandReview {
   }
 
   /**
-   * Undoes what git would run or write through. The last look also judges what was begun and not finished, which somebody
-   * else may have done, and all commits; what git could not list is judged again with the next commands, also those of a
-   * later host.
+   * Undoes traces by which git would run programs or write elsewhere. The last review also covers unfinished steps, which
+   * another git may be working through, and all commits. What git cannot list is reviewed again with the next commands,
+   * even by a later host.
    */
-  async look(isOver: boolean): Promise<readonly string[]> {
+  async review(isOver: boolean): Promise<readonly string[]> {
     const notices: string[] = [];
     const { traces, isComplete } = await gitTracesOf(this.#scope, this.#record.all);
     for (const trace of traces) {
       if (this.#traces.has(traceKey(trace))) continue;
-      // Under a git that goes through them, they are not taken away.
-      if (TAKEN_UP.has(trace.kind) && (!isOver || stepsRunOnHost(this.#scope))) continue;
+      // A git that works through them still needs them.
+      if (SEQUENCER_TRACES.has(trace.kind) && (!isOver || sequencerRunsOnHost(this.#scope))) continue;
       const undone = await undoTrace(this.#scope, trace, this.#endedBy);
       if (undone !== undefined) notices.push(undone);
     }
-    if (isOver && !isComplete)
-      notices.push('.git has more files than could be looked at, so links among them may lead elsewhere');
-    const nested = await this.#nested?.look(isOver);
-    const unread = isOver ? await this.#keepUnread(nested?.unread ?? new Map<string, string>()) : [];
-    return notices.concat(nested?.disabled ?? [], unread);
+    if (isOver && !isComplete) notices.push('.git has too many files to check, so links among them may lead elsewhere');
+    const nested = await this.#nested?.review(isOver);
+    const unlisted = isOver ? await this.#retainUnlisted(nested?.unlisted ?? new Map<string, string>()) : [];
+    return notices.concat(nested?.disabled ?? [], unlisted);
   }
 
-  async #keepUnread(failures: ReadonlyMap<string, string>): Promise<string[]> {
+  async #retainUnlisted(failures: ReadonlyMap<string, string>): Promise<string[]> {
     const { projectDir } = this.#scope;
-    const kept = unlistedReviews.get(projectDir);
+    const retained = unlistedReviews.get(projectDir);
     const [failure] = failures;
-    if (failure && (kept === undefined || kept === this)) {
+    if (failure && (retained === undefined || retained === this)) {
       unlistedReviews.set(projectDir, this);
-      if (kept === this) return [];
+      if (retained === this) return [];
       const [dotGit, why] = failure;
       const shown = quote(this.#scope.find(dotGit)?.shown ?? dotGit);
       return [
-        `git cannot list all that ${shown} holds, so submodules that it lists may not be judged yet; they are when it can. It said: ${why}`,
+        `git cannot list everything in ${shown}, so new submodules may not have been checked; they will be when it can. Its message: ${why}`,
       ];
     }
-    if (kept === this) unlistedReviews.delete(projectDir);
+    if (retained === this) unlistedReviews.delete(projectDir);
     await this.#forget();
     return [];
   }
 }
 
-/** True while a git of the user's, which no command can start, goes through the steps of a rebase in the project. */
-function stepsRunOnHost(scope: ProjectScope): boolean {
+/** True while a git outside the sandbox works through steps, such as those of a rebase, in the project. */
+function sequencerRunsOnHost(scope: ProjectScope): boolean {
   try {
     const namespace = readlinkSync('/proc/self/ns/pid');
-    return readdirSync('/proc').some((pid) => /^\d+$/.test(pid) && isSteppingGit(scope, `/proc/${pid}`, namespace));
+    return readdirSync('/proc').some((pid) => /^\d+$/.test(pid) && isSequencerGit(scope, `/proc/${pid}`, namespace));
   } catch {
     return false; // no /proc
   }
 }
 
-function isSteppingGit(scope: ProjectScope, process: string, namespace: string): boolean {
+function isSequencerGit(scope: ProjectScope, process: string, namespace: string): boolean {
   try {
     const [program = '', ...args] = readFileSync(`${process}/cmdline`, 'utf8').split('\0');
-    if (basename(program) !== 'git' || !args.some((arg) => STEPPING.has(arg))) return false;
+    if (basename(program) !== 'git' || !args.some((arg) => SEQUENCER_COMMANDS.has(arg))) return false;
     return readlinkSync(`${process}/ns/pid`) === namespace && scope.find(readlinkSync(`${process}/cwd`)) !== undefined;
   } catch {
-    return false; // ended meanwhile, or of another user
+    return false; // ended meanwhile, or another user's
   }
 }

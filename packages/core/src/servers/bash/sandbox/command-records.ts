@@ -1,5 +1,5 @@
-// What has to be known of a sandboxed command to judge the repositories that it made, written down while it runs: a host
-// that is killed judges nothing, so the next one for the project does. Where no other user and no command can write.
+// The state before a sandboxed command, recorded while it runs: when the host is killed, the next host for the project
+// reviews what the command made. Stored where no other user and no command can write.
 
 import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, readFile, stat, unlink, writeFile } from 'node:fs/promises';
@@ -9,19 +9,19 @@ import { hostIdentity, type HostIdentity } from '../../../process/index.js';
 import { stateDirectory } from '../../../process/journal.js';
 import type { MaskedEntry } from './mount-watch.js';
 
-/** What was there before a command. */
+/** The state before a command. */
 export interface CommandRecord {
   projectDir: string;
   all: string[];
   listed: string[];
-  /** What the references of each repository led to. */
+  /** The objects that the references of each repository named. */
   tips: [dotGit: string, tips: string[]][];
-  /** What was in the data of the repositories. */
+  /** Keys of the traces in the data of the repositories. */
   traces: string[];
   masked: MaskedEntry[];
 }
 
-/** Writes one down. What comes back removes it, and never rejects. Nothing is written where there is no place for it. */
+/** Writes a record. Returns a function that removes it. Neither rejects: without a state directory no record is written. */
 export async function recordCommand(record: CommandRecord): Promise<() => Promise<void>> {
   const directory = stateDirectory('commands');
   const owner = hostIdentity();
@@ -31,21 +31,21 @@ export async function recordCommand(record: CommandRecord): Promise<() => Promis
     await mkdir(directory, { recursive: true, mode: 0o700 });
     await writeFile(file, JSON.stringify({ owner, record }), { flag: 'wx', mode: 0o600 });
   } catch {
-    // A home that cannot be written: SECURITY.md says what a killed host leaves.
+    // A home that cannot be written. SECURITY.md says what a killed host then leaves.
   }
   return () => unlink(file).catch(() => {}); // not written, or removed by the user
 }
 
-/** A record that a killed host left. */
+/** The record of a killed host. */
 export interface LeftRecord {
   record: CommandRecord;
-  /** All that the host ran had ended by then, in milliseconds since 1970; infinite where nothing tells. */
+  /** When every process of the host had ended, in milliseconds since 1970; infinite when unknown. */
   endedBy: number;
-  /** Once it was judged. Never rejects. */
+  /** To be called after the review. Never rejects. */
   remove(): Promise<void>;
 }
 
-/** Those that killed hosts left for a project. Each is to be removed once it was judged. */
+/** The records of killed hosts for a project. Each is to be removed after its review. */
 export async function leftRecords(projectDir: string): Promise<LeftRecord[]> {
   const directory = stateDirectory('commands');
   const self = hostIdentity();
@@ -55,7 +55,7 @@ export async function leftRecords(projectDir: string): Promise<LeftRecord[]> {
     const file = join(directory, name);
     const found = await readRecord(file);
     if (found?.record.projectDir !== projectDir || !isHostGone(found.owner, self)) continue;
-    // Made by the watchdog when it has ended what the host left running.
+    // Written by the watchdog after it has ended what the host left running.
     const ended = join(directory, `ended.${found.owner.pid}.${found.owner.start}`);
     const endedBy = await stat(ended).then(
       ({ mtimeMs }) => mtimeMs,
@@ -71,8 +71,9 @@ export async function leftRecords(projectDir: string): Promise<LeftRecord[]> {
 
 async function readRecord(file: string): Promise<{ owner: HostIdentity; record: CommandRecord } | undefined> {
   try {
-    return JSON.parse(await readFile(file, 'utf8')) as { owner: HostIdentity; record: CommandRecord };
+    const found = JSON.parse(await readFile(file, 'utf8')) as { owner: HostIdentity; record: CommandRecord };
+    return Array.isArray(found.record.masked) ? found : undefined; // another version's
   } catch {
-    return undefined; // removed meanwhile, or not written to its end: then its command had not started
+    return undefined; // removed meanwhile, or incomplete: then its command had not started
   }
 }

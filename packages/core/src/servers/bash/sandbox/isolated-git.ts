@@ -1,6 +1,6 @@
-// git over the data of a repository that a command could write, without anything that the repository says: its
-// configuration could name programs (to check signatures, for one), which would run on the host, and its grafts and
-// replaced objects could hide a commit. git gets a directory of its own, with links to the references and the index.
+// Runs git on the data of a repository that a command could write, without its configuration, grafts and replaced objects:
+// the configuration could run programs on the host (to check signatures, for example), the others could hide a commit. git
+// gets a temporary directory with links to the references and the index.
 
 import { constants, lstatSync, readdirSync, readFileSync, readlinkSync, statSync, type Stats } from 'node:fs';
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
@@ -12,31 +12,31 @@ import { runGit } from '../../project/git/run-git.js';
 import { commonDirOf } from '../../project/scope/configured-paths.js';
 import { quote } from '../../project/scope/project-scope.js';
 
-/** For one run. What git does not list by then is not judged. */
+/** For one run of git. */
 const TIMEOUT_MS = 5_000;
 const MAX_SMALL_BYTES = 64 * 1024;
 
-/** git in the directory made for one repository. */
+/** git in a temporary directory for one repository. */
 export interface IsolatedGit {
   /** Outside the project. */
   directory: string;
   /**
-   * Gives the records that git prints, each ended by NUL, as Latin-1.
+   * Passes the NUL-terminated records that git prints to a function, as Latin-1.
    *
-   * @param env beside what every run gets
-   * @throws {ToolError} when git does not list to the end
+   * @param env added to the environment of every run
+   * @throws {ToolError} when git fails or exceeds its time
    */
   list: (
     args: readonly string[],
-    take: (record: string) => void,
+    onRecord: (record: string) => void,
     options?: { stdin?: Buffer; env?: Record<string, string> },
   ) => Promise<void>;
 }
 
 /**
- * Runs git for a repository, given by the directory of its data.
+ * Calls a function with git for a repository, given by the directory of its data.
  *
- * @throws {ToolError} NOT_A_REPOSITORY where git would find none; what `use` throws
+ * @throws {ToolError} NOT_A_REPOSITORY when git would not find a repository
  */
 export async function withIsolatedGit<T>(
   git: GitProgram,
@@ -58,7 +58,7 @@ export async function withIsolatedGit<T>(
     for (const name of sharedIndexes(gitDir)) await symlink(join(gitDir, name), join(directory, name));
     return await use({
       directory,
-      list: (args, take, options) => list(git, { directory, gitDir, common }, args, take, options),
+      list: (args, onRecord, options) => list(git, { directory, gitDir, common }, args, onRecord, options),
     });
   } finally {
     await rm(directory, { recursive: true, force: true });
@@ -70,11 +70,11 @@ export function sharedIndexes(gitDir: string): string[] {
   try {
     return readdirSync(gitDir).filter((name) => name.startsWith('sharedindex.'));
   } catch {
-    return []; // not there
+    return []; // missing
   }
 }
 
-/** What HEAD says, as a text; undefined when git would not read it. It may be a link, as git made it long ago. */
+/** The text of HEAD; undefined when git would not accept it. It may be a link, as early versions of git made it. */
 export function headOf(gitDir: string): string | undefined {
   const file = join(gitDir, 'HEAD');
   try {
@@ -84,22 +84,22 @@ export function headOf(gitDir: string): string | undefined {
       ? `${text.trim()}\n`
       : undefined;
   } catch {
-    return undefined; // not there
+    return undefined; // missing
   }
 }
 
-/** The text of a small regular file. A FIFO is not waited for. */
+/** The text of a small regular file; undefined for anything else. Does not hang on a FIFO. */
 export function readSmall(file: string): string | undefined {
   const stats = statsOf(file);
   if (!stats?.isFile() || stats.size > MAX_SMALL_BYTES) return undefined;
   try {
     return readFileSync(file, { encoding: 'utf8', flag: (constants.O_RDONLY | constants.O_NONBLOCK) as never });
   } catch {
-    return undefined; // gone meanwhile, or not ours to read
+    return undefined; // deleted meanwhile, or not readable
   }
 }
 
-/** How the repository's data is kept, and nothing else of its configuration. */
+/** The format of the repository's data, and nothing else of its configuration. */
 function configFor(common: string): string {
   const given = readSmall(join(common, 'config')) ?? '';
   const extensions = [...given.matchAll(/^\s*(objectformat|refstorage)\s*=\s*(\w+)\s*$/gim)].map(
@@ -113,7 +113,7 @@ async function list(
   { command, searchPath }: GitProgram,
   { directory, gitDir, common }: { directory: string; gitDir: string; common: string },
   args: readonly string[],
-  take: (record: string) => void,
+  onRecord: (record: string) => void,
   { stdin, env }: { stdin?: Buffer; env?: Record<string, string> } = {},
 ): Promise<void> {
   let rest = '';
@@ -143,7 +143,7 @@ async function list(
     onOutput(chunk) {
       const records = (rest + chunk.toString('latin1')).split('\0');
       rest = records.pop() ?? '';
-      for (const record of records) take(record);
+      for (const record of records) onRecord(record);
       return true;
     },
   });
@@ -157,6 +157,6 @@ function statsOf(path: string): Stats | undefined {
   try {
     return statSync(path, { throwIfNoEntry: false });
   } catch {
-    return undefined; // a link in a circle, a file for a directory
+    return undefined; // a cycle of links, or a file in place of a directory
   }
 }

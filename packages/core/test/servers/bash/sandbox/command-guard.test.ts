@@ -34,7 +34,7 @@ describe.skipIf(missing !== undefined)('what a command leaves in .git', { timeou
     await using tools = await openRepository();
     const { data, text } = await tools.execute(command);
     expect(data.exit_code, text).toBe(0);
-    expect(text).toContain(`"${place}" was made a link to `);
+    expect(text).toContain(`"${place}" became a link to `);
     expect(existsSync(tools.path(place))).toBe(false);
     expect(lstatSync(tools.path(place), { throwIfNoEntry: false })).toBeUndefined();
   });
@@ -44,7 +44,7 @@ describe.skipIf(missing !== undefined)('what a command leaves in .git', { timeou
     const { data } = await tools.execute('ln -sf $HOME/x .git/COMMIT_EDITMSG; echo made; read x', { background: true });
     await until(async () => (await output(tools, data.job_id)).includes('made'));
     await until(() => lstatSync(tools.path('.git/COMMIT_EDITMSG'), { throwIfNoEntry: false }) === undefined);
-    expect(await go(tools, data.job_id)).toContain('".git/COMMIT_EDITMSG" was made a link to ');
+    expect(await go(tools, data.job_id)).toContain('".git/COMMIT_EDITMSG" became a link to ');
   });
 
   it('execute leaves links that existed before the command', async () => {
@@ -62,7 +62,7 @@ describe.skipIf(missing !== undefined)('what a command leaves in .git', { timeou
       await using tools = await openRepository();
       const { text } = await tools.execute(`rm -f .git/${name}; mkfifo .git/${name}; echo made`);
       expect(text).toContain('made');
-      expect(text).toContain(`".git/${name}" was made a device or FIFO`);
+      expect(text).toContain(`".git/${name}" became a device or FIFO`);
       expect((await tools.execute('echo next')).text).toContain('next');
     },
   );
@@ -74,7 +74,7 @@ describe.skipIf(missing !== undefined)('what a command leaves in .git', { timeou
     await tools.provider.disconnect();
   });
 
-  it('execute quarantines a rebase to which a command added a program', async () => {
+  it('execute disables a rebase to which a command added a program', async () => {
     await using tools = await openRepository();
     await onHost(
       tools.projectDir,
@@ -84,7 +84,7 @@ describe.skipIf(missing !== undefined)('what a command leaves in .git', { timeou
     const { text } = await tools.execute(
       `echo both > a.txt; git add a.txt; echo "exec touch $PWD/evil-ran" >> .git/rebase-merge/git-rebase-todo`,
     );
-    expect(text).toContain('".git/rebase-merge" says "exec touch');
+    expect(text).toContain('".git/rebase-merge" contains "exec touch');
     await onHost(tools.projectDir, '! GIT_EDITOR=true git rebase --continue');
     expect(existsSync(tools.path('evil-ran'))).toBe(false);
     expect(readFileSync(tools.path('.git/rebase-merge.disabled/git-rebase-todo'), 'utf8')).toContain('exec');
@@ -110,7 +110,7 @@ describe.skipIf(missing !== undefined)('what a command leaves in .git', { timeou
       ),
     );
     expect(hide.data.exit_code, hide.text).toBe(0);
-    expect(hide.text).toContain('git cannot list all that ".git" holds');
+    expect(hide.text).toContain('git cannot list everything in ".git"');
     const show = await tools.execute(
       `tree=$(printf '100644 blob %s\\tx\\n' $(echo hi | git hash-object -w --stdin) | git mktree)`,
     );
@@ -125,7 +125,7 @@ describe.skipIf(missing !== undefined)('what a command leaves in .git', { timeou
     const { text } = await tools.execute(
       `${GIT} git init -q new; git -C new commit -q --allow-empty -m One; git -C new config core.worktree $HOME; git add new`,
     );
-    expect(text).toContain('its config says "worktree = ');
+    expect(text).toContain('its config contains "worktree = ');
   });
 
   it('execute restores the common directory of a working tree that was added meanwhile', async () => {
@@ -138,7 +138,7 @@ describe.skipIf(missing !== undefined)('what a command leaves in .git', { timeou
     await until(() => readdirSync(tools.path('.git/worktrees/later')).includes('commondir.disabled'));
     expect(await tools.read('.git/worktrees/later/commondir')).toBe('../..\n');
     await onHost(tools.projectDir, 'git -C ../later status --short');
-    expect(await go(tools, data.job_id)).toContain('".git/worktrees/later/commondir" was given a configuration');
+    expect(await go(tools, data.job_id)).toContain('".git/worktrees/later/commondir" takes its configuration');
   });
 });
 
@@ -205,7 +205,7 @@ describe.skipIf(missing !== undefined)(
       const { text } = await tools.execute(
         `${GIT}git replace HEAD^{tree} HEAD~1^{tree}; ${where === 'packed' ? 'git pack-refs --all; ' : ''}git replace -l | wc -l`,
       );
-      expect(text).toContain('made git see another object in place of');
+      expect(text).toContain('replaced the object');
       expect(await onHost(tools.projectDir, 'git replace -l; git rev-parse one main')).toBe(before);
     });
 
@@ -216,7 +216,7 @@ describe.skipIf(missing !== undefined)(
         const { text } = await tools.execute(
           `${GIT}${ADD_TO_INDEX}echo b > b.txt; git add b.txt; python3 add.py ${path} $(git hash-object -w evil.sh); rm add.py; git ls-files`,
         );
-        expect(text).toContain(`the index in ".git" named "${path}"`);
+        expect(text).toContain(`the index in ".git" contained "${path}"`);
         expect(await onHost(tools.projectDir, 'git restore .; git diff --cached --name-only')).toBe('b.txt\n');
         expect(existsSync(tools.path('.git/hooks/post-checkout'))).toBe(false);
         expect(existsSync(tools.path('.git/index.disabled'))).toBe(true);
@@ -228,7 +228,7 @@ describe.skipIf(missing !== undefined)(
       const { text } = await tools.execute(
         `${GIT}${ADD_TO_INDEX}sed -i "s#file == '.git/index'#True#" add.py; python3 add.py .git/config $(git hash-object -w evil.sh) .git/worktrees/wt/index`,
       );
-      expect(text).toContain('the index in ".git/worktrees/wt" named ".git/config"');
+      expect(text).toContain('the index in ".git/worktrees/wt" contained ".git/config"');
       expect(await onHost(tools.path('wt'), 'git ls-files')).not.toContain('.git/config');
     });
 
@@ -243,21 +243,21 @@ describe.skipIf(missing !== undefined)(
       expect(text).toContain('the repository in "z" is listed as a submodule');
     });
 
-    it('execute quarantines a list of files that the next commit would copy into .git', async () => {
+    it('execute disables a list of files that the next commit would copy into .git', async () => {
       await using tools = await openRepository();
       const { text } = await tools.execute(
         `mkdir -p .git/rr-cache/aa; echo x > .git/rr-cache/aa/preimage; printf 'aa\\t/etc/hostname\\0' > .git/MERGE_RR`,
       );
-      expect(text).toContain('".git/MERGE_RR" names files');
+      expect(text).toContain('".git/MERGE_RR" lists files');
       expect(existsSync(tools.path('.git/MERGE_RR'))).toBe(false);
     });
 
-    it('execute quarantines addresses of remotes outside the configuration', async () => {
+    it('execute disables addresses of remotes outside the configuration', async () => {
       await using tools = await openRepository();
       const { text } = await tools.execute(
         'mkdir -p .git/remotes; echo URL: https://evil.example/ > .git/remotes/origin',
       );
-      expect(text).toContain('".git/remotes/origin" names an address');
+      expect(text).toContain('".git/remotes/origin" contains an address');
     });
   },
 );
@@ -354,7 +354,7 @@ describe.skipIf(missing !== undefined)('what the host replaces while a command r
     expect(lstatSync(tools.path('.git/config')).nlink).toBe(1);
   });
 
-  it('execute quarantines a protected file that an editor saved while a command ran', async () => {
+  it('execute disables a protected file that an editor saved while a command ran', async () => {
     await using tools = await openRepository();
     await writeFile(tools.path('.envrc'), 'export A=1\n');
     const { data } = await tools.execute(writer('.envrc', 'evil'), { background: true });
