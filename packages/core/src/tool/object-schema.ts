@@ -21,12 +21,13 @@ export function objectSchema<
   const Required extends Properties,
   const Optional extends Properties = Record<never, JsonSchema>,
 >(required: Required, optional: Optional = {} as Optional): ObjectSchema<Required, Optional> {
+  const names = Object.keys(required);
   return {
     type: 'object',
     properties: { ...required, ...optional },
-    required: Object.keys(required),
+    ...(names.length > 0 && { required: names }),
     additionalProperties: false,
-  };
+  } as ObjectSchema<Required, Optional>;
 }
 
 type Hint = 'readOnly' | 'destructive' | 'idempotent' | 'openWorld';

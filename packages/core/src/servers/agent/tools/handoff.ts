@@ -4,6 +4,7 @@ import type { Directive } from '../../../contract/directives.js';
 import { ToolError } from '../../../contract/errors.js';
 import { defineTool, type Tool } from '../../../tool/define-tool.js';
 import type { TodoLists } from '../todo-lists.js';
+import { hints, objectSchema } from '../../../tool/object-schema.js';
 
 /**
  * The tool `handoff`.
@@ -36,17 +37,12 @@ export function handoffTool(lists: TodoLists, tiers: readonly string[] | undefin
       },
       required: ['target_tier', 'reason', 'task_state'],
     },
-    output: {
-      type: 'object',
-      properties: {
-        target_tier: { type: 'string' },
-        reason: { type: 'string' },
-        task_state: { type: 'string' },
-      },
-      required: ['target_tier', 'reason', 'task_state'],
-      additionalProperties: false,
-    },
-    annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
+    output: objectSchema({
+      target_tier: { type: 'string' },
+      reason: { type: 'string' },
+      task_state: { type: 'string' },
+    }),
+    annotations: hints(),
     execute(args, { sessionId }) {
       const { target_tier, reason, task_state } = args as Record<'target_tier' | 'reason' | 'task_state', string>;
       const list = lists.of(sessionId);

@@ -1,6 +1,7 @@
 // prune_context: asks the engine to drop old messages.
 
 import { defineTool, type Tool } from '../../../tool/define-tool.js';
+import { hints } from '../../../tool/object-schema.js';
 
 /** The tool `prune_context`. */
 export function pruneContextTool(): Tool {
@@ -21,7 +22,7 @@ export function pruneContextTool(): Tool {
         },
       },
     },
-    annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
+    annotations: hints('destructive', 'idempotent'),
     execute: ({ keep_recent }) => ({
       content: [{ type: 'text' as const, text: 'Prune requested.' }],
       directives: [{ type: 'prune_messages' as const, params: { keep_recent } }],

@@ -5,6 +5,7 @@ import { ToolError } from '../../../contract/errors.js';
 import { defineTool, type Tool } from '../../../tool/define-tool.js';
 import type { TodoItem, TodoList } from '../todo-list.js';
 import type { TodoLists } from '../todo-lists.js';
+import { hints, objectSchema } from '../../../tool/object-schema.js';
 
 const text = { type: 'string', minLength: 1, maxLength: 2_000 } as const;
 const status = { type: 'string', enum: ['pending', 'in_progress', 'completed'] } as const;
@@ -15,9 +16,9 @@ const tier = {
   description: 'The model tier that shall do it. Leave it out for your own items.',
 } as const;
 
-const input = {
-  type: 'object',
-  properties: {
+const input = objectSchema(
+  {},
+  {
     action: {
       type: 'string',
       enum: ['add', 'update', 'remove', 'replace'],
@@ -27,17 +28,16 @@ const input = {
     todos: {
       type: 'array',
       maxItems: 200,
-      items: {
-        type: 'object',
-        properties: {
+      items: objectSchema(
+        {
           content: { ...text, description: 'What to do, such as "Fix the parser".' },
           active_form: { ...text, description: 'The same while it is done: "Fixing the parser".' },
           status,
+        },
+        {
           target_tier: tier,
         },
-        required: ['content', 'active_form', 'status'],
-        additionalProperties: false,
-      },
+      ),
     },
     index: { type: 'integer', minimum: 0, description: 'The item, as numbered in the list; the first is 0.' },
     content: text,
@@ -45,18 +45,13 @@ const input = {
     status,
     target_tier: tier,
   },
-} as const;
+);
 
-const output = {
-  type: 'object',
-  properties: {
-    items: { type: 'array', items: { type: 'object' } },
-    completed: { type: 'integer' },
-    total: { type: 'integer' },
-  },
-  required: ['items', 'completed', 'total'],
-  additionalProperties: false,
-} as const;
+const output = objectSchema({
+  items: { type: 'array', items: { type: 'object' } },
+  completed: { type: 'integer' },
+  total: { type: 'integer' },
+});
 
 interface Change {
   action: 'add' | 'update' | 'remove' | 'replace';
@@ -75,7 +70,7 @@ export function todoWriteTool(lists: TodoLists): Tool {
       'Items with a target_tier are for that tier after a handoff.',
     input,
     output,
-    annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
+    annotations: hints(),
     execute({ action, todos, index, ...change }, { sessionId }) {
       const list = lists.of(sessionId);
       const said = apply(list, { action, todos, index, change });

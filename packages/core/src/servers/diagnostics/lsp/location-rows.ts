@@ -7,6 +7,7 @@ import type { LanguageServers } from './language-servers.js';
 import { rangeFromLsp, type FileRange } from './lsp-conversion.js';
 import { pathOfUri } from './pushed-diagnostics.js';
 import { TextPlaces } from './text-places.js';
+import { objectSchema } from '../../../tool/object-schema.js';
 
 const MAX_PREVIEW_BYTES = 200;
 
@@ -23,25 +24,19 @@ export interface LocationRow {
 const place = { type: 'integer', minimum: 1 } as const;
 
 /** {@link FileRange}, in JSON Schema. */
-export const rangeOutput = {
-  type: 'object',
-  properties: { line: place, column: place, end_line: place, end_column: place },
-  required: ['line', 'column', 'end_line', 'end_column'],
-  additionalProperties: false,
-} as const;
+export const rangeOutput = objectSchema({ line: place, column: place, end_line: place, end_column: place });
 
 /** {@link LocationRow}, in JSON Schema. */
-export const locationOutput = {
-  type: 'object',
-  properties: {
+export const locationOutput = objectSchema(
+  {
     path: { type: 'string' },
     range: rangeOutput,
+  },
+  {
     preview: { type: 'string', description: 'The line there.' },
     external: { type: 'boolean', description: 'True for a place outside the project; its path is absolute.' },
   },
-  required: ['path', 'range'],
-  additionalProperties: false,
-} as const;
+);
 
 /** Every form in which a server answers with places: sorted, each once, without what the policy denies. */
 export function locationsOf(

@@ -2,6 +2,7 @@
 
 import type { ProjectScope } from '../../project/scope/project-scope.js';
 import type { ClientState, LanguageClient } from './language-client.js';
+import { objectSchema } from '../../../tool/object-schema.js';
 
 /** A server as answers show it. */
 export interface ServerRow {
@@ -15,18 +16,17 @@ export interface ServerRow {
 }
 
 /** {@link ServerRow}, in JSON Schema. */
-export const serverOutput = {
-  type: 'object',
-  properties: {
+export const serverOutput = objectSchema(
+  {
     name: { type: 'string' },
     state: { type: 'string', enum: ['idle', 'starting', 'ready', 'waiting', 'failed'] },
     root: { type: 'string' },
+  },
+  {
     version: { type: 'string' },
     error: { type: 'string', description: 'Why it ended last.' },
   },
-  required: ['name', 'state', 'root'],
-  additionalProperties: false,
-} as const;
+);
 
 /** One server. */
 export function serverRow(client: LanguageClient, scope: ProjectScope): ServerRow {

@@ -6,25 +6,17 @@ import { limitText } from '../../project/output-budget.js';
 import { escapeControls } from '../../project/scope/project-scope.js';
 import { checkPath } from '../files/check-path.js';
 import { askedPath, claimPath, type DiagnosticsContext } from '../diagnostics-context.js';
+import { hints, objectSchema } from '../../../tool/object-schema.js';
 
 const WAIT_MS = 5_000;
 
-const input = {
-  type: 'object',
-  properties: { path: { type: 'string', description: 'A file, a directory, or "all" for the project.' } },
-  required: ['path'],
-} as const;
+const input = objectSchema({ path: { type: 'string', description: 'A file, a directory, or "all" for the project.' } });
 
-const output = {
-  type: 'object',
-  properties: {
-    has_errors: { type: 'boolean' },
-    count: { type: 'integer' },
-    complete: { type: 'boolean', description: 'Only when true does "no errors" mean that there are none.' },
-  },
-  required: ['has_errors', 'count', 'complete'],
-  additionalProperties: false,
-} as const;
+const output = objectSchema({
+  has_errors: { type: 'boolean' },
+  count: { type: 'integer' },
+  complete: { type: 'boolean', description: 'Only when true does "no errors" mean that there are none.' },
+});
 
 /** The tool `check_errors`. */
 export function checkErrorsTool(context: DiagnosticsContext): Tool {
@@ -35,7 +27,7 @@ export function checkErrorsTool(context: DiagnosticsContext): Tool {
       'Say whether a file has errors, as its language server sees it now. Warnings do not count; diagnostics lists them.',
     input,
     output,
-    annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+    annotations: hints('readOnly', 'idempotent'),
     permission: ({ path }) => claimPath(context, path, 'checks it'),
     async execute({ path }, ctx) {
       const asked = await askedPath(context, path);

@@ -28,6 +28,7 @@ import { topNames, type Checker, type CheckerCommand } from '../checkers/checker
 import { ColumnUnits } from '../checkers/column-units.js';
 import { lastLines, type CheckerReport } from '../checkers/checker-report.js';
 import { runChecker } from '../checkers/run-checker.js';
+import { hints, objectSchema } from '../../../tool/object-schema.js';
 
 const DEFAULT_TIMEOUT_MS = 120_000;
 const MAX_TIMEOUT_MS = 3_600_000;
@@ -44,17 +45,11 @@ export interface CheckProjectContext {
   limits: OutputLimits;
 }
 
-const output = {
-  type: 'object',
-  properties: {
+const output = objectSchema(
+  {
     files: {
       type: 'array',
-      items: {
-        type: 'object',
-        properties: { path: { type: 'string' }, diagnostics: { type: 'array', items: diagnosticOutput } },
-        required: ['path', 'diagnostics'],
-        additionalProperties: false,
-      },
+      items: objectSchema({ path: { type: 'string' }, diagnostics: { type: 'array', items: diagnosticOutput } }),
     },
     counts: { ...countsOutput, description: 'Of all, also of those that are not in files.' },
     complete: {
@@ -66,14 +61,14 @@ const output = {
     command: { type: 'string' },
     exit_code: { type: ['integer', 'null'], description: 'Null when it was ended.' },
     timed_out: { type: 'boolean' },
+    others: { type: 'array', items: { type: 'string' }, description: 'Other checkers that fit the project.' },
+  },
+  {
     files_checked: { type: 'integer' },
     outside: { type: 'integer', description: 'How many diagnostics are of files outside the project.' },
     said: { type: 'array', items: { type: 'string' }, description: 'What it said that is of no file.' },
-    others: { type: 'array', items: { type: 'string' }, description: 'Other checkers that fit the project.' },
   },
-  required: ['files', 'counts', 'complete', 'truncated', 'checker', 'command', 'exit_code', 'timed_out', 'others'],
-  additionalProperties: false,
-} as const;
+);
 
 interface Facts {
   files: FileDiagnostics[];
@@ -116,7 +111,7 @@ export function checkProjectTool(context: CheckProjectContext): Tool {
       },
     },
     output,
-    annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+    annotations: hints('idempotent'),
     timeoutMs: MAX_TIMEOUT_MS + ENDING_MS,
     execute: (args, ctx: ToolContext) => checkProject(context, args as Arguments, ctx),
   });

@@ -19,15 +19,16 @@ import { checkPath, type NotChecked } from '../files/check-path.js';
 import { askedPath, claimPath, type AskedPath, type DiagnosticsContext } from '../diagnostics-context.js';
 import { GivenAnswers, KnownDiagnostics } from '../files/known-diagnostics.js';
 import { serverOutput } from '../lsp/server-rows.js';
+import { hints, objectSchema } from '../../../tool/object-schema.js';
 
 const MAX_WAIT_MS = 120_000;
 const PENDING_SHOWN = 20;
 /** The rows of one answer, in bytes. */
 const MAX_ROW_BYTES = 256 * 1024;
 
-const input = {
-  type: 'object',
-  properties: {
+const input = objectSchema(
+  {},
+  {
     path: { type: 'string', default: 'all', description: 'A file, a directory, or "all" for the project.' },
     severity: { type: 'string', enum: SEVERITIES, default: 'warning', description: 'The least that is listed.' },
     since: { type: 'string', description: 'The token of an earlier answer: only what is new since then is listed.' },
@@ -40,19 +41,13 @@ const input = {
     },
     limit: { type: 'integer', minimum: 1, maximum: 1_000, default: 100, description: 'Diagnostics at most.' },
   },
-} as const;
+);
 
-const output = {
-  type: 'object',
-  properties: {
+const output = objectSchema(
+  {
     files: {
       type: 'array',
-      items: {
-        type: 'object',
-        properties: { path: { type: 'string' }, diagnostics: { type: 'array', items: diagnosticOutput } },
-        required: ['path', 'diagnostics'],
-        additionalProperties: false,
-      },
+      items: objectSchema({ path: { type: 'string' }, diagnostics: { type: 'array', items: diagnosticOutput } }),
     },
     counts: { ...countsOutput, description: 'Of everything that was found, whatever is listed.' },
     checked: { type: 'integer', description: 'Files of which everything is known.' },
@@ -60,32 +55,22 @@ const output = {
     pending: {
       type: 'array',
       description: 'Files of which not everything is known, and why; the first 20.',
-      items: {
-        type: 'object',
-        properties: { path: { type: 'string' }, reason: { type: 'string' } },
-        required: ['path', 'reason'],
-        additionalProperties: false,
-      },
+      items: objectSchema({ path: { type: 'string' }, reason: { type: 'string' } }),
     },
     pending_count: { type: 'integer' },
-    not_checked: {
-      type: 'array',
-      description: 'Kinds of files that have no server and do not count as pending.',
-      items: {
-        type: 'object',
-        properties: { extension: { type: 'string' }, count: { type: 'integer' }, hint: { type: 'string' } },
-        required: ['extension', 'count', 'hint'],
-        additionalProperties: false,
-      },
-    },
     servers: { type: 'array', items: serverOutput },
-    withheld: { type: 'integer', description: 'How many files the policy leaves out; absent for none.' },
     truncated: { type: 'boolean' },
     token: { type: 'string', description: 'For since.' },
   },
-  required: ['files', 'counts', 'checked', 'complete', 'pending', 'pending_count', 'servers', 'truncated', 'token'],
-  additionalProperties: false,
-} as const;
+  {
+    not_checked: {
+      type: 'array',
+      description: 'Kinds of files that have no server and do not count as pending.',
+      items: objectSchema({ extension: { type: 'string' }, count: { type: 'integer' }, hint: { type: 'string' } }),
+    },
+    withheld: { type: 'integer', description: 'How many files the policy leaves out; absent for none.' },
+  },
+);
 
 /** The tool `diagnostics`. */
 export function diagnosticsTool(context: DiagnosticsContext): Tool {
@@ -99,7 +84,7 @@ export function diagnosticsTool(context: DiagnosticsContext): Tool {
       'what is not known, and asking again gives the rest.',
     input,
     output,
-    annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+    annotations: hints('readOnly', 'idempotent'),
     permission: ({ path }) => claimPath(context, path, 'checks it'),
     async execute({ path, severity, since, wait_ms: waitMs, limit }, ctx) {
       const known = since === undefined ? undefined : given.get(since);

@@ -5,15 +5,11 @@ import { defineTool, type Tool } from '../../../tool/define-tool.js';
 import { cutText, limitText } from '../../project/output-budget.js';
 import { atPlace, placeInput } from '../lsp/asked-place.js';
 import { claimPath, type DiagnosticsContext } from '../diagnostics-context.js';
+import { hints, objectSchema } from '../../../tool/object-schema.js';
 
 const MAX_BYTES = 16 * 1024;
 
-const output = {
-  type: 'object',
-  properties: { markdown: { type: 'string', description: 'Empty when nothing is known there.' } },
-  required: ['markdown'],
-  additionalProperties: false,
-} as const;
+const output = objectSchema({ markdown: { type: 'string', description: 'Empty when nothing is known there.' } });
 
 /** The tool `hover`. */
 export function hoverTool(context: DiagnosticsContext): Tool {
@@ -23,7 +19,7 @@ export function hoverTool(context: DiagnosticsContext): Tool {
     description: 'Show the type and the documentation of the symbol at a place, or of a name.',
     input: { type: 'object', properties: placeInput } as const,
     output,
-    annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+    annotations: hints('readOnly', 'idempotent'),
     permission: ({ path }) => claimPath(context, path ?? 'all', 'looks for a symbol'),
     async execute(args, ctx) {
       return await atPlace(context, args, ctx, async ({ session, document, position, patience }) => {

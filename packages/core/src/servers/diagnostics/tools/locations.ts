@@ -6,6 +6,7 @@ import { limitText } from '../../project/output-budget.js';
 import { atPlace, placeInput } from '../lsp/asked-place.js';
 import { claimPath, type DiagnosticsContext } from '../diagnostics-context.js';
 import { locationLine, locationOutput, locationsOf, withPreviews } from '../lsp/location-rows.js';
+import { hints, objectSchema } from '../../../tool/object-schema.js';
 
 const input = {
   type: 'object',
@@ -15,17 +16,16 @@ const input = {
   },
 } as const;
 
-const output = {
-  type: 'object',
-  properties: {
+const output = objectSchema(
+  {
     locations: { type: 'array', items: locationOutput },
     count: { type: 'integer', description: 'All that there are.' },
-    withheld: { type: 'integer', description: 'How many the policy leaves out; absent for none.' },
     truncated: { type: 'boolean' },
   },
-  required: ['locations', 'count', 'truncated'],
-  additionalProperties: false,
-} as const;
+  {
+    withheld: { type: 'integer', description: 'How many the policy leaves out; absent for none.' },
+  },
+);
 
 interface LocationTool {
   name: string;
@@ -72,7 +72,7 @@ function locationTool(
     description,
     input,
     output,
-    annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+    annotations: hints('readOnly', 'idempotent'),
     permission: ({ path }) => claimPath(context, path ?? 'all', 'looks for a symbol'),
     async execute({ limit, ...args }, ctx) {
       return await atPlace(context, args, ctx, async ({ servers, session, document, position, patience }) => {

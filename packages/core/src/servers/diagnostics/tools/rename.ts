@@ -9,6 +9,7 @@ import { atPlace, placeInput, type AskedPlace } from '../lsp/asked-place.js';
 import { claimPath, type DiagnosticsContext } from '../diagnostics-context.js';
 import { TextPlaces } from '../lsp/text-places.js';
 import { applyEdits, editsByFile, type FileEdits } from '../lsp/workspace-edit.js';
+import { hints, objectSchema } from '../../../tool/object-schema.js';
 
 /** Each try opens the files that it found; the edits are then about texts that are held here. */
 const MAX_TRIES = 5;
@@ -23,23 +24,13 @@ const input = {
   required: ['new_name'],
 } as const;
 
-const output = {
-  type: 'object',
-  properties: {
-    changes: {
-      type: 'array',
-      items: {
-        type: 'object',
-        properties: { path: { type: 'string' }, edits: { type: 'integer', description: 'Places in it.' } },
-        required: ['path', 'edits'],
-        additionalProperties: false,
-      },
-    },
-    applied: { type: 'boolean' },
+const output = objectSchema({
+  changes: {
+    type: 'array',
+    items: objectSchema({ path: { type: 'string' }, edits: { type: 'integer', description: 'Places in it.' } }),
   },
-  required: ['changes', 'applied'],
-  additionalProperties: false,
-} as const;
+  applied: { type: 'boolean' },
+});
 
 /** The tool `rename`. */
 export function renameTool(context: DiagnosticsContext): Tool {
@@ -52,7 +43,7 @@ export function renameTool(context: DiagnosticsContext): Tool {
       'an alias there instead. Without dry_run=false it only shows the diff.',
     input,
     output,
-    annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
+    annotations: hints('destructive'),
     // Where the symbol is used is known when the server has been asked: the claim is the whole project.
     permission: ({ path, dry_run }) =>
       dry_run

@@ -6,37 +6,32 @@ import { limitText } from '../../project/output-budget.js';
 import { escapeControls, quote } from '../../project/scope/project-scope.js';
 import type { DiagnosticsContext } from '../diagnostics-context.js';
 import { serverOutput, serverRow } from '../lsp/server-rows.js';
+import { hints, objectSchema } from '../../../tool/object-schema.js';
 
-const input = {
-  type: 'object',
-  properties: {
+const input = objectSchema(
+  {},
+  {
     restart: { type: 'string', description: 'The name of a server that is ended; the next question starts it again.' },
   },
-} as const;
+);
 
-const output = {
-  type: 'object',
-  properties: {
-    servers: { type: 'array', items: serverOutput, description: 'Those that were started.' },
-    languages: {
-      type: 'array',
-      items: {
-        type: 'object',
-        properties: {
-          name: { type: 'string' },
-          extensions: { type: 'array', items: { type: 'string' } },
-          found: { type: 'boolean' },
-          hint: { type: 'string', description: 'How to get it, where it is not found.' },
-        },
-        required: ['name', 'extensions', 'found'],
-        additionalProperties: false,
+const output = objectSchema({
+  servers: { type: 'array', items: serverOutput, description: 'Those that were started.' },
+  languages: {
+    type: 'array',
+    items: objectSchema(
+      {
+        name: { type: 'string' },
+        extensions: { type: 'array', items: { type: 'string' } },
+        found: { type: 'boolean' },
       },
-    },
-    restarted: { type: 'integer', description: 'How many were ended.' },
+      {
+        hint: { type: 'string', description: 'How to get it, where it is not found.' },
+      },
+    ),
   },
-  required: ['servers', 'languages', 'restarted'],
-  additionalProperties: false,
-} as const;
+  restarted: { type: 'integer', description: 'How many were ended.' },
+});
 
 /** The tool `servers`. */
 export function serversTool(context: DiagnosticsContext): Tool {
@@ -46,7 +41,7 @@ export function serversTool(context: DiagnosticsContext): Tool {
     description: 'Show which language servers run, which could, and how to get the others; or start one anew.',
     input,
     output,
-    annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+    annotations: hints('readOnly', 'idempotent'),
     async execute({ restart }) {
       const servers = context.servers();
       const ended = servers.clients.filter(({ launch }) => launch.name === restart);

@@ -10,10 +10,11 @@ import { askedPath, claimPath, type DiagnosticsContext } from '../diagnostics-co
 import { rangeFromLsp } from '../lsp/lsp-conversion.js';
 import { Patience } from '../call-timeout.js';
 import { pathOfUri } from '../lsp/pushed-diagnostics.js';
+import { hints, objectSchema } from '../../../tool/object-schema.js';
 
-const input = {
-  type: 'object',
-  properties: {
+const input = objectSchema(
+  {},
+  {
     path: { type: 'string', description: 'A file: its outline.' },
     query: { type: 'string', description: 'Instead of path: a name, or a part of one, anywhere in the project.' },
     depth: {
@@ -25,34 +26,28 @@ const input = {
     },
     limit: { type: 'integer', minimum: 1, maximum: 2_000, default: 200, description: 'Symbols at most.' },
   },
-} as const;
+);
 
-const output = {
-  type: 'object',
-  properties: {
-    symbols: {
-      type: 'array',
-      items: {
-        type: 'object',
-        properties: {
-          name: { type: 'string' },
-          kind: { type: 'string' },
-          path: { type: 'string' },
-          line: { type: 'integer' },
-          column: { type: 'integer' },
-          end_line: { type: 'integer' },
-          container: { type: 'string', description: 'What it is in; absent at the top.' },
-        },
-        required: ['name', 'kind', 'path', 'line', 'column', 'end_line'],
-        additionalProperties: false,
+const output = objectSchema({
+  symbols: {
+    type: 'array',
+    items: objectSchema(
+      {
+        name: { type: 'string' },
+        kind: { type: 'string' },
+        path: { type: 'string' },
+        line: { type: 'integer' },
+        column: { type: 'integer' },
+        end_line: { type: 'integer' },
       },
-    },
-    count: { type: 'integer' },
-    truncated: { type: 'boolean' },
+      {
+        container: { type: 'string', description: 'What it is in; absent at the top.' },
+      },
+    ),
   },
-  required: ['symbols', 'count', 'truncated'],
-  additionalProperties: false,
-} as const;
+  count: { type: 'integer' },
+  truncated: { type: 'boolean' },
+});
 
 interface SymbolRow {
   name: string;
@@ -78,7 +73,7 @@ export function symbolsTool(context: DiagnosticsContext): Tool {
     description: 'List what a file declares (path), or find declarations by name in the whole project (query).',
     input,
     output,
-    annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+    annotations: hints('readOnly', 'idempotent'),
     permission: ({ path }) => claimPath(context, path ?? 'all', 'lists its symbols'),
     async execute({ path, query, depth, limit }, ctx) {
       if ((path === undefined) === (query === undefined))

@@ -11,6 +11,7 @@ import { readPage, type FilePage, type PageLine } from './file-pages.js';
 import type { LinePlaces } from './line-places.js';
 import { binaryFileOf } from './media-type.js';
 import { READ_ENCODINGS, type ReadEncoding } from './text-stream.js';
+import { objectSchema } from '../../../tool/object-schema.js';
 
 const MAX_LINE_UNITS = 2_000;
 /** Reading so much takes long enough for somebody to want to know. */
@@ -39,12 +40,7 @@ export const PAGE_PROPERTIES = {
   cut_lines: {
     type: 'array',
     description: 'The long lines that were cut. Each is read on with offset=line and column.',
-    items: {
-      type: 'object',
-      properties: { line: { type: 'integer' }, column: { type: 'integer' } },
-      required: ['line', 'column'],
-      additionalProperties: false,
-    },
+    items: objectSchema({ line: { type: 'integer' }, column: { type: 'integer' } }),
   },
 } as const;
 

@@ -13,27 +13,28 @@ import { applyHunks } from '../edit/patch-text.js';
 import { assertNoPlaceholder } from '../edit/elision-comments.js';
 import { asUtf8, encodeText, encodingOf, SAMPLE_BYTES } from '../../project/open/text-encoding.js';
 import { diffStat, limitDiffs, unifiedDiff, type DiffStat, type DiffText } from '../../project/write/unified-diff.js';
+import { hints, objectSchema } from '../../../tool/object-schema.js';
 
-const input = {
-  type: 'object',
-  properties: {
+const input = objectSchema(
+  {
     patch: { type: 'string', description: 'From "*** Begin Patch" to "*** End Patch".' },
+  },
+  {
     dry_run: { type: 'boolean', default: false, description: 'Only show the diff.' },
   },
-  required: ['patch'],
-} as const;
+);
 
-const output = {
-  type: 'object',
-  properties: {
+const output = objectSchema(
+  {
     changes: {
       type: 'array',
       description: 'In the order of the patch.',
-      items: {
-        type: 'object',
-        properties: {
+      items: objectSchema(
+        {
           op: { type: 'string', enum: ['add', 'update', 'delete', 'move'] },
           path: { type: 'string' },
+        },
+        {
           move_path: { type: 'string', description: 'Where the file is now.' },
           diff_stat: {
             type: 'object',
@@ -43,15 +44,13 @@ const output = {
             additionalProperties: false,
           },
         },
-        required: ['op', 'path'],
-        additionalProperties: false,
-      },
+      ),
     },
+  },
+  {
     diagnostics: afterChangeOutput,
   },
-  required: ['changes'],
-  additionalProperties: false,
-} as const;
+);
 
 interface Change {
   op: 'add' | 'update' | 'delete' | 'move';
@@ -75,7 +74,7 @@ export function applyPatchTool({ files, requireRead, limits, afterChange }: File
       '"*** End of File" after a hunk puts it at the end; so does a hunk that only adds lines and has no line after "@@". Text files that are updated or deleted must have been read.',
     input,
     output,
-    annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
+    annotations: hints('destructive'),
     permission: async ({ patch }) => {
       const claims = await Promise.all(pathsOf(parsePatch(patch)).map((path) => claimPath(files, path, 'write')));
       return claims.flat();

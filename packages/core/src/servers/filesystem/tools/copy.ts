@@ -4,30 +4,26 @@ import { defineTool, type Tool } from '../../../tool/define-tool.js';
 import { copyEntry } from '../../project/entries/copy-entry.js';
 import { escapeControls } from '../../project/scope/project-scope.js';
 import { claimEntry, claimPair, permittedBy, type FilesystemContext } from '../filesystem-context.js';
+import { hints, objectSchema } from '../../../tool/object-schema.js';
 
-const input = {
-  type: 'object',
-  properties: {
+const input = objectSchema(
+  {
     source: { type: 'string', description: 'What is copied, relative to the project.' },
     destination: { type: 'string', description: 'The whole path of the copy. Missing directories above it are made.' },
+  },
+  {
     overwrite: { type: 'boolean', default: false, description: 'Replace a file that is at the destination.' },
     recursive: { type: 'boolean', default: false, description: 'Also a directory, with everything in it.' },
   },
-  required: ['source', 'destination'],
-} as const;
+);
 
-const output = {
-  type: 'object',
-  properties: {
-    source: { type: 'string' },
-    destination: { type: 'string' },
-    files: { type: 'integer', description: 'How many files and links were copied.' },
-    bytes: { type: 'integer' },
-    overwritten: { type: 'boolean', description: 'Something was replaced.' },
-  },
-  required: ['source', 'destination', 'files', 'bytes', 'overwritten'],
-  additionalProperties: false,
-} as const;
+const output = objectSchema({
+  source: { type: 'string' },
+  destination: { type: 'string' },
+  files: { type: 'integer', description: 'How many files and links were copied.' },
+  bytes: { type: 'integer' },
+  overwritten: { type: 'boolean', description: 'Something was replaced.' },
+});
 
 /** The tool `copy`. */
 export function copyTool({ files }: FilesystemContext): Tool {
@@ -38,7 +34,7 @@ export function copyTool({ files }: FilesystemContext): Tool {
       'Copy a file, or with recursive a directory. Modes are kept, links are copied as links. Nothing is replaced unless overwrite is set.',
     input,
     output,
-    annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
+    annotations: hints('destructive'),
     permission: async ({ source, destination }) => [
       ...(await claimEntry(files, source, 'read', 'reads it, and what is below it')),
       ...(await claimEntry(files, destination, 'write', 'puts a copy there')),

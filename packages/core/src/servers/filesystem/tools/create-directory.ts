@@ -6,24 +6,16 @@ import { MadeDirectories } from '../../project/write/made-directories.js';
 import { openFailure, openOrMake } from '../../project/open/path-lookup.js';
 import { escapeControls } from '../../project/scope/project-scope.js';
 import { claimPath, type FilesystemContext } from '../filesystem-context.js';
+import { hints, objectSchema } from '../../../tool/object-schema.js';
 
-const input = {
-  type: 'object',
-  properties: {
-    path: { type: 'string', description: 'The directory, relative to the project. Those above it are made too.' },
-  },
-  required: ['path'],
-} as const;
+const input = objectSchema({
+  path: { type: 'string', description: 'The directory, relative to the project. Those above it are made too.' },
+});
 
-const output = {
-  type: 'object',
-  properties: {
-    path: { type: 'string' },
-    created: { type: 'boolean', description: 'False when it was there already.' },
-  },
-  required: ['path', 'created'],
-  additionalProperties: false,
-} as const;
+const output = objectSchema({
+  path: { type: 'string' },
+  created: { type: 'boolean', description: 'False when it was there already.' },
+});
 
 /** The tool `create_directory`. */
 export function createDirectoryTool({ files }: FilesystemContext): Tool {
@@ -33,7 +25,7 @@ export function createDirectoryTool({ files }: FilesystemContext): Tool {
     description: 'Create a directory, and those above it. One that exists is left as it is. write_file makes its own.',
     input,
     output,
-    annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+    annotations: hints('idempotent'),
     permission: ({ path }) => claimPath(files, path, 'write'),
     async execute({ path }) {
       const { scope } = files;

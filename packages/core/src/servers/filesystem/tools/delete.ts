@@ -4,25 +4,21 @@ import { defineTool, type Tool } from '../../../tool/define-tool.js';
 import { deleteEntry } from '../../project/entries/delete-entry.js';
 import { escapeControls } from '../../project/scope/project-scope.js';
 import { claimEntry, permittedBy, type FilesystemContext } from '../filesystem-context.js';
+import { hints, objectSchema } from '../../../tool/object-schema.js';
 
-const input = {
-  type: 'object',
-  properties: {
+const input = objectSchema(
+  {
     path: { type: 'string', description: 'The file, link or directory, relative to the project.' },
+  },
+  {
     recursive: { type: 'boolean', default: false, description: 'Also a directory that is not empty.' },
   },
-  required: ['path'],
-} as const;
+);
 
-const output = {
-  type: 'object',
-  properties: {
-    path: { type: 'string' },
-    removed: { type: 'integer', description: 'How many files, links and directories are gone.' },
-  },
-  required: ['path', 'removed'],
-  additionalProperties: false,
-} as const;
+const output = objectSchema({
+  path: { type: 'string' },
+  removed: { type: 'integer', description: 'How many files, links and directories are gone.' },
+});
 
 /** The tool `delete`. */
 export function deleteTool({ files }: FilesystemContext): Tool {
@@ -33,7 +29,7 @@ export function deleteTool({ files }: FilesystemContext): Tool {
       'Delete a file, or with recursive a directory and everything in it. It cannot be undone. Of a link only the link is deleted.',
     input,
     output,
-    annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
+    annotations: hints('destructive', 'idempotent'),
     permission: ({ path, recursive }) =>
       claimEntry(files, path, 'write', recursive ? 'deletes it and everything below it' : 'deletes it'),
     async execute({ path, recursive }, ctx) {

@@ -10,6 +10,7 @@ import { decodeText, encodingOf, SAMPLE_BYTES } from '../../project/open/text-en
 import { applyEdits, insertAfterLine, type EditableText, type EditOutcome, type TextEdit } from '../edit/text-edit.js';
 import { limitDiffs, unifiedDiff } from '../../project/write/unified-diff.js';
 import { escapeControls, quote } from '../../project/scope/project-scope.js';
+import { hints, objectSchema } from '../../../tool/object-schema.js';
 
 const edit = {
   old_string: {
@@ -47,29 +48,23 @@ const input = {
   required: ['path'],
 } as const;
 
-const output = {
-  type: 'object',
-  properties: {
+const output = objectSchema(
+  {
     path: { type: 'string' },
     applied: {
       type: 'array',
-      items: {
-        type: 'object',
-        properties: {
-          line: { type: 'integer', description: 'Of the first replacement, in the file as this edit found it.' },
-          count: { type: 'integer' },
-          strategy: { type: 'string', enum: MATCH_STRATEGIES },
-        },
-        required: ['line', 'count', 'strategy'],
-        additionalProperties: false,
-      },
+      items: objectSchema({
+        line: { type: 'integer', description: 'Of the first replacement, in the file as this edit found it.' },
+        count: { type: 'integer' },
+        strategy: { type: 'string', enum: MATCH_STRATEGIES },
+      }),
     },
     etag: { type: 'string', description: 'Of the file as it is now; with dry_run, as it was.' },
+  },
+  {
     diagnostics: afterChangeOutput,
   },
-  required: ['path', 'applied', 'etag'],
-  additionalProperties: false,
-} as const;
+);
 
 type Change = (text: EditableText, signal: AbortSignal) => EditOutcome | Promise<EditOutcome>;
 
@@ -85,7 +80,7 @@ export function editFileTool({ files, requireRead, limits, afterChange }: Filesy
       'new_string. Everything else in the file stays as it is.',
     input,
     output,
-    annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
+    annotations: hints('destructive'),
     permission: ({ path }) => claimPath(files, path, 'write'),
     async execute(args, ctx) {
       const change = changeOf(args);

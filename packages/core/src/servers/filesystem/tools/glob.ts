@@ -23,19 +23,21 @@ import { RowBudget } from '../search/row-budget.js';
 import { engineOutput, resolveEngine } from '../search/search-engine.js';
 import { openSearchPlace, type SearchPlace } from '../search/search-place.js';
 import { SmallestFirst } from '../search/smallest-first.js';
+import { hints, objectSchema } from '../../../tool/object-schema.js';
 
 const PROGRESS_INTERVAL_MS = 1_000;
 /** Times are asked for without a thread each, which costs a tenth; the event loop waits no longer than this. */
 const MAX_STALL_MS = 10;
 
-const input = {
-  type: 'object',
-  properties: {
+const input = objectSchema(
+  {
     pattern: {
       type: 'string',
       minLength: 1,
       description: 'Such as "*.ts" (a name at any depth), "src/**/*.{js,ts}" or "/*.md" (only here).',
     },
+  },
+  {
     path: { type: 'string', default: '.', description: 'The directory to look in, relative to the project.' },
     exclude: {
       type: 'array',
@@ -48,22 +50,20 @@ const input = {
     limit: { type: 'integer', minimum: 1, maximum: 10_000, default: 1_000 },
     cursor: cursorInput,
   },
-  required: ['pattern'],
-} as const;
+);
 
-const output = {
-  type: 'object',
-  properties: {
+const output = objectSchema(
+  {
     files: { type: 'array', items: { type: 'string' } },
     truncated: { type: 'boolean', description: 'There are more: give the cursor, narrow the pattern or raise limit.' },
+    engine: engineOutput,
+  },
+  {
     cursor: cursorOutput,
     changed: changedOutput,
     withheld: withheldOutput,
-    engine: engineOutput,
   },
-  required: ['files', 'truncated', 'engine'],
-  additionalProperties: false,
-} as const;
+);
 
 /** With how it is answered. */
 interface Found extends Name, FoundName {
@@ -79,7 +79,7 @@ export function globTool({ files, limits, search }: FilesystemContext): Tool {
       'Find files by a pattern of their path. Looks into hidden directories, not into .git, nor into what .gitignore leaves out.',
     input,
     output,
-    annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+    annotations: hints('readOnly', 'idempotent'),
     permission: ({ path }) => claimPath(files, path, 'read', 'tree'),
     async execute({ limit, cursor, ...rest }, ctx) {
       const { pattern, path, exclude = [], include_ignored, sort } = rest;

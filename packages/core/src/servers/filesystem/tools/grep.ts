@@ -22,19 +22,21 @@ import { limitText } from '../../project/output-budget.js';
 import { engineOutput, resolveEngine, type SearchEngine } from '../search/search-engine.js';
 import { openSearchPlace } from '../search/search-place.js';
 import type { GrepOutcome, GrepQuestion } from '../search/grep-question.js';
+import { hints, objectSchema } from '../../../tool/object-schema.js';
 
 const MAX_PATTERN_CHARS = 10_000;
 const PROGRESS_INTERVAL_MS = 1_000;
 
-const input = {
-  type: 'object',
-  properties: {
+const input = objectSchema(
+  {
     pattern: {
       type: 'string',
       minLength: 1,
       maxLength: MAX_PATTERN_CHARS,
       description: "A regular expression in Rust's syntax: no look-around, no back-references.",
     },
+  },
+  {
     path: { type: 'string', default: '.', description: 'A directory or one file, relative to the project.' },
     glob: {
       anyOf: [
@@ -87,18 +89,17 @@ const input = {
       description: 'What was found by then is given.',
     },
   },
-  required: ['pattern'],
-} as const;
+);
 
-const output = {
-  type: 'object',
-  properties: {
+const output = objectSchema(
+  {
     matches: {
       type: 'array',
-      items: {
-        type: 'object',
-        properties: {
+      items: objectSchema(
+        {
           path: { type: 'string' },
+        },
+        {
           line: { type: 'integer', description: 'In mode content.' },
           column: { type: 'integer', description: 'In mode content: of the first match, from 1, in UTF-16 units.' },
           text: {
@@ -108,18 +109,11 @@ const output = {
           },
           context: {
             type: 'array',
-            items: {
-              type: 'object',
-              properties: { line: { type: 'integer' }, text: { type: 'string' } },
-              required: ['line', 'text'],
-              additionalProperties: false,
-            },
+            items: objectSchema({ line: { type: 'integer' }, text: { type: 'string' } }),
           },
           count: { type: 'integer', description: 'In mode count: matching lines.' },
         },
-        required: ['path'],
-        additionalProperties: false,
-      },
+      ),
     },
     match_count: {
       type: 'integer',
@@ -128,15 +122,15 @@ const output = {
     },
     file_count: { type: 'integer', description: 'Of this answer: files that have some.' },
     truncated: { type: 'boolean', description: 'There is more: give the cursor, narrow the search or raise limit.' },
-    cursor: cursorOutput,
     timed_out: { type: 'boolean', description: 'The time was up before all files were searched.' },
-    changed: changedOutput,
-    withheld: withheldOutput,
     engine: engineOutput,
   },
-  required: ['matches', 'match_count', 'file_count', 'truncated', 'timed_out', 'engine'],
-  additionalProperties: false,
-} as const;
+  {
+    cursor: cursorOutput,
+    changed: changedOutput,
+    withheld: withheldOutput,
+  },
+);
 
 /** The tool `grep`. */
 export function grepTool({ files, limits, search }: FilesystemContext): Tool {
@@ -148,7 +142,7 @@ export function grepTool({ files, limits, search }: FilesystemContext): Tool {
       'or files above 256 MiB.',
     input,
     output,
-    annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+    annotations: hints('readOnly', 'idempotent'),
     permission: ({ path }) => claimPath(files, path, 'read', 'tree'),
     async execute({ path, before, after, context, timeout_ms, limit, cursor, ...rest }, ctx) {
       const glob = rest.glob as string | string[] | undefined;

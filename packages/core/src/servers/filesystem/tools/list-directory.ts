@@ -25,10 +25,11 @@ import { entryKey } from '../search/path-order.js';
 import { RowBudget } from '../search/row-budget.js';
 import { limitText } from '../../project/output-budget.js';
 import { SmallestFirst } from '../search/smallest-first.js';
+import { hints, objectSchema } from '../../../tool/object-schema.js';
 
-const input = {
-  type: 'object',
-  properties: {
+const input = objectSchema(
+  {},
+  {
     path: { type: 'string', default: '.', description: 'The directory, relative to the project.' },
     depth: { type: 'integer', minimum: 1, maximum: 10, default: 1, description: '1: only its own entries.' },
     include_ignored: { type: 'boolean', default: false, description: 'Also what .gitignore leaves out.' },
@@ -36,37 +37,35 @@ const input = {
     limit: { type: 'integer', minimum: 1, maximum: 10_000, default: 1_000 },
     cursor: cursorInput,
   },
-} as const;
+);
 
-const output = {
-  type: 'object',
-  properties: {
+const output = objectSchema(
+  {
     entries: {
       type: 'array',
-      items: {
-        type: 'object',
-        properties: {
+      items: objectSchema(
+        {
           path: { type: 'string' },
           type: { type: 'string', enum: ['file', 'dir', 'symlink', 'other'] },
           size: { type: 'integer', description: 'In bytes.' },
           mtime_ms: { type: 'integer', description: 'Milliseconds since 1970.' },
+        },
+        {
           target: { type: 'string', description: 'What a link says it leads to.' },
           outside: { type: 'boolean', description: 'True for a link that leads outside the project.' },
         },
-        required: ['path', 'type', 'size', 'mtime_ms'],
-        additionalProperties: false,
-      },
+      ),
     },
     truncated: {
       type: 'boolean',
       description: 'There are more: give the cursor, list a directory below, or raise limit.',
     },
+  },
+  {
     cursor: cursorOutput,
     withheld: withheldOutput,
   },
-  required: ['entries', 'truncated'],
-  additionalProperties: false,
-} as const;
+);
 
 interface Entry {
   path: string;
@@ -86,7 +85,7 @@ export function listDirectoryTool({ files, limits }: FilesystemContext): Tool {
       'List the files and directories in a directory, with their sizes. Leaves out what .gitignore leaves out.',
     input,
     output,
-    annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+    annotations: hints('readOnly', 'idempotent'),
     permission: ({ path }) => claimPath(files, path, 'read', 'tree'),
     async execute({ limit, cursor, ...rest }, ctx) {
       const { path, depth, include_ignored, include_hidden } = rest;

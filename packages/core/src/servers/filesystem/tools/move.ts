@@ -4,27 +4,23 @@ import { defineTool, type Tool } from '../../../tool/define-tool.js';
 import { moveEntry } from '../../project/entries/move-entry.js';
 import { escapeControls } from '../../project/scope/project-scope.js';
 import { claimEntry, claimPair, permittedBy, type FilesystemContext } from '../filesystem-context.js';
+import { hints, objectSchema } from '../../../tool/object-schema.js';
 
-const input = {
-  type: 'object',
-  properties: {
+const input = objectSchema(
+  {
     source: { type: 'string', description: 'What is moved, relative to the project.' },
     destination: { type: 'string', description: 'Its whole new path. Missing directories above it are made.' },
+  },
+  {
     overwrite: { type: 'boolean', default: false, description: 'Replace a file that is at the destination.' },
   },
-  required: ['source', 'destination'],
-} as const;
+);
 
-const output = {
-  type: 'object',
-  properties: {
-    source: { type: 'string' },
-    destination: { type: 'string' },
-    overwritten: { type: 'boolean', description: 'Something was replaced.' },
-  },
-  required: ['source', 'destination', 'overwritten'],
-  additionalProperties: false,
-} as const;
+const output = objectSchema({
+  source: { type: 'string' },
+  destination: { type: 'string' },
+  overwritten: { type: 'boolean', description: 'Something was replaced.' },
+});
 
 /** The tool `move`. */
 export function moveTool({ files }: FilesystemContext): Tool {
@@ -34,7 +30,7 @@ export function moveTool({ files }: FilesystemContext): Tool {
     description: 'Move or rename a file or a directory. Nothing is replaced unless overwrite is set.',
     input,
     output,
-    annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
+    annotations: hints('destructive'),
     permission: async ({ source, destination }) => [
       ...(await claimEntry(files, source, 'write', 'moves it, and what is below it, away')),
       ...(await claimEntry(files, destination, 'write', 'puts something there')),

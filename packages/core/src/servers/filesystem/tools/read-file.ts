@@ -6,11 +6,13 @@ import { claimPath, type FilesystemContext } from '../filesystem-context.js';
 import { LinePlaces } from '../read/line-places.js';
 import { PAGE_PROPERTIES, pageAnswer, readPageOf } from '../read/page-answer.js';
 import { READ_ENCODINGS } from '../read/text-stream.js';
+import { hints, objectSchema } from '../../../tool/object-schema.js';
 
-const input = {
-  type: 'object',
-  properties: {
+const input = objectSchema(
+  {
     path: { type: 'string', description: 'The file, relative to the project.' },
+  },
+  {
     offset: { type: 'integer', minimum: 1, description: 'The first line to read, from 1, which is the default.' },
     column: {
       type: 'integer',
@@ -34,8 +36,7 @@ const input = {
     },
     line_numbers: { type: 'boolean', default: true, description: 'Put the line number and a tab before each line.' },
   },
-  required: ['path'],
-} as const;
+);
 
 const output = {
   type: 'object',
@@ -55,7 +56,7 @@ export function readFileTool({ files, limits }: FilesystemContext): Tool {
       'says how to read on. tail reads the end. Read a file before changing it.',
     input,
     output,
-    annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+    annotations: hints('readOnly', 'idempotent'),
     permission: ({ path }) => claimPath(files, path, 'read'),
     async execute({ path, line_numbers: lineNumbers, ...asked }, ctx) {
       if (asked.tail !== undefined && (asked.offset !== undefined || asked.column !== undefined))

@@ -8,14 +8,14 @@ import { escapeControls } from '../../project/scope/project-scope.js';
 import { claimPath, type FilesystemContext } from '../filesystem-context.js';
 import { cutText } from '../../project/output-budget.js';
 import { PAGE_PROPERTIES, pageAnswer, readPageOf, sizeOfPage, type ReadPage } from '../read/page-answer.js';
+import { hints, objectSchema } from '../../../tool/object-schema.js';
 
 const MAX_PATHS = 50;
 /** Of one failure, which may name what is near. */
 const MAX_ERROR_BYTES = 300;
 
-const input = {
-  type: 'object',
-  properties: {
+const input = objectSchema(
+  {
     paths: {
       type: 'array',
       items: { type: 'string' },
@@ -23,38 +23,34 @@ const input = {
       maxItems: MAX_PATHS,
       description: 'The files, relative to the project.',
     },
+  },
+  {
     limit: { type: 'integer', minimum: 1, default: 2_000, description: 'How many lines of each at most.' },
   },
-  required: ['paths'],
-} as const;
+);
 
-const output = {
-  type: 'object',
-  properties: {
-    files: {
-      type: 'array',
-      description: 'In the order of paths.',
-      items: {
-        type: 'object',
-        properties: {
-          ...PAGE_PROPERTIES,
-          ok: { type: 'boolean' },
-          error: {
-            type: 'object',
-            description: 'Why it could not be read.',
-            properties: { code: { type: 'string' }, message: { type: 'string' } },
-            required: ['code', 'message'],
-            additionalProperties: false,
-          },
+const output = objectSchema({
+  files: {
+    type: 'array',
+    description: 'In the order of paths.',
+    items: {
+      type: 'object',
+      properties: {
+        ...PAGE_PROPERTIES,
+        ok: { type: 'boolean' },
+        error: {
+          type: 'object',
+          description: 'Why it could not be read.',
+          properties: { code: { type: 'string' }, message: { type: 'string' } },
+          required: ['code', 'message'],
+          additionalProperties: false,
         },
-        required: ['path', 'ok'],
-        additionalProperties: false,
       },
+      required: ['path', 'ok'],
+      additionalProperties: false,
     },
   },
-  required: ['files'],
-  additionalProperties: false,
-} as const;
+});
 
 type Outcome = { path: string; error: ToolError } | { path: string; read: ReadPage };
 
@@ -68,7 +64,7 @@ export function readManyTool({ files, limits }: FilesystemContext): Tool {
       'and read_file reads on. A file that cannot be read says why; the others are read.',
     input,
     output,
-    annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+    annotations: hints('readOnly', 'idempotent'),
     permission: ({ paths }) => claimsOf(files, paths),
     async execute({ paths, limit }, ctx) {
       // One after the other, each once: of each only as much is kept as could be shown.

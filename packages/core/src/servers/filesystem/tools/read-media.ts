@@ -7,14 +7,16 @@ import { quote } from '../../project/scope/project-scope.js';
 import { readAt } from '../read/byte-range.js';
 import { claimPath, type FilesystemContext } from '../filesystem-context.js';
 import { mediaTypeOf, otherTypeOf } from '../read/media-type.js';
+import { hints, objectSchema } from '../../../tool/object-schema.js';
 
 const DEFAULT_MAX_BYTES = 5 * 1024 * 1024;
 const HIGHEST_MAX_BYTES = 20 * 1024 * 1024;
 
-const input = {
-  type: 'object',
-  properties: {
+const input = objectSchema(
+  {
     path: { type: 'string', description: 'The file, relative to the project.' },
+  },
+  {
     max_bytes: {
       type: 'integer',
       minimum: 1,
@@ -23,21 +25,19 @@ const input = {
       description: 'Refuse a larger file.',
     },
   },
-  required: ['path'],
-} as const;
+);
 
-const output = {
-  type: 'object',
-  properties: {
+const output = objectSchema(
+  {
     path: { type: 'string' },
     mime_type: { type: 'string' },
     size: { type: 'integer', description: 'In bytes.' },
+  },
+  {
     width: { type: 'integer', description: 'Of a picture, in pixels.' },
     height: { type: 'integer' },
   },
-  required: ['path', 'mime_type', 'size'],
-  additionalProperties: false,
-} as const;
+);
 
 /** The tool `read_media`. */
 export function readMediaTool({ files }: FilesystemContext): Tool {
@@ -47,7 +47,7 @@ export function readMediaTool({ files }: FilesystemContext): Tool {
     description: 'Show a picture (PNG, JPEG, GIF, WebP, BMP) or a sound (WAV, MP3, Ogg, FLAC). For text use read_file.',
     input,
     output,
-    annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+    annotations: hints('readOnly', 'idempotent'),
     permission: ({ path }) => claimPath(files, path, 'read'),
     async execute({ path, max_bytes }, ctx) {
       const asked = files.scope.parse(path);

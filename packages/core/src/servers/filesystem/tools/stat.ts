@@ -12,26 +12,26 @@ import { lookUp } from '../../project/open/path-lookup.js';
 import { etagOfBytes, type ProjectFiles } from '../../project/project-files.js';
 import { escapeControls, type ScopePath } from '../../project/scope/project-scope.js';
 import { claimEntry, claimPath, type FilesystemContext } from '../filesystem-context.js';
+import { hints, objectSchema } from '../../../tool/object-schema.js';
 
 /** A file up to this size is hashed on the way. */
 const MAX_HASHED_BYTES = 1024 * 1024;
 
-const input = {
-  type: 'object',
-  properties: {
+const input = objectSchema(
+  {
     path: { type: 'string', description: 'The file or directory, relative to the project.' },
+  },
+  {
     follow: {
       type: 'boolean',
       default: true,
       description: 'Of a link: tell of what it leads to. False: of the link itself, which may lead outside or nowhere.',
     },
   },
-  required: ['path'],
-} as const;
+);
 
-const output = {
-  type: 'object',
-  properties: {
+const output = objectSchema(
+  {
     path: { type: 'string' },
     type: { type: 'string', enum: ['file', 'dir', 'symlink', 'other'] },
     size: { type: 'integer', description: 'In bytes.' },
@@ -40,13 +40,13 @@ const output = {
     ctime_ms: { type: 'integer', description: 'When anything of it changed.' },
     nlink: { type: 'integer', description: 'How many names (hard links) it has.' },
     is_symlink: { type: 'boolean', description: 'The path itself is a link.' },
+  },
+  {
     target: { type: 'string', description: 'What the link says it leads to.' },
     outside: { type: 'boolean', description: 'True for a link that leads outside the project.' },
     etag: { type: 'string', description: 'Names this version, for if_match. Only of files up to 1 MiB.' },
   },
-  required: ['path', 'type', 'size', 'mode', 'mtime_ms', 'ctime_ms', 'nlink', 'is_symlink'],
-  additionalProperties: false,
-} as const;
+);
 
 interface LinkInfo {
   is_symlink: boolean;
@@ -62,7 +62,7 @@ export function statTool({ files }: FilesystemContext): Tool {
     description: 'Tell the kind, size, mode and times of a file, directory or link, without reading it.',
     input,
     output,
-    annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+    annotations: hints('readOnly', 'idempotent'),
     permission: ({ path, follow }) =>
       follow ? claimPath(files, path, 'read') : claimEntry(files, path, 'read', 'looks at it'),
     async execute({ path, follow }) {

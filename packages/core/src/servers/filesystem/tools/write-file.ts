@@ -8,26 +8,28 @@ import { MAX_WHOLE_FILE_BYTES } from '../../project/project-files.js';
 import { escapeControls } from '../../project/scope/project-scope.js';
 import { asUtf8, encodeText, encodingOf, type TextEncoding } from '../../project/open/text-encoding.js';
 import { diffStat, type DiffStat } from '../../project/write/unified-diff.js';
+import { hints, objectSchema } from '../../../tool/object-schema.js';
 
-const input = {
-  type: 'object',
-  properties: {
+const input = objectSchema(
+  {
     path: { type: 'string', description: 'The file, relative to the project.' },
     content: { type: 'string', description: 'The whole content, with its line ends as given.' },
+  },
+  {
     if_match: { type: 'string', description: 'Write only if the file still has this etag.' },
     create_only: { type: 'boolean', default: false, description: 'Refuse if the file exists.' },
     create_dirs: { type: 'boolean', default: true, description: 'Make missing directories above it.' },
   },
-  required: ['path', 'content'],
-} as const;
+);
 
-const output = {
-  type: 'object',
-  properties: {
+const output = objectSchema(
+  {
     path: { type: 'string' },
     created: { type: 'boolean' },
     bytes_written: { type: 'integer' },
     etag: { type: 'string' },
+  },
+  {
     encoding: { type: 'string', description: 'Absent for UTF-8.' },
     diff_stat: {
       type: 'object',
@@ -38,9 +40,7 @@ const output = {
     },
     diagnostics: afterChangeOutput,
   },
-  required: ['path', 'created', 'bytes_written', 'etag'],
-  additionalProperties: false,
-} as const;
+);
 
 /** The tool `write_file`. */
 export function writeFileTool({ files, requireRead, afterChange }: FilesystemContext): Tool {
@@ -52,7 +52,7 @@ export function writeFileTool({ files, requireRead, afterChange }: FilesystemCon
       'UTF-8; an old one keeps its encoding and byte order mark. To change a part of a file use edit_file.',
     input,
     output,
-    annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
+    annotations: hints('destructive', 'idempotent'),
     permission: ({ path }) => claimPath(files, path, 'write'),
     async execute({ path, content, if_match, create_only, create_dirs }, ctx) {
       const asUtf8Text = encodeText(content, 'utf-8');

@@ -3,32 +3,23 @@
 /** The fields, each ended by NUL, in the order of {@link parseCommit}. */
 export const COMMIT_FORMAT =
   '--format=tformat:%H%x00%P%x00%an%x00%ae%x00%aI%x00%cn%x00%ce%x00%cI%x00%D%x00%s%x00%b%x00';
+import { objectSchema } from '../../../tool/object-schema.js';
 
 /** How many there are. */
 export const COMMIT_FIELDS = 11;
 
-const PERSON = {
-  type: 'object',
-  properties: { name: { type: 'string' }, email: { type: 'string' }, date: { type: 'string' } },
-  required: ['name', 'email', 'date'],
-  additionalProperties: false,
-} as const;
+const PERSON = objectSchema({ name: { type: 'string' }, email: { type: 'string' }, date: { type: 'string' } });
 
 /** The schema of a commit in an answer. */
-export const COMMIT = {
-  type: 'object',
-  properties: {
-    oid: { type: 'string' },
-    parents: { type: 'array', items: { type: 'string' } },
-    author: PERSON,
-    committer: PERSON,
-    refs: { type: 'array', items: { type: 'string' }, description: 'Branches and tags that are here.' },
-    subject: { type: 'string' },
-    body: { type: 'string' },
-  },
-  required: ['oid', 'parents', 'author', 'committer', 'refs', 'subject', 'body'],
-  additionalProperties: false,
-} as const;
+export const COMMIT = objectSchema({
+  oid: { type: 'string' },
+  parents: { type: 'array', items: { type: 'string' } },
+  author: PERSON,
+  committer: PERSON,
+  refs: { type: 'array', items: { type: 'string' }, description: 'Branches and tags that are here.' },
+  subject: { type: 'string' },
+  body: { type: 'string' },
+});
 
 /** Name, address and time, ISO 8601. */
 export interface Person {

@@ -7,6 +7,7 @@ import { escapeControls } from '../../project/scope/project-scope.js';
 import { nulFields } from './nul-records.js';
 import type { GitPath } from '../git-paths.js';
 import type { Repository } from './repository.js';
+import { objectSchema } from '../../../tool/object-schema.js';
 
 const MAX_FILES = 1_000;
 /** Nothing that the repository names is run to show a difference. */
@@ -36,22 +37,21 @@ export const PATCH_INPUT = {
 export const PATCH_OUTPUT = {
   files: {
     type: 'array',
-    items: {
-      type: 'object',
-      properties: {
+    items: objectSchema(
+      {
         path: { type: 'string' },
-        old_path: { type: 'string', description: 'Before it was renamed or copied.' },
         status: {
           type: 'string',
           enum: ['added', 'copied', 'deleted', 'modified', 'renamed', 'type_changed', 'unmerged'],
         },
-        added: { type: 'integer', description: 'Lines. Absent for a binary file.' },
-        removed: { type: 'integer', description: 'Lines. Absent for a binary file.' },
         binary: { type: 'boolean' },
       },
-      required: ['path', 'status', 'binary'],
-      additionalProperties: false,
-    },
+      {
+        old_path: { type: 'string', description: 'Before it was renamed or copied.' },
+        added: { type: 'integer', description: 'Lines. Absent for a binary file.' },
+        removed: { type: 'integer', description: 'Lines. Absent for a binary file.' },
+      },
+    ),
   },
   file_count: { type: 'integer' },
   truncated: { type: 'boolean', description: 'There is more: call again with cursor, or name paths.' },

@@ -12,17 +12,16 @@ import { findRef, headOf, resolveRef } from './refs.js';
 import type { Repository } from './repository.js';
 import { gitFailure } from '../../project/git/run-git.js';
 import { allPaths, assertTreeWritable, changeTree, differingPaths, treeDiff } from './tree-changes.js';
+import { objectSchema } from '../../../tool/object-schema.js';
 
 /** The schema of what they answer. */
-export const SEQUENCE_OUTPUT = {
-  type: 'object',
-  properties: {
+export const SEQUENCE_OUTPUT = objectSchema(
+  {
     status: {
       type: 'string',
       enum: ['done', 'up_to_date', 'conflicts', 'stopped', 'aborted'],
       description: 'With conflicts: solve them, stage them with add, and continue, or abort.',
     },
-    oid: { type: 'string', description: 'The head afterwards.' },
     changed: {
       type: 'array',
       items: { type: 'string' },
@@ -30,9 +29,10 @@ export const SEQUENCE_OUTPUT = {
     },
     conflicts: { type: 'array', items: { type: 'string' } },
   },
-  required: ['status', 'changed', 'conflicts'],
-  additionalProperties: false,
-} as const;
+  {
+    oid: { type: 'string', description: 'The head afterwards.' },
+  },
+);
 
 interface SequenceAnswer {
   status: 'done' | 'up_to_date' | 'conflicts' | 'stopped' | 'aborted';

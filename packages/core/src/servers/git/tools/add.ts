@@ -8,10 +8,11 @@ import { statText } from '../repository/patch-pages.js';
 import { PATHS } from '../git-paths.js';
 import { Repository } from '../repository/repository.js';
 import { STAGED, stagedFiles } from '../repository/staged.js';
+import { hints, objectSchema } from '../../../tool/object-schema.js';
 
-const input = {
-  type: 'object',
-  properties: {
+const input = objectSchema(
+  {},
+  {
     paths: { ...PATHS, description: 'Files or directories, relative to the project; deleted ones too. Not patterns.' },
     all: { type: 'boolean', default: false, description: 'Everything that has changed, instead of paths.' },
     intent: {
@@ -20,14 +21,9 @@ const input = {
       description: 'Only note that new files will be added, so that diff shows them.',
     },
   },
-} as const;
+);
 
-const output = {
-  type: 'object',
-  properties: { staged: STAGED },
-  required: ['staged'],
-  additionalProperties: false,
-} as const;
+const output = objectSchema({ staged: STAGED });
 
 /** The tool `add`. */
 export function addTool(context: GitContext): Tool {
@@ -37,7 +33,7 @@ export function addTool(context: GitContext): Tool {
     description: 'Put files as they are now into the next commit. Ignored files are refused.',
     input,
     output,
-    annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+    annotations: hints('idempotent'),
     permission: ({ paths, all }) => claimPaths(context, all ? [] : paths, 'read', 'puts it into the next commit'),
     execute: ({ paths = [], all, intent }, ctx) =>
       Repository.change(context, ctx, async (repository) => {

@@ -10,6 +10,7 @@ import { escapeControls, quote } from '../../project/scope/project-scope.js';
 import { claimPaths, type GitContext } from '../git-context.js';
 import { headOf, REF, resolveRef } from '../repository/refs.js';
 import { Repository } from '../repository/repository.js';
+import { hints, objectSchema } from '../../../tool/object-schema.js';
 
 const MAX_LINES = 1_000;
 /** Of the working tree's file, which goes through this process. */
@@ -18,10 +19,11 @@ const MAX_LINE_BYTES = 2_000;
 /** The id of what is not committed yet. */
 const NOT_COMMITTED = /^0+$/;
 
-const input = {
-  type: 'object',
-  properties: {
+const input = objectSchema(
+  {
     path: { type: 'string', minLength: 1, description: 'A file, relative to the project.' },
+  },
+  {
     ref: {
       ...REF,
       description: 'As it was there. Default: the working tree, changes that are not committed included.',
@@ -33,34 +35,31 @@ const input = {
       description: 'The last line. Default, and at most: 1,000 lines in one answer.',
     },
   },
-  required: ['path'],
-} as const;
+);
 
-const output = {
-  type: 'object',
-  properties: {
+const output = objectSchema(
+  {
     lines: {
       type: 'array',
-      items: {
-        type: 'object',
-        properties: {
+      items: objectSchema(
+        {
           line: { type: 'integer' },
-          oid: { type: 'string', description: 'Absent for a line that is not committed.' },
           author: { type: 'string' },
           time: { type: 'string', description: 'ISO 8601, UTC.' },
           summary: { type: 'string' },
           text: { type: 'string' },
         },
-        required: ['line', 'author', 'time', 'summary', 'text'],
-        additionalProperties: false,
-      },
+        {
+          oid: { type: 'string', description: 'Absent for a line that is not committed.' },
+        },
+      ),
     },
     truncated: { type: 'boolean', description: 'There is more: go on with start at next_start.' },
+  },
+  {
     next_start: { type: 'integer' },
   },
-  required: ['lines', 'truncated'],
-  additionalProperties: false,
-} as const;
+);
 
 interface BlamedLine {
   line: number;
@@ -79,7 +78,7 @@ export function blameTool(context: GitContext): Tool {
     description: 'Show for each line of a file the commit that last changed it, its author and its subject.',
     input,
     output,
-    annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+    annotations: hints('readOnly', 'idempotent'),
     permission: ({ path }) => claimPaths(context, [path], 'read', 'shows who wrote it'),
     async execute({ path, ref, start, end }, ctx) {
       const repository = await Repository.open(context, ctx);

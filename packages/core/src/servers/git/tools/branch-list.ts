@@ -6,49 +6,48 @@ import { escapeControls } from '../../project/scope/project-scope.js';
 import { claimPaths, type GitContext } from '../git-context.js';
 import { currentBranch, REF, resolveRef } from '../repository/refs.js';
 import { Repository } from '../repository/repository.js';
+import { hints, objectSchema } from '../../../tool/object-schema.js';
 
-const input = {
-  type: 'object',
-  properties: {
+const input = objectSchema(
+  {},
+  {
     remote: { type: 'boolean', default: false, description: 'The remote-tracking branches and not the local ones.' },
     contains: { ...REF, description: 'Only branches that hold this commit.' },
     limit: { type: 'integer', minimum: 1, maximum: 10_000, default: 200, description: 'Branches at most.' },
     skip: { type: 'integer', minimum: 0, default: 0, description: 'Branches to leave out, to read on.' },
   },
-} as const;
+);
 
-const output = {
-  type: 'object',
-  properties: {
+const output = objectSchema(
+  {
     branches: {
       type: 'array',
-      items: {
-        type: 'object',
-        properties: {
+      items: objectSchema(
+        {
           name: { type: 'string' },
           oid: { type: 'string' },
           subject: { type: 'string' },
           time: { type: 'string' },
           current: { type: 'boolean' },
+          gone: { type: 'boolean', description: 'The upstream is no more.' },
+        },
+        {
           upstream: { type: 'string' },
           ahead: { type: 'integer' },
           behind: { type: 'integer' },
-          gone: { type: 'boolean', description: 'The upstream is no more.' },
         },
-        required: ['name', 'oid', 'subject', 'time', 'current', 'gone'],
-        additionalProperties: false,
-      },
+      ),
     },
+    truncated: { type: 'boolean' },
+  },
+  {
     current: {
       type: 'string',
       description: 'The branch that is checked out, also before its first commit. Absent when the head is detached.',
     },
-    truncated: { type: 'boolean' },
     next_skip: { type: 'integer' },
   },
-  required: ['branches', 'truncated'],
-  additionalProperties: false,
-} as const;
+);
 
 interface Branch {
   name: string;
@@ -82,7 +81,7 @@ export function branchListTool(context: GitContext): Tool {
     description: 'List the local branches, or the remote-tracking ones, with their last commits and upstreams.',
     input,
     output,
-    annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+    annotations: hints('readOnly', 'idempotent'),
     permission: () => claimPaths(context, [], 'read', 'lists the branches'),
     async execute({ remote, contains, limit, skip }, ctx) {
       const repository = await Repository.open(context, ctx);

@@ -6,12 +6,14 @@ import { quote } from '../../project/scope/project-scope.js';
 import { claimAction, type GitContext } from '../git-context.js';
 import { assertNewName, assertRefText, exactRef, REF, resolveRef } from '../repository/refs.js';
 import { Repository } from '../repository/repository.js';
+import { hints, objectSchema } from '../../../tool/object-schema.js';
 
-const input = {
-  type: 'object',
-  properties: {
+const input = objectSchema(
+  {
     action: { type: 'string', enum: ['create', 'rename', 'delete'] },
     name: { ...REF, description: 'The branch.' },
+  },
+  {
     new_name: { ...REF, description: 'For rename.' },
     start: { ...REF, default: 'HEAD', description: 'For create: the commit where it begins.' },
     force: {
@@ -20,18 +22,12 @@ const input = {
       description: 'For delete: also when its commits are on no other branch and would be lost.',
     },
   },
-  required: ['action', 'name'],
-} as const;
+);
 
-const output = {
-  type: 'object',
-  properties: {
-    name: { type: 'string', description: 'The branch, after a rename its new name.' },
-    oid: { type: 'string', description: 'Where it is, or was.' },
-  },
-  required: ['name', 'oid'],
-  additionalProperties: false,
-} as const;
+const output = objectSchema({
+  name: { type: 'string', description: 'The branch, after a rename its new name.' },
+  oid: { type: 'string', description: 'Where it is, or was.' },
+});
 
 /** The tool `branch`. */
 export function branchTool(context: GitContext): Tool {
@@ -41,7 +37,7 @@ export function branchTool(context: GitContext): Tool {
     description: 'Create a branch without switching to it, rename one, or delete one whose commits are elsewhere too.',
     input,
     output,
-    annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
+    annotations: hints('destructive'),
     permission: ({ action, name, new_name, force }) =>
       claimAction(
         action === 'delete' && force ? 'force-delete' : action,

@@ -8,23 +8,21 @@ import { assertNewName, assertRefText, exactRef, headOf, REF, resolveRef } from 
 import { Repository } from '../repository/repository.js';
 import { nameList } from '../git-paths.js';
 import { allPaths, assertTreeWritable, changeTree, differingPaths, treeDiff } from '../repository/tree-changes.js';
+import { hints, objectSchema } from '../../../tool/object-schema.js';
 
-const input = {
-  type: 'object',
-  properties: {
+const input = objectSchema(
+  {
     ref: { ...REF, description: 'A branch; or a commit or tag, which detaches the head; with create the new branch.' },
+  },
+  {
     create: { type: 'boolean', default: false, description: 'Make the branch first.' },
     start: { ...REF, description: 'With create: where it begins. Default: here.' },
   },
-  required: ['ref'],
-} as const;
+);
 
-const output = {
-  type: 'object',
-  properties: {
-    from: { type: 'string', description: 'The branch or commit before. Absent before the first commit.' },
+const output = objectSchema(
+  {
     to: { type: 'string' },
-    oid: { type: 'string' },
     detached: { type: 'boolean' },
     changed: {
       type: 'array',
@@ -33,9 +31,11 @@ const output = {
     },
     changed_count: { type: 'integer' },
   },
-  required: ['to', 'detached', 'changed', 'changed_count'],
-  additionalProperties: false,
-} as const;
+  {
+    from: { type: 'string', description: 'The branch or commit before. Absent before the first commit.' },
+    oid: { type: 'string' },
+  },
+);
 
 /** The tool `checkout`. */
 export function checkoutTool(context: GitContext): Tool {
@@ -46,7 +46,7 @@ export function checkoutTool(context: GitContext): Tool {
       'Switch to a branch, or make one and switch to it. Changes that are not committed are kept; where they are in the way, nothing happens.',
     input,
     output,
-    annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
+    annotations: hints('destructive'),
     permission: ({ ref, create, start }) => claimAction(create ? 'create' : 'switch', ref, create ? start : undefined),
     execute: ({ ref, create, start }, ctx) =>
       Repository.change(context, ctx, async (repository) => {

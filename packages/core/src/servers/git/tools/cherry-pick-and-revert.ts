@@ -8,10 +8,11 @@ import { Repository } from '../repository/repository.js';
 import { assertNothingUnderWay, goOn, startSequence, SEQUENCE_OUTPUT } from '../repository/sequence.js';
 import { allPaths, assertTreeWritable, differingPaths, treeDiff } from '../repository/tree-changes.js';
 import { readCommit } from './show.js';
+import { hints, objectSchema } from '../../../tool/object-schema.js';
 
-const input = {
-  type: 'object',
-  properties: {
+const input = objectSchema(
+  {},
+  {
     ref: { ...REF, description: 'The commit.' },
     parent: {
       type: 'integer',
@@ -25,7 +26,7 @@ const input = {
       description: 'Instead of ref: for one that has stopped.',
     },
   },
-} as const;
+);
 
 /** The tool `cherry_pick`. */
 export function cherryPickTool(context: GitContext): Tool {
@@ -50,7 +51,7 @@ function pickTool(context: GitContext, name: 'cherry_pick' | 'revert', title: st
     description: `${description} With conflicts it stops, to be continued, skipped or aborted.`,
     input,
     output: SEQUENCE_OUTPUT,
-    annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
+    annotations: hints('destructive'),
     permission: ({ ref, step }) => claimAction(step ?? 'start', ref),
     execute: ({ ref, parent, step }, ctx) =>
       Repository.change(context, ctx, async (repository) => {

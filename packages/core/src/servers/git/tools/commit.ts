@@ -10,6 +10,7 @@ import { currentBranch, resolveRef } from '../repository/refs.js';
 import { Repository } from '../repository/repository.js';
 import { readableMessage } from '../../project/git/run-git.js';
 import { readCommit } from './show.js';
+import { hints, objectSchema } from '../../../tool/object-schema.js';
 
 /** A message is read by people; more is a file that went astray. */
 export const MESSAGE = {
@@ -19,10 +20,11 @@ export const MESSAGE = {
   description: 'The whole message: a subject line, then an empty line and the rest.',
 } as const;
 
-const input = {
-  type: 'object',
-  properties: {
+const input = objectSchema(
+  {
     message: MESSAGE,
+  },
+  {
     all: {
       type: 'boolean',
       default: false,
@@ -32,14 +34,11 @@ const input = {
     allow_empty: { type: 'boolean', default: false, description: 'Commit even when nothing has changed.' },
     author: { type: 'string', maxLength: 500, description: 'Name <address>. Default: who is configured.' },
   },
-  required: ['message'],
-} as const;
+);
 
-const output = {
-  type: 'object',
-  properties: {
+const output = objectSchema(
+  {
     oid: { type: 'string' },
-    branch: { type: 'string', description: 'Absent when the head is detached.' },
     subject: { type: 'string' },
     files: { type: 'integer' },
     insertions: { type: 'integer' },
@@ -51,9 +50,10 @@ const output = {
       description: 'Those that ran, or that were skipped in an untrusted repository.',
     },
   },
-  required: ['oid', 'subject', 'files', 'insertions', 'deletions', 'hooks_ran', 'hooks'],
-  additionalProperties: false,
-} as const;
+  {
+    branch: { type: 'string', description: 'Absent when the head is detached.' },
+  },
+);
 
 /** The tool `commit`. */
 export function commitTool(context: GitContext): Tool {
@@ -63,7 +63,7 @@ export function commitTool(context: GitContext): Tool {
     description: 'Make a commit of what is staged. Stage files with add first, or set all.',
     input,
     output,
-    annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
+    annotations: hints('destructive'),
     permission: ({ amend }) => claimAction(amend ? 'amend' : 'commit'),
     execute: ({ message, all, amend, allow_empty, author }, ctx) =>
       Repository.change(context, ctx, async (repository) => {

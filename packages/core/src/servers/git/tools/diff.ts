@@ -7,6 +7,7 @@ import { PATCH_INPUT, PATCH_OUTPUT, readPatch } from '../repository/patch-pages.
 import { PATHS } from '../git-paths.js';
 import { REF, resolveRef } from '../repository/refs.js';
 import { Repository } from '../repository/repository.js';
+import { hints } from '../../../tool/object-schema.js';
 
 const input = {
   type: 'object',
@@ -36,7 +37,7 @@ export function diffTool(context: GitContext): Tool {
       'Show what has changed: by default in the working tree and not staged; with staged what is; with from, and to, between commits.',
     input,
     output,
-    annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+    annotations: hints('readOnly', 'idempotent'),
     permission: ({ paths }) => claimPaths(context, paths, 'read', 'shows what has changed'),
     async execute({ staged, from, to, merge_base, paths, ...page }, ctx) {
       if (to !== undefined && from === undefined)

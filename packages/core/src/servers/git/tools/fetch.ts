@@ -6,10 +6,11 @@ import { claimAction, type GitContext } from '../git-context.js';
 import { assertNewName } from '../repository/refs.js';
 import { assertRemote, REMOTE } from '../repository/remotes.js';
 import { Repository } from '../repository/repository.js';
+import { hints, objectSchema } from '../../../tool/object-schema.js';
 
-const input = {
-  type: 'object',
-  properties: {
+const input = objectSchema(
+  {},
+  {
     remote: REMOTE,
     branch: {
       type: 'string',
@@ -23,24 +24,14 @@ const input = {
       description: 'Forget remote-tracking branches that the remote has no more.',
     },
   },
-} as const;
+);
 
-const output = {
-  type: 'object',
-  properties: {
-    updated: {
-      type: 'array',
-      items: {
-        type: 'object',
-        properties: { ref: { type: 'string' }, from: { type: 'string' }, to: { type: 'string' } },
-        required: ['ref'],
-        additionalProperties: false,
-      },
-    },
+const output = objectSchema({
+  updated: {
+    type: 'array',
+    items: objectSchema({ ref: { type: 'string' } }, { from: { type: 'string' }, to: { type: 'string' } }),
   },
-  required: ['updated'],
-  additionalProperties: false,
-} as const;
+});
 
 /** The tool `fetch`. */
 export function fetchTool(context: GitContext): Tool {
@@ -50,7 +41,7 @@ export function fetchTool(context: GitContext): Tool {
     description: "Bring a remote's commits into the repository. Branches and files stay as they are.",
     input,
     output,
-    annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: true },
+    annotations: hints('idempotent', 'openWorld'),
     permission: ({ remote, branch }) => claimAction(remote, branch),
     execute: ({ remote, branch, prune }, ctx) =>
       Repository.change(context, ctx, async (repository) => {

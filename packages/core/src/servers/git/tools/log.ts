@@ -10,12 +10,13 @@ import { nulFields } from '../repository/nul-records.js';
 import { PATHS, type GitPath } from '../git-paths.js';
 import { headOf, REF, resolveRef } from '../repository/refs.js';
 import { Repository } from '../repository/repository.js';
+import { hints, objectSchema } from '../../../tool/object-schema.js';
 
 const TEXT = { type: 'string', minLength: 1, maxLength: 500 } as const;
 
-const input = {
-  type: 'object',
-  properties: {
+const input = objectSchema(
+  {},
+  {
     ref: { ...REF, default: 'HEAD', description: 'Where to begin.' },
     max: { type: 'integer', minimum: 1, maximum: 1_000, default: 20, description: 'Commits in one answer.' },
     skip: { type: 'integer', minimum: 0, default: 0, description: 'Commits to leave out, to read on.' },
@@ -26,18 +27,17 @@ const input = {
     paths: { ...PATHS, description: 'Only those that change one of these files or directories.' },
     follow: { type: 'boolean', default: false, description: 'Go on beyond renames; needs exactly one path.' },
   },
-} as const;
+);
 
-const output = {
-  type: 'object',
-  properties: {
+const output = objectSchema(
+  {
     commits: { type: 'array', items: COMMIT },
     has_more: { type: 'boolean' },
+  },
+  {
     next_skip: { type: 'integer' },
   },
-  required: ['commits', 'has_more'],
-  additionalProperties: false,
-} as const;
+);
 
 /** The tool `log`. */
 export function logTool(context: GitContext): Tool {
@@ -48,7 +48,7 @@ export function logTool(context: GitContext): Tool {
       'List commits, newest first, with their messages. Narrow by path, author, time or words of the message.',
     input,
     output,
-    annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+    annotations: hints('readOnly', 'idempotent'),
     permission: ({ paths }) => claimPaths(context, paths, 'read', 'lists the commits that change it'),
     async execute({ ref, max, skip, since, until, author, grep, paths = [], follow }, ctx) {
       for (const [name, value] of Object.entries({ since, until, author, grep })) assertPlain(name, value);

@@ -13,10 +13,11 @@ import {
   startSequence,
   SEQUENCE_OUTPUT,
 } from '../repository/sequence.js';
+import { hints, objectSchema } from '../../../tool/object-schema.js';
 
-const input = {
-  type: 'object',
-  properties: {
+const input = objectSchema(
+  {},
+  {
     ref: { ...REF, description: 'The branch or commit to merge.' },
     step: { type: 'string', enum: ['continue', 'abort'], description: 'Instead of ref: for a merge that has stopped.' },
     // As part of one argument, as merge reads no message from its input.
@@ -32,7 +33,7 @@ const input = {
       description: 'Whether the branch just moves on when nothing else happened on it.',
     },
   },
-} as const;
+);
 
 /** The tool `merge`. */
 export function mergeTool(context: GitContext): Tool {
@@ -42,7 +43,7 @@ export function mergeTool(context: GitContext): Tool {
     description: 'Merge a branch into the current one. With conflicts it stops, to be continued or aborted.',
     input,
     output: SEQUENCE_OUTPUT,
-    annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
+    annotations: hints('destructive'),
     permission: ({ ref, step }) => claimAction(step ?? 'merge', ref),
     execute: ({ ref, step, message, fast_forward }, ctx) =>
       Repository.change(context, ctx, async (repository) => {

@@ -13,10 +13,11 @@ import {
   startSequence,
   SEQUENCE_OUTPUT,
 } from '../repository/sequence.js';
+import { hints, objectSchema } from '../../../tool/object-schema.js';
 
-const input = {
-  type: 'object',
-  properties: {
+const input = objectSchema(
+  {},
+  {
     remote: REMOTE,
     branch: {
       type: 'string',
@@ -31,7 +32,7 @@ const input = {
       description: 'fast_forward fails when both have moved on; merge makes a merge commit then.',
     },
   },
-} as const;
+);
 
 /** The tool `pull`. */
 export function pullTool(context: GitContext): Tool {
@@ -41,7 +42,7 @@ export function pullTool(context: GitContext): Tool {
     description: "Fetch a remote's branch and bring the current branch up to it.",
     input,
     output: SEQUENCE_OUTPUT,
-    annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
+    annotations: hints('destructive', 'openWorld'),
     permission: ({ remote, branch }) => claimAction(remote, branch),
     execute: ({ remote, branch, mode }, ctx) =>
       Repository.change(context, ctx, async (repository) => {

@@ -7,31 +7,27 @@ import { claimAction, type GitContext } from '../git-context.js';
 import { assertNewName, currentBranch, exactRef } from '../repository/refs.js';
 import { assertRemote, REMOTE, remoteBranch } from '../repository/remotes.js';
 import { Repository } from '../repository/repository.js';
+import { hints, objectSchema } from '../../../tool/object-schema.js';
 
 const NAME = { type: 'string', minLength: 1, maxLength: 500 } as const;
 
-const input = {
-  type: 'object',
-  properties: {
+const input = objectSchema(
+  {},
+  {
     remote: REMOTE,
     branch: { ...NAME, description: 'The local branch. Default: the current one.' },
     to: { ...NAME, description: "The remote's branch. Default: the one that it follows, or of the same name." },
     tag: { ...NAME, description: 'A tag, instead of a branch.' },
     set_upstream: { type: 'boolean', default: false, description: 'Let the branch follow what was pushed.' },
   },
-} as const;
+);
 
-const output = {
-  type: 'object',
-  properties: {
-    ref: { type: 'string' },
-    to: { type: 'string' },
-    oid: { type: 'string' },
-    status: { type: 'string', enum: ['pushed', 'up_to_date'] },
-  },
-  required: ['ref', 'to', 'oid', 'status'],
-  additionalProperties: false,
-} as const;
+const output = objectSchema({
+  ref: { type: 'string' },
+  to: { type: 'string' },
+  oid: { type: 'string' },
+  status: { type: 'string', enum: ['pushed', 'up_to_date'] },
+});
 
 /** The tool `push`. */
 export function pushTool(context: GitContext): Tool {
@@ -42,7 +38,7 @@ export function pushTool(context: GitContext): Tool {
       'Send a branch or a tag to a remote. Forcing and deleting are not offered: where the remote has moved on, pull first.',
     input,
     output,
-    annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: true },
+    annotations: hints('destructive', 'idempotent', 'openWorld'),
     permission: ({ remote, branch, tag, to }) =>
       claimAction(remote, tag === undefined ? branch : `refs/tags/${tag}`, to),
     execute: ({ remote, branch, to, tag, set_upstream }, ctx) =>

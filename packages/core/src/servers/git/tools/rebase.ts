@@ -14,10 +14,11 @@ import {
   SEQUENCE_OUTPUT,
 } from '../repository/sequence.js';
 import { assertTreeWritable, differingPaths, treeDiff } from '../repository/tree-changes.js';
+import { hints, objectSchema } from '../../../tool/object-schema.js';
 
-const input = {
-  type: 'object',
-  properties: {
+const input = objectSchema(
+  {},
+  {
     onto: { ...REF, description: 'The branch or commit on which the commits are put.' },
     step: {
       type: 'string',
@@ -25,7 +26,7 @@ const input = {
       description: 'Instead of onto: for a rebase that has stopped. skip leaves out the commit at which it did.',
     },
   },
-} as const;
+);
 
 /** The tool `rebase`. */
 export function rebaseTool(context: GitContext): Tool {
@@ -36,7 +37,7 @@ export function rebaseTool(context: GitContext): Tool {
       'Put the commits of the current branch onto another. With conflicts it stops, to be continued, skipped or aborted.',
     input,
     output: SEQUENCE_OUTPUT,
-    annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
+    annotations: hints('destructive'),
     permission: ({ onto, step }) => claimAction(step ?? 'rebase', onto),
     execute: ({ onto, step }, ctx) =>
       Repository.change(context, ctx, async (repository) => {

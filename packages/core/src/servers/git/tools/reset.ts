@@ -6,10 +6,11 @@ import { nameList } from '../git-paths.js';
 import { headOf, REF, resolveRef } from '../repository/refs.js';
 import { Repository } from '../repository/repository.js';
 import { assertTreeWritable, changeTree, differingPaths } from '../repository/tree-changes.js';
+import { hints, objectSchema } from '../../../tool/object-schema.js';
 
-const input = {
-  type: 'object',
-  properties: {
+const input = objectSchema(
+  {},
+  {
     ref: { ...REF, default: 'HEAD', description: 'Where the branch is moved to.' },
     mode: {
       type: 'string',
@@ -18,12 +19,10 @@ const input = {
       description: 'soft keeps what is staged, mixed unstages it, hard throws away every change that is not committed.',
     },
   },
-} as const;
+);
 
-const output = {
-  type: 'object',
-  properties: {
-    from: { type: 'string', description: 'The commit before; a branch there brings it back.' },
+const output = objectSchema(
+  {
     oid: { type: 'string' },
     changed: {
       type: 'array',
@@ -31,9 +30,10 @@ const output = {
       description: 'With hard: files that were written or deleted.',
     },
   },
-  required: ['oid', 'changed'],
-  additionalProperties: false,
-} as const;
+  {
+    from: { type: 'string', description: 'The commit before; a branch there brings it back.' },
+  },
+);
 
 /** The tool `reset`. */
 export function resetTool(context: GitContext): Tool {
@@ -44,7 +44,7 @@ export function resetTool(context: GitContext): Tool {
       'Move the current branch to another commit. Ends a merge that is under way. To unstage files use unstage.',
     input,
     output,
-    annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
+    annotations: hints('destructive', 'idempotent'),
     permission: ({ ref, mode }) => claimAction(mode, ref),
     execute: ({ ref, mode }, ctx) =>
       Repository.change(context, ctx, async (repository) => {

@@ -7,11 +7,13 @@ import { assertSome, nameList, PATHS, type GitPath } from '../git-paths.js';
 import { headOf, REF, resolveRef } from '../repository/refs.js';
 import { Repository } from '../repository/repository.js';
 import { assertTreeWritable, changeTree, differingPaths } from '../repository/tree-changes.js';
+import { hints, objectSchema } from '../../../tool/object-schema.js';
 
-const input = {
-  type: 'object',
-  properties: {
+const input = objectSchema(
+  {
     paths: { ...PATHS, minItems: 1 },
+  },
+  {
     source: {
       ...REF,
       description: 'The commit that they are taken from. Default: the index; with staged, the last commit.',
@@ -19,18 +21,12 @@ const input = {
     staged: { type: 'boolean', default: false, description: 'Restore the index.' },
     worktree: { type: 'boolean', description: 'Restore the files themselves. Default: true, with staged false.' },
   },
-  required: ['paths'],
-} as const;
+);
 
-const output = {
-  type: 'object',
-  properties: {
-    restored: { type: 'array', items: { type: 'string' }, description: 'What was different and is no more.' },
-    restored_count: { type: 'integer' },
-  },
-  required: ['restored', 'restored_count'],
-  additionalProperties: false,
-} as const;
+const output = objectSchema({
+  restored: { type: 'array', items: { type: 'string' }, description: 'What was different and is no more.' },
+  restored_count: { type: 'integer' },
+});
 
 const MAX_LISTED = 1_000;
 
@@ -42,7 +38,7 @@ export function restoreTool(context: GitContext): Tool {
     description: 'Put files back as they are staged, or as they were in a commit. Their changes since are lost.',
     input,
     output,
-    annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
+    annotations: hints('destructive', 'idempotent'),
     permission: ({ paths, staged, worktree = !staged }) =>
       claimPaths(context, paths, worktree ? 'write' : 'read', worktree ? 'overwrites it' : 'restores it in the index'),
     execute: ({ paths, source, staged, worktree = !staged }, ctx) =>

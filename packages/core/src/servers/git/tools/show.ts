@@ -10,6 +10,7 @@ import { nulFields } from '../repository/nul-records.js';
 import { offsetOf, PATCH_INPUT, PATCH_OUTPUT, readPart, readPatch } from '../repository/patch-pages.js';
 import { REF, resolveRef } from '../repository/refs.js';
 import { Repository } from '../repository/repository.js';
+import { hints, objectSchema } from '../../../tool/object-schema.js';
 
 const input = {
   type: 'object',
@@ -36,17 +37,12 @@ const output = {
     entries: {
       type: 'array',
       description: 'Of a directory.',
-      items: {
-        type: 'object',
-        properties: {
-          path: { type: 'string' },
-          type: { type: 'string' },
-          mode: { type: 'string' },
-          oid: { type: 'string' },
-        },
-        required: ['path', 'type', 'mode', 'oid'],
-        additionalProperties: false,
-      },
+      items: objectSchema({
+        path: { type: 'string' },
+        type: { type: 'string' },
+        mode: { type: 'string' },
+        oid: { type: 'string' },
+      }),
     },
     ...PATCH_OUTPUT,
   },
@@ -70,7 +66,7 @@ export function showTool(context: GitContext): Tool {
       'Show a commit with its message and patch (of a merge: against its first parent), or with path a file as it was at that commit.',
     input,
     output,
-    annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+    annotations: hints('readOnly', 'idempotent'),
     permission: ({ path }) => claimPaths(context, path === undefined ? [] : [path], 'read', 'shows it as it was'),
     async execute({ ref, path, ...page }, ctx) {
       const repository = await Repository.open(context, ctx);

@@ -12,6 +12,7 @@ import { findRef, headOf } from '../repository/refs.js';
 import { Repository } from '../repository/repository.js';
 import { readableMessage } from '../../project/git/run-git.js';
 import { assertTreeWritable, changeTree, differingPaths, allPaths, treeDiff } from '../repository/tree-changes.js';
+import { hints, objectSchema } from '../../../tool/object-schema.js';
 
 const input = {
   type: 'object',
@@ -35,17 +36,12 @@ const output = {
     entries: {
       type: 'array',
       description: 'What is stashed now, the youngest first; the first 100.',
-      items: {
-        type: 'object',
-        properties: {
-          index: { type: 'integer' },
-          oid: { type: 'string' },
-          message: { type: 'string' },
-          time: { type: 'string' },
-        },
-        required: ['index', 'oid', 'message', 'time'],
-        additionalProperties: false,
-      },
+      items: objectSchema({
+        index: { type: 'integer' },
+        oid: { type: 'string' },
+        message: { type: 'string' },
+        time: { type: 'string' },
+      }),
     },
     changed: {
       type: 'array',
@@ -73,7 +69,7 @@ export function stashTool(context: GitContext): Tool {
     description: 'Lay uncommitted changes aside and take them up again; list, show or drop what lies aside.',
     input,
     output,
-    annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
+    annotations: hints('destructive'),
     permission: ({ action, index }) =>
       claimAction(action, action === 'push' || action === 'list' ? undefined : String(index)),
     async execute({ action, index, message, include_untracked, ...page }, ctx) {

@@ -8,10 +8,11 @@ import { nulFields } from '../repository/nul-records.js';
 import { operationOf, OPERATIONS } from '../repository/operation.js';
 import { PATHS } from '../git-paths.js';
 import { Repository } from '../repository/repository.js';
+import { hints, objectSchema } from '../../../tool/object-schema.js';
 
-const input = {
-  type: 'object',
-  properties: {
+const input = objectSchema(
+  {},
+  {
     untracked: {
       type: 'string',
       enum: ['no', 'normal', 'all'],
@@ -22,61 +23,49 @@ const input = {
     limit: { type: 'integer', minimum: 1, maximum: 10_000, default: 500, description: 'Entries at most.' },
     skip: { type: 'integer', minimum: 0, default: 0, description: 'Entries to leave out, to read on.' },
   },
-} as const;
+);
 
-const output = {
-  type: 'object',
-  properties: {
-    branch: { type: 'string', description: 'Absent when the head is detached.' },
-    oid: { type: 'string', description: 'The commit that is checked out. Absent before the first one.' },
+const output = objectSchema(
+  {
     detached: { type: 'boolean' },
-    upstream: { type: 'string' },
-    ahead: { type: 'integer' },
-    behind: { type: 'integer' },
     operation: { type: 'string', enum: OPERATIONS, description: 'What was begun and is not finished.' },
     stashes: { type: 'integer' },
     entries: {
       type: 'array',
-      items: {
-        type: 'object',
-        properties: {
+      items: objectSchema(
+        {
           path: { type: 'string' },
-          old_path: { type: 'string' },
           index: { type: 'string', description: 'As in git: M, A, D, R, C, T, U, or "." for none.' },
           worktree: { type: 'string' },
           kind: { type: 'string', enum: ['changed', 'renamed', 'unmerged', 'untracked'] },
-          submodule: {
-            type: 'object',
-            properties: {
-              commit_changed: { type: 'boolean' },
-              modified: { type: 'boolean' },
-              untracked: { type: 'boolean' },
-            },
-            required: ['commit_changed', 'modified', 'untracked'],
-            additionalProperties: false,
-          },
         },
-        required: ['path', 'index', 'worktree', 'kind'],
-        additionalProperties: false,
-      },
+        {
+          old_path: { type: 'string' },
+          submodule: objectSchema({
+            commit_changed: { type: 'boolean' },
+            modified: { type: 'boolean' },
+            untracked: { type: 'boolean' },
+          }),
+        },
+      ),
     },
-    counts: {
-      type: 'object',
-      properties: {
-        staged: { type: 'integer' },
-        unstaged: { type: 'integer' },
-        unmerged: { type: 'integer' },
-        untracked: { type: 'integer' },
-      },
-      required: ['staged', 'unstaged', 'unmerged', 'untracked'],
-      additionalProperties: false,
-    },
+    counts: objectSchema({
+      staged: { type: 'integer' },
+      unstaged: { type: 'integer' },
+      unmerged: { type: 'integer' },
+      untracked: { type: 'integer' },
+    }),
     truncated: { type: 'boolean' },
+  },
+  {
+    branch: { type: 'string', description: 'Absent when the head is detached.' },
+    oid: { type: 'string', description: 'The commit that is checked out. Absent before the first one.' },
+    upstream: { type: 'string' },
+    ahead: { type: 'integer' },
+    behind: { type: 'integer' },
     next_skip: { type: 'integer' },
   },
-  required: ['detached', 'operation', 'stashes', 'entries', 'counts', 'truncated'],
-  additionalProperties: false,
-} as const;
+);
 
 interface Entry {
   path: string;
@@ -105,7 +94,7 @@ export function statusTool(context: GitContext): Tool {
       'Show the branch, a merge or rebase that is under way, and every file that is staged, changed, in conflict or new.',
     input,
     output,
-    annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+    annotations: hints('readOnly', 'idempotent'),
     permission: ({ paths }) => claimPaths(context, paths, 'read', 'lists what has changed'),
     async execute({ untracked, paths, limit, skip }, ctx) {
       const repository = await Repository.open(context, ctx);

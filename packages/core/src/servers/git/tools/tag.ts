@@ -8,11 +8,13 @@ import { assertMessage, MESSAGE } from './commit.js';
 import { claimAction, type GitContext } from '../git-context.js';
 import { assertNewName, assertRefText, exactRef, REF, resolveRef } from '../repository/refs.js';
 import { Repository } from '../repository/repository.js';
+import { hints, objectSchema } from '../../../tool/object-schema.js';
 
-const input = {
-  type: 'object',
-  properties: {
+const input = objectSchema(
+  {
     action: { type: 'string', enum: ['list', 'create', 'delete'] },
+  },
+  {
     name: { ...REF, description: 'For create and delete.' },
     ref: { ...REF, default: 'HEAD', description: 'For create: what it names.' },
     message: { ...MESSAGE, description: 'For create: makes an annotated tag.' },
@@ -25,27 +27,20 @@ const input = {
     },
     skip: { type: 'integer', minimum: 0, default: 0, description: 'For list: tags to leave out, to read on.' },
   },
-  required: ['action'],
-} as const;
+);
 
-const output = {
-  type: 'object',
-  properties: {
+const output = objectSchema(
+  {
     tags: {
       type: 'array',
-      items: {
-        type: 'object',
-        properties: { name: { type: 'string' }, oid: { type: 'string' }, subject: { type: 'string' } },
-        required: ['name', 'oid', 'subject'],
-        additionalProperties: false,
-      },
+      items: objectSchema({ name: { type: 'string' }, oid: { type: 'string' }, subject: { type: 'string' } }),
     },
     truncated: { type: 'boolean' },
+  },
+  {
     next_skip: { type: 'integer' },
   },
-  required: ['tags', 'truncated'],
-  additionalProperties: false,
-} as const;
+);
 
 /** The tool `tag`. */
 export function tagTool(context: GitContext): Tool {
@@ -55,7 +50,7 @@ export function tagTool(context: GitContext): Tool {
     description: 'List tags, make one, or delete one. An existing tag is never moved.',
     input,
     output,
-    annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
+    annotations: hints('destructive'),
     permission: ({ action, name }) => claimAction(action, name),
     async execute({ action, name, ref, message, limit, skip }, ctx) {
       if (action === 'list') return list(context, await Repository.open(context, ctx), limit, skip);

@@ -5,20 +5,16 @@ import { claimPaths, type GitContext } from '../git-context.js';
 import { assertSome, nameList, PATHS } from '../git-paths.js';
 import { Repository } from '../repository/repository.js';
 import { stagedFiles } from '../repository/staged.js';
+import { hints, objectSchema } from '../../../tool/object-schema.js';
 
-const input = {
-  type: 'object',
-  properties: {
+const input = objectSchema(
+  {},
+  {
     paths: { ...PATHS, description: 'Files or directories, relative to the project. Default: everything.' },
   },
-} as const;
+);
 
-const output = {
-  type: 'object',
-  properties: { unstaged: { type: 'array', items: { type: 'string' } } },
-  required: ['unstaged'],
-  additionalProperties: false,
-} as const;
+const output = objectSchema({ unstaged: { type: 'array', items: { type: 'string' } } });
 
 /** The tool `unstage`. */
 export function unstageTool(context: GitContext): Tool {
@@ -28,7 +24,7 @@ export function unstageTool(context: GitContext): Tool {
     description: 'Take files out of the next commit. The files themselves are not changed.',
     input,
     output,
-    annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+    annotations: hints('idempotent'),
     permission: ({ paths }) => claimPaths(context, paths, 'read', 'takes it out of the next commit'),
     execute: ({ paths = ['.'] }, ctx) =>
       Repository.change(context, ctx, async (repository) => {
