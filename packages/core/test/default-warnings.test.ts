@@ -2,7 +2,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { ToolHub } from '../src/index.js';
 import { MCPToolProvider } from '../src/mcp/index.js';
 
-it('ToolHub warns through process.emitWarning, once, when a provider cannot start and there is no logger', async () => {
+it('ToolHub emits one process warning when a provider cannot start and there is no logger', async () => {
   const warnings: Error[] = [];
   const listener = (warning: Error): void => void warnings.push(warning);
   process.on('warning', listener);

@@ -1,4 +1,4 @@
-// What the compiler infers. Checked by the type check; the run only proves that the file loads.
+// What the compiler infers. The type check tests it; running only shows that the file loads.
 
 import {
   callTyped,

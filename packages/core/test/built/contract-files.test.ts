@@ -1,4 +1,4 @@
-// The contract's provider files and its MCP server run as what is installed has them: in node_modules, built, unpatched.
+// The contract's provider files and its MCP server run from node_modules, built and unmodified.
 
 import { existsSync } from 'node:fs';
 import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -27,7 +27,7 @@ for (const provider of providers) {
 console.log(JSON.stringify({ files, results }));
 `;
 
-it('contractProviderFile() and contractServerFile() give files that run where the packages are installed', async () => {
+it('contractProviderFile() and contractServerFile() return files that run when the packages are installed', async () => {
   // Below the packages, so that what they depend on is found as npm would have put it.
   const directory = await mkdtemp(join(PACKAGES, 'core/node_modules-installed-'));
   try {

@@ -1,4 +1,4 @@
-// The built packages: which module imports which, what an import loads, and that CommonJS can require them.
+// The built packages: which modules import which, what an import loads, and that CommonJS can require them.
 
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
@@ -20,7 +20,7 @@ async function metafileOf(name: string): Promise<Metafile> {
   return JSON.parse(text) as Metafile;
 }
 
-/** Every import of every module, as [importer, imported], sources by their path from src/. */
+/** Every import of every module, as [importer, imported]; sources by their path from src/. */
 async function importsOf(name: string): Promise<[string, string][]> {
   const { inputs } = await metafileOf(name);
   const pairs = Object.entries(inputs).flatMap(([from, { imports }]) =>
@@ -44,7 +44,7 @@ describe('imports of the built packages', () => {
     }
   });
 
-  it('lead a tool server to authoring modules only, and to no other server', async () => {
+  it('of a tool server reach only authoring modules, and no other server', async () => {
     const pairs = (await importsOf('core')).filter(([from]) => from.startsWith('servers/'));
     expect(pairs.length).toBeGreaterThan(20);
     for (const [from, to] of pairs) {
@@ -57,7 +57,7 @@ describe('imports of the built packages', () => {
     }
   });
 
-  it('lead the adapters to nothing of Node, as browsers load them too', async () => {
+  it('of the adapters reach no module of Node, because browsers load them too', async () => {
     const pairs = await importsOf('core');
     const reached = new Set(['adapters/index.ts']);
     for (const from of reached) for (const [importer, to] of pairs) if (importer === from) reached.add(to);
@@ -65,7 +65,7 @@ describe('imports of the built packages', () => {
     expect([...reached].filter((path) => !path.endsWith('.ts'))).toEqual([]);
   });
 
-  it('reach node:child_process from src/process alone', async () => {
+  it('reach node:child_process only from src/process', async () => {
     for (const name of ['core', 'runtime', 'gateway']) {
       for (const [from, to] of await importsOf(name)) {
         if (/child_process/.test(to)) expect(`${name}: ${from}`).toMatch(/^core: process\//);
@@ -73,7 +73,7 @@ describe('imports of the built packages', () => {
     }
   });
 
-  it('reach the MCP SDK from src/mcp alone', async () => {
+  it('reach the MCP SDK only from src/mcp', async () => {
     const pairs = (await importsOf('core')).filter(([, to]) => to.startsWith('@modelcontextprotocol/'));
     expect(pairs.length).toBeGreaterThan(3);
     for (const [from] of pairs) expect(from).toMatch(/^mcp\//);
@@ -87,7 +87,7 @@ describe('imports of the built packages', () => {
   });
 });
 
-describe('what an import loads', () => {
+describe('importing a built package', () => {
   it.each([
     ['@toolwright/core', []],
     ['@toolwright/core/process', []],
@@ -101,7 +101,7 @@ describe('what an import loads', () => {
     ['@toolwright/runtime/testing', []],
     ['@toolwright/gateway/testing', []],
     ['@toolwright/gateway', []],
-  ])('%s loads no SDK, ajv, zod, database, wasm or language server, only %j', async (entry, allowed) => {
+  ])('import(%j) loads no SDK, ajv, zod, database, wasm or language server, only %j', async (entry, allowed) => {
     const loaded = await runNode(
       `const { register } = await import('node:module');
        register('data:text/javascript,' + encodeURIComponent(\`
@@ -118,7 +118,7 @@ describe('what an import loads', () => {
     expect(loaded.stderr).not.toMatch(/\.wasm|sqlite/);
   });
 
-  it('is seen: an import of ajv shows up in the same way', async () => {
+  it('import("ajv") is detected by the same check', async () => {
     const loaded = await runNode(`
       const { register } = await import('node:module');
       register('data:text/javascript,' + encodeURIComponent("export async function resolve(s, c, n) { const r = await n(s, c); if (r.url.includes('/node_modules/')) console.error(r.url); return r; }"));
@@ -136,12 +136,12 @@ describe('what an import loads', () => {
     '@toolwright/runtime',
     '@toolwright/runtime/provider',
     '@toolwright/gateway',
-  ])('%s can be required from CommonJS: it has no top-level await', async (entry) => {
+  ])('require(%j) works in CommonJS, as there is no top-level await', async (entry) => {
     const { stdout } = await runNode(`console.log(Object.keys(require(${JSON.stringify(entry)})).length)`, 'commonjs');
     expect(Number(stdout)).toBeGreaterThan(0);
   });
 
-  it('a schema of zod 3 or plain JSON works from the built package', async () => {
+  it('defineTool() accepts zod 3 and plain JSON Schemas when run from the built package', async () => {
     const { stdout } = await runNode(`
       import { defineServer, defineTool, InProcessToolProvider } from '@toolwright/core';
       import { z } from 'zod/v3';

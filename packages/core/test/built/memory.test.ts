@@ -1,4 +1,4 @@
-// The memory thread's program is found in the built package, also from a chunk, and under tsx from the sources.
+// The memory thread finds its program in the built package, also from a chunk, and in the sources under tsx.
 
 import { mkdtemp, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -8,7 +8,7 @@ import { runNode } from './run-node.js';
 
 describe('the memory thread', () => {
   it.each(['@toolwright/core', '@toolwright/core/servers/memory'])(
-    'runs from the built package by way of %s',
+    'runs from the built package when loaded through %s',
     async (entry) => {
       const projectDir = await realpath(await mkdtemp(join(tmpdir(), `toolwright-${process.pid}-built-`)));
       try {
@@ -19,11 +19,11 @@ describe('the memory thread', () => {
         const provider = entry.createMemoryServer
           ? new InProcessToolProvider({ servers: [entry.createMemoryServer({ projectDir })] })
           : InProcessToolProvider.forProject(projectDir);
-        await provider.callTool('memory.store', { content: 'kept by the build', category: 'bug' });
+        await provider.callTool('memory.store', { content: 'stored by the build', category: 'bug' });
         const { structuredContent } = await provider.callTool('memory.retrieve', { query: 'build' });
         console.log(JSON.stringify(structuredContent.results.map(({ memory }) => memory.content)));
         await provider.disconnect();`);
-        expect(JSON.parse(stdout)).toEqual(['kept by the build']);
+        expect(JSON.parse(stdout)).toEqual(['stored by the build']);
         expect(stderr).toBe('');
       } finally {
         await rm(projectDir, { recursive: true });

@@ -1,4 +1,4 @@
-// Runs a script with this Node, in a place where the packages resolve as they do for a user.
+// Runs a script with this Node where the packages resolve as they do for a user.
 
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import { spawnChild } from '@toolwright/core/process';
 
 const PACKAGE_DIR = fileURLToPath(new URL('../../', import.meta.url));
 
-/** The output of a script that ends with 0; rejects with its stderr when it does not. */
+/** The output of a script that exits with 0; otherwise rejects with its stderr. */
 export async function runNode(
   source: string,
   type: 'module' | 'commonjs' = 'module',

@@ -1,4 +1,4 @@
-// What a user sees of an error that nobody caught: it comes from the published code, with the line that threw it.
+// An uncaught error of the published code shows the line that threw it.
 
 import { expect, it } from 'vitest';
 import { runNode } from './run-node.js';
@@ -6,7 +6,7 @@ import { runNode } from './run-node.js';
 it.each([
   ['import { defineTool } from "@toolwright/core"; defineTool({ name: "a b" });', 'ToolError'],
   ['import { ToolHub } from "@toolwright/core"; throw Object.assign(new Error(ToolHub.name));', 'ToolHub'],
-])('an uncaught error prints a few lines, with names as they are in the source: %s', async (source, name) => {
+])('Node prints a few lines with the names of the sources when %s is not caught', async (source, name) => {
   const failure = await runNode(source).then(
     () => 'nothing was thrown',
     (thrown: unknown) => (thrown as Error).message,

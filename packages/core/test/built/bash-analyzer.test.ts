@@ -1,4 +1,4 @@
-// The built package judges commands in plain Node: the grammar is in it, with its licence.
+// The built package analyzes commands in plain Node: it contains the grammar and its licence.
 
 import { access, readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
@@ -7,7 +7,7 @@ import { runNode } from './run-node.js';
 
 const DIST = new URL('../../dist/', import.meta.url);
 
-it('the built package judges a command with the grammar that it brings', async () => {
+it('prepareCall() of bash.execute loads the published grammar when run from the built package', async () => {
   await access(new URL('grammars/tree-sitter-bash.wasm', DIST));
   expect(await readFile(new URL('grammars/tree-sitter-bash.LICENSE', DIST), 'utf8')).toContain('MIT');
   const { stdout } = await runNode(`
