@@ -1,5 +1,5 @@
-// Starting a program and holding it: its own group, an allow-listed environment, streams that cannot crash the host.
-// Ending it is kill-ladder.ts. No other module may import node:child_process.
+// Starts programs, each in its own process group, with an allow-listed environment and streams that cannot crash the host.
+// kill-ladder.ts ends them. No other module may import node:child_process.
 
 import { spawn, type ChildProcess } from 'node:child_process';
 import { existsSync, statSync } from 'node:fs';
@@ -16,34 +16,33 @@ import { HOST_MARK_VARIABLE, watchdog } from './watchdog.js';
 
 const DEFAULT_STDERR_TAIL_BYTES = 8 * 1024;
 
-/** What {@link spawnChild} starts, and how. */
+/** Options of {@link spawnChild}. */
 export interface SpawnOptions {
-  /** The program: an absolute path, or a name that is looked up on the child's PATH. Never given to a shell. */
+  /** The program: an absolute path, or a name on the child's PATH. Never interpreted by a shell. */
   command: string;
-  /** Its arguments, one a string, passed on as they are. Default: none. */
+  /** Its arguments, passed unchanged. Default: none. */
   args?: readonly string[];
-  /** The working directory. Required, as nothing of Toolwright depends on the host's. */
+  /** The working directory. Required, as Toolwright does not depend on the host's. */
   cwd: string;
-  /** The whole environment but for the host's mark. Default: the allow-listed part of the host's (PATH, HOME, LANG, LC_*, TERM, TZ, ...). */
+  /** The whole environment, except for the host's mark. Default: the allow-listed part of the host's (PATH, HOME, LANG, LC_*, TERM, TZ, ...). */
   env?: Readonly<Record<string, string>>;
-  /** Added to the environment, over what it has. Default: nothing. */
+  /** Variables added to `env`, replacing those of the same name. Default: none. */
   extraEnv?: Readonly<Record<string, string>>;
-  /** `'pipe'` to write to it; with `'ignore'` it reads the end of file. Default: `'ignore'`. */
+  /** `'pipe'` to write to its stdin; with `'ignore'` it reads the end of file. Default: `'ignore'`. */
   stdin?: 'pipe' | 'ignore';
-  /** Ends the child, by the kill ladder with its default grace, when aborted. Aborted already: nothing is started. */
+  /** Ends the child as {@link Child.end} does when aborted. If it is already aborted, nothing is started. */
   signal?: AbortSignal | undefined;
-  /** How much of the end of stderr {@link Child.stderrTail} keeps, in bytes. Default 8 KiB. */
+  /** How much of the end of stderr {@link Child.stderrTail} returns, in bytes. Default: 8 KiB. */
   stderrTailBytes?: number;
   /**
-   * A text that no other child has, put into the environment as `TOOLWRIGHT_MARK`. With it, processes that left the
-   * group are found by it or by their descent (on Linux), and {@link Child.end}, {@link Child.signal} and
-   * {@link Child.runningPids} are about them too. What leaves the session and clears its environment is not found.
-   * Default: none.
+   * A unique text, set in the environment as `TOOLWRIGHT_MARK`. On Linux, {@link Child.end}, {@link Child.signal} and
+   * {@link Child.runningPids} then include processes that left the group, found by the mark or by descent. A process that
+   * leaves the session and clears its environment is not found. Default: none.
    */
   mark?: string | undefined;
   /**
-   * The program is a sandbox with process numbers of its own, whose end kills all that runs in it. SIGTERM and other
-   * signals but SIGKILL then go to what runs in it. Linux only. Default: false.
+   * The program is a sandbox with its own PID namespace, whose end kills every process in it. Signals except SIGKILL are
+   * then sent to the processes in it. Linux only. Default: false.
    */
   isSandbox?: boolean | undefined;
 }
@@ -57,42 +56,42 @@ export interface ChildExit {
 }
 
 /**
- * A child and everything it starts in its process group. Hold it with `await using`, or call {@link Child.end}: that
- * is also what ends grandchildren that are left when the child itself has exited.
+ * A child and the processes of its group. Use `await using`, or call {@link Child.end}, which also ends grandchildren that are
+ * left after the child has exited.
  */
 export interface Child extends AsyncDisposable {
-  /** The number of the process and of its group; undefined when it could not be started. */
+  /** The pid, which is also the id of its group; undefined when it could not be started. */
   readonly pid: number | undefined;
-  /** Null unless `stdin: 'pipe'`. A write after the child has gone fails in its callback and nowhere else. */
+  /** Null unless `stdin: 'pipe'`. A write after the child has exited fails only in its callback. */
   readonly stdin: Writable | null;
-  /** The child stands still when this is not read. */
+  /** Must be read, or the child blocks when the pipe is full. */
   readonly stdout: Readable;
-  /** Flows from birth: listen in the same tick, or use {@link Child.stderrTail}. */
+  /** Flows from the start: listen in the same tick, or use {@link Child.stderrTail}. */
   readonly stderr: Readable;
-  /** The last of what it wrote to stderr, cut on a character boundary. */
+  /** The end of its stderr, cut at a character boundary. */
   stderrTail(): string;
   /**
-   * Resolves when the child has exited, whether or not its pipes are at their end. Rejects with {@link ToolError} when
-   * it was never started: `SPAWN_FAILED`, or `CANCELLED` for a signal that was aborted before. Nothing is reported as
-   * unhandled when nobody looks.
+   * Resolves when the child has exited, even if its pipes are still open. Rejects with {@link ToolError} when it was never
+   * started: `SPAWN_FAILED`, `INVALID_ARGUMENT`, or `CANCELLED` when the signal was already aborted. Causes no unhandled
+   * rejection when it is not awaited.
    */
   readonly exited: Promise<ChildExit>;
-  /** Sends a signal to all of it that runs; nothing happens once it is gone. Windows knows SIGKILL only. */
+  /** Sends a signal to every running process of it. Does nothing after its end. On Windows only SIGKILL has an effect. */
   signal(name: NodeJS.Signals): void;
-  /** The numbers of what runs of it, the child itself included. Linux only: elsewhere, and once it is gone, none. */
+  /** The pids of its running processes, including the child itself. Empty after its end, and on other systems than Linux. */
   runningPids(): number[];
   /**
-   * Ends the whole group: asks it to end where there is a way to (`ask`), closes stdin, sends SIGTERM, waits up to
-   * `graceMs` (default 2,000), sends SIGKILL and waits for the exit. Never rejects. It is done once: a later call waits for
-   * the same end, and can only hasten it, as the abort of the signal does.
+   * Ends the whole group: calls `ask` if set, closes stdin, sends SIGTERM, waits up to `graceMs` (default 2,000), sends
+   * SIGKILL and waits for the exit. Never rejects. Runs once: a later call waits for the same end and can only shorten its
+   * timeouts, as an abort of the signal does.
    */
   end(options?: EndOptions): Promise<void>;
 }
 
 /**
- * Starts a program as the leader of its own process group. Never throws: a program that cannot be started is told by
- * {@link Child.exited}, so that there is one place to look. Whatever ends the host, or the thread that called, ends the
- * program and all it started: what is left gets SIGTERM and then SIGKILL within two seconds, see SECURITY.md.
+ * Starts a program as the leader of its own process group. Never throws: a failed start rejects {@link Child.exited}. When the
+ * host or the calling thread ends for any reason, the program and every process that it started get SIGTERM, and SIGKILL
+ * within two seconds; see SECURITY.md.
  *
  * @example
  * ```ts
@@ -105,15 +104,15 @@ export function spawnChild(options: SpawnOptions): Child {
   const { signal } = options;
   if (typeof options.cwd !== 'string') {
     return neverStarted(
-      new ToolError('INVALID_ARGUMENT', `"${options.command}" was not started: cwd must name its working directory.`),
+      new ToolError('INVALID_ARGUMENT', `"${options.command}" was not started: set cwd to its working directory.`),
     );
   }
   if (signal?.aborted) {
     return neverStarted(
-      new ToolError('CANCELLED', `"${options.command}" was not started: its signal was aborted already.`),
+      new ToolError('CANCELLED', `"${options.command}" was not started: its signal was already aborted.`),
     );
   }
-  watchdog.ensure(); // first: then there is no moment in which a program has nobody to end it
+  watchdog.ensure(); // first, so that the program is never without a watchdog
   let child: ChildProcess;
   try {
     child = spawn(options.command, [...(options.args ?? [])], {
@@ -125,12 +124,12 @@ export function spawnChild(options: SpawnOptions): Child {
         [HOST_MARK_VARIABLE]: watchdog.mark,
       },
       stdio: [options.stdin ?? 'ignore', 'pipe', 'pipe'],
-      detached: process.platform !== 'win32', // a group of its own; on Windows it would open a console
+      detached: process.platform !== 'win32', // its own group; on Windows this would open a console
       shell: false,
       windowsHide: true,
     });
   } catch (error) {
-    return neverStarted(spawnFailure(error, options)); // a NUL in an argument, too long a list, no more processes
+    return neverStarted(spawnFailure(error, options)); // such as a NUL in an argument or too many processes
   }
   const { stdin, stdout, stderr, pid } = child;
   for (const stream of [stdin, stdout, stderr]) stream?.on('error', ignoreStreamError);
@@ -143,7 +142,6 @@ export function spawnChild(options: SpawnOptions): Child {
 
   const tail = new StreamTail(options.stderrTailBytes ?? DEFAULT_STDERR_TAIL_BYTES);
   stderr.on('data', (chunk: Buffer) => tail.push(chunk));
-  // The one place where a group comes into being.
   const group = new ProcessGroup(child, pid);
   watchdog.add(group);
   const family = new ProcessFamily(group, { mark: options.mark, isSandbox: options.isSandbox ?? false });
@@ -155,14 +153,14 @@ export function spawnChild(options: SpawnOptions): Child {
       if (!group.isAlive()) signal?.removeEventListener('abort', onAbort);
     });
   });
-  // After the start only a signal that could not be sent arrives here, and the ladder looks for itself.
+  // After the start only failures to send a signal are emitted, which the ladder detects itself.
   child.on('error', ignoreStreamError);
 
   const ladder = new KillLadder({ family, stdin, outputs: [stdout, stderr], exited });
   let ending: Promise<void> | undefined;
   const end = (how: EndOptions = {}): Promise<void> => {
-    const gone = ladder.climb(how);
-    return (ending ??= gone.finally(() => {
+    const ended = ladder.end(how);
+    return (ending ??= ended.finally(() => {
       watchdog.review(group);
       signal?.removeEventListener('abort', onAbort);
     }));
@@ -184,12 +182,12 @@ export function spawnChild(options: SpawnOptions): Child {
   };
 }
 
-/** EPIPE and its like: the other end is gone, which `exited` and the write's own callback tell. */
+/** EPIPE and similar: `exited` and the callback of the write report that the other end is closed. */
 function ignoreStreamError(): void {}
 
 function neverStarted(reason: ToolError | Promise<never>): Child {
   const exited = reason instanceof Promise ? reason : Promise.reject(reason);
-  exited.catch(() => {}); // whoever awaits `exited` gets it; nobody has to
+  exited.catch(() => {}); // reported to those who await `exited`
   const ended = (): PassThrough => new PassThrough().end();
   return {
     pid: undefined,
@@ -224,23 +222,23 @@ function reasonOf(errno: unknown, error: unknown, command: string, cwd: string):
   switch (errno) {
     case 'ENOENT':
     case 'ENOTDIR':
-      // The system has one code for all three.
+      // The system reports all three with one code.
       if (!isDirectory(cwd)) return `its working directory ${cwd} does not exist or is not a directory.`;
       if (isAbsolute(command) && existsSync(command))
-        return 'it exists, but its interpreter (the #! line) or loader does not; install that.';
+        return 'it exists, but its interpreter (the #! line) or loader does not; install the interpreter.';
       return isAbsolute(command)
-        ? 'there is no such file; check the path.'
-        : 'there is no such program on the PATH; install it, or give its absolute path.';
+        ? 'the file does not exist; check the path.'
+        : 'it was not found on the PATH; install it, or use its absolute path.';
     case 'EACCES':
     case 'EPERM':
-      return 'it may not be executed; check its mode and the directories above it.';
+      return 'it is not executable; check its mode and the directories above it.';
     case 'E2BIG':
       return 'its arguments and environment are too long; pass long texts through stdin.';
     case 'EAGAIN':
     case 'EMFILE':
     case 'ENFILE':
     case 'ENOMEM':
-      return `the system is out of processes, files or memory (${errno}); end something and try again.`;
+      return `the system is out of processes, files or memory (${errno}); free some and try again.`;
     default:
       return messageOf(error);
   }
@@ -250,6 +248,6 @@ function isDirectory(path: string): boolean {
   try {
     return statSync(path).isDirectory();
   } catch {
-    return false; // not there, or not to be looked at: no working directory either way
+    return false; // missing or not accessible
   }
 }

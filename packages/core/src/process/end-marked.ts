@@ -1,4 +1,4 @@
-// The last sweep: whatever still carries a mark that begins with a text, whoever started it and whenever.
+// Kills every process whose mark has a given prefix.
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { descendantsOf, markedWith, runningProcesses, signalProcess } from './stray-processes.js';
@@ -7,8 +7,8 @@ const POLL_MS = 20;
 const ROUNDS = 50;
 
 /**
- * Kills every process that was started with a `mark` beginning with the prefix (see {@link SpawnOptions.mark}), and
- * what descends from it. Resolves when none is left, at the latest after a second. Linux only; elsewhere it does nothing.
+ * Kills every process whose `mark` begins with the prefix (see {@link SpawnOptions.mark}), and its descendants. Resolves when
+ * none is left, at the latest after a second. On other systems than Linux it does nothing.
  */
 export async function endMarked(prefix: string): Promise<void> {
   for (let round = 0; round < ROUNDS; round++) {

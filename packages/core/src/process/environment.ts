@@ -1,4 +1,4 @@
-// The environment that a child gets: a list of harmless names, never the host's whole environment with its secrets.
+// The default environment of a child: variables from an allow-list, not the host's whole environment with its secrets.
 
 const POSIX_NAMES: ReadonlySet<string> = new Set([
   'PATH',
@@ -12,7 +12,7 @@ const POSIX_NAMES: ReadonlySet<string> = new Set([
   'SHELL',
 ]);
 
-/** What programs on Windows cannot start or find their files without. Names there have no case. */
+/** Variables that programs on Windows need to start or to find their files. Names are case-insensitive there. */
 const WINDOWS_NAMES: ReadonlySet<string> = new Set([
   ...['PATH', 'PATHEXT', 'SYSTEMROOT', 'SYSTEMDRIVE', 'WINDIR', 'COMSPEC', 'TEMP', 'TMP', 'LANG', 'TZ'],
   ...['APPDATA', 'LOCALAPPDATA', 'PROGRAMDATA', 'PROGRAMFILES', 'PROGRAMFILES(X86)', 'COMMONPROGRAMFILES'],
@@ -20,8 +20,7 @@ const WINDOWS_NAMES: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The allow-listed part of an environment. Exported shell functions, which bash hands on as values that begin with
- * `()`, are left out whatever their name.
+ * The allow-listed part of an environment. Exported shell functions, whose values begin with `()` in bash, are left out.
  */
 export function allowedEnvironment(
   host: NodeJS.ProcessEnv = process.env,

@@ -1,11 +1,11 @@
-// Which process this is, for those who find later what it has left: a number alone is given to another process again.
+// Identifies a host process for later hosts, which find what it left. A pid alone is not enough, as pids are reused.
 
 import { readFileSync, readlinkSync } from 'node:fs';
 import { startOf } from './stray-processes.js';
 
-/** A process, told apart from every other one. */
+/** Identifies a process among all others. */
 export interface HostIdentity {
-  /** Its boot and its namespace of process numbers: in another of either, its number says nothing. Two words. */
+  /** Its boot and its PID namespace, separated by a space: in another of either, its pid means nothing. */
   readonly place: string;
   /** Its process number. */
   readonly pid: number;
@@ -30,12 +30,12 @@ function readIdentity(): HostIdentity | undefined {
   }
 }
 
-/** True when no such process runs any more. Only for a process of this user and of {@link hostIdentity}'s place. */
+/** True when the process has ended. Only for a process of this user with the same `place` as {@link hostIdentity}. */
 export function hasEnded({ pid, start }: Pick<HostIdentity, 'pid' | 'start'>): boolean {
   return startOf(pid) !== start;
 }
 
-/** True when a host has certainly ended. Of another container of this boot nothing is known. */
+/** True when a host has certainly ended. One in another container of this boot may still run. */
 export function isHostGone(owner: HostIdentity, self: HostIdentity): boolean {
   if (owner.place === self.place) return hasEnded(owner);
   return owner.place.split(' ', 1)[0] !== self.place.split(' ', 1)[0]; // another boot

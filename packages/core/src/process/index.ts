@@ -1,4 +1,4 @@
-// @toolwright/core/process, for implementers of servers and providers: the one way to start a program and to end it.
+// @toolwright/core/process, for implementers of servers and providers: starts programs and ends them.
 
 export { spawnChild, type Child, type ChildExit, type SpawnOptions } from './child-process.js';
 export { allowedEnvironment } from './environment.js';

@@ -1,22 +1,22 @@
-// Where a watchdog writes down what it watches, and for which host: what a crash of both leaves is swept by the watchdog
-// that starts next. It is written and read by watchdog-script.ts.
+// The place of a watchdog's journal, which lists the processes of a host: when host and watchdog crash together, the next
+// watchdog ends those processes. watchdog-script.ts writes and reads it.
 
 import { randomBytes } from 'node:crypto';
 import { homedir } from 'node:os';
 import { dirname, isAbsolute, join } from 'node:path';
 import { hostIdentity } from './host-identity.js';
 
-/** What a watchdog needs for a journal. */
+/** A journal of a watchdog. */
 export interface JournalPlace {
-  /** The file of this host. */
+  /** The journal file of this host. */
   readonly file: string;
-  /** The host: boot, process namespace, number and start. Numbers mean nothing in another boot or namespace. */
+  /** The host: boot, PID namespace, pid and start time. Pids mean nothing in another boot or namespace. */
   readonly host: string;
 }
 
 /**
- * A new place in `$XDG_STATE_HOME` or `~/.local/state`: a later host has to find it, so it is where no other user can put
- * anything. Undefined where there is none, and where the system does not tell a process from a later one of its number.
+ * A new journal in `$XDG_STATE_HOME` or `~/.local/state`, where a later host finds it and no other user can write. Undefined
+ * without such a directory, and where the system cannot distinguish a process from a later one with the same pid.
  */
 export function journalPlace(env: NodeJS.ProcessEnv = process.env): JournalPlace | undefined {
   if (process.platform !== 'linux') return undefined;
@@ -27,7 +27,7 @@ export function journalPlace(env: NodeJS.ProcessEnv = process.env): JournalPlace
   return /[\0\n]/.test(directory) ? undefined : { file: join(directory, randomBytes(8).toString('hex')), host };
 }
 
-/** The directory of that name for what a later host of this user has to find. Undefined where there is no home. */
+/** The directory of this name for files that a later host of this user has to find. Undefined without a home. */
 export function stateDirectory(name: string, env: NodeJS.ProcessEnv = process.env): string | undefined {
   const { XDG_STATE_HOME: state } = env;
   const base = state !== undefined && isAbsolute(state) ? state : stateOfHome();

@@ -1,36 +1,36 @@
-// The kill ladder: a question, the end of stdin, SIGTERM, patience, SIGKILL, exit. It always comes to an end, and is
-// climbed once; who calls again can only make it faster.
+// The kill ladder: a request to end, the end of stdin, SIGTERM, a grace period, SIGKILL, exit. It always finishes, and runs
+// once; a later call can only shorten its timeouts.
 
 import type { Readable, Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { startTimer } from '../call/deadline.js';
 import type { ProcessFamily } from './process-family.js';
 
-const DEFAULT_ASK_MS = 2_000;
+const DEFAULT_REQUEST_MS = 2_000;
 const DEFAULT_GRACE_MS = 2_000;
-/** A killed process is gone within moments; what is not (a disk that hangs) is not waited for any longer. */
-const KILLED_WITHIN_MS = 2_000;
-/** How long output may still arrive once nothing of the group runs: a process that left the group may hold the pipe. */
+/** A killed process ends within moments. One that does not, as on a disk that hangs, is not waited for longer. */
+const KILL_TIMEOUT_MS = 2_000;
+/** How long output may still arrive after the group has ended: a process that left the group may hold the pipe. */
 const DRAIN_MS = 250;
 const FIRST_POLL_MS = 5;
 const LAST_POLL_MS = 50;
-/** A look at all processes takes some 2 ms. */
-const LOOK_MS = 50;
+/** Interval between scans of all processes, each of which takes about 2 ms. */
+const SCAN_MS = 50;
 
 /** How a child is ended. */
 export interface EndOptions {
   /**
-   * Asks the program to end, in its own way: to finish what it is at, to save its state. It gets a signal that is aborted
-   * when its time is over or the program has exited; that it fails is no matter. Stdin is open until then. Default: nothing
-   * is asked.
+   * Requests the end in the program's own protocol, so that it can finish its work and save its state. Its signal is aborted
+   * when `askMs` has passed or the program has exited. A rejection is ignored. Stdin stays open until then. Default: no
+   * request.
    */
   ask?: ((signal: AbortSignal) => Promise<unknown>) | undefined;
   /**
-   * How long the answer, the end of stdin and the exit may take, in milliseconds, before SIGTERM is sent. Without `ask`
-   * stdin is closed at once. Default: 2,000 with `ask`, 0 without: SIGTERM at once.
+   * How long the request, the end of stdin and the exit may take, in milliseconds, before SIGTERM is sent. Without `ask`,
+   * stdin is closed immediately. Default: 2,000 with `ask`, 0 without: SIGTERM is sent immediately.
    */
   askMs?: number | undefined;
-  /** How long the program gets from SIGTERM to SIGKILL, in milliseconds. Default: 2,000. */
+  /** Time from SIGTERM to SIGKILL, in milliseconds. Default: 2,000. */
   graceMs?: number | undefined;
 }
 
@@ -43,86 +43,86 @@ export interface LadderTarget {
   exited: Promise<unknown>;
 }
 
-/** The way up, for one child. */
+/** Ends one child. */
 export class KillLadder {
   readonly #target: LadderTarget;
-  #climbing: Promise<void> | undefined;
+  #ending: Promise<void> | undefined;
   #graceMs = DEFAULT_GRACE_MS;
-  /** Of the rung that it stands on, while there is a next one. */
+  /** The deadline of the present step; undefined in the last one. */
   #deadline: Deadline | undefined;
-  #isAsking = true;
+  #isRequesting = true;
 
   constructor(target: LadderTarget) {
     this.#target = target;
   }
 
   /**
-   * Ends everything of the child and resolves when it is gone: what it leaves running is killed, also when the direct child
-   * has exited by itself and only its children are left. Never rejects.
+   * Ends the child and every process that it started, and resolves when they have ended, also when the child itself has
+   * already exited. Never rejects.
    */
-  climb(options: EndOptions): Promise<void> {
-    const { ask, askMs = ask ? DEFAULT_ASK_MS : 0, graceMs = DEFAULT_GRACE_MS } = options;
-    if (this.#climbing) {
+  end(options: EndOptions): Promise<void> {
+    const { ask, askMs = ask ? DEFAULT_REQUEST_MS : 0, graceMs = DEFAULT_GRACE_MS } = options;
+    if (this.#ending) {
       this.#graceMs = Math.min(this.#graceMs, graceMs);
-      this.#deadline?.hasten(this.#isAsking ? askMs : graceMs);
-      return this.#climbing;
+      this.#deadline?.shorten(this.#isRequesting ? askMs : graceMs);
+      return this.#ending;
     }
     this.#graceMs = graceMs;
-    return (this.#climbing = this.#climb(ask, askMs));
+    return (this.#ending = this.#endFamily(ask, askMs));
   }
 
-  async #climb(ask: EndOptions['ask'], askMs: number): Promise<void> {
+  async #endFamily(ask: EndOptions['ask'], askMs: number): Promise<void> {
     const { family, stdin, outputs } = this.#target;
-    if (askMs > 0 && family.isAlive()) await this.#askToEnd(ask, askMs);
-    this.#isAsking = false;
+    if (askMs > 0 && family.isAlive()) await this.#requestEnd(ask, askMs);
+    this.#isRequesting = false;
     stdin?.end();
     if (family.isAlive()) {
       family.signal('SIGTERM');
-      if (!(await this.#isGoneWithin(this.#graceMs))) {
+      if (!(await this.#endsWithin(this.#graceMs))) {
         family.signal('SIGKILL');
-        // What was forked while the others were killed is killed at the next look.
-        await this.#isGoneWithin(KILLED_WITHIN_MS, () => family.signal('SIGKILL'));
+        // Processes that were forked meanwhile are killed at the next check.
+        await this.#endsWithin(KILL_TIMEOUT_MS, () => family.signal('SIGKILL'));
       }
     }
     stdin?.destroy();
     await Promise.all(outputs.map(drain));
   }
 
-  async #askToEnd(ask: EndOptions['ask'], askMs: number): Promise<void> {
+  async #requestEnd(ask: EndOptions['ask'], askMs: number): Promise<void> {
     const { family, stdin, exited } = this.#target;
     const deadline = (this.#deadline = new Deadline(askMs));
     family.remember();
-    const asked = new AbortController();
+    const request = new AbortController();
     try {
-      const answer = ask?.(asked.signal).catch(() => {}); // the rest of the ladder ends it
+      const answer = ask?.(request.signal).catch(() => {}); // the next steps end it
       await Promise.race([answer, exited, deadline.over]);
       stdin?.end();
-      await this.#isGoneBefore(deadline);
+      await this.#endsBefore(deadline);
     } catch {
-      // What asks may also throw.
+      // `ask` may also throw.
     } finally {
       deadline.clear();
-      asked.abort();
+      request.abort();
     }
   }
 
-  async #isGoneWithin(timeoutMs: number, onStillAlive?: () => void): Promise<boolean> {
+  async #endsWithin(timeoutMs: number, onStillAlive?: () => void): Promise<boolean> {
     const deadline = new Deadline(timeoutMs);
-    this.#deadline = onStillAlive ? undefined : deadline; // what is being killed cannot be hastened
+    this.#deadline = onStillAlive ? undefined : deadline; // the last step cannot be shortened
     try {
-      return await this.#isGoneBefore(deadline, onStillAlive);
+      return await this.#endsBefore(deadline, onStillAlive);
     } finally {
       deadline.clear();
     }
   }
 
-  async #isGoneBefore(deadline: Deadline, onStillAlive?: () => void): Promise<boolean> {
+  async #endsBefore(deadline: Deadline, onStillAlive?: () => void): Promise<boolean> {
     const { family, exited } = this.#target;
-    // What leaves the group meanwhile can be told only while its parent runs.
-    const looking = setInterval(() => family.remember(), LOOK_MS);
+    // A process that leaves the group can be found only while its parent runs.
+    const scanning = setInterval(() => family.remember(), SCAN_MS);
     await Promise.race([exited, deadline.over]);
-    clearInterval(looking);
-    // The rest tells nobody when it ends, and a direct child that runs has not let this begin.
+    clearInterval(scanning);
+    // The end of other processes causes no event, so it is polled.
     for (let pollMs = FIRST_POLL_MS; family.isAlive(); pollMs = Math.min(2 * pollMs, LAST_POLL_MS)) {
       if (deadline.leftMs <= 0) return false;
       onStillAlive?.();
@@ -132,7 +132,7 @@ export class KillLadder {
   }
 }
 
-/** A moment that can be brought forward. */
+/** A time limit that can be shortened. */
 class Deadline {
   readonly over: Promise<void>;
   #at: number;
@@ -149,7 +149,7 @@ class Deadline {
     return this.#at - performance.now();
   }
 
-  hasten(ms: number): void {
+  shorten(ms: number): void {
     if (ms >= this.leftMs) return;
     this.clear();
     this.#at = performance.now() + ms;
@@ -161,7 +161,7 @@ class Deadline {
   }
 }
 
-/** Lets a reader have what is in the pipe, then closes it. A stream that nobody reads is closed at once. */
+/** Lets a reader receive what is in the pipe, then closes it. A stream without a reader is closed immediately. */
 async function drain(output: Readable): Promise<void> {
   const isRead = output.readableFlowing !== null || output.listenerCount('readable') > 0;
   if (isRead && !output.closed) {

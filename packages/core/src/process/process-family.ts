@@ -1,4 +1,4 @@
-// All that one child stands for: its group, and, where it was marked, the processes that left the group.
+// The processes of one child: its group and, if it has a mark, the processes that left the group.
 
 import type { ProcessGroup } from './process-group.js';
 import {
@@ -10,15 +10,15 @@ import {
   type FoundProcess,
 } from './stray-processes.js';
 
-/** What to look for beside the group. */
+/** What belongs to the family besides the group. */
 export interface FamilyOptions {
-  /** The mark that the child's environment carries. Undefined: the group is all. */
+  /** The mark in the child's environment. Undefined: only the group. */
   mark: string | undefined;
-  /** The leader is a sandbox: polite signals are for what runs in it, and its own end kills all of that. */
+  /** The leader is a sandbox: signals except SIGKILL go to the processes in it, and its end kills them. */
   isSandbox: boolean;
 }
 
-/** Signals that a process ends by, unless it has something to do first. */
+/** Signals that are meant to end a process. */
 const ENDING: ReadonlySet<NodeJS.Signals> = new Set<NodeJS.Signals>([
   'SIGTERM',
   'SIGKILL',
@@ -26,16 +26,16 @@ const ENDING: ReadonlySet<NodeJS.Signals> = new Set<NodeJS.Signals>([
   'SIGHUP',
   'SIGQUIT',
 ]);
-/** What starts processes faster than this many looks is signalled as far as it was found. */
-const MAX_LOOKS = 10;
+/** If processes are started faster than this many scans find them, those that were found are signalled. */
+const MAX_SCANS = 10;
 
-/** What the kill ladder climbs for. */
+/** The processes that the kill ladder ends. */
 export class ProcessFamily {
   readonly #group: ProcessGroup;
   readonly #options: FamilyOptions;
-  /** What started before cannot be of it, and need not be looked into. */
+  /** Processes that started earlier do not belong to it and are not inspected. */
   readonly #startedAt: number;
-  /** What was of it once is of it for good, by number: a descent ends with its parent. */
+  /** Members by pid. A member stays one when its parent ends and it can no longer be found by descent. */
   #known = new Map<number, FoundProcess>();
 
   constructor(group: ProcessGroup, options: FamilyOptions) {
@@ -44,17 +44,17 @@ export class ProcessFamily {
     this.#startedAt = options.mark === undefined ? 0 : startOf(group.id);
   }
 
-  /** True while anything of it runs. */
+  /** True while any member runs. */
   isAlive(): boolean {
     return this.#group.isAlive() || (this.#options.mark !== undefined && this.#members().length > 0);
   }
 
-  /** Finds what left the group while the parents still tell whose it is, for when they have ended. */
+  /** Records members that left the group, which can be found only while their parents run. */
   remember(): void {
     if (this.#options.mark !== undefined) this.#members();
   }
 
-  /** Sends a signal to all of it. */
+  /** Sends a signal to all members. */
   signal(name: NodeJS.Signals): void {
     const { mark, isSandbox } = this.#options;
     if (isSandbox && name !== 'SIGKILL' && this.#signalInside(name)) return;
@@ -65,15 +65,15 @@ export class ProcessFamily {
   }
 
   /**
-   * Finds what left the group. To be ended, all is stopped until nothing new is found: what is started between a look and a
-   * signal, leaves group and environment, and loses its parent to the signal, would be nobody's.
+   * Finds members that left the group. To end them, every member is stopped until a scan finds no new one: a process that is
+   * started between a scan and the signal, leaves the group, clears its environment and loses its parent could not be found.
    */
-  #strays(isToEnd: boolean): FoundProcess[] {
+  #strays(ends: boolean): FoundProcess[] {
     const stopped = new Set<number>();
-    for (let looks = 1; ; looks++) {
+    for (let scans = 1; ; scans++) {
       const members = this.#members();
       const strays = members.filter(({ group }) => group !== this.#group.id);
-      if (!isToEnd || members.every(({ pid }) => stopped.has(pid)) || looks > MAX_LOOKS) return strays;
+      if (!ends || members.every(({ pid }) => stopped.has(pid)) || scans > MAX_SCANS) return strays;
       for (const { pid } of members) stopped.add(pid);
       this.#send('SIGSTOP', strays);
     }
@@ -84,7 +84,7 @@ export class ProcessFamily {
     for (const stray of strays) signalProcess(stray, name);
   }
 
-  /** The numbers of what runs of it. Empty where the system does not tell, see stray-processes.ts. */
+  /** The pids of running members. Empty where the system does not list processes, see stray-processes.ts. */
   pids(): number[] {
     return this.#members().map(({ pid }) => pid);
   }
@@ -92,7 +92,7 @@ export class ProcessFamily {
   #members(): FoundProcess[] {
     const { mark } = this.#options;
     const all = runningProcesses();
-    if (!all) return [...this.#known.values()]; // nobody is taken for dead unseen
+    if (!all) return [...this.#known.values()]; // without a scan no member counts as ended
     const roots = all.filter(
       ({ pid, group, startedAt }) =>
         (group === this.#group.id && this.#group.isOurs()) || this.#known.get(pid)?.startedAt === startedAt,
@@ -104,7 +104,7 @@ export class ProcessFamily {
     return [...members.values()];
   }
 
-  /** A sandbox is the leader and the first process of its namespace; below that one is what it runs. */
+  /** The leader of a sandbox starts the first process of its namespace, whose descendants are the processes in it. */
   #signalInside(name: NodeJS.Signals): boolean {
     const all = runningProcesses() ?? [];
     const first = all.filter(({ parent }) => parent === this.#group.id && this.#group.isOurs());

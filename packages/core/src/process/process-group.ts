@@ -1,4 +1,4 @@
-// One process group: whether anything of it lives, and signalling all of it. When to do so is kill-ladder.ts.
+// One process group: whether any process of it runs, and signals to all of them. kill-ladder.ts decides when.
 
 import { spawn, type ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
@@ -7,64 +7,64 @@ import { runningProcesses } from './stray-processes.js';
 const ON_WINDOWS = process.platform === 'win32';
 
 /**
- * The group that a detached child leads. Its number is only used while it is known to be ours: once the group was seen
- * empty, or its number was seen on a stranger, it is gone for good and never signalled again.
+ * The group that a detached child leads. Its id is used only while it certainly means this group: once the group was empty,
+ * or its id was seen on another process, it is never signalled again.
  */
 export class ProcessGroup {
   readonly id: number;
   readonly #leader: ChildProcess;
-  #leaderReaped = false;
-  #gone = false;
+  #isLeaderReaped = false;
+  #isGone = false;
 
-  /** @param leader a child that was started, as the leader of its own group */
+  /** @param leader a running child that leads its own group */
   constructor(leader: ChildProcess, pid: number) {
     this.#leader = leader;
     this.id = pid;
   }
 
-  /** To be called in the leader's `exit` event itself: from then on its number may be given to another process. */
+  /** To be called in the leader's `exit` event: from then on its pid may be reused. */
   noteLeaderExit(): void {
-    this.#leaderReaped = true;
-    if (ON_WINDOWS) this.#gone = true;
+    this.#isLeaderReaped = true;
+    if (ON_WINDOWS) this.#isGone = true;
     else this.#probe();
   }
 
-  /** True while a process of the group runs. A dead process that nobody has reaped does not count. */
+  /** True while a process of the group runs. A zombie does not count. */
   isAlive(): boolean {
     if (!this.#probe()) return false;
-    if (!this.#leaderReaped || process.platform !== 'linux') return true;
-    // Where init does not reap (many containers), a dead grandchild keeps the number taken for ever.
+    if (!this.#isLeaderReaped || process.platform !== 'linux') return true;
+    // Where init does not reap, as in many containers, a zombie keeps the id in use.
     return hasRunningMember(this.id);
   }
 
-  /** True while the group's number is known to stand for our group, and for no later one. */
+  /** True while the id certainly means this group, and not a later one. */
   isOurs(): boolean {
     return this.#probe();
   }
 
-  /** Sends a signal to every process of the group; does nothing once the group is gone. */
+  /** Sends a signal to every process of the group. Does nothing after the group has ended. */
   signal(name: NodeJS.Signals): void {
     if (ON_WINDOWS) {
-      if (!this.#gone && name === 'SIGKILL') this.#killTreeOnWindows();
-      return; // Windows has no polite signal; the end of stdin was it.
+      if (!this.#isGone && name === 'SIGKILL') this.#killTreeOnWindows();
+      return; // Windows has no equivalent; closing stdin is the request.
     }
     if (!this.#probe()) return;
     try {
       process.kill(-this.id, name);
     } catch (error) {
-      if (errnoOf(error) === 'ESRCH') this.#gone = this.#leaderReaped;
-      // EPERM: what is left runs as somebody else, and is not ours to end.
+      if (errnoOf(error) === 'ESRCH') this.#isGone = this.#isLeaderReaped;
+      // EPERM: the remaining processes run as another user.
     }
   }
 
-  /** True while the group's number is in use and known to be ours. */
+  /** True while the id is in use and certainly means this group. */
   #probe(): boolean {
-    if (this.#gone) return false;
-    if (!this.#leaderReaped) return true;
-    // POSIX gives no process a number that is still some group's. So a process that has our late leader's number
-    // proves that our group had emptied before, and that a group of this number is a stranger's.
-    if (isTaken(this.id) || !isTaken(-this.id)) this.#gone = true;
-    return !this.#gone;
+    if (this.#isGone) return false;
+    if (!this.#isLeaderReaped) return true;
+    // POSIX gives no process a pid that is still the id of a group. So a process with the leader's pid proves that this
+    // group has ended, and that a group with this id is another one.
+    if (isTaken(this.id) || !isTaken(-this.id)) this.#isGone = true;
+    return !this.#isGone;
   }
 
   #killTreeOnWindows(): void {
@@ -85,7 +85,7 @@ function isTaken(id: number): boolean {
 
 function hasRunningMember(id: number): boolean {
   const all = runningProcesses();
-  return all === undefined || all.some(({ group }) => group === id); // untold, the signal's answer has to do
+  return all === undefined || all.some(({ group }) => group === id); // without a list of processes, the result of kill() has to do
 }
 
 function errnoOf(error: unknown): unknown {

@@ -1,12 +1,12 @@
-// Processes that a program started and that left its group: found by a mark in their environment, or by descent. Linux
-// tells both in /proc; elsewhere nothing is found, and the group is all there is.
+// Finds processes that left a program's group, by a mark in their environment or by descent. Linux shows both in /proc;
+// elsewhere none are found.
 
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** The variable that marks what was started for one child; its value is the child's own. */
+/** The environment variable that marks the processes of one child; its value is unique to the child. */
 export const MARK_VARIABLE = 'TOOLWRIGHT_MARK';
 
-/** A process, told apart from a later one of the same number by when it started. */
+/** A process, distinguished by its start time from a later one with the same pid. */
 export interface FoundProcess {
   readonly pid: number;
   readonly parent: number;
@@ -16,8 +16,8 @@ export interface FoundProcess {
 }
 
 /**
- * Every process that runs. A dead one that nobody has reaped does not count. Undefined where the system does not tell:
- * elsewhere than on Linux, without a /proc, and while this process can open no more files.
+ * Every running process, without zombies. Undefined where the system does not list them: not on Linux, without /proc, or
+ * while this process cannot open files.
  */
 export function runningProcesses(): FoundProcess[] | undefined {
   if (process.platform !== 'linux') return undefined;
@@ -31,8 +31,8 @@ export function runningProcesses(): FoundProcess[] | undefined {
 }
 
 /**
- * https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html: the name, which may hold anything, ends at the last `)`. A
- * process whose first thread has ended is Z while its others run on.
+ * The name, which may contain anything, ends at the last `)`. A process whose first thread has ended has the state Z while
+ * its other threads run. https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html
  */
 function lookAt(pid: number): FoundProcess | undefined {
   try {
@@ -43,16 +43,16 @@ function lookAt(pid: number): FoundProcess | undefined {
     if (state === 'X' || (state === 'Z' && threads <= 1)) return undefined;
     return { pid, parent: Number(parent), group: Number(group), startedAt: Number(fields[19]) };
   } catch {
-    return undefined; // it ended between the listing and the look
+    return undefined; // it ended meanwhile
   }
 }
 
-/** When a process started, in clock ticks since boot; 0 where the system does not tell. */
+/** When a process started, in clock ticks since boot; 0 when unknown. */
 export function startOf(pid: number): number {
   return process.platform === 'linux' ? (lookAt(pid)?.startedAt ?? 0) : 0;
 }
 
-/** Those below `root` in the tree of processes, without itself. An orphan is no longer anybody's descendant. */
+/** The descendants of `root`, without itself. An orphan is no longer a descendant. */
 export function descendantsOf(root: number, all: readonly FoundProcess[]): FoundProcess[] {
   const below = new Map<number, FoundProcess[]>();
   for (const found of all) below.set(found.parent, [...(below.get(found.parent) ?? []), found]);
@@ -68,8 +68,8 @@ export function descendantsOf(root: number, all: readonly FoundProcess[]): Found
 }
 
 /**
- * Those that were started, not before `since`, with a mark that begins so (with a NUL at its end: that is so), and have
- * not cleared their environment.
+ * Processes whose environment has a mark with this prefix; a prefix that ends in NUL is the whole mark. Those that started
+ * before `since` are left out.
  */
 export function markedWith(prefix: string, all: readonly FoundProcess[], since = 0): FoundProcess[] {
   const needle = Buffer.from(`${MARK_VARIABLE}=${prefix}`);
@@ -78,7 +78,7 @@ export function markedWith(prefix: string, all: readonly FoundProcess[], since =
     try {
       return hasEntry(readFileSync(`/proc/${pid}/environ`), needle);
     } catch {
-      return false; // it ended, or is somebody else's
+      return false; // it ended, or is another user's
     }
   });
 }
@@ -90,12 +90,12 @@ function hasEntry(environment: Buffer, needle: Buffer): boolean {
   return false;
 }
 
-/** Signals that very process: not a later one that was given its number. */
+/** Signals this process, and not a later one with the same pid. */
 export function signalProcess({ pid, startedAt }: FoundProcess, name: NodeJS.Signals): void {
   if (lookAt(pid)?.startedAt !== startedAt) return;
   try {
     process.kill(pid, name);
   } catch {
-    // It ended meanwhile, or runs as somebody else and is not ours to end.
+    // It ended meanwhile, or runs as another user.
   }
 }

@@ -1,19 +1,19 @@
-// What the watchdog runs: a program for /bin/sh, which every POSIX system has, in a megabyte. The host's side of it, and
-// why it is so, is watchdog.ts.
+// The program of the watchdog, for /bin/sh, which every POSIX system has and which needs about a megabyte. watchdog.ts is the
+// host's side.
 
-/** The variable that every process of a host carries in its environment; its value is the host's own. */
+/** The environment variable that every process of a host has; its value is unique to the host. */
 export const HOST_MARK_VARIABLE = 'TOOLWRIGHT_HOST_MARK';
 
 /**
- * Reads changes from descriptor 3, a line each: `+ GROUP START`, `~ GROUP` (the group lives on without its leader) and
- * `- GROUP`. At the end of the file the host is gone, and what is left of it is ended: SIGTERM, half a second, SIGKILL.
+ * Reads changes from descriptor 3, one per line: `+ GROUP START`, `~ GROUP` (its leader has exited, others run) and `- GROUP`.
+ * The end of the file means that the host has ended. Then its processes are ended: SIGTERM, half a second, SIGKILL.
  *
- * Environment: `MARK`, 32 hex digits; `HOST`, boot, namespace, number and start of the host; `JOURNAL`, a file in a
- * directory for journals (empty: none is kept). A journal holds `HOST MARK`, and then the same lines.
+ * Environment: `MARK`, 32 hex digits; `HOST`, boot, namespace, pid and start of the host; `JOURNAL`, a file in a directory for
+ * journals (empty: no journal). A journal contains `HOST MARK`, followed by the same lines.
  *
- * Rules of this text: nothing that a shell ends at (no redirection of a special builtin, no unset variable); what was read
- * is a number before it is signalled, as `kill -- -1` is about everybody; no mark in an argument; what a process calls
- * itself decides nothing.
+ * Rules of this script: nothing that makes a shell exit (no failing redirection of a special builtin, no unset variable);
+ * input is checked to be a number before it is signalled, as `kill -- -1` signals every process; no mark in an argument; the
+ * name of a process decides nothing.
  */
 export const WATCHDOG_SCRIPT = `
 set -f
@@ -32,7 +32,7 @@ is_mark() {
   [ \${#1} -eq 32 ]
 }
 
-# When the process $1 started, into $start; empty for none, and for a dead one that nobody has reaped.
+# Sets $start to the start time of the process $1; empty when it does not run or is a zombie.
 look_at() {
   start= stat=
   [ -r "/proc/$1/stat" ] || return 0
@@ -41,12 +41,12 @@ look_at() {
   is_dead "$1" "\${18}" || start=\${20}
 }
 
-# By its state and its number of threads: one whose first thread has ended is Z while its others run on.
+# By state and number of threads: a process whose first thread has ended is Z while its others run.
 is_dead() {
   case $1 in X) return 0 ;; Z) [ "$2" -le 1 ] ;; *) return 1 ;; esac
 }
 
-# Takes a change in: its verb, group and start.
+# Applies a change: its verb, group and start.
 apply() {
   is_number "$2" && [ "$2" -gt 1 ] || return 0
   case $groups in
@@ -61,7 +61,7 @@ apply() {
   esac
 }
 
-# The groups that are still the host's, into $ours: a process of that number that started later is a stranger.
+# Sets $ours to the groups that are still the host's: a leader that started later has reused the pid.
 check_groups() {
   ours=' '
   for entry in $groups; do
@@ -76,8 +76,8 @@ check_groups() {
   done
 }
 
-# Whether anything of the host runs, into $left; what of it is outside of the groups, into $strays, as NUMBER:START. What
-# was a stray once is one for good: its descent ends with its parent.
+# Sets $left if any process of the host runs, and $strays to those outside the groups, as PID:START. A stray stays one, as it
+# cannot be found by descent after its parent has ended.
 find_left() {
   left= known="$strays " strays= members=
   # Of a name with a line break only the last line has all fields; the number is the file's.
@@ -121,7 +121,7 @@ find_left() {
   IFS=' '
 }
 
-# Sends the signal $1 to all that was found.
+# Sends the signal $1 to every process that was found.
 send() {
   for group in $ours; do kill -s $1 -- "-$group"; done
   for stray in $strays; do
@@ -130,8 +130,8 @@ send() {
   done
 }
 
-# Finds what is left and stops it, until nothing new is found: what is started between a look and a signal, leaves group and
-# environment, and loses its parent to the signal, would be nobody's.
+# Stops the processes that are left, until a scan finds no new one: a process that is started between a scan and the signal,
+# leaves its group, clears its environment and loses its parent could not be found.
 hold_left() {
   held=
   for turn in 1 2 3 4 5 6 7 8 9 10; do
@@ -143,7 +143,7 @@ hold_left() {
   done
 }
 
-# Ends all of it; fails when something is left that cannot be ended.
+# Ends all processes; fails when one is left that cannot be ended.
 end_all() {
   round=0 quiet=0 strays=
   while [ $round -lt 40 ]; do
@@ -159,7 +159,7 @@ end_all() {
       [ -z "$signal" ] || send $signal
       [ "$signal" != TERM ] || send CONT
     else
-      # Twice, as a process that is just being started has no environment for a moment.
+      # Twice, as a process that is being started has no environment for a moment.
       quiet=$((quiet + 1))
       [ $quiet -lt 2 ] || return 0
       pause=0.1
@@ -180,7 +180,7 @@ write_journal() {
   } > "$1"
 }
 
-# Ends what hosts left that have died together with their watchdog.
+# Ends the processes of hosts that ended together with their watchdog.
 sweep() {
   set -- $HOST
   here="$1 $2"
@@ -196,7 +196,7 @@ sweep() {
       while read -r verb group start; do apply "$verb" "$group" "$start"; done < "$file"
       end_all && rm -f -- "$file"
     elif [ -n "$(find "$file" -mtime +7)" ]; then
-      # Of another machine or container that shares the directory, or of an earlier boot, or being written just now.
+      # Of another machine or container that shares the directory, of an earlier boot, or being written.
       rm -f -- "$file"
     fi
   done
@@ -224,7 +224,7 @@ done
 end_all || exit 1
 [ -n "$JOURNAL" ] || exit 0
 rm -f -- "$JOURNAL"
-# For whoever judges what the commands of a killed host made: what is there from now on is not theirs.
+# For the review of a killed host's commands: files created from now on are not theirs.
 commands=\${directory%/*}/commands
 set -- $HOST
 [ -z "$(ls -A -- "$commands")" ] || echo > "$commands/ended.$3.$4"

@@ -1,5 +1,5 @@
-// Nothing outlives the host, whatever ends it: a small process holds the other end of a pipe, and when that closes it
-// ends what is left. This is the host's side; what the process does is watchdog-script.ts.
+// Ends every process when the host ends for any reason: a small process holds the other end of a pipe, and ends what is left
+// when the pipe closes. This is the host's side; watchdog-script.ts is the process.
 
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -10,30 +10,30 @@ import type { ProcessGroup } from './process-group.js';
 import { startOf } from './stray-processes.js';
 import { HOST_MARK_VARIABLE, WATCHDOG_SCRIPT } from './watchdog-script.js';
 
-/** It runs a few programs of the system's, and none that a project or a user could put in their place. */
+/** The watchdog runs a few system programs, which a project or a user cannot replace there. */
 const SYSTEM_PATH = '/usr/bin:/bin:/usr/sbin:/sbin:/run/current-system/sw/bin';
-/** One that reads nothing for so long stands still, and is replaced. */
+/** A watchdog that reads nothing for this long is stopped, and is replaced. */
 const STALLED_MS = 2_000;
-/** So many in a row that lived less are replaced at once, and then after a while. */
-const LIVED_MS = 1_000;
-const MAX_SHORT_LIVES = 3;
+/** A watchdog that ran for less counts as short-lived. After some in a row, the next is delayed. */
+const MIN_LIFETIME_MS = 1_000;
+const MAX_SHORT_RUNS = 3;
 const FIRST_RETRY_MS = 1_000;
 const LAST_RETRY_MS = 60_000;
-/** How many groups without a leader are looked at when another one begins. */
-const REVIEWED = 16;
+/** How many groups without a leader are checked when a program is started. */
+const REVIEWED_GROUPS = 16;
 
 interface Link {
   readonly socket: Duplex;
   readonly since: number;
-  /** Known a moment after its start. */
+  /** Known shortly after its start. */
   process: { pid: number; start: number } | undefined;
-  /** Lines that were written, and those of them that the pipe has taken. */
-  told: number;
-  taken: number;
+  /** Lines written, and those of them that the pipe has accepted. */
+  written: number;
+  accepted: number;
   stalling: NodeJS.Timeout | undefined;
 }
 
-/** A group that is watched. */
+/** A group that the watchdog watches. */
 interface Watched {
   readonly group: ProcessGroup;
   readonly start: number;
@@ -41,21 +41,21 @@ interface Watched {
 }
 
 /**
- * The watchdog of this module in this thread: a thread is a host of its own, and its programs end with it. It is started
- * before the first program, is nobody's child, holds neither the event loop nor any file of the host's, and is replaced
- * when it ends or stands still. Where it cannot be started, programs are started all the same, and a warning says so once.
+ * The watchdog of this thread, whose programs end with the thread. It is started before the first program, is not a child
+ * process, does not keep the event loop alive or the host's files open, and is replaced when it ends or is stopped. If it
+ * cannot be started, programs are started all the same, and one warning is emitted.
  */
 export class Watchdog {
-  /** What every program gets, so that it is found also when the host ends before its number is known. */
+  /** Set in the environment of every program, to find it when the host ends before its pid is known. */
   readonly mark = randomBytes(16).toString('hex');
   readonly #shell: string;
   readonly #groups = new Map<number, Watched>();
-  /** Those of {@link #groups} whose end nobody tells. */
+  /** Groups whose leader has exited, so that no event reports their end. */
   readonly #leaderless = new Set<Watched>();
   #link: Link | undefined;
   #journal: { readonly place: JournalPlace | undefined } | undefined;
   #failures = 0;
-  #shortLives = 0;
+  #shortRuns = 0;
   #retryAt = 0;
   #warned = false;
 
@@ -73,43 +73,43 @@ export class Watchdog {
   /** Watches the group of a program that was just started. */
   add(group: ProcessGroup): void {
     if (process.platform === 'win32') return;
-    let looks = REVIEWED;
+    let looks = REVIEWED_GROUPS;
     for (const watched of this.#leaderless) {
       if (looks-- === 0) break;
       this.#leaderless.delete(watched);
       if (watched.group.isOurs())
-        this.#leaderless.add(watched); // behind the others
-      else this.#forget(watched);
+        this.#leaderless.add(watched); // after the others
+      else this.#remove(watched);
     }
     const watched: Watched = { group, start: startOf(group.id), leaderless: false };
     this.#groups.set(group.id, watched);
-    this.#tell(lineOf(watched));
+    this.#send(lineOf(watched));
   }
 
   /** To be called when the leader of the group has exited, and when the group was ended. */
   review(group: ProcessGroup): void {
     const watched = this.#groups.get(group.id);
-    if (watched?.group !== group) return; // forgotten, and its number is another's
-    if (!group.isAlive()) this.#forget(watched);
+    if (watched?.group !== group) return; // removed, and its id belongs to another group
+    if (!group.isAlive()) this.#remove(watched);
     else if (!watched.leaderless) {
       watched.leaderless = true;
       this.#leaderless.add(watched);
-      this.#tell(lineOf(watched));
+      this.#send(lineOf(watched));
     }
   }
 
-  #forget(watched: Watched): void {
+  #remove(watched: Watched): void {
     this.#leaderless.delete(watched);
     if (this.#groups.get(watched.group.id) !== watched) return;
     this.#groups.delete(watched.group.id);
-    this.#tell(`- ${watched.group.id}\n`);
+    this.#send(`- ${watched.group.id}\n`);
   }
 
   #start(): void {
     this.#journal ??= { place: journalPlace() };
     const { file = '', host = '' } = this.#journal.place ?? {};
     try {
-      // The shell that is started ends at once: its own child is nobody's here, not even for who counts children.
+      // The shell ends immediately, so that the watchdog is not a child of this process.
       const child = spawn(this.#shell, ['-c', 'eval "$TOOLWRIGHT_WATCHDOG" & echo $! >&3', 'toolwright-watchdog'], {
         cwd: '/',
         env: {
@@ -121,7 +121,7 @@ export class Watchdog {
           JOURNAL: file,
         },
         stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
-        detached: true, // a session of its own: what a terminal tells the host is not for it
+        detached: true, // its own session, so that signals from a terminal do not reach it
       });
       child.on('error', (error) => this.#onFailedStart(error));
       if (child.pid === undefined) return;
@@ -138,52 +138,59 @@ export class Watchdog {
   }
 
   #use(socket: Duplex & { unref(): void }): void {
-    const link: Link = { socket, since: performance.now(), process: undefined, told: 0, taken: 0, stalling: undefined };
+    const link: Link = {
+      socket,
+      since: performance.now(),
+      process: undefined,
+      written: 0,
+      accepted: 0,
+      stalling: undefined,
+    };
     this.#link = link;
     socket.unref();
-    socket.on('error', () => {}); // it has gone, which `close` tells
-    let said = '';
+    socket.on('error', () => {}); // `close` follows
+    let received = '';
     socket.on('data', (chunk: Buffer) => {
-      said += chunk.toString('latin1');
-      const [, pid] = /^(\d{1,10})\n/.exec(said) ?? [];
+      received += chunk.toString('latin1');
+      const [, pid] = /^(\d{1,10})\n/.exec(received) ?? [];
       if (pid !== undefined) link.process = { pid: Number(pid), start: startOf(Number(pid)) };
     });
     socket.on('close', () => {
       clearTimeout(link.stalling);
       if (this.#link !== link) return;
       this.#link = undefined;
-      if (performance.now() - link.since > LIVED_MS) this.#shortLives = 0;
-      else if (++this.#shortLives > MAX_SHORT_LIVES) return this.#onFailure('it ends as soon as it is started', true);
+      if (performance.now() - link.since > MIN_LIFETIME_MS) this.#shortRuns = 0;
+      else if (++this.#shortRuns > MAX_SHORT_RUNS) return this.#onFailure('it ends immediately after its start', true);
       this.#start();
     });
     const all = [...this.#groups.values()].map(lineOf).join('');
-    if (all !== '') this.#tell(all);
+    if (all !== '') this.#send(all);
   }
 
-  /** Mostly the line is in the pipe when this returns, and so is safe from our end. It is never waited for. */
-  #tell(line: string): void {
+  /** Writes a line, which is usually in the pipe when this returns, and so survives the host. Does not wait. */
+  #send(line: string): void {
     const link = this.#link;
     if (!link) return;
-    const number = ++link.told;
+    const number = ++link.written;
     link.socket.write(line, () => {
-      link.taken = number;
+      link.accepted = number;
       if (link.socket.writableLength > 0) return;
       clearTimeout(link.stalling);
       link.stalling = undefined;
     });
-    if (link.socket.writableLength > 0) this.#watchForStall(link);
+    if (link.socket.writableLength > 0) this.#checkForStall(link);
   }
 
-  /** What waits in a pipe would keep the host from its natural end, and a watchdog that stands still is none. */
-  #watchForStall(link: Link): void {
-    const { told } = link;
+  /** Replaces a watchdog that does not read: a full pipe would keep the host alive. */
+  #checkForStall(link: Link): void {
+    const { written } = link;
     link.stalling ??= setTimeout(() => {
       link.stalling = undefined;
       if (this.#link !== link || link.socket.writableLength === 0) return;
-      if (link.taken >= told || !link.process) return this.#watchForStall(link);
+      if (link.accepted >= written || !link.process) return this.#checkForStall(link);
       this.#link = undefined;
       this.#start();
-      // Killed before the pipe is closed, whose end it would take for the host's.
+      // Killed before the pipe is closed, which it would take for the end of the host.
       end(link.process);
       link.socket.destroy();
     }, STALLED_MS).unref();
@@ -194,7 +201,7 @@ export class Watchdog {
     const retryMs = Math.min(FIRST_RETRY_MS * 2 ** this.#failures++, LAST_RETRY_MS);
     this.#retryAt = performance.now() + retryMs;
     if (mayPass) {
-      // What runs already is not left without one until the next program.
+      // Running programs need a watchdog before the next one is started.
       setTimeout(() => {
         if (this.#groups.size > 0) this.ensure();
       }, retryMs + 1).unref();
@@ -202,18 +209,18 @@ export class Watchdog {
     if (this.#warned) return;
     this.#warned = true;
     process.emitWarning(
-      `The watchdog of Toolwright does not run: ${reason}. Should this process be killed, what it started may live on.`,
+      `The watchdog of Toolwright does not run: ${reason}. If this process is killed, processes that it started may continue to run.`,
       { type: 'ToolwrightWarning', code: 'TOOLWRIGHT_WATCHDOG' },
     );
   }
 }
 
 function end({ pid, start }: { pid: number; start: number }): void {
-  if (startOf(pid) !== start) return; // ended already
+  if (startOf(pid) !== start) return; // already ended
   try {
     process.kill(pid, 'SIGKILL');
   } catch {
-    // It ended between the look and the signal.
+    // It ended meanwhile.
   }
 }
 
@@ -221,6 +228,6 @@ function lineOf({ group, start, leaderless }: Watched): string {
   return leaderless ? `~ ${group.id}\n` : `+ ${group.id} ${start}\n`;
 }
 
-/** Watches what this thread starts. */
+/** Watches the programs of this thread. */
 export const watchdog = new Watchdog();
 export { HOST_MARK_VARIABLE };

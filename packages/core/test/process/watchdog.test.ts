@@ -372,8 +372,8 @@ describe.skipIf(process.platform !== 'linux')('a watchdog', () => {
   });
 
   it.each([
-    ['/no/such/shell', /watchdog of Toolwright does not run.*ENOENT.*may live on/],
-    ['/bin/false', /watchdog of Toolwright does not run.*ends as soon as it is started.*may live on/],
+    ['/no/such/shell', /watchdog of Toolwright does not run.*ENOENT.*may continue to run/],
+    ['/bin/false', /watchdog of Toolwright does not run.*ends immediately after its start.*may continue to run/],
   ])('that is %s costs a warning, once, and no program', async (shell, words) => {
     const warnings: Error[] = [];
     const listen = (warning: Error): void => void warnings.push(warning);
