@@ -1,4 +1,30 @@
-// @toolwright/core: the contract, tools in this process, and the hub over any provider.
+/**
+ * The contract `ToolProvider`, tools in this process, and the hub that makes many providers one. An engine lists the
+ * tools to its model and calls them through one object.
+ *
+ * @example
+ * ```ts
+ * import { defineServer, defineTool, InProcessToolProvider, ToolHub } from '@toolwright/core';
+ *
+ * const add = defineTool({
+ *   name: 'add',
+ *   description: 'Add two numbers.',
+ *   input: {
+ *     type: 'object',
+ *     properties: { a: { type: 'number' }, b: { type: 'number' } },
+ *     required: ['a', 'b'],
+ *   },
+ *   execute: ({ a, b }) => ({ sum: a + b }),
+ * });
+ *
+ * await using hub = new ToolHub({
+ *   providers: [new InProcessToolProvider({ servers: [defineServer({ name: 'math', version: '1.0.0', tools: [add] })] })],
+ * });
+ * const result = await hub.callTool('math.add', { a: 1, b: 2 }); // never rejects: check isError
+ * console.log(result.structuredContent); // { sum: 3 }
+ * ```
+ * @module
+ */
 
 import { assertNodeVersion } from './node-version.js';
 

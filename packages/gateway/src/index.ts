@@ -1,4 +1,18 @@
-// @toolwright/gateway: any provider re-exposed as an MCP server. The SDK is loaded by the first serving, not by this import.
+/**
+ * Serves any provider as one MCP server, to any number of clients over stdio, sockets and HTTP. The MCP SDK is loaded
+ * by the first listener, not by this import.
+ *
+ * @example
+ * ```ts
+ * import { InProcessToolProvider } from '@toolwright/core';
+ * import { createGateway } from '@toolwright/gateway';
+ *
+ * await using provider = InProcessToolProvider.forProject(process.cwd(), { bash: false });
+ * await using gateway = createGateway(provider);
+ * const { url, token } = await gateway.serveHttp({ port: 0 }); // an MCP client connects with these
+ * ```
+ * @module
+ */
 
 export { createGateway, type Gateway, type GatewayOptions, type Listener, type StdioConnection } from './gateway.js';
 export type { HttpAuth } from './http/http-auth.js';

@@ -1,5 +1,16 @@
-// @toolwright/runtime: providers in processes of their own, supervision and hot reload. What a provider file itself imports
-// is ./provider.
+/**
+ * Providers in separate processes: starting them, restarting those that fail, and reloading those whose files change. A
+ * provider file itself imports `@toolwright/runtime/provider`.
+ *
+ * @example
+ * ```ts
+ * import { superviseProcess } from '@toolwright/runtime';
+ *
+ * await using calculator = superviseProcess({ name: 'calculator', path: 'calculator.ts', cwd: projectDir, watch: true });
+ * const sum = await calculator.callTool('calculator.add', { a: 1, b: 2 }); // the first call starts the process
+ * ```
+ * @module
+ */
 
 export { superviseProcess, type SupervisedProcess, type SuperviseProcessOptions } from './reload/supervised-process.js';
 export type { ChangeAnalysis, ConfigAction } from './reload/config-change.js';

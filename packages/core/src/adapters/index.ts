@@ -1,3 +1,14 @@
-// @toolwright/core/adapters: what tools are called where models see them. It imports no module of Node's.
+/**
+ * The names of tools for model APIs that do not allow a dot. Imports nothing of Node, so that it also runs in a
+ * browser.
+ *
+ * @example
+ * ```ts
+ * import { aliasOf } from '@toolwright/core/adapters';
+ *
+ * console.log(aliasOf('github.create_issue')); // github__create_issue
+ * ```
+ * @module
+ */
 
 export { aliasOf } from './alias.js';

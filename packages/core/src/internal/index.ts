@@ -1,5 +1,19 @@
-// @toolwright/core/internal, for implementers of providers: what the providers of these packages are made of. The life of a
-// call, the running of an authored tool, lists, results on a wire. It may change with every release.
+/**
+ * What the three packages share: call scopes, argument copies, running a tool, results on a wire. For implementers of
+ * providers. It has no stable API: anything here may change with every release.
+ *
+ * `defineTool`, `ToolServer` and `ToolError` are here too, only for provider processes: `@toolwright/core` would load
+ * the hub into each of them.
+ *
+ * @example
+ * ```ts
+ * import { settledWithin } from '@toolwright/core/internal';
+ *
+ * const work = [fetch('data:,one'), fetch('data:,two')];
+ * const isDone = await settledWithin(work, 1_000); // false after a second
+ * ```
+ * @module
+ */
 
 import { assertNodeVersion } from '../node-version.js';
 

@@ -1,4 +1,18 @@
-// @toolwright/core/mcp: tools of MCP servers. The MCP SDK is loaded by the first connection, not by this import.
+/**
+ * MCP servers as providers: over stdio, HTTP, sockets, and in containers. Needs `@modelcontextprotocol/sdk`, which the
+ * first connection loads, not this import.
+ *
+ * @example
+ * ```ts
+ * import { textOf } from '@toolwright/core';
+ * import { MCPToolProvider } from '@toolwright/core/mcp';
+ *
+ * await using files = new MCPToolProvider({ name: 'files', command: 'mcp-server-filesystem', args: [process.cwd()] });
+ * const result = await files.callTool('files.list_directory', { path: process.cwd() });
+ * console.log(result.error ? `${result.error.code}: ${result.error.message}` : textOf(result));
+ * ```
+ * @module
+ */
 
 import { assertNodeVersion } from '../node-version.js';
 

@@ -1,4 +1,19 @@
-// @toolwright/core/servers: the built-in tool servers of one project, made together so that they share its files.
+/**
+ * The built-in tool servers of a project: files, shell, git, memory, language servers, and tools that steer the engine.
+ * {@link createBuiltinServers} creates them together, so that they share locks, versions and limits.
+ * `InProcessToolProvider.forProject()` does this for you.
+ *
+ * @example
+ * ```ts
+ * import { InProcessToolProvider } from '@toolwright/core';
+ * import { createBuiltinServers } from '@toolwright/core/servers';
+ *
+ * const servers = createBuiltinServers({ projectDir: process.cwd(), bash: false, agent: {} });
+ * await using provider = new InProcessToolProvider({ servers });
+ * const tools = await provider.listTools(); // filesystem.read_file, git.status, agent.todo_write, …
+ * ```
+ * @module
+ */
 
 import { assertNodeVersion } from '../node-version.js';
 

@@ -1,4 +1,21 @@
-// @toolwright/core/testing: for those who test tools and providers. Needs no test runner of its own.
+/**
+ * For tests of tools and providers, with any test runner: running one tool, temporary projects, leak checks, and the
+ * contract suites of providers and memory backends.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict';
+ * import { defineTool } from '@toolwright/core';
+ * import { createTestProject, expectNoLeaks, runTool } from '@toolwright/core/testing';
+ *
+ * await using _ = expectNoLeaks();
+ * await using project = await createTestProject({ 'a.txt': 'one' });
+ * const read = defineTool({ name: 'read', description: 'Read a.txt.', execute: () => project.read('a.txt') });
+ * const result = await runTool(read, {});
+ * assert.deepEqual(result.content, [{ type: 'text', text: 'one' }]);
+ * ```
+ * @module
+ */
 
 export {
   contractCases,

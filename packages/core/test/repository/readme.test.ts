@@ -83,24 +83,25 @@ describe('docs/architecture.md', () => {
   );
 });
 
-describe.each(GUIDES)('%s', (guide) => {
-  it('shows only code that an example runs', async () => {
-    const files = await readdir(join(ROOT, 'examples'), { recursive: true });
-    const text = await read(guide);
-    for (const language of ['ts', 'js', 'python']) {
-      const extension = { ts: /\.ts$/, js: /\.mjs$/, python: /\.py$/ }[language]!;
-      const examples = await Promise.all(
-        files.filter((file) => extension.test(file)).map((file) => read(`examples/${file}`)),
-      );
-      const flat = examples.map(withoutIndent);
-      for (const [, code] of text.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'gm'))) {
-        expect(
-          flat.some((example) => example.includes(withoutIndent(code!).trim())),
-          code,
-        ).toBe(true);
-      }
+describe.each(['core', 'runtime', 'gateway'])('the entries of %s', (name) => {
+  it('open with what they are for and an example that is run', async () => {
+    const { exports, toolwright } = JSON.parse(await read(`packages/${name}/package.json`)) as {
+      exports: Record<string, { default?: string }>;
+      toolwright: { entries: Record<string, string> };
+    };
+    const published = Object.values(exports).map((entry) => entry.default);
+    const sources = Object.entries(toolwright.entries).filter(([entry]) => published.includes(`./dist/${entry}.js`));
+    expect(sources.length).toBeGreaterThan(1);
+    for (const [, path] of sources) {
+      const comment = /^\/\*\*\n([\s\S]*?) \* @module\n \*\//.exec(await read(`packages/${name}/${path}`))?.[1];
+      expect(comment, path).toContain(' * @example\n * ```ts\n');
+      await expectRunCode(comment!.replace(/^ \* ?/gm, ''));
     }
   });
+});
+
+describe.each(GUIDES)('%s', (guide) => {
+  it('shows only code that an example runs', async () => expectRunCode(await read(guide)));
 
   it('links to files and headings that exist', async () => {
     const text = await read(guide);
@@ -111,6 +112,24 @@ describe.each(GUIDES)('%s', (guide) => {
     }
   });
 });
+
+/** Fails when the text has a snippet that is not part of an example. */
+async function expectRunCode(text: string): Promise<void> {
+  const files = await readdir(join(ROOT, 'examples'), { recursive: true });
+  for (const language of ['ts', 'js', 'python']) {
+    const extension = { ts: /\.ts$/, js: /\.mjs$/, python: /\.py$/ }[language]!;
+    const examples = await Promise.all(
+      files.filter((file) => extension.test(file)).map((file) => read(`examples/${file}`)),
+    );
+    const flat = examples.map(withoutIndent);
+    for (const [, code] of text.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'gm'))) {
+      expect(
+        flat.some((example) => example.includes(withoutIndent(code!).trim())),
+        code,
+      ).toBe(true);
+    }
+  }
+}
 
 function withoutIndent(code: string): string {
   return code

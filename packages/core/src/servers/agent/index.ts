@@ -1,5 +1,19 @@
-// The agent server: tools by which a model steers its own engine. They change nothing but their to-do lists; what they
-// ask for rides in directives, which the engine may follow or not.
+/**
+ * The agent server alone: tools with which a model steers its own engine. They change only their to-do lists;
+ * everything else is a directive, which the engine may follow or not. Loads no other server.
+ *
+ * @example
+ * ```ts
+ * import { InProcessToolProvider, textOf } from '@toolwright/core';
+ * import { createAgentServer } from '@toolwright/core/servers/agent';
+ *
+ * const server = createAgentServer();
+ * await using provider = new InProcessToolProvider({ servers: [server] });
+ * const result = await provider.callTool('agent.prune_context', { keep_recent: 4 });
+ * console.log(textOf(result), result.directives); // the engine acts on the directives
+ * ```
+ * @module
+ */
 
 import { ToolError } from '../../contract/errors.js';
 import { assertOptions, type OptionNames } from '../../contract/options.js';

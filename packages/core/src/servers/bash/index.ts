@@ -1,4 +1,18 @@
-// The bash server: its options and tools. Each tool is a file in tools/.
+/**
+ * The bash server alone: commands and background jobs, in a sandbox where one is available. Loads no other server.
+ *
+ * @example
+ * ```ts
+ * import { InProcessToolProvider, textOf } from '@toolwright/core';
+ * import { createBashServer } from '@toolwright/core/servers/bash';
+ *
+ * const server = createBashServer({ projectDir: process.cwd() });
+ * await using provider = new InProcessToolProvider({ servers: [server] });
+ * const result = await provider.callTool('bash.execute', { command: 'node --version' });
+ * console.log(textOf(result));
+ * ```
+ * @module
+ */
 
 import { isAbsolute } from 'node:path';
 import { ToolError } from '../../contract/errors.js';

@@ -1,4 +1,19 @@
-// The diagnostics server: its tools, and the language servers that they ask. Each tool is a file of its own.
+/**
+ * The diagnostics server alone: errors, definitions, references and renames from language servers and checkers. Loads
+ * no other server.
+ *
+ * @example
+ * ```ts
+ * import { InProcessToolProvider, textOf } from '@toolwright/core';
+ * import { createDiagnosticsServer } from '@toolwright/core/servers/diagnostics';
+ *
+ * const server = createDiagnosticsServer({ projectDir: process.cwd() });
+ * await using provider = new InProcessToolProvider({ servers: [server] });
+ * const result = await provider.callTool('diagnostics.servers', {});
+ * console.log(textOf(result)); // the language servers that are available
+ * ```
+ * @module
+ */
 
 import { isAbsolute } from 'node:path';
 import { ToolError } from '../../contract/errors.js';

@@ -1,4 +1,18 @@
-// The filesystem server: its tools, and what they are given. Each tool is a file of its own.
+/**
+ * The filesystem server alone: reading, changing, listing and searching the files of a project. Loads no other server.
+ *
+ * @example
+ * ```ts
+ * import { InProcessToolProvider, textOf } from '@toolwright/core';
+ * import { createFilesystemServer } from '@toolwright/core/servers/filesystem';
+ *
+ * const server = createFilesystemServer({ projectDir: process.cwd() });
+ * await using provider = new InProcessToolProvider({ servers: [server] });
+ * const result = await provider.callTool('filesystem.grep', { pattern: 'TODO', glob: '*.md' });
+ * console.log(textOf(result));
+ * ```
+ * @module
+ */
 
 import { ToolError } from '../../contract/errors.js';
 import { assertOptions, type OptionNames } from '../../contract/options.js';

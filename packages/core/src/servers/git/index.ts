@@ -1,4 +1,19 @@
-// The git server: its tools, and what they are given. Each tool is a file of its own.
+/**
+ * The git server alone: the project's repository, without running any program that the repository configures. Loads no
+ * other server.
+ *
+ * @example
+ * ```ts
+ * import { InProcessToolProvider, textOf } from '@toolwright/core';
+ * import { createGitServer } from '@toolwright/core/servers/git';
+ *
+ * const server = createGitServer({ projectDir: process.cwd() });
+ * await using provider = new InProcessToolProvider({ servers: [server] });
+ * const result = await provider.callTool('git.log', { max: 3 });
+ * console.log(textOf(result));
+ * ```
+ * @module
+ */
 
 import { ToolError } from '../../contract/errors.js';
 import { assertOptions, type OptionNames } from '../../contract/options.js';

@@ -1,4 +1,19 @@
-// The memory server: its options, its tools, and the thread that they talk to. Each tool is a file of its own.
+/**
+ * The memory server alone: memories that outlive a session, found by words and by meaning. Loads no other server. The
+ * types of a custom backend and a custom embedder are here too.
+ *
+ * @example
+ * ```ts
+ * import { InProcessToolProvider, textOf } from '@toolwright/core';
+ * import { createMemoryServer } from '@toolwright/core/servers/memory';
+ *
+ * const server = createMemoryServer({ projectDir: process.cwd() });
+ * await using provider = new InProcessToolProvider({ servers: [server] });
+ * const result = await provider.callTool('memory.retrieve', { query: 'how releases are made' });
+ * console.log(textOf(result));
+ * ```
+ * @module
+ */
 
 import { isAbsolute, join, resolve } from 'node:path';
 import { ToolError } from '../../contract/errors.js';

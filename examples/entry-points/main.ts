@@ -1,0 +1,19 @@
+// The examples of the API reference, one file for each entry of the packages.
+
+await import('./core.js');
+await import('./servers.js');
+await import('./servers-filesystem.js');
+await import('./servers-bash.js');
+await import('./servers-git.js');
+await import('./servers-memory.js');
+await import('./servers-diagnostics.js');
+await import('./servers-agent.js');
+await import('./process.js');
+await import('./mcp.js');
+await import('./internal.js');
+await import('./adapters.js');
+await import('./testing.js');
+await import('./runtime.js');
+await import('./gateway.js');
+await import('./gateway-testing.js');
+console.log('every entry of the packages does what its page shows');
