@@ -2,7 +2,7 @@
 
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { ToolError } from '@toolwright/core/internal';
+import { ToolError } from '@toolwright/core';
 
 /**
  * The absolute path of a program for Node that serves the tools of `contractServer()` as an MCP server over stdio. It is

@@ -2,7 +2,7 @@
 
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { ToolError } from '@toolwright/core/internal';
+import { ToolError } from '@toolwright/core';
 
 /** In which language a provider file is. */
 export type ContractLanguage = 'typescript' | 'javascript' | 'python';
