@@ -1,4 +1,4 @@
-// The conformance suite of MemoryBackend: what every store of memories promises, as cases that any test runner can run.
+// The contract suite for implementations of MemoryBackend, as cases for any test runner.
 
 import type { MemoryBackend } from '../servers/memory/memory-backend.js';
 import type { ContractRunner } from './contract.js';
@@ -7,21 +7,21 @@ import { followingCases } from './memory-backend-cases/following.js';
 import { keepingCases } from './memory-backend-cases/keeping.js';
 import type { MemoryBackendCase } from './memory-backend-cases/memory-backend-case.js';
 
-/** A backend with nothing in it, and how to end what stands behind it. */
+/** An empty backend, and how to dispose of its database. */
 export interface MemoryBackendFixture {
   /** The backend under test. */
   backend: MemoryBackend;
-  /** Called once after each case, when the backend has been closed. */
+  /** Called after each case, when the backend is closed. */
   dispose: () => PromiseLike<void> | void;
 }
 
-/** Every case, for a runner without `describe` and `it`. */
+/** All cases, for a test runner without `describe` and `it`. */
 export const memoryBackendCases: readonly MemoryBackendCase[] = [...keepingCases, ...findingCases, ...followingCases];
 
 /**
- * Registers the suite with a test runner: call it in a test file of your backend.
+ * Registers the suite with a test runner. Call it in a test file of your backend.
  *
- * @param factory gives an empty backend for each case
+ * @param factory creates an empty backend for each case
  * @param runner default: the global `describe` and `it`
  * @example
  * ```ts
@@ -36,7 +36,7 @@ export function memoryBackendContract(
   factory: () => MemoryBackendFixture | Promise<MemoryBackendFixture>,
   runner: ContractRunner = globalThis as unknown as ContractRunner,
 ): void {
-  runner.describe(`${name} keeps the MemoryBackend contract`, () => {
+  runner.describe(`${name} fulfills the MemoryBackend contract`, () => {
     for (const { title, run } of memoryBackendCases) {
       runner.it(title, async () => {
         const { backend, dispose } = await factory();

@@ -35,7 +35,7 @@ import { getTool } from './tools/get.js';
 import { historyTool } from './tools/history.js';
 import { importTool } from './tools/import.js';
 import { listTool } from './tools/list.js';
-import { MemoryBeside, type BackendFactory } from './service/in-thread-memory.js';
+import { InThreadMemory, type BackendFactory } from './service/in-thread-memory.js';
 import type { MemoryConfig } from './service/memory-service.js';
 import { checkEmbedder, type Embedder } from './embeddings/embedder.js';
 import { MemoryThread, type MemoryWorker } from './service/memory-thread.js';
@@ -61,7 +61,7 @@ export type {
   MemoryVector,
   MemoryVersion,
   PutOutcome,
-  SetAsideRecord,
+  QuarantinedFile,
   VectorCodes,
   WordHit,
 } from './memory-backend.js';
@@ -69,14 +69,14 @@ export type { Embedder, EmbeddingKind } from './embeddings/embedder.js';
 export type { BackendFactory } from './service/in-thread-memory.js';
 export type { OutputLimits } from '../project/output-budget.js';
 
-/** The categories of memories, unless the server is given others. */
+/** The default categories of memories. */
 export const MEMORY_CATEGORIES = ['technical', 'deployment', 'preference', 'bug', 'ways_of_working'] as const;
 
-/** What {@link createMemoryServer} takes. */
+/** Options of {@link createMemoryServer}. */
 export interface MemoryServerOptions extends ProjectFilesOptions {
   /**
-   * The directory of the memories that every project sees, absolute, such as `~/.mcp-memory` written out. It is made by
-   * the first memory of scope `global`. Default: none, and `global` is refused.
+   * The directory of the memories that all projects share, as an absolute path such as `/home/ada/.mcp-memory`. The first
+   * memory of scope `global` creates it. Default: none; calls with scope `global` are rejected.
    */
   globalDir?: string | undefined;
   /**
@@ -85,41 +85,42 @@ export interface MemoryServerOptions extends ProjectFilesOptions {
    */
   categories?: readonly string[] | undefined;
   /**
-   * What the tools are called: `'memcp'` names the five that earlier memory servers had `memcp_store`, `memcp_retrieve`,
-   * `memcp_list`, `memcp_update` and `memcp_delete`. Default: `'memory'`, plain names.
+   * The names of the tools. `'memcp'`: five tools have the names that they had in earlier memory servers: `memcp_store`,
+   * `memcp_retrieve`, `memcp_list`, `memcp_update` and `memcp_delete`. Default: `'memory'`, plain names.
    */
   names?: 'memory' | 'memcp' | undefined;
   /**
-   * `'normal'`: a process that is killed loses nothing that was answered, a power failure may lose the last seconds.
-   * `'full'`: that neither, and each change waits for the disk. Default: `'normal'`.
+   * `'normal'`: a killed process loses nothing that was confirmed; a power failure may lose the last seconds. `'full'`: a
+   * power failure loses nothing either, and each change waits for the disk. Default: `'normal'`.
    */
   durability?: 'normal' | 'full' | undefined;
-  /** What happens to a content with what reads like a secret: that is redacted, or the call refused. Default: `'redact'`. */
+  /** What happens to a content with a likely secret: the secret is redacted, or the call is rejected. Default: `'redact'`. */
   secrets?: 'redact' | 'refuse' | undefined;
-  /** `'seed'` orders by `cosine + 0.1 x keyword matches`, as earlier memory servers did. Default: `'fused'`. */
+  /** `'seed'` ranks by `cosine + 0.1 x keyword matches`, as earlier memory servers did. Default: `'fused'`. */
   ranking?: 'fused' | 'seed' | undefined;
   /**
-   * What finds memories by their meaning. `'auto'`: all-MiniLM-L6-v2 where `modelPath` or `allowDownload` give it, else the
-   * model that is built in. `'static'`: that one. `'off'`: words only. Or one of yours, which is called in this thread.
-   * Default: `'auto'`.
+   * The embedder that finds memories by meaning. `'auto'`: all-MiniLM-L6-v2 if `modelPath` or `allowDownload` provides it,
+   * else the built-in model. `'static'`: the built-in model. `'off'`: search by words only. Or a custom embedder, which is
+   * called in this thread. Default: `'auto'`.
    */
   embedder?: 'auto' | 'static' | 'off' | Embedder | undefined;
   /**
    * The directory of a sentence encoder in ONNX form, absolute, with `config.json`, `tokenizer.json` and
-   * `onnx/model_quantized.onnx`, or one that has it as `Xenova/all-MiniLM-L6-v2`. Needs `@huggingface/transformers`.
+   * `onnx/model_quantized.onnx`, or a directory that contains it as `Xenova/all-MiniLM-L6-v2`. Needs
+   * `@huggingface/transformers`.
    * Default: none.
    */
   modelPath?: string | undefined;
-  /** Whether `@huggingface/transformers` may fetch the model from the model hub, once. Default: false. */
+  /** Whether `@huggingface/transformers` may download the model from the model hub, once. Default: false. */
   allowDownload?: boolean | undefined;
   /**
-   * Keeps the memories elsewhere than in SQLite files: gives the store of a scope. It runs in the engine's own thread,
-   * and is closed with the server. Default: none.
+   * Returns the store of a scope, to store memories elsewhere than in SQLite files. It is used in this thread and closed
+   * with the server. Default: none.
    */
   backend?: BackendFactory | undefined;
-  /** The text that one answer may have; at least 1 line and 1 KiB. Default: 2,000 lines, 50 KiB. */
+  /** The limits of one result's text, at least 1 line and 1 KiB. Default: 2,000 lines, 50 KiB. */
   output?: Partial<OutputLimits> | undefined;
-  /** The files of the project, shared with other servers. Default: made from the project options here, which it replaces. */
+  /** The project's files, shared with other servers; replaces the project options here. Default: created from those. */
   projectFiles?: ProjectFiles | undefined;
 }
 
@@ -138,7 +139,7 @@ const TOOLS: readonly ((context: MemoryContext) => Tool)[] = [
   bankFetchTool,
 ];
 
-/** The tools that earlier servers had, under the prefix that they had. */
+/** The tools that `names: 'memcp'` prefixes. */
 const MEMCP_NAMES = ['store', 'retrieve', 'list', 'update', 'delete'];
 const MAX_CATEGORIES = 50;
 const MAX_CATEGORY_CHARS = 100;
@@ -160,10 +161,10 @@ const OPTIONS: OptionNames<MemoryServerOptions> = {
 };
 
 /**
- * The tools over the memories of one project and of its user. Nothing is opened or made before the first call, nothing
- * is made by reading, and the databases are used in a thread of their own.
+ * Creates the server of the memory tools. Nothing is opened or created before the first call, reading creates nothing, and
+ * the databases are used in a separate thread.
  *
- * @throws {ToolError} INVALID_ARGUMENT for a project directory that is relative, missing or too wide, or a wrong option
+ * @throws {ToolError} INVALID_ARGUMENT for an invalid option, or a project directory that is relative, missing or too wide
  * @example
  * ```ts
  * await using provider = new InProcessToolProvider({ servers: [createMemoryServer({ projectDir: '/work/shop' })] });
@@ -176,8 +177,8 @@ export function createMemoryServer(options: MemoryServerOptions): ToolServer {
   const files = projectFilesOf(options);
   const { names = 'memory', categories = MEMORY_CATEGORIES, backend } = options;
   const { embedder = 'auto' } = options;
-  const own = typeof embedder === 'string' ? undefined : embedder;
-  if (own !== undefined) checkEmbedder(own);
+  const customEmbedder = typeof embedder === 'string' ? undefined : embedder;
+  if (customEmbedder !== undefined) checkEmbedder(customEmbedder);
   const config: MemoryConfig = {
     projectDir: files.scope.projectDir,
     verification: files.scope.verification,
@@ -185,13 +186,14 @@ export function createMemoryServer(options: MemoryServerOptions): ToolServer {
     durability: oneOf('durability', options.durability ?? 'normal', ['normal', 'full']),
     secrets: oneOf('secrets', options.secrets ?? 'redact', ['redact', 'refuse']),
     ranking: oneOf('ranking', options.ranking ?? 'fused', ['fused', 'seed']),
-    embedder: typeof embedder === 'string' ? oneOf('embedder', embedder, ['auto', 'static', 'off']) : 'own',
+    embedder: typeof embedder === 'string' ? oneOf('embedder', embedder, ['auto', 'static', 'off']) : 'custom',
     modelPath: modelDirectory(options.modelPath),
     allowDownload: options.allowDownload === true,
   };
   oneOf('names', names, ['memory', 'memcp']);
   const limits = outputLimits('createMemoryServer()', options.output);
-  if (backend !== undefined && typeof backend !== 'function') throw wrong('backend must be a function of the scope.');
+  if (backend !== undefined && typeof backend !== 'function')
+    throw wrong('backend must be a function that takes a scope.');
   const context: MemoryContext = {
     files,
     categories: categoryNames(categories),
@@ -203,19 +205,24 @@ export function createMemoryServer(options: MemoryServerOptions): ToolServer {
     name: 'memory',
     version: '0.2.0',
     tools: TOOLS.map((make) => make(context)),
-    start: () => (backend ? new MemoryBeside(config, backend, own) : new MemoryThread(config, undefined, own)),
+    start: () =>
+      backend
+        ? new InThreadMemory(config, backend, customEmbedder)
+        : new MemoryThread(config, undefined, customEmbedder),
     stop: (worker) => worker.close(),
   });
-  return server as unknown as ToolServer; // its state is its own
+  return server as unknown as ToolServer; // the type of its state is private
 }
 
 function globalDirectory(given: unknown, projectDir: string): string | undefined {
   if (given === undefined) return undefined;
   if (typeof given !== 'string' || !isAbsolute(given) || given.includes('\0'))
-    throw wrong(`globalDir must be an absolute path, not ${JSON.stringify(given)}. Write "~" out.`);
+    throw wrong(`globalDir must be an absolute path, not ${JSON.stringify(given)}. "~" is not expanded.`);
   const directory = resolve(given);
   if (directory === join(projectDir, '.mcp-memory'))
-    throw wrong(`globalDir must not be the project's own .mcp-memory: what is global is seen by every project.`);
+    throw wrong(
+      `globalDir must not be the project's .mcp-memory directory, as all projects share the global memories.`,
+    );
   return directory;
 }
 
@@ -226,16 +233,16 @@ function modelDirectory(given: unknown): string | undefined {
 }
 
 function categoryNames(given: readonly string[]): readonly string[] {
-  const isRight = (name: unknown): boolean =>
+  const isValid = (name: unknown): boolean =>
     typeof name === 'string' && name.trim() !== '' && name.length <= MAX_CATEGORY_CHARS;
-  if (Array.isArray(given) && given.length >= 1 && given.length <= MAX_CATEGORIES && given.every(isRight))
+  if (Array.isArray(given) && given.length >= 1 && given.length <= MAX_CATEGORIES && given.every(isValid))
     return [...new Set<string>(given)];
   throw wrong(
     `categories must be 1 to ${MAX_CATEGORIES} names of at most ${MAX_CATEGORY_CHARS} characters, not ${JSON.stringify(given)?.slice(0, 200)}.`,
   );
 }
 
-/** A word that is none of them (JavaScript, JSON configuration) must not read as the default. */
+/** Rejects other values, which JavaScript and JSON configuration may pass, instead of using the default. */
 function oneOf<const Value extends string>(name: string, value: Value, values: readonly Value[]): Value {
   if (values.includes(value)) return value;
   throw wrong(`${name} must be one of ${values.join(', ')}, not ${JSON.stringify(value)}.`);

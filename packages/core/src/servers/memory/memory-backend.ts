@@ -1,42 +1,42 @@
-// What a store of memories must do, one scope each: the interface that SQLite implements here, and that another database
-// can. Its behaviour is pinned by `memoryBackendContract` of the testing kit.
+// The interface of a store of memories, which SQLite implements here and another database can. `memoryBackendContract` of the
+// testing kit checks its behaviour. A store holds the memories of one scope.
 
-/** Where a memory belongs: to the one project, or to all projects of a user. */
+/** Whether a memory belongs to one project, or to all projects of a user. */
 export type MemoryScope = 'project' | 'global';
 
-/** A memory as a backend keeps it. */
+/** A memory as a backend stores it. */
 export interface MemoryRecord {
-  /** A UUID for those made here; whatever it was for imported ones. Unique in its backend, deleted ones included. */
+  /** A UUID; imported memories keep their IDs. Unique in its backend, among deleted memories too. */
   readonly id: string;
   /** The text. */
   readonly content: string;
   /** The category. */
   readonly category: string;
-  /** In the order they were given, without doubles. */
+  /** In the order of the draft, without duplicates. */
   readonly tags: readonly string[];
   /** 1 to 10. */
   readonly importance: number;
   /** The path of a document about it. */
   readonly documentationPath: string | null;
-  /** The caller's own name for it: storing under a key that is there replaces what it names. */
+  /** A name that the caller chose. Storing another memory with the same key replaces this one's content. */
   readonly key: string | null;
-  /** The name of the project it was stored from. */
+  /** The name of the project that it was stored from. */
   readonly project: string | null;
-  /** Milliseconds since 1970. */
+  /** Milliseconds since the Unix epoch. */
   readonly createdMs: number;
   /** When it was last changed, in milliseconds since the epoch. */
   readonly updatedMs: number;
-  /** 1 when it is made, one more with each change. */
+  /** 1 for a new memory, incremented by each change. */
   readonly rev: number;
-  /** When it was deleted; null while it is there. */
+  /** When it was deleted; null if it is not deleted. */
   readonly deletedMs: number | null;
-  /** The place of its last change in the order of all changes of this backend. */
+  /** The sequence number of its last change, in the order of all changes to this backend. */
   readonly seq: number;
 }
 
-/** A memory that is to be stored. */
+/** A memory to store. */
 export interface MemoryDraft {
-  /** Default: a new one. */
+  /** Default: a new UUID. */
   id?: string | undefined;
   /** The text to remember. */
   content: string;
@@ -56,7 +56,7 @@ export interface MemoryDraft {
   createdMs?: number | undefined;
 }
 
-/** What an update changes; what is undefined stays. */
+/** The fields that an update changes; undefined fields stay as they are. */
 export interface MemoryPatch {
   /** The new text. */
   content?: string | undefined;
@@ -70,29 +70,32 @@ export interface MemoryPatch {
   documentationPath?: string | null | undefined;
 }
 
-/** What {@link MemoryBackend.put} did. */
+/** The result of {@link MemoryBackend.put}. */
 export interface PutOutcome {
   /** The stored memory. */
   memory: MemoryRecord;
-  /** `'merged'`: the same content was there, and got the tags and the higher importance. `'updated'`: its key was. */
+  /**
+   * `'merged'`: a memory with the same content existed; it received the tags and the higher importance. `'updated'`: a memory
+   * with the same key existed.
+   */
   outcome: 'created' | 'merged' | 'updated';
 }
 
-/** How a text is the same as another: letters in one case, white space as one space. */
+/** What happens to a draft whose content exists already, ignoring case and the amount of white space. */
 export type DuplicateRule = 'merge' | 'allow';
 
-/** Which memories are meant. Deleted ones never are. */
+/** Selects memories. Deleted ones are never selected. */
 export interface MemoryFilter {
   /** Only memories of this category. */
   category?: string | undefined;
-  /** Any of these; case does not count. */
+  /** At least one of these, ignoring case. */
   tags?: readonly string[] | undefined;
 }
 
-/** The orders of {@link MemoryBackend.list}, each the largest first. */
+/** The sort orders of {@link MemoryBackend.list}, all descending. */
 export type MemorySort = 'created' | 'updated' | 'importance';
 
-/** The last memory of the page before: its value in the order, and its id. */
+/** The last memory of the previous page: its sort value and its ID. */
 export interface ListPosition {
   /** The sort value of the last row of the page before. */
   value: number;
@@ -100,49 +103,49 @@ export interface ListPosition {
   id: string;
 }
 
-/** A memory that has words of the query. */
+/** A memory that contains words of the query. */
 export interface WordHit {
   /** The id of the memory. */
   id: string;
-  /** BM25, the higher the better; comparable within one answer of one backend only. */
+  /** BM25, higher is better. Comparable within one search of one backend only. */
   score: number;
-  /** The part of the best score that these words could have, 0 to 1: comparable between backends. */
+  /** The share of the best score possible for these words, 0 to 1. Comparable between backends. */
   share: number;
 }
 
-/** One earlier state of a memory. */
+/** An earlier version of a memory. */
 export interface MemoryVersion {
-  /** The state that was replaced; it has the revision it had. */
+  /** The version that was replaced, with its revision. */
   before: MemoryRecord;
-  /** What replaced it. */
+  /** The operation that replaced it. */
   operation: 'update' | 'merge' | 'delete' | 'restore';
   /** When this version was replaced, in milliseconds since the epoch. */
   atMs: number;
 }
 
-/** What an import did with its rows. */
+/** The result of {@link MemoryBackend.import}. */
 export interface ImportOutcome {
   /** The number of memories imported. */
   imported: number;
-  /** Were there already: by id, or by content. */
+  /** Drafts whose ID or content exists already, or whose ID was deleted permanently. */
   skipped: number;
 }
 
-/** One change that somebody made since a place in the order of changes. */
+/** A change, by any process. */
 export interface MemoryChange {
   /** The number of the change. */
   seq: number;
   /** The id of the memory. */
   id: string;
-  /** Null when the memory is gone for good, or deleted. */
+  /** Null if the memory was deleted. */
   memory: MemoryRecord | null;
 }
 
-/** A vector of one memory, by one embedder. */
+/** A memory's vector, computed by one embedder. */
 export interface MemoryVector {
   /** The id of the memory. */
   id: string;
-  /** Of the content that was embedded: a vector of an older content is not taken. */
+  /** The revision whose content was embedded. A vector of an older revision is not stored. */
   rev: number;
   /** The vector, each component divided by `scale` and rounded. */
   codes: Int8Array;
@@ -152,7 +155,7 @@ export interface MemoryVector {
   floats: Float32Array;
 }
 
-/** A vector as it is searched: without its floats, at its place in the order of changes. */
+/** A vector without its floats, as searches use it, with the sequence number of its last change. */
 export interface VectorCodes {
   /** The id of the memory. */
   id: string;
@@ -164,9 +167,9 @@ export interface VectorCodes {
   seq: number;
 }
 
-/** What {@link MemoryBackend.stats} tells. */
+/** The result of {@link MemoryBackend.stats}. */
 export interface BackendStats {
-  /** What keeps it, such as `'sqlite (libsql)'`. */
+  /** The database engine, such as `'sqlite (libsql)'`. */
   engine: string;
   /** The number of memories. */
   memories: number;
@@ -174,73 +177,73 @@ export interface BackendStats {
   deleted: number;
   /** The number of memories in each category. */
   byCategory: Record<string, number>;
-  /** How many have a vector, by embedder. */
+  /** The number of memories with a vector, by embedder. */
   vectors: Record<string, number>;
-  /** The place of the last change. */
+  /** The sequence number of the last change. */
   seq: number;
   /** The size of the storage, in bytes. */
   bytes: number;
-  /** `'ok'`, or what is wrong; undefined unless it was asked for. */
+  /** `'ok'`, or what is wrong; undefined without the option `check`. */
   integrity?: string | undefined;
-  /** Files that could not be read and were put aside, oldest first. */
-  setAside: readonly SetAsideRecord[];
+  /** Files that could not be read and were renamed, oldest first. */
+  quarantined: readonly QuarantinedFile[];
 }
 
-/** A file that was put aside. */
-export interface SetAsideRecord {
-  /** The name it has now, beside the store's. */
+/** A damaged or foreign database file that was renamed instead of being used. */
+export interface QuarantinedFile {
+  /** Its current name, in the directory of the store. */
   file: string;
   /** Why it was set aside. */
   reason: string;
   /** When it was set aside. */
   at: string;
-  /** How many memories could be read out of it, and are in the store again. */
+  /** How many memories were recovered from it. */
   recovered: number;
 }
 
 /**
- * A store of memories of one scope. Every change is durable when its promise is fulfilled, and all or nothing; two
- * processes may use one store. A method rejects with a `ToolError`: `LOCKED` when the store stays busy, `NO_SPACE`,
- * `PERMISSION_DENIED`, `FILE_CHANGED` for a revision that is not the expected one, `NAME_CONFLICT` for a key of another.
+ * A store of the memories of one scope. Every change is atomic, and durable when its promise fulfills. Several processes may
+ * use one store. Methods reject with a `ToolError`: `LOCKED` when the store stays busy, `NO_SPACE`, `PERMISSION_DENIED`,
+ * `FILE_CHANGED` when the revision is not the expected one, `NAME_CONFLICT` when another memory has the key.
  */
 export interface MemoryBackend {
-  /** Stores one. With the key of one that is there it replaces that; with the same content it merges, unless allowed. */
+  /** Stores a memory. It replaces one with the same key, and is merged into one with the same content unless allowed. */
   put(draft: MemoryDraft, onDuplicate?: DuplicateRule): Promise<PutOutcome>;
-  /** Stores many at once, with their ids and times; leaves out those that are there, or were there once. */
+  /** Stores many memories with their IDs and times, except those that exist or were deleted permanently. */
   import(drafts: readonly MemoryDraft[]): Promise<ImportOutcome>;
-  /** Those that are there, in the order of the ids. */
+  /** The memories with these IDs, in the order of the IDs; unknown and deleted ones are left out. */
   get(ids: readonly string[]): Promise<MemoryRecord[]>;
-  /** Undefined when there is none of that id. */
+  /** Changes a memory and returns it; undefined if the ID is unknown. */
   update(id: string, patch: MemoryPatch, expectedRev?: number): Promise<MemoryRecord | undefined>;
-  /** Deletes one: so that {@link restore} can bring it back, or with `hard` so that nothing can. Gives what it was. */
+  /** Deletes a memory, with `hard` permanently, and returns what it was. Otherwise {@link restore} can restore it. */
   delete(id: string, hard?: boolean): Promise<MemoryRecord | undefined>;
-  /** Brings back a deleted one, or with `rev` the content of an earlier revision. Undefined when there is no such thing. */
+  /** Restores a deleted memory, or with `rev` an earlier revision's content. Undefined if that does not exist. */
   restore(id: string, rev?: number): Promise<MemoryRecord | undefined>;
-  /** Earlier states, newest first; none of one that is gone for good. */
+  /** Earlier versions, newest first; none after a permanent deletion. */
   history(id: string): Promise<MemoryVersion[]>;
   /** Lists memories, page by page. */
   list(filter: MemoryFilter, sort: MemorySort, limit: number, after?: ListPosition): Promise<MemoryRecord[]>;
-  /** The newest that pass a filter, by their ids; with `among`, only of these. A search asks for many, and needs few. */
+  /** The IDs of the newest memories that pass a filter; with `among`, only of these. */
   idsOf(filter: MemoryFilter, limit: number, among?: readonly string[]): Promise<string[]>;
-  /** The best by words, best first. The words are plain text, whatever they hold. */
+  /** The memories that match the words best, best first. The words are plain text, never query syntax. */
   search(words: readonly string[], filter: MemoryFilter, limit: number): Promise<WordHit[]>;
-  /** Some that share their longest words with this content: candidates for "nearly the same". */
+  /** Memories that share their longest words with this content: candidates for near duplicates. */
   alike(content: string, limit: number): Promise<MemoryRecord[]>;
-  /** All that are there, oldest first. */
+  /** All memories, oldest first. */
   all(): AsyncIterable<MemoryRecord>;
-  /** What was changed after a place in the order of changes, in that order; `seq` of the last one reads on. */
+  /** The changes after a sequence number, in order. To read on, pass the `seq` of the last one. */
   changesSince(seq: number, limit: number): Promise<MemoryChange[]>;
-  /** Memories that have no vector by this embedder yet, newest first. */
+  /** Memories without a vector of this embedder, newest first. */
   pendingVectors(embedder: string, limit: number): Promise<MemoryRecord[]>;
-  /** Keeps vectors; leaves out those of contents that have changed since. Gives how many it kept. */
+  /** Stores vectors, except those of older revisions. Returns how many were stored. */
   setVectors(embedder: string, vectors: readonly MemoryVector[]): Promise<number>;
-  /** Vectors by this embedder that were set after a place in the order of changes, in that order. */
+  /** Vectors of this embedder that were stored after a sequence number, in order. */
   vectorsSince(embedder: string, seq: number, limit: number): Promise<VectorCodes[]>;
-  /** The unrounded vectors of these, for a last and exact ranking. */
+  /** The exact vectors of these memories, to rank the best ones. */
   vectorFloats(embedder: string, ids: readonly string[]): Promise<Map<string, Float32Array>>;
-  /** The place of the last change by anybody: cheap enough to ask before every search. */
+  /** The sequence number of the last change by any process. Called before every search, so it must be cheap. */
   lastSeq(): Promise<number>;
-  /** A small value that belongs to the store, such as what was imported into it. */
+  /** A small value stored with the memories, such as which file was imported. */
   note(name: string): Promise<string | undefined>;
   /** Sets a {@link note}. */
   setNote(name: string, value: string): Promise<void>;

@@ -1,11 +1,11 @@
-// What a project is called: by its package.json, else by its git remote, else by its directory.
+// The name of a project: from its package.json, else from its git remote, else from its directory.
 
 import { basename } from 'node:path';
 import type { ProjectFiles } from '../project/project-files.js';
 
 const MAX_NAME_CHARS = 200;
 
-/** Never fails: what cannot be read says nothing. */
+/** Never rejects: files that cannot be read are skipped. */
 export async function projectName(files: ProjectFiles): Promise<string> {
   const name =
     (await nameIn(files, 'package.json', packageName)) ??
@@ -22,7 +22,7 @@ async function nameIn(
   try {
     return parse((await files.read(path)).bytes.toString('utf8'));
   } catch {
-    return undefined; // missing, unreadable or outside: the next one says it
+    return undefined; // missing, unreadable or outside the project: the next source is used
   }
 }
 
@@ -31,14 +31,14 @@ function packageName(text: string): string | undefined {
   return typeof name === 'string' && name.trim() !== '' ? name.trim() : undefined;
 }
 
-/** The last name in the address of `origin`, else of the first remote; what comes before it may hold a password. */
+/** The last path segment of the URL of `origin`, else of the first remote; the rest of the URL may contain a password. */
 function remoteName(text: string): string | undefined {
   const remotes = [...text.matchAll(/^\[remote "([^"\n]{1,200})"\]((?:\n(?!\[).*)*)/gm)].map((match) => ({
     remote: match[1],
-    address: /^\s*url\s*=\s*(.+?)\s*$/m.exec(match[2] ?? '')?.[1],
+    url: /^\s*url\s*=\s*(.+?)\s*$/m.exec(match[2] ?? '')?.[1],
   }));
-  const { address } = remotes.find(({ remote }) => remote === 'origin') ?? remotes[0] ?? {};
-  const name = address
+  const { url } = remotes.find(({ remote }) => remote === 'origin') ?? remotes[0] ?? {};
+  const name = url
     ?.replace(/[?#].*$/, '')
     .replace(/\/+$/, '')
     .split(/[/:\\]/)

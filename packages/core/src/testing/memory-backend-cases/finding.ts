@@ -1,4 +1,4 @@
-// What the contract says of reading: lists, searches by words, and reading where nothing is yet.
+// Contract cases for reads: lists, searches by words, and reads of an empty store.
 
 import assert from 'node:assert/strict';
 import type { MemoryBackend, MemoryRecord } from '../../servers/memory/memory-backend.js';
@@ -7,7 +7,7 @@ import { draft, idsOf, stored } from './fixtures.js';
 
 export const findingCases: readonly MemoryBackendCase[] = [
   {
-    title: 'list() gives every memory once over its pages, in each order, also where values are the same',
+    title: 'list() returns every memory once over its pages when sorted by any field, ties included',
     async run(backend) {
       await backend.import(
         Array.from({ length: 23 }, (_, index) =>
@@ -21,7 +21,7 @@ export const findingCases: readonly MemoryBackendCase[] = [
           const last = seen.at(-1);
           const page = await backend.list({}, sort, 5, last && { value: last[keys[sort]], id: last.id });
           if (page.length === 0) break;
-          for (const each of page) seen.push(each);
+          for (const memory of page) seen.push(memory);
         }
         assert.equal(new Set(idsOf(seen)).size, 23, sort);
         assert.equal(seen.length, 23, sort);
@@ -34,7 +34,7 @@ export const findingCases: readonly MemoryBackendCase[] = [
     },
   },
   {
-    title: 'list(), search() and idsOf() keep to category and to any of the tags, whatever their case',
+    title: 'list(), search() and idsOf() return only memories of the category with any of the tags, ignoring case',
     async run(backend) {
       await stored(backend, 'cache one', { category: 'bug', tags: ['Redis'] });
       await stored(backend, 'cache two', { tags: ['redis', 'x'] });
@@ -52,7 +52,7 @@ export const findingCases: readonly MemoryBackendCase[] = [
     },
   },
   {
-    title: 'idsOf() gives the newest that pass, of all or of some, and no deleted one',
+    title: 'idsOf() returns the newest undeleted memories that pass the filter, of all or of the given IDs',
     async run(backend) {
       const first = await stored(backend, 'one', { category: 'bug', tags: ['x'] });
       const second = await stored(backend, 'two', { tags: ['x'] });
@@ -67,7 +67,7 @@ export const findingCases: readonly MemoryBackendCase[] = [
     },
   },
   {
-    title: 'search() ranks by how many and how rare words are, and finds stems and parts of identifiers',
+    title: 'search() ranks by the number and rarity of words, and matches stems and parts of identifiers',
     async run(backend) {
       const best = await stored(backend, 'The session cache lives in redis');
       await stored(backend, 'The build cache lives in a volume');
@@ -82,7 +82,7 @@ export const findingCases: readonly MemoryBackendCase[] = [
     },
   },
   {
-    title: 'search() takes words as text, whatever they hold',
+    title: 'search() takes words as plain text when they contain query syntax',
     async run(backend) {
       const { id } = await stored(backend, 'plain words here');
       const words = ['"', "'; DROP TABLE memory; --", 'NEAR(', 'AND', 'a*', 'content:', '(', '^', '\0', '👩‍💻', '-', ''];
@@ -92,7 +92,7 @@ export const findingCases: readonly MemoryBackendCase[] = [
     },
   },
   {
-    title: 'search() finds tags',
+    title: 'search() matches words in tags',
     async run(backend) {
       const { id } = await stored(backend, 'something', { tags: ['kubernetes-ingress'] });
       await stored(backend, 'something else');
@@ -100,7 +100,7 @@ export const findingCases: readonly MemoryBackendCase[] = [
     },
   },
   {
-    title: 'alike() finds memories with the same long words',
+    title: 'alike() returns memories with the same long words',
     async run(backend) {
       const near = await stored(backend, 'The integration environment restarts nightly');
       await stored(backend, 'Something else entirely');
@@ -109,7 +109,7 @@ export const findingCases: readonly MemoryBackendCase[] = [
     },
   },
   {
-    title: 'all() gives every memory that is there once',
+    title: 'all() yields every undeleted memory once',
     async run(backend) {
       await backend.import(Array.from({ length: 1_203 }, (_, index) => draft(`memory ${index}`, { id: `${index}` })));
       await backend.delete('7');
@@ -120,7 +120,7 @@ export const findingCases: readonly MemoryBackendCase[] = [
     },
   },
   {
-    title: 'reading gives nothing, and fails at nothing, when there is no store yet',
+    title: 'get(), list() and other reads return nothing when the store is empty',
     async run(backend) {
       assert.deepEqual(await backend.get(['a']), []);
       assert.deepEqual(await backend.list({}, 'updated', 5), []);

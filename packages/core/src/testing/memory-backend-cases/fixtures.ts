@@ -1,4 +1,4 @@
-// What the cases of the memory backend's contract make, and how they look at it.
+// Drafts, assertions and texts that the contract cases for memory backends share.
 
 import assert from 'node:assert/strict';
 import { ToolError, type ToolErrorCode } from '../../contract/errors.js';
@@ -31,7 +31,7 @@ export async function rejects(promise: Promise<unknown>, code: ToolErrorCode): P
 export const idsOf = (records: readonly { id: string }[]): string[] => records.map(({ id }) => id);
 export const contentsOf = (records: readonly MemoryRecord[]): string[] => records.map(({ content }) => content);
 
-/** Every character that a store may spoil, but NUL, which the server takes out. */
+/** Characters that a store might corrupt. NUL is missing, as the server replaces it. */
 export const AWKWARD =
   'quote \' " `, back \\, percent %_, line\n\r\t\u2028, accent é e\u0301, emoji 👩‍💻, hebrew שלום, 漢字';
 export const unitVector = (place: number): Float32Array =>

@@ -1,4 +1,4 @@
-// What the contract says of following a store: its changes, its vectors, its counts.
+// Contract cases for following a store: its changes, vectors and counts.
 
 import assert from 'node:assert/strict';
 import type { MemoryRecord } from '../../servers/memory/memory-backend.js';
@@ -7,7 +7,7 @@ import { idsOf, stored, unitVector } from './fixtures.js';
 
 export const followingCases: readonly MemoryBackendCase[] = [
   {
-    title: 'changesSince() tells what was made, changed and deleted, in order and without end',
+    title: 'changesSince() returns creations, changes and deletions in order, page by page',
     async run(backend) {
       const start = await backend.lastSeq();
       const [a, b, c] = [await stored(backend, 'a'), await stored(backend, 'b'), await stored(backend, 'c')];
@@ -34,7 +34,7 @@ export const followingCases: readonly MemoryBackendCase[] = [
     },
   },
   {
-    title: 'setVectors() keeps vectors of the current content only, and they leave with it',
+    title: 'setVectors() stores vectors of the current revision only, which a new content removes',
     async run(backend) {
       const [a, b] = [await stored(backend, 'a'), await stored(backend, 'b')];
       assert.deepEqual(idsOf(await backend.pendingVectors('m', 9)), [b.id, a.id]);
@@ -52,12 +52,12 @@ export const followingCases: readonly MemoryBackendCase[] = [
       );
       assert.deepEqual(idsOf(await backend.pendingVectors('m', 9)), [b.id]);
       assert.equal((await backend.pendingVectors('other', 9)).length, 2);
-      const [kept, ...none] = await backend.vectorsSince('m', start, 9);
-      assert.equal(kept?.id, a.id);
-      assert.deepEqual([...(kept?.codes ?? [])], [1, -2, 127, -128]);
-      assert.equal(kept?.scale, 0.5);
-      assert.deepEqual(none, []);
-      assert.deepEqual(await backend.vectorsSince('m', kept?.seq ?? 0, 9), []);
+      const [vectorCodes, ...others] = await backend.vectorsSince('m', start, 9);
+      assert.equal(vectorCodes?.id, a.id);
+      assert.deepEqual([...(vectorCodes?.codes ?? [])], [1, -2, 127, -128]);
+      assert.equal(vectorCodes?.scale, 0.5);
+      assert.deepEqual(others, []);
+      assert.deepEqual(await backend.vectorsSince('m', vectorCodes?.seq ?? 0, 9), []);
       assert.deepEqual([...((await backend.vectorFloats('m', [a.id, b.id])).get(a.id) ?? [])], [1, 0, 0, 0]);
       await backend.update(a.id, { content: 'another' });
       assert.deepEqual(await backend.vectorsSince('m', 0, 9), []);
@@ -65,7 +65,7 @@ export const followingCases: readonly MemoryBackendCase[] = [
     },
   },
   {
-    title: 'stats() counts what is there, by category and by embedder',
+    title: 'stats() counts memories by category and vectors by embedder',
     async run(backend) {
       assert.equal((await backend.stats()).memories, 0);
       const a = await stored(backend, 'a', { category: 'bug' });
@@ -80,7 +80,7 @@ export const followingCases: readonly MemoryBackendCase[] = [
       assert.deepEqual(stats.byCategory, { bug: 1, technical: 1 });
       assert.deepEqual(stats.vectors, { m: 1 });
       assert.equal(stats.integrity, 'ok');
-      assert.deepEqual(stats.setAside, []);
+      assert.deepEqual(stats.quarantined, []);
     },
   },
 ];

@@ -1,4 +1,4 @@
-// What the contract says of changes: of storing, updating, deleting, bringing back and importing.
+// Contract cases for changes: storing, updating, deleting, restoring and importing.
 
 import assert from 'node:assert/strict';
 import type { MemoryBackendCase } from './memory-backend-case.js';
@@ -6,7 +6,7 @@ import { AWKWARD, contentsOf, draft, idsOf, rejects, stored } from './fixtures.j
 
 export const keepingCases: readonly MemoryBackendCase[] = [
   {
-    title: 'put() keeps every field, and gives an id, times and revision 1',
+    title: 'put() stores every field, and assigns an ID, times and revision 1',
     async run(backend) {
       const given = draft(AWKWARD, {
         tags: ['One', 'zwei, drei'],
@@ -26,7 +26,7 @@ export const keepingCases: readonly MemoryBackendCase[] = [
     },
   },
   {
-    title: 'put() merges tags and the higher importance when the content is there but for case and spaces',
+    title: 'put() merges tags and the higher importance when the content differs only in case and white space',
     async run(backend) {
       const first = await backend.put(draft('Deploy  with\nmake', { tags: ['a'], importance: 7 }));
       const again = await backend.put(draft('deploy with MAKE', { tags: ['A', 'b'], importance: 3 }));
@@ -41,7 +41,7 @@ export const keepingCases: readonly MemoryBackendCase[] = [
     },
   },
   {
-    title: "put() keeps two of one content when on_duplicate is 'allow'",
+    title: 'put() stores the same content twice when duplicates are allowed',
     async run(backend) {
       const [a, b] = [await stored(backend, 'same'), await stored(backend, 'same')];
       assert.notEqual(a.id, b.id);
@@ -49,7 +49,7 @@ export const keepingCases: readonly MemoryBackendCase[] = [
     },
   },
   {
-    title: 'put() replaces what a key names, and keeps its id and history',
+    title: 'put() replaces the memory with the same key, and keeps its ID and history',
     async run(backend) {
       const first = await backend.put(draft('port 80', { key: 'port' }));
       const second = await backend.put(draft('port 8080', { key: 'port', category: 'bug' }));
@@ -58,11 +58,15 @@ export const keepingCases: readonly MemoryBackendCase[] = [
       assert.equal(second.memory.category, 'bug');
       assert.deepEqual(contentsOf((await backend.history(first.memory.id)).map(({ before }) => before)), ['port 80']);
       await backend.delete(first.memory.id);
-      assert.equal((await backend.put(draft('port 443', { key: 'port' }))).outcome, 'created', 'the key is free again');
+      assert.equal(
+        (await backend.put(draft('port 443', { key: 'port' }))).outcome,
+        'created',
+        'the key can be used again',
+      );
     },
   },
   {
-    title: 'get() gives what is there in the order of the ids, and nothing for others',
+    title: 'get() returns memories in the order of the IDs, without unknown and deleted ones',
     async run(backend) {
       const [a, b] = [await stored(backend, 'a'), await stored(backend, 'b')];
       assert.deepEqual(idsOf(await backend.get([b.id, 'nowhere', a.id])), [b.id, a.id]);
@@ -71,7 +75,7 @@ export const keepingCases: readonly MemoryBackendCase[] = [
     },
   },
   {
-    title: 'update() changes only what is given, and counts the revision up',
+    title: 'update() changes only the given fields, and increments the revision',
     async run(backend) {
       const { id } = await stored(backend, 'old words', { tags: ['x'], documentationPath: 'd.md' });
       const updated = await backend.update(id, { content: 'new terms', documentationPath: null });
@@ -85,7 +89,7 @@ export const keepingCases: readonly MemoryBackendCase[] = [
     },
   },
   {
-    title: 'update() answers FILE_CHANGED when the revision is another, and changes nothing',
+    title: 'update() rejects with FILE_CHANGED and changes nothing when the revision is not the expected one',
     async run(backend) {
       const { id } = await stored(backend, 'a');
       await backend.update(id, { importance: 6 }, 1);
@@ -94,7 +98,7 @@ export const keepingCases: readonly MemoryBackendCase[] = [
     },
   },
   {
-    title: 'delete() hides a memory everywhere, and restore() brings it back',
+    title: 'delete() hides a memory everywhere until restore() restores it',
     async run(backend) {
       const { id } = await stored(backend, 'gone for now', { tags: ['t'] });
       assert.equal((await backend.delete(id))?.content, 'gone for now');
@@ -110,7 +114,7 @@ export const keepingCases: readonly MemoryBackendCase[] = [
     },
   },
   {
-    title: 'delete() for good leaves no history, and no import brings it back',
+    title: 'delete() leaves no history and blocks the ID for imports when it is permanent',
     async run(backend) {
       const { id } = await stored(backend, 'secret');
       await backend.update(id, { content: 'secret still' });
@@ -121,7 +125,7 @@ export const keepingCases: readonly MemoryBackendCase[] = [
     },
   },
   {
-    title: 'restore() answers NAME_CONFLICT when another memory has its key',
+    title: 'restore() rejects with NAME_CONFLICT when another memory has the key',
     async run(backend) {
       const { id } = await stored(backend, 'a', { key: 'k' });
       await backend.delete(id);
@@ -130,7 +134,7 @@ export const keepingCases: readonly MemoryBackendCase[] = [
     },
   },
   {
-    title: 'restore() gives an earlier state back when it is named, as a new revision',
+    title: 'restore() restores an earlier revision as a new one',
     async run(backend) {
       const { id } = await stored(backend, 'one', { tags: ['first'] });
       await backend.update(id, { content: 'two', tags: [] });
@@ -149,18 +153,18 @@ export const keepingCases: readonly MemoryBackendCase[] = [
     },
   },
   {
-    title: 'import() keeps ids and times, and does the same once when it is repeated',
+    title: 'import() keeps IDs and times, and changes nothing when it is repeated',
     async run(backend) {
       const drafts = [draft('a', { id: 'A', createdMs: 5 }), draft('b', { id: 'B' }), draft('a', { id: 'C' })];
       assert.deepEqual(await backend.import(drafts), { imported: 2, skipped: 1 });
       assert.deepEqual(await backend.import(drafts), { imported: 0, skipped: 3 });
       assert.equal((await backend.get(['A']))[0]?.createdMs, 5);
       await backend.delete('B');
-      assert.deepEqual(await backend.import(drafts), { imported: 0, skipped: 3 }, 'a deleted one stays deleted');
+      assert.deepEqual(await backend.import(drafts), { imported: 0, skipped: 3 }, 'a deleted memory stays deleted');
     },
   },
   {
-    title: 'note() gives what setNote() kept',
+    title: 'note() returns what setNote() stored',
     async run(backend) {
       assert.equal(await backend.note('n'), undefined);
       await backend.setNote('n', AWKWARD);
@@ -168,7 +172,7 @@ export const keepingCases: readonly MemoryBackendCase[] = [
     },
   },
   {
-    title: 'put() loses nothing when a hundred come at once',
+    title: 'put() loses nothing when called a hundred times concurrently',
     async run(backend) {
       const puts = Array.from({ length: 100 }, (_, index) => backend.put(draft(`note number ${index}`)));
       const ids = new Set((await Promise.all(puts)).map(({ memory }) => memory.id));

@@ -1,8 +1,8 @@
-// One case of the memory backend's contract suite.
+// The shape of a contract case for memory backends.
 
 import type { MemoryBackend } from '../../servers/memory/memory-backend.js';
 
-/** One promise of the contract. `run` rejects when the backend breaks it. */
+/** A contract case. `run` rejects when the backend fails it. */
 export interface MemoryBackendCase {
   /** `symbol() does X when Y`. */
   title: string;

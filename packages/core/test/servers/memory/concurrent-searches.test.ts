@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { StoreMeaning } from '../../../src/servers/memory/embeddings/embedding-index.js';
+import { EmbeddingIndex } from '../../../src/servers/memory/embeddings/embedding-index.js';
 import { quantize } from '../../../src/servers/memory/embeddings/vector-index.js';
 import { SqliteBackend } from '../../../src/servers/memory/sqlite/sqlite-backend.js';
 import { createTestProject } from '../../../src/testing/project.js';
@@ -17,8 +17,8 @@ function vectorOf(number: number): Float32Array {
   return vector.map((each) => each / length);
 }
 
-describe('StoreMeaning', () => {
-  it('nearest() finds the same at once as one after the other, when all need more vectors than are remembered', async () => {
+describe('EmbeddingIndex', () => {
+  it('nearest() returns the same concurrently as sequentially when searches need more vectors than are cached', async () => {
     await using project = await createTestProject();
     const backend = new SqliteBackend({ directory: project.resolve('m'), shown: 'm' });
     try {
@@ -37,8 +37,8 @@ describe('StoreMeaning', () => {
       });
       await backend.setVectors('test', vectors);
       const queries = Array.from({ length: 60 }, (_, index) => vectorOf(10_000 + index));
-      const open = async (): Promise<StoreMeaning> => {
-        const meaning = new StoreMeaning(backend, embedder, 1_000);
+      const open = async (): Promise<EmbeddingIndex> => {
+        const meaning = new EmbeddingIndex(backend, embedder, 1_000);
         await meaning.refresh();
         return meaning;
       };

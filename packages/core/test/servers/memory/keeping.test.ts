@@ -21,8 +21,8 @@ import { contentsOf, openTools, type Tools } from './memory-tools.js';
 
 const all = async (tools: Tools): Promise<string[]> => contentsOf(await tools.call('list', { limit: 200 })).sort();
 
-describe('scopes', () => {
-  it('a project never sees what another one stored, whatever the scope; what is global is seen by both', async () => {
+describe('createMemoryServer()', () => {
+  it('never shows a project the memories of another one, but shows global memories to both', async () => {
     await using tools = await openTools({ 'other/.keep': '' });
     await using other = tools.another({ projectDir: tools.world.resolve('other') });
     const secret = await tools.store('alpha belongs to the first project');
@@ -48,7 +48,7 @@ describe('scopes', () => {
     expect(contentsOf(await tools.call('retrieve', { query: 'alpha' }))).toHaveLength(2);
   });
 
-  it('global is refused naming the option, and all means the project, when there is no globalDir', async () => {
+  it('rejects scope global, naming the option, and takes all for project when globalDir is not set', async () => {
     await using tools = await openTools({}, { globalDir: undefined });
     await tools.store('mine');
     for (const [tool, args] of [
@@ -65,8 +65,8 @@ describe('scopes', () => {
   });
 });
 
-describe('private and secret', () => {
-  it('store() keeps what is outside of <private>', async () => {
+describe('store', () => {
+  it('store drops text inside <private>', async () => {
     await using tools = await openTools();
     for (const [given, kept] of [
       ['a <private>b</private> c', 'a  c'],
@@ -92,7 +92,7 @@ describe('private and secret', () => {
     'sk-proj-abcdefghijklmnopqrstuvwxyz012345',
   ];
 
-  it('store() redacts what reads like a secret, says so, and no byte of it is on the disk', async () => {
+  it('store redacts a likely secret, reports it, and writes no byte of it to the disk', async () => {
     await using tools = await openTools();
     for (const secret of SECRETS) {
       const { text, data } = await tools.call('store', { content: `Use ${secret} for it`, category: 'deployment' });
@@ -114,7 +114,7 @@ describe('private and secret', () => {
       expect(bytes).not.toContain(secret);
   });
 
-  it("store() refuses it when secrets is 'refuse', and in every other field", async () => {
+  it("store rejects a likely secret when secrets is 'refuse', and in every field but content", async () => {
     await using tools = await openTools({}, { secrets: 'refuse' });
     for (const secret of SECRETS) {
       const { code, text } = await tools.call('store', { content: `Use ${secret}`, category: 'bug' });
@@ -129,7 +129,7 @@ describe('private and secret', () => {
     expect(existsSync(tools.path('.mcp-memory'))).toBe(false);
   });
 
-  it('store() leaves alone what only speaks of secrets', async () => {
+  it('store keeps text that only mentions secrets', async () => {
     await using tools = await openTools();
     for (const harmless of [
       'The password is in the vault under shop/db.',
@@ -144,7 +144,7 @@ describe('private and secret', () => {
     }
   });
 
-  it('store() answers at once for contents that are made to take long', async () => {
+  it('store answers quickly when a content is made to be slow to scan', async () => {
     await using tools = await openTools();
     const started = performance.now();
     for (const unit of ['a.', '<private', 'eyJ-', '-----BEGIN ', 'password: "', 'x://a:', '🙂', 'Ab', '漢'])
@@ -153,7 +153,7 @@ describe('private and secret', () => {
   });
 });
 
-describe('a damaged file', () => {
+describe('SqliteBackend', () => {
   /** Closes the store, and damages its file. */
   async function damaged(tools: Tools, damage: (path: string) => Promise<void>): Promise<Tools> {
     for (let index = 0; index < 40; index++) await tools.store(`memory ${index} ${'about something '.repeat(20)}`);
@@ -163,13 +163,13 @@ describe('a damaged file', () => {
   }
 
   it.each<[string, (path: string) => Promise<void>, number]>([
-    ['is no database', (path) => writeFile(path, 'not a database, but some text\n'.repeat(300)), 0],
-    ['is cut off', async (path) => truncate(path, Math.floor((await stat(path)).size * 0.93)), 1],
-    ['has a page of noise', (path) => overwrite(path, 3 * 4096, 4096), 0],
+    ['is not a database', (path) => writeFile(path, 'not a database, but some text\n'.repeat(300)), 0],
+    ['is truncated', async (path) => truncate(path, Math.floor((await stat(path)).size * 0.93)), 1],
+    ['has a page of random bytes', (path) => overwrite(path, 3 * 4096, 4096), 0],
     ['has a broken header', (path) => overwrite(path, 0, 100), 0],
-    ['has all pages but the first gone', (path) => truncate(path, 4096), 0],
+    ['has only its first page left', (path) => truncate(path, 4096), 0],
   ])(
-    'is set aside, told of in the next answer and in stats, and replaced when it %s',
+    'quarantines and replaces a file, and reports it in the next result and in stats, when it %s',
     async (_name, damage, recovered) => {
       await using tools = await openTools();
       await using later = await damaged(tools, damage);
@@ -180,19 +180,19 @@ describe('a damaged file', () => {
       const [aside] = (await readdir(tools.path('.mcp-memory'))).filter((name) => name.includes('damaged'));
       expect(data.notice).toContain(aside);
       const { data: stats } = await later.call('stats', { check: true });
-      expect(stats.stores[0].set_aside).toMatchObject([{ file: aside }]);
-      expect(stats.stores[0].set_aside[0].recovered).toBeGreaterThanOrEqual(recovered);
-      expect(stats.stores[0]).toMatchObject({ integrity: 'ok', memories: stats.stores[0].set_aside[0].recovered });
+      expect(stats.stores[0].quarantined).toMatchObject([{ file: aside }]);
+      expect(stats.stores[0].quarantined[0].recovered).toBeGreaterThanOrEqual(recovered);
+      expect(stats.stores[0]).toMatchObject({ integrity: 'ok', memories: stats.stores[0].quarantined[0].recovered });
       expect(stats.notice).toBeUndefined();
       await later.store('a new memory');
       expect(contentsOf(await later.call('retrieve', { query: 'new memory', limit: 1 }))).toEqual(['a new memory']);
       await using another = later.another();
-      expect((await another.call('stats')).data.stores[0].set_aside).toMatchObject([{ file: aside }]);
+      expect((await another.call('stats')).data.stores[0].quarantined).toMatchObject([{ file: aside }]);
       expect((await readdir(tools.path('.mcp-memory'))).filter((name) => /reading|repair/.test(name))).toEqual([]);
     },
   );
 
-  it('is recovered in time when it says that it had more memories than there can be', async () => {
+  it('recovers a file in time when it claims an impossible number of memories', async () => {
     await using tools = await openTools();
     await using later = await damaged(tools, async (path) => {
       const connection = await openSqlite(path, driverName());
@@ -206,7 +206,7 @@ describe('a damaged file', () => {
     expect((await later.call('stats')).data.stores[0].memories).toBeGreaterThan(0);
   });
 
-  it('ends no process by texts that are no UTF-8, whichever column holds them', async () => {
+  it('does not crash when any column contains text that is not UTF-8', async () => {
     await using tools = await openTools();
     const id = await tools.store('a memory that has a history');
     const gone = await tools.store('a memory that goes');
@@ -247,7 +247,7 @@ describe('a damaged file', () => {
     }
   });
 
-  it('is found while it is in use, by a write as by a read', async () => {
+  it('detects damage while the file is in use, by a write or a read', async () => {
     await using tools = await openTools();
     for (let index = 0; index < 30; index++) await tools.store(`memory ${index} ${'z'.repeat(2_000)}`);
     await using second = tools.another();
@@ -263,7 +263,7 @@ describe('a damaged file', () => {
     expect(await all(third)).toContain('by the second');
   });
 
-  it('any one damaged byte in a hundred places leaves a store that works and has lost nothing silently', async () => {
+  it('keeps working and loses nothing silently when any one of a hundred bytes is damaged', async () => {
     await using tools = await openTools();
     await using template = await damaged(tools, async () => {});
     await template.provider.disconnect();
@@ -286,7 +286,7 @@ describe('a damaged file', () => {
     }
   });
 
-  it('a database of somebody else under that name is set aside, its triggers never run', async () => {
+  it('quarantines a foreign database without running its triggers', async () => {
     await using tools = await openTools();
     await tools.store('one');
     await tools.provider.disconnect();
@@ -295,11 +295,11 @@ describe('a damaged file', () => {
     connection.close();
     await using later = tools.another();
     const { data } = await later.call('store', { content: 'two', category: 'bug' });
-    expect(data.notice).toContain('an object of its own');
+    expect(data.notice).toContain('an unexpected object');
     expect(await all(later)).toEqual(['two']);
   });
 
-  it('a file of a newer release is refused and left as it is', async () => {
+  it('rejects a file of a newer release and does not change it', async () => {
     await using tools = await openTools();
     await tools.store('one');
     await tools.provider.disconnect();
@@ -313,9 +313,9 @@ describe('a damaged file', () => {
   });
 });
 
-describe('links', () => {
+describe('StorePlace', () => {
   it.each(['.mcp-memory', '.mcp-memory/memory.db', '.mcp-memory/memory.db-wal', '.mcp-memory/memory.db-journal'])(
-    'a call is refused when %s is a link, and nothing is written through it',
+    'rejects calls and writes nothing when %s is a symbolic link',
     async (name) => {
       await using tools = await openTools({ 'outside/dir/.keep': '', 'outside/file': '' });
       if (name !== '.mcp-memory') await mkdir(tools.path('.mcp-memory'));
@@ -331,14 +331,14 @@ describe('links', () => {
         ['list', {}],
       ] as const) {
         const { code, text } = await later.call(tool, args);
-        expect([code, text]).toEqual(['OUTSIDE_PROJECT', expect.stringContaining('is a link')]);
+        expect([code, text]).toEqual(['OUTSIDE_PROJECT', expect.stringContaining('is a symbolic link')]);
       }
       expect(await readdir(tools.world.resolve('outside/dir'))).toEqual(['.keep']);
       expect(await readFile(tools.world.resolve('outside/file'), 'utf8')).toBe('');
     },
   );
 
-  it('links under the other names are not written through', async () => {
+  it('does not write through symbolic links with other names', async () => {
     await using tools = await openTools({
       'outside/ignore': 'kept',
       'outside/rejected': 'kept',
@@ -351,7 +351,7 @@ describe('links', () => {
     expect(await tools.world.read('outside/rejected')).toBe('kept');
   });
 
-  it('a memories.json that is a link is not imported', async () => {
+  it('does not import a memories.json that is a symbolic link', async () => {
     await using tools = await openTools({
       'outside/memories.json': '[{"id":"a","content":"stolen","category":"bug"}]',
       'proj/.mcp-memory/memories.json': { link: '../../outside/memories.json' },
@@ -362,7 +362,7 @@ describe('links', () => {
     });
   });
 
-  it('a directory that may not be written is told of', async () => {
+  it('reports a directory that is not writable', async () => {
     await using tools = await openTools();
     if (process.getuid?.() === 0) return; // root may write everywhere
     await chmod(tools.projectDir, 0o500);
@@ -388,7 +388,7 @@ const ROW = (id: string, more: object = {}): object => ({
 });
 
 describe('import and export', () => {
-  it('the file of an earlier server is imported once, by the first call whatever it is, and left as it is', async () => {
+  it('any first call imports the file of an earlier server once, without changing it', async () => {
     const source = JSON.stringify(
       [ROW('a'), ROW('b', { content: 'escaped "] , [{\\n' }), ROW('c', { tags: 'none', importance: '11' })],
       null,
@@ -414,7 +414,7 @@ describe('import and export', () => {
     expect((await last.call('list')).data.notice).toBeUndefined();
   });
 
-  it('rows that cannot be taken are put into a file with the reasons', async () => {
+  it('any first call writes invalid rows of that file to another file, with the reasons', async () => {
     const rows = [
       ROW('good'),
       { content: 'no category' },
@@ -429,15 +429,15 @@ describe('import and export', () => {
     });
     const { data } = await tools.call('list');
     expect(data.memories).toHaveLength(1);
-    expect(data.notice).toContain('6 could not be taken');
+    expect(data.notice).toContain('6 were rejected');
     const rejected = (await tools.world.read('proj/.mcp-memory/memories.rejected.jsonl')).trim().split('\n');
     expect(rejected.map((line) => (JSON.parse(line) as { reason: string }).reason)).toEqual([
-      'category is missing or no short text',
+      'category is missing or not a string of 1 to 100 characters',
       'content is empty',
       'content is over 32000 characters',
-      'it is no object',
-      'it is no object',
-      'id is no short text',
+      'the row is not an object',
+      'the row is not an object',
+      'id is not a string of 1 to 200 characters',
     ]);
   });
 
@@ -447,29 +447,29 @@ describe('import and export', () => {
     ['no json at all', 0],
     ['', 0],
     ['[]', 0],
-  ])('a broken source %j gives what is whole in it', async (source, count) => {
+  ])('any first call imports the valid rows of the broken file %j', async (source, count) => {
     await using tools = await openTools({ 'proj/.mcp-memory/memories.json': source });
     const { data, code } = await tools.call('list');
     expect(code).toBeUndefined();
     expect(data.memories).toHaveLength(count);
-    if (source !== '[]') expect(data.notice).toContain('could not be taken');
+    if (source !== '[]') expect(data.notice).toContain('were rejected');
   });
 
-  it('a global file gives its memories to all projects, but those that belong to one', async () => {
+  it('any first call imports a global file without the memories of single projects', async () => {
     const rows = [ROW('g', { scope: 'global' }), ROW('p', { content: 'of one project' })];
     await using tools = await openTools({ 'home/.mcp-memory/global-memories.json': JSON.stringify(rows) });
     expect(contentsOf(await tools.call('list'))).toEqual(['memory g']);
     expect((await tools.call('list', { scope: 'global' })).data.memories).toMatchObject([{ id: 'g', scope: 'global' }]);
   });
 
-  it('secrets and private passages of imported rows are not kept', async () => {
+  it('any first call drops secrets and private passages of imported rows', async () => {
     const rows = [ROW('a', { content: 'key AKIAIOSFODNN7EXAMPLE <private>hidden</private> end' })];
     await using tools = await openTools({ 'proj/.mcp-memory/memories.json': JSON.stringify(rows) });
     expect(await all(tools)).toEqual(['key [redacted: cloud key]  end']);
   });
 
   it.each(['jsonl', 'memories.json', 'markdown'] as const)(
-    'export() to %s and import() of it give the same again',
+    'export to %s and import restore the same memories',
     async (format) => {
       await using tools = await openTools({ 'other/.keep': '' });
       const contents = ['plain', 'with "quotes", \\ and\nlines', '# heading\n> quote', 'emoji 👩‍💻 漢字 שלום \u2028'];
@@ -499,7 +499,7 @@ describe('import and export', () => {
     },
   );
 
-  it('import() refuses a file outside, and one that is not there', async () => {
+  it('import rejects a file outside the project and a missing one', async () => {
     await using tools = await openTools({ 'proj/hard.json': '[]' });
     expect(await tools.call('import', { path: '../outside/kept.txt' })).toMatchObject({ code: 'OUTSIDE_PROJECT' });
     expect(await tools.call('import', { path: 'nowhere.json' })).toMatchObject({ code: 'NOT_FOUND' });
@@ -507,7 +507,7 @@ describe('import and export', () => {
     expect((await tools.call('import', { path: 'linked.json' })).data).toMatchObject({ imported: 0 });
   });
 
-  it('export() refuses an answer that is too long, naming path', async () => {
+  it('export rejects a result that is too long, naming path', async () => {
     await using tools = await openTools();
     for (let index = 0; index < 3; index++) await tools.store(`${index} ${'x '.repeat(10_000)}`);
     expect(await tools.call('export')).toMatchObject({

@@ -98,11 +98,11 @@ const acknowledged = (runs: readonly Run[]): string[] =>
 const complaints = (runs: readonly Run[]): string[] =>
   runs.flatMap(({ lines }) => lines.filter((line) => /^(error|lost)/.test(line)));
 
-describe('processes on one store', () => {
+describe('createMemoryServer()', () => {
   const rounds = tries(100);
 
   it(
-    `lose nothing that was acknowledged when they are killed ${rounds} times, four writers and two readers`,
+    `loses nothing that was acknowledged when four writers and two readers are killed ${rounds} times`,
     async () => {
       await using tools = await openTools({}, { globalDir: undefined });
       await tools.store('the first');
@@ -140,14 +140,14 @@ describe('processes on one store', () => {
       const kept = await contentsIn(tools);
       expect(acks.filter((content) => !kept.has(content))).toEqual([]);
       const { data } = await tools.call('stats', { check: true });
-      expect(data.stores[0]).toMatchObject({ integrity: 'ok', set_aside: [], memories: kept.size });
+      expect(data.stores[0]).toMatchObject({ integrity: 'ok', quarantined: [], memories: kept.size });
       console.log(`${rounds} rounds of kills: ${acks.length} acknowledged, ${kept.size} kept`);
     },
     soaking ? 600_000 : 60_000,
   );
 
   it(
-    'keep all that eight of them store at once, and surface no busy store',
+    'stores everything without a LOCKED error when eight processes store at the same time',
     async () => {
       await using tools = await openTools({}, { globalDir: undefined });
       const each = tries(500);
@@ -168,7 +168,7 @@ describe('processes on one store', () => {
   if (nodes.length === 0) console.warn('Without tools/peers no other Node is at hand: its SQLite is not tested.');
 
   it.skipIf(nodes.length === 0)(
-    'use one store with either SQLite library at the same time, and print nothing else',
+    'works with both SQLite libraries on one store at the same time, and prints nothing',
     async () => {
       await using tools = await openTools({}, { globalDir: undefined });
       const writers = [
@@ -184,7 +184,7 @@ describe('processes on one store', () => {
     },
   );
 
-  it('see what another one stored, changed and deleted at the next call', async () => {
+  it('sees what another process stored, changed and deleted at the next call', async () => {
     await using tools = await openTools({}, { globalDir: undefined, embedder: 'off' });
     await using other = tools.another();
     const id = await tools.store('a shared thing');

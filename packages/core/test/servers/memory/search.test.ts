@@ -13,17 +13,17 @@ describe('queryWords()', () => {
     ['日本語の検索', ['日本語の検索', '日本', '本語', '語の', 'の検', '検索']],
     ['👩‍💻 \0 "" -- ;', []],
     ['same Same SAME', ['same']],
-  ])('gives of %j the words %j', (text, words) => {
+  ])('returns the words of %j as %j', (text, words) => {
     expect(queryWords(text, 100)).toEqual(words);
   });
 
-  it('identifierParts() gives nothing for plain words', () => {
+  it('identifierParts() returns nothing when words have no parts', () => {
     expect(identifierParts('plain words, and numbers 12')).toBe('');
   });
 });
 
 describe('retrieve', () => {
-  it('retrieve() takes everything in a query as text', async () => {
+  it('retrieve takes a query as text when it contains query syntax', async () => {
     await using tools = await openTools();
     await tools.store('the "quoted" cache OR NEAR(it) is 100% <b>bold</b>');
     await tools.store('another note about nothing in particular');
@@ -56,7 +56,7 @@ describe('retrieve', () => {
     }
   });
 
-  it('retrieve() finds code by any of its names, and languages without spaces', async () => {
+  it('retrieve finds code by any part of its identifiers, and text in scripts without spaces', async () => {
     await using tools = await openTools();
     await tools.store('getUserById is cached in src/users/user_store.ts');
     await tools.store('デプロイの手順は文書にあります');
@@ -70,7 +70,7 @@ describe('retrieve', () => {
 });
 
 describe('SqliteBackend', () => {
-  it('search() of a large store in two stages scores as one query over everything would', async () => {
+  it('search() of a large store scores as FTS5 scores all words', async () => {
     await using project = await createTestProject();
     const backend = new SqliteBackend({ directory: project.resolve('m'), shown: 'm' });
     try {
@@ -103,7 +103,7 @@ describe('SqliteBackend', () => {
     }
   });
 
-  it('search() finds the best of those that pass a filter, however few they are', async () => {
+  it('search() returns the best that pass a filter, however few pass', async () => {
     await using project = await createTestProject();
     const backend = new SqliteBackend({ directory: project.resolve('m'), shown: 'm' });
     try {

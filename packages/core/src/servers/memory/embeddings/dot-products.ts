@@ -1,23 +1,23 @@
-// Rows of int8 one after the other, and the dot products of a query with all of them: in WebAssembly with SIMD, or in
-// JavaScript with the same integers where a run time has none.
+// A matrix of int8 rows, and the dot products of a query with its rows: in WebAssembly with SIMD, or in JavaScript where that is
+// not available. Both compute the same integers.
 
 import { DOT_PRODUCTS_WASM } from './dot-products-wasm.js';
 
-/** The way the products are computed. Both give the same numbers. */
+/** How the dot products are computed. */
 export type Kernel = 'wasm' | 'js';
 
-/** How many products are computed in one go: the 16 KiB of them stay in the processor's first cache. */
+/** How many products are computed at a time: their 16 KiB fit in the processor's L1 cache. */
 export const BATCH = 4096;
 
-/** The largest number of an int8 row: -128 is not used, so that a row and its opposite are as long. */
+/** The largest number in a row. -128 is not used, so that negating a row keeps its length. */
 export const ROW_MAX = 127;
 
-/** Rows in memory, which grows by a quarter, and the products with them. */
+/** Rows in memory, which grows by a quarter at a time. */
 export interface RowMatrix {
   readonly kernel: Kernel;
-  /** Bytes from one row to the next: the dimensions, rounded up to a multiple of 16. */
+  /** The bytes from one row to the next: the dimensions, rounded up to a multiple of 16. */
   readonly stride: number;
-  /** Makes room for so many rows; what was there stays. @throws {RangeError} when there is no memory for them */
+  /** Allocates memory for this many rows, keeping the existing ones. @throws {RangeError} when that fails */
   reserve(rows: number): void;
   /** The row's `dim` bytes, to read and write. Valid until the next `reserve`. */
   row(slot: number): Int8Array;
@@ -27,13 +27,13 @@ export interface RowMatrix {
   dotProductsAt(query: Int16Array, slots: readonly number[]): Int32Array;
 }
 
-/** The largest whole number that a query's entry may have, so that no sum of products leaves 32 bits. */
+/** The largest number in a query with which no dot product exceeds 32 bits. */
 export const queryMax = (dim: number): number => Math.min(32767, Math.floor((2 ** 31 - 1) / (ROW_MAX * dim)));
 
 const strideOf = (dim: number): number => (dim + 15) & ~15;
-const grown = (rows: number, had: number): number => Math.max(rows, Math.ceil(had * 1.25), 256);
+const grown = (rows: number, capacity: number): number => Math.max(rows, Math.ceil(capacity * 1.25), 256);
 
-/** What we use of the global `WebAssembly`, which the types of Node leave out. */
+/** The used part of the global `WebAssembly`, which Node's types lack. */
 interface WebAssemblyGlobal {
   Module: new (bytes: Uint8Array) => object;
   Instance: new (module: object, imports: object) => { exports: Record<string, unknown> };
@@ -43,21 +43,21 @@ const { WebAssembly } = globalThis as unknown as { WebAssembly: WebAssemblyGloba
 
 let compiled: object | false | undefined;
 
-/** Compiled once; false where the run time knows no SIMD or may compile no WebAssembly. */
+/** The kernel, compiled once; false without WebAssembly SIMD. */
 function kernelModule(): object | false {
   if (compiled !== undefined) return compiled;
   try {
     compiled = new WebAssembly.Module(Buffer.from(DOT_PRODUCTS_WASM, 'base64'));
   } catch {
-    compiled = false; // the products in JavaScript are the same
+    compiled = false; // JavaScript computes the same products
   }
   return compiled;
 }
 
-/** A matrix for rows of `dim` numbers. `kernel` is for tests: by default the fastest that there is. */
+/** Creates a matrix for rows of `dim` numbers. @param kernel for tests; default: the fastest available */
 export function createRowMatrix(dim: number, kernel?: Kernel): RowMatrix {
   const module = kernel === 'js' ? false : kernelModule();
-  if (kernel === 'wasm' && !module) throw new Error('This run time has no WebAssembly SIMD.');
+  if (kernel === 'wasm' && !module) throw new Error('WebAssembly SIMD is not available.');
   return module ? new WasmRows(dim, module) : new PlainRows(dim);
 }
 
@@ -99,7 +99,7 @@ class WasmRows implements RowMatrix {
   }
 
   dotProducts(query: Int16Array, slot: number, count: number): Int32Array {
-    new Int16Array(this.#memory.buffer, 0, this.stride).set(query); // the rest of the stride is zero and stays so
+    new Int16Array(this.#memory.buffer, 0, this.stride).set(query); // the padding is always zero
     this.#dotProducts(0, this.#rows + slot * this.stride, this.stride, count, this.#dots);
     return new Int32Array(this.#memory.buffer, this.#dots, count);
   }

@@ -1,28 +1,28 @@
-// What turns texts into vectors: the contract that a caller's own embedder fulfils, and the check of what it returns.
+// The interface of an embedder, which a host may implement, and the check of what it returns.
 
 import { ToolError } from '../../../contract/errors.js';
 
-/** A memory's text, or a question to them. Some models want a different prefix for each. */
+/** Whether a text is a memory's content or a query. Some models use a different prefix for each. */
 export type EmbeddingKind = 'doc' | 'query';
 
-/** Turns texts into vectors. The memory server takes one of yours as `embedder`. */
+/** Turns texts into vectors. Pass a custom one to the memory server as `embedder`. */
 export interface Embedder {
-  /** Names the model and its version. Vectors of another id are never compared with; they are made anew. */
+  /** The model and its version. Vectors of different IDs are never compared; a new ID embeds all memories again. */
   readonly id: string;
-  /** The numbers of a vector, 2 to 4,096. */
+  /** The dimensions of a vector, 2 to 4,096. */
   readonly dim: number;
   /**
-   * How much meaning counts beside words, 0 to 1: 0.3 for a weak model, 0.5 for a good one. With 0 only words rank.
+   * The weight of meaning in the ranking, 0 to 1: 0.3 for a weak model, 0.5 for a good one. With 0, only words count.
    */
   readonly fusionWeight: number;
-  /** Longer texts are cut into parts of about this many words, whose vectors are averaged. Default: 256. */
+  /** Longer texts are split into parts of about this many tokens, whose vectors are averaged. Default: 256. */
   readonly maxTokens?: number | undefined;
   /**
-   * One vector for each text, in order, of any length but zero. What it throws or rejects with leaves the memories
-   * findable by their words, and is told to the caller. Called with up to 64 texts, and not again before it is done.
+   * Returns one vector for each text, in order, of any length but zero. If it throws or rejects, memories are found by their
+   * words and the result reports the error. Called with up to 64 texts, one call at a time.
    */
   embed(texts: readonly string[], kind: EmbeddingKind): Promise<readonly Float32Array[]>;
-  /** Frees what the model holds. Called once, at the server's end. */
+  /** Frees the model's resources. Called once, when the server stops. */
   dispose?(): Promise<void> | void;
 }
 
@@ -30,31 +30,29 @@ export interface Embedder {
 export const MAX_DIMENSIONS = 4096;
 
 /**
- * Refuses what is no embedder.
+ * Validates an embedder.
  *
- * @throws {ToolError} INVALID_ARGUMENT that names the member that is wrong
+ * @throws {ToolError} INVALID_ARGUMENT naming the invalid member
  */
 export function checkEmbedder(value: unknown): asserts value is Embedder {
   const { id, dim, fusionWeight, maxTokens, embed } = (value ?? {}) as Partial<Embedder>;
   const refuse = (what: string): never => {
     throw new ToolError('INVALID_ARGUMENT', `embedder.${what}`);
   };
-  if (typeof id !== 'string' || id === '' || id.length > 200) refuse('id must be a text of 1 to 200 characters.');
+  if (typeof id !== 'string' || id === '' || id.length > 200) refuse('id must be a string of 1 to 200 characters.');
   if (!Number.isInteger(dim) || dim! < 2 || dim! > MAX_DIMENSIONS) {
-    refuse(`dim must be a whole number from 2 to ${MAX_DIMENSIONS}.`);
+    refuse(`dim must be an integer from 2 to ${MAX_DIMENSIONS}.`);
   }
   if (typeof fusionWeight !== 'number' || !(fusionWeight >= 0 && fusionWeight <= 1)) {
     refuse('fusionWeight must be a number from 0 to 1.');
   }
   if (maxTokens !== undefined && !(Number.isInteger(maxTokens) && maxTokens >= 8)) {
-    refuse('maxTokens must be a whole number of at least 8.');
+    refuse('maxTokens must be an integer of at least 8.');
   }
   if (typeof embed !== 'function') refuse('embed must be a function.');
 }
 
-/**
- * The vector of unit length in the same direction; undefined for one that has none: all zero, or not finite.
- */
+/** The vector of unit length in the same direction; undefined if it is all zero or not finite. */
 export function unitVector(vector: ArrayLike<number>): Float32Array | undefined {
   let square = 0;
   for (let i = 0; i < vector.length; i++) square += vector[i]! * vector[i]!;
@@ -66,10 +64,10 @@ export function unitVector(vector: ArrayLike<number>): Float32Array | undefined 
 }
 
 /**
- * Embeds texts with whatever embedder, and holds its answer to the contract.
+ * Embeds texts and validates what the embedder returns.
  *
- * @returns unit vectors, undefined for a text that the model finds no meaning in
- * @throws {ToolError} OUTPUT_INVALID for an answer of another shape; whatever the embedder throws
+ * @returns unit vectors, undefined for a text in which the model finds no meaning
+ * @throws {ToolError} OUTPUT_INVALID when it returns something else; also what the embedder throws
  */
 export async function embedTexts(
   embedder: Embedder,
@@ -87,7 +85,7 @@ export async function embedTexts(
       const got = isVector ? `a vector of ${vector.length} numbers` : typeof vector;
       throw new ToolError(
         'OUTPUT_INVALID',
-        `embedder "${embedder.id}" returned ${got}, and its dim is ${embedder.dim}.`,
+        `embedder "${embedder.id}" returned ${got} instead of a vector of ${embedder.dim} numbers, its dim.`,
       );
     }
     return unitVector(vector as ArrayLike<number>);
@@ -95,14 +93,14 @@ export async function embedTexts(
 }
 
 const DEFAULT_MAX_TOKENS = 256;
-/** Of an English text in a subword vocabulary; code has more, and what does not fit a model's window is cut by the model. */
+/** For English text in a subword vocabulary. Code has more; what exceeds the model's window is cut by the model. */
 const TOKENS_PER_WORD = 1.5;
 /** Texts of one call of {@link Embedder.embed}. */
 const MAX_TEXTS = 64;
 
 /**
- * As {@link embedTexts}, in calls of at most 64 texts. One that is longer than the model reads is cut into parts, and
- * has the mean of their vectors: what stands at its end would be lost otherwise.
+ * As {@link embedTexts}, in calls of at most 64 texts. A text longer than the model reads is split into parts and gets the mean
+ * of their vectors, so that its end counts too.
  */
 export async function embedLongTexts(
   embedder: Embedder,
@@ -114,8 +112,7 @@ export async function embedLongTexts(
   const flat = parts.flat();
   const vectors: (Float32Array | undefined)[] = [];
   for (let start = 0; start < flat.length; start += MAX_TEXTS) {
-    const some = await embedTexts(embedder, flat.slice(start, start + MAX_TEXTS), kind);
-    for (const vector of some) vectors.push(vector);
+    for (const vector of await embedTexts(embedder, flat.slice(start, start + MAX_TEXTS), kind)) vectors.push(vector);
   }
   let next = 0;
   return parts.map(({ length }) => mean(vectors.slice(next, (next += length)), embedder.dim));

@@ -1,5 +1,5 @@
-// The meaning of the memories of one store, for one embedder: an index of their vectors that keeps up with what any
-// process writes, and the queue that makes the vectors that are missing.
+// The vectors of one store's memories for one embedder: an index that follows the changes of every process, and a queue that
+// computes missing vectors.
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { messageOf } from '../../../contract/errors.js';
@@ -7,51 +7,51 @@ import type { MemoryBackend, MemoryFilter, MemoryRecord, MemoryVector } from '..
 import { embedLongTexts, type Embedder } from './embedder.js';
 import { quantize, VectorIndex, type VectorMatch } from './vector-index.js';
 
-/** A memory that is near to a question. */
+/** A memory that is near to a query. */
 export interface NearMemory {
   id: string;
   /** The cosine, -1 to 1. */
   similarity: number;
 }
 
-/** A vector in the forms that a store keeps. */
-export type KeptVector = Pick<MemoryVector, 'codes' | 'scale' | 'floats'>;
+/** A vector in the forms in which it is stored. */
+export type StoredVector = Pick<MemoryVector, 'codes' | 'scale' | 'floats'>;
 
-/** Read at once from the store. */
+/** Rows read from the store at a time. */
 const READ_BATCH = 2_000;
-/** Embedded and written at once: what another call may have to wait for. */
+/** Memories embedded and written at a time; another call may have to wait for one batch. */
 const EMBED_BATCH = 32;
-/** After a write so long is waited for others, so that a row of stores is one write of vectors. */
+/** The delay after a write, so that the vectors of several writes are stored together. */
 const EMBED_AFTER_MS = 50;
-/** With a category or a tag: so many of the best are looked at, until so many have it. */
-const MOST_LOOKED_AT = 1_000;
-const ENOUGH = 20;
-/** Where too few of the best have it, the newest so many that have it are compared. */
-const FEW = 10_000;
-/** A failed embedder is tried again after this, by the next call that needs it. */
+/** With a filter: at most this many of the nearest are tested, until this many pass. */
+const MAX_FILTERED = 1_000;
+const ENOUGH_PASSING = 20;
+/** If too few of the nearest pass the filter, this many of the newest that pass are compared. */
+const MAX_COMPARED = 10_000;
+/** After this time, the next call that needs a failed embedder tries it again. */
 const RETRY_MS = 30_000;
-/** Texts that fail alone, one after the other: then it is the embedder, not the text. */
+/** If this many texts fail individually in a row, the embedder is at fault, not the texts. */
 const MAX_FAILED_ALONE = 3;
 
-/** Unrounded vectors that are remembered: 6 MB of 384 numbers each. Beyond, those go that were read first. */
+/** Exact vectors in the cache: 6 MB at 384 dimensions. The oldest are dropped first. */
 const MAX_FLOATS = 4_000;
 
-export class StoreMeaning {
+export class EmbeddingIndex {
   readonly #backend: MemoryBackend;
   readonly #embedder: Embedder;
-  readonly #mostFloats: number;
+  readonly #maxFloats: number;
   readonly #index: VectorIndex;
-  /** Unrounded vectors of those that were among the best. */
+  /** Exact vectors of memories that were among the nearest. */
   readonly #floats = new Map<string, Float32Array>();
-  /** How many vectors were set or dropped. */
+  /** Counts the vectors that were set or dropped. */
   #changes = 0;
-  /** Ids of memories without a vector. */
+  /** The IDs of memories without a vector. */
   readonly #pending = new Set<string>();
-  /** Vectors that the store is to get, and of which revision they are. */
-  readonly #taken = new Map<string, { rev: number; vector: KeptVector }>();
-  /** Those whose text the embedder refuses; they are found by their words, until they change. */
-  readonly #refused = new Set<string>();
-  /** Whether there may be more without a vector than are in `#pending`. */
+  /** Vectors that are not in the store yet, with their revision. */
+  readonly #unstored = new Map<string, { rev: number; vector: StoredVector }>();
+  /** Memories whose text the embedder rejects. They are found by words until they change. */
+  readonly #rejected = new Set<string>();
+  /** Whether more memories than those in `#pending` may lack a vector. */
   #hasMorePending = false;
   #seq = -1;
   #refreshing: Promise<void> | undefined;
@@ -60,38 +60,38 @@ export class StoreMeaning {
   #soon: NodeJS.Timeout | undefined;
   #isClosed = false;
 
-  /** @param mostFloats for tests: how many unrounded vectors are remembered */
-  constructor(backend: MemoryBackend, embedder: Embedder, mostFloats = MAX_FLOATS) {
+  /** @param maxFloats for tests: how many exact vectors are cached */
+  constructor(backend: MemoryBackend, embedder: Embedder, maxFloats = MAX_FLOATS) {
     this.#backend = backend;
     this.#embedder = embedder;
-    this.#mostFloats = mostFloats;
+    this.#maxFloats = maxFloats;
     this.#index = new VectorIndex(embedder.dim);
   }
 
-  /** How many memories are known to have no vector yet, those of which the embedder refuses the text among them. */
+  /** How many memories are known to have no vector, including those whose text the embedder rejects. */
   get pending(): number {
     return this.#pending.size;
   }
 
-  /** What went wrong with the embedder; undefined while it works. */
+  /** Why the embedder failed; undefined while it works. */
   get failure(): string | undefined {
     return this.#failure?.reason;
   }
 
-  /** Makes the index what the store is now. Costs one small read when nobody has written. */
+  /** Brings the index up to date. One small read if nothing changed. */
   async refresh(): Promise<void> {
     return (this.#refreshing ??= this.#refresh().finally(() => (this.#refreshing = undefined)));
   }
 
   /**
-   * Takes up the vector of a memory that was just stored. It is found by it from now on; the store gets it in a moment, with
-   * those of others, as a write of its own would take as long as that of the memory.
+   * Adds the vector of a memory that was just stored, so that searches use it immediately. It is written to the store later,
+   * together with others, as a separate write would take as long as the memory's.
    */
-  take({ id, rev, seq }: MemoryRecord, vector: KeptVector): void {
-    this.#taken.set(id, { rev, vector });
+  addStored({ id, rev, seq }: MemoryRecord, vector: StoredVector): void {
+    this.#unstored.set(id, { rev, vector });
     this.embedSoon();
-    if (this.#refreshing || seq !== this.#seq + 1) return; // somebody else wrote too: the next look finds it missing
-    this.#refused.delete(id);
+    if (this.#refreshing || seq !== this.#seq + 1) return; // another process wrote too: the next refresh finds it missing
+    this.#rejected.delete(id);
     this.#set(id, vector);
     this.#seq = seq;
   }
@@ -100,32 +100,32 @@ export class StoreMeaning {
   async nearest(query: Float32Array, filter: MemoryFilter, limit: number): Promise<NearMemory[]> {
     const { category, tags = [] } = filter;
     if (category === undefined && tags.length === 0) return nearOf(await this.#search(query, limit));
-    // Of what many have, some of the best have it: more and more of the best are looked at.
-    for (let looked = limit * 4; looked <= MOST_LOOKED_AT; looked *= 4) {
-      const near = await this.#search(query, looked);
+    // If many memories pass the filter, some of the nearest do.
+    for (let tested = limit * 4; tested <= MAX_FILTERED; tested *= 4) {
+      const near = await this.#search(query, tested);
       const passing = new Set(
         await this.#backend.idsOf(
           filter,
-          looked,
+          tested,
           near.map(({ key }) => key),
         ),
       );
-      if (passing.size >= Math.min(limit, ENOUGH) || looked >= this.#index.size) {
+      if (passing.size >= Math.min(limit, ENOUGH_PASSING) || tested >= this.#index.size) {
         return nearOf(near.filter(({ key }) => passing.has(key)).slice(0, limit));
       }
     }
-    // Few have it: then all that have it.
-    const few = new Set(await this.#backend.idsOf(filter, FEW));
-    return nearOf(await this.#search(query, limit, (id) => few.has(id)));
+    // If few pass, all of them are compared.
+    const passing = new Set(await this.#backend.idsOf(filter, MAX_COMPARED));
+    return nearOf(await this.#search(query, limit, (id) => passing.has(id)));
   }
 
-  /** The nearest of at least this similarity, by int8, but for the one itself. */
-  alike(vector: Float32Array, id: string, least: number, limit: number): NearMemory[] {
+  /** The memories with at least this similarity by int8, except the memory itself. */
+  similarTo(vector: Float32Array, id: string, least: number, limit: number): NearMemory[] {
     const near = this.#index.search(vector, { limit, accept: (key) => key !== id });
     return nearOf(near.filter(({ similarity }) => similarity >= least));
   }
 
-  /** How near memories are that were found in another way; those without a vector are left out. */
+  /** The cosines of memories that were found by words; those without a vector are left out. */
   similarities(query: Float32Array, ids: readonly string[]): Map<string, number> {
     return this.#index.similarities(
       query,
@@ -133,13 +133,13 @@ export class StoreMeaning {
     );
   }
 
-  /** Begins to embed what is pending, unless that goes on already. Resolves when it is done or given up. */
+  /** Embeds pending memories, unless that is in progress already. Resolves when it is done or has failed. */
   embedPending(): Promise<void> {
     if (this.#isClosed) return Promise.resolve();
     return (this.#embedding ??= this.#embedPending().finally(() => (this.#embedding = undefined)));
   }
 
-  /** As {@link embedPending}, in a moment. What is not embedded when the process ends, is by the next one. */
+  /** As {@link embedPending}, after a short delay. What a process leaves undone, the next one does. */
   embedSoon(): void {
     if (this.#isClosed) return;
     this.#soon ??= setTimeout(() => {
@@ -148,12 +148,12 @@ export class StoreMeaning {
     }, EMBED_AFTER_MS).unref();
   }
 
-  /** Ends the queue after the batch that it is at. */
+  /** Stops the queue after the current batch. */
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#soon);
     await this.#embedding?.catch(() => undefined);
-    this.#taken.clear();
+    this.#unstored.clear();
     this.#index.clear();
     this.#floats.clear();
   }
@@ -161,7 +161,7 @@ export class StoreMeaning {
   async #refresh(): Promise<void> {
     const last = await this.#backend.lastSeq();
     if (last === this.#seq) return;
-    if (last < this.#seq) this.#forget(); // the file was put aside, or another is in its place
+    if (last < this.#seq) this.#forget(); // the file was replaced
     const isFirst = this.#seq < 0;
     const from = Math.max(this.#seq, 0);
     const stale = isFirst ? new Set<string>() : await this.#changedSince(from);
@@ -180,10 +180,10 @@ export class StoreMeaning {
     this.#seq = last;
   }
 
-  #set(id: string, { codes, scale }: Pick<KeptVector, 'codes' | 'scale'>): void {
+  #set(id: string, { codes, scale }: Pick<StoredVector, 'codes' | 'scale'>): void {
     this.#pending.delete(id);
-    // A text that means nothing to the model has a vector of zeros: it is done, and near to nothing.
     this.#drop(id);
+    // A text without meaning to the model has a vector of zeros, which is near to nothing.
     if (scale > 0 && scale < Infinity && codes.length === this.#embedder.dim)
       this.#index.set(id, { row: codes, scale });
   }
@@ -193,19 +193,19 @@ export class StoreMeaning {
     this.#index.clear();
     this.#floats.clear();
     this.#pending.clear();
-    this.#refused.clear();
-    this.#taken.clear();
+    this.#rejected.clear();
+    this.#unstored.clear();
     this.#hasMorePending = false;
     this.#seq = -1;
   }
 
-  /** Takes away what was deleted, and gives the ids of what was added or changed. */
+  /** Drops deleted memories, and returns the IDs of those that were added or changed. */
   async #changedSince(from: number): Promise<Set<string>> {
     const changed = new Set<string>();
     for (let seq = from; ;) {
       const changes = await this.#backend.changesSince(seq, READ_BATCH);
       for (const { id, memory } of changes) {
-        this.#refused.delete(id);
+        this.#rejected.delete(id);
         if (memory) changed.add(id);
         else {
           changed.delete(id);
@@ -225,20 +225,20 @@ export class StoreMeaning {
     this.#floats.delete(id);
   }
 
-  /** By a look at all memories: at the beginning, and when those of the last look are done. */
+  /** Searches all memories for missing vectors: at the start, and when those found before are done. */
   async #findPending(): Promise<void> {
     const memories = await this.#backend.pendingVectors(this.#embedder.id, READ_BATCH);
     for (const { id } of memories) this.#pending.add(id);
     this.#hasMorePending = memories.length === READ_BATCH;
   }
 
-  /** Of what was changed by a tag alone the vector stays; of another content the store has dropped it. */
+  /** A changed memory has a new content if the store dropped its vector; other changes keep it. */
   async #checkVectors(ids: readonly string[]): Promise<void> {
     for (let start = 0; start < ids.length; start += READ_BATCH) {
-      const some = ids.slice(start, start + READ_BATCH);
-      const known = some.filter((id) => this.#index.has(id));
-      const vectors = await this.#backend.vectorFloats(this.#embedder.id, known);
-      for (const id of some) {
+      const batch = ids.slice(start, start + READ_BATCH);
+      const indexed = batch.filter((id) => this.#index.has(id));
+      const vectors = await this.#backend.vectorFloats(this.#embedder.id, indexed);
+      for (const id of batch) {
         if (vectors.has(id)) continue;
         this.#drop(id);
         this.#pending.add(id);
@@ -250,11 +250,11 @@ export class StoreMeaning {
     return this.#index.searchExactly(query, (ids) => this.#floatsOf(ids), { limit, accept });
   }
 
-  /** A map of its own for each search: another one may clear what is remembered while this one waits. */
+  /** Returns a new map for each search, as a concurrent one may clear the cache. */
   async #floatsOf(ids: readonly string[]): Promise<ReadonlyMap<string, Float32Array>> {
     const found = new Map<string, Float32Array>();
     for (const id of ids) {
-      const floats = this.#floats.get(id) ?? this.#taken.get(id)?.vector.floats;
+      const floats = this.#floats.get(id) ?? this.#unstored.get(id)?.vector.floats;
       if (floats) found.set(id, floats);
     }
     const unknown = ids.filter((id) => !found.has(id));
@@ -262,10 +262,10 @@ export class StoreMeaning {
     const changes = this.#changes;
     const read = await this.#backend.vectorFloats(this.#embedder.id, unknown);
     for (const [id, floats] of read) found.set(id, floats);
-    if (changes !== this.#changes) return found; // they may be of before the change
+    if (changes !== this.#changes) return found; // they may be out of date: not cached
     for (const [id, floats] of read) this.#floats.set(id, floats);
     for (const id of this.#floats.keys()) {
-      if (this.#floats.size <= this.#mostFloats) break;
+      if (this.#floats.size <= this.#maxFloats) break;
       this.#floats.delete(id);
     }
     return found;
@@ -276,73 +276,73 @@ export class StoreMeaning {
     this.#failure = undefined;
     try {
       for (;;) {
-        await nextTurn(); // calls that came meanwhile go first
+        await nextTurn(); // waiting calls run first
         if (this.#isClosed) return;
         await this.refresh();
         if (this.#nextIds().length === 0 && this.#hasMorePending) await this.#findPending();
         const ids = this.#nextIds();
         if (ids.length === 0) return;
         const memories = await this.#backend.get(ids);
-        const there = new Set(memories.map(({ id }) => id));
-        for (const id of ids) if (!there.has(id)) this.#pending.delete(id);
-        const taken = ids.map((id) => [id, this.#taken.get(id)] as const);
+        const existing = new Set(memories.map(({ id }) => id));
+        for (const id of ids) if (!existing.has(id)) this.#pending.delete(id);
+        const unstored = ids.map((id) => [id, this.#unstored.get(id)] as const);
         const vectors = await this.#vectorsOf(memories);
         if (this.#isClosed) return;
         if (vectors.length > 0) await this.#backend.setVectors(this.#embedder.id, vectors);
-        // Another one may have been taken for the same memory meanwhile.
-        for (const [id, one] of taken) if (this.#taken.get(id) === one) this.#taken.delete(id);
-        await this.refresh(); // at once: what is stored next is taken up only when nothing else is new
-        if (this.#taken.size < EMBED_BATCH && !this.#hasMorePending && !this.#hasPending()) break;
+        // A newer vector of the same memory may have been added meanwhile.
+        for (const [id, entry] of unstored) if (this.#unstored.get(id) === entry) this.#unstored.delete(id);
+        await this.refresh(); // now, as addStored() needs an index that is up to date
+        if (this.#unstored.size < EMBED_BATCH && !this.#hasMorePending && !this.#hasPending()) break;
       }
     } catch (error) {
       this.#failure = { reason: messageOf(error), atMs: performance.now() };
       return;
     }
-    if (this.#taken.size > 0) this.embedSoon(); // a few that came meanwhile: together with others
+    if (this.#unstored.size > 0) this.embedSoon(); // a few that were added meanwhile
   }
 
   #hasPending(): boolean {
-    for (const id of this.#pending) if (!this.#refused.has(id)) return true;
+    for (const id of this.#pending) if (!this.#rejected.has(id)) return true;
     return false;
   }
 
   #nextIds(): string[] {
     const ids = new Set<string>();
-    for (const some of [this.#taken.keys(), this.#pending]) {
-      for (const id of some) {
+    for (const source of [this.#unstored.keys(), this.#pending]) {
+      for (const id of source) {
         if (ids.size === EMBED_BATCH) return [...ids];
-        if (!this.#refused.has(id)) ids.add(id);
+        if (!this.#rejected.has(id)) ids.add(id);
       }
     }
     return [...ids];
   }
 
-  /** What was taken up is not embedded again. */
+  /** The vectors of memories: those that were added with the memory, and new ones for the others. */
   async #vectorsOf(memories: readonly MemoryRecord[]): Promise<MemoryVector[]> {
     const vectors: MemoryVector[] = [];
     const others: MemoryRecord[] = [];
     for (const memory of memories) {
-      const taken = this.#taken.get(memory.id);
-      if (taken?.rev === memory.rev) vectors.push({ id: memory.id, rev: memory.rev, ...taken.vector });
+      const unstored = this.#unstored.get(memory.id);
+      if (unstored?.rev === memory.rev) vectors.push({ id: memory.id, rev: memory.rev, ...unstored.vector });
       else others.push(memory);
     }
     return others.length === 0 ? vectors : [...vectors, ...(await this.#embed(others))];
   }
 
-  /** Of a batch that fails each text is tried alone, so that one cannot hold up the others. */
+  /** If a batch fails, embeds each text individually, so that one cannot block the others. */
   async #embed(memories: readonly MemoryRecord[]): Promise<MemoryVector[]> {
     const embedded: { memory: MemoryRecord; vector: Float32Array | undefined }[] = [];
-    const embed = async (some: readonly MemoryRecord[]): Promise<void> => {
+    const embed = async (batch: readonly MemoryRecord[]): Promise<void> => {
       const vectors = await embedLongTexts(
         this.#embedder,
-        some.map(({ content }) => content),
+        batch.map(({ content }) => content),
         'doc',
       );
-      some.forEach((memory, i) => embedded.push({ memory, vector: vectors[i] }));
+      batch.forEach((memory, i) => embedded.push({ memory, vector: vectors[i] }));
     };
     try {
       await embed(memories);
-    } catch (whole) {
+    } catch (batchError) {
       let failed = 0;
       for (const memory of memories) {
         try {
@@ -350,17 +350,17 @@ export class StoreMeaning {
           failed = 0;
         } catch (error) {
           if (++failed === MAX_FAILED_ALONE || memories.length === 1) throw error;
-          this.#refused.add(memory.id);
+          this.#rejected.add(memory.id);
         }
       }
-      if (embedded.length === 0) throw whole;
+      if (embedded.length === 0) throw batchError;
     }
-    return embedded.map(({ memory: { id, rev }, vector }) => ({ id, rev, ...keptVector(vector, this.#embedder) }));
+    return embedded.map(({ memory: { id, rev }, vector }) => ({ id, rev, ...storedVector(vector, this.#embedder) }));
   }
 }
 
-/** A vector in the forms that a store keeps. @param vector undefined for a text that means nothing to the model */
-export function keptVector(vector: Float32Array | undefined, { dim }: Pick<Embedder, 'dim'>): KeptVector {
+/** Prepares a vector for the store. @param vector undefined for a text in which the model finds no meaning */
+export function storedVector(vector: Float32Array | undefined, { dim }: Pick<Embedder, 'dim'>): StoredVector {
   const floats = vector ?? new Float32Array(dim);
   const { row, scale } = quantize(floats);
   return { codes: row, scale, floats };

@@ -1,26 +1,26 @@
-// Which embedder is used: the caller's own, else MiniLM where it is on disk or may be fetched, else the built-in static
-// model, else none. No way of failing here is a failure of a call: it leaves the next one, and says why.
+// Chooses the embedder: the host's, else MiniLM if it is on disk or may be downloaded, else the built-in static model, else
+// none. A failure never fails the call: the next choice is used, with the reason.
 
 import { ToolError } from '../../../contract/errors.js';
 import type { Embedder } from './embedder.js';
 import { openStaticModel } from './static-model.js';
 import { openTransformersEmbedder, type TransformersOptions } from './transformers-embedder.js';
 
-/** Which embedder is wanted. */
+/** The wanted embedder. */
 export interface EmbedderOptions extends Omit<TransformersOptions, 'model' | 'onProgress'> {
-  /** Default: `'auto'`, MiniLM where it is, else the built-in model. */
+  /** Default: `'auto'`, MiniLM if it is available, else the built-in model. */
   embedder?: 'auto' | 'static' | 'off' | Embedder | undefined;
 }
 
-/** The embedder that is used, and what stands in the way of a better one. */
+/** The embedder to use, and why it is not the wanted one. */
 export interface EmbedderChoice {
-  /** Undefined: only words are searched. */
+  /** Undefined: memories are searched by words only. */
   embedder?: Embedder;
-  /** Why there is none, or why it is not the one that was asked for. */
+  /** Why there is none, or not the wanted one. */
   reason?: string;
 }
 
-/** @param onProgress gets how far a model is loaded, 0 to 1, and which */
+/** @param onProgress receives how much of a model is loaded, 0 to 1, and its name */
 export async function openEmbedder(
   options: EmbedderOptions,
   onProgress?: (progress: number, what: string) => void,

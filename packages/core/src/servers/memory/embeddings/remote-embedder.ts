@@ -1,11 +1,10 @@
-// An embedder of the caller's, which lives in the caller's thread, used from another thread: texts go over a message
-// port, vectors come back.
+// Uses the host's embedder, which runs in the host's thread, from the memory thread, through a message port.
 
 import type { MessagePort } from 'node:worker_threads';
 import { ToolError } from '../../../contract/errors.js';
 import type { Embedder, EmbeddingKind } from './embedder.js';
 
-/** What the other thread has to know before the first call. */
+/** The properties that the memory thread needs before the first call. */
 export type EmbedderDescription = Pick<Embedder, 'id' | 'dim' | 'fusionWeight' | 'maxTokens'>;
 
 interface EmbedCall {
@@ -13,48 +12,48 @@ interface EmbedCall {
   texts: readonly string[];
   kind: EmbeddingKind;
 }
-type EmbedAnswer = { call: number } & ({ vectors: readonly Float32Array[] } | { failure: string });
+type EmbedReply = { call: number } & ({ vectors: readonly Float32Array[] } | { failure: string });
 
 export function describeEmbedder({ id, dim, fusionWeight, maxTokens }: Embedder): EmbedderDescription {
   return { id, dim, fusionWeight, maxTokens };
 }
 
-/** Answers the calls that come over a port with this embedder, until the port is closed. Keeps no process alive. */
+/** Serves calls from the port until it closes. Does not keep the process alive. */
 export function serveEmbedder(port: MessagePort, embedder: Embedder): void {
   port.on('message', ({ call, texts, kind }: EmbedCall) => {
-    const answer = async (): Promise<EmbedAnswer> => {
+    const reply = async (): Promise<EmbedReply> => {
       try {
         return { call, vectors: await embedder.embed(texts, kind) };
       } catch (error) {
         return { call, failure: ToolError.from(error, 'EXECUTION_FAILED').message };
       }
     };
-    void answer().then((message) => {
+    void reply().then((message) => {
       try {
         port.postMessage(message);
       } catch {
-        port.postMessage({ call, failure: 'it returned what cannot be sent to another thread' }); // a function, a proxy
+        port.postMessage({ call, failure: 'it returned a value that cannot be sent to another thread' }); // such as a proxy
       }
     });
   });
   port.unref();
 }
 
-/** The embedder that {@link serveEmbedder} serves at the other end of the port. */
+/** The embedder that {@link serveEmbedder} serves at the other end of this port. */
 export function remoteEmbedder(description: EmbedderDescription, port: MessagePort): Embedder {
   const waiting = new Map<
     number,
     { resolve: (vectors: readonly Float32Array[]) => void; reject: (e: Error) => void }
   >();
   let calls = 0;
-  port.on('message', (answer: EmbedAnswer) => {
-    const call = waiting.get(answer.call);
-    waiting.delete(answer.call);
-    if ('vectors' in answer) call?.resolve(answer.vectors);
-    else call?.reject(failure(answer.failure));
+  port.on('message', (reply: EmbedReply) => {
+    const call = waiting.get(reply.call);
+    waiting.delete(reply.call);
+    if ('vectors' in reply) call?.resolve(reply.vectors);
+    else call?.reject(failure(reply.failure));
   });
   port.on('close', () => {
-    for (const { reject } of waiting.values()) reject(failure('its thread has ended'));
+    for (const { reject } of waiting.values()) reject(failure('its thread exited'));
     waiting.clear();
   });
   port.unref();

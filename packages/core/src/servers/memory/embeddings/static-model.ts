@@ -1,5 +1,5 @@
-// The built-in model: a vector for each of some 24,000 words, added up. It knows nothing of word order, needs no
-// network and no native code, and takes 0.05 ms a text. Made by tools/static-model.
+// The built-in model: a text's vector is the sum of the vectors of its words, of which it has about 24,000. It ignores word
+// order, needs neither network nor native code, and takes 0.05 ms for a text. tools/static-model creates its file.
 
 import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -10,9 +10,9 @@ import { StaticRows } from './static-rows.js';
 import { wordPlaces } from './static-words.js';
 import { WordTable, type WordPlaces } from './word-table.js';
 
-/** What a model file says of itself. */
+/** The header of a model file. */
 export interface StaticModelHeader {
-  /** Another one for each content: vectors of two models are not comparable. */
+  /** Differs between models, whose vectors are not comparable. */
   id: string;
   dim: number;
   words: number;
@@ -22,10 +22,10 @@ export interface StaticModelHeader {
 
 const MAGIC = 'TWSM';
 const NAME = 'static-en';
-/** Weak, so words count more. Chosen by `npm run eval:memory -- --tune`, on the half of the questions that is for that. */
+/** Low, as the model is weak. Chosen by `npm run eval:memory -- --tune`, on the half of the questions reserved for tuning. */
 const FUSION_WEIGHT = 0.3;
 
-/** Opens a model file; by default the one that is published with this package. It stays open until it is disposed of. */
+/** Opens a model file, by default the one in this package. The file stays open until the embedder is disposed of. */
 export async function openStaticModel(path: string = modelFile()): Promise<Embedder> {
   const file = openSync(path, 'r');
   try {
@@ -44,7 +44,7 @@ export async function openStaticModel(path: string = modelFile()): Promise<Embed
   }
 }
 
-/** The bytes of a model file, for the script that makes one. Row `i` times its scale is the vector of word `i`. */
+/** The bytes of a model file, for the script that creates it. Row `i` times scale `i` is the vector of word `i`. */
 export function serializeStaticModel(
   header: StaticModelHeader,
   words: readonly string[],
@@ -58,7 +58,7 @@ export function serializeStaticModel(
   return Buffer.concat([Buffer.from(MAGIC), sizes, json, text, scaleBytes, Buffer.from(rows.buffer)]);
 }
 
-/** All but the rows. @throws {ToolError} OUTPUT_INVALID when the file is no model, or cut off */
+/** Reads everything but the rows. @throws {ToolError} OUTPUT_INVALID when the file is not a model, or truncated */
 function readStaticModel(file: number): {
   header: StaticModelHeader;
   places: WordPlaces;
@@ -88,11 +88,11 @@ function readStaticModel(file: number): {
 function damaged(): ToolError {
   return new ToolError(
     'OUTPUT_INVALID',
-    `${NAME}.bin is damaged: it is in dist/models of @toolwright/core. Install it again.`,
+    `${NAME}.bin in dist/models of @toolwright/core is damaged. Install the package again.`,
   );
 }
 
-/** A word that occurs again adds less each time, so that no text is all about one word. All zero without any word. */
+/** Each repetition of a word adds less, so that no single word dominates. All zero for a text without known words. */
 function vectorOf(places: readonly number[], dim: number, scales: Float32Array, rows: StaticRows): Float32Array {
   const counts = new Map<number, number>();
   for (const place of places) counts.set(place, (counts.get(place) ?? 0) + 1);
@@ -101,7 +101,7 @@ function vectorOf(places: readonly number[], dim: number, scales: Float32Array, 
   return vector;
 }
 
-/** In the built package the model lies in `models/`, some directories up; in the sources it is a file of the package. */
+/** The model's file: in `models/` of some parent directory, in the built package and in the sources. */
 function modelFile(): string {
   for (let directory = dirname(fileURLToPath(import.meta.url)); ; directory = dirname(directory)) {
     const file = join(directory, 'models', `${NAME}.bin`);
@@ -109,7 +109,7 @@ function modelFile(): string {
     if (dirname(directory) === directory) {
       throw new ToolError(
         'NOT_FOUND',
-        `${NAME}.bin is missing: it is in dist/models of @toolwright/core. Install it again.`,
+        `${NAME}.bin is missing from dist/models of @toolwright/core. Install the package again.`,
       );
     }
   }

@@ -1,33 +1,33 @@
-// The vectors of the static model's words, read from its file as they are asked for: of ten megabytes most processes touch
-// a few hundred kilobytes, and what was touched stays.
+// The vectors of the static model's words, read from its file on demand and cached: most processes use a few hundred kilobytes
+// of its ten megabytes.
 
 import { closeSync, readSync } from 'node:fs';
 
-/** Rows that are read at once. With 384 numbers each, 6 KiB. */
+/** Rows that are read together: 6 KiB at 384 dimensions. */
 const PAGE_ROWS = 16;
 
 /** An int8 matrix at the end of an open file, which it closes. */
 export class StaticRows implements Disposable {
-  /** All of them. Memory that nothing was written to costs nothing, which is why it is one array. */
+  /** All rows in one array, as untouched memory costs nothing. */
   readonly #bytes: Int8Array;
-  readonly #isThere: Uint8Array;
+  readonly #isLoaded: Uint8Array;
   readonly #dim: number;
   readonly #offset: number;
   #file: number | undefined;
 
-  /** @param offset where in the file the first row begins */
+  /** @param offset the position of the first row in the file */
   constructor(file: number, offset: number, { rows, dim }: { rows: number; dim: number }) {
     this.#file = file;
     this.#offset = offset;
     this.#dim = dim;
     this.#bytes = new Int8Array(rows * dim);
-    this.#isThere = new Uint8Array(Math.ceil(rows / PAGE_ROWS));
+    this.#isLoaded = new Uint8Array(Math.ceil(rows / PAGE_ROWS));
   }
 
   /** Adds a row, times a weight, to a vector. */
   add(row: number, weight: number, vector: Float32Array): void {
     const page = Math.floor(row / PAGE_ROWS);
-    if (this.#isThere[page] === 0) this.#read(page);
+    if (this.#isLoaded[page] === 0) this.#read(page);
     const bytes = this.#bytes;
     const start = row * this.#dim;
     for (let i = 0; i < vector.length; i++) vector[i]! += bytes[start + i]! * weight;
@@ -44,9 +44,9 @@ export class StaticRows implements Disposable {
     const bytes = this.#bytes.subarray(start, start + PAGE_ROWS * this.#dim);
     for (let done = 0; done < bytes.length;) {
       const count = readSync(this.#file, bytes, done, bytes.length - done, this.#offset + start + done);
-      if (count === 0) throw new Error('The file of the model was cut off while it was in use.');
+      if (count === 0) throw new Error('The model file was truncated while it was in use.');
       done += count;
     }
-    this.#isThere[page] = 1;
+    this.#isLoaded[page] = 1;
   }
 }

@@ -1,5 +1,5 @@
-// The words that the static model looks up in a text: as they stand, else the pieces of an identifier, else the word
-// without its ending, else the known words that it is put together from.
+// The words that the static model finds in a text: each word as it is, else the pieces of an identifier, else the word without
+// its ending, else the known words that it is composed of.
 
 import type { WordPlaces } from './word-table.js';
 
@@ -7,9 +7,9 @@ import type { WordPlaces } from './word-table.js';
 const RUN = /[\p{L}\p{N}]+/gu;
 /** The pieces of `parseHTTPResponse2`: parse, HTTP, Response, 2. */
 const PIECE = /\p{Lu}+(?!\p{Ll})|\p{Lu}?\p{Ll}+|\p{N}+|[^\p{Lu}\p{Ll}\p{N}]+/gu;
-/** Longer ones are keys and base64, not words. */
+/** Longer runs are keys or base64, not words. */
 const MAX_WORD_CHARS = 40;
-/** English endings, and what may have stood in their place. */
+/** English endings, and what they may have replaced. */
 const ENDINGS: readonly (readonly [ending: string, ...instead: string[]])[] = [
   ['ies', 'y'],
   ['ied', 'y'],
@@ -22,7 +22,7 @@ const ENDINGS: readonly (readonly [ending: string, ...instead: string[]])[] = [
   ['s', ''],
 ];
 
-/** The places of the words of a text, in order, one as often as it occurs. Unknown words give none, or several. */
+/** The line numbers of a text's words in the table, in order and with repetitions. An unknown word has none, or several. */
 export function wordPlaces(text: string, places: WordPlaces): number[] {
   const found: number[] = [];
   const plain = text.normalize('NFKD').replace(/\p{M}+/gu, '');
@@ -56,9 +56,9 @@ function withoutEnding(word: string, places: WordPlaces): number | undefined {
   return undefined;
 }
 
-/** `kubeconfig` as kube and config: the fewest known words of three letters or more that are all of it. */
+/** Splits `kubeconfig` into kube and config: the fewest known words of at least three letters that compose it. */
 function parts(word: string, places: WordPlaces): number[] {
-  /** By end: the fewest parts of what comes before it. */
+  /** By end position: the fewest parts of the text before it. */
   const best: (number[] | undefined)[] = [[]];
   for (let end = 1; end <= word.length; end++) {
     for (let start = Math.max(0, end - 16); start <= end - 3; start++) {

@@ -1,51 +1,46 @@
-// What the memory server knows of meaning: the embedder, opened by the first call that needs it, and for each store the
-// vectors of its memories. Whatever fails here leaves the words, and a reason.
+// Search by meaning: the embedder, which the first call that needs it opens, and an index of vectors for each store. If
+// anything fails here, memories are found by words, and the result says why.
 
 import { untilAborted, valueWithin } from '../../../call/waiting.js';
 import { messageOf } from '../../../contract/errors.js';
 import type { MemoryBackend, MemoryFilter, MemoryRecord } from '../memory-backend.js';
+import type { CallContext } from '../service/call-context.js';
 import { embedLongTexts, type Embedder } from './embedder.js';
 import { openEmbedder, type EmbedderChoice, type EmbedderOptions } from './open-embedder.js';
-import { keptVector, StoreMeaning, type KeptVector, type NearMemory } from './embedding-index.js';
+import { storedVector, EmbeddingIndex, type StoredVector, type NearMemory } from './embedding-index.js';
 
-/** How a question was answered. */
+/** How a query was answered: with the vectors of all memories, of some, or of none. */
 export type RetrieveMode = 'hybrid' | 'hybrid-partial' | 'lexical';
 
-/** The signal of a call, and where its progress goes. */
-interface Watch {
-  signal: AbortSignal;
-  progress: (done: number, message: string) => void;
-}
-
-/** A question in the form in which it can be compared with memories. */
-export interface QuestionMeaning {
-  /** Undefined: only words rank, for this reason. */
+/** The vector of a query, to compare with those of memories. */
+export interface QuestionEmbedding {
+  /** Undefined: memories are ranked by words only, for this reason. */
   vector?: Float32Array;
   fusionWeight: number;
   reason?: string;
 }
 
-/** What one store has for a question. */
-export interface StoreAnswer {
-  near: NearMemory[];
-  /** Of memories that were found by words; without those that have no vector yet. */
+/** The memories of one store that are near to a query. */
+export interface NearMemories {
+  memories: NearMemory[];
+  /** The cosines of memories that were found by words, if they have a vector. */
   similarities: Map<string, number>;
   /** How many memories have no vector yet. */
   pending: number;
   reason?: string;
 }
 
-/** A call waits this long for a model that is being loaded, and for memories that were stored just before it. */
-const LOADING_PATIENCE_MS = 3_000;
-const PENDING_PATIENCE_MS = 100;
-/** So many are waited for; a whole import is not. */
-const FEW = 64;
-/** And for the vector of a question: an embedder of the caller's may be a service that does not answer. */
-const QUESTION_PATIENCE_MS = 10_000;
+/** How long a call waits for a model to load, and for the vectors of memories that were stored just before it. */
+const LOADING_TIMEOUT_MS = 3_000;
+const PENDING_TIMEOUT_MS = 100;
+/** A call does not wait for more missing vectors than this, as after an import. */
+const MAX_AWAITED = 64;
+/** How long a call waits for the query's vector: a custom embedder may be a service that does not respond. */
+const QUESTION_TIMEOUT_MS = 10_000;
 
-export class Meaning {
+export class StoreEmbeddings {
   readonly #options: EmbedderOptions;
-  readonly #stores = new Map<MemoryBackend, StoreMeaning>();
+  readonly #stores = new Map<MemoryBackend, EmbeddingIndex>();
   #opening: Promise<EmbedderChoice> | undefined;
   #opened: EmbedderChoice | undefined;
   #loading = { progress: 0, what: 'the model' };
@@ -55,57 +50,57 @@ export class Meaning {
     this.#options = options;
   }
 
-  /** The embedder, once it is open. */
+  /** The embedder; undefined until it is open. */
   get embedder(): Embedder | undefined {
     return this.#opened?.embedder;
   }
 
-  /** Embeds a question. Never fails but by the signal. */
-  async question(text: string, watch: Watch): Promise<QuestionMeaning> {
-    const choice = await this.#choice(watch);
-    if (!choice) return { fusionWeight: 0, reason: `${this.#loading.what} is still being loaded` };
+  /** Embeds a query. Rejects only when the call is aborted. */
+  async question(text: string, call: CallContext): Promise<QuestionEmbedding> {
+    const choice = await this.#choice(call);
+    if (!choice) return { fusionWeight: 0, reason: `${this.#loading.what} is still loading` };
     const { embedder, reason } = choice;
     if (!embedder) return { fusionWeight: 0, ...(reason !== undefined && { reason }) };
     const { fusionWeight } = embedder;
     try {
       const vectors = await untilAborted(
-        valueWithin(embedLongTexts(embedder, [text], 'query'), QUESTION_PATIENCE_MS),
-        watch.signal,
+        valueWithin(embedLongTexts(embedder, [text], 'query'), QUESTION_TIMEOUT_MS),
+        call.signal,
       );
       const [vector] = vectors ?? [];
       if (vector) return { vector, fusionWeight, ...(reason !== undefined && { reason }) };
-      const why = vectors ? 'knows no word of this question' : `has not answered in ${QUESTION_PATIENCE_MS} ms`;
+      const why = vectors ? 'knows no word of this query' : `did not respond within ${QUESTION_TIMEOUT_MS} ms`;
       return { fusionWeight: 0, reason: `the embedder "${embedder.id}" ${why}` };
     } catch (error) {
-      watch.signal.throwIfAborted();
+      call.signal.throwIfAborted();
       return { fusionWeight: 0, reason: `the embedder "${embedder.id}" failed: ${messageOf(error)}` };
     }
   }
 
-  /** What is near to a question in one store, and how near those are that its words have found. */
+  /** The memories of a store that are nearest to a query, and the cosines of those that its words found. */
   async near(
     backend: MemoryBackend,
     vector: Float32Array,
     found: readonly string[],
     filter: MemoryFilter,
     limit: number,
-    watch: Watch,
-  ): Promise<StoreAnswer> {
+    call: CallContext,
+  ): Promise<NearMemories> {
     const store = this.#storeOf(backend);
-    if (!store) return { near: [], similarities: new Map(), pending: 0 };
+    if (!store) return { memories: [], similarities: new Map(), pending: 0 };
     await store.refresh();
     if (store.pending > 0) {
-      watch.progress(0, `Embedding ${store.pending} memories`);
+      call.progress(0, `Embedding ${store.pending} memories`);
       const embedding = store.embedPending();
-      if (store.pending <= FEW) {
-        await untilAborted(valueWithin(embedding, PENDING_PATIENCE_MS), watch.signal);
+      if (store.pending <= MAX_AWAITED) {
+        await untilAborted(valueWithin(embedding, PENDING_TIMEOUT_MS), call.signal);
         await store.refresh();
       }
     }
-    const near = await store.nearest(vector, filter, limit);
+    const memories = await store.nearest(vector, filter, limit);
     const { pending, failure } = store;
     return {
-      near,
+      memories,
       similarities: store.similarities(vector, found),
       pending,
       ...(failure !== undefined && { reason: failure }),
@@ -113,79 +108,78 @@ export class Meaning {
   }
 
   /**
-   * The vector of a content that is being stored; undefined as long as no embedder is open, as a call that stores does not
-   * wait for a model. Rejects with what the embedder throws.
+   * Embeds a content that is being stored. Undefined while no embedder is open, as storing does not wait for a model. Rejects
+   * with what the embedder throws.
    */
-  embedding(content: string): Promise<KeptVector> | undefined {
+  embedding(content: string): Promise<StoredVector> | undefined {
     const { embedder } = this;
     if (!embedder || this.#isClosed) return undefined;
-    const embedding = embedLongTexts(embedder, [content], 'doc').then(([vector]) => keptVector(vector, embedder));
-    embedding.catch(() => undefined); // nobody may wait for it
+    const embedding = embedLongTexts(embedder, [content], 'doc').then(([vector]) => storedVector(vector, embedder));
+    embedding.catch(() => undefined); // it may never be awaited
     return embedding;
   }
 
   /**
-   * What is near to a memory that was just stored, itself left out. It is stored, whatever comes of this.
+   * The memories near to one that was just stored. Never rejects, as that one is stored already.
    *
-   * @returns `isWhole: false` when that is not known of all memories: some have no vector yet, the embedder fails or takes
-   * its time
+   * @returns `isComplete: false` if not all memories were compared: some have no vector yet, or the embedder fails or is slow
    */
-  async alike(
+  async similarTo(
     backend: MemoryBackend,
     { id }: MemoryRecord,
-    embedding: Promise<KeptVector> | undefined,
+    embedding: Promise<StoredVector> | undefined,
     least: number,
     limit: number,
-    { signal }: Watch,
-  ): Promise<{ near: NearMemory[]; isWhole: boolean }> {
+    { signal }: CallContext,
+  ): Promise<{ near: NearMemory[]; isComplete: boolean }> {
     const store = embedding && this.#storeOf(backend);
-    if (!store) return { near: [], isWhole: false };
+    if (!store) return { near: [], isComplete: false };
     try {
-      const vector = await untilAborted(valueWithin(embedding, PENDING_PATIENCE_MS), signal);
-      if (!vector) return { near: [], isWhole: false };
+      const vector = await untilAborted(valueWithin(embedding, PENDING_TIMEOUT_MS), signal);
+      if (!vector) return { near: [], isComplete: false };
       await store.refresh();
       if (store.pending > 0) store.embedSoon();
-      return { near: store.alike(vector.floats, id, least, limit), isWhole: store.pending === 0 };
+      return { near: store.similarTo(vector.floats, id, least, limit), isComplete: store.pending === 0 };
     } catch {
-      return { near: [], isWhole: false }; // the queue meets the same failure, and tells it
+      return { near: [], isComplete: false }; // the queue meets the same failure and reports it
     }
   }
 
-  /** A memory was made. It is found by this vector from now on; without one it gets one after this call. */
-  stored(backend: MemoryBackend, memory: MemoryRecord, vector: KeptVector | undefined): void {
+  /** Call this after a memory was created. Its vector is searched from now on; without one, it is computed after the call. */
+  stored(backend: MemoryBackend, memory: MemoryRecord, vector: StoredVector | undefined): void {
     const store = vector && this.#storeOf(backend);
-    if (store) store.take(memory, vector);
+    if (store) store.addStored(memory, vector);
     else this.written(backend);
   }
 
-  /** Something was written to a store: what has no vector yet gets one, after this call. */
+  /** Call this after a store was changed. Missing vectors are computed after the call. */
   written(backend: MemoryBackend): void {
     if (this.#isClosed) return;
     void this.#open().then(() => this.#storeOf(backend)?.embedSoon());
   }
 
-  /** Ends what is going on, and the embedder. */
+  /** Stops all work and disposes of the embedder. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await Promise.all([...this.#stores.values()].map((store) => store.close()));
     await this.#opened?.embedder?.dispose?.();
   }
 
-  #storeOf(backend: MemoryBackend): StoreMeaning | undefined {
+  #storeOf(backend: MemoryBackend): EmbeddingIndex | undefined {
     const { embedder } = this;
     if (!embedder || this.#isClosed) return undefined;
     let store = this.#stores.get(backend);
-    if (!store) this.#stores.set(backend, (store = new StoreMeaning(backend, embedder)));
+    if (!store) this.#stores.set(backend, (store = new EmbeddingIndex(backend, embedder)));
     return store;
   }
 
-  /** The embedder; undefined when it takes too long to wait for it. */
-  async #choice({ signal, progress }: Watch): Promise<EmbedderChoice | undefined> {
+  /** The embedder; undefined if loading it takes too long to wait. */
+  async #choice({ signal, progress }: CallContext): Promise<EmbedderChoice | undefined> {
     const opening = this.#open();
     if (this.#opened) return this.#opened;
     const tick = setInterval(() => progress(this.#loading.progress, `Loading ${this.#loading.what}`), 250);
     try {
-      return await untilAborted(valueWithin(opening, LOADING_PATIENCE_MS), signal);
+      return await untilAborted(valueWithin(opening, LOADING_TIMEOUT_MS), signal);
     } finally {
       clearInterval(tick);
     }

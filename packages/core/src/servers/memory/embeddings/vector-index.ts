@@ -1,37 +1,37 @@
-// The vectors of many memories, held in memory as int8 and searched by looking at all of them; the best are ordered by
-// the float32 vectors that the database has. No graph and no tree: at 100,000 rows a scan takes some three milliseconds.
+// Many vectors, held in memory as int8. A search scans all of them and ranks the best by the float32 vectors in the database.
+// There is no approximate index, as a scan of 100,000 rows takes about three milliseconds.
 
-import { Best } from '../service/best.js';
+import { Best } from './best.js';
 import { BATCH, createRowMatrix, queryMax, ROW_MAX, type Kernel, type RowMatrix } from './dot-products.js';
 
-/** A vector as it is held: `row[i] * scale` is about the number that it stands for. */
+/** A vector in memory: `row[i] * scale` approximates the original number. */
 export interface QuantizedVector {
   row: Int8Array;
   scale: number;
 }
 
-/** A row that was found. */
+/** A row that a search found. */
 export interface VectorMatch {
   key: string;
-  /** The cosine of the angle to the query, -1 to 1. */
+  /** The cosine with the query, -1 to 1. */
   similarity: number;
 }
 
-/** How {@link VectorIndex.search} looks. */
+/** Options of {@link VectorIndex.search}. */
 export interface VectorSearchOptions {
   /** How many rows to find. Default: 10. */
   limit?: number | undefined;
-  /** False for a row that is not to be found. Asked only of rows that would be among the best, which are few. */
+  /** Returns false to leave out a row. Called only for the few rows that would be among the best. */
   accept?: ((key: string) => boolean) | undefined;
 }
 
 /** The int8 form of a vector. */
 export function quantize(vector: Float32Array): QuantizedVector {
-  const { numbers, scale } = toWholeNumbers(vector, ROW_MAX);
+  const { numbers, scale } = toIntegers(vector, ROW_MAX);
   return { row: Int8Array.from(numbers), scale };
 }
 
-function toWholeNumbers(vector: Float32Array, largest: number): { numbers: Int16Array; scale: number } {
+function toIntegers(vector: Float32Array, largest: number): { numbers: Int16Array; scale: number } {
   let max = 0;
   for (const number of vector) max = Math.max(max, Math.abs(number));
   const numbers = new Int16Array(vector.length);
@@ -40,19 +40,16 @@ function toWholeNumbers(vector: Float32Array, largest: number): { numbers: Int16
   return { numbers, scale: Math.fround(max / largest) };
 }
 
-/**
- * The float32 vectors of these rows; one that is gone is left out. They lie in a database, as they would take four times
- * the memory here.
- */
+/** Reads the float32 vectors of rows from the database, as they would take four times the memory here. */
 export type ExactVectors = (keys: readonly string[]) => Promise<ReadonlyMap<string, Float32Array>>;
 
-/** How many of the best are ordered by their float32 vectors: enough that the ten best of them are the ten best of all. */
+/** How many of the best rows are ranked by their float32 vectors: enough to make the first ten exact. */
 const RERANKED = 30;
 
-/** Unit vectors by id, all of the same length. */
+/** Unit vectors by key, all with the same dimensions. */
 export class VectorIndex {
   readonly dim: number;
-  readonly #wanted: Kernel | undefined;
+  readonly #requestedKernel: Kernel | undefined;
   readonly #slots = new Map<string, number>();
   #matrix: RowMatrix;
   readonly #keys: string[] = [];
@@ -61,16 +58,16 @@ export class VectorIndex {
   /** @param kernel for tests; by default WebAssembly where it has SIMD */
   constructor(dim: number, kernel?: Kernel) {
     this.dim = dim;
-    this.#wanted = kernel;
+    this.#requestedKernel = kernel;
     this.#matrix = createRowMatrix(dim, kernel);
   }
 
-  /** How many rows there are. */
+  /** The number of rows. */
   get size(): number {
     return this.#slots.size;
   }
 
-  /** Which way the products are computed. */
+  /** How the dot products are computed. */
   get kernel(): Kernel {
     return this.#matrix.kernel;
   }
@@ -79,10 +76,10 @@ export class VectorIndex {
     return this.#slots.has(key);
   }
 
-  /** Adds a vector, or puts it in the place of the one that the key had. */
+  /** Adds a vector, or replaces that of the same key. */
   set(key: string, vector: Float32Array | QuantizedVector): void {
     const { row, scale } = vector instanceof Float32Array ? quantize(vector) : vector;
-    if (row.length !== this.dim) throw new RangeError(`A vector of ${row.length} numbers in an index of ${this.dim}.`);
+    if (row.length !== this.dim) throw new RangeError(`Expected a vector of ${this.dim} numbers, got ${row.length}.`);
     let slot = this.#slots.get(key);
     if (slot === undefined) {
       slot = this.size;
@@ -94,7 +91,7 @@ export class VectorIndex {
     this.#scales[slot] = scale;
   }
 
-  /** Takes a row away; the last one moves into its place. False when there was none. */
+  /** Removes a row, and moves the last row into its slot. Returns false if the key is unknown. */
   delete(key: string): boolean {
     const slot = this.#slots.get(key);
     if (slot === undefined) return false;
@@ -110,15 +107,15 @@ export class VectorIndex {
     return true;
   }
 
-  /** Takes all rows away and gives their memory back. */
+  /** Removes all rows and frees their memory. */
   clear(): void {
     this.#slots.clear();
-    this.#matrix = createRowMatrix(this.dim, this.#wanted);
+    this.#matrix = createRowMatrix(this.dim, this.#requestedKernel);
     this.#keys.length = 0;
     this.#scales = new Float32Array(0);
   }
 
-  /** Makes room for so many rows at once. */
+  /** Allocates memory for this many rows. */
   reserve(rows: number): void {
     this.#matrix.reserve(rows);
     if (rows <= this.#scales.length) return;
@@ -128,14 +125,14 @@ export class VectorIndex {
   }
 
   /**
-   * The rows nearest to a unit vector, best first; of two that are as near, the one with the smaller key. The order is
-   * the int8 rows': about one in 300 of the ten best is another than it should be.
+   * The rows nearest to a unit vector, nearest first, ties by key. Ranked by int8, about one in 300 of the first ten differs
+   * from the exact ranking.
    */
   search(query: Float32Array, options: VectorSearchOptions = {}): VectorMatch[] {
     const { limit = 10, accept } = options;
     const best = new Best(limit, byRank);
     let worst = limit < 1 ? Infinity : -Infinity;
-    const { numbers, scale } = this.#wholeNumbers(query);
+    const { numbers, scale } = this.#toIntegers(query);
     for (let start = 0; start < this.size; start += BATCH) {
       const count = Math.min(BATCH, this.size - start);
       const dots = this.#matrix.dotProducts(numbers, start, count);
@@ -151,7 +148,7 @@ export class VectorIndex {
     return best.sorted();
   }
 
-  /** As {@link search}, with the best thirty ordered by their float32 vectors. One that has none any more is left out. */
+  /** As {@link search}, with the first 30 ranked by their float32 vectors. A row without one is left out. */
   async searchExactly(
     query: Float32Array,
     exact: ExactVectors,
@@ -164,33 +161,33 @@ export class VectorIndex {
     const exactly = best.flatMap(({ key }) => {
       const vector = vectors.get(key);
       const similarity = vector?.length === this.dim ? cosine(query, vector) : NaN;
-      return Number.isFinite(similarity) ? [{ key, similarity }] : []; // the file may be anybody's
+      return Number.isFinite(similarity) ? [{ key, similarity }] : []; // the database is untrusted
     });
     return [...exactly, ...found.slice(RERANKED)].sort(byRank).slice(0, limit);
   }
 
-  /** The cosines of a unit vector with some rows, by int8; those that are not there are left out. */
+  /** The cosines of a unit vector with these rows, by int8; unknown keys are left out. */
   similarities(query: Float32Array, keys: readonly string[]): Map<string, number> {
-    const { numbers, scale } = this.#wholeNumbers(query);
+    const { numbers, scale } = this.#toIntegers(query);
     const similarities = new Map<string, number>();
     for (let start = 0; start < keys.length; start += BATCH) {
-      const there = keys.slice(start, start + BATCH).filter((key) => this.#slots.has(key));
-      const slots = there.map((key) => this.#slots.get(key)!);
+      const known = keys.slice(start, start + BATCH).filter((key) => this.#slots.has(key));
+      const slots = known.map((key) => this.#slots.get(key)!);
       const dots = this.#matrix.dotProductsAt(numbers, slots);
-      there.forEach((key, i) => similarities.set(key, dots[i]! * this.#scales[slots[i]!]! * scale));
+      known.forEach((key, i) => similarities.set(key, dots[i]! * this.#scales[slots[i]!]! * scale));
     }
     return similarities;
   }
 
-  #wholeNumbers(query: Float32Array): { numbers: Int16Array; scale: number } {
+  #toIntegers(query: Float32Array): { numbers: Int16Array; scale: number } {
     if (query.length !== this.dim) {
-      throw new RangeError(`A query of ${query.length} numbers to an index of ${this.dim}.`);
+      throw new RangeError(`Expected a query of ${this.dim} numbers, got ${query.length}.`);
     }
-    return toWholeNumbers(query, queryMax(this.dim));
+    return toIntegers(query, queryMax(this.dim));
   }
 }
 
-/** The dot product of two vectors of the same length: the cosine, when both are of unit length. */
+/** The dot product of two vectors with the same dimensions, which for unit vectors is the cosine. */
 export function cosine(a: Float32Array, b: Float32Array): number {
   let sum = 0;
   for (let i = 0; i < a.length; i++) sum += a[i]! * b[i]!;

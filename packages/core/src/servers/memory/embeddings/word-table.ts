@@ -1,18 +1,18 @@
-// Words and their places, in one text and two arrays: a Map of the model's 24,000 takes ten times the memory of their
-// letters, and is asked for fewer of them than it holds.
+// Maps words to their line numbers, with one string and two arrays: a Map of the model's 24,000 words would take ten times the
+// memory.
 
-/** A word's place; undefined for one that is not there. */
+/** Looks up a word's line number, from 0; undefined for an unknown word. */
 export interface WordPlaces {
   get(word: string): number | undefined;
 }
 
-/** Words that are given one a line, each once. Their lines are their places. */
+/** A table of distinct words, one per line. */
 export class WordTable implements WordPlaces {
   readonly size: number;
   readonly #text: string;
-  /** Where each word begins, and where another one would. */
+  /** The position of each word in the text, and the end of the text. */
   readonly #starts: Uint32Array;
-  /** By hash, then one after the other: the places plus one, and 0 at the end. Half empty or more. */
+  /** An open-addressing hash table of line numbers plus one, where 0 is an empty slot. At least half empty. */
   readonly #slots: Uint32Array;
 
   constructor(text: string) {
@@ -38,7 +38,7 @@ export class WordTable implements WordPlaces {
     return entry === 0 ? undefined : entry - 1;
   }
 
-  /** Its slot, or the empty one that it would have. */
+  /** The word's slot, or the empty slot for it. */
   #slotOf(word: string): number {
     const last = this.#slots.length - 1;
     for (let slot = hashOf(word) & last; ; slot = (slot + 1) & last) {

@@ -1,17 +1,17 @@
-// The memory service in the engine's own thread, for a backend that the caller brings: its waiting is its own.
+// The memory service in the host's thread, for a backend that the host provides.
 
 import { ToolError } from '../../../contract/errors.js';
 import type { MemoryBackend, MemoryScope } from '../memory-backend.js';
 import type { Embedder } from '../embeddings/embedder.js';
 import type { MemoryConfig, MemoryService } from './memory-service.js';
-import type { Watch } from '../transfer/legacy-import.js';
-import type { Caller, MemoryWorker, Told } from './memory-thread.js';
+import type { CallContext } from './call-context.js';
+import type { Caller, MemoryWorker, WithNotices } from './memory-thread.js';
 import type { MemoryMethod, MethodArguments, MethodResult } from './thread-protocol.js';
 
-/** Gives the store of a scope; undefined where there is none. Asked once a connection, by the first call. */
+/** Returns the store of a scope, or undefined if it has none. The first call of a connection calls it for each scope. */
 export type BackendFactory = (scope: MemoryScope) => MemoryBackend | undefined | Promise<MemoryBackend | undefined>;
 
-export class MemoryBeside implements MemoryWorker {
+export class InThreadMemory implements MemoryWorker {
   readonly #config: MemoryConfig;
   readonly #factory: BackendFactory;
   readonly #embedder: Embedder | undefined;
@@ -28,16 +28,16 @@ export class MemoryBeside implements MemoryWorker {
     method: Method,
     args: MethodArguments<Method>,
     caller: Caller,
-  ): Promise<Told<MethodResult<Method>>> {
+  ): Promise<WithNotices<MethodResult<Method>>> {
     if (this.#isClosed) throw new ToolError('CONNECTION_CLOSED', 'The memory server was stopped.');
     const service = await (this.#service ??= this.#open());
     caller.signal.throwIfAborted();
-    const watch: Watch = {
+    const call: CallContext = {
       signal: caller.signal,
       progress: (done, message) => caller.progress({ progress: done, message }),
     };
     const { performMethod } = await import('./memory-service.js');
-    const result = (await performMethod(service, method, args, watch)) as MethodResult<Method>;
+    const result = (await performMethod(service, method, args, call)) as MethodResult<Method>;
     return { result, notices: service.takeNotices() };
   }
 
@@ -48,7 +48,7 @@ export class MemoryBeside implements MemoryWorker {
 
   async #open(): Promise<MemoryService> {
     try {
-      // Loaded by the few who bring a backend; everybody else's is in the thread.
+      // Loaded here only: without a custom backend it runs in the memory thread.
       const { MemoryService } = await import('./memory-service.js');
       const [project, global] = [await this.#factory('project'), await this.#factory('global')];
       return new MemoryService(

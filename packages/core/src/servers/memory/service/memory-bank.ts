@@ -1,15 +1,15 @@
-// The project's MEMORY_BANK.md: what people keep beside the memories, by its headings.
+// The project's MEMORY_BANK.md, a file that people write, by its headings.
 
 import { ToolError } from '../../../contract/errors.js';
 import type { ProjectFiles } from '../../project/project-files.js';
 import { queryWords } from './words.js';
 
-/** A heading and what stands below it, up to the next. */
+/** A heading and the text below it, up to the next heading. */
 export interface BankEntry {
-  /** Empty for what stands before the first. */
+  /** Empty for the text before the first heading. */
   heading: string;
   text: string;
-  /** Of the heading, from 1. */
+  /** The line number of the heading, from 1. */
   line: number;
 }
 
@@ -17,9 +17,9 @@ export const BANK_FILE = 'MEMORY_BANK.md';
 const MAX_BYTES = 4 * 1024 * 1024;
 
 /**
- * The entries that fit, in the order of the file, with `query` the best first.
+ * The matching entries in the order of the file, or best match first if a `query` is given.
  *
- * @throws {ToolError} NOT_FOUND without the file, TOO_LARGE above 4 MiB
+ * @throws {ToolError} NOT_FOUND when the file is missing, TOO_LARGE above 4 MiB
  */
 export async function bankEntries(
   files: ProjectFiles,
@@ -27,7 +27,7 @@ export async function bankEntries(
 ): Promise<BankEntry[]> {
   const { bytes } = await files.read(BANK_FILE);
   if (bytes.length > MAX_BYTES)
-    throw new ToolError('TOO_LARGE', `${BANK_FILE} is over 4 MiB. Read it in parts as a file.`);
+    throw new ToolError('TOO_LARGE', `${BANK_FILE} is over 4 MiB. Read it page by page with the filesystem tools.`);
   let entries = parseBank(bytes.toString('utf8'));
   if (section !== undefined) {
     const wanted = section.toLowerCase();
@@ -43,7 +43,7 @@ export async function bankEntries(
     .map(({ entry }) => entry);
 }
 
-/** Headings in fenced code are text. */
+/** Splits the text at its headings. Headings in fenced code are text. */
 export function parseBank(text: string): BankEntry[] {
   const entries: BankEntry[] = [];
   let heading = '';
@@ -77,7 +77,7 @@ export function parseBank(text: string): BankEntry[] {
   return entries;
 }
 
-/** How many of the words it has; those of its heading count twice. */
+/** How many of the words the entry has; words in its heading count twice. */
 function scoreOf({ heading, text }: BankEntry, words: readonly string[]): number {
   const [inHeading, inText] = [new Set(queryWords(heading, 1_000)), new Set(queryWords(text, 20_000))];
   return words.reduce((sum, word) => sum + (inHeading.has(word) ? 2 : 0) + (inText.has(word) ? 1 : 0), 0);

@@ -1,4 +1,4 @@
-// The engine's side of the memory thread: started by the first call, one at a time, ended with the provider.
+// The host's side of the memory thread, which the first call starts and the provider's end stops.
 
 import { MessageChannel, Worker, type MessagePort } from 'node:worker_threads';
 import { messageOf, ToolError } from '../../../contract/errors.js';
@@ -15,30 +15,30 @@ import type {
 } from './thread-protocol.js';
 import { workerProgram } from './worker-program.js';
 
-/** What a call of a tool brings: its signal and where its progress goes. */
+/** The part of a tool's context that the memory service needs. */
 export interface Caller {
   readonly signal: AbortSignal;
   progress(progress: { progress: number; total?: number; message?: string }): void;
 }
 
-/** A result, and what happened to the files meanwhile. */
-export interface Told<Result> {
+/** A result, with notices of what happened to the files meanwhile. */
+export interface WithNotices<Result> {
   result: Result;
   notices: string[];
 }
 
-/** Does what the tools ask for, in a thread or beside the engine. */
+/** Carries out the tools' calls, in another thread or in this one. */
 export interface MemoryWorker {
   call<Method extends MemoryMethod>(
     method: Method,
     args: MethodArguments<Method>,
     caller: Caller,
-  ): Promise<Told<MethodResult<Method>>>;
+  ): Promise<WithNotices<MethodResult<Method>>>;
   close(): Promise<void>;
 }
 
-/** Calls that change nothing: when their thread dies, they can be sent again. */
-const READING: ReadonlySet<MemoryMethod> = new Set<MemoryMethod>([
+/** Methods that change nothing. If the thread exits during such a call, the call can be repeated. */
+const READ_ONLY_METHODS: ReadonlySet<MemoryMethod> = new Set<MemoryMethod>([
   'retrieve',
   'list',
   'get',
@@ -48,16 +48,16 @@ const READING: ReadonlySet<MemoryMethod> = new Set<MemoryMethod>([
   'bank',
 ]);
 /**
- * For what is garbage soon after. V8 would let it grow to 48 MB, which a memory thread fills with what loading leaves and
- * gains nothing by: with this, answers and imports take as long, and the thread 10 MB less.
+ * V8's limit for short-lived objects. Its default, 48 MB, fills up with what loading leaves behind; with this limit, calls and
+ * imports take as long and the thread uses 10 MB less.
  */
 const YOUNG_MEGABYTES = 3;
-/** How long a thread may take to close its files, before it is ended in the middle. */
-const CLOSE_PATIENCE_MS = 2_000;
+/** How long the thread may take to close its files before it is terminated. */
+const CLOSE_TIMEOUT_MS = 2_000;
 
 interface Pending {
   method: MemoryMethod;
-  resolve: (told: Told<unknown>) => void;
+  resolve: (result: WithNotices<unknown>) => void;
   reject: (error: unknown) => void;
   caller: Caller;
 }
@@ -68,14 +68,14 @@ export class MemoryThread implements MemoryWorker {
   readonly #embedder: Embedder | undefined;
   readonly #pending = new Map<number, Pending>();
   #worker: Promise<Worker> | undefined;
-  /** The one that runs; another one's late words count no more. */
+  /** The current thread; events of an earlier one are ignored. */
   #running: Worker | undefined;
   #lastId = 0;
   #isClosed = false;
 
   /**
-   * @param program for tests: what the thread runs
-   * @param embedder the caller's own, which stays in this thread
+   * @param program for tests: the thread's program
+   * @param embedder the host's embedder, which runs in this thread
    */
   constructor(config: MemoryConfig, program?: () => Promise<URL>, embedder?: Embedder) {
     this.#config = config;
@@ -87,7 +87,7 @@ export class MemoryThread implements MemoryWorker {
     method: Method,
     args: MethodArguments<Method>,
     caller: Caller,
-  ): Promise<Told<MethodResult<Method>>> {
+  ): Promise<WithNotices<MethodResult<Method>>> {
     const { signal } = caller;
     signal.throwIfAborted();
     const worker = await this.#started();
@@ -105,9 +105,9 @@ export class MemoryThread implements MemoryWorker {
       this.#pending.set(id, {
         method,
         caller,
-        resolve: (told) => {
+        resolve: (result) => {
           done();
-          resolve(told as Told<MethodResult<Method>>);
+          resolve(result as WithNotices<MethodResult<Method>>);
         },
         reject: (error) => {
           done();
@@ -118,7 +118,7 @@ export class MemoryThread implements MemoryWorker {
     });
   }
 
-  /** Ends the thread. Calls that it has not answered fail; a call after that is refused. */
+  /** Ends the thread. Pending calls fail, as do later ones. */
   async close(): Promise<void> {
     this.#isClosed = true;
     const worker = await this.#worker?.catch(() => undefined);
@@ -130,9 +130,9 @@ export class MemoryThread implements MemoryWorker {
     const ended = new Promise<void>((resolve) => worker.once('exit', () => resolve()));
     worker.ref();
     this.#send(worker, { kind: 'close' });
-    const patience = setTimeout(() => void worker.terminate(), CLOSE_PATIENCE_MS);
+    const timeout = setTimeout(() => void worker.terminate(), CLOSE_TIMEOUT_MS);
     await ended;
-    clearTimeout(patience);
+    clearTimeout(timeout);
   }
 
   #started(): Promise<Worker> {
@@ -146,7 +146,7 @@ export class MemoryThread implements MemoryWorker {
 
   async #start(): Promise<Worker> {
     const program = await (this.#program ?? workerProgram)();
-    // What the host gives Node on its command line (a loader, a debugger) is not for this thread.
+    // Without the host's Node options, such as a loader or a debugger.
     const { data, ports } = this.#data();
     const worker = new Worker(program, {
       workerData: data,
@@ -157,13 +157,13 @@ export class MemoryThread implements MemoryWorker {
     });
     this.#running = worker;
     worker.unref();
-    worker.on('message', (reply: ThreadReply) => this.#hear(worker, reply));
+    worker.on('message', (reply: ThreadReply) => this.#onReply(worker, reply));
     worker.on('error', (error) => this.#ended(worker, error));
     worker.on('exit', () => this.#ended(worker, undefined));
     return worker;
   }
 
-  /** A thread that is started again gets a port of its own to the embedder. */
+  /** Each thread gets a new port to the embedder. */
   #data(): { data: ThreadData; ports: MessagePort[] } {
     if (!this.#embedder) return { data: { config: this.#config }, ports: [] };
     const { port1, port2 } = new MessageChannel();
@@ -171,20 +171,20 @@ export class MemoryThread implements MemoryWorker {
     return { data: { config: this.#config, embedder: describeEmbedder(this.#embedder), port: port2 }, ports: [port2] };
   }
 
-  #hear(worker: Worker, reply: ThreadReply): void {
+  #onReply(worker: Worker, reply: ThreadReply): void {
     const pending = this.#pending.get(reply.id);
-    if (!pending) return; // cancelled meanwhile
+    if (!pending) return; // cancelled
     if (reply.kind === 'progress') {
       pending.caller.progress({ progress: reply.done, message: reply.message });
       return;
     }
     this.#settle(worker, reply.id);
     const { notices } = reply;
-    if (reply.kind === 'error') pending.reject(withNotices(reply.error, notices));
+    if (reply.kind === 'error') pending.reject(errorWithNotices(reply.error, notices));
     else pending.resolve({ result: reply.json === undefined ? undefined : JSON.parse(reply.json), notices });
   }
 
-  /** The next call starts another one. */
+  /** Fails the pending calls. The next call starts another thread. */
   #ended(worker: Worker, error: unknown): void {
     if (worker !== this.#running) return;
     this.#running = undefined;
@@ -193,18 +193,18 @@ export class MemoryThread implements MemoryWorker {
     for (const [id, { method, reject }] of [...this.#pending]) {
       this.#settle(worker, id);
       if (this.#isClosed) reject(new ToolError('CONNECTION_CLOSED', 'The memory server was stopped during the call.'));
-      else if (READING.has(method))
+      else if (READ_ONLY_METHODS.has(method))
         reject(
           new ToolError(
             'UNAVAILABLE',
-            `The memory thread ended during the call${why}. Call again: it is started anew.`,
+            `The memory thread exited during the call${why}. Call again: a new one is started.`,
           ),
         );
       else {
         reject(
           new ToolError(
             'OUTCOME_UNKNOWN',
-            `The memory thread ended during the call${why}. It may have been done: look before you call again.`,
+            `The memory thread exited during the call${why}. The change may have been made: check before you call again.`,
           ),
         );
       }
@@ -221,7 +221,7 @@ export class MemoryThread implements MemoryWorker {
   }
 }
 
-function withNotices(
+function errorWithNotices(
   error: ConstructorParameters<typeof ToolError>[0] & object,
   notices: readonly string[],
 ): ToolError {

@@ -1,15 +1,15 @@
-// What a memory is not to hold: passages that were marked as private, and what reads like a secret.
+// What a memory must not contain: passages marked as private, and likely secrets.
 
 import { ToolError } from '../../../contract/errors.js';
 import { redactSecrets } from '../../project/secret-shapes.js';
 import { isWellFormed, wellFormed } from './plain-text.js';
 
-/** What to do with a content that holds what reads like a secret. */
+/** What to do with a content that contains a likely secret. */
 export type SecretRule = 'redact' | 'refuse';
 
 const MARK = /<\s{0,9}(\/?)\s{0,9}private\b[^<>]{0,200}>/gi;
 
-/** The text without `<private>…</private>`, nested ones included; one that is not closed ends with the text. */
+/** The text without `<private>…</private>`, which may be nested; without its closing tag, it extends to the end. */
 export function withoutPrivate(text: string): string {
   let kept = '';
   let depth = 0;
@@ -22,12 +22,12 @@ export function withoutPrivate(text: string): string {
   return depth === 0 ? kept + text.slice(from) : kept;
 }
 
-/** A content as it may be stored, and a notice of what was left out. */
+/** A content as it may be stored, and a notice of what was redacted. */
 export function storableContent(given: string, rule: SecretRule): { content: string; notice: string | undefined } {
   const whole = wellFormed(given).replaceAll('\0', '\u{fffd}'); // a database text ends at a NUL
   const open = withoutPrivate(whole).trim();
   if (open === '') {
-    const why = given.trim() === '' ? '' : ' It has nothing outside of <private>.';
+    const why = given.trim() === '' ? '' : ' Everything in it is inside <private>.';
     throw new ToolError('INVALID_ARGUMENT', `Content is required and cannot be empty.${why}`.replace(/\.$/, ''));
   }
   const { text, kinds } = redactSecrets(open);
@@ -36,23 +36,23 @@ export function storableContent(given: string, rule: SecretRule): { content: str
   if (rule === 'refuse') {
     throw new ToolError(
       'INVALID_ARGUMENT',
-      `content holds what reads like a secret (${what}); it was not stored. Leave it out, or say where it is kept.`,
+      `content contains a likely secret (${what}) and was not stored. Remove it, or say where it can be found.`,
       { details: { field: 'content', secrets: kinds } },
     );
   }
-  return { content: text, notice: `What reads like a secret was redacted before it was stored (${what}).` };
+  return { content: text, notice: `A likely secret was redacted before the content was stored (${what}).` };
 }
 
-/** @throws {ToolError} INVALID_ARGUMENT when a short field reads like a secret, or has a NUL */
+/** @throws {ToolError} INVALID_ARGUMENT when a field contains a likely secret, a private passage, NUL or a lone surrogate */
 export function assertStorable(field: string, value: string | null | undefined): void {
   if (value === null || value === undefined) return;
   if (value.includes('\0') || !isWellFormed(value))
-    throw new ToolError('INVALID_ARGUMENT', `${field} holds a NUL or half a surrogate pair; leave it out.`);
+    throw new ToolError('INVALID_ARGUMENT', `${field} contains a NUL character or a lone surrogate. Remove it.`);
   const { kinds } = redactSecrets(value);
   if (kinds.length === 0 && withoutPrivate(value) === value) return;
   throw new ToolError(
     'INVALID_ARGUMENT',
-    `${field} holds what reads like a secret or is marked private; it was not stored. Leave it out.`,
+    `${field} contains a likely secret or a private passage; the memory was not stored. Remove it.`,
     { details: { field } },
   );
 }

@@ -1,14 +1,15 @@
-// The way of a question: lists of candidates from every scope, fused into one order, cut, and then told with reasons.
+// Answers a query: collects candidates by words and by meaning from every scope, fuses them into one order, and explains the
+// best.
 
 import { stemmer } from 'stemmer';
 import type { MemoryRecord, MemoryScope, WordHit } from '../memory-backend.js';
 import { fuse } from '../embeddings/fusion.js';
-import type { Meaning, RetrieveMode } from '../embeddings/store-embeddings.js';
-import type { Watch } from '../transfer/legacy-import.js';
+import type { StoreEmbeddings, RetrieveMode } from '../embeddings/store-embeddings.js';
+import type { CallContext } from './call-context.js';
 import type { ScopedStore } from './scoped-store.js';
 import { queryWords, wordsOf } from './words.js';
 
-/** What is asked for. */
+/** A query and its filters. */
 export interface Question {
   query: string;
   category?: string | undefined;
@@ -17,38 +18,37 @@ export interface Question {
   minScore?: number | undefined;
 }
 
-/** What the relevance of a memory is made of. */
+/** The parts of a memory's relevance. */
 export interface ScoreParts {
-  /** What part of the best possible score by words it has, 0 to 1. */
+  /** Its share of the best possible score by words, 0 to 1. */
   words: number;
-  /** The cosine of query and memory, where both have a vector. */
+  /** The cosine of query and memory, if both have a vector. */
   meaning?: number;
-  /** What its importance and age multiply its place by. */
+  /** The factors of importance and age in the final order. */
   importance: number;
   age: number;
 }
 
-/** One memory that was found. */
-export interface Found {
+export interface FoundMemory {
   scope: MemoryScope;
   memory: MemoryRecord;
   similarity: number;
   parts: ScoreParts;
-  /** Words of the query that it has. */
+  /** The words of the query that the memory has. */
   matched: string[];
 }
 
-/** How the order is made: see the option `ranking`. */
+/** The ranking formula: see the option `ranking`. */
 export type Ranking = 'fused' | 'seed';
 
 export interface Retrieved {
-  found: Found[];
+  found: FoundMemory[];
   mode: RetrieveMode;
-  /** Why it is not `'hybrid'`. */
+  /** Why the mode is not `'hybrid'`, or not of the wanted embedder. */
   reason?: string;
 }
 
-/** A candidate on its way: the list of the words, and later the one of the meanings, fill it. */
+/** A memory that was found by words, by meaning, or by both. */
 interface Candidate {
   store: ScopedStore;
   id: string;
@@ -61,10 +61,10 @@ interface Scored {
   similarity: number;
 }
 
-/** Of the list by words, and of that by meaning. A memory that is in neither is no candidate. */
-const LIST_LENGTH = 100;
-const NEAR_LENGTH = 50;
-/** Distinct words of a query that are looked up; the search takes the rarest of them. */
+/** How many candidates are found by words, and how many by meaning. */
+const MAX_BY_WORDS = 100;
+const MAX_BY_MEANING = 50;
+/** Distinct words of a query that are passed to the search, which uses the rarest of them. */
 const MAX_QUERY_WORDS = 400;
 const DAY_MS = 86_400_000;
 const HALF_LIFE_DAYS = 180;
@@ -74,52 +74,53 @@ export async function retrieve(
   stores: readonly ScopedStore[],
   question: Question,
   ranking: Ranking,
-  meaning: Meaning,
-  watch: Watch,
+  embeddings: StoreEmbeddings,
+  call: CallContext,
   nowMs: number = Date.now(),
 ): Promise<Retrieved> {
   const words = queryWords(question.query, MAX_QUERY_WORDS);
-  const asked = await meaning.question(question.query, watch);
+  const embedded = await embeddings.question(question.query, call);
   const candidates = new Map<string, Candidate>();
-  const reasons = asked.reason === undefined ? [] : [asked.reason];
+  const reasons = embedded.reason === undefined ? [] : [embedded.reason];
   let pending = 0;
   for (const store of stores) {
-    watch.signal.throwIfAborted();
+    call.signal.throwIfAborted();
     const hits = await wordList(store, words, question);
     const { category, tags, limit } = question;
-    const answer =
-      asked.vector &&
-      (await meaning.near(
+    const near =
+      embedded.vector &&
+      (await embeddings.near(
         store.backend,
-        asked.vector,
+        embedded.vector,
         hits.map(({ id }) => id),
         { category, tags },
-        Math.max(NEAR_LENGTH, limit),
-        watch,
+        Math.max(MAX_BY_MEANING, limit),
+        call,
       ));
     for (const { id, share } of hits) {
-      candidates.set(keyOf(store, id), { store, id, words: share, meaning: answer?.similarities.get(id) });
+      candidates.set(keyOf(store, id), { store, id, words: share, meaning: near?.similarities.get(id) });
     }
-    for (const { id, similarity } of answer?.near ?? []) {
+    for (const { id, similarity } of near?.memories ?? []) {
       const found = candidates.get(keyOf(store, id));
       if (found) found.meaning = similarity;
       else if (similarity > 0) candidates.set(keyOf(store, id), { store, id, words: 0, meaning: similarity });
     }
-    pending += answer?.pending ?? 0;
-    if (answer?.reason !== undefined) reasons.push(answer.reason);
+    pending += near?.pending ?? 0;
+    if (near?.reason !== undefined) reasons.push(near.reason);
   }
   const all = [...candidates.values()];
-  const scored = ranking === 'seed' ? await bySeed(all, words) : byFusion(all, asked.vector && asked.fusionWeight);
+  const scored =
+    ranking === 'seed' ? await bySeed(all, words) : byFusion(all, embedded.vector && embedded.fusionWeight);
   const best = bestOf(scored, question);
   const records = await recordsOf(best.map(({ candidate }) => candidate));
   const ranked = best
     .flatMap(({ candidate, similarity }) => {
       const memory = records.get(candidate);
-      return memory ? [{ candidate, memory, similarity }] : []; // it may have gone meanwhile
+      return memory ? [{ candidate, memory, similarity }] : []; // deleted meanwhile
     })
-    .sort((a, b) => b.similarity - a.similarity || tieOf(a.memory, b.memory))
+    .sort((a, b) => b.similarity - a.similarity || byImportance(a.memory, b.memory))
     .slice(0, question.limit);
-  const found = ranked.map(({ candidate, memory, similarity }): Found => {
+  const found = ranked.map(({ candidate, memory, similarity }): FoundMemory => {
     const { store, words: share, meaning: cosine } = candidate;
     const { importance, age } = ranking === 'seed' ? { importance: 1, age: 1 } : multipliers(memory, nowMs);
     return {
@@ -130,7 +131,7 @@ export async function retrieve(
       matched: matchedWords(memory, words),
     };
   });
-  return { found: found.sort((a, b) => placeOf(b) - placeOf(a)), ...modeOf(asked.vector, pending, reasons) };
+  return { found: found.sort((a, b) => relevance(b) - relevance(a)), ...modeOf(embedded.vector, pending, reasons) };
 }
 
 function modeOf(
@@ -139,12 +140,13 @@ function modeOf(
   reasons: readonly string[],
 ): { mode: RetrieveMode; reason?: string } {
   const because = reasons.join('; ');
-  if (!vector) return { mode: 'lexical', reason: `semantic search is off: ${because}. The order is by words.` };
+  if (!vector)
+    return { mode: 'lexical', reason: `semantic search is off: ${because}. Memories are ranked by words only.` };
   if (pending === 0) return { mode: 'hybrid', ...(because !== '' && { reason: `${because}.` }) };
-  const more = because === '' ? 'They follow in the background' : because;
+  const more = because === '' ? 'Their vectors are being computed in the background' : because;
   return {
     mode: 'hybrid-partial',
-    reason: `${pending} memories have no vector yet and were found by words only. ${more}.`,
+    reason: `${pending} memories have no vector yet and are searched by words only. ${more}.`,
   };
 }
 
@@ -155,25 +157,25 @@ function keyOf({ scope }: ScopedStore, id: string): string {
 async function wordList(store: ScopedStore, words: readonly string[], question: Question): Promise<WordHit[]> {
   if (words.length === 0) return [];
   const { category, tags, limit } = question;
-  return store.backend.search(words, { category, tags }, Math.max(LIST_LENGTH, limit));
+  return store.backend.search(words, { category, tags }, Math.max(MAX_BY_WORDS, limit));
 }
 
-/** Decides who is answered. Importance and age do not: they must not push out what fits better. */
+/** Selects the memories. Importance and age only order the selected ones, so they never displace a better match. */
 function byFusion(candidates: readonly Candidate[], fusionWeight: number | undefined): Scored[] {
   const scores = fusionWeight === undefined ? candidates.map(({ words }) => words) : fuse(candidates, fusionWeight);
   return candidates.map((candidate, index) => ({ candidate, similarity: scores[index] ?? 0 }));
 }
 
-async function bySeed(candidates: readonly Candidate[], queried: readonly string[]): Promise<Scored[]> {
+async function bySeed(candidates: readonly Candidate[], queryWords: readonly string[]): Promise<Scored[]> {
   const records = await recordsOf(candidates);
   return candidates.flatMap((candidate) => {
     const memory = records.get(candidate);
     if (!memory) return [];
-    return [{ candidate, similarity: (candidate.meaning ?? 0) + 0.1 * seedMatches(memory, queried) }];
+    return [{ candidate, similarity: (candidate.meaning ?? 0) + 0.1 * seedMatches(memory, queryWords) }];
   });
 }
 
-/** So many as are asked for, and those that are as good as the last of them: what is known of a memory parts them. */
+/** The best `limit` candidates, and all that tie with the last of them: the memories' fields decide between those. */
 function bestOf(scored: readonly Scored[], { limit, minScore = -Infinity }: Question): Scored[] {
   const order = scored.filter(({ similarity }) => similarity >= minScore).sort((a, b) => b.similarity - a.similarity);
   const last = order[Math.min(limit, order.length) - 1]?.similarity ?? 0;
@@ -183,8 +185,8 @@ function bestOf(scored: readonly Scored[], { limit, minScore = -Infinity }: Ques
 async function recordsOf(candidates: readonly Candidate[]): Promise<Map<Candidate, MemoryRecord>> {
   const records = new Map<Candidate, MemoryRecord>();
   for (const store of new Set(candidates.map((candidate) => candidate.store))) {
-    const some = candidates.filter((candidate) => candidate.store === store);
-    const byId = new Map(some.map((candidate) => [candidate.id, candidate]));
+    const inStore = candidates.filter((candidate) => candidate.store === store);
+    const byId = new Map(inStore.map((candidate) => [candidate.id, candidate]));
     for (const memory of await store.backend.get([...byId.keys()])) {
       const candidate = byId.get(memory.id);
       if (candidate) records.set(candidate, memory);
@@ -193,22 +195,19 @@ async function recordsOf(candidates: readonly Candidate[]): Promise<Map<Candidat
   return records;
 }
 
-/** Terms of the query that are in the content or in a tag, as a part of them: the original formula counts these. */
+/** How many terms of the query occur in the content or in a tag, also within a word, as earlier memory servers counted. */
 function seedMatches({ content, tags }: MemoryRecord, words: readonly string[]): number {
   const text = content.toLowerCase();
   const names = tags.map((tag) => tag.toLowerCase());
   return words.filter((word) => text.includes(word) || names.some((name) => name.includes(word))).length;
 }
 
-/** Of two that fit alike, the more important one, then the younger. */
-function tieOf(a: MemoryRecord, b: MemoryRecord): number {
+/** Between equal matches, the more important memory comes first, then the newer one. */
+function byImportance(a: MemoryRecord, b: MemoryRecord): number {
   return b.importance - a.importance || b.updatedMs - a.updatedMs || (a.id < b.id ? -1 : 1);
 }
 
-/**
- * What orders the answered ones among themselves: at most a tenth. Age halves its part every half year, and none of it
- * touches what is important.
- */
+/** At most a tenth in total. The age's part halves every half year, and does not apply to important memories. */
 function multipliers({ importance, updatedMs }: MemoryRecord, nowMs: number): { importance: number; age: number } {
   const days = Math.max(0, (nowMs - updatedMs) / DAY_MS);
   return {
@@ -217,34 +216,34 @@ function multipliers({ importance, updatedMs }: MemoryRecord, nowMs: number): { 
   };
 }
 
-function placeOf({ similarity, parts }: Found): number {
+function relevance({ similarity, parts }: FoundMemory): number {
   return similarity * parts.importance * parts.age;
 }
 
-/** By their stems, as the index does but for letters that it folds: close enough for a reason. */
+/** Compares stems, as the index does, but without folding diacritics: good enough for an explanation. */
 function matchedWords(memory: MemoryRecord, words: readonly string[]): string[] {
   const stems = words.map((word) => stemmer(word));
-  const wanted = new Set(stems);
+  const queryStems = new Set(stems);
   const beginnings = new Set(words.map(beginning));
-  const has = new Set<string>();
+  const found = new Set<string>();
   for (const word of wordsIn(memory)) {
-    if (!beginnings.has(beginning(word))) continue; // most are none of them
-    const found = stemmer(word);
-    if (wanted.has(found)) has.add(found);
+    if (!beginnings.has(beginning(word))) continue; // stemming most words would be wasted
+    const stem = stemmer(word);
+    if (queryStems.has(stem)) found.add(stem);
   }
-  return words.filter((_, index) => has.has(stems[index]!)).slice(0, 20);
+  return words.filter((_, index) => found.has(stems[index]!)).slice(0, 20);
 }
 
-/** Of memories that a backend gives again, as they were not changed. */
-const knownWords = new WeakMap<MemoryRecord, readonly string[]>();
+/** By record, as a backend returns the same record until it changes. */
+const cachedWords = new WeakMap<MemoryRecord, readonly string[]>();
 
 function wordsIn(memory: MemoryRecord): readonly string[] {
-  let words = knownWords.get(memory);
-  if (!words) knownWords.set(memory, (words = wordsOf(`${memory.tags.join(' ')} ${memory.content}`)));
+  let words = cachedWords.get(memory);
+  if (!words) cachedWords.set(memory, (words = wordsOf(`${memory.tags.join(' ')} ${memory.content}`)));
   return words;
 }
 
-/** What two words with one stem share. */
+/** The letters that words with the same stem have in common. */
 function beginning(word: string): string {
   return word.slice(0, 2);
 }

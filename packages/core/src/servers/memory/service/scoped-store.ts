@@ -1,22 +1,23 @@
-// The store of one scope: its backend, and what is imported into it before its first use.
+// The store of one scope: its backend, and the import of an earlier server's memories before its first use.
 
 import { join } from 'node:path';
-import type { MemoryBackend, MemoryRecord, MemoryScope, SetAsideRecord } from '../memory-backend.js';
-import { importNotice } from './import-notice.js';
-import { importOnce, type ImportReport, type Watch } from '../transfer/legacy-import.js';
+import type { MemoryBackend, MemoryRecord, MemoryScope, QuarantinedFile } from '../memory-backend.js';
+import { importNotice } from '../transfer/import-notice.js';
+import { importOnce, type ImportReport } from '../transfer/legacy-import.js';
+import type { CallContext } from './call-context.js';
 import { SqliteBackend } from '../sqlite/sqlite-backend.js';
 
-/** A memory with the scope that it is in. */
+/** A memory with its scope. */
 export type ScopedMemory = MemoryRecord & { scope: MemoryScope };
 
-/** Where the store of a scope lies. */
+/** Where a store's files are. */
 export interface StoreLocation {
   scope: MemoryScope;
   /** Absolute. */
   directory: string;
-  /** How messages name it. */
+  /** The directory as messages show it. */
   shown: string;
-  /** The file of an earlier memory server that may be there. */
+  /** The name of the file that an earlier memory server may have left there. */
   legacyName: string;
 }
 
@@ -25,12 +26,12 @@ export class ScopedStore {
   readonly backend: MemoryBackend;
   readonly location: StoreLocation | undefined;
   readonly #notices: string[];
-  /** Of records that a backend gives again, as they were not changed. */
+  /** By record, as a backend returns the same record until it changes. */
   readonly #scoped = new WeakMap<MemoryRecord, ScopedMemory>();
   #importing: Promise<void> | undefined;
   #imported: ImportReport | undefined;
 
-  /** @param notices gets what the next answer has to tell */
+  /** @param notices collects the notices for the next result */
   constructor(scope: MemoryScope, backend: MemoryBackend, location: StoreLocation | undefined, notices: string[]) {
     this.scope = scope;
     this.backend = backend;
@@ -47,43 +48,43 @@ export class ScopedStore {
       ...options,
       directory: location.directory,
       shown: location.shown,
-      onSetAside: (record) => void notices.push(setAsideNotice(location, record)),
+      onQuarantine: (record) => void notices.push(quarantineNotice(location, record)),
     });
     return new ScopedStore(location.scope, backend, location, notices);
   }
 
-  /** A memory of this store, told apart from those of the other. */
+  /** A memory of this store, with its scope. */
   scoped(memory: MemoryRecord): ScopedMemory {
     let scoped = this.#scoped.get(memory);
-    // The other way round takes four times as long.
+    // With the spread first, this takes four times as long.
     if (!scoped) this.#scoped.set(memory, (scoped = { scope: this.scope, ...memory }));
     return scoped;
   }
 
-  /** The last import of this thread. */
+  /** The last import by this thread. */
   get imported(): ImportReport | undefined {
     return this.#imported;
   }
 
-  /** Takes over the memories of an earlier server, once. One that fails is tried again by the next call. */
-  ready(watch: Watch): Promise<void> {
-    return (this.#importing ??= this.#import(watch).catch((error: unknown) => {
+  /** Imports the memories of an earlier server, once. The next call tries again if that fails. */
+  ready(call: CallContext): Promise<void> {
+    return (this.#importing ??= this.#import(call).catch((error: unknown) => {
       this.#importing = undefined;
       throw error;
     }));
   }
 
-  async #import(watch: Watch): Promise<void> {
+  async #import(call: CallContext): Promise<void> {
     if (!this.location) return;
     const { directory, shown, legacyName, scope } = this.location;
-    const report = await importOnce(this.backend, join(directory, legacyName), `${shown}/${legacyName}`, scope, watch);
+    const report = await importOnce(this.backend, join(directory, legacyName), `${shown}/${legacyName}`, scope, call);
     if (!report) return;
     this.#imported = report;
     this.#notices.push(importNotice(report));
   }
 }
 
-/** The project's store, and the one for all projects where it has a directory. */
+/** The project's store, and the one for all projects if it has a directory. */
 export function storesOnDisk(
   projectDir: string,
   globalDir: string | undefined,
@@ -107,6 +108,6 @@ export function storesOnDisk(
   return [...stores, ScopedStore.onDisk(global, options, notices)];
 }
 
-function setAsideNotice({ shown }: StoreLocation, { file, reason, recovered }: SetAsideRecord): string {
-  return `The memory file ${shown}/memory.db could not be read (${reason}). It is kept as ${shown}/${file}; ${recovered} memories were taken over from it into a new one.`;
+function quarantineNotice({ shown }: StoreLocation, { file, reason, recovered }: QuarantinedFile): string {
+  return `The memory file ${shown}/memory.db could not be read (${reason}). It was renamed to ${shown}/${file}; ${recovered} memories were recovered from it into a new file.`;
 }

@@ -1,48 +1,48 @@
-// Memories that are nearly the same as one that was just stored, by words or by meaning: what is likely to be the same
-// memory, told otherwise.
+// Memories that are nearly the same as one that was just stored, by words or by meaning: probably the same fact in other
+// words.
 
 import type { MemoryRecord } from '../memory-backend.js';
-import type { Watch } from '../transfer/legacy-import.js';
-import type { Meaning } from '../embeddings/store-embeddings.js';
-import type { KeptVector } from '../embeddings/embedding-index.js';
+import type { CallContext } from './call-context.js';
+import type { StoreEmbeddings } from '../embeddings/store-embeddings.js';
+import type { StoredVector } from '../embeddings/embedding-index.js';
 import type { ScopedMemory, ScopedStore } from './scoped-store.js';
 import { queryWords } from './words.js';
 
-/** One of them, and how alike it is, 0 to 1. */
+/** A memory and its similarity, 0 to 1. */
 export interface SimilarMemory {
   memory: ScopedMemory;
   similarity: number;
 }
 
-/** Two contents that share this much of their words are told of as similar. */
+/** Two contents are similar if they share this part of their words. */
 const BY_WORDS = 0.6;
-/** The cosine from which two contents mean nearly the same. */
+/** Two contents are similar if their vectors have at least this cosine. */
 const BY_MEANING = 0.9;
 /**
- * The cosine from which words are compared. With the built-in model 99.7 % of contents that share enough words are at least
- * as near, and few others are; those that share their longest words are 71 %.
+ * Words are compared from this cosine on. With the built-in model, 99.7 % of contents that share enough words reach it, and
+ * few others do; only 71 % of them share their longest words.
  */
-const LOOKED_AT_FROM = 0.6;
+const COMPARED_FROM = 0.6;
 const MAX_SIMILAR = 5;
-const LOOKED_AT = 20;
+const MAX_COMPARED = 20;
 const MAX_WORDS = 1_000;
 
 /**
- * The most alike first, at most five.
+ * At most five similar memories, the most similar first.
  *
- * @param embedding the vector of what was stored; undefined where there is no embedder
+ * @param embedding the vector of the stored content; undefined without an embedder
  */
 export async function similarTo(
   store: ScopedStore,
   stored: MemoryRecord,
-  meaning: Meaning,
-  embedding: Promise<KeptVector> | undefined,
-  watch: Watch,
+  embeddings: StoreEmbeddings,
+  embedding: Promise<StoredVector> | undefined,
+  call: CallContext,
 ): Promise<SimilarMemory[]> {
   const { backend } = store;
-  const { near, isWhole } = await meaning.alike(backend, stored, embedding, LOOKED_AT_FROM, MAX_SIMILAR, watch);
+  const { near, isComplete } = await embeddings.similarTo(backend, stored, embedding, COMPARED_FROM, MAX_SIMILAR, call);
   const cosines = new Map(near.map(({ id, similarity }) => [id, similarity]));
-  const byWords = isWhole ? [] : await backend.alike(stored.content, LOOKED_AT);
+  const byWords = isComplete ? [] : await backend.alike(stored.content, MAX_COMPARED);
   const found = new Set(byWords.map(({ id }) => id));
   const others = [...cosines.keys()].filter((id) => !found.has(id));
   const candidates = others.length > 0 ? [...byWords, ...(await backend.get(others))] : byWords;
@@ -61,7 +61,7 @@ export async function similarTo(
     .slice(0, MAX_SIMILAR);
 }
 
-/** Of two sets of words, what they share of what they have. */
+/** The Jaccard index of two sets of words. */
 function overlap(a: ReadonlySet<string>, b: ReadonlySet<string>): number {
   let shared = 0;
   for (const word of a) if (b.has(word)) shared++;

@@ -1,28 +1,28 @@
 // The words of a text as the search sees them: runs of letters and digits, the pieces of identifiers, and pairs of
-// characters where a script writes no spaces. Whatever else a text holds (quotes, operators, NUL) is none.
+// characters in scripts without spaces. Everything else (quotes, operators, NUL) separates words.
 
-/** What FTS5's unicode61 takes for a word, quotes and all else left out. */
+/** A word as FTS5's unicode61 tokenizer splits text. */
 const WORD = /[\p{L}\p{N}\p{M}\p{Co}]+/gu;
 
 /** The pieces of `parseHTTPResponse2`: parse, HTTP, Response, 2. */
 const PIECE = /\p{Lu}+(?!\p{Ll})|\p{Lu}?[\p{Ll}\p{M}]+|\p{N}+|[\p{Lo}\p{Lm}\p{Lt}\p{Co}]+|\p{Lu}/gu;
 
-/** What most words are: one piece. */
+/** A word of one piece, as most words are. */
 const PLAIN = /^[A-Z]?[a-z]+$/;
 
 const SPACELESS = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}]+/gu;
 
-/** Longer ones are no words: a key, a base64 block. They are found by their beginning at most. */
+/** Longer runs are keys or base64, not words. Only their beginning is searched for. */
 const MAX_WORD_CHARS = 100;
 
-/** Pieces of a content's words that the tokenizer of the index leaves together, for a column of their own. */
+/** The pieces of words that the index's tokenizer does not split, for the column `parts`. */
 export function identifierParts(text: string): string {
   const parts: string[] = [];
   for (const [word] of text.matchAll(WORD)) for (const piece of piecesOf(word)) parts.push(piece);
   return parts.join(' ');
 }
 
-/** The words of a text and their pieces, in small letters. */
+/** The words of a text and their pieces, in lower case. */
 export function wordsOf(text: string): string[] {
   const words = text.normalize('NFC').match(WORD) ?? [];
   const pieces = words.flatMap((word) => (PLAIN.test(word) ? [] : piecesOf(word)));
@@ -30,23 +30,23 @@ export function wordsOf(text: string): string[] {
 }
 
 /**
- * The distinct words of a query, in order, pieces after the words they are of.
+ * The distinct words of a query in order, each followed by its pieces.
  *
- * @param most of more only the first count
+ * @param limit how many to return
  */
-export function queryWords(text: string, most: number): string[] {
+export function queryWords(text: string, limit: number): string[] {
   const words = new Map<string, string>();
   for (const [word] of text.normalize('NFC').matchAll(WORD)) {
-    for (const each of [word, ...piecesOf(word)]) {
-      const cut = each.slice(0, MAX_WORD_CHARS);
-      if (words.size < most && !words.has(cut.toLowerCase())) words.set(cut.toLowerCase(), cut);
+    for (const part of [word, ...piecesOf(word)]) {
+      const cut = part.slice(0, MAX_WORD_CHARS);
+      if (words.size < limit && !words.has(cut.toLowerCase())) words.set(cut.toLowerCase(), cut);
     }
-    if (words.size >= most) break;
+    if (words.size >= limit) break;
   }
   return [...words.keys()];
 }
 
-/** Empty for a word that is one piece. */
+/** The pieces of a word; none for a word of one piece. */
 function piecesOf(word: string): string[] {
   const pieces: string[] = [];
   if (PLAIN.test(word)) return pieces;

@@ -1,13 +1,13 @@
-// Where the memory thread's program is: built, a file of its own in `dist`; in a checkout TypeScript, which no thread of
-// every supported Node can run, so it is bundled once and kept among the installed packages.
+// Finds the memory thread's program: a separate file in `dist`. In a checkout it is TypeScript, which not every supported
+// Node can run in a thread, so esbuild bundles it once into node_modules/.cache.
 
 import { existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
 
-/** From this module: it may be in `dist/servers/memory`, or in a chunk at the root of `dist`. */
+/** Relative to this module, which may be in `dist/servers/memory` or in a chunk at the root of `dist`. */
 const BUILT = ['./worker.js', './servers/memory/worker.js', './memory/worker.js'];
 const SOURCE = './worker.ts';
 
-/** What is used of esbuild. */
+/** The part of esbuild's interface that is used. */
 interface Bundler {
   build(options: Record<string, unknown>): Promise<{ outputFiles: { contents: Uint8Array; hash: string }[] }>;
   stop(): Promise<void>;
@@ -15,7 +15,7 @@ interface Bundler {
 
 let program: Promise<URL> | undefined;
 
-/** @throws {Error} when there is none, as in a bundle that left it out */
+/** @throws {Error} when it is missing, as in a bundle of an application */
 export function workerProgram(): Promise<URL> {
   return (program ??= find());
 }
@@ -28,12 +28,12 @@ async function find(): Promise<URL> {
     if (existsSync(url)) return url;
   }
   throw new Error(
-    'dist/servers/memory/worker.js is not beside this module. Leave @toolwright/core out of your bundle, so that it is loaded from node_modules',
+    'dist/servers/memory/worker.js was not found relative to this module. Mark @toolwright/core as external in your bundler, so that it is loaded from node_modules',
   );
 }
 
 async function bundled(source: URL): Promise<URL> {
-  const bundler = 'esbuild'; // in a variable: it is no dependency of the published package
+  const bundler = 'esbuild'; // in a variable, as it is not a dependency of the published package
   const esbuild = (await import(bundler)) as Bundler;
   const { outputFiles } = await esbuild.build({
     entryPoints: [decodeURIComponent(source.pathname)],
@@ -47,9 +47,9 @@ async function bundled(source: URL): Promise<URL> {
     define: { 'import.meta.url': JSON.stringify(source.href) },
     logLevel: 'silent',
   });
-  await esbuild.stop(); // it is a process
+  await esbuild.stop(); // ends its process
   const [output] = outputFiles;
-  if (!output) throw new Error('esbuild gave no output');
+  if (!output) throw new Error('esbuild produced no output');
   const directory = new URL('../../../../node_modules/.cache/toolwright/', import.meta.url);
   const file = new URL(`memory-worker-${output.hash.replace(/\W/g, '')}.mjs`, directory);
   if (existsSync(file)) return file;

@@ -1,14 +1,15 @@
-// The memory thread: databases, vectors and embedders live here, so that the engine's thread never waits for a disk.
+// The program of the memory thread. Databases, vectors and embedders are used here, so that the host's thread never waits for
+// the disk.
 
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { ToolError } from '../../../contract/errors.js';
 import { remoteEmbedder } from '../embeddings/remote-embedder.js';
 import { MemoryService, performMethod } from './memory-service.js';
 import type { ThreadData, ThreadReply, ThreadRequest } from './thread-protocol.js';
-import type { Watch } from '../transfer/legacy-import.js';
+import type { CallContext } from './call-context.js';
 
 const port = parentPort;
-if (!port) throw new Error('This module is the program of a thread.');
+if (!port) throw new Error('This module must run in a worker thread.');
 
 const data = workerData as ThreadData;
 const service = new MemoryService(
@@ -18,17 +19,17 @@ const service = new MemoryService(
 );
 const waiting: Extract<ThreadRequest, { kind: 'call' }>[] = [];
 const running = new Map<number, AbortController>();
-let isAwake = false;
+let isScheduled = false;
 
 port.on('message', (request: ThreadRequest) => {
-  hear(request);
-  // A cancel that came with its call is heard before that begins.
+  onRequest(request);
+  // Reads all queued messages, so that a cancellation that arrived with its call takes effect before the call starts.
   for (let more = receiveMessageOnPort(port); more; more = receiveMessageOnPort(port))
-    hear(more.message as ThreadRequest);
-  if (!isAwake) begin();
+    onRequest(more.message as ThreadRequest);
+  if (!isScheduled) startNext();
 });
 
-function hear(request: ThreadRequest): void {
+function onRequest(request: ThreadRequest): void {
   if (request.kind === 'call') waiting.push(request);
   else if (request.kind === 'cancel') {
     const index = waiting.findIndex(({ id }) => id === request.id);
@@ -37,23 +38,23 @@ function hear(request: ThreadRequest): void {
   } else void end();
 }
 
-/** Begins one call, and each of the others a turn later: what comes meanwhile is heard between them. */
-function begin(): void {
+/** Starts one call, and the next one in the next turn of the event loop, so that messages are read in between. */
+function startNext(): void {
   const call = waiting.shift();
-  isAwake = waiting.length > 0;
-  if (isAwake) setImmediate(begin);
+  isScheduled = waiting.length > 0;
+  if (isScheduled) setImmediate(startNext);
   if (call) void run(call);
 }
 
 async function run({ id, method, args }: Extract<ThreadRequest, { kind: 'call' }>): Promise<void> {
   const controller = new AbortController();
   running.set(id, controller);
-  const watch: Watch = {
+  const call: CallContext = {
     signal: controller.signal,
     progress: (done, message) => reply({ kind: 'progress', id, done, message }),
   };
   try {
-    const result = await performMethod(service, method, args, watch);
+    const result = await performMethod(service, method, args, call);
     reply({ kind: 'result', id, json: jsonOf(result), notices: service.takeNotices() });
   } catch (thrown) {
     const error = ToolError.from(thrown, 'INTERNAL').toInfo();
@@ -63,21 +64,21 @@ async function run({ id, method, args }: Extract<ThreadRequest, { kind: 'call' }
   }
 }
 
-/** Memories as they went before, when they are the same ones. */
-const written = new WeakMap<object, string>();
+/** The JSON of memories that were sent before and have not changed. */
+const jsonByMemory = new WeakMap<object, string>();
 
-/** As JSON. A list of memories is made of theirs, which take longer to write than to read from the database. */
+/** The result as JSON. For a list of memories, cached JSON is used: writing it takes longer than reading the database. */
 function jsonOf(result: unknown): string | undefined {
   if (!Array.isArray(result)) return JSON.stringify(result);
   const elements = (result as object[]).map((element) => {
-    let json = written.get(element);
-    if (json === undefined) written.set(element, (json = JSON.stringify(element)));
+    let json = jsonByMemory.get(element);
+    if (json === undefined) jsonByMemory.set(element, (json = JSON.stringify(element)));
     return json;
   });
   return `[${elements.join(',')}]`;
 }
 
-/** Ends the thread by leaving it nothing to wait for. */
+/** Closes everything, after which the thread has nothing to wait for and exits. */
 async function end(): Promise<void> {
   waiting.length = 0;
   for (const controller of running.values()) controller.abort();

@@ -1,13 +1,13 @@
-// What a memory must be to pass a filter, as a condition of SQL.
+// A memory filter as an SQL condition.
 
 import type { MemoryFilter } from '../memory-backend.js';
 import type { SqliteConnection, SqlValue } from './sqlite-connection.js';
 import { foldTag } from './rows.js';
 
-/** Tags that no more memories have are looked up by the tag. */
+/** If at most this many memories have the tags, they are looked up by tag. */
 const FEW_TAGGED = 2_000;
 
-/** Of those that are not deleted. */
+/** The condition for undeleted memories that pass the filter. */
 export function condition(
   connection: SqliteConnection,
   { category, tags = [] }: MemoryFilter,
@@ -26,7 +26,7 @@ export function condition(
         `SELECT count(*) <= ${FEW_TAGGED} AS few FROM (SELECT 1 FROM tag WHERE ${having} LIMIT ${FEW_TAGGED + 1})`,
       )
       .get(names) as { few: number | bigint };
-    // Those that few have are looked up; of what many have, a walk in order soon finds enough.
+    // If many memories have a tag, walking them in the query's order soon finds enough.
     conditions.push(
       Number(few) === 1
         ? `memory.place IN (SELECT place FROM tag WHERE ${having})`

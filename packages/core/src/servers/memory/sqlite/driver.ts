@@ -1,4 +1,4 @@
-// Which SQLite library a store uses: Node's own where it has one, else the prebuilt libsql.
+// Chooses the SQLite library: the one built into Node if it exists, else the prebuilt libsql.
 
 import { ToolError } from '../../../contract/errors.js';
 import { openLibsql } from './libsql.js';
@@ -7,15 +7,15 @@ import { SqliteError, type SqliteConnection } from './sqlite-connection.js';
 
 export type SqliteDriverName = 'node:sqlite' | 'libsql';
 
-/** The driver of this run time. */
+/** The driver for this version of Node. */
 export function driverName(): SqliteDriverName {
   return hasNodeSqlite() ? 'node:sqlite' : 'libsql';
 }
 
 /**
- * Opens a database file, which is made when it is missing.
+ * Opens a database file, and creates it if it is missing.
  *
- * @throws {ToolError} UNAVAILABLE when no SQLite library can be loaded, {@link SqliteError} for the file
+ * @throws {ToolError} UNAVAILABLE when no SQLite library can be loaded, {@link SqliteError} for errors of the file
  */
 export async function openSqlite(
   path: string,
@@ -28,7 +28,7 @@ export async function openSqlite(
     if (cause instanceof SqliteError) throw cause;
     throw new ToolError(
       'UNAVAILABLE',
-      `The memory server needs SQLite, and ${driver} cannot be loaded: ${cause instanceof Error ? cause.message : String(cause)}. Use Node 22.13 or later, or install the package libsql.`,
+      `The memory server needs SQLite, but ${driver} cannot be loaded: ${cause instanceof Error ? cause.message : String(cause)}. Use Node 22.13 or later, or install the package libsql.`,
       { cause, retryable: false },
     );
   }

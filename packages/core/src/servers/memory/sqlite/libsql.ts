@@ -1,6 +1,5 @@
-// libsql, an SQLite that comes prebuilt and without an install script, for a Node that has none of its own.
-// Values are always given as one array: a lone typed array is taken for an object of named values there, and ends the
-// whole process.
+// libsql, a prebuilt SQLite without an install script, for versions of Node without one. Values are always passed as one array:
+// libsql takes a single typed array for an object of named parameters, which crashes the process.
 
 import {
   type SqliteConnection,
@@ -22,7 +21,7 @@ interface LibsqlDatabase {
 }
 type Database = new (path: string) => LibsqlDatabase;
 
-/** https://www.sqlite.org/rescode.html, for an error that has only its name. */
+/** Result codes, for errors that have only a name. https://www.sqlite.org/rescode.html */
 const RESULTS: Readonly<Record<string, number>> = {
   SQLITE_ERROR: 1,
   SQLITE_PERM: 3,
@@ -63,14 +62,14 @@ function wrap(statement: LibsqlStatement): SqliteStatement {
   };
 }
 
-/** It takes Buffers for blobs. */
+/** libsql accepts blobs as Buffers only. */
 function bound(value: SqlValue): SqlValue {
   return value instanceof Uint8Array && !Buffer.isBuffer(value)
     ? Buffer.from(value.buffer, value.byteOffset, value.byteLength)
     : value;
 }
 
-/** Blobs come as Buffers or as ArrayBuffers, and `get` adds how long it took. */
+/** libsql returns blobs as Buffers or ArrayBuffers, and `get` adds the duration. */
 function plain(row: Record<string, unknown>): SqlRow {
   delete row['_metadata'];
   for (const name in row) {

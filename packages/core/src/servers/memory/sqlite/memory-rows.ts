@@ -1,5 +1,4 @@
-// What one change does to all tables: the memory, its words, its tags, its earlier states, its place in the order of
-// changes. Inside a transaction of the caller's.
+// Applies a change of a memory to all tables: its row, words, tags, versions and sequence number. Call it in a transaction.
 
 import { randomUUID } from 'node:crypto';
 import type { MemoryDraft, MemoryRecord, MemoryVersion } from '../memory-backend.js';
@@ -7,19 +6,18 @@ import { identifierParts } from '../service/words.js';
 import type { SqliteConnection, SqlRow } from './sqlite-connection.js';
 import { COLUMNS, digestOf, foldTag, recordOf, withTexts } from './rows.js';
 
-/** Read at once by who reads all. */
+/** Rows read at a time. */
 export const BATCH = 500;
 
-/** A record with its number. */
-export interface Kept {
+/** A record with its row number. */
+export interface MemoryRow {
   place: number;
   record: MemoryRecord;
 }
 
-/** Earlier states of one memory; older ones go. */
+/** Versions kept of each memory; older ones are deleted. */
 const MAX_VERSIONS = 100;
 
-/** The tables of one open file, as a change sees them. */
 export class MemoryRows {
   readonly #connection: SqliteConnection;
 
@@ -27,20 +25,20 @@ export class MemoryRows {
     this.#connection = connection;
   }
 
-  /** Also a deleted one. */
-  byId(id: string): Kept | undefined {
-    return kept(this.#connection.prepare(`SELECT ${COLUMNS} FROM memory WHERE id = ?`).get(id));
+  /** Finds deleted memories too. */
+  byId(id: string): MemoryRow | undefined {
+    return rowOf(this.#connection.prepare(`SELECT ${COLUMNS} FROM memory WHERE id = ?`).get(id));
   }
 
-  byKey(key: string): Kept | undefined {
+  byKey(key: string): MemoryRow | undefined {
     const sql = `SELECT ${COLUMNS} FROM memory WHERE upsert_key = ? AND deleted_ms IS NULL`;
-    return kept(this.#connection.prepare(sql).get(key));
+    return rowOf(this.#connection.prepare(sql).get(key));
   }
 
-  /** The oldest that has the same content. */
-  byContent(content: string): Kept | undefined {
+  /** The oldest memory with the same content. */
+  byContent(content: string): MemoryRow | undefined {
     const sql = `SELECT ${COLUMNS} FROM memory WHERE digest = ? AND deleted_ms IS NULL ORDER BY memory.place LIMIT 1`;
-    return kept(this.#connection.prepare(sql).get(digestOf(content)));
+    return rowOf(this.#connection.prepare(sql).get(digestOf(content)));
   }
 
   isGone(id: string): boolean {
@@ -86,21 +84,21 @@ export class MemoryRows {
     return record;
   }
 
-  /** Replaces a state by another, and keeps the old one. */
+  /** Changes a memory, and stores its previous version. */
   replace(
-    { place, record: before }: Kept,
+    { place, record: before }: MemoryRow,
     change: Partial<MemoryRecord>,
     operation: MemoryVersion['operation'],
     nowMs: number,
   ): MemoryRecord {
-    const isBack = before.deletedMs !== null && change.deletedMs === null;
-    const isLeaving = before.deletedMs === null && typeof change.deletedMs === 'number';
+    const isRestored = before.deletedMs !== null && change.deletedMs === null;
+    const isDeleted = before.deletedMs === null && typeof change.deletedMs === 'number';
     const record: MemoryRecord = {
       ...before,
       ...change,
       rev: before.rev + 1,
       updatedMs: Math.max(nowMs, before.createdMs),
-      seq: this.#nextSeq(isBack ? 1 : isLeaving ? -1 : 0),
+      seq: this.#nextSeq(isRestored ? 1 : isDeleted ? -1 : 0),
     };
     const connection = this.#connection;
     connection
@@ -132,8 +130,8 @@ export class MemoryRows {
     return record;
   }
 
-  /** For good: only its id stays, so that no import brings it back. */
-  erase({ place, record }: Kept): void {
+  /** Deletes a memory permanently. Only its ID stays, so that no import restores it. */
+  erase({ place, record }: MemoryRow): void {
     const seq = this.#nextSeq(record.deletedMs === null ? -1 : 0);
     this.#unindex(place);
     this.#dropVectors(place);
@@ -142,23 +140,25 @@ export class MemoryRows {
     this.#connection.prepare('INSERT OR REPLACE INTO gone (id, seq) VALUES (?, ?)').run(record.id, seq);
   }
 
-  /** Forgets that it was erased: somebody stores it anew. */
+  /** Allows an erased ID again, for a memory that is stored under it. */
   forgetErased(id: string): void {
     this.#connection.prepare('DELETE FROM gone WHERE id = ?').run(id);
   }
 
-  #nextSeq(more: number): number {
+  /** @param added how many memories the change adds, -1 to 1 */
+  #nextSeq(added: number): number {
     const row = this.#connection
       .prepare('UPDATE counter SET seq = seq + 1, memories = memories + ? RETURNING seq')
-      .get(more);
+      .get(added);
     return Number(row?.['seq']);
   }
 
   #index(place: number, record: MemoryRecord): void {
-    const { content, tags, parts } = indexedTexts(record);
+    const tags = record.tags.join(' ');
+    const parts = identifierParts(`${record.content} ${tags}`);
     this.#connection
       .prepare('INSERT INTO words (rowid, content, tags, parts) VALUES (?, ?, ?, ?)')
-      .run(place, content, tags, parts);
+      .run(place, record.content, tags, parts);
     const insert = this.#connection.prepare('INSERT OR IGNORE INTO tag (name, place) VALUES (?, ?)');
     for (const tag of record.tags) insert.run(foldTag(tag), place);
   }
@@ -174,24 +174,11 @@ export class MemoryRows {
   }
 }
 
-/** The columns of the index of words. */
-export interface IndexedTexts {
-  content: string;
-  tags: string;
-  parts: string;
-}
-
-/** What the index of words is given of a memory. */
-export function indexedTexts({ content, tags }: Pick<MemoryRecord, 'content' | 'tags'>): IndexedTexts {
-  const names = tags.join(' ');
-  return { content, tags: names, parts: identifierParts(`${content} ${names}`) };
-}
-
-function kept(row: SqlRow | undefined): Kept | undefined {
+function rowOf(row: SqlRow | undefined): MemoryRow | undefined {
   return row && { place: Number(row['place']), record: recordOf(row) };
 }
 
-/** Undeleted memories by their numbers, above one and up to another. */
+/** A batch of undeleted memories with row numbers above `place`, up to `upTo`. */
 export function rowsAfter(connection: SqliteConnection, place: number, upTo = Number.MAX_SAFE_INTEGER): SqlRow[] {
   return connection
     .prepare(

@@ -1,4 +1,4 @@
-// node:sqlite, which Node has from 22.13 on without a flag. Its types are not those of the oldest Node that we support.
+// node:sqlite, which Node has since 22.13 without a flag. The types of the oldest supported Node lack it.
 
 import { isBuiltin } from 'node:module';
 import {
@@ -24,14 +24,14 @@ type DatabaseSync = new (
   options: { timeout?: number; allowExtension: boolean; defensive?: boolean },
 ) => NodeDatabase;
 
-/** In a variable, as bundlers and type checkers of older releases know no such module. */
+/** In a variable, as older bundlers and type checkers do not know this module. */
 const MODULE = 'node:sqlite';
 
 export function hasNodeSqlite(): boolean {
   return isBuiltin(MODULE);
 }
 
-/** @param forRepair what is left of a damaged file is read, which the defensive mode of Node 24 forbids */
+/** @param forRepair turns off the defensive mode of Node 24, which forbids reading some damaged files */
 export async function openNodeSqlite(path: string, forRepair: boolean): Promise<SqliteConnection> {
   const Database = await loadQuietly();
   const database = attempt(() => new Database(path, { allowExtension: false, ...(forRepair && { defensive: false }) }));
@@ -56,11 +56,11 @@ function wrap(statement: NodeStatement): SqliteStatement {
 }
 
 /**
- * Node 22 warns that the module is experimental, on the standard error of whoever uses this library. That one warning
- * is held back while the module is loaded; the thread has a `process` of its own, so nobody else's is.
+ * Loads the module without Node 22's warning that it is experimental, which would appear on the host's stderr. A thread has its
+ * own `process` object, so other warnings of the host are not affected.
  */
 async function loadQuietly(): Promise<DatabaseSync> {
-  // eslint-disable-next-line @typescript-eslint/unbound-method -- put back as it was
+  // eslint-disable-next-line @typescript-eslint/unbound-method -- restored unchanged below
   const { emitWarning } = process;
   process.emitWarning = (warning: string | Error, ...rest: unknown[]) => {
     if (String(warning).includes('SQLite')) return;

@@ -1,46 +1,47 @@
-// A database that cannot be read is renamed, never deleted and never written over; what can be read of it comes back.
+// Quarantines a database that cannot be read: it is renamed, never deleted or overwritten, and its readable memories are copied
+// to a new one.
 
 import { randomBytes } from 'node:crypto';
 import { copyFileSync, existsSync, mkdirSync, renameSync, rmdirSync, rmSync, statSync } from 'node:fs';
 import { basename } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { errnoOf, fileFailure } from '../../project/open/file-failure.js';
-import type { SetAsideRecord } from '../memory-backend.js';
+import type { QuarantinedFile } from '../memory-backend.js';
 import { openSqlite, type SqliteDriverName } from './driver.js';
 import { type SqliteConnection } from './sqlite-connection.js';
 import { fileKind } from './store-schema.js';
 import { COMPANIONS, type StorePlace } from './store-place.js';
 
-/** Whoever renames has long ended then, or was killed. */
+/** After this time, the process that created the lock must have been killed. */
 const STALE_LOCK_MS = 30_000;
 
 /**
- * Puts a database aside and makes its successor. Undefined when another process has done so already.
+ * Renames a database and creates its successor. Returns undefined if another process has done so already.
  *
- * @param identity of the file that was found broken: another one under its name is left alone
- * @param succeed makes the successor, and gives how many memories it took over; it is given nothing when nothing of the
- * old one can be read
+ * @param identity the damaged file: another file with its name is not touched
+ * @param createSuccessor creates the new database and returns how many memories were recovered; `from` is undefined if nothing
+ *   can be read
  */
-export async function putAside(
+export async function quarantine(
   place: StorePlace,
   identity: string,
   reason: string,
   driver: SqliteDriverName,
-  succeed: (from: SqliteConnection | undefined) => Promise<number>,
-): Promise<SetAsideRecord | undefined> {
+  createSuccessor: (from: SqliteConnection | undefined) => Promise<number>,
+): Promise<QuarantinedFile | undefined> {
   const lock = `${place.file}.repair`;
-  await takeLock(lock, place);
+  await acquireLock(lock, place);
   try {
     if (place.identity() !== identity) return undefined;
     const at = new Date().toISOString();
-    const aside = `${place.file}.damaged-${at.replace(/[:.]/g, '-')}-${randomBytes(3).toString('hex')}`;
-    // The database last: until it is gone nobody makes another one.
+    const renamed = `${place.file}.damaged-${at.replace(/[:.]/g, '-')}-${randomBytes(3).toString('hex')}`;
+    // The database last: no process creates another one before.
     for (const companion of [...COMPANIONS].reverse()) {
-      if (existsSync(place.file + companion)) renameSync(place.file + companion, aside + companion);
+      if (existsSync(place.file + companion)) renameSync(place.file + companion, renamed + companion);
     }
     place.create();
-    const recovered = await withCopy(aside, driver, succeed);
-    return { file: basename(aside), reason, at, recovered };
+    const recovered = await withCopy(renamed, driver, createSuccessor);
+    return { file: basename(renamed), reason, at, recovered };
   } catch (error) {
     throw fileFailure(error, 'write', place.shown);
   } finally {
@@ -48,37 +49,37 @@ export async function putAside(
   }
 }
 
-/** A copy is opened, as SQLite writes to what it opens. */
+/** Opens a copy, as SQLite writes to the files that it opens. */
 async function withCopy(
-  aside: string,
+  file: string,
   driver: SqliteDriverName,
-  succeed: (from: SqliteConnection | undefined) => Promise<number>,
+  createSuccessor: (from: SqliteConnection | undefined) => Promise<number>,
 ): Promise<number> {
-  const copy = `${aside}.reading`;
+  const copy = `${file}.reading`;
   let from: SqliteConnection | undefined;
   try {
     try {
       for (const companion of ['', '-wal', '-journal'])
-        if (existsSync(aside + companion)) copyFileSync(aside + companion, copy + companion);
+        if (existsSync(file + companion)) copyFileSync(file + companion, copy + companion);
       from = await openSqlite(copy, driver, { forRepair: true });
       from.exec('PRAGMA trusted_schema = OFF');
-      from.exec('PRAGMA writable_schema = ON'); // also reads what is left of a file that was cut off
+      from.exec('PRAGMA writable_schema = ON'); // also reads a truncated file
       const kind = fileKind(from);
       if (kind !== 'ours') {
         from.close();
         from = undefined;
       }
     } catch {
-      from = undefined; // nothing of it can be read: it stays for a person to look at
+      from = undefined; // nothing can be read; the renamed file stays for a person to inspect
     }
-    return await succeed(from);
+    return await createSuccessor(from);
   } finally {
     from?.close();
     for (const companion of COMPANIONS) rmSync(copy + companion, { force: true });
   }
 }
 
-async function takeLock(lock: string, place: StorePlace): Promise<void> {
+async function acquireLock(lock: string, place: StorePlace): Promise<void> {
   for (;;) {
     try {
       return mkdirSync(lock, { mode: 0o700 });
@@ -90,7 +91,7 @@ async function takeLock(lock: string, place: StorePlace): Promise<void> {
       try {
         rmdirSync(lock);
       } catch {
-        // Its owner, or another one who waits, was faster.
+        // Its owner or another waiting process has removed it.
       }
     } else await delay(20);
   }

@@ -1,18 +1,18 @@
-// Records as they were last read. A memory has another place in the order of changes after each change, whoever made it, so
-// that a question asks only which memories at which places, and reads whole what is not known yet.
+// Caches records. Every change, by any process, gives a memory a new sequence number, so a query reads only row and sequence
+// numbers, and the records only if one of them is not cached.
 
 import type { MemoryRecord } from '../memory-backend.js';
 import type { SqliteConnection, SqlValue } from './sqlite-connection.js';
 import { readJson, readRecords } from './rows.js';
 
-/** Characters of contents that are kept. Beyond, all are forgotten. */
+/** The characters of contents in the cache. When they exceed this, the cache is emptied. */
 const MAX_CHARS = 500_000;
-/** What a record takes beside its content, counted in characters. */
+/** The size of a record without its content, in characters. */
 const RECORD_CHARS = 200;
 
 export class RecordCache {
   readonly #connection: SqliteConnection;
-  /** By the number of the memory. */
+  /** By row number. */
   #records = new Map<number, MemoryRecord>();
   #chars = 0;
 
@@ -20,7 +20,7 @@ export class RecordCache {
     this.#connection = connection;
   }
 
-  /** As {@link readRecords}. The same record, as long as nothing was changed: it is not to be written to. */
+  /** As {@link readRecords}. Returns the same object until the memory changes, so do not modify it. */
   read(from: string, ...values: SqlValue[]): MemoryRecord[] {
     const places = readJson(
       this.#connection,

@@ -1,51 +1,51 @@
-// What can be read of a damaged file, row by row, each proven by the digest of its content.
+// Recovers memories from a damaged file, row by row. The digest of its content proves that a row is intact.
 
 import type { SqliteConnection, SqlRow } from './sqlite-connection.js';
 import { BATCH, MemoryRows, rowsAfter } from './memory-rows.js';
 import { digestOf, recordOf } from './rows.js';
 
 /**
- * So many places in a row that cannot be read are tried one by one, behind which the steps grow. No number of the file
- * itself is believed: it is damaged, and whoever made it so may have meant to keep a reader busy.
+ * After this many unreadable row numbers in a row, the steps grow. No row number in the file is trusted, as a file may be
+ * damaged on purpose to keep a reader busy.
  */
 const SINGLE_STEPS = 2_000;
 
-/** Takes over what can be read of a damaged file. Gives how many memories that were. */
+/** Copies every memory that can be read. Returns how many. */
 export function recover(from: SqliteConnection, into: SqliteConnection): number {
   const rows = new MemoryRows(into);
   let recovered = 0;
-  const take = (row: SqlRow): void => {
+  const copy = (row: SqlRow): void => {
     const record = recordOf(row);
-    if (!isWhole(row) || record.deletedMs !== null || rows.byId(record.id)) return;
+    if (!isIntact(row) || record.deletedMs !== null || rows.byId(record.id)) return;
     const { key } = record;
     rows.insert({ ...record, key: key !== null && rows.byKey(key) ? null : key }, record.updatedMs);
     recovered++;
   };
-  let barren = 0; // how many places in a row could not be read
+  let unreadable = 0; // row numbers in a row
   for (let place = 0; ;) {
     const batch = readable(() => rowsAfter(from, place));
-    batch?.forEach(take);
+    batch?.forEach(copy);
     if (batch?.length === 0) return recovered;
     if (batch) {
       place = Number(batch.at(-1)?.['place']);
-      barren = 0;
+      unreadable = 0;
       continue;
     }
-    // Around the pages that cannot be read.
+    // Row by row around the unreadable pages.
     for (const end = place + BATCH; place < end; place++) {
       const row = readable(() => rowsAfter(from, place, place + 1));
-      row?.forEach(take);
-      barren = row ? 0 : barren + 1;
+      row?.forEach(copy);
+      unreadable = row ? 0 : unreadable + 1;
     }
-    if (barren < SINGLE_STEPS) continue;
+    if (unreadable < SINGLE_STEPS) continue;
     const next = endOfDamage(from, place);
     if (next === undefined) return recovered;
     place = next;
-    barren = 0;
+    unreadable = 0;
   }
 }
 
-/** The first place behind one that cannot be read, by steps that double and, where one can be read, halve again. */
+/** The first readable row number after an unreadable one, by doubling steps and then bisection. */
 function endOfDamage(from: SqliteConnection, place: number): number | undefined {
   const isReadable = (at: number): boolean => readable(() => rowsAfter(from, at, at + 1)) !== undefined;
   let bad = place;
@@ -63,8 +63,8 @@ function endOfDamage(from: SqliteConnection, place: number): number | undefined 
   return good;
 }
 
-/** False for a row that came out of a damaged page as something else: its content has another digest. */
-function isWhole({ id, content, category, importance, created_ms: createdMs, digest }: SqlRow): boolean {
+/** Whether the row's digest is that of its content, which a damaged page would not preserve. */
+function isIntact({ id, content, category, importance, created_ms: createdMs, digest }: SqlRow): boolean {
   return (
     [id, content, category].every((text) => typeof text === 'string' && text !== '') &&
     [importance, createdMs].every((number) => typeof number === 'number') &&
@@ -73,11 +73,11 @@ function isWhole({ id, content, category, importance, created_ms: createdMs, dig
   );
 }
 
-/** Undefined where the file is damaged. */
+/** Undefined if the file is damaged there. */
 function readable<T>(read: () => T): T | undefined {
   try {
     return read();
   } catch {
-    return undefined; // the file is put aside for just this
+    return undefined; // expected: the file is damaged
   }
 }

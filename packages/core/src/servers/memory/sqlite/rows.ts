@@ -1,4 +1,4 @@
-// Between rows of the table `memory` and records, and what is computed of a content before it is kept.
+// Converts between rows of the table `memory` and records, and computes a content's digest.
 
 import { createHash } from 'node:crypto';
 import type { MemoryRecord, MemoryVersion } from '../memory-backend.js';
@@ -9,14 +9,14 @@ const TEXTS = ['id', 'content', 'category', 'tags', 'documentation_path', 'upser
 const NUMBERS = ['place', 'importance', 'created_ms', 'updated_ms', 'rev', 'deleted_ms', 'seq'] as const;
 
 /**
- * A text of a file, read as bytes for {@link textOf}: libsql ends the whole process at a text that is no UTF-8, which one
- * damaged byte of a file makes of it, or somebody who made the file for that.
+ * Reads a text as bytes for {@link textOf}. libsql crashes the process on text that is not valid UTF-8, which a damaged or
+ * malicious file may contain.
  */
 export function asBytes(expression: string, name = expression): string {
   return `CAST(${expression} AS BLOB) AS ${name}`;
 }
 
-/** The columns of a record. A number is read as one, as any column of a file may hold a text. */
+/** The columns of a record. Numbers are cast, as any column of an untrusted file may contain text. */
 export const COLUMNS = [
   ...TEXTS.map((name) => asBytes(`memory.${name}`, name)),
   ...NUMBERS.map((name) => `CAST(memory.${name} AS INTEGER) AS ${name}`),
@@ -25,13 +25,13 @@ export const COLUMNS = [
 /** The columns of a version. */
 export const VERSION_COLUMNS = `${asBytes('version.operation', 'operation')}, CAST(at_ms AS INTEGER) AS at_ms, ${asBytes('before')}`;
 
-/** A row of {@link COLUMNS} with its texts as texts. */
+/** A row of {@link COLUMNS} with its texts decoded. */
 export function withTexts(row: SqlRow): SqlRow {
   const texts = TEXTS.map((name) => [name, row[name] instanceof Uint8Array ? textOf(row[name]) : (row[name] ?? null)]);
   return { ...row, ...(Object.fromEntries(texts) as SqlRow) };
 }
 
-/** A text that was read as bytes. What is no UTF-8 in it becomes U+FFFD. */
+/** Decodes a text that was read as bytes. Invalid UTF-8 becomes U+FFFD. */
 export function textOf(value: SqlRow[string] | undefined): string {
   return value instanceof Uint8Array
     ? Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString()
@@ -50,8 +50,8 @@ const AS_JSON = `SELECT CAST(json_group_array(json_array(${[...TEXTS, ...NUMBERS
 ].join(', ')}`;
 
 /**
- * Reads many records, each with the number of its memory: `from` is the query after its columns, such as
- * `FROM memory LIMIT 50`. They come as one JSON, since a row costs libsql ten times what its JSON does.
+ * Reads many records with their row numbers. `from` is the query after its columns, such as `FROM memory LIMIT 50`. SQLite
+ * returns them as one JSON text, as libsql takes ten times as long for separate rows.
  */
 export function readRecords(
   connection: SqliteConnection,
@@ -95,7 +95,7 @@ export function readRecords(
   );
 }
 
-/** What a query gives whose one row has one column, `json`, as bytes. */
+/** Runs a query that returns one row with one column `json`, as bytes. */
 export function readJson(connection: SqliteConnection, sql: string, ...values: SqlValue[]): unknown {
   return JSON.parse(textOf(connection.prepare(sql).get(...values)?.['json']));
 }
@@ -127,24 +127,24 @@ export function versionOf(row: SqlRow): MemoryVersion {
   };
 }
 
-/** The same for contents that differ in case and white space only. */
+/** The digest of a content, ignoring case and the amount of white space. */
 export function digestOf(content: string): Uint8Array {
   const folded = content.normalize('NFKC').toLowerCase().replace(/\s+/g, ' ').trim();
   return createHash('sha256').update(folded).digest();
 }
 
-/** The form in which tags are compared. */
+/** The normal form of a tag, for comparisons. */
 export function foldTag(tag: string): string {
   return tag.normalize('NFKC').toLowerCase();
 }
 
-/** The tags of a memory, which its column holds as JSON. */
+/** Parses a memory's tags, stored as JSON. */
 export function parseTags(value: SqlRow[string] | undefined): string[] {
   try {
     const tags: unknown = JSON.parse(String(value));
     return Array.isArray(tags) ? tags.filter((tag) => typeof tag === 'string') : [];
   } catch {
-    return []; // of a damaged row the content is worth more
+    return []; // a damaged row: its content is still usable
   }
 }
 

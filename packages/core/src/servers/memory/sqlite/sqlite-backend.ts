@@ -1,4 +1,4 @@
-// MemoryBackend on one SQLite file.
+// Implements MemoryBackend with one SQLite file.
 
 import { ToolError } from '../../../contract/errors.js';
 import type {
@@ -16,7 +16,7 @@ import type {
   MemoryVector,
   MemoryVersion,
   PutOutcome,
-  SetAsideRecord,
+  QuarantinedFile,
   VectorCodes,
   WordHit,
 } from '../memory-backend.js';
@@ -30,32 +30,32 @@ import { recover } from './recovery.js';
 import { asBytes, COLUMNS, foldTag, recordOf, textOf, VERSION_COLUMNS, versionOf } from './rows.js';
 import { countsOf } from './store-counts.js';
 import { StoreFile } from './store-file.js';
-import { noteSetAside, readNote, setAsideIn, writeNote } from './store-notes.js';
+import { recordQuarantined, readNote, quarantinedFiles, writeNote } from './store-notes.js';
 import { StorePlace } from './store-place.js';
 import { pendingVectors, setVectors, vectorFloats, vectorsSince } from './vector-rows.js';
 import { WordSearch } from './word-search.js';
 
 export interface SqliteBackendOptions {
-  /** Where `memory.db` is, absolute. Made by the first write. */
+  /** The directory of `memory.db`, absolute. The first write creates it. */
   directory: string;
-  /** How messages name the directory. */
+  /** The directory as messages show it. */
   shown: string;
-  /** Default: what the run time has. */
+  /** Default: the library of this Node version. */
   driver?: SqliteDriverName | undefined;
   /** Default: `'normal'`. */
   durability?: 'normal' | 'full' | undefined;
-  /** Told when a file could not be read and was put aside. */
-  onSetAside?: ((record: SetAsideRecord) => void) | undefined;
+  /** Called when a file could not be read and was quarantined. */
+  onQuarantine?: ((record: QuarantinedFile) => void) | undefined;
 }
 
-/** Of the table, as an index knows no name of the answer's columns. */
+/** Columns of the table, as SQLite's indexes do not apply to aliases of a result. */
 const SORT_COLUMNS: Readonly<Record<MemorySort, string>> = {
   created: 'memory.created_ms',
   updated: 'memory.updated_ms',
   importance: 'memory.importance',
 };
 
-/** A content is compared with those that share so many of its longest words. */
+/** Near duplicates must share this many of the longest words. */
 const ALIKE_WORDS = 3;
 
 export class SqliteBackend implements MemoryBackend {
@@ -72,46 +72,46 @@ export class SqliteBackend implements MemoryBackend {
       driver,
       durability: options.durability ?? 'normal',
       recover,
-      onSetAside: (record) => {
-        this.#pendingRecords.push(record);
-        options.onSetAside?.(record);
+      onQuarantine: (record) => {
+        this.#unrecorded.push(record);
+        options.onQuarantine?.(record);
       },
     });
   }
 
-  /** Told of, and not yet noted in the successor. */
-  readonly #pendingRecords: SetAsideRecord[] = [];
+  /** Quarantined files that are not noted in the new file yet. */
+  readonly #unrecorded: QuarantinedFile[] = [];
 
   put(draft: MemoryDraft, onDuplicate: DuplicateRule = 'merge'): Promise<PutOutcome> {
     const nowMs = Date.now();
-    const whole = { ...draft, id: draft.id ?? crypto.randomUUID() }; // the same when the transaction is run again
-    let mayBeThere = draft.id !== undefined;
+    const complete = { ...draft, id: draft.id ?? crypto.randomUUID() }; // the same ID if the transaction runs again
+    let mayExist = draft.id !== undefined;
     return this.#write((connection) => {
       const rows = new MemoryRows(connection);
-      const again = mayBeThere ? rows.byId(whole.id) : undefined;
-      if (again) return { memory: again.record, outcome: 'created' };
-      const named = typeof whole.key !== 'string' ? undefined : rows.byKey(whole.key);
-      if (named) {
-        const { content, category, tags, importance, documentationPath = null } = whole;
+      const existing = mayExist ? rows.byId(complete.id) : undefined;
+      if (existing) return { memory: existing.record, outcome: 'created' };
+      const sameKey = typeof complete.key !== 'string' ? undefined : rows.byKey(complete.key);
+      if (sameKey) {
+        const { content, category, tags, importance, documentationPath = null } = complete;
         const change = { content, category, tags: [...tags], importance, documentationPath };
-        if (isSame(named.record, change)) return { memory: named.record, outcome: 'updated' };
-        return { memory: rows.replace(named, change, 'update', nowMs), outcome: 'updated' };
+        if (isSame(sameKey.record, change)) return { memory: sameKey.record, outcome: 'updated' };
+        return { memory: rows.replace(sameKey, change, 'update', nowMs), outcome: 'updated' };
       }
-      const same = onDuplicate === 'merge' ? rows.byContent(whole.content) : undefined;
-      if (same && (typeof whole.key !== 'string' || same.record.key === null)) {
+      const same = onDuplicate === 'merge' ? rows.byContent(complete.content) : undefined;
+      if (same && (typeof complete.key !== 'string' || same.record.key === null)) {
         const { record } = same;
         const change = {
-          tags: unionOf(record.tags, whole.tags),
-          importance: Math.max(record.importance, whole.importance),
-          documentationPath: record.documentationPath ?? whole.documentationPath ?? null,
-          key: record.key ?? whole.key ?? null,
+          tags: unionOf(record.tags, complete.tags),
+          importance: Math.max(record.importance, complete.importance),
+          documentationPath: record.documentationPath ?? complete.documentationPath ?? null,
+          key: record.key ?? complete.key ?? null,
         };
         if (isSame(record, change)) return { memory: record, outcome: 'merged' };
         return { memory: rows.replace(same, change, 'merge', nowMs), outcome: 'merged' };
       }
-      if (mayBeThere) rows.forgetErased(whole.id);
-      mayBeThere = true; // if this is run again
-      return { memory: rows.insert(whole, nowMs), outcome: 'created' };
+      if (mayExist) rows.forgetErased(complete.id);
+      mayExist = true; // if the transaction runs again
+      return { memory: rows.insert(complete, nowMs), outcome: 'created' };
     });
   }
 
@@ -144,7 +144,7 @@ export class SqliteBackend implements MemoryBackend {
 
   async update(id: string, patch: MemoryPatch, expectedRev?: number): Promise<MemoryRecord | undefined> {
     const nowMs = Date.now();
-    if ((await this.get([id])).length === 0) return undefined; // makes no file
+    if ((await this.get([id])).length === 0) return undefined; // does not create the file
     return this.#write((connection) => {
       const rows = new MemoryRows(connection);
       const current = rows.byId(id);
@@ -153,7 +153,7 @@ export class SqliteBackend implements MemoryBackend {
       if (expectedRev !== undefined && record.rev !== expectedRev) {
         throw new ToolError(
           'FILE_CHANGED',
-          `Memory with ID ${id} is at revision ${record.rev}, not ${expectedRev}: it changed since it was read. Get it again, then update with expected_rev ${record.rev}.`,
+          `Memory with ID ${id} is at revision ${record.rev}, not ${expectedRev}: it has changed since you read it. Get it again, then update it with expected_rev ${record.rev}.`,
           { details: { rev: record.rev, expected_rev: expectedRev } },
         );
       }
@@ -166,15 +166,15 @@ export class SqliteBackend implements MemoryBackend {
 
   async delete(id: string, hard = false): Promise<MemoryRecord | undefined> {
     const nowMs = Date.now();
-    const isThere = await this.#file.read((connection) => new MemoryRows(connection).byId(id) !== undefined);
-    if (!isThere) return undefined;
+    const exists = await this.#file.read((connection) => new MemoryRows(connection).byId(id) !== undefined);
+    if (!exists) return undefined;
     return this.#write((connection) => {
       const rows = new MemoryRows(connection);
       const current = rows.byId(id);
       if (!current || (current.record.deletedMs !== null && !hard)) return undefined;
       if (!hard) rows.replace(current, { deletedMs: nowMs }, 'delete', nowMs);
       else {
-        connection.exec('PRAGMA secure_delete = ON'); // its pages are overwritten, not only freed
+        connection.exec('PRAGMA secure_delete = ON'); // overwrites the freed pages
         rows.erase(current);
       }
       return current.record;
@@ -183,8 +183,8 @@ export class SqliteBackend implements MemoryBackend {
 
   async restore(id: string, rev?: number): Promise<MemoryRecord | undefined> {
     const nowMs = Date.now();
-    const isThere = await this.#file.read((connection) => new MemoryRows(connection).byId(id) !== undefined);
-    if (!isThere) return undefined;
+    const exists = await this.#file.read((connection) => new MemoryRows(connection).byId(id) !== undefined);
+    if (!exists) return undefined;
     return this.#write((connection) => {
       const rows = new MemoryRows(connection);
       const current = rows.byId(id);
@@ -203,7 +203,7 @@ export class SqliteBackend implements MemoryBackend {
       if (holder) {
         throw new ToolError(
           'NAME_CONFLICT',
-          `Memory with ID ${id} has the key ${JSON.stringify(record.key)}, which memory ${holder.record.id} has by now. Delete that one first.`,
+          `Memory with ID ${id} has the key ${JSON.stringify(record.key)}, which memory ${holder.record.id} uses now. Delete that one first.`,
         );
       }
       return isSame(record, change) ? record : rows.replace(current, change, 'restore', nowMs);
@@ -326,9 +326,9 @@ export class SqliteBackend implements MemoryBackend {
   async stats({ check = false }: { check?: boolean | undefined } = {}): Promise<BackendStats> {
     const stats = await this.#file.read((connection) => {
       const counted = countsOf(connection, check);
-      return { ...counted, setAside: [...setAsideIn(connection), ...this.#pendingRecords] };
+      return { ...counted, quarantined: [...quarantinedFiles(connection), ...this.#unrecorded] };
     });
-    const none = { memories: 0, deleted: 0, byCategory: {}, vectors: {}, seq: 0, bytes: 0, setAside: [] };
+    const none = { memories: 0, deleted: 0, byCategory: {}, vectors: {}, seq: 0, bytes: 0, quarantined: [] };
     return { engine: this.#engine, ...(stats ?? none) };
   }
 
@@ -338,7 +338,7 @@ export class SqliteBackend implements MemoryBackend {
 
   #write<T>(action: (connection: SqliteConnection) => T): Promise<T> {
     return this.#file.write((connection) => {
-      if (this.#pendingRecords.length > 0) noteSetAside(connection, this.#pendingRecords.splice(0));
+      if (this.#unrecorded.length > 0) recordQuarantined(connection, this.#unrecorded.splice(0));
       return action(connection);
     });
   }

@@ -1,4 +1,4 @@
-// What the store needs of an SQLite library, whichever it is.
+// The interface that every SQLite library is adapted to.
 
 export type SqlValue = string | number | null | Uint8Array;
 
@@ -7,19 +7,19 @@ export type SqlRow = Record<string, string | number | null | Uint8Array>;
 export interface SqliteStatement {
   all(...values: SqlValue[]): SqlRow[];
   get(...values: SqlValue[]): SqlRow | undefined;
-  /** The number of rows that it changed. */
+  /** Returns the number of changed rows. */
   run(...values: SqlValue[]): number;
 }
 
 /** An open file. Its methods throw {@link SqliteError}s. */
 export interface SqliteConnection {
   exec(sql: string): void;
-  /** Compiled once for each text. */
+  /** Compiles a statement, once for each text. */
   prepare(sql: string): SqliteStatement;
   close(): void;
 }
 
-/** What SQLite said, by its primary result code. https://www.sqlite.org/rescode.html */
+/** An error of SQLite, with its primary result code. https://www.sqlite.org/rescode.html */
 export class SqliteError extends Error {
   override readonly name = 'SqliteError';
   readonly result: number;

@@ -1,11 +1,11 @@
-// How much is in a store, and whether its file is whole.
+// Counts the content of a store, and checks its file.
 
 import type { BackendStats } from '../memory-backend.js';
 import type { SqliteConnection } from './sqlite-connection.js';
 import { asBytes, textOf } from './rows.js';
 
-/** @param check also reads the whole file to see whether it is sound */
-export function countsOf(connection: SqliteConnection, check: boolean): Omit<BackendStats, 'engine' | 'setAside'> {
+/** @param check whether to read the whole file and check its integrity */
+export function countsOf(connection: SqliteConnection, check: boolean): Omit<BackendStats, 'engine' | 'quarantined'> {
   const counter = connection.prepare('SELECT seq, memories FROM counter').get();
   const count = (sql: string): Record<string, number> =>
     Object.fromEntries(
@@ -30,21 +30,17 @@ export function countsOf(connection: SqliteConnection, check: boolean): Omit<Bac
 }
 
 /**
- * The check of FTS5 goes by what this connection remembers of the index, and takes what another process has written since
- * for damage. A search makes it look again; both see one state.
+ * FTS5 checks against this connection's cached structure of the index, and reports later writes of other processes as damage. A
+ * search in the same transaction refreshes the cache.
  */
 function integrityOf(connection: SqliteConnection): string {
   connection.exec('BEGIN');
   try {
     connection.prepare('SELECT rowid FROM words WHERE words MATCH ? LIMIT 1').all('"a"');
-    return checkedIntegrity(connection);
+    return String(connection.prepare('PRAGMA integrity_check(1)').get()?.['integrity_check']);
   } finally {
     connection.exec('COMMIT');
   }
-}
-
-function checkedIntegrity(connection: SqliteConnection): string {
-  return String(connection.prepare('PRAGMA integrity_check(1)').get()?.['integrity_check']);
 }
 
 function pragma(connection: SqliteConnection, name: 'page_count' | 'page_size'): number {

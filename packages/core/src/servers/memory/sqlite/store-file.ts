@@ -1,9 +1,9 @@
-// One database file, open while it is used: made by the first write, replaced when it cannot be read, and never one that
-// another process has put aside meanwhile.
+// One open database file. The first write creates it, a file that cannot be read is quarantined and replaced, and a file that
+// another process has quarantined meanwhile is not written to.
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { ToolError } from '../../../contract/errors.js';
-import type { SetAsideRecord } from '../memory-backend.js';
+import type { QuarantinedFile } from '../memory-backend.js';
 import { openSqlite, type SqliteDriverName } from './driver.js';
 import {
   SQLITE_BUSY,
@@ -18,32 +18,32 @@ import {
   SqliteError,
 } from './sqlite-connection.js';
 import { fileKind, migrate } from './store-schema.js';
-import { putAside } from './quarantine.js';
+import { quarantine } from './quarantine.js';
 import type { StorePlace } from './store-place.js';
 
-/** When another process writes, this one waits as long. */
+/** How long to wait while another process writes. */
 const BUSY_TIMEOUT_MS = 10_000;
-/** Smaller files are checked whole when they are opened; larger ones by what is read of them. */
+/** Files up to this size are checked completely when they are opened. */
 const CHECKED_BYTES = 8 * 1024 * 1024;
 
-/** The log grows to so many pages before its content moves into the database, or to less where the disk is small. */
+/** The pages of the write-ahead log before it is checkpointed; fewer if the disk is nearly full. */
 const LOG_PAGES = 1_000;
 const MIN_LOG_PAGES = 16;
-/** Of what is free the log takes this part at most: the database needs room as well, or the log could never be emptied. */
+/** The log's part of the free space: without room in the database, the log could never be checkpointed. */
 const LOG_PART = 1 / 8;
 const PAGE_BYTES = 4_096;
-/** A file that is put aside again and again is no accident. */
+/** After so many damaged files in a row, something other than the files is wrong. */
 const MAX_REPLACED = 3;
 
 export interface StoreFileOptions {
   place: StorePlace;
   driver: SqliteDriverName;
-  /** `'normal'` may lose the last writes when the power fails; a process that dies loses none. */
+  /** `'normal'`: a power failure may lose the last writes; a killed process loses none. */
   durability: 'normal' | 'full';
-  /** Brings memories of a file that was put aside into its successor, before anybody uses that. Gives how many. */
+  /** Copies the memories of a quarantined file into its successor, before that is used. Returns how many. */
   recover: (from: SqliteConnection, into: SqliteConnection) => number;
-  /** Told when a file was put aside. */
-  onSetAside: (record: SetAsideRecord) => void;
+  /** Called after a file was quarantined. */
+  onQuarantine: (record: QuarantinedFile) => void;
 }
 
 interface OpenFile {
@@ -54,14 +54,14 @@ interface OpenFile {
 export class StoreFile {
   readonly #options: StoreFileOptions;
   #open: OpenFile | undefined;
-  #lookedAt: OpenFile | undefined;
+  #verified: OpenFile | undefined;
   #opening: Promise<OpenFile | undefined> | undefined;
 
   constructor(options: StoreFileOptions) {
     this.#options = options;
   }
 
-  /** Runs a reading action; undefined when there is no file. */
+  /** Runs an action that only reads. Returns undefined if the file does not exist. */
   async read<T>(action: (connection: SqliteConnection) => T): Promise<T | undefined> {
     for (let tries = 0; ; tries++) {
       const open = await this.#connect(false);
@@ -69,17 +69,17 @@ export class StoreFile {
       try {
         return action(open.connection);
       } catch (error) {
-        await this.#putAsideOrThrow(error, open, tries);
+        await this.#quarantineOrThrow(error, open, tries);
       }
     }
   }
 
-  /** Runs an action as one transaction, again in the successor when the file was put aside meanwhile. */
+  /** Runs an action in a transaction, and again in the new file if the file was quarantined meanwhile. */
   async write<T>(action: (connection: SqliteConnection) => T): Promise<T> {
     let madeRoom = false;
     for (let tries = 0; ; tries++) {
       const open = await this.#connect(true);
-      if (!open) throw new ToolError('INTERNAL', 'A store that is to be made was not.');
+      if (!open) throw new ToolError('INTERNAL', 'The store was not created.');
       try {
         const result = inTransaction(open.connection, () => action(open.connection));
         if (tries >= MAX_REPLACED || this.#isInPlace(open)) return result;
@@ -88,7 +88,7 @@ export class StoreFile {
           madeRoom = true;
           continue;
         }
-        await this.#putAsideOrThrow(error, open, tries);
+        await this.#quarantineOrThrow(error, open, tries);
       }
     }
   }
@@ -113,12 +113,12 @@ export class StoreFile {
     return this.#options.place.currentIdentity() === identity;
   }
 
-  /** Enough for reading: looked at once a turn of the event loop, in which one call may read many times. */
+  /** For reading: checks only once per turn of the event loop, as one call may read many times. */
   #wasInPlace(open: OpenFile): boolean {
-    if (this.#lookedAt === open) return true;
+    if (this.#verified === open) return true;
     if (!this.#isInPlace(open)) return false;
-    this.#lookedAt = open;
-    setImmediate(() => (this.#lookedAt = undefined));
+    this.#verified = open;
+    setImmediate(() => (this.#verified = undefined));
     return true;
   }
 
@@ -140,23 +140,23 @@ export class StoreFile {
         }
         if (fault === undefined && place.identity() === identity) return (this.#open = { connection, identity });
         connection.close();
-        if (fault !== undefined) await this.#putAside(identity, fault, ++replaced);
+        if (fault !== undefined) await this.#quarantine(identity, fault, ++replaced);
       } catch (error) {
         connection?.close();
         if (ToolError.isInstance(error)) throw error;
         const reason = brokenReason(error);
-        if (reason !== undefined) await this.#putAside(identity, reason, ++replaced);
-        // The first to open a file, or to come after a crash, holds it for a moment in a way that no timeout covers.
+        if (reason !== undefined) await this.#quarantine(identity, reason, ++replaced);
+        // Creating a file and recovering after a crash lock it briefly, which busy_timeout does not cover.
         else if (isBusy(error) && performance.now() < giveUpAt) await delay(5 + Math.random() * 20);
         else throw this.#failure(error);
       }
     }
   }
 
-  /** Undefined when it is ready, else why not: `'empty'`, or a reason to put it aside. */
+  /** Returns undefined if the file is usable, else `'empty'` or the reason to quarantine it. */
   #prepare(connection: SqliteConnection, create: boolean): string | undefined {
     connection.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
-    // What a stranger's file has in views and triggers gets no functions but the harmless ones.
+    // Views and triggers of an untrusted file may call harmless functions only.
     connection.exec('PRAGMA trusted_schema = OFF');
     connection.exec('PRAGMA cell_size_check = ON');
     connection.exec('PRAGMA temp_store = MEMORY');
@@ -166,7 +166,7 @@ export class StoreFile {
     if (kind === 'newer') {
       throw new ToolError(
         'UNAVAILABLE',
-        `${this.#options.place.shown}/memory.db was written by a newer release of Toolwright. Update this one; the file was left as it is.`,
+        `${this.#options.place.shown}/memory.db was written by a newer release of Toolwright and was not changed. Update Toolwright.`,
         { retryable: false },
       );
     }
@@ -187,22 +187,22 @@ export class StoreFile {
     });
   }
 
-  async #putAsideOrThrow(error: unknown, { identity }: OpenFile, tries: number): Promise<void> {
+  async #quarantineOrThrow(error: unknown, { identity }: OpenFile, tries: number): Promise<void> {
     const reason = brokenReason(error);
     if (reason === undefined) throw this.#failure(error);
     this.close();
-    await this.#putAside(identity, reason, tries + 1);
+    await this.#quarantine(identity, reason, tries + 1);
   }
 
-  async #putAside(identity: string, reason: string, times: number): Promise<void> {
-    const { place, driver, recover, onSetAside } = this.#options;
+  async #quarantine(identity: string, reason: string, times: number): Promise<void> {
+    const { place, driver, recover, onQuarantine } = this.#options;
     if (times > MAX_REPLACED) {
       throw new ToolError(
         'EXECUTION_FAILED',
-        `${place.shown}/memory.db cannot be read (${reason}), and neither can its successors. Look at the disk, and move the file away.`,
+        `${place.shown}/memory.db cannot be read (${reason}), and neither can the files created instead. Check the disk, and move the file away.`,
       );
     }
-    const record = await putAside(place, identity, reason, driver, async (from) => {
+    const record = await quarantine(place, identity, reason, driver, async (from) => {
       const successor = await openSqlite(place.file, driver);
       try {
         const fault = this.#prepare(successor, true);
@@ -212,7 +212,7 @@ export class StoreFile {
         successor.close();
       }
     });
-    if (record) onSetAside(record);
+    if (record) onQuarantine(record);
   }
 
   #logPages(): number {
@@ -220,7 +220,7 @@ export class StoreFile {
     return Math.max(MIN_LOG_PAGES, Math.min(LOG_PAGES, Math.floor((free * LOG_PART) / PAGE_BYTES)));
   }
 
-  /** SQLite says so of a full disk, and calls it an error of the disk where it is a quota, or shared memory has no room. */
+  /** SQLite reports a full disk as such, but an exceeded quota or full shared memory as an I/O error. */
   #isNoSpace(error: unknown): boolean {
     if (!(error instanceof SqliteError)) return false;
     return error.result === SQLITE_FULL || (error.result === SQLITE_IOERR && this.#options.place.isFull());
@@ -234,29 +234,29 @@ export class StoreFile {
     if (this.#isNoSpace(error))
       return new ToolError(
         'NO_SPACE',
-        `The disk or the quota has no room for ${because}. Nothing of this call was kept. Free some, and try again.`,
+        `The disk or the quota is full: ${because}. This call changed nothing. Free some space and try again.`,
         { cause: error },
       );
     switch (error.result) {
       case SQLITE_BUSY:
       case SQLITE_LOCKED:
-        return new ToolError('LOCKED', `Another process has held ${because}, for over 10 s. Try again.`, {
+        return new ToolError('LOCKED', `Another process has locked the file for over 10 s: ${because}. Try again.`, {
           cause: error,
         });
       case SQLITE_READONLY:
       case SQLITE_CANTOPEN:
-        return new ToolError('PERMISSION_DENIED', `Permission denied: cannot write to ${because}.`, { cause: error });
+        return new ToolError('PERMISSION_DENIED', `Permission denied: cannot write ${because}.`, { cause: error });
       case SQLITE_IOERR:
-        return new ToolError('EXECUTION_FAILED', `The disk failed at ${because}. Nothing of this call was kept.`, {
+        return new ToolError('EXECUTION_FAILED', `The disk failed: ${because}. This call changed nothing.`, {
           cause: error,
         });
       default:
-        return new ToolError('INTERNAL', `SQLite refused at ${because}.`, { cause: error });
+        return new ToolError('INTERNAL', `SQLite failed: ${because}.`, { cause: error });
     }
   }
 }
 
-/** All or nothing, and nobody else writes meanwhile. */
+/** Runs an action in a transaction that locks out other writers. */
 export function inTransaction<T>(connection: SqliteConnection, action: () => T): T {
   connection.exec('BEGIN IMMEDIATE');
   try {
@@ -267,15 +267,15 @@ export function inTransaction<T>(connection: SqliteConnection, action: () => T):
     try {
       connection.exec('ROLLBACK');
     } catch {
-      // It was rolled back by SQLite itself; the first error says why.
+      // SQLite has rolled back already; the first error says why.
     }
     throw error;
   }
 }
 
 /**
- * Moves what is in the log into the database, and gives back the room that the log took; false when there is no room for
- * that either, or somebody reads. From then on the log is kept short.
+ * Checkpoints and truncates the log, and keeps it short from then on. Returns false if there is no space for that either, or
+ * another process is reading.
  */
 function emptyLog(connection: SqliteConnection): boolean {
   try {
@@ -289,7 +289,7 @@ function emptyLog(connection: SqliteConnection): boolean {
 function brokenReason(error: unknown): string | undefined {
   if (!(error instanceof SqliteError)) return undefined;
   if (error.result === SQLITE_CORRUPT) return `it is damaged: ${error.message}`;
-  return error.result === SQLITE_NOTADB ? 'it is no database' : undefined;
+  return error.result === SQLITE_NOTADB ? 'it is not a database' : undefined;
 }
 
 function isBusy(error: unknown): boolean {

@@ -1,10 +1,11 @@
-// The table `note`: what a store remembers of itself.
+// The table `note`: facts about the store itself.
 
-import type { SetAsideRecord } from '../memory-backend.js';
+import type { QuarantinedFile } from '../memory-backend.js';
 import type { SqliteConnection } from './sqlite-connection.js';
 import { asBytes, textOf } from './rows.js';
 
-const SET_ASIDE = 'set-aside';
+/** The name in stored files. */
+const QUARANTINED = 'set-aside';
 
 export function readNote(connection: SqliteConnection, name: string): string | undefined {
   const value = connection.prepare(`SELECT ${asBytes('value')} FROM note WHERE name = ?`).get(name)?.['value'];
@@ -15,15 +16,15 @@ export function writeNote(connection: SqliteConnection, name: string, value: str
   connection.prepare('INSERT OR REPLACE INTO note (name, value) VALUES (?, ?)').run(name, value);
 }
 
-/** The files that were put aside for being damaged. */
-export function setAsideIn(connection: SqliteConnection): SetAsideRecord[] {
+/** The files that were quarantined. */
+export function quarantinedFiles(connection: SqliteConnection): QuarantinedFile[] {
   try {
-    return JSON.parse(readNote(connection, SET_ASIDE) ?? '[]') as SetAsideRecord[];
+    return JSON.parse(readNote(connection, QUARANTINED) ?? '[]') as QuarantinedFile[];
   } catch {
     return []; // the note itself is damaged
   }
 }
 
-export function noteSetAside(connection: SqliteConnection, records: readonly SetAsideRecord[]): void {
-  writeNote(connection, SET_ASIDE, JSON.stringify([...setAsideIn(connection), ...records]));
+export function recordQuarantined(connection: SqliteConnection, records: readonly QuarantinedFile[]): void {
+  writeNote(connection, QUARANTINED, JSON.stringify([...quarantinedFiles(connection), ...records]));
 }

@@ -1,5 +1,5 @@
-// Where a store lies: a directory of its own for this user alone, that git ignores, and the database in it. A repository
-// may bring links under these names; none is followed.
+// The directory of a store and the database in it. The directory is private to the user and ignored by git. A repository may
+// contain symbolic links with these names; none is followed.
 
 import {
   chmodSync,
@@ -17,20 +17,20 @@ import { ToolError } from '../../../contract/errors.js';
 import { errnoOf, fileFailure } from '../../project/open/file-failure.js';
 import { temporaryName } from '../../project/write/temporary-files.js';
 
-/** What SQLite keeps beside a database. https://www.sqlite.org/tempfiles.html */
+/** The suffixes of a database and of the files that SQLite creates with it. https://www.sqlite.org/tempfiles.html */
 export const COMPANIONS = ['', '-wal', '-shm', '-journal'] as const;
 
-/** More than SQLite takes at once: its shared memory grows by 32 KiB. */
+/** More than SQLite allocates at a time: its shared memory grows by 32 KiB. */
 const PROBE_BYTES = 64 * 1024;
 
 export class StorePlace {
   /** Absolute. */
   readonly directory: string;
   readonly file: string;
-  /** How messages name the directory. */
+  /** The directory as messages show it. */
   readonly shown: string;
 
-  /** @param directory its parent must exist, and is trusted; the directory itself is not */
+  /** @param directory its parent must exist and is trusted; the directory itself is not */
   constructor(directory: string, shown: string) {
     this.directory = directory;
     this.file = join(directory, 'memory.db');
@@ -38,36 +38,36 @@ export class StorePlace {
   }
 
   /**
-   * What stands for this very file, another one under its name has another: undefined when there is none.
+   * Identifies the current file, as distinct from another file with the same name; undefined if it does not exist.
    *
-   * @throws {ToolError} OUTSIDE_PROJECT for a link, INVALID_ARGUMENT for what is no file
+   * @throws {ToolError} OUTSIDE_PROJECT for a symbolic link, INVALID_ARGUMENT for anything but a regular file
    */
   identity(): string | undefined {
-    const directory = this.#look(this.directory);
+    const directory = this.#stats(this.directory);
     if (!directory) return undefined;
     if (!directory.isDirectory())
-      throw new ToolError('INVALID_ARGUMENT', `${this.shown} must be a directory. Move what is there away.`);
+      throw new ToolError('INVALID_ARGUMENT', `${this.shown} must be a directory. Move the existing file away.`);
     let identity: string | undefined;
     for (const companion of COMPANIONS) {
-      const stats = this.#look(this.file + companion);
+      const stats = this.#stats(this.file + companion);
       if (!stats) continue;
       if (!stats.isFile())
         throw new ToolError(
           'INVALID_ARGUMENT',
-          `${this.shown}/memory.db${companion} is no regular file. Move it away.`,
+          `${this.shown}/memory.db${companion} is not a regular file. Move it away.`,
         );
       if (companion === '') identity = `${stats.dev}:${stats.ino}`;
     }
     return identity;
   }
 
-  /** As {@link identity}, looking at the database alone. */
+  /** As {@link identity}, without checking the directory and the other files. */
   currentIdentity(): string | undefined {
-    const stats = this.#look(this.file);
+    const stats = this.#stats(this.file);
     return stats && `${stats.dev}:${stats.ino}`;
   }
 
-  /** Makes what is missing. @throws {ToolError} what the system says */
+  /** Creates the directory and the files that are missing. */
   create(): void {
     try {
       mkdirSync(dirname(this.directory), { recursive: true, mode: 0o700 });
@@ -93,7 +93,7 @@ export class StorePlace {
       const { bavail, bsize } = statfsSync(this.directory);
       return bavail * bsize;
     } catch {
-      return Infinity; // a file system that does not say
+      return Infinity; // not every file system reports it
     }
   }
 
@@ -110,20 +110,20 @@ export class StorePlace {
     }
   }
 
-  #look(path: string): Stats | undefined {
+  #stats(path: string): Stats | undefined {
     const stats = lstatSync(path, { throwIfNoEntry: false });
     if (!stats?.isSymbolicLink()) return stats;
     const name = path === this.directory ? this.shown : `${this.shown}${path.slice(this.directory.length)}`;
     throw new ToolError(
       'OUTSIDE_PROJECT',
-      `${name} is a link, and memories are kept only in a directory of the project's own. Replace the link by a directory, or remove it.`,
+      `${name} is a symbolic link, which is not followed for memories. Remove it, or replace it with a directory.`,
     );
   }
 }
 
-function ignoreExisting(make: () => void): void {
+function ignoreExisting(create: () => void): void {
   try {
-    make();
+    create();
   } catch (error) {
     if (errnoOf(error) !== 'EEXIST') throw error;
   }

@@ -1,20 +1,21 @@
-// The tables of a store, and the steps that lead to them. A file is ours when it says so and holds exactly these objects:
-// a repository may bring a database of its own making, with triggers.
+// The tables of a store and their migrations. A file is accepted only if it has our application ID and exactly these objects, as a
+// repository may contain a database with malicious triggers.
 
 import { asBytes, textOf } from './rows.js';
 import type { SqliteConnection } from './sqlite-connection.js';
 
-/** The `application_id` of our files: "twms". https://www.sqlite.org/pragma.html#pragma_application_id */
+/** The `application_id` of memory files: "twms". https://www.sqlite.org/pragma.html#pragma_application_id */
 const APPLICATION_ID = 0x74776d73;
 
 /**
- * One step a version; a step that was published is never changed. `user_version` is the number of steps done.
+ * One step for each version; a published step never changes. `user_version` is the number of completed steps.
  *
- * - `memory.place` is its number for the tables beside it and never used twice; `digest` is that of its folded content.
- * - `words` holds no text, only the index. `parts` are the pieces of identifiers that its tokenizer does not see.
- * - `vector` has what a search reads, `vector_floats` what only the last few candidates need.
- * - `gone` remembers what was deleted for good, so that no import brings it back and other processes hear of it.
- * - `counter` has one row: the place of the last change, and how many memories there are.
+ * - `memory.place` is the row number that the other tables refer to, never reused; `digest` is that of the folded content.
+ * - `words` contains only the index, no text. `parts` are the pieces of identifiers that its tokenizer does not split.
+ *   `word_count` is no longer used.
+ * - `vector` has what a search reads, `vector_floats` what only the best candidates need.
+ * - `gone` has the IDs of permanently deleted memories, so that no import restores them and other processes notice.
+ * - `counter` has one row: the last sequence number, and the number of memories.
  */
 const STEPS: readonly (readonly string[])[] = [
   [
@@ -57,13 +58,13 @@ const STEPS: readonly (readonly string[])[] = [
 /** The version of the tables that this release writes. */
 export const SCHEMA_VERSION = STEPS.length;
 
-/** Of FTS5. https://www.sqlite.org/fts5.html#fts5_data_structures */
+/** FTS5's tables for `words`. https://www.sqlite.org/fts5.html#fts5_data_structures */
 const SHADOWS = ['words_data', 'words_idx', 'words_docsize', 'words_config'];
 
-/** What a file turned out to be. */
+/** What a file contains: nothing, a store of some version, or something else, with the reason. */
 export type FileKind = 'empty' | 'ours' | 'older' | 'newer' | { foreign: string };
 
-/** Says what an open file is, from its header and its list of objects. */
+/** Classifies an open file by its header and its list of objects. */
 export function fileKind(connection: SqliteConnection): FileKind {
   const applicationId = Number(connection.prepare('PRAGMA application_id').get()?.['application_id']);
   const version = Number(connection.prepare('PRAGMA user_version').get()?.['user_version']);
@@ -72,13 +73,13 @@ export function fileKind(connection: SqliteConnection): FileKind {
     .all()
     .map((row) => ({ name: textOf(row['name']), sql: textOf(row['sql']) }));
   if (applicationId === 0 && version === 0 && objects.length === 0) return 'empty';
-  if (applicationId !== APPLICATION_ID) return { foreign: 'it is no memory file of Toolwright' };
+  if (applicationId !== APPLICATION_ID) return { foreign: 'it is not a memory file of Toolwright' };
   if (version > SCHEMA_VERSION) return 'newer';
   const expected = new Map(STEPS.slice(0, version).flat().flatMap(objectOf));
   for (const { name, sql } of objects) {
     const known = expected.get(name);
-    if (known === undefined ? isOwnName(name) : sameSql(known, sql)) continue;
-    return { foreign: `it holds an object of its own, ${JSON.stringify(name).slice(0, 100)}` };
+    if (known === undefined ? isInternal(name) : sameSql(known, sql)) continue;
+    return { foreign: `it contains an unexpected object, ${JSON.stringify(name).slice(0, 100)}` };
   }
   for (const name of expected.keys()) {
     if (!objects.some((object) => object.name === name)) return { foreign: `its object ${name} is missing` };
@@ -86,7 +87,7 @@ export function fileKind(connection: SqliteConnection): FileKind {
   return version === SCHEMA_VERSION ? 'ours' : 'older';
 }
 
-/** Does the steps that are missing. In a transaction of the caller's. */
+/** Runs the missing steps. Call it in a transaction. */
 export function migrate(connection: SqliteConnection): void {
   const done = Number(connection.prepare('PRAGMA user_version').get()?.['user_version']);
   for (const step of STEPS.slice(done)) for (const sql of step) connection.exec(sql);
@@ -99,7 +100,7 @@ function objectOf(sql: string): [string, string][] {
   return name === undefined ? [] : [[name, sql]];
 }
 
-function isOwnName(name: string): boolean {
+function isInternal(name: string): boolean {
   return name.startsWith('sqlite_') || SHADOWS.includes(name);
 }
 

@@ -1,4 +1,4 @@
-// Vectors of memories: kept beside them, dropped with their content, read in the order of changes.
+// Stores the vectors of memories, and reads them in the order of changes.
 
 import type { MemoryRecord, MemoryVector, VectorCodes } from '../memory-backend.js';
 import type { SqliteConnection } from './sqlite-connection.js';
@@ -15,7 +15,7 @@ export function pendingVectors(connection: SqliteConnection, embedder: string, l
     .map(recordOf);
 }
 
-/** In a transaction of the caller's. */
+/** Call it in a transaction. */
 export function setVectors(connection: SqliteConnection, embedder: string, vectors: readonly MemoryVector[]): number {
   const find = connection.prepare('SELECT place FROM memory WHERE id = ? AND rev = ? AND deleted_ms IS NULL');
   const next = connection.prepare('UPDATE counter SET seq = seq + 1 RETURNING seq');
@@ -23,16 +23,16 @@ export function setVectors(connection: SqliteConnection, embedder: string, vecto
     'INSERT OR REPLACE INTO vector (place, embedder, scale, codes, seq) VALUES (?, ?, ?, ?, ?)',
   );
   const floats = connection.prepare('INSERT OR REPLACE INTO vector_floats (place, embedder, floats) VALUES (?, ?, ?)');
-  let kept = 0;
+  let stored = 0;
   for (const vector of vectors) {
     const place = find.get(vector.id, vector.rev)?.['place'];
     if (place === undefined) continue;
     const seq = Number(next.get()?.['seq']);
     codes.run(Number(place), embedder, vector.scale, bytesOf(vector.codes), seq);
     floats.run(Number(place), embedder, bytesOf(vector.floats));
-    kept++;
+    stored++;
   }
-  return kept;
+  return stored;
 }
 
 export function vectorsSince(
@@ -63,8 +63,8 @@ export function vectorFloats(
   embedder: string,
   ids: readonly string[],
 ): Map<string, Float32Array> {
-  // CROSS JOIN is a plain one that is not turned round: otherwise every vector is looked at first.
-  // All of them as one blob, since a row costs libsql ten times what its bytes do.
+  // CROSS JOIN fixes the order of a join; otherwise SQLite would scan all vectors. One blob, as libsql takes ten times as long for
+  // separate rows.
   const row = connection
     .prepare(
       `SELECT CAST(json_group_array(json_array(CAST(memory.id AS TEXT), length(CAST(floats AS BLOB)))) AS BLOB) AS found,
@@ -78,7 +78,7 @@ export function vectorFloats(
   if (!(bytes instanceof Uint8Array)) return vectors; // none
   let start = 0;
   for (const [id, length] of JSON.parse(textOf(row?.['found'])) as [string, number][]) {
-    // Copied, as a view of floats must begin at a multiple of four.
+    // Copied, as a Float32Array must start at a multiple of four.
     if (length % 4 === 0)
       vectors.set(id, new Float32Array(Uint8Array.from(bytes.subarray(start, start + length)).buffer));
     start += length;

@@ -1,14 +1,15 @@
-// get: memories by their ids, whole.
+// get: returns memories by their IDs, with their full content.
 
 import { ToolError } from '../../../contract/errors.js';
 import { defineTool, type Tool } from '../../../tool/define-tool.js';
+import { hints, objectSchema } from '../../../tool/object-schema.js';
 import {
-  answer,
-  ask,
+  callMemory,
   claimScopes,
   ID,
   MEMORY,
   memoriesData,
+  memoryResult,
   memoryText,
   NOTICE,
   QUOTED,
@@ -18,35 +19,26 @@ import {
 import { safeText } from '../service/plain-text.js';
 import { MAX_RESULTS } from '../memory-limits.js';
 
-const output = {
-  type: 'object',
-  properties: {
-    memories: { type: 'array', items: MEMORY },
-    missing: { type: 'array', items: { type: 'string' }, description: 'IDs that name no memory; absent for none.' },
-    notice: NOTICE,
-  },
-  required: ['memories'],
-  additionalProperties: false,
-} as const;
-
 /** The tool `get`. */
 export function getTool(context: MemoryContext): Tool {
   return defineTool({
     name: context.toolName('get'),
     title: 'Get memories',
-    description: 'Get memories by their IDs, with their whole content.',
-    input: {
-      type: 'object',
-      properties: { ids: { type: 'array', items: ID, minItems: 1, maxItems: MAX_RESULTS } },
-      required: ['ids'],
-    },
-    output,
-    annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+    description: 'Get memories by their IDs, with their full content.',
+    input: objectSchema({ ids: { type: 'array', items: ID, minItems: 1, maxItems: MAX_RESULTS } }),
+    output: objectSchema(
+      { memories: { type: 'array', items: MEMORY } },
+      {
+        missing: { type: 'array', items: { type: 'string' }, description: 'Unknown IDs; absent if there are none.' },
+        notice: NOTICE,
+      },
+    ),
+    annotations: hints('readOnly', 'idempotent'),
     permission: () => claimScopes(context, 'get', 'all'),
     async execute({ ids }, ctx: MemoryToolContext) {
-      const wanted = [...new Set(ids)];
-      const { result: memories, notice } = await ask(ctx, 'get', { ids: wanted });
-      const missing = wanted.filter((id) => !memories.some((memory) => memory.id === id));
+      const distinctIds = [...new Set(ids)];
+      const { result: memories, notice } = await callMemory(ctx, 'get', { ids: distinctIds });
+      const missing = distinctIds.filter((id) => !memories.some((memory) => memory.id === id));
       if (memories.length === 0) {
         throw new ToolError('NOT_FOUND', missing.map((id) => `Memory with ID ${id} not found`).join('; '), {
           details: { missing },
@@ -58,7 +50,7 @@ export function getTool(context: MemoryContext): Tool {
         ...missing.map((id) => `Memory with ID ${safeText(id)} not found`),
       ];
       const data = { memories: memoriesData(memories), ...(missing.length > 0 && { missing }) };
-      return answer(context, lines.join('\n\n'), data, notice);
+      return memoryResult(context, lines.join('\n\n'), data, notice);
     },
   });
 }

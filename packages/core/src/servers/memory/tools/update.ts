@@ -2,14 +2,14 @@
 
 import { ToolError } from '../../../contract/errors.js';
 import { defineTool, type Tool } from '../../../tool/define-tool.js';
-import type { MemoryPatch } from '../memory-backend.js';
+import { hints, objectSchema } from '../../../tool/object-schema.js';
 import {
-  answer,
-  ask,
+  callMemory,
   claimMemory,
   ID,
   MEMORY,
   memoryData,
+  memoryResult,
   NOTICE,
   TAGS,
   type MemoryContext,
@@ -18,23 +18,15 @@ import {
 import { safeText } from '../service/plain-text.js';
 import { MAX_CONTENT_CHARS, MAX_PATH_CHARS } from '../memory-limits.js';
 
-const output = {
-  type: 'object',
-  properties: { memory: MEMORY, fields_updated: { type: 'array', items: { type: 'string' } }, notice: NOTICE },
-  required: ['memory', 'fields_updated'],
-  additionalProperties: false,
-} as const;
-
 /** The tool `update`. */
 export function updateTool(context: MemoryContext): Tool {
   return defineTool({
     name: context.toolName('update'),
     title: 'Update a memory',
-    description: 'Change fields of a memory; what is not given stays. The state before is kept in its history.',
-    input: {
-      type: 'object',
-      properties: {
-        memory_id: ID,
+    description: 'Change fields of a memory; omitted fields stay as they are. The previous version is in its history.',
+    input: objectSchema(
+      { memory_id: ID },
+      {
         content: { type: 'string', maxLength: MAX_CONTENT_CHARS, description: 'Replaces the whole content.' },
         category: { type: 'string', enum: context.categories },
         tags: { ...TAGS, description: 'Replaces all tags.' },
@@ -43,38 +35,34 @@ export function updateTool(context: MemoryContext): Tool {
         expected_rev: {
           type: 'integer',
           minimum: 1,
-          description: 'The rev that you read: refused when somebody changed it since.',
+          description: 'The rev that you read. If the memory has changed since, the update is rejected.',
         },
       },
-      required: ['memory_id'],
-    },
-    output,
-    annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
+    ),
+    output: objectSchema(
+      { memory: MEMORY, fields_updated: { type: 'array', items: { type: 'string' } } },
+      { notice: NOTICE },
+    ),
+    annotations: hints('destructive', 'idempotent'),
     permission: ({ memory_id }, ctx: MemoryToolContext) => claimMemory(context, ctx, 'update', memory_id),
     async execute(
       { memory_id, content, category, tags, importance, documentation_path, expected_rev },
       ctx: MemoryToolContext,
     ) {
-      const given = { content, category, tags, importance, documentation_path };
-      const fields = Object.entries(given).flatMap(([name, value]) => (value === undefined ? [] : [name]));
-      if (fields.length === 0) {
+      const fields = { content, category, tags, importance, documentation_path };
+      const names = Object.entries(fields).flatMap(([name, value]) => (value === undefined ? [] : [name]));
+      if (names.length === 0) {
         throw new ToolError(
           'INVALID_ARGUMENT',
           'Give at least one field to update: content, category, tags, importance or documentation_path.',
         );
       }
-      const patch: MemoryPatch = {
-        content,
-        category,
-        tags,
-        importance,
-        documentationPath: documentation_path === '' ? null : documentation_path,
-      };
-      const { result, notice } = await ask(ctx, 'update', { id: memory_id, patch, expectedRev: expected_rev });
+      const documentationPath = documentation_path === '' ? null : documentation_path;
+      const patch = { content, category, tags, importance, documentationPath };
+      const { result, notice } = await callMemory(ctx, 'update', { id: memory_id, patch, expectedRev: expected_rev });
       const { memory } = result;
-      const text = `✓ Memory updated successfully\nID: ${safeText(memory.id)}\nFields updated: ${fields.join(', ')}`;
-      const data = { memory: memoryData(memory), fields_updated: fields };
-      return answer(context, text, data, result.notice, notice);
+      const text = `✓ Memory updated successfully\nID: ${safeText(memory.id)}\nFields updated: ${names.join(', ')}`;
+      return memoryResult(context, text, { memory: memoryData(memory), fields_updated: names }, result.notice, notice);
     },
   });
 }

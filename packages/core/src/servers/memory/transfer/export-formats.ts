@@ -1,13 +1,12 @@
-// Memories as a text for other programs and for people: one JSON object a line, markdown, or the file of earlier memory
-// servers. Vectors are never in it.
+// Export formats: one JSON object per line, Markdown, or the file format of earlier memory servers. Vectors are not exported.
 
 import type { MemoryRecord, MemoryScope } from '../memory-backend.js';
 import type { ScopedStore } from '../service/scoped-store.js';
 
-/** `'memories.json'` is the format that is imported from earlier servers. */
+/** `'memories.json'` is the file format of earlier memory servers. */
 export type ExportFormat = 'jsonl' | 'markdown' | 'memories.json';
 
-/** Yields the parts of the text, in order. */
+/** Yields the text in pieces. */
 export async function* exportLines(
   format: ExportFormat,
   stores: readonly ScopedStore[],
@@ -26,7 +25,7 @@ export async function* exportLines(
   if (format === 'memories.json') yield { line: isFirst ? '[]\n' : '\n]\n', isMemory: false };
 }
 
-/** What {@link importFile} takes back. */
+/** A line of JSONL, which the tool `import` reads. */
 function plainOf(memory: MemoryRecord, scope: MemoryScope) {
   const { id, content, category, tags, importance, documentationPath, key, project, createdMs, updatedMs, rev } =
     memory;

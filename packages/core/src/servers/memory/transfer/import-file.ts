@@ -1,4 +1,4 @@
-// A file of the project that is imported: opened once, checked to be inside, and read as a stream.
+// Opens a file of the project for an import: once, verified to be inside the project, and read as a stream.
 
 import { basename } from 'node:path';
 import { openRegularFile } from '../../project/open/path-lookup.js';
@@ -12,13 +12,13 @@ export interface ImportSource {
   close(): Promise<void>;
 }
 
-/** @throws {ToolError} NOT_FOUND, OUTSIDE_PROJECT, INVALID_ARGUMENT for what is no regular file */
+/** @throws {ToolError} NOT_FOUND, OUTSIDE_PROJECT, INVALID_ARGUMENT when it is not a regular file */
 export async function openImportFile(files: ProjectFiles, path: string): Promise<ImportSource> {
-  const asked = files.scope.parse(path);
-  const { handle, stats } = await openRegularFile(files.scope, asked);
+  const parsed = files.scope.parse(path);
+  const { handle, stats } = await openRegularFile(files.scope, parsed);
   return {
-    name: basename(asked.absolute),
-    shown: asked.shown,
+    name: basename(parsed.absolute),
+    shown: parsed.shown,
     modifiedMs: Number(stats.mtimeMs),
     text: () =>
       handle.createReadStream({

@@ -1,27 +1,27 @@
-// The elements of a JSON array one by one, from a text that comes in pieces: a file of memories may be larger than a
-// string can be. Only where an element begins and ends is found here; JSON.parse reads it.
+// Splits a JSON array into its elements while it is read, as a file may be larger than the longest string. It only finds where
+// elements start and end; JSON.parse reads them.
 
-/** A longer element is given as `undefined`: nothing that is kept is as long. */
+/** A longer element is yielded as `undefined`, as no memory is that long. */
 const MAX_ELEMENT_CHARS = 4 * 1024 * 1024;
 
 /**
- * Yields the text of each element of the array that the text is, or that an object at the root has under `key`.
+ * Yields the text of each element of the root array, or of the array in the root object's property `key`.
  *
- * @throws {SyntaxError} when the text ends before the array does, or holds no such array
+ * @throws {SyntaxError} when the text contains no such array, or ends within it
  */
 export async function* jsonElements(
   chunks: AsyncIterable<string>,
   key: string,
 ): AsyncGenerator<string | undefined, void> {
-  /** How many brackets are open. */
+  /** The number of open brackets. */
   let depth = 0;
-  /** The depth inside of the array; 0 before it began. */
+  /** The depth inside the array; 0 before it starts. */
   let inside = 0;
   let inString = false;
   let escaped = false;
   let element = '';
   let tooLong = false;
-  /** The last string outside of the array: a key, perhaps. */
+  /** The last string outside the array, which may be a key. */
   let text = '';
   let lastKey = '';
   let isDone = false;
@@ -70,5 +70,5 @@ export async function* jsonElements(
       }
     }
   }
-  if (!isDone) throw new SyntaxError(inside === 0 ? `holds no array of ${key}` : 'ends in the middle of the array');
+  if (!isDone) throw new SyntaxError(inside === 0 ? `contains no array of ${key}` : 'ends in the middle of the array');
 }

@@ -1,5 +1,5 @@
-// Memories of the file that earlier memory servers keep (`memories.json`, an array of records): read as a stream, taken
-// over once for each content of the file, and the file left as it is.
+// Imports the file of earlier memory servers (`memories.json`, an array of records), or JSONL. It is read as a stream, imported
+// again only if its content changes, and never modified.
 
 import { isJsonObject } from '../../../contract/json.js';
 import { createHash } from 'node:crypto';
@@ -11,77 +11,72 @@ import { redactSecrets } from '../../project/secret-shapes.js';
 import type { MemoryBackend, MemoryDraft, MemoryScope } from '../memory-backend.js';
 import { jsonElements } from './json-elements.js';
 import { MAX_CONTENT_CHARS, MAX_TAGS } from '../memory-limits.js';
+import type { CallContext } from '../service/call-context.js';
 import { isWellFormed, wellFormed } from '../service/plain-text.js';
 import { withoutPrivate } from '../service/private-text.js';
 
-/** What an import did. */
+/** The result of an import. */
 export interface ImportReport {
-  /** How messages name the file. */
+  /** The file as messages show it. */
   source: string;
   imported: number;
-  /** Were there already. */
+  /** Memories that exist already. */
   skipped: number;
   rejected: number;
-  /** The file beside the source that holds the rejected ones. */
+  /** The file with the rejected rows, in the directory of the source. */
   rejectedFile?: string;
 }
 
-/** Who asked, and is told how far it is. */
-export interface Watch {
-  signal: AbortSignal;
-  progress: (done: number, message: string) => void;
-}
-
-/** In one transaction each. */
+/** Memories imported in one transaction. */
 const BATCH = 1_000;
 const REJECTED_NAME = 'memories.rejected.jsonl';
 
 /**
- * Imports a file once: again only when its content is another. Undefined when there was nothing to do.
+ * Imports a file, unless it was imported with the same content before. Returns undefined if there was nothing to do.
  *
- * @param path absolute; a link is not followed
+ * @param path absolute; a symbolic link is not followed
  */
 export async function importOnce(
   backend: MemoryBackend,
   path: string,
   shown: string,
   scope: MemoryScope,
-  watch: Watch,
+  call: CallContext,
 ): Promise<ImportReport | undefined> {
   const stats = lstatSync(path, { throwIfNoEntry: false });
   if (!stats?.isFile()) return undefined;
   const note = `imported ${basename(path)}`;
   const known = JSON.parse((await backend.note(note)) ?? '{}') as { size?: number; mtimeMs?: number; digest?: string };
   if (known.size === stats.size && known.mtimeMs === stats.mtimeMs) return undefined;
-  const digest = await digestOfFile(path, watch.signal);
-  const mark = JSON.stringify({ size: stats.size, mtimeMs: stats.mtimeMs, digest });
+  const digest = await digestOfFile(path, call.signal);
+  const current = JSON.stringify({ size: stats.size, mtimeMs: stats.mtimeMs, digest });
   if (known.digest === digest) {
-    await backend.setNote(note, mark);
+    await backend.setNote(note, current);
     return undefined;
   }
-  const report = await importFile(backend, textOf(path), { path, shown, scope, modifiedMs: stats.mtimeMs }, watch);
-  await backend.setNote(note, mark);
+  const report = await importFile(backend, textOf(path), { path, shown, scope, modifiedMs: stats.mtimeMs }, call);
+  await backend.setNote(note, current);
   return report;
 }
 
-/** Imports memories from the text of such a file. What is wrong is written beside the source, with the reason. */
+/** Imports memories from a text. Invalid rows are written, with the reasons, to a file in the source's directory. */
 export async function importFile(
   backend: MemoryBackend,
   chunks: AsyncIterable<string>,
   source: { path: string; shown: string; scope: MemoryScope; modifiedMs: number; lines?: boolean },
-  watch: Watch,
+  call: CallContext,
 ): Promise<ImportReport> {
   const report: ImportReport = { source: source.shown, imported: 0, skipped: 0, rejected: 0 };
   const rejects = new RejectedFile(join(dirname(source.path), REJECTED_NAME));
   let batch: MemoryDraft[] = [];
   const flush = async (): Promise<void> => {
-    watch.signal.throwIfAborted();
+    call.signal.throwIfAborted();
     const { imported, skipped } = await backend.import(batch);
     report.imported += imported;
     report.skipped += skipped;
     batch = [];
-    watch.progress(report.imported + report.skipped + report.rejected, `Importing ${source.shown}`);
-    await new Promise((resolve) => setImmediate(resolve)); // lets an abort be heard
+    call.progress(report.imported + report.skipped + report.rejected, `Importing ${source.shown}`);
+    await new Promise((resolve) => setImmediate(resolve)); // an abort can arrive here
   };
   const reject = (row: string | undefined, reason: string): void => {
     report.rejected++;
@@ -105,7 +100,7 @@ export async function importFile(
   return report;
 }
 
-/** The text of a file, in pieces. */
+/** Reads the text of a file in pieces. */
 export async function* textOf(path: string): AsyncGenerator<string, void> {
   const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = constants as Partial<typeof constants> & { O_RDONLY: number };
   const stream = createReadStream(path, {
@@ -130,28 +125,29 @@ async function* jsonLines(chunks: AsyncIterable<string>): AsyncGenerator<string,
   if (rest.trim() !== '') yield rest;
 }
 
-/** A draft, or why there is none. */
+/** A row as a draft, or the reason to reject it. */
 function draftOf(
   text: string | undefined,
   { scope, modifiedMs }: { scope: MemoryScope; modifiedMs: number },
 ): MemoryDraft | string {
-  if (text === undefined) return 'it is over 4 MiB';
+  if (text === undefined) return 'the row is over 4 MiB';
   let row: Record<string, unknown>;
   try {
     row = JSON.parse(text) as Record<string, unknown>;
   } catch (error) {
-    return `it is no JSON: ${error instanceof Error ? error.message : String(error)}`;
+    return `the row is not JSON: ${error instanceof Error ? error.message : String(error)}`;
   }
-  if (!isJsonObject(row)) return 'it is no object';
-  if (typeof row['content'] !== 'string') return 'content is missing or no text';
+  if (!isJsonObject(row)) return 'the row is not an object';
+  if (typeof row['content'] !== 'string') return 'content is missing or not a string';
   const content = redactSecrets(withoutPrivate(wellFormed(row['content']).replaceAll('\0', '\u{fffd}')).trim()).text;
   if (content === '') return 'content is empty';
   if ([...content].length > MAX_CONTENT_CHARS) return `content is over ${MAX_CONTENT_CHARS} characters`;
   if (typeof row['category'] !== 'string' || !isShort(row['category'], 100))
-    return 'category is missing or no short text';
-  if (row['id'] !== undefined && !isShort(row['id'], 200)) return 'id is no short text';
-  // A global file is seen by every project: a row that says it belongs to one is not shown to the others.
-  if (scope === 'global' && row['scope'] === 'project') return 'it belongs to a project, and the file to all';
+    return 'category is missing or not a string of 1 to 100 characters';
+  if (row['id'] !== undefined && !isShort(row['id'], 200)) return 'id is not a string of 1 to 200 characters';
+  // All projects share the global memories, so a row of one project must not become global.
+  if (scope === 'global' && row['scope'] === 'project')
+    return 'the row belongs to one project, but the file to all projects';
   const tags = Array.isArray(row['tags']) ? row['tags'].filter((tag) => isShort(tag, 100)) : [];
   const importance = Number(row['importance'] ?? 5);
   const createdMs = Date.parse(String(row['timestamp'] ?? row['created']));
@@ -170,13 +166,17 @@ function draftOf(
   };
 }
 
-function isShort(value: unknown, most: number): value is string {
+function isShort(value: unknown, maxChars: number): value is string {
   return (
-    typeof value === 'string' && value !== '' && value.length <= most && isWellFormed(value) && !value.includes('\0')
+    typeof value === 'string' &&
+    value !== '' &&
+    value.length <= maxChars &&
+    isWellFormed(value) &&
+    !value.includes('\0')
   );
 }
 
-/** The same for the same content, so that an import may be repeated. */
+/** An ID derived from the content, so that an import can be repeated. */
 function idOf(content: string): string {
   const hex = createHash('sha256').update(content).digest('hex');
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-5${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
@@ -191,7 +191,7 @@ async function digestOfFile(path: string, signal: AbortSignal): Promise<string> 
   return hash.digest('hex');
 }
 
-/** Made by the first row that is rejected. */
+/** The file of rejected rows, which the first one creates. */
 class RejectedFile {
   readonly #path: string;
   #descriptor: number | undefined;

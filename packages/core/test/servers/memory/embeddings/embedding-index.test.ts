@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import { expect, it, vi } from 'vitest';
-import { keptVector, StoreMeaning } from '../../../../src/servers/memory/embeddings/embedding-index.js';
+import { storedVector, EmbeddingIndex } from '../../../../src/servers/memory/embeddings/embedding-index.js';
 import { SqliteBackend } from '../../../../src/servers/memory/sqlite/sqlite-backend.js';
 import { createTestProject } from '../../../../src/testing/project.js';
 
@@ -39,13 +39,13 @@ const STEP = fc.record({
   number: fc.integer({ min: 1, max: 12 }),
 });
 
-it('take() leaves the store and the index as ones that are made anew', async () => {
+it('addStored() leaves the store and the index as if they were built from scratch', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(STEP, { minLength: 5, maxLength: 40 }), async (steps) => {
       await using project = await createTestProject();
       const open = () => {
         const backend = new SqliteBackend({ directory: project.resolve('m'), shown: 'm' });
-        return { backend, meaning: new StoreMeaning(backend, embedder) };
+        return { backend, meaning: new EmbeddingIndex(backend, embedder) };
       };
       const processes = [open(), open()] as const;
       const ids: string[] = [];
@@ -57,8 +57,8 @@ it('take() leaves the store and the index as ones that are made anew', async () 
           const { memory, outcome } = await backend.put({ ...draft, ...(what === 'key' && { key: 'only' }) });
           ids.push(memory.id);
           if (what === 'bare' || outcome !== 'created') continue;
-          const vector = keptVector(vectorOf(number), embedder);
-          meaning.take(memory, vector);
+          const vector = storedVector(vectorOf(number), embedder);
+          meaning.addStored(memory, vector);
           await meaning.refresh();
           const near = await meaning.nearest(vector.floats, {}, 50);
           if (meaning.pending === 0) expect(near.map((each) => each.id)).toContain(memory.id);
@@ -94,13 +94,13 @@ it('take() leaves the store and the index as ones that are made anew', async () 
   );
 }, 60_000);
 
-it('take() has a memory found before its vector is in the store, and kept there soon after', async () => {
+it('addStored() makes a memory searchable before its vector is in the store, and stores it soon after', async () => {
   await using project = await createTestProject();
   const backend = new SqliteBackend({ directory: project.resolve('m'), shown: 'm' });
-  const meaning = new StoreMeaning(backend, embedder);
+  const meaning = new EmbeddingIndex(backend, embedder);
   const store = async (number: number): Promise<string> => {
     const { memory } = await backend.put({ content: `n${number}`, category: 'bug', tags: [], importance: 5 });
-    meaning.take(memory, keptVector(vectorOf(number), embedder));
+    meaning.addStored(memory, storedVector(vectorOf(number), embedder));
     await meaning.refresh();
     return memory.id;
   };

@@ -23,7 +23,7 @@ function percentile99(late: number[]): number {
   return late[Math.floor(late.length * 0.99)] ?? 0;
 }
 
-it(`the engine's thread is as free as an idle one while ${MEMORIES} memories are stored, embedded and searched`, async () => {
+it(`createMemoryServer() leaves the host thread as free as an idle one while ${MEMORIES} memories are stored, embedded and searched`, async () => {
   await using project = await createTestProject({});
   await using provider = new InProcessToolProvider({
     servers: [createMemoryServer({ projectDir: project.projectDir })],

@@ -13,7 +13,7 @@ const candidates = fc.array(candidate, { minLength: 1, maxLength: 120 });
 const orderOf = (scores: readonly number[]): number[] =>
   scores.map((_, index) => index).sort((a, b) => scores[b]! - scores[a]! || a - b);
 
-it('fuse() gives numbers from 0 to 1', () => {
+it('fuse() returns scores from 0 to 1', () => {
   fc.assert(
     fc.property(candidates, number(0, 1), (list, weight) => {
       for (const score of fuse(list, weight)) expect(score >= 0 && score <= 1 + 1e-12).toBe(true);
@@ -21,7 +21,7 @@ it('fuse() gives numbers from 0 to 1', () => {
   );
 });
 
-it('fuse() orders by words alone with weight 0, and by meaning alone with weight 1', () => {
+it('fuse() ranks by words only when the weight is 0, and by meaning only when it is 1', () => {
   const separate = fc.uniqueArray(fc.integer({ min: -100, max: 100 }), { minLength: 2, maxLength: 50 });
   fc.assert(
     fc.property(separate, (values) => {
@@ -35,7 +35,7 @@ it('fuse() orders by words alone with weight 0, and by meaning alone with weight
   );
 });
 
-it('fuse() never puts a candidate behind one that is worse by words and by meaning', () => {
+it('fuse() never ranks a candidate below one that is worse by words and by meaning', () => {
   fc.assert(
     fc.property(candidates, number(0, 1), (list, weight) => {
       const scores = fuse(list, weight);
@@ -48,7 +48,7 @@ it('fuse() never puts a candidate behind one that is worse by words and by meani
   );
 });
 
-it('fuse() does not depend on what all meanings have in common', () => {
+it('fuse() returns the same when a constant is added to all cosines', () => {
   fc.assert(
     fc.property(candidates, number(0, 1), number(-1, 1), (list, weight, shift) => {
       const moved = list.map(({ words, meaning }) => ({
@@ -62,12 +62,12 @@ it('fuse() does not depend on what all meanings have in common', () => {
   );
 });
 
-it('fuse() keeps the order of the words for candidates that have no vector yet', () => {
+it('fuse() ranks candidates without a vector by words', () => {
   const list = [{ words: 1 }, { words: 3 }, { words: 2 }];
   expect(orderOf(fuse(list, 0.5))).toEqual([1, 2, 0]);
 });
 
-it('fuse() gives the words a quarter of their weight when the best has half of what is clear', () => {
+it('fuse() gives words a quarter of their weight when the best share is half of FULL_WEIGHT_SHARE', () => {
   const list = [
     { words: 0.2, meaning: 0.1 },
     { words: 0.1, meaning: 0.5 },
@@ -77,7 +77,7 @@ it('fuse() gives the words a quarter of their weight when the best has half of w
   fuse(list, 0.3).forEach((score, index) => expect(score).toBeCloseTo(expected[index]!, 12));
 });
 
-it('fuse() puts the best by words first when it fits the question clearly, and the nearest when it does not', () => {
+it('fuse() ranks the best by words first when its share is high, and the nearest when it is low', () => {
   const best = (words: number): number =>
     orderOf(
       fuse(

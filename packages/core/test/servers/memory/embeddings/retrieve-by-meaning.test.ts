@@ -52,7 +52,7 @@ const MEMORIES = [
 const contents = ({ results }: Answer): string[] => results.map(({ memory }) => memory.content);
 
 /** Places texts by their first letter, so that a test decides what is near. */
-function ownEmbedder(more: Partial<Embedder> = {}): Embedder {
+function customEmbedder(more: Partial<Embedder> = {}): Embedder {
   const embed = (texts: readonly string[]) =>
     Promise.resolve(
       texts.map((text) => Float32Array.from({ length: 26 }, (_, i) => (text.charCodeAt(0) - 97 === i ? 1 : 0.01))),
@@ -60,8 +60,8 @@ function ownEmbedder(more: Partial<Embedder> = {}): Embedder {
   return { id: 'letters', dim: 26, fusionWeight: 0.5, embed, ...more };
 }
 
-describe('retrieve() by meaning', () => {
-  it('finds a paraphrase that shares no word, without any download, and says that both ways were used', async () => {
+describe('retrieve by meaning', () => {
+  it('retrieve finds a paraphrase without common words and without a download, in mode hybrid', async () => {
     const memory = server();
     for (const content of MEMORIES) await memory.store(content);
     const answer = await memory.retrieve('how do we ship to production', { limit: 1 });
@@ -72,14 +72,14 @@ describe('retrieve() by meaning', () => {
     expect(answer.results[0]!.why).toMatch(/^meaning 0\.\d+$/);
   });
 
-  it('tells which words of the question a memory has, by their stems', async () => {
+  it('retrieve reports which words of the query a memory has, by their stems', async () => {
     const memory = server({ embedder: 'off' });
     await memory.store('releases are deployed by tagging main');
     const [found] = (await memory.retrieve('deploy a tagged release, nightly')).results;
     expect(found!.why).toBe('words deploy, tagged, release');
   });
 
-  it('finds by words alone when the embedder is off, and says why', async () => {
+  it('retrieve finds by words only when the embedder is off, and says why', async () => {
     const memory = server({ embedder: 'off' });
     for (const content of MEMORIES) await memory.store(content);
     expect(await memory.retrieve('how do we ship goods')).toMatchObject({ mode: 'lexical', results: [] });
@@ -90,15 +90,15 @@ describe('retrieve() by meaning', () => {
     expect(answer.results[0]!.parts).not.toHaveProperty('meaning');
   });
 
-  it('says why the built-in model answers when another was asked for', async () => {
+  it('retrieve says why the built-in model is used when another one was configured', async () => {
     const memory = server({ modelPath: project.projectDir });
     await memory.store(MEMORIES[1]!);
     const { mode, notice } = await memory.retrieve('how do we ship');
     expect(mode).toBe('hybrid');
-    expect(notice).toContain('holds no config.json');
+    expect(notice).toContain('contains no config.json');
   });
 
-  it('answers by words when a question means nothing to the model', async () => {
+  it('retrieve finds by words when the model knows no word of the query', async () => {
     const memory = server();
     await memory.store('the qzxv service listens on 4711');
     const answer = await memory.retrieve('4711');
@@ -106,7 +106,7 @@ describe('retrieve() by meaning', () => {
     expect(answer).toMatchObject({ mode: 'lexical', notice: expect.stringContaining('knows no word') as string });
   });
 
-  it('keeps to category and tags', async () => {
+  it('retrieve returns only memories of the category and tags', async () => {
     const memory = server();
     await memory.store('releases are deployed by tagging main', { category: 'deployment', tags: ['CI'] });
     await memory.store('the shop is deployed by hand', { category: 'technical', tags: ['manual'] });
@@ -119,8 +119,8 @@ describe('retrieve() by meaning', () => {
     ]);
   });
 
-  it('forgets what was deleted, and follows what was changed', async () => {
-    const memory = server({ embedder: ownEmbedder() });
+  it('retrieve follows deletions and changes', async () => {
+    const memory = server({ embedder: customEmbedder() });
     const { id } = await memory.store('apples');
     await memory.store('bananas');
     expect(contents(await memory.retrieve('a question', { limit: 1 }))).toEqual(['apples']);
@@ -134,7 +134,7 @@ describe('retrieve() by meaning', () => {
     expect(contents(await memory.retrieve('z question', { limit: 1 }))).toEqual(['zebras']);
   });
 
-  it('sees what another process has stored, changed and deleted', async () => {
+  it('retrieve sees what another process stored, changed and deleted', async () => {
     const [one, other] = [server(), server()];
     await one.store(MEMORIES[0]!);
     await one.retrieve('anything');
@@ -147,11 +147,11 @@ describe('retrieve() by meaning', () => {
     expect(contents(await one.retrieve('columns of a table'))).toEqual([MEMORIES[0]]);
   });
 
-  it('makes the vectors anew when the embedder is another', async () => {
+  it('retrieve computes new vectors when the embedder changes', async () => {
     const before = server({ embedder: 'static' });
     for (const content of MEMORIES) await before.store(content);
     expect((await before.retrieve('how do we ship')).mode).toBe('hybrid');
-    const after = server({ embedder: ownEmbedder() });
+    const after = server({ embedder: customEmbedder() });
     const answer = await after.retrieve('r', { limit: 2 });
     expect(answer.mode).toBe('hybrid');
     expect(contents(answer).sort()).toEqual([MEMORIES[4], MEMORIES[1]].sort());
@@ -159,15 +159,15 @@ describe('retrieve() by meaning', () => {
     expect(stores[0].vectors).toMatchObject({ letters: MEMORIES.length });
   });
 
-  it('tells store() what means nearly the same', async () => {
-    const memory = server({ embedder: ownEmbedder() });
+  it('store reports memories with nearly the same meaning', async () => {
+    const memory = server({ embedder: customEmbedder() });
     await memory.store('apples');
     await memory.retrieve('a'); // the model is open now
     const { similar } = await memory.store('avocado soup');
     expect(similar).toMatchObject([{ memory: { content: 'apples' }, similarity: 1 }]);
   });
 
-  it('tells store() what has most of the same words, but for the longest ones', async () => {
+  it('store reports memories with most of the same words when their longest words differ', async () => {
     const memory = server();
     const before = 'restart the payment workers after each release of the billing service';
     await memory.store(before);
@@ -185,15 +185,15 @@ describe('retrieve() by meaning', () => {
   });
 });
 
-describe('an embedder of the caller’s', () => {
-  it('is called in the caller’s thread, with documents and with the question', async () => {
+describe('createMemoryServer() with a custom embedder', () => {
+  it('calls it in the host thread, with documents and queries', async () => {
     const calls: string[] = [];
-    const own = ownEmbedder();
+    const custom = customEmbedder();
     const embed: Embedder['embed'] = (texts, kind) => {
       calls.push(`${kind} ${texts.join(', ')}`);
-      return own.embed(texts, kind);
+      return custom.embed(texts, kind);
     };
-    const memory = server({ embedder: { ...own, embed } });
+    const memory = server({ embedder: { ...custom, embed } });
     await memory.store('apples');
     expect((await memory.retrieve('a question')).mode).toBe('hybrid');
     expect([...new Set(calls)].sort()).toEqual(['doc apples', 'query a question']);
@@ -205,17 +205,17 @@ describe('an embedder of the caller’s', () => {
     [
       'returns another length',
       { embed: (texts) => Promise.resolve(texts.map(() => new Float32Array(3))) },
-      'its dim is 26',
+      '26 numbers, its dim',
     ],
-    ['returns what is no vector', { embed: () => Promise.resolve(['a' as never]) }, 'returned string'],
-    ['returns what cannot be sent', { embed: () => Promise.resolve([(() => 1) as never]) }, 'cannot be sent'],
+    ['returns a value that is not a vector', { embed: () => Promise.resolve(['a' as never]) }, 'returned string'],
+    ['returns a value that cannot be sent', { embed: () => Promise.resolve([(() => 1) as never]) }, 'cannot be sent'],
     [
       'returns NaN',
       { embed: (texts) => Promise.resolve(texts.map(() => new Float32Array(26).fill(NaN))) },
       'knows no word',
     ],
-  ])('that %s leaves the answer to the words, with the reason', async (_, more, reason) => {
-    const memory = server({ embedder: ownEmbedder(more) });
+  ])('finds by words, with the reason, when it %s', async (_, more, reason) => {
+    const memory = server({ embedder: customEmbedder(more) });
     await memory.store('apples are kept in the cellar');
     const answer = await memory.retrieve('where are apples kept');
     expect(contents(answer)).toEqual(['apples are kept in the cellar']);
@@ -223,13 +223,13 @@ describe('an embedder of the caller’s', () => {
     expect(answer.notice).toContain(reason);
   });
 
-  it('that refuses one text has the others embedded, and says that one is missing', async () => {
-    const own = ownEmbedder();
+  it('embeds the other texts when it rejects one, and reports that one is missing', async () => {
+    const custom = customEmbedder();
     const embed: Embedder['embed'] = (texts, kind) =>
-      texts.includes('poison') ? Promise.reject(new Error('refused')) : own.embed(texts, kind);
+      texts.includes('poison') ? Promise.reject(new Error('refused')) : custom.embed(texts, kind);
     const words = server({ embedder: 'off' });
     for (const content of ['apples', 'poison', 'cherries', 'dates']) await words.store(content);
-    const answer = await server({ embedder: { ...own, embed } }).retrieve('c', { limit: 1 });
+    const answer = await server({ embedder: { ...custom, embed } }).retrieve('c', { limit: 1 });
     expect(contents(answer)).toEqual(['cherries']);
     expect(answer).toMatchObject({
       mode: 'hybrid-partial',
@@ -243,7 +243,7 @@ describe('an embedder of the caller’s', () => {
     [{ fusionWeight: 2 }, 'embedder.fusionWeight'],
     [{ maxTokens: 1 }, 'embedder.maxTokens'],
     [{ embed: 'x' as never }, 'embedder.embed'],
-  ])('that is none is refused: %j', (more, named) => {
-    expect(() => createMemoryServer({ projectDir: project.projectDir, embedder: ownEmbedder(more) })).toThrow(named);
+  ])('rejects an invalid embedder: %j', (more, named) => {
+    expect(() => createMemoryServer({ projectDir: project.projectDir, embedder: customEmbedder(more) })).toThrow(named);
   });
 });

@@ -46,7 +46,7 @@ async function opened(): Promise<Embedder> {
 }
 
 describe('openStaticModel()', () => {
-  it('gives 384 numbers, the same ones for the same text', async () => {
+  it('returns an embedder of 384 dimensions that gives equal texts equal vectors', async () => {
     const model = await opened();
     const [a, b, other] = await embedTexts(model, ['tag a release', 'tag a release', 'a green banana'], 'doc');
     expect(model).toMatchObject({ dim: 384, id: expect.stringMatching(/^static-en-[0-9a-f]{8}$/) as string });
@@ -55,7 +55,7 @@ describe('openStaticModel()', () => {
     expect(cosine(a!, other!)).toBeLessThan(0.5);
   });
 
-  it('answers questions that share no words with the memory they ask for', async () => {
+  it('returns an embedder that ranks memories for questions without common words', async () => {
     const model = await opened();
     const memories = await embedTexts(model, MEMORIES, 'doc');
     const questions = await embedTexts(
@@ -71,11 +71,11 @@ describe('openStaticModel()', () => {
     expect(places.filter((place) => place < 3).length).toBeGreaterThanOrEqual(8);
   });
 
-  it('gives no vector to a text without known words', async () => {
+  it('returns an embedder that gives no vector when a text has no known words', async () => {
     expect(await embedTexts(await opened(), ['', '12 34', '漢字', 'qzxv'], 'doc')).toEqual(Array(4).fill(undefined));
   });
 
-  it('has what was asked for once, and says so when the rest was cut off or it was closed', async () => {
+  it('caches what was used, and says why it fails when the file was truncated or closed', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'toolwright-model-'));
     try {
       const file = join(directory, 'model.bin');
@@ -84,7 +84,7 @@ describe('openStaticModel()', () => {
       const before = await embedTexts(model, ['tag a release'], 'doc');
       await truncate(file, 1_000_000);
       expect(await embedTexts(model, ['tag a release'], 'doc')).toEqual(before);
-      await expect(embedTexts(model, MEMORIES, 'doc')).rejects.toThrow('cut off');
+      await expect(embedTexts(model, MEMORIES, 'doc')).rejects.toThrow('truncated');
       await model.dispose?.();
       await expect(embedTexts(model, MEMORIES, 'doc')).rejects.toThrow('closed');
     } finally {
@@ -92,7 +92,7 @@ describe('openStaticModel()', () => {
     }
   });
 
-  it('says what to do when the file is damaged', async () => {
+  it('rejects with what to do when the file is damaged', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'toolwright-model-'));
     try {
       const bytes = await readFile(MODEL);
@@ -104,7 +104,7 @@ describe('openStaticModel()', () => {
         await writeFile(join(directory, name), part);
         await expect(openStaticModel(join(directory, name))).rejects.toMatchObject({
           code: 'OUTPUT_INVALID',
-          message: expect.stringContaining('Install it again') as string,
+          message: expect.stringContaining('Install the package again') as string,
         });
       }
     } finally {
@@ -143,7 +143,7 @@ describe('wordPlaces()', () => {
     ['a1b2c3d4e5 12345 zzz', []],
   ])('%j has the words %j', (text, expected) => expect(found(text)).toEqual(expected));
 
-  it('takes no longer than the text is long', () => {
+  it('takes linear time', () => {
     expect(found(`${'kube'.repeat(100_000)} ${'a'.repeat(1_000_000)} deploy`)).toEqual(['deploy']);
   });
 });

@@ -30,7 +30,7 @@ beforeAll(async () => {
 afterAll(() => rm(directory, { recursive: true }));
 
 describe.skipIf(!existsSync(peer))('openTransformersEmbedder() with the peer of tools/peers', () => {
-  it('loads a model from disk, and embeds texts as unit vectors', async () => {
+  it('openTransformersEmbedder() loads a model from disk, which embeds texts as unit vectors', async () => {
     const embedder = await openTransformersEmbedder({ modelPath: directory, load });
     expect(embedder).toMatchObject({ dim: 64, fusionWeight: 0.5, maxTokens: 256 });
     const texts = ['deploy the release', 'deploy the release', 'banana', 'tag main', ''];
@@ -44,7 +44,7 @@ describe.skipIf(!existsSync(peer))('openTransformersEmbedder() with the peer of 
     await embedder.dispose?.();
   });
 
-  it('says why when the files are damaged, and "auto" goes on with the built-in model', async () => {
+  it('openTransformersEmbedder() says why it fails when files are damaged, and "auto" uses the built-in model', async () => {
     const damaged = join(directory, 'damaged');
     await writeTinyBert(damaged);
     await writeFile(join(damaged, 'onnx/model.onnx'), 'no model');
@@ -54,7 +54,7 @@ describe.skipIf(!existsSync(peer))('openTransformersEmbedder() with the peer of 
     expect(reason).toContain('could not be loaded');
   });
 
-  it('is what "auto" takes when the model is on disk', async () => {
+  it('openEmbedder() uses it for "auto" when the model is on disk', async () => {
     const { embedder, reason } = await openEmbedder({ modelPath: directory, load });
     expect(embedder?.id).toMatch(/^transformers:/);
     expect(reason).toBeUndefined();
@@ -63,17 +63,17 @@ describe.skipIf(!existsSync(peer))('openTransformersEmbedder() with the peer of 
 });
 
 describe('openTransformersEmbedder()', () => {
-  it('refuses a model that is not on disk when nothing may be downloaded, and loads nothing', async () => {
-    const refused = (): Promise<unknown> => Promise.reject(new Error('loaded'));
+  it('rejects without loading anything when the model is not on disk and downloads are not allowed', async () => {
+    const loadFails = (): Promise<unknown> => Promise.reject(new Error('loaded'));
     for (const modelPath of [undefined, join(directory, 'empty')]) {
-      await expect(openTransformersEmbedder({ modelPath, load: refused })).rejects.toMatchObject({
+      await expect(openTransformersEmbedder({ modelPath, load: loadFails })).rejects.toMatchObject({
         code: 'UNAVAILABLE',
         message: expect.stringContaining('allowDownload is not set') as string,
       });
     }
   });
 
-  it('says what to install when the peer is missing', async () => {
+  it('says what to install when the peer dependency is missing', async () => {
     const missing = (): Promise<unknown> => import(['a-package-that-is-not-there'].join());
     await expect(openTransformersEmbedder({ modelPath: directory, load: missing })).rejects.toMatchObject({
       code: 'UNAVAILABLE',
@@ -81,19 +81,19 @@ describe('openTransformersEmbedder()', () => {
     });
   });
 
-  it('refuses a relative modelPath', async () => {
+  it('rejects a relative modelPath', async () => {
     await expect(openTransformersEmbedder({ modelPath: 'models' })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
   });
 });
 
 describe('openEmbedder()', () => {
-  it('leaves the built-in model, and says why, when a better one cannot be opened', async () => {
+  it('returns the built-in model and the reason when a better one cannot be opened', async () => {
     const { embedder, reason } = await openEmbedder({ modelPath: join(directory, 'empty') });
     expect(embedder?.id).toMatch(/^static-en-/);
-    expect(reason).toContain('holds no config.json');
+    expect(reason).toContain('contains no config.json');
   });
 
-  it('takes the built-in model without a word when nothing else was asked for', async () => {
+  it('returns the built-in model without a reason by default', async () => {
     for (const options of [{}, { embedder: 'auto' }, { embedder: 'static' }] as const) {
       const { embedder, reason } = await openEmbedder(options);
       expect(embedder?.id).toMatch(/^static-en-/);
@@ -101,9 +101,9 @@ describe('openEmbedder()', () => {
     }
   });
 
-  it('gives none when it is off, and the caller’s own when there is one', async () => {
+  it('returns none when it is off, and a custom embedder when one is passed', async () => {
     expect(await openEmbedder({ embedder: 'off' })).toEqual({ reason: 'the option embedder is "off"' });
-    const own = { id: 'own', dim: 2, fusionWeight: 0.5, embed: () => Promise.resolve([]) };
-    expect(await openEmbedder({ embedder: own })).toEqual({ embedder: own });
+    const custom = { id: 'custom', dim: 2, fusionWeight: 0.5, embed: () => Promise.resolve([]) };
+    expect(await openEmbedder({ embedder: custom })).toEqual({ embedder: custom });
   });
 });

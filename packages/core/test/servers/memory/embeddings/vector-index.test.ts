@@ -42,7 +42,7 @@ const vectorsOf = (rows: ReadonlyMap<string, Float32Array>) => (keys: readonly s
   Promise.resolve(new Map(keys.flatMap((key) => (rows.has(key) ? [[key, rows.get(key)!]] : []))));
 
 describe('VectorIndex', () => {
-  it('search() finds at least 999 of 1,000 of the ten nearest rows', async () => {
+  it('searchExactly() finds at least 999 of 1,000 of the ten nearest rows', async () => {
     const vectors = modelLikeVectors(tries(100_000), 384);
     const rows = new Map(vectors.map((row, key) => [`${key}`, row]));
     const index = new VectorIndex(384);
@@ -57,7 +57,7 @@ describe('VectorIndex', () => {
     expect(found / (queries.length * 10)).toBeGreaterThanOrEqual(0.999);
   }, 600_000);
 
-  it('search() and similarities() give the same rows and the same numbers with WebAssembly and without', () => {
+  it('search() and similarities() return the same with WebAssembly and without', () => {
     const vectors = modelLikeVectors(5000, 50); // more than one batch, and no multiple of 16 numbers
     const [wasm, js] = [new VectorIndex(50, 'wasm'), new VectorIndex(50, 'js')];
     expect([wasm.kernel, js.kernel]).toEqual(['wasm', 'js']);
@@ -73,7 +73,7 @@ describe('VectorIndex', () => {
     }
   });
 
-  it.each(['wasm', 'js'] as const)('%s: search() stands for what was set and not deleted since', async (kernel) => {
+  it.each(['wasm', 'js'] as const)('search() with %s finds rows that were set and not deleted', async (kernel) => {
     const pool = modelLikeVectors(40, 24);
     const change = fc.record({
       key: fc.integer({ min: -3, max: 30 }).map(String),
@@ -97,7 +97,7 @@ describe('VectorIndex', () => {
     );
   });
 
-  it('search() asks accept only for rows that would be among the best, and leaves out what it refuses', () => {
+  it('search() calls accept only for rows among the best, and leaves out those that it rejects', () => {
     const index = new VectorIndex(48);
     modelLikeVectors(3000, 48).forEach((row, key) => index.set(`${key}`, row));
     const asked: string[] = [];
@@ -109,7 +109,7 @@ describe('VectorIndex', () => {
     expect(found).toEqual(all.slice(0, 10));
   });
 
-  it('search() leaves out a row whose float32 vector is gone', async () => {
+  it('searchExactly() leaves out a row when its float32 vector is missing', async () => {
     const index = new VectorIndex(8);
     const rows = modelLikeVectors(3, 8);
     rows.forEach((row, key) => index.set(`${key}`, row));
@@ -118,7 +118,7 @@ describe('VectorIndex', () => {
     expect(found.map(({ key }) => key).sort()).toEqual(['0', '2']);
   });
 
-  it('clear() empties the index, which can be filled again', () => {
+  it('clear() removes all rows, after which the index can be filled again', () => {
     const index = new VectorIndex(8);
     const rows = modelLikeVectors(700, 8);
     rows.forEach((row, key) => index.set(`${key}`, row));
@@ -128,7 +128,7 @@ describe('VectorIndex', () => {
     expect(index.search(rows[5]!).map(({ key }) => key)).toEqual(['5']);
   });
 
-  it('set() takes the int8 form that quantize() made', () => {
+  it('set() accepts a vector that quantize() made', () => {
     const index = new VectorIndex(8);
     const [row, query] = modelLikeVectors(2, 8) as [Float32Array, Float32Array];
     index.set('1', quantize(row));
@@ -139,7 +139,7 @@ describe('VectorIndex', () => {
     expect(() => index.set('2', new Float32Array(9))).toThrow(RangeError);
   });
 
-  it('similarities() compares more rows than one batch has', () => {
+  it('similarities() compares all rows when they exceed one batch', () => {
     const index = new VectorIndex(16);
     modelLikeVectors(5000, 16).forEach((row, key) => index.set(`${key}`, row));
     const [query] = modelLikeVectors(1, 16, 5) as [Float32Array];
@@ -148,7 +148,7 @@ describe('VectorIndex', () => {
     expect(similarities).toEqual(new Map(found.map(({ key, similarity }) => [key, similarity])));
   });
 
-  it('search() takes vectors that have no direction, and finds nothing near to them', () => {
+  it('search() returns similarity 0 when a vector is all zero', () => {
     const index = new VectorIndex(8);
     index.set('1', new Float32Array(8));
     index.set('2', modelLikeVectors(1, 8)[0]!);

@@ -9,7 +9,7 @@ const WORD = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 8 }).map((text) => text.replaceAll('\n', '')),
 );
 
-it('answers as a Map does, for words that are there and others', () => {
+it('get() returns what a Map would for known and unknown words', () => {
   fc.assert(
     fc.property(fc.uniqueArray(WORD, { minLength: 1, maxLength: 300 }), fc.array(WORD), (words, others) => {
       const table = new WordTable(words.join('\n'));
@@ -20,7 +20,7 @@ it('answers as a Map does, for words that are there and others', () => {
   );
 });
 
-it('knows one word, and no word', () => {
+it('get() works when the table has one word or none', () => {
   expect(new WordTable('one').get('one')).toBe(0);
   expect(new WordTable('one').get('on')).toBeUndefined();
   expect(new WordTable('one').get('')).toBeUndefined();

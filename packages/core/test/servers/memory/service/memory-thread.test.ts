@@ -37,7 +37,7 @@ const configOf = (projectDir: string): MemoryConfig => ({
 });
 
 describe('MemoryThread', () => {
-  it('is ended with its provider, also with calls in flight, and leaves nothing', async () => {
+  it('close() ends the thread when its provider disconnects, also with calls in flight, and leaves nothing', async () => {
     await using _ = expectNoLeaks();
     await using tools = await openTools();
     await tools.store('one');
@@ -52,14 +52,14 @@ describe('MemoryThread', () => {
     expect(contentsOf(await tools.call('list'))).toContain('one');
   });
 
-  it('is not started by listing tools or by claims that need no memory', async () => {
+  it('call() is what starts the thread, not listing tools or claims without an ID', async () => {
     await using _ = expectNoLeaks();
     await using tools = await openTools({}, { globalDir: undefined });
     await tools.provider.listTools();
     await tools.provider.prepareCall('memory.delete', { memory_id: 'x' });
   });
 
-  it('fails the calls of a thread that dies with a typed error, and the next call starts anew', async () => {
+  it('call() rejects with a typed error when the thread exits, and the next call starts another', async () => {
     await using project = await createTestProject();
     const program = project.resolve('dying.mjs');
     await writeFile(
@@ -82,13 +82,13 @@ describe('MemoryThread', () => {
     await expect(thread.call('get', { ids: ['x'] }, caller())).rejects.toMatchObject({ code: 'CONNECTION_CLOSED' });
   });
 
-  it('says that its program is missing, and does not start', async () => {
+  it('call() rejects with UNAVAILABLE when the program is missing', async () => {
     const thread = new MemoryThread(configOf('/'), () => Promise.resolve(new URL('file:///nowhere/worker.mjs')));
     await expect(thread.call('get', { ids: ['x'] }, caller())).rejects.toBeInstanceOf(ToolError);
     await thread.close();
   });
 
-  it('lets the engine go on while it works', async () => {
+  it('call() does not block the host thread', async () => {
     await using tools = await openTools();
     await tools.store('warm');
     const long = 'word '.repeat(6_000);
@@ -105,7 +105,7 @@ describe('MemoryThread', () => {
     expect(longest).toBeLessThan(500); // the work takes seconds
   });
 
-  it('settles a call at once when it is cancelled, and does not begin what waits', async () => {
+  it('call() settles immediately when it is cancelled, and a waiting call does not start', async () => {
     await using tools = await openTools();
     await tools.store('first');
     const controller = new AbortController();
@@ -122,7 +122,7 @@ describe('MemoryThread', () => {
     expect(data.stores[0].memories).toBeLessThan(10);
   });
 
-  it('settles calls that are cancelled at random points once each, and loses no answered one', async () => {
+  it('call() settles once when it is cancelled at any point, and loses no confirmed change', async () => {
     await using _ = expectNoLeaks();
     await using tools = await openTools();
     const outcomes = await Promise.all(
@@ -150,7 +150,7 @@ describe('MemoryThread', () => {
     expect(outcomes.filter(({ code }) => code === undefined).length).toBeGreaterThan(140);
   });
 
-  it('tells how far an import is, and stops it when it is cancelled; the next one goes on', async () => {
+  it('call() reports progress of an import, and stops it when cancelled; the next one continues', async () => {
     const rows = Array.from({ length: 12_000 }, (_, index) => ({
       id: `${index}`,
       content: `row ${index}`,
@@ -181,7 +181,7 @@ describe('MemoryThread', () => {
 });
 
 describe('createMemoryServer()', () => {
-  it('keeps memories in the backend that it is given, and closes it with the server', async () => {
+  it('stores memories in a custom backend, and closes it with the server', async () => {
     await using project = await createTestProject();
     const closed: string[] = [];
     const made: Record<string, MemoryBackend> = {};
@@ -208,7 +208,7 @@ describe('createMemoryServer()', () => {
     expect(closed.sort()).toEqual(['global', 'project']);
   });
 
-  it('a policy that denies a scope denies the calls on it', async () => {
+  it('claims a scope, so that a policy can deny it', async () => {
     await using tools = await openTools();
     await using hub = new ToolHub({
       providers: [tools.provider],
@@ -219,7 +219,7 @@ describe('createMemoryServer()', () => {
     expect((await call('project')).isError).toBe(false);
   });
 
-  it('makes nothing when the project is gone', async () => {
+  it('creates nothing when the project directory is deleted', async () => {
     await using tools = await openTools();
     const { rm } = await import('node:fs/promises');
     await rm(tools.projectDir, { recursive: true });

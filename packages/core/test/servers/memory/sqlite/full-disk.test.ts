@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, it, type TestContext } from 'v
 import { spawnChild } from '../../../../src/process/index.js';
 import { openTools, type Tools } from '../memory-tools.js';
 
-describe.runIf(process.getuid?.() === 0 && process.platform === 'linux')('a store on a small disk', () => {
+describe.runIf(process.getuid?.() === 0 && process.platform === 'linux')('SqliteBackend on a small disk', () => {
   let disk: string;
   let mounted = false;
   beforeEach(async (context: TestContext) => {
@@ -37,7 +37,7 @@ describe.runIf(process.getuid?.() === 0 && process.platform === 'linux')('a stor
   };
 
   it.each([1_990, 1_985, 1_960, 1_900, 1_700, 1_000])(
-    'store() answers NO_SPACE with %i of 2,000 KiB in use, and stores when they are free',
+    'store answers NO_SPACE with %i of 2,000 KiB in use, and stores when they are free',
     async (kib) => {
       await using tools = await open();
       await fill(kib);
@@ -50,7 +50,7 @@ describe.runIf(process.getuid?.() === 0 && process.platform === 'linux')('a stor
     },
   );
 
-  it('store() goes on in a store that has filled the disk by itself when a little room is made', async () => {
+  it('store works again after the store has filled the disk when some space is freed', async () => {
     await using tools = await open();
     const [stored, code] = await storeAll(tools);
     expect(code).toBe('NO_SPACE');

@@ -14,7 +14,7 @@ const CHANGE = fc.record({
   chars: fc.constantFrom(10, 10, 10, 10, 200_000),
 });
 
-it('gives what is in the store, whoever changed it, in whatever order it is looked at', async () => {
+it('read() returns the current records, whichever process changed them', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(CHANGE, { minLength: 5, maxLength: 40 }), async (changes) => {
       await using project = await createTestProject();
@@ -44,7 +44,7 @@ it('gives what is in the store, whoever changed it, in whatever order it is look
   );
 }, 60_000);
 
-it('gives the same record again while nothing has changed it', async () => {
+it('read() returns the same object when the memory has not changed', async () => {
   await using project = await createTestProject();
   const backend = new SqliteBackend({ directory: project.resolve('m'), shown: 'm' });
   const put = (content: string): Promise<unknown> =>

@@ -19,7 +19,7 @@ for (const driver of DRIVERS) {
 }
 
 describe('SqliteBackend', () => {
-  it('stats() finds a store sound that another one has written to since', async () => {
+  it('stats() reports an intact store when another process has written to it', async () => {
     await using project = await createTestProject();
     const open = () => new SqliteBackend({ directory: project.resolve('m'), shown: 'm' });
     const [one, other] = [open(), open()];

@@ -52,7 +52,7 @@ function scoresOfFts5(connection: SqliteConnection, words: readonly string[]): M
 }
 
 describe('SqliteBackend', () => {
-  it('search() ranks as FTS5 does, whatever was written by whom', { timeout: 120_000 }, async () => {
+  it('search() ranks as FTS5 does after any writes by two processes', { timeout: 120_000 }, async () => {
     let asked = 0;
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40 }), async (steps) => {
@@ -103,7 +103,7 @@ describe('SqliteBackend', () => {
   it.each([
     ['a long query by its 32 rarest words', 40, STEPS, STEPS.slice(0, 32)],
     [
-      'a store of over 10,000 memories without what over half of them have',
+      'a store of over 10,000 memories without words that over half of them have',
       10_040,
       ['usual', ...STEPS],
       STEPS.slice(0, 32),
@@ -136,7 +136,7 @@ describe('SqliteBackend', () => {
     }
   });
 
-  it('search() ranks by common words and finds by the rarer ones when a store is large', async () => {
+  it('search() ranks by common words but finds by rarer ones when a store is large', async () => {
     await using project = await createTestProject();
     const backend = new SqliteBackend({ directory: project.resolve('m'), shown: 'm' });
     try {
@@ -169,7 +169,7 @@ describe('SqliteBackend', () => {
     }
   });
 
-  it('search() keeps similarity between 0 and 1 when a memory was changed more often than there are memories', async () => {
+  it('search() returns a meaningful share when the index has more changes than memories', async () => {
     await using project = await createTestProject();
     const backend = new SqliteBackend({ directory: project.resolve('m'), shown: 'm' });
     try {

@@ -1,33 +1,33 @@
-// The best few of many.
+// Selects the best items of many.
 
-/** A heap whose root is the worst of those that it keeps. */
+/** A heap of the best items so far, whose root is the worst of them. */
 export class Best<T> {
   readonly #limit: number;
   readonly #byRank: (a: T, b: T) => number;
   readonly #heap: T[] = [];
 
-  /** @param byRank negative when the first is the better one */
+  /** @param byRank negative if the first item is better */
   constructor(limit: number, byRank: (a: T, b: T) => number) {
     this.#limit = limit;
     this.#byRank = byRank;
   }
 
-  /** What another one must be better than; undefined while there is room. */
+  /** The item that a new one must beat; undefined until `limit` items were added. */
   get worst(): T | undefined {
     return this.#heap.length < this.#limit ? undefined : this.#heap[0];
   }
 
-  /** Keeps one, if it is among the best so far. */
-  add(one: T): void {
+  /** Adds an item if it is among the best so far. */
+  add(item: T): void {
     const heap = this.#heap;
-    if (heap.length < this.#limit) this.#rise(heap.push(one) - 1);
-    else if (heap.length > 0 && this.#byRank(one, heap[0]!) < 0) {
-      heap[0] = one;
+    if (heap.length < this.#limit) this.#rise(heap.push(item) - 1);
+    else if (heap.length > 0 && this.#byRank(item, heap[0]!) < 0) {
+      heap[0] = item;
       this.#sink();
     }
   }
 
-  /** The best first. Nothing can be added after that. */
+  /** The items, best first. Call it last: it sorts the heap itself. */
   sorted(): T[] {
     return this.#heap.sort(this.#byRank);
   }
