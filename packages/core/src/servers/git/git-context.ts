@@ -57,5 +57,5 @@ export function claimAction(...words: (string | undefined)[]): PermissionClaim[]
 /** A text that is given to git as part of an option: no line of its own, no NUL. @throws {ToolError} INVALID_ARGUMENT */
 export function assertPlain(name: string, value: string | undefined): void {
   if (value === undefined || !/[\p{Cc}\p{Surrogate}]/u.test(value)) return;
-  throw new ToolError('INVALID_ARGUMENT', `${name} holds a control character or a broken one; leave it out.`);
+  throw new ToolError('INVALID_ARGUMENT', `${name} contains a control character or an invalid character; remove it.`);
 }

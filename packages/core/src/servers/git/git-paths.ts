@@ -39,7 +39,7 @@ export class GitPath {
     if (!isInside(top, asked.absolute) || (!asked.root.isProject && !isInside(scope.projectDir, asked.absolute)))
       throw new ToolError(
         'INVALID_ARGUMENT',
-        `${quote(asked.shown)} is not in the repository's working tree, which is ${quote(scope.find(top)?.shown ?? '.')}.`,
+        `${quote(asked.shown)} is not in the repository's working tree, ${quote(scope.find(top)?.shown ?? '.')}.`,
       );
     if (asked.absolute !== top) {
       const { opened } = await reachOf(scope, asked, dirname(asked.absolute));
@@ -51,8 +51,7 @@ export class GitPath {
 
 /** @throws {ToolError} INVALID_ARGUMENT for none, which git would take for all */
 export function assertSome(paths: readonly string[]): void {
-  if (paths.length === 0)
-    throw new ToolError('INVALID_ARGUMENT', 'paths is empty. Name files, or "." for all of them.');
+  if (paths.length === 0) throw new ToolError('INVALID_ARGUMENT', 'paths is empty. List files, or "." for all.');
 }
 
 /** A list of paths for a model, the first few of many. */

@@ -131,9 +131,9 @@ export function createGitServer(options: GitServerOptions): ToolServer {
     throw wrong(`trust must be 'untrusted' or 'trusted', not ${JSON.stringify(trust)}.`);
   const unknown = groups.find((group) => !Object.hasOwn(GROUPS, group));
   if (unknown !== undefined)
-    throw wrong(`groups has no ${JSON.stringify(unknown)}; known are ${Object.keys(GROUPS).join(', ')}.`);
+    throw wrong(`unknown group ${JSON.stringify(unknown)} in groups; valid groups: ${Object.keys(GROUPS).join(', ')}.`);
   if (!protocols.every((protocol) => /^[a-z][a-z0-9+-]*$/.test(protocol) && protocol !== 'ext'))
-    throw wrong(`protocols takes names of transports such as 'https' or 'ssh', not ${JSON.stringify(protocols)}.`);
+    throw wrong(`protocols must be names of transports such as 'https' or 'ssh', not ${JSON.stringify(protocols)}.`);
   const context: GitContext = {
     files: projectFilesOf(options),
     trust,

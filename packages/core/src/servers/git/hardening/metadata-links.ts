@@ -63,6 +63,6 @@ async function assertNothingBorrowed(
 function leadsOut(name: string): ToolError {
   return new ToolError(
     'OUTSIDE_PROJECT',
-    `${quote(`.git/${name}`)} leads out of the project. The operator can replace it by a copy, or open the repository with trust: 'trusted'.`,
+    `${quote(`.git/${name}`)} resolves outside the project. The operator can replace it with a copy, or open the repository with trust: 'trusted'.`,
   );
 }

@@ -37,7 +37,7 @@ export async function submoduleEntries({ top, list, topOf, config }: SubmoduleSc
       if (count > MAX_SUBMODULES || depth > MAX_DEPTH)
         throw new ToolError(
           'TOO_LARGE',
-          `The repository has more than ${MAX_SUBMODULES} submodules, or deeper than ${MAX_DEPTH}; they cannot be judged. ` +
+          `The repository has more than ${MAX_SUBMODULES} submodules, or submodules nested deeper than ${MAX_DEPTH}, which cannot be checked. ` +
             "The operator can open it with trust: 'trusted'.",
         );
       // Its submodules are looked for below its own top; one that has it elsewhere would hide them.
@@ -67,6 +67,6 @@ async function gitlinksOf(directory: string, list: SubmoduleScan['list']): Promi
 function notJudged(name: string, why: string): ToolError {
   return new ToolError(
     'PERMISSION_DENIED',
-    `The submodule ${quote(name)} ${why}, so what git would run in it cannot be judged. The operator can open the repository with trust: 'trusted'.`,
+    `The submodule ${quote(name)} ${why}, so what git would run in it cannot be checked. The operator can open the repository with trust: 'trusted'.`,
   );
 }

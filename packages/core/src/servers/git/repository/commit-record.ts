@@ -16,7 +16,7 @@ export const COMMIT = objectSchema({
   parents: { type: 'array', items: { type: 'string' } },
   author: PERSON,
   committer: PERSON,
-  refs: { type: 'array', items: { type: 'string' }, description: 'Branches and tags that are here.' },
+  refs: { type: 'array', items: { type: 'string' }, description: 'Branches and tags at this commit.' },
   subject: { type: 'string' },
   body: { type: 'string' },
 });

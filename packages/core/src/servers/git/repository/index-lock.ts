@@ -22,8 +22,8 @@ export async function waitForIndexLock(gitDir: string, signal: AbortSignal): Pro
       const seconds = Math.max(0, Math.round((Date.now() - madeAt) / 1_000));
       throw new ToolError(
         'LOCKED',
-        `The index is locked (index.lock in the repository's .git, ${seconds} s old): another git is at work. Try again; ` +
-          'if none runs there, one was killed, and the operator has to delete that file.',
+        `The index is locked (index.lock in the repository's .git, ${seconds} s old): another git process is running. Try again; ` +
+          'if none is running, one was killed, and the operator must delete that file.',
         { details: { age_s: seconds } },
       );
     }

@@ -22,15 +22,19 @@ export const PATCH_INPUT = {
     default: 3,
     description: 'Unchanged lines around each change.',
   },
-  stat_only: { type: 'boolean', default: false, description: 'Only the files and their numbers of lines, no patch.' },
+  stat_only: {
+    type: 'boolean',
+    default: false,
+    description: 'Show only the files and their line counts, without a patch.',
+  },
   max_bytes: {
     type: 'integer',
     minimum: 1_000,
     maximum: 1_000_000,
     default: 50_000,
-    description: 'Of the patch, in one answer.',
+    description: 'The most bytes of the patch to return.',
   },
-  cursor: { type: 'string', maxLength: 200, description: 'From the last answer, to read on.' },
+  cursor: { type: 'string', maxLength: 200, description: 'The cursor of the previous result, to continue.' },
 } as const;
 
 /** What they answer. */
@@ -47,14 +51,14 @@ export const PATCH_OUTPUT = {
         binary: { type: 'boolean' },
       },
       {
-        old_path: { type: 'string', description: 'Before it was renamed or copied.' },
+        old_path: { type: 'string', description: 'The path before the rename or copy.' },
         added: { type: 'integer', description: 'Lines. Absent for a binary file.' },
         removed: { type: 'integer', description: 'Lines. Absent for a binary file.' },
       },
     ),
   },
   file_count: { type: 'integer' },
-  truncated: { type: 'boolean', description: 'There is more: call again with cursor, or name paths.' },
+  truncated: { type: 'boolean', description: 'There is more: call again with this cursor, or restrict paths.' },
   cursor: { type: 'string' },
 } as const;
 
@@ -107,7 +111,7 @@ export async function readPatch(repository: Repository, request: PatchRequest): 
   const { text, next } = await readPart(repository, patch, offset, request.max_bytes, paths);
   if (next === undefined) return { ...page, truncated: false, text };
   const cursor = `${version}.${next}`;
-  const notice = `[The patch goes on. Read on with cursor "${cursor}", or name paths.]`;
+  const notice = `[The patch continues. Call again with cursor "${cursor}", or restrict paths.]`;
   return { ...page, truncated: true, cursor, text: `${text}\n${notice}` };
 }
 
@@ -119,10 +123,7 @@ export function statText(count: number, files: readonly ChangedFile[], more: boo
     const name = old_path === undefined ? path : `${old_path} -> ${path}`;
     return [status, numbers, escapeControls(name)].filter((part) => part !== '').join(' ');
   });
-  return [
-    ...lines,
-    ...(more ? [`[${count - files.length} more files, or more than could be listed. Name paths.]`] : []),
-  ].join('\n');
+  return [...lines, ...(more ? [`[${count - files.length} or more further files. Restrict paths.]`] : [])].join('\n');
 }
 
 /** A part of a command's output, from a byte on, ended at a line where there is one. */
@@ -167,7 +168,7 @@ export function offsetOf(cursor: string | undefined, version: string): number {
   if (of === version && offset !== undefined) return Number(offset);
   throw new ToolError(
     'INVALID_ARGUMENT',
-    'The cursor is of another difference, or the files have changed since. Begin again without a cursor.',
+    'The cursor belongs to a different diff, or the files have changed since. Start again without a cursor.',
   );
 }
 

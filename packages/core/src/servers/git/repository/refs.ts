@@ -66,7 +66,7 @@ export async function currentBranch(repository: Repository): Promise<string | un
 export function assertRefText(ref: string): void {
   if (ref.startsWith('-')) throw wrong(ref, 'begins with "-"');
   if (ref.startsWith(':')) throw wrong(ref, 'begins with ":"');
-  if (/[\p{Cc}\p{Surrogate}]/u.test(ref)) throw wrong(ref, 'holds a control character');
+  if (/[\p{Cc}\p{Surrogate}]/u.test(ref)) throw wrong(ref, 'contains a control character');
 }
 
 /** A name that a new branch or tag may have. @throws {ToolError} INVALID_ARGUMENT */
@@ -77,20 +77,20 @@ export async function assertNewName(repository: Repository, kind: 'branch' | 'ta
   if (code !== 0 || name === 'HEAD' || name === '@')
     throw new ToolError(
       'INVALID_ARGUMENT',
-      `${quote(name)} cannot be the name of a ${kind}: no spaces, "..", "~", "^", ":", "?", "*", "[", "\\", "@{", and no "/" or ".lock" at its end.`,
+      `${quote(name)} is not a valid name of a ${kind}: it must not contain spaces, "..", "~", "^", ":", "?", "*", "[", "\\", "@{", or end in "/" or ".lock".`,
     );
 }
 
 function wrong(ref: string, why: string): ToolError {
   return new ToolError(
     'INVALID_ARGUMENT',
-    `${quote(ref)} ${why}, which no name of a commit does. Give a branch, a tag or an id.`,
+    `${quote(ref)} ${why}, which is not valid in a revision. Use a branch, a tag or a commit id.`,
   );
 }
 
 async function unknownRef(repository: Repository, ref: string, kind: string): Promise<ToolError> {
   if (/^(HEAD|@)$/.test(ref) || (await headOf(repository)) === undefined)
-    return new ToolError('NOT_FOUND', `There is no ${quote(ref)}: the repository has no commit yet.`);
+    return new ToolError('NOT_FOUND', `${quote(ref)} does not exist: the repository has no commits yet.`);
   const format = [
     'for-each-ref',
     `--count=${MAX_NAMES_COMPARED}`,
@@ -106,7 +106,7 @@ async function unknownRef(repository: Repository, ref: string, kind: string): Pr
   const nearest = nearestNames(ref, names);
   const next =
     nearest.length > 0 ? ` Did you mean ${nearest.map((name) => `"${escapeControls(name)}"`).join(', ')}?` : '';
-  return new ToolError('NOT_FOUND', `${quote(ref)} names no ${kind} of this repository.${next}`, {
+  return new ToolError('NOT_FOUND', `${quote(ref)} is not a ${kind} of this repository.${next}`, {
     details: { ref, nearest },
   });
 }

@@ -26,15 +26,15 @@ export async function assertRemote(repository: Repository, remote: string): Prom
   if (!names.includes(remote))
     throw new ToolError(
       'NOT_FOUND',
-      `There is no remote ${quote(remote)}. ${names.length > 0 ? `There is ${names.map(quote).join(', ')}.` : 'The repository has none.'}`,
+      `The remote ${quote(remote)} does not exist. ${names.length > 0 ? `Remotes: ${names.map(quote).join(', ')}.` : 'The repository has none.'}`,
     );
   if (repository.trusted) return;
   const loose = networkSettings(repository.config);
   if (loose.length > 0)
     throw new ToolError(
       'PERMISSION_DENIED',
-      `The repository's configuration says how its remotes are reached (${loose.slice(0, 5).map(quote).join(', ')}), and it is not trusted. ` +
-        "The operator can remove that, or open it with trust: 'trusted'.",
+      `The repository's configuration changes how remotes are accessed (${loose.slice(0, 5).map(quote).join(', ')}), and the repository is not trusted. ` +
+        "The operator can remove that configuration, or open the repository with trust: 'trusted'.",
     );
 }
 

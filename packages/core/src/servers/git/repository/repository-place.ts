@@ -41,7 +41,10 @@ export async function locateRepository(
   );
   // A name with a newline would shift the lines: what is not understood is not opened.
   if (paths.length !== 4 || top === undefined || gitDir === undefined || commonDir === undefined)
-    throw new ToolError('NOT_A_REPOSITORY', 'The repository has a newline in its path, which is not supported.');
+    throw new ToolError(
+      'NOT_A_REPOSITORY',
+      'The path of the repository contains a line break, which is not supported.',
+    );
   const place = { top, gitDir, commonDir };
   await assertOwn(projectDir, place);
   return place;
@@ -59,7 +62,7 @@ async function assertOwn(projectDir: string, place: RepositoryPlace): Promise<vo
   if (isInProject || (await isLinkedWorktree(place)) || (await isSubmodule(place))) return;
   throw new ToolError(
     'OUTSIDE_PROJECT',
-    'The data of the repository (.git) is outside the project and does not name this working tree as its own. ' +
+    "The repository's data (.git) is outside the project and does not belong to this working tree. " +
       'Open a clone, or a working tree made by git worktree add.',
   );
 }
@@ -91,12 +94,12 @@ async function notARepository(projectDir: string): Promise<ToolError> {
     if (found)
       return new ToolError(
         'NOT_A_REPOSITORY',
-        'The project is a directory inside a repository and has none of its own. Open the top level of that repository as the project.',
+        'The project is a subdirectory of a repository. Open the top level of the repository as the project.',
       );
     if (dirname(directory) === directory) break;
   }
   return new ToolError(
     'NOT_A_REPOSITORY',
-    'The project is not a git repository with a working tree of its own. Make one there with git init, or open another project.',
+    'The project is not a git repository with a working tree. Create one with git init, or open another project.',
   );
 }

@@ -151,7 +151,7 @@ export class Repository {
     readOnly: boolean,
   ): Promise<GitOutcome> {
     // What follows `--` are paths, and those come checked.
-    if (args.includes('--')) throw new ToolError('INTERNAL', 'The paths of a run of git are given as its `paths`.');
+    if (args.includes('--')) throw new ToolError('INTERNAL', 'The paths of a git run must be passed as `paths`.');
     const { context, trusted } = this;
     const { projectDir } = context.files.scope;
     // A change of several steps would otherwise look into submodules that came with its first.
@@ -209,7 +209,7 @@ export class Repository {
     if (includes === 'none' || (includes === 'fixed' && kind === 'one-git')) return;
     throw new ToolError(
       'PERMISSION_DENIED',
-      "The repository's configuration includes other files, which may change on the way and name programs to run. " +
+      "The repository's configuration includes other files, which may change meanwhile and name programs to run. " +
         "The operator can remove the include, or open it with trust: 'trusted'.",
     );
   }
@@ -225,7 +225,7 @@ async function assertReadable(projectDir: string): Promise<void> {
     if (!stats || stats.isFile() || stats.isDirectory() || stats.isSymbolicLink()) continue;
     throw new ToolError(
       'NOT_A_REPOSITORY',
-      `${quote(file)} is not a regular file. Ask the operator to replace it by one.`,
+      `${quote(file)} is not a regular file. Ask the operator to replace it with one.`,
     );
   }
 }
@@ -251,6 +251,6 @@ async function readConfig(
 ): Promise<ConfigEntry[]> {
   const env = { ...configEnvironment(program, cwd), ...extraEnv };
   const { stdout, cut } = await run(context, signal, program, cwd, env, ['config', '--list', '--show-scope', '-z']);
-  if (cut) throw new ToolError('TOO_LARGE', "The repository's configuration is over 8 MiB and was not read.");
+  if (cut) throw new ToolError('TOO_LARGE', "The repository's configuration is larger than 8 MiB and was not read.");
   return parseConfig(stdout);
 }

@@ -20,7 +20,7 @@ export const SEQUENCE_OUTPUT = objectSchema(
     status: {
       type: 'string',
       enum: ['done', 'up_to_date', 'conflicts', 'stopped', 'aborted'],
-      description: 'With conflicts: solve them, stage them with add, and continue, or abort.',
+      description: 'The files with conflicts: resolve them, stage them with add, then continue; or abort.',
     },
     changed: {
       type: 'array',
@@ -30,7 +30,7 @@ export const SEQUENCE_OUTPUT = objectSchema(
     conflicts: { type: 'array', items: { type: 'string' } },
   },
   {
-    oid: { type: 'string', description: 'The head afterwards.' },
+    oid: { type: 'string', description: 'The commit of HEAD afterwards.' },
   },
 );
 
@@ -90,11 +90,11 @@ async function runSequence(
           ? 'up_to_date'
           : 'done';
   const text = {
-    aborted: 'Aborted; everything is as it was before.',
-    conflicts: `Conflicts in:\n${nameList(conflicts)}\nSolve them, stage them with add, and call again with step continue, or abort.`,
-    stopped: 'It has stopped before its end. Look at status, and call again with step continue, skip or abort.',
-    up_to_date: 'Everything was there already.',
-    done: `Done; the head is ${after.oid}. Changed files:\n${nameList(changed)}`,
+    aborted: 'Aborted; the state before is restored.',
+    conflicts: `Conflicts in:\n${nameList(conflicts)}\nResolve them, stage them with add, then call again with step continue; or abort.`,
+    stopped: 'It stopped before the end. Check status, then call again with step continue, skip or abort.',
+    up_to_date: 'Already up to date.',
+    done: `Done; HEAD is now ${after.oid}. Changed files:\n${nameList(changed)}`,
   }[status];
   return {
     content: [{ type: 'text', text }],
@@ -119,8 +119,8 @@ export async function goOn(
     throw new ToolError(
       'INVALID_ARGUMENT',
       current === 'none'
-        ? `No ${operation} is under way.`
-        : `A ${current} is under way, and no ${operation}. Use the tool for that.`,
+        ? `No ${operation} is in progress.`
+        : `A ${current} is in progress, not a ${operation}. Use the tool for ${current}.`,
     );
   if (step !== 'abort') await assertHarmlessState(repository);
   await assertStateWritable(repository, step);
@@ -132,7 +132,7 @@ export async function goOn(
 export async function assertNothingUnderWay(repository: Repository): Promise<void> {
   const current = await operationOf(repository);
   if (current === 'none' || current === 'bisect') return;
-  throw new ToolError('INVALID_ARGUMENT', `A ${current} is under way. Continue or abort it first.`);
+  throw new ToolError('INVALID_ARGUMENT', `A ${current} is in progress. Continue or abort it first.`);
 }
 
 /** A history in which branches were joined crosswise has several. */
@@ -163,7 +163,7 @@ async function assertHarmlessState(repository: Repository): Promise<void> {
     if ((await unusualSteps(join(repository.gitDir, directory))).length === 0) continue;
     throw new ToolError(
       'PERMISSION_DENIED',
-      `What was begun here does more than pick commits, and may run programs (.git/${directory}). Abort it, or ask the operator to go on with it.`,
+      `The operation in progress does more than pick commits, and may run programs (.git/${directory}). Abort it, or ask the operator to continue it.`,
     );
   }
 }
@@ -178,7 +178,7 @@ async function assertNoRenames(repository: Repository): Promise<void> {
     if (!/^\s*(?!(?:noop|break|b|drop|d)\b)[a-z]/m.test(steps) || /\bno-renames\b/.test(options)) continue;
     throw new ToolError(
       'PERMISSION_DENIED',
-      'What was begun here detects renames, by which the commits that are left may change protected files. Abort it and begin it again with this server, or ask the operator to go on with it.',
+      'The operation in progress detects renames, so the remaining commits may change protected files. Abort it and start it again with this server, or ask the operator to continue it.',
     );
   }
 }

@@ -10,7 +10,7 @@ const MAX_FILES = 1_000;
 /** The schema of staged files in an answer. */
 export const STAGED = {
   ...PATCH_OUTPUT.files,
-  description: 'What the next commit would hold of it; the first 1,000 files.',
+  description: 'The staged changes to these paths; the first 1,000 files.',
 } as const;
 
 /** The files below some paths that the next commit would change. */

@@ -96,7 +96,7 @@ export function assertTreeWritable(repository: Repository, paths: readonly Buffe
   const more = refused.length > MAX_NAMED ? ` and ${refused.length - MAX_NAMED} more` : '';
   throw new ToolError(
     'PROTECTED_PATH',
-    `This would change ${named}${more}, which programs run or trust. Ask the operator to do it, to list them in allowProtected, or to trust the repository.`,
+    `This would change ${named}${more}, whose content programs run or trust. Ask the operator to do it, to list them in allowProtected, or to trust the repository.`,
     { details: { protected: refused.slice(0, MAX_NAMED) } },
   );
 }
@@ -124,7 +124,7 @@ export async function allPaths(repository: Repository, oid: string): Promise<Buf
 function tooManyPaths(): ToolError {
   return new ToolError(
     'TOO_LARGE',
-    'More files differ than can be judged (8 MiB of names). Give paths, or go in smaller steps.',
+    'Too many files differ to be checked (8 MiB of names). Restrict paths, or use smaller steps.',
   );
 }
 

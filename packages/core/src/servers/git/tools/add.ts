@@ -13,12 +13,15 @@ import { hints, objectSchema } from '../../../tool/object-schema.js';
 const input = objectSchema(
   {},
   {
-    paths: { ...PATHS, description: 'Files or directories, relative to the project; deleted ones too. Not patterns.' },
-    all: { type: 'boolean', default: false, description: 'Everything that has changed, instead of paths.' },
+    paths: {
+      ...PATHS,
+      description: 'Files or directories, relative to the project, including deleted ones. Not patterns.',
+    },
+    all: { type: 'boolean', default: false, description: 'Stage everything that has changed, instead of paths.' },
     intent: {
       type: 'boolean',
       default: false,
-      description: 'Only note that new files will be added, so that diff shows them.',
+      description: 'Only record that new files will be added, so that diff shows them.',
     },
   },
 );
@@ -30,15 +33,14 @@ export function addTool(context: GitContext): Tool {
   return defineTool({
     name: 'add',
     title: 'Stage files',
-    description: 'Put files as they are now into the next commit. Ignored files are refused.',
+    description: 'Stage the current content of files for the next commit. Ignored files are refused.',
     input,
     output,
     annotations: hints('idempotent'),
-    permission: ({ paths, all }) => claimPaths(context, all ? [] : paths, 'read', 'puts it into the next commit'),
+    permission: ({ paths, all }) => claimPaths(context, all ? [] : paths, 'read', 'stages it for the next commit'),
     execute: ({ paths = [], all, intent }, ctx) =>
       Repository.change(context, ctx, async (repository) => {
-        if (all === paths.length > 0)
-          throw new ToolError('INVALID_ARGUMENT', 'Give paths, or all: true, and not both.');
+        if (all === paths.length > 0) throw new ToolError('INVALID_ARGUMENT', 'Set either paths or all, not both.');
         const asked = all ? ['.'] : paths;
         // Without a file to look at, "." matches nothing, which git takes for a mistake.
         const pathInput = await repository.paths(asked);
@@ -46,7 +48,9 @@ export function addTool(context: GitContext): Tool {
           await repository.write(['add', ...(intent ? ['--intent-to-add'] : [])], { pathInput });
         const staged = await stagedFiles(repository, pathInput);
         const text =
-          staged.length === 0 ? 'Nothing of it differs from the last commit.' : statText(staged.length, staged, false);
+          staged.length === 0
+            ? 'These files do not differ from the last commit.'
+            : statText(staged.length, staged, false);
         return {
           content: [{ type: 'text', text: limitText(text, context.limits, (more) => `[${more} more files]`) }],
           structuredContent: { staged },

@@ -26,13 +26,13 @@ const input = objectSchema(
   {
     ref: {
       ...REF,
-      description: 'As it was there. Default: the working tree, changes that are not committed included.',
+      description: 'The commit. Default: the working tree, including uncommitted changes.',
     },
     start: { type: 'integer', minimum: 1, default: 1, description: 'The first line.' },
     end: {
       type: 'integer',
       minimum: 1,
-      description: 'The last line. Default, and at most: 1,000 lines in one answer.',
+      description: 'The last line. Default and maximum: 1,000 lines in one result.',
     },
   },
 );
@@ -50,11 +50,11 @@ const output = objectSchema(
           text: { type: 'string' },
         },
         {
-          oid: { type: 'string', description: 'Absent for a line that is not committed.' },
+          oid: { type: 'string', description: 'Absent for an uncommitted line.' },
         },
       ),
     },
-    truncated: { type: 'boolean', description: 'There is more: go on with start at next_start.' },
+    truncated: { type: 'boolean', description: 'There is more: call again with start set to next_start.' },
   },
   {
     next_start: { type: 'integer' },
@@ -83,10 +83,7 @@ export function blameTool(context: GitContext): Tool {
     async execute({ path, ref, start, end }, ctx) {
       const repository = await Repository.open(context, ctx);
       if (ref === undefined && (await headOf(repository)) === undefined)
-        throw new ToolError(
-          'NOT_FOUND',
-          'The repository has no commit yet, so that no line has an author. Commit first.',
-        );
+        throw new ToolError('NOT_FOUND', 'The repository has no commits yet, so no line has an author. Commit first.');
       const last = Math.min(end ?? Infinity, start + MAX_LINES - 1);
       const revision = ref === undefined ? [] : [await resolveRef(repository, ref)];
       // One line more tells whether there is more; git ends the range with the file.
@@ -101,7 +98,7 @@ export function blameTool(context: GitContext): Tool {
       const lines = all.slice(0, last - start + 1).filter((line) => budget.add(lineText(line)));
       const truncated = all.length > lines.length && (end === undefined || start + lines.length <= end);
       const next = start + lines.length;
-      const notice = truncated ? `\n[There is more. Read on with start ${next}.]` : '';
+      const notice = truncated ? `\n[There is more. Continue with start ${next}.]` : '';
       return {
         content: [{ type: 'text', text: `${budget.text()}${notice}` }],
         structuredContent: { lines, truncated, ...(truncated && { next_start: next }) },
@@ -120,7 +117,7 @@ async function readWorkingFile({ files }: GitContext, path: string): Promise<Buf
     if (stats.size > MAX_FILE_BYTES)
       throw new ToolError(
         'TOO_LARGE',
-        `${quote(asked.shown)} is over 64 MiB. Give a ref: a commit's file is read by git alone.`,
+        `${quote(asked.shown)} is larger than 64 MiB. Set ref: git reads files of a commit itself.`,
       );
     return await handle.readFile();
   } finally {

@@ -11,10 +11,10 @@ import { hints, objectSchema } from '../../../tool/object-schema.js';
 const input = objectSchema(
   {},
   {
-    remote: { type: 'boolean', default: false, description: 'The remote-tracking branches and not the local ones.' },
-    contains: { ...REF, description: 'Only branches that hold this commit.' },
-    limit: { type: 'integer', minimum: 1, maximum: 10_000, default: 200, description: 'Branches at most.' },
-    skip: { type: 'integer', minimum: 0, default: 0, description: 'Branches to leave out, to read on.' },
+    remote: { type: 'boolean', default: false, description: 'List remote-tracking branches instead of local ones.' },
+    contains: { ...REF, description: 'Only branches that contain this commit.' },
+    limit: { type: 'integer', minimum: 1, maximum: 10_000, default: 200, description: 'The most branches to return.' },
+    skip: { type: 'integer', minimum: 0, default: 0, description: 'Branches to skip, to continue.' },
   },
 );
 
@@ -29,7 +29,7 @@ const output = objectSchema(
           subject: { type: 'string' },
           time: { type: 'string' },
           current: { type: 'boolean' },
-          gone: { type: 'boolean', description: 'The upstream is no more.' },
+          gone: { type: 'boolean', description: 'The upstream was deleted.' },
         },
         {
           upstream: { type: 'string' },
@@ -43,7 +43,7 @@ const output = objectSchema(
   {
     current: {
       type: 'string',
-      description: 'The branch that is checked out, also before its first commit. Absent when the head is detached.',
+      description: 'The current branch, even before its first commit. Absent when HEAD is detached.',
     },
     next_skip: { type: 'integer' },
   },
@@ -99,13 +99,13 @@ export function branchListTool(context: GitContext): Tool {
       const lines = [
         ...branches.map(branchLine),
         ...(branches.length === 0 ? ['No branches.'] : []),
-        ...(truncated ? [`[There are more. Read on with skip ${next}.]`] : []),
+        ...(truncated ? [`[There are more. Continue with skip ${next}.]`] : []),
       ];
       return {
         content: [
           {
             type: 'text',
-            text: limitText(lines.join('\n'), context.limits, (more) => `[${more} more lines. Take a smaller limit.]`),
+            text: limitText(lines.join('\n'), context.limits, (more) => `[${more} more lines. Use a smaller limit.]`),
           },
         ],
         structuredContent: {

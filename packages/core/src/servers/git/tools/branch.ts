@@ -15,18 +15,18 @@ const input = objectSchema(
   },
   {
     new_name: { ...REF, description: 'For rename.' },
-    start: { ...REF, default: 'HEAD', description: 'For create: the commit where it begins.' },
+    start: { ...REF, default: 'HEAD', description: 'For create: the commit to start from. Default: HEAD.' },
     force: {
       type: 'boolean',
       default: false,
-      description: 'For delete: also when its commits are on no other branch and would be lost.',
+      description: 'For delete: even if its commits are on no other branch and would be lost.',
     },
   },
 );
 
 const output = objectSchema({
-  name: { type: 'string', description: 'The branch, after a rename its new name.' },
-  oid: { type: 'string', description: 'Where it is, or was.' },
+  name: { type: 'string', description: 'The branch; after a rename, its new name.' },
+  oid: { type: 'string', description: 'The commit that it is or was at.' },
 });
 
 /** The tool `branch`. */
@@ -34,7 +34,8 @@ export function branchTool(context: GitContext): Tool {
   return defineTool({
     name: 'branch',
     title: 'Create, rename or delete a branch',
-    description: 'Create a branch without switching to it, rename one, or delete one whose commits are elsewhere too.',
+    description:
+      'Create a branch without switching to it, rename one, or delete one whose commits are on another branch too.',
     input,
     output,
     annotations: hints('destructive'),
@@ -49,7 +50,7 @@ export function branchTool(context: GitContext): Tool {
         if ((action === 'rename') !== (new_name !== undefined))
           throw new ToolError(
             'INVALID_ARGUMENT',
-            action === 'rename' ? 'rename needs new_name.' : 'new_name is for rename.',
+            action === 'rename' ? 'rename requires new_name.' : 'new_name is only for rename.',
           );
         if (action === 'create') {
           await assertNewName(repository, 'branch', name);
@@ -73,7 +74,7 @@ async function existing(repository: Repository, name: string): Promise<string> {
   assertRefText(name);
   const oid = await exactRef(repository, `refs/heads/${name}`);
   if (oid !== undefined) return oid;
-  throw new ToolError('NOT_FOUND', `There is no local branch ${quote(name)}. List them with branch_list.`);
+  throw new ToolError('NOT_FOUND', `The local branch ${quote(name)} does not exist. List branches with branch_list.`);
 }
 
 function answer(name: string, oid: string, done: string) {

@@ -12,11 +12,11 @@ import { hints, objectSchema } from '../../../tool/object-schema.js';
 
 const input = objectSchema(
   {
-    ref: { ...REF, description: 'A branch; or a commit or tag, which detaches the head; with create the new branch.' },
+    ref: { ...REF, description: 'A branch; a commit or tag, which detaches HEAD; or with create, the new branch.' },
   },
   {
-    create: { type: 'boolean', default: false, description: 'Make the branch first.' },
-    start: { ...REF, description: 'With create: where it begins. Default: here.' },
+    create: { type: 'boolean', default: false, description: 'Create the branch first.' },
+    start: { ...REF, description: 'With create: the commit to start from. Default: HEAD.' },
   },
 );
 
@@ -32,7 +32,7 @@ const output = objectSchema(
     changed_count: { type: 'integer' },
   },
   {
-    from: { type: 'string', description: 'The branch or commit before. Absent before the first commit.' },
+    from: { type: 'string', description: 'The previous branch or commit. Absent before the first commit.' },
     oid: { type: 'string' },
   },
 );
@@ -43,14 +43,14 @@ export function checkoutTool(context: GitContext): Tool {
     name: 'checkout',
     title: 'Switch branches',
     description:
-      'Switch to a branch, or make one and switch to it. Changes that are not committed are kept; where they are in the way, nothing happens.',
+      'Switch to a branch, or create one and switch to it. Uncommitted changes are kept; if they conflict, nothing is changed.',
     input,
     output,
     annotations: hints('destructive'),
     permission: ({ ref, create, start }) => claimAction(create ? 'create' : 'switch', ref, create ? start : undefined),
     execute: ({ ref, create, start }, ctx) =>
       Repository.change(context, ctx, async (repository) => {
-        if (start !== undefined && !create) throw new ToolError('INVALID_ARGUMENT', 'start is for create.');
+        if (start !== undefined && !create) throw new ToolError('INVALID_ARGUMENT', 'start is only for create.');
         repository.assertConfigStays('one-git');
         const { args, target } = create ? await toNew(repository, ref, start) : await toExisting(repository, ref);
         const head = await headOf(repository);
@@ -70,7 +70,7 @@ export function checkoutTool(context: GitContext): Tool {
         const from = before.branch ?? before.oid;
         const to = after.branch ?? after.oid ?? ref;
         const detached = after.branch === undefined;
-        const what = detached ? `The head is detached at ${to}.` : `On the branch ${quote(escapeControls(to))}.`;
+        const what = detached ? `HEAD is detached at ${to}.` : `On the branch ${quote(escapeControls(to))}.`;
         const files = changedCount === 0 ? 'No file was changed.' : `Changed files:\n${nameList(changed)}`;
         return {
           content: [{ type: 'text', text: `${what} ${files}` }],

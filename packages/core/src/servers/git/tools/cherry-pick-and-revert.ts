@@ -18,12 +18,12 @@ const input = objectSchema(
       type: 'integer',
       minimum: 1,
       maximum: 100,
-      description: 'For a merge commit: which of its parents counts as what was before it.',
+      description: 'For a merge commit: the number of the parent to compare it with.',
     },
     step: {
       type: 'string',
       enum: ['continue', 'skip', 'abort'],
-      description: 'Instead of ref: for one that has stopped.',
+      description: 'Instead of ref: continue, skip or abort one that has stopped.',
     },
   },
 );
@@ -34,13 +34,13 @@ export function cherryPickTool(context: GitContext): Tool {
     context,
     'cherry_pick',
     'Cherry-pick',
-    'Make the change of a commit again on the current branch, as a new commit.',
+    'Apply the change of a commit to the current branch, as a new commit.',
   );
 }
 
 /** The tool `revert`. */
 export function revertTool(context: GitContext): Tool {
-  return pickTool(context, 'revert', 'Revert a commit', 'Undo the change of a commit by a new commit.');
+  return pickTool(context, 'revert', 'Revert a commit', 'Revert the change of a commit with a new commit.');
 }
 
 function pickTool(context: GitContext, name: 'cherry_pick' | 'revert', title: string, description: string): Tool {
@@ -48,21 +48,21 @@ function pickTool(context: GitContext, name: 'cherry_pick' | 'revert', title: st
   return defineTool({
     name,
     title,
-    description: `${description} With conflicts it stops, to be continued, skipped or aborted.`,
+    description: `${description} Stops at conflicts; then continue, skip or abort.`,
     input,
     output: SEQUENCE_OUTPUT,
     annotations: hints('destructive'),
     permission: ({ ref, step }) => claimAction(step ?? 'start', ref),
     execute: ({ ref, parent, step }, ctx) =>
       Repository.change(context, ctx, async (repository) => {
-        if ((ref === undefined) === (step === undefined)) throw new ToolError('INVALID_ARGUMENT', 'Give ref or step.');
+        if ((ref === undefined) === (step === undefined)) throw new ToolError('INVALID_ARGUMENT', 'Set ref or step.');
         if (step !== undefined) return goOn(repository, name, subcommand, step);
         await assertNothingUnderWay(repository);
         const { oid, parents } = await readCommit(repository, await resolveRef(repository, ref ?? ''));
         if (parents.length > 1 && parents[(parent ?? 0) - 1] === undefined)
           throw new ToolError(
             'INVALID_ARGUMENT',
-            `That is a merge of ${parents.length} parents: give parent, 1 to ${parents.length}.`,
+            `The commit is a merge of ${parents.length} parents: set parent, 1 to ${parents.length}.`,
           );
         const before = parents[(parent ?? 1) - 1];
         assertTreeWritable(

@@ -17,7 +17,7 @@ export const MESSAGE = {
   type: 'string',
   minLength: 1,
   maxLength: 100_000,
-  description: 'The whole message: a subject line, then an empty line and the rest.',
+  description: 'The whole message: a subject line, then an empty line and the body.',
 } as const;
 
 const input = objectSchema(
@@ -28,11 +28,11 @@ const input = objectSchema(
     all: {
       type: 'boolean',
       default: false,
-      description: 'Stage every changed file that git knows first. New files are not.',
+      description: 'Stage all changed tracked files first, but not untracked files.',
     },
     amend: { type: 'boolean', default: false, description: 'Replace the last commit.' },
     allow_empty: { type: 'boolean', default: false, description: 'Commit even when nothing has changed.' },
-    author: { type: 'string', maxLength: 500, description: 'Name <address>. Default: who is configured.' },
+    author: { type: 'string', maxLength: 500, description: 'Name <address>. Default: the configured user.' },
   },
 );
 
@@ -47,11 +47,11 @@ const output = objectSchema(
     hooks: {
       type: 'array',
       items: { type: 'string' },
-      description: 'Those that ran, or that were skipped in an untrusted repository.',
+      description: 'The hooks that ran, or that were skipped in an untrusted repository.',
     },
   },
   {
-    branch: { type: 'string', description: 'Absent when the head is detached.' },
+    branch: { type: 'string', description: 'Absent when HEAD is detached.' },
   },
 );
 
@@ -60,7 +60,7 @@ export function commitTool(context: GitContext): Tool {
   return defineTool({
     name: 'commit',
     title: 'Commit',
-    description: 'Make a commit of what is staged. Stage files with add first, or set all.',
+    description: 'Commit the staged changes. Stage files with add first, or set all.',
     input,
     output,
     annotations: hints('destructive'),
@@ -96,7 +96,9 @@ export function commitTool(context: GitContext): Tool {
         const numbers = await numbersOf(repository, commit.oid, commit.parents[0]);
         const hooksRan = repository.trusted && hooks.length > 0;
         const skipped =
-          hooks.length > 0 && !hooksRan ? ` Its hooks were not run, as it is not trusted: ${hooks.join(', ')}.` : '';
+          hooks.length > 0 && !hooksRan
+            ? ` Hooks were not run, as the repository is not trusted: ${hooks.join(', ')}.`
+            : '';
         const where = branch === undefined ? 'a detached head' : escapeControls(branch);
         const text = `Committed ${commit.oid} on ${where}: ${numbers.files} files, +${numbers.insertions} -${numbers.deletions}.${skipped}`;
         return {
@@ -117,8 +119,9 @@ export function commitTool(context: GitContext): Tool {
 /** @throws {ToolError} INVALID_ARGUMENT for a message that git would cut or leave empty */
 export function assertMessage(message: string): void {
   if (message.includes('\0'))
-    throw new ToolError('INVALID_ARGUMENT', 'message holds a NUL character, where git would cut it.');
-  if (message.trim() === '') throw new ToolError('INVALID_ARGUMENT', 'message is empty. Say what the commit does.');
+    throw new ToolError('INVALID_ARGUMENT', 'message contains a NUL character, at which git would cut it.');
+  if (message.trim() === '')
+    throw new ToolError('INVALID_ARGUMENT', 'message is empty. Describe what the commit does.');
 }
 
 function assertAuthor(author: string | undefined): void {
@@ -135,14 +138,11 @@ async function notCommitted(
   if (unmerged)
     return new ToolError(
       'EXECUTION_FAILED',
-      'There are files in conflict. Solve them, stage them with add, and commit again.',
+      'Some files have conflicts. Resolve them, stage them with add, then commit again.',
     );
   const staged = ['diff', '--cached', '--quiet', '--no-ext-diff', '--no-textconv'];
   if (!allow_empty && (await repository.read(staged, { accept: [0, 1] })).code === 0)
-    return new ToolError(
-      'NO_CHANGE',
-      'Nothing is staged, so there is nothing to commit. Stage files with add, or set all.',
-    );
+    return new ToolError('NO_CHANGE', 'Nothing is staged. Stage files with add, or set all.');
   const by = repository.trusted && hooks.length > 0 ? ` Its hooks ran: ${hooks.join(', ')}.` : '';
   return new ToolError('EXECUTION_FAILED', `git made no commit.${by} ${readableMessage(said)}`.trim());
 }

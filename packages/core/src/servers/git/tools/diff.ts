@@ -12,10 +12,10 @@ import { hints } from '../../../tool/object-schema.js';
 const input = {
   type: 'object',
   properties: {
-    staged: { type: 'boolean', default: false, description: 'What the next commit would hold.' },
+    staged: { type: 'boolean', default: false, description: 'Show the staged changes.' },
     from: { ...REF, description: 'Compare with this commit.' },
-    to: { ...REF, description: 'Compare from with this commit and not with the working tree.' },
-    merge_base: { type: 'boolean', default: false, description: 'Begin where from and to parted.' },
+    to: { ...REF, description: 'Compare from with this commit rather than with the working tree.' },
+    merge_base: { type: 'boolean', default: false, description: 'Compare with the merge base of from and to.' },
     paths: PATHS,
     ...PATCH_INPUT,
   },
@@ -34,17 +34,17 @@ export function diffTool(context: GitContext): Tool {
     name: 'diff',
     title: 'Show differences',
     description:
-      'Show what has changed: by default in the working tree and not staged; with staged what is; with from, and to, between commits.',
+      'Show changes: by default unstaged changes in the working tree; with staged, staged changes; with from and to, changes between commits.',
     input,
     output,
     annotations: hints('readOnly', 'idempotent'),
     permission: ({ paths }) => claimPaths(context, paths, 'read', 'shows what has changed'),
     async execute({ staged, from, to, merge_base, paths, ...page }, ctx) {
       if (to !== undefined && from === undefined)
-        throw new ToolError('INVALID_ARGUMENT', 'to needs from: the commit that it is compared with.');
+        throw new ToolError('INVALID_ARGUMENT', 'to requires from, the commit to compare it with.');
       if (to !== undefined && staged)
-        throw new ToolError('INVALID_ARGUMENT', 'staged compares the index; leave out staged or to.');
-      if (merge_base && from === undefined) throw new ToolError('INVALID_ARGUMENT', 'merge_base needs from.');
+        throw new ToolError('INVALID_ARGUMENT', 'staged compares the index; remove staged or to.');
+      if (merge_base && from === undefined) throw new ToolError('INVALID_ARGUMENT', 'merge_base requires from.');
       const repository = await Repository.open(context, ctx);
       const revisions: string[] = [];
       for (const ref of [from, to]) if (ref !== undefined) revisions.push(await resolveRef(repository, ref));

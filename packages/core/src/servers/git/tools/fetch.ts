@@ -16,12 +16,12 @@ const input = objectSchema(
       type: 'string',
       minLength: 1,
       maxLength: 500,
-      description: 'Only this branch. Default: all that the remote is configured for.',
+      description: 'Fetch only this branch. Default: all that the remote is configured for.',
     },
     prune: {
       type: 'boolean',
       default: false,
-      description: 'Forget remote-tracking branches that the remote has no more.',
+      description: 'Delete remote-tracking branches that no longer exist on the remote.',
     },
   },
 );
@@ -38,7 +38,7 @@ export function fetchTool(context: GitContext): Tool {
   return defineTool({
     name: 'fetch',
     title: 'Fetch from a remote',
-    description: "Bring a remote's commits into the repository. Branches and files stay as they are.",
+    description: "Fetch a remote's commits. Local branches and files are not changed.",
     input,
     output,
     annotations: hints('idempotent', 'openWorld'),
@@ -55,7 +55,7 @@ export function fetchTool(context: GitContext): Tool {
           ({ ref, from, to }) =>
             `${escapeControls(ref)} ${from?.slice(0, 12) ?? 'new'} -> ${to?.slice(0, 12) ?? 'gone'}`,
         );
-        const text = lines.length === 0 ? 'Everything was there already.' : lines.join('\n');
+        const text = lines.length === 0 ? 'Already up to date.' : lines.join('\n');
         return { content: [{ type: 'text', text }], structuredContent: { updated } };
       }),
   });

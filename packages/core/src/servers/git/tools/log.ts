@@ -17,15 +17,15 @@ const TEXT = { type: 'string', minLength: 1, maxLength: 500 } as const;
 const input = objectSchema(
   {},
   {
-    ref: { ...REF, default: 'HEAD', description: 'Where to begin.' },
-    max: { type: 'integer', minimum: 1, maximum: 1_000, default: 20, description: 'Commits in one answer.' },
-    skip: { type: 'integer', minimum: 0, default: 0, description: 'Commits to leave out, to read on.' },
-    since: { ...TEXT, description: 'Only younger ones, such as "2 weeks ago" or 2026-01-31.' },
-    until: { ...TEXT, description: 'Only older ones.' },
-    author: { ...TEXT, description: 'Only with this text in the name or address of the author.' },
-    grep: { ...TEXT, description: 'Only with this text in the message. Case does not count.' },
-    paths: { ...PATHS, description: 'Only those that change one of these files or directories.' },
-    follow: { type: 'boolean', default: false, description: 'Go on beyond renames; needs exactly one path.' },
+    ref: { ...REF, default: 'HEAD', description: 'The commit to start from. Default: HEAD.' },
+    max: { type: 'integer', minimum: 1, maximum: 1_000, default: 20, description: 'The most commits to return.' },
+    skip: { type: 'integer', minimum: 0, default: 0, description: 'Commits to skip, to continue.' },
+    since: { ...TEXT, description: 'Only commits after this, such as "2 weeks ago" or 2026-01-31.' },
+    until: { ...TEXT, description: 'Only commits before this.' },
+    author: { ...TEXT, description: "Only commits with this text in the author's name or address." },
+    grep: { ...TEXT, description: 'Only commits with this text in the message; case-insensitive.' },
+    paths: { ...PATHS, description: 'Only commits that change one of these files or directories.' },
+    follow: { type: 'boolean', default: false, description: 'Follow renames; requires exactly one path.' },
   },
 );
 
@@ -45,14 +45,14 @@ export function logTool(context: GitContext): Tool {
     name: 'log',
     title: 'Show history',
     description:
-      'List commits, newest first, with their messages. Narrow by path, author, time or words of the message.',
+      'List commits, newest first, with their messages. Filter by path, author, time or text of the message.',
     input,
     output,
     annotations: hints('readOnly', 'idempotent'),
     permission: ({ paths }) => claimPaths(context, paths, 'read', 'lists the commits that change it'),
     async execute({ ref, max, skip, since, until, author, grep, paths = [], follow }, ctx) {
       for (const [name, value] of Object.entries({ since, until, author, grep })) assertPlain(name, value);
-      if (follow && paths.length !== 1) throw new ToolError('INVALID_ARGUMENT', 'follow needs exactly one path.');
+      if (follow && paths.length !== 1) throw new ToolError('INVALID_ARGUMENT', 'follow requires exactly one path.');
       const repository = await Repository.open(context, ctx);
       const specs = await repository.paths(paths);
       const isUnborn = ref === 'HEAD' && (await headOf(repository)) === undefined;
@@ -78,10 +78,10 @@ export function logTool(context: GitContext): Tool {
       const shown = commits.slice(0, max);
       const lines = [
         ...shown.map(commitLine),
-        ...(shown.length === 0 ? [isUnborn ? 'The repository has no commit yet.' : 'No commits.'] : []),
-        ...(hasMore ? [`[There are more. Read on with skip ${skip + max}.]`] : []),
+        ...(shown.length === 0 ? [isUnborn ? 'The repository has no commits yet.' : 'No commits.'] : []),
+        ...(hasMore ? [`[There are more. Continue with skip ${skip + max}.]`] : []),
       ];
-      const more = (count: number): string => `[${count} more lines are not shown. Take a smaller max.]`;
+      const more = (count: number): string => `[${count} more lines are not shown. Use a smaller max.]`;
       return {
         content: [{ type: 'text', text: limitText(lines.join('\n'), context.limits, more) }],
         structuredContent: { commits: shown, has_more: hasMore, ...(hasMore && { next_skip: skip + max }) },
@@ -99,7 +99,7 @@ async function readCommits(
   const { stdout, cut } = await repository.read(['log', '-z', '--no-notes', '--no-color', COMMIT_FORMAT, ...args], {
     paths,
   });
-  if (cut) throw new ToolError('TOO_LARGE', 'The messages of these commits are over 8 MiB. Take a smaller max.');
+  if (cut) throw new ToolError('TOO_LARGE', 'The messages of these commits are larger than 8 MiB. Use a smaller max.');
   const fields = nulFields(stdout);
   const commits: Commit[] = [];
   // One more, empty, ends each record.

@@ -19,7 +19,11 @@ const input = objectSchema(
   {},
   {
     ref: { ...REF, description: 'The branch or commit to merge.' },
-    step: { type: 'string', enum: ['continue', 'abort'], description: 'Instead of ref: for a merge that has stopped.' },
+    step: {
+      type: 'string',
+      enum: ['continue', 'abort'],
+      description: 'Instead of ref: continue or abort a stopped merge.',
+    },
     // As part of one argument, as merge reads no message from its input.
     message: {
       ...MESSAGE,
@@ -30,7 +34,7 @@ const input = objectSchema(
       type: 'string',
       enum: ['auto', 'only', 'never'],
       default: 'auto',
-      description: 'Whether the branch just moves on when nothing else happened on it.',
+      description: 'Whether to fast-forward when possible.',
     },
   },
 );
@@ -40,14 +44,14 @@ export function mergeTool(context: GitContext): Tool {
   return defineTool({
     name: 'merge',
     title: 'Merge',
-    description: 'Merge a branch into the current one. With conflicts it stops, to be continued or aborted.',
+    description: 'Merge a branch into the current one. Stops at conflicts; then continue or abort.',
     input,
     output: SEQUENCE_OUTPUT,
     annotations: hints('destructive'),
     permission: ({ ref, step }) => claimAction(step ?? 'merge', ref),
     execute: ({ ref, step, message, fast_forward }, ctx) =>
       Repository.change(context, ctx, async (repository) => {
-        if ((ref === undefined) === (step === undefined)) throw new ToolError('INVALID_ARGUMENT', 'Give ref or step.');
+        if ((ref === undefined) === (step === undefined)) throw new ToolError('INVALID_ARGUMENT', 'Set ref or step.');
         if (step !== undefined) return goOn(repository, 'merge', 'merge', step);
         await assertNothingUnderWay(repository);
         if (message !== undefined) assertMessage(message);

@@ -23,13 +23,13 @@ const input = objectSchema(
       type: 'string',
       minLength: 1,
       maxLength: 500,
-      description: "The remote's branch. Default: the one that the current branch follows.",
+      description: "The remote's branch. Default: the upstream of the current branch.",
     },
     mode: {
       type: 'string',
       enum: ['fast_forward', 'merge'],
       default: 'fast_forward',
-      description: 'fast_forward fails when both have moved on; merge makes a merge commit then.',
+      description: 'If both branches have new commits, fast_forward fails and merge creates a merge commit.',
     },
   },
 );
@@ -39,7 +39,7 @@ export function pullTool(context: GitContext): Tool {
   return defineTool({
     name: 'pull',
     title: 'Pull from a remote',
-    description: "Fetch a remote's branch and bring the current branch up to it.",
+    description: "Fetch a remote's branch and update the current branch to it.",
     input,
     output: SEQUENCE_OUTPUT,
     annotations: hints('destructive', 'openWorld'),
@@ -51,7 +51,7 @@ export function pullTool(context: GitContext): Tool {
         if (current === undefined)
           throw new ToolError(
             'INVALID_ARGUMENT',
-            'The head is detached, so there is no branch to bring up. Use checkout first.',
+            'HEAD is detached, so there is no branch to update. Use checkout first.',
           );
         const wanted = branch ?? (await remoteBranch(repository, remote, current));
         await fetchFrom(repository, remote, wanted, false);

@@ -16,9 +16,9 @@ const input = objectSchema(
   {
     remote: REMOTE,
     branch: { ...NAME, description: 'The local branch. Default: the current one.' },
-    to: { ...NAME, description: "The remote's branch. Default: the one that it follows, or of the same name." },
+    to: { ...NAME, description: "The remote's branch. Default: the upstream of the local branch, or the same name." },
     tag: { ...NAME, description: 'A tag, instead of a branch.' },
-    set_upstream: { type: 'boolean', default: false, description: 'Let the branch follow what was pushed.' },
+    set_upstream: { type: 'boolean', default: false, description: 'Set the pushed branch as upstream.' },
   },
 );
 
@@ -35,7 +35,7 @@ export function pushTool(context: GitContext): Tool {
     name: 'push',
     title: 'Push to a remote',
     description:
-      'Send a branch or a tag to a remote. Forcing and deleting are not offered: where the remote has moved on, pull first.',
+      'Push a branch or a tag to a remote. Force and delete are not supported: if the remote has new commits, pull first.',
     input,
     output,
     annotations: hints('destructive', 'idempotent', 'openWorld'),
@@ -44,16 +44,19 @@ export function pushTool(context: GitContext): Tool {
     execute: ({ remote, branch, to, tag, set_upstream }, ctx) =>
       Repository.change(context, ctx, async (repository) => {
         if (tag !== undefined && (branch !== undefined || to !== undefined))
-          throw new ToolError('INVALID_ARGUMENT', 'Give branch and to, or tag.');
+          throw new ToolError('INVALID_ARGUMENT', 'Set branch and to, or tag.');
         await assertRemote(repository, remote);
         const local = tag ?? branch ?? (await currentBranch(repository));
-        if (local === undefined) throw new ToolError('INVALID_ARGUMENT', 'The head is detached: name the branch.');
+        if (local === undefined) throw new ToolError('INVALID_ARGUMENT', 'HEAD is detached: set branch.');
         const space = tag === undefined ? 'refs/heads' : 'refs/tags';
         for (const name of [local, to])
           if (name !== undefined) await assertNewName(repository, tag === undefined ? 'branch' : 'tag', name);
         const oid = await exactRef(repository, `${space}/${local}`);
         if (oid === undefined)
-          throw new ToolError('NOT_FOUND', `There is no ${tag === undefined ? 'branch' : 'tag'} ${quote(local)}.`);
+          throw new ToolError(
+            'NOT_FOUND',
+            `The ${tag === undefined ? 'branch' : 'tag'} ${quote(local)} does not exist.`,
+          );
         const target = to ?? (tag === undefined ? await remoteBranch(repository, remote, local) : local);
         const { protocols } = repository.context;
         const options = [
@@ -78,7 +81,7 @@ export function pushTool(context: GitContext): Tool {
         const report = /^([ +\-*!=])\t(\S+)\t(.*)$/m.exec(stdout.toString('utf8'));
         if (code === 1 || !report || report[1] === '!') throw refused(report?.[3] ?? stderr, target);
         const status = report[1] === '=' ? ('up_to_date' as const) : ('pushed' as const);
-        const what = status === 'pushed' ? 'Pushed' : 'The remote had already';
+        const what = status === 'pushed' ? 'Pushed' : 'The remote already had';
         return {
           content: [{ type: 'text', text: `${what} ${quote(local)} as ${quote(target)} of ${quote(remote)}, ${oid}.` }],
           structuredContent: { ref: `${space}/${local}`, to: `${space}/${target}`, oid, status },
@@ -89,6 +92,6 @@ export function pushTool(context: GitContext): Tool {
 
 function refused(reason: string, target: string): ToolError {
   const isBehind = /non-fast-forward|fetch first|already exists/.test(reason);
-  const next = isBehind ? ` It has commits that are not here, or another tag of that name: pull first.` : '';
-  return new ToolError('EXECUTION_FAILED', `The remote did not take ${quote(target)}: ${quote(reason.trim())}.${next}`);
+  const next = isBehind ? ` It has commits that are missing here, or a different tag of that name: pull first.` : '';
+  return new ToolError('EXECUTION_FAILED', `The remote rejected ${quote(target)}: ${quote(reason.trim())}.${next}`);
 }

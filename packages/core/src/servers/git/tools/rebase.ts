@@ -19,11 +19,12 @@ import { hints, objectSchema } from '../../../tool/object-schema.js';
 const input = objectSchema(
   {},
   {
-    onto: { ...REF, description: 'The branch or commit on which the commits are put.' },
+    onto: { ...REF, description: 'The branch or commit to rebase onto.' },
     step: {
       type: 'string',
       enum: ['continue', 'skip', 'abort'],
-      description: 'Instead of onto: for a rebase that has stopped. skip leaves out the commit at which it did.',
+      description:
+        'Instead of onto: continue, skip or abort a stopped rebase. skip leaves out the commit at which it stopped.',
     },
   },
 );
@@ -33,16 +34,14 @@ export function rebaseTool(context: GitContext): Tool {
   return defineTool({
     name: 'rebase',
     title: 'Rebase',
-    description:
-      'Put the commits of the current branch onto another. With conflicts it stops, to be continued, skipped or aborted.',
+    description: 'Rebase the current branch onto another. Stops at conflicts; then continue, skip or abort.',
     input,
     output: SEQUENCE_OUTPUT,
     annotations: hints('destructive'),
     permission: ({ onto, step }) => claimAction(step ?? 'rebase', onto),
     execute: ({ onto, step }, ctx) =>
       Repository.change(context, ctx, async (repository) => {
-        if ((onto === undefined) === (step === undefined))
-          throw new ToolError('INVALID_ARGUMENT', 'Give onto or step.');
+        if ((onto === undefined) === (step === undefined)) throw new ToolError('INVALID_ARGUMENT', 'Set onto or step.');
         if (step !== undefined) return goOn(repository, 'rebase', 'rebase', step);
         await assertNothingUnderWay(repository);
         const target = await resolveRef(repository, onto ?? '');

@@ -11,12 +11,12 @@ import { hints, objectSchema } from '../../../tool/object-schema.js';
 const input = objectSchema(
   {},
   {
-    ref: { ...REF, default: 'HEAD', description: 'Where the branch is moved to.' },
+    ref: { ...REF, default: 'HEAD', description: 'The commit to move the branch to.' },
     mode: {
       type: 'string',
       enum: ['soft', 'mixed', 'hard'],
       default: 'mixed',
-      description: 'soft keeps what is staged, mixed unstages it, hard throws away every change that is not committed.',
+      description: 'soft keeps the index and files, mixed unstages changes, hard discards all uncommitted changes.',
     },
   },
 );
@@ -27,11 +27,11 @@ const output = objectSchema(
     changed: {
       type: 'array',
       items: { type: 'string' },
-      description: 'With hard: files that were written or deleted.',
+      description: 'With hard: the files that were written or deleted.',
     },
   },
   {
-    from: { type: 'string', description: 'The commit before; a branch there brings it back.' },
+    from: { type: 'string', description: 'The previous commit; create a branch there to get it back.' },
   },
 );
 
@@ -40,8 +40,7 @@ export function resetTool(context: GitContext): Tool {
   return defineTool({
     name: 'reset',
     title: 'Reset the branch',
-    description:
-      'Move the current branch to another commit. Ends a merge that is under way. To unstage files use unstage.',
+    description: 'Move the current branch to another commit. Ends a merge in progress. To unstage files use unstage.',
     input,
     output,
     annotations: hints('destructive', 'idempotent'),

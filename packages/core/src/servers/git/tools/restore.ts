@@ -16,15 +16,18 @@ const input = objectSchema(
   {
     source: {
       ...REF,
-      description: 'The commit that they are taken from. Default: the index; with staged, the last commit.',
+      description: 'The commit to restore from. Default: the index; with staged, the last commit.',
     },
     staged: { type: 'boolean', default: false, description: 'Restore the index.' },
-    worktree: { type: 'boolean', description: 'Restore the files themselves. Default: true, with staged false.' },
+    worktree: {
+      type: 'boolean',
+      description: 'Restore the files in the working tree. Default: true; false with staged.',
+    },
   },
 );
 
 const output = objectSchema({
-  restored: { type: 'array', items: { type: 'string' }, description: 'What was different and is no more.' },
+  restored: { type: 'array', items: { type: 'string' }, description: 'The files that were restored.' },
   restored_count: { type: 'integer' },
 });
 
@@ -35,7 +38,7 @@ export function restoreTool(context: GitContext): Tool {
   return defineTool({
     name: 'restore',
     title: 'Discard changes',
-    description: 'Put files back as they are staged, or as they were in a commit. Their changes since are lost.',
+    description: 'Restore files from the index or from a commit. Their later changes are lost.',
     input,
     output,
     annotations: hints('destructive', 'idempotent'),
@@ -44,13 +47,13 @@ export function restoreTool(context: GitContext): Tool {
     execute: ({ paths, source, staged, worktree = !staged }, ctx) =>
       Repository.change(context, ctx, async (repository) => {
         if (!staged && !worktree)
-          throw new ToolError('INVALID_ARGUMENT', 'Nothing is to be restored: set staged or worktree.');
+          throw new ToolError('INVALID_ARGUMENT', 'Nothing to restore: set staged or worktree.');
         repository.assertConfigStays('one-git');
         assertSome(paths);
         const given = await repository.paths(paths);
         const from = source === undefined ? [] : [await resolveRef(repository, source)];
         if (staged && from.length === 0 && (await headOf(repository)) === undefined)
-          throw new ToolError('NOT_FOUND', 'The repository has no commit yet to restore from. Use unstage.');
+          throw new ToolError('NOT_FOUND', 'The repository has no commits to restore from. Use unstage.');
         // The same paths, as arguments: a comparison takes none from its input.
         const specs = ['--no-ext-diff', '--no-textconv', ...(staged && from.length === 0 ? ['HEAD'] : from)];
         const different = await differing(repository, specs, given, worktree);
@@ -73,7 +76,7 @@ export function restoreTool(context: GitContext): Tool {
         const restored = different
           .filter((path) => !still.has(path.toString('latin1')))
           .map((path) => repository.shown(path));
-        const text = restored.length === 0 ? 'Nothing was different.' : `Restored:\n${nameList(restored)}`;
+        const text = restored.length === 0 ? 'No file differed.' : `Restored:\n${nameList(restored)}`;
         return {
           content: [{ type: 'text', text }],
           structuredContent: { restored: restored.slice(0, MAX_LISTED), restored_count: restored.length },

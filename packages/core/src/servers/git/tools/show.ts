@@ -19,7 +19,7 @@ const input = {
     path: {
       type: 'string',
       minLength: 1,
-      description: 'A file or directory as it was there, relative to the project.',
+      description: 'Show this file or directory as of the commit; relative to the project.',
     },
     ...PATCH_INPUT,
   },
@@ -32,7 +32,7 @@ const output = {
     type: { type: 'string', enum: ['commit', 'tag', 'tree', 'blob'] },
     oid: { type: 'string' },
     commit: COMMIT,
-    size: { type: 'integer', description: 'Of a file, in bytes.' },
+    size: { type: 'integer', description: 'The size of the file, in bytes.' },
     binary: { type: 'boolean', description: 'The file is not text and is not shown.' },
     entries: {
       type: 'array',
@@ -63,7 +63,7 @@ export function showTool(context: GitContext): Tool {
     name: 'show',
     title: 'Show a commit or an old file',
     description:
-      'Show a commit with its message and patch (of a merge: against its first parent), or with path a file as it was at that commit.',
+      'Show a commit with its message and patch (for a merge, against its first parent), or with path a file as of that commit.',
     input,
     output,
     annotations: hints('readOnly', 'idempotent'),
@@ -86,7 +86,7 @@ export function showTool(context: GitContext): Tool {
       if (!entry)
         throw new ToolError(
           'NOT_FOUND',
-          `${quote(path)} is not in ${quote(ref)}. Look at the directory above it with show.`,
+          `${quote(path)} does not exist in ${quote(ref)}. Use show with its parent directory.`,
         );
       if (entry.type === 'tree') return showTree(context, repository, entry.oid, `${name}/`);
       if (entry.type === 'blob') return showFile(repository, entry.oid, page);
@@ -124,7 +124,7 @@ export async function readCommit(repository: Repository, oid: string): Promise<C
     ['log', '-z', '--no-walk', '--no-notes', '--no-color', COMMIT_FORMAT, oid],
     { paths: [] },
   );
-  if (cut) throw new ToolError('TOO_LARGE', 'The message of the commit is over 8 MiB.');
+  if (cut) throw new ToolError('TOO_LARGE', 'The message of the commit is larger than 8 MiB.');
   return parseCommit(nulFields(stdout));
 }
 
@@ -159,7 +159,7 @@ async function showTree(context: GitContext, repository: Repository, tree: strin
   const text = limitText(
     lines.join('\n') || 'The directory is empty.',
     context.limits,
-    (more) => `[${more} more entries. Name a directory below it.]`,
+    (more) => `[${more} more entries. Use a subdirectory.]`,
   );
   const oid = await resolveRef(repository, tree, 'tree');
   return {
@@ -174,7 +174,7 @@ async function showFile(repository: Repository, oid: string, { stat_only, max_by
   const offset = offsetOf(cursor, oid);
   const { text, next, bytes } = await readPart(repository, ['cat-file', 'blob', oid], offset, max_bytes);
   if (bytes.subarray(0, 8_000).includes(0)) {
-    const said = `It is not text: ${size} bytes.`;
+    const said = `Not text: ${size} bytes.`;
     return {
       content: [{ type: 'text' as const, text: said }],
       structuredContent: { ...data, binary: true, truncated: false },
@@ -187,7 +187,7 @@ async function showFile(repository: Repository, oid: string, { stat_only, max_by
     };
   const more = `${oid}.${next}`;
   return {
-    content: [{ type: 'text' as const, text: `${text}\n[The file goes on. Read on with cursor "${more}".]` }],
+    content: [{ type: 'text' as const, text: `${text}\n[The file continues. Call again with cursor "${more}".]` }],
     structuredContent: { ...data, binary: false, truncated: true, cursor: more },
   };
 }

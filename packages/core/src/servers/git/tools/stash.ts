@@ -20,11 +20,12 @@ const input = {
     action: {
       type: 'string',
       enum: ['push', 'list', 'show', 'apply', 'pop', 'drop'],
-      description: 'push lays changes aside; apply takes them up again, pop also drops the entry; drop loses it.',
+      description:
+        'push stashes changes; apply restores them; pop restores them and drops the entry; drop deletes an entry.',
     },
-    index: { type: 'integer', minimum: 0, maximum: 10_000, default: 0, description: 'Which entry; 0 is the youngest.' },
-    message: { type: 'string', minLength: 1, maxLength: 1_000, description: 'For push: one line.' },
-    include_untracked: { type: 'boolean', default: false, description: 'For push: new files too.' },
+    index: { type: 'integer', minimum: 0, maximum: 10_000, default: 0, description: 'The entry; 0 is the newest.' },
+    message: { type: 'string', minLength: 1, maxLength: 1_000, description: 'For push: a message of one line.' },
+    include_untracked: { type: 'boolean', default: false, description: 'For push: include untracked files.' },
     ...PATCH_INPUT,
   },
   required: ['action'],
@@ -35,7 +36,7 @@ const output = {
   properties: {
     entries: {
       type: 'array',
-      description: 'What is stashed now, the youngest first; the first 100.',
+      description: 'The entries afterwards, newest first; the first 100.',
       items: objectSchema({
         index: { type: 'integer' },
         oid: { type: 'string' },
@@ -51,7 +52,7 @@ const output = {
     conflicts: {
       type: 'array',
       items: { type: 'string' },
-      description: 'Files to be solved by hand; the entry is kept.',
+      description: 'Files with conflicts to resolve; the entry is kept.',
     },
     ...PATCH_OUTPUT,
   },
@@ -66,7 +67,7 @@ export function stashTool(context: GitContext): Tool {
   return defineTool({
     name: 'stash',
     title: 'Stash changes',
-    description: 'Lay uncommitted changes aside and take them up again; list, show or drop what lies aside.',
+    description: 'Stash uncommitted changes and restore them; list, show or drop entries.',
     input,
     output,
     annotations: hints('destructive'),
@@ -74,7 +75,8 @@ export function stashTool(context: GitContext): Tool {
       claimAction(action, action === 'push' || action === 'list' ? undefined : String(index)),
     async execute({ action, index, message, include_untracked, ...page }, ctx) {
       assertPlain('message', message);
-      if (message !== undefined && action !== 'push') throw new ToolError('INVALID_ARGUMENT', 'message is for push.');
+      if (message !== undefined && action !== 'push')
+        throw new ToolError('INVALID_ARGUMENT', 'message is only for push.');
       if (action === 'list') return listed(await entriesOf(await Repository.open(context, ctx)));
       if (action === 'show') return show(await Repository.open(context, ctx), index, page);
       return Repository.change(context, ctx, async (repository) => {
@@ -122,7 +124,7 @@ async function entryAt(repository: Repository, index: number): Promise<string> {
   if (oid !== undefined && (index < entries.length || entries.length === MAX_ENTRIES)) return oid;
   throw new ToolError(
     'NOT_FOUND',
-    `There is no stash entry ${index}; there are ${entries.length}. Look with action list.`,
+    `The stash entry ${index} does not exist; there are ${entries.length}. List them with action list.`,
   );
 }
 
@@ -157,12 +159,12 @@ async function untrackedOf(repository: Repository, oid: string): Promise<Buffer[
 
 async function push(repository: Repository, message: string | undefined, includeUntracked: boolean) {
   if ((await headOf(repository)) === undefined)
-    throw new ToolError('NOT_FOUND', 'The repository has no commit yet; there is nothing to go back to. Commit first.');
+    throw new ToolError('NOT_FOUND', 'The repository has no commits yet to restore to. Commit first.');
   const dirty = await differingPaths(repository, ['diff', '--no-ext-diff', '--no-textconv', 'HEAD']);
   const news = includeUntracked
     ? nulFields((await repository.read(['ls-files', '-z', '--others', '--exclude-standard'])).stdout)
     : [];
-  if (dirty.length + news.length === 0) throw new ToolError('NO_CHANGE', 'Nothing has changed that could be stashed.');
+  if (dirty.length + news.length === 0) throw new ToolError('NO_CHANGE', 'There are no changes to stash.');
   assertTreeWritable(repository, [...dirty, ...news]);
   const { changed } = await changeTree(repository, () =>
     repository.write(

@@ -17,18 +17,18 @@ const input = objectSchema(
       type: 'string',
       enum: ['no', 'normal', 'all'],
       default: 'normal',
-      description: 'Whether files that git does not know are listed; "all" looks into new directories.',
+      description: 'Whether untracked files are listed; "all" lists those in new directories too.',
     },
     paths: PATHS,
-    limit: { type: 'integer', minimum: 1, maximum: 10_000, default: 500, description: 'Entries at most.' },
-    skip: { type: 'integer', minimum: 0, default: 0, description: 'Entries to leave out, to read on.' },
+    limit: { type: 'integer', minimum: 1, maximum: 10_000, default: 500, description: 'The most entries to return.' },
+    skip: { type: 'integer', minimum: 0, default: 0, description: 'Entries to skip, to continue.' },
   },
 );
 
 const output = objectSchema(
   {
     detached: { type: 'boolean' },
-    operation: { type: 'string', enum: OPERATIONS, description: 'What was begun and is not finished.' },
+    operation: { type: 'string', enum: OPERATIONS, description: 'The operation in progress.' },
     stashes: { type: 'integer' },
     entries: {
       type: 'array',
@@ -58,8 +58,8 @@ const output = objectSchema(
     truncated: { type: 'boolean' },
   },
   {
-    branch: { type: 'string', description: 'Absent when the head is detached.' },
-    oid: { type: 'string', description: 'The commit that is checked out. Absent before the first one.' },
+    branch: { type: 'string', description: 'Absent when HEAD is detached.' },
+    oid: { type: 'string', description: 'The current commit. Absent before the first one.' },
     upstream: { type: 'string' },
     ahead: { type: 'integer' },
     behind: { type: 'integer' },
@@ -91,7 +91,7 @@ export function statusTool(context: GitContext): Tool {
     name: 'status',
     title: 'Status of the repository',
     description:
-      'Show the branch, a merge or rebase that is under way, and every file that is staged, changed, in conflict or new.',
+      'Show the branch, a merge or rebase in progress, and all files that are staged, changed, in conflict or untracked.',
     input,
     output,
     annotations: hints('readOnly', 'idempotent'),
@@ -118,9 +118,10 @@ export function statusTool(context: GitContext): Tool {
         headline(head, operation),
         ...shown.map(entryLine),
         ...(entries.length === 0 ? ['Nothing has changed.'] : []),
-        ...(truncated ? [`[There are more entries. Read on with skip ${next}, or name paths.]`] : []),
+        ...(truncated ? [`[There are more entries. Continue with skip ${next}, or restrict paths.]`] : []),
       ];
-      const more = (count: number): string => `[${count} more lines are not shown. Name paths, or use limit and skip.]`;
+      const more = (count: number): string =>
+        `[${count} more lines are not shown. Restrict paths, or use limit and skip.]`;
       return {
         content: [{ type: 'text', text: limitText(lines.join('\n'), context.limits, more) }],
         structuredContent: {

@@ -16,16 +16,16 @@ const input = objectSchema(
   },
   {
     name: { ...REF, description: 'For create and delete.' },
-    ref: { ...REF, default: 'HEAD', description: 'For create: what it names.' },
-    message: { ...MESSAGE, description: 'For create: makes an annotated tag.' },
+    ref: { ...REF, default: 'HEAD', description: 'For create: the commit to tag. Default: HEAD.' },
+    message: { ...MESSAGE, description: 'For create: the message of an annotated tag.' },
     limit: {
       type: 'integer',
       minimum: 1,
       maximum: 10_000,
       default: 200,
-      description: 'For list: tags at most, the youngest first.',
+      description: 'For list: the most tags to return, newest first.',
     },
-    skip: { type: 'integer', minimum: 0, default: 0, description: 'For list: tags to leave out, to read on.' },
+    skip: { type: 'integer', minimum: 0, default: 0, description: 'For list: tags to skip, to continue.' },
   },
 );
 
@@ -47,20 +47,20 @@ export function tagTool(context: GitContext): Tool {
   return defineTool({
     name: 'tag',
     title: 'Tags',
-    description: 'List tags, make one, or delete one. An existing tag is never moved.',
+    description: 'List, create or delete tags. An existing tag is never moved.',
     input,
     output,
     annotations: hints('destructive'),
     permission: ({ action, name }) => claimAction(action, name),
     async execute({ action, name, ref, message, limit, skip }, ctx) {
       if (action === 'list') return list(context, await Repository.open(context, ctx), limit, skip);
-      if (name === undefined) throw new ToolError('INVALID_ARGUMENT', `${action} needs name.`);
+      if (name === undefined) throw new ToolError('INVALID_ARGUMENT', `${action} requires name.`);
       return Repository.change(context, ctx, async (repository) => {
         if (action === 'delete') {
           assertRefText(name);
           const oid = await exactRef(repository, `refs/tags/${name}`);
           if (oid === undefined)
-            throw new ToolError('NOT_FOUND', `There is no tag ${quote(name)}. List them with action list.`);
+            throw new ToolError('NOT_FOUND', `The tag ${quote(name)} does not exist. List tags with action list.`);
           await repository.write(['tag', '--delete', name]);
           return one(name, oid, 'Deleted');
         }
@@ -103,13 +103,13 @@ async function list(context: GitContext, repository: Repository, limit: number, 
   const lines = [
     ...tags.map(({ name, oid, subject }) => `${escapeControls(name)} ${oid.slice(0, 12)} ${escapeControls(subject)}`),
     ...(tags.length === 0 ? ['No tags.'] : []),
-    ...(truncated ? [`[There are more. Read on with skip ${next}.]`] : []),
+    ...(truncated ? [`[There are more. Continue with skip ${next}.]`] : []),
   ];
   return {
     content: [
       {
         type: 'text' as const,
-        text: limitText(lines.join('\n'), context.limits, (more) => `[${more} more lines. Take a smaller limit.]`),
+        text: limitText(lines.join('\n'), context.limits, (more) => `[${more} more lines. Use a smaller limit.]`),
       },
     ],
     structuredContent: { tags, truncated, ...(truncated && { next_skip: next }) },

@@ -21,11 +21,11 @@ export function unstageTool(context: GitContext): Tool {
   return defineTool({
     name: 'unstage',
     title: 'Unstage files',
-    description: 'Take files out of the next commit. The files themselves are not changed.',
+    description: 'Unstage files. The files themselves are not changed.',
     input,
     output,
     annotations: hints('idempotent'),
-    permission: ({ paths }) => claimPaths(context, paths, 'read', 'takes it out of the next commit'),
+    permission: ({ paths }) => claimPaths(context, paths, 'read', 'unstages it'),
     execute: ({ paths = ['.'] }, ctx) =>
       Repository.change(context, ctx, async (repository) => {
         assertSome(paths);
@@ -35,7 +35,7 @@ export function unstageTool(context: GitContext): Tool {
         if (before.length > 0) await repository.write(['reset', '--quiet'], { pathInput });
         const left = new Set((await stagedFiles(repository, pathInput)).map(({ path }) => path));
         const unstaged = before.map(({ path }) => path).filter((path) => !left.has(path));
-        const text = unstaged.length === 0 ? 'Nothing of it was staged.' : `Unstaged:\n${nameList(unstaged)}`;
+        const text = unstaged.length === 0 ? 'None of these files was staged.' : `Unstaged:\n${nameList(unstaged)}`;
         return { content: [{ type: 'text', text }], structuredContent: { unstaged } };
       }),
   });
