@@ -1,38 +1,38 @@
-// What is listed under which name: the names of a gateway, read from the provider's and never split again.
+// The names under which a gateway lists tools. They are made from the provider's names and looked up, never parsed back.
 
 import { ToolError, type JsonObject, type ToolDefinition, type ToolProvider } from '@toolwright/core';
 import { aliasOf } from '@toolwright/core/adapters';
 import { INVALID_PARAMS, messageOf, rpcError } from './rpc-error.js';
 
-/** How tools and prompts are named: by alias (`server__tool`), as they are (`server.tool`), or by a function. */
+/** How tools and prompts are named: `'alias'` is `server__tool`, `'qualified'` is `server.tool`; or a function. */
 export type Naming = 'alias' | 'qualified' | ((qualifiedName: string) => string);
 
-/** The names of a gateway, checked. @throws {ToolError} INVALID_ARGUMENT */
-export function namerOf(naming: Naming): (qualifiedName: string) => string {
+/** The function that names tools and prompts. @throws {ToolError} INVALID_ARGUMENT */
+export function parseNaming(naming: Naming): (qualifiedName: string) => string {
   if (naming === 'alias') return aliasOf;
   if (naming === 'qualified') return (name) => name;
   if (typeof naming === 'function') return naming;
   throw new ToolError('INVALID_ARGUMENT', `naming must be "alias", "qualified" or a function, not ${String(naming)}.`);
 }
 
-/** Of one page: the clients take 16 MiB of UTF-8, or 4 MiB, at once. */
+/** The size of one page. Clients accept messages of 4 or 16 MiB of UTF-8. */
 const MAX_PAGE_CHARACTERS = 1024 * 1024;
 
-/** Things under the names that clients use, in the order of those names. */
+/** Entries by the names that clients use, sorted by name. */
 export class NamedList<Entry> {
-  /** As they are sent, sorted: a page goes on after a name, so a change between two pages costs no other entry. */
+  /** The entries as they are sent. A cursor is a name, so a change between two pages skips or repeats no other entry. */
   readonly items: readonly (JsonObject & { key: string; size: number })[] = [];
   readonly #byKey: ReadonlyMap<string, Entry>;
 
-  /** @param entries the first that has a key keeps it; `refused` is told of the others */
+  /** @param onDuplicate called with each entry whose key an earlier entry has */
   constructor(
     entries: Iterable<{ key: string; item: object; entry: Entry }>,
-    refused: (key: string, entry: Entry) => void,
+    onDuplicate: (key: string, entry: Entry) => void,
   ) {
     const byKey = new Map<string, Entry>();
     const items: (JsonObject & { key: string; size: number })[] = [];
     for (const { key, item, entry } of entries) {
-      if (byKey.has(key)) refused(key, entry);
+      if (byKey.has(key)) onDuplicate(key, entry);
       else {
         byKey.set(key, entry);
         items.push({ key, item, size: JSON.stringify(item).length });
@@ -46,7 +46,11 @@ export class NamedList<Entry> {
     return this.#byKey.get(key);
   }
 
-  /** One page: at most `size` entries, and one at least. @throws an error of JSON-RPC for a cursor that is none of ours */
+  /**
+   * One page of at most `size` entries, and of at least one where any are left.
+   *
+   * @throws a JSON-RPC error when the cursor is not one that a page returned
+   */
   page(cursor: unknown, size: number): { items: unknown[]; nextCursor?: string } {
     const after = parseCursor(cursor);
     const start = after === undefined ? 0 : this.items.findIndex(({ key }) => key > after);
@@ -71,10 +75,10 @@ function parseCursor(cursor: unknown): string | undefined {
   if (cursor === undefined) return undefined;
   const text = typeof cursor === 'string' ? Buffer.from(cursor, 'base64url').toString() : '';
   if (text.startsWith('after:')) return text.slice('after:'.length);
-  throw rpcError(INVALID_PARAMS, 'The cursor is none that this server gave.');
+  throw rpcError(INVALID_PARAMS, 'Invalid cursor: pass nextCursor of an earlier page, or none for the first page.');
 }
 
-/** The provider's tools under the gateway's names, read when they are asked for and again after a change. */
+/** The provider's tools by the gateway's names. Lists are read on demand and again after a change. */
 export class ToolCatalog {
   readonly #provider: ToolProvider;
   readonly #nameOf: (qualifiedName: string) => string;
@@ -93,9 +97,9 @@ export class ToolCatalog {
     this.#isFresh = false;
   }
 
-  /** @throws {ToolError} what the provider rejects with */
+  /** The current list. @throws {ToolError} with which the provider rejects */
   async read(): Promise<NamedList<ToolDefinition>> {
-    this.#isFresh = true; // a change that comes while it is read makes it stale again
+    this.#isFresh = true; // a change while the list is read makes it stale again
     let definitions: readonly ToolDefinition[];
     try {
       definitions = await this.#provider.listTools();
@@ -106,11 +110,11 @@ export class ToolCatalog {
     if (this.#list && definitions === this.#definitions) return this.#list;
     this.#definitions = definitions;
     return (this.#list = new NamedList(this.#entries(definitions), (key, { name }) =>
-      this.#warn(`The tool "${name}" is left out: another is listed as "${key}" already.`),
+      this.#warn(`Tool "${name}" is not listed: another tool has the name "${key}".`),
     ));
   }
 
-  /** The tool of a listed name, at once where the list is fresh. */
+  /** The tool of a listed name, synchronously when the list is fresh. */
   find(name: string): ToolDefinition | Promise<ToolDefinition | undefined> {
     const known = this.#isFresh ? this.#list?.get(name) : undefined;
     return known ?? this.read().then((list) => list.get(name));
@@ -120,23 +124,23 @@ export class ToolCatalog {
     for (const entry of definitions) {
       try {
         const key: unknown = this.#nameOf(entry.name);
-        if (typeof key !== 'string' || key === '') throw new Error('naming gave no text');
+        if (typeof key !== 'string' || key === '') throw new Error('naming() returned no name');
         yield { key, item: wireTool(entry, key), entry };
       } catch (thrown) {
-        this.#warn(`The tool "${entry.name}" is left out: ${messageOf(thrown)}.`);
+        this.#warn(`Tool "${entry.name}" is not listed: ${messageOf(thrown)}.`);
       }
     }
   }
 }
 
-/** A tool as it is listed. Schemas are the author's, but for the root type that the protocol asks for. */
+/** A tool as it is listed. Schemas are the author's, with the root type that the protocol requires. */
 function wireTool(tool: ToolDefinition, name: string): object {
   const { inputSchema, outputSchema } = tool;
   const { type = 'object' } = inputSchema;
-  if (type !== 'object') throw new Error('its inputSchema is of no object');
+  if (type !== 'object') throw new Error('the type of its inputSchema is not "object"');
   const wire: Record<string, unknown> = { ...tool, name };
   if (inputSchema.type === undefined) wire.inputSchema = { type, ...inputSchema };
   if (outputSchema && outputSchema.type === undefined) wire.outputSchema = { type: 'object', ...outputSchema };
-  else if (outputSchema && outputSchema.type !== 'object') delete wire.outputSchema; // clients would refuse the whole list
+  else if (outputSchema && outputSchema.type !== 'object') delete wire.outputSchema; // clients would reject the whole list
   return wire;
 }

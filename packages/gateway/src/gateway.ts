@@ -1,4 +1,4 @@
-// createGateway: one provider, served to any number of MCP clients. It holds what they share; a client is a session's.
+// createGateway: serves one provider to any number of MCP clients. Holds what the clients share; session/ holds one client.
 
 import { randomUUID } from 'node:crypto';
 import type { Readable, Writable } from 'node:stream';
@@ -11,7 +11,7 @@ import {
   type OptionNames,
 } from '@toolwright/core/internal';
 import { Backlog } from './session/backlog.js';
-import { namerOf, ToolCatalog, type Naming } from './catalog.js';
+import { parseNaming, ToolCatalog, type Naming } from './catalog.js';
 import type { HttpListener, ServeHttpOptions } from './http/http-listener.js';
 import { parseLimits, type EffectiveLimits, type GatewayLimits } from './gateway-limits.js';
 import { GatewayMetrics } from './metrics.js';
@@ -21,21 +21,21 @@ import type { ServeSocketOptions } from './stream/socket-listener.js';
 import type { ServeStdioOptions } from './stream/stdio.js';
 import { VERSION } from './version.js';
 
-/** How long calls of a client that has gone may take to settle, before what it left is ended all the same. */
+/** How long the calls of a disconnected client may take to settle before its conversation is ended anyway. */
 const SETTLING_MS = 1_000;
 
 /** How a gateway serves its provider. */
 export interface GatewayOptions {
-  /** What tools and prompts are called. Default `'alias'`: `server__tool`. */
+  /** How tools and prompts are named. Default `'alias'`: `server__tool`. */
   naming?: Naming;
   /**
-   * Pass on what the MCP servers behind it have beyond tools, and what they ask of a client. Default false. A policy
-   * judges calls of tools only.
+   * Also forward the resources and prompts of the MCP servers behind the gateway, and the servers' requests to clients
+   * (sampling, elicitation, roots). Default false. A policy applies to tool calls only.
    */
   forward?: boolean;
-  /** Limits of sessions and output. Default: those of the gateway. */
+  /** Limits for each client and for all clients together. */
   limits?: GatewayLimits;
-  /** Default: silent. It is told of no argument, result or token. */
+  /** Receives warnings; they contain no argument, result or token. Default: none are written. */
   logger?: Logger;
 }
 
@@ -44,43 +44,53 @@ const STDIO_OPTIONS: OptionNames<ServeStdioOptions> = { stdin: true, stdout: tru
 
 /** A client's connection over stdin and stdout. */
 export interface StdioConnection {
-  /** Resolves when stdin has ended, stdout is broken, or it was closed. */
+  /** Resolves when stdin ends, stdout fails, or the connection is closed. */
   readonly closed: Promise<void>;
-  /** Closes the connection. */
+  /** Ends the session. The streams stay open. Idempotent. */
   close(): Promise<void>;
 }
 
-/** Something that listens. */
+/** A listening socket. */
 export interface Listener {
-  /** Ends its sessions and stops listening. */
+  /** Ends its sessions and stops listening. Idempotent. */
   close(): Promise<void>;
 }
 
-/** One provider as an MCP server. */
+/** Serves one provider as an MCP server. */
 export interface Gateway extends AsyncDisposable {
   /**
-   * Serves one client over this process's stdin and stdout, until stdin ends. Nothing but the protocol is written to
-   * stdout meanwhile.
+   * Serves one client over this process's stdin and stdout until stdin ends. Meanwhile everything else that this process
+   * writes to stdout goes to stderr.
+   *
+   * @throws {ToolError} LOCKED when the stream is served already
    */
   serveStdio(options?: ServeStdioOptions): Promise<StdioConnection>;
-  /** Serves Streamable HTTP, at a TCP port of this machine or at a unix socket. */
+  /**
+   * Serves Streamable HTTP on a TCP port or a unix socket.
+   *
+   * @throws {ToolError} LOCKED when the socket's path is in use; UNAVAILABLE when it cannot listen for another reason
+   */
   serveHttp(options?: ServeHttpOptions): Promise<HttpListener>;
-  /** Serves MCP at a unix socket that only this user can reach: one client a connection. */
+  /**
+   * Serves MCP on a unix socket that only this user can connect to. Each connection is one client.
+   *
+   * @throws {ToolError} LOCKED when the path is in use; UNAVAILABLE when it cannot listen for another reason
+   */
   serveSocket(options: ServeSocketOptions): Promise<Listener>;
-  /** Ends every session and listener, and leaves the provider connected. Idempotent. */
+  /** Ends every session and listener. The provider stays connected. Idempotent. */
   close(): Promise<void>;
 }
 
 /**
- * A provider as an MCP server, for any number of clients. Serving connects the provider, and rejects where that fails;
- * closing never disconnects it.
+ * Serves a provider as an MCP server to any number of clients. The first `serve…()` connects the provider and rejects when
+ * that fails; closing the gateway never disconnects it.
  *
  * @example
  * ```ts
  * const gateway = createGateway(hub);
  * const { url, token } = await gateway.serveHttp({ port: 0 });
  * ```
- * @throws {ToolError} INVALID_ARGUMENT for a wrong option
+ * @throws {ToolError} INVALID_ARGUMENT when an option is unknown or has a wrong value
  */
 export function createGateway(provider: ToolProvider, options: GatewayOptions = {}): Gateway {
   return new ProviderGateway(provider, options);
@@ -104,7 +114,7 @@ class ProviderGateway implements Gateway {
   readonly #listeners = new Set<() => Promise<void>>();
   readonly #backlog: Backlog;
   readonly #metrics = new GatewayMetrics();
-  /** What providers keep for conversations that are over; closing waits for its end. */
+  /** Conversations that the provider is ending; closing waits for them. */
   readonly #ending = new Set<Promise<void>>();
   #opening: Promise<SessionHost> | undefined;
   #unsubscribe: (() => void) | undefined;
@@ -112,7 +122,7 @@ class ProviderGateway implements Gateway {
 
   constructor(provider: ToolProvider, options: GatewayOptions) {
     if (typeof (provider as Partial<ToolProvider> | undefined)?.callTool !== 'function')
-      throw new ToolError('INVALID_ARGUMENT', 'createGateway takes a provider of tools, or a hub of them.');
+      throw new ToolError('INVALID_ARGUMENT', 'createGateway(): provider must be a ToolProvider, such as a ToolHub.');
     assertOptions('createGateway()', options, GATEWAY_OPTIONS);
     const { naming = 'alias', forward = false, limits, logger } = options;
     if (typeof forward !== 'boolean')
@@ -121,7 +131,7 @@ class ProviderGateway implements Gateway {
         `createGateway(): forward must be true or false, not ${JSON.stringify(forward)}.`,
       );
     this.#provider = provider;
-    this.#nameOf = namerOf(naming);
+    this.#nameOf = parseNaming(naming);
     this.#forward = forward;
     this.#limits = parseLimits(limits);
     this.#logger = logger && safeLogger(logger);
@@ -132,18 +142,18 @@ class ProviderGateway implements Gateway {
     assertOptions('serveStdio()', options, STDIO_OPTIONS);
     assertStreams(options);
     const { stdin = process.stdin } = options;
-    if (served.has(stdin))
+    if (servedStreams.has(stdin))
       throw new ToolError(
         'LOCKED',
-        'serveStdio(): these streams are served already; each request would be answered twice.',
+        'serveStdio(): this stdin is served already, and each request would be answered twice. Close that connection first.',
       );
-    served.add(stdin);
+    servedStreams.add(stdin);
     let connection: StdioConnection | undefined;
     try {
       return (connection = await this.#serveStdio(options));
     } finally {
-      if (!connection) served.delete(stdin);
-      else void connection.closed.then(() => served.delete(stdin));
+      if (!connection) servedStreams.delete(stdin);
+      else void connection.closed.then(() => servedStreams.delete(stdin));
     }
   }
 
@@ -167,10 +177,10 @@ class ProviderGateway implements Gateway {
     const { maxSessions } = this.#limits;
     const limits = { maxFrameBytes: DEFAULT_MAX_FRAME_BYTES, maxSessions, backlog: this.#backlog, warn: this.#warn };
     const close = await serveOverSocket(options, limits, (transport) => {
-      void this.#adopt(new ClientSession(host, this.#ownIdentity('socket'))).connect(transport);
+      void this.#addSession(new ClientSession(host, this.#connectionIdentity('socket'))).connect(transport);
     });
     await this.#assertOpen(close);
-    return { close: this.#own(close) };
+    return { close: this.#track(close) };
   }
 
   async serveHttp(options: ServeHttpOptions = {}): Promise<HttpListener> {
@@ -183,14 +193,14 @@ class ProviderGateway implements Gateway {
       limits: this.#limits,
       metrics: this.#metrics,
       backlog: this.#backlog,
-      openSession: (id, onClosed) => this.#adopt(new ClientSession(host, this.#identity('http', id, onClosed))),
+      openSession: (id, onClosed) => this.#addSession(new ClientSession(host, this.#identity('http', id, onClosed))),
       endConversation: this.#endConversation,
       isReady: () => !this.#closed && !['COLD', 'DEAD'].includes(this.#provider.health?.().state ?? 'READY'),
       metricsText: () => this.#metrics.text(this.#countSessions()),
       warn: this.#warn,
     });
     await this.#assertOpen(() => listener.close());
-    return { ...listener, close: this.#own(() => listener.close()) };
+    return { ...listener, close: this.#track(() => listener.close()) };
   }
 
   async close(): Promise<void> {
@@ -207,17 +217,17 @@ class ProviderGateway implements Gateway {
     await this.close();
   }
 
-  /** A gateway that was closed while it began to listen listens no more. */
+  /** Stops a listener whose gateway was closed while it started. */
   async #assertOpen(close: () => Promise<void>): Promise<void> {
     if (!this.#closed) return;
     await close();
-    throw wasClosed();
+    throw closedError();
   }
 
   #open(): Promise<SessionHost> {
-    if (this.#closed) throw wasClosed();
+    if (this.#closed) throw closedError();
     return (this.#opening ??= this.#start().catch((thrown: unknown) => {
-      this.#opening = undefined; // the next one tries again
+      this.#opening = undefined; // the next serve call tries again
       throw thrown;
     }));
   }
@@ -234,7 +244,7 @@ class ProviderGateway implements Gateway {
           warn: this.#warn,
         })
       : undefined;
-    forwarding?.attach(); // before they are connected: they are told then what a client may be asked
+    forwarding?.attach(); // before connecting: servers receive the offered capabilities in `initialize`
     await this.#provider.connect();
     this.#unsubscribe ??= this.#provider.onToolsChanged(() => {
       catalog.invalidate();
@@ -254,16 +264,16 @@ class ProviderGateway implements Gateway {
 
   async #newSession(host: SessionHost, transport: ClientSession['transport']): Promise<ClientSession> {
     const { ClientSession } = await import('./session/session.js');
-    return this.#adopt(new ClientSession(host, this.#ownIdentity(transport)));
+    return this.#addSession(new ClientSession(host, this.#connectionIdentity(transport)));
   }
 
-  #adopt(session: ClientSession): ClientSession {
+  #addSession(session: ClientSession): ClientSession {
     this.#sessions.add(session);
     return session;
   }
 
-  /** Of a client whose connection is its conversation. */
-  #ownIdentity(transport: ClientSession['transport']) {
+  /** The identity of a client whose conversation ends with its connection. */
+  #connectionIdentity(transport: ClientSession['transport']) {
     return this.#identity(transport, randomUUID(), (session) => this.#endConversation(session.id, session.whenIdle()));
   }
 
@@ -278,17 +288,17 @@ class ProviderGateway implements Gateway {
     };
   }
 
-  /** @param idle its calls are aborted, and start nothing more once they have settled */
+  /** @param idle resolves when the session's aborted calls have settled */
   readonly #endConversation = (id: string, idle: Promise<void>): void => {
     const ending: Promise<void> = settledWithin([idle], SETTLING_MS)
       .then(() => this.#provider.endSession?.(id))
-      .catch((thrown: unknown) => this.#warn(`What a client left could not be ended: ${messageOf(thrown)}`))
+      .catch((thrown: unknown) => this.#warn(`The provider could not end a client's session: ${messageOf(thrown)}`))
       .finally(() => this.#ending.delete(ending));
     this.#ending.add(ending);
   };
 
-  /** The listener ends with the gateway, or before it, once. */
-  #own(close: () => Promise<void>): () => Promise<void> {
+  /** Closes the listener with the gateway, unless it was closed before. */
+  #track(close: () => Promise<void>): () => Promise<void> {
     let closing: Promise<void> | undefined;
     const once = (): Promise<void> => {
       this.#listeners.delete(once);
@@ -308,12 +318,12 @@ class ProviderGateway implements Gateway {
     try {
       this.#logger?.warn(message);
     } catch {
-      // The logger is the host's; serving goes on without it.
+      // A failing logger of the host must not end serving.
     }
   };
 }
 
-/** Those of a hub, or the provider itself where it is one. */
+/** The peers of a hub, or the provider's one peer. */
 function peersOf(
   provider: ToolProvider & { peers?: () => ReadonlyMap<string, McpPeer> },
 ): ReadonlyMap<string, McpPeer> {
@@ -321,9 +331,9 @@ function peersOf(
   return new Map(provider.mcp ? [[provider.name, provider.mcp]] : []);
 }
 
-/** The streams that a gateway of this process reads. */
-const served = new WeakSet<object>();
+/** The streams that gateways of this process read. */
+const servedStreams = new WeakSet<object>();
 
-function wasClosed(): ToolError {
-  return new ToolError('NOT_CONNECTED', 'The gateway was closed; create another.');
+function closedError(): ToolError {
+  return new ToolError('NOT_CONNECTED', 'The gateway is closed. Create another with createGateway().');
 }

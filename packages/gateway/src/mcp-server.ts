@@ -1,38 +1,42 @@
-// The SDK's server for one client, in plain types: the only file here that imports the SDK. Requests come to one
-// handler and their results go out as they are; the SDK does the handshake, the correlation and the cancellation.
+// The SDK's server for one client, in plain types: the only file of the gateway that imports the SDK. One handler receives
+// all requests and its results are sent unchanged; the SDK does `initialize`, correlation and cancellation.
 
 import { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js';
 import { ResultSchema, type JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
-import { messageOf } from './rpc-error.js';
+import { INTERNAL_ERROR, messageOf } from './rpc-error.js';
 import type { JsonObject } from '@toolwright/core';
 import type { McpTransport } from '@toolwright/core/mcp';
 
-/** One request of a client's while it is handled; what is sent with it goes the way that its answer will go. */
+/** A client's request while it is handled. What is sent through it uses the same stream as its answer. */
 export interface Exchange {
-  /** Aborted when the client cancels the request, or goes. */
+  /** Aborted when the client cancels the request or disconnects. */
   readonly signal: AbortSignal;
-  /** Tells this client. What cannot be delivered is dropped: the client has gone. */
+  /** Sends a notification to this client; dropped when the client has disconnected. */
   notify(method: string, params: JsonObject): void;
-  /** Asks this client. Rejects with what it answered, or when nobody is there. */
-  ask(method: string, params: JsonObject, options: { signal?: AbortSignal; timeoutMs: number }): Promise<JsonObject>;
+  /** Sends a request to this client. Rejects with its error, or when it has disconnected. */
+  request(
+    method: string,
+    params: JsonObject,
+    options: { signal?: AbortSignal; timeoutMs: number },
+  ): Promise<JsonObject>;
 }
 
-/** What one connection is made of. */
+/** The parts of one connection. */
 export interface McpServerOptions {
   version: string;
   capabilities: JsonObject;
-  /** Answers a request. What it throws with a whole number as `code` is told to the client as it is. */
+  /** Answers a request. An error with an integer `code` is sent to the client unchanged. */
   handle: (method: string, params: JsonObject, exchange: Exchange) => Promise<JsonObject>;
   onNotification: (method: string, params: JsonObject) => void;
   onClosed: () => void;
   onError: (message: string) => void;
 }
 
-/** What carries one client's messages. */
+/** Carries one client's messages. */
 export interface ServerTransport extends McpTransport {
-  /** Set by the server; false for the id of a request that is in flight: it must not be passed on. */
-  takeId?: ((id: unknown) => boolean) | undefined;
+  /** Set by the server. Returns false when a request with this id is in flight: the message must not be passed on. */
+  reserveId?: ((id: unknown) => boolean) | undefined;
   /** Ends the stream on which the answer to this request would be sent. */
   closeSSEStream?: (requestId: string | number) => void;
 }
@@ -45,28 +49,28 @@ export function requestIdsOf(body: unknown): unknown[] {
     .map(({ id }) => id);
 }
 
-/** One client, from its handshake to its end. */
+/** The protocol of one client, from `initialize` to the end of its connection. */
 export class McpServer {
   readonly #server: Server;
-  /** With whether the request came alone, so that the stream of its answer is its own. */
+  /** True for a request that arrived outside a batch, so that no other answer uses its stream. */
   readonly #idsInFlight = new Map<unknown, boolean>();
   #transport: ServerTransport | undefined;
 
   constructor({ version, capabilities, handle, onNotification, onClosed, onError }: McpServerOptions) {
-    // The low-level server: schemas and results pass it unread.
+    // The low-level server neither reads nor changes schemas and results.
     this.#server = new Server({ name: 'toolwright', title: 'Toolwright', version }, { capabilities });
-    this.#server.removeRequestHandler('logging/setLevel'); // levels are the session's
+    this.#server.removeRequestHandler('logging/setLevel'); // the session handles it
     this.#server.fallbackRequestHandler = (
       { method, params },
       { signal, requestId, sendNotification, sendRequest },
     ) => {
       const answer = handle(method, params ?? {}, {
         signal,
-        notify: (told, content) => {
-          sendNotification({ method: told, params: content }).catch(() => undefined); // the client has gone
+        notify: (sentMethod, sentParams) => {
+          sendNotification({ method: sentMethod, params: sentParams }).catch(() => undefined); // disconnected
         },
-        ask: (asked, content, { signal: until = signal, timeoutMs }) =>
-          sendRequest({ method: asked, params: content }, ResultSchema, { signal: until, timeout: timeoutMs }),
+        request: (sentMethod, sentParams, { signal: until = signal, timeoutMs }) =>
+          sendRequest({ method: sentMethod, params: sentParams }, ResultSchema, { signal: until, timeout: timeoutMs }),
       });
       return answer.finally(() => {
         const isAlone = this.#idsInFlight.get(requestId) === true;
@@ -79,19 +83,19 @@ export class McpServer {
     this.#server.onerror = (error) => onError(messageOf(error));
   }
 
-  /** What the client said that it offers; empty before the handshake. */
+  /** The client's capabilities; empty before `initialize`. */
   get clientCapabilities(): JsonObject {
     return this.#server.getClientCapabilities() ?? {};
   }
 
-  /** Notes the ids of requests that arrive together; false, noting none, where one is in flight already. */
-  takeIds(ids: readonly unknown[]): boolean {
+  /** Reserves the ids of requests that arrived together. Returns false, reserving none, when one is in flight already. */
+  reserveIds(ids: readonly unknown[]): boolean {
     if (new Set(ids).size < ids.length || ids.some((id) => this.#idsInFlight.has(id))) return false;
     for (const id of ids) this.#idsInFlight.set(id, ids.length === 1);
     return true;
   }
 
-  /** The requests were refused before they were handled. */
+  /** Releases the ids of requests that were rejected before they were handled. */
   releaseIds(ids: readonly unknown[]): void {
     for (const id of ids) this.#idsInFlight.delete(id);
   }
@@ -101,16 +105,16 @@ export class McpServer {
     const send = transport.send.bind(transport);
     transport.send = (message, options) => {
       const { id, method } = message as JsonObject;
-      if (method === undefined) this.#idsInFlight.delete(id); // also of what the SDK answers by itself
+      if (method === undefined) this.#idsInFlight.delete(id); // also for requests that the SDK answers itself
       return send(message, options);
     };
-    transport.takeId = (id) => this.takeIds([id]);
+    transport.reserveId = (id) => this.reserveIds([id]);
     await this.#server.connect(transport);
   }
 
-  /** Tells the client of something that belongs to no request of its. */
+  /** Sends a notification that belongs to none of the client's requests. */
   notify(method: string, params: JsonObject = {}): void {
-    this.#server.notification({ method, params }).catch(() => undefined); // the client has gone
+    this.#server.notification({ method, params }).catch(() => undefined); // disconnected
   }
 
   close(): Promise<void> {
@@ -118,12 +122,12 @@ export class McpServer {
   }
 }
 
-/** A client that speaks HTTP: its transport takes web requests and gives web responses. */
+/** The transport of an HTTP client: takes web requests and returns web responses. */
 export interface HttpTransport extends ServerTransport {
   handleRequest(request: Request, options: { parsedBody?: unknown }): Promise<Response>;
 }
 
-/** @param session the id of the session, given to the client by its first answer; undefined for a stateless request */
+/** @param session its id is sent to the client with the first answer; undefined for a stateless request */
 export function createHttpTransport(
   session: { id: string; onOpened: () => void } | undefined,
   json: boolean,
@@ -137,13 +141,13 @@ export function createHttpTransport(
   return transport;
 }
 
-/** The message, or in place of an answer that JSON cannot say, one that says so: nobody is to wait for ever. */
+/** The message; or, when JSON cannot represent it, an error answer with the same id, so that its sender stops waiting. */
 export function sendable(message: object): object {
   try {
     JSON.stringify(message);
     return message;
   } catch (thrown) {
-    const words = `The answer cannot be said in JSON: ${messageOf(thrown)}`;
-    return { jsonrpc: '2.0', id: (message as JsonObject).id, error: { code: -32_603, message: words } };
+    const error = { code: INTERNAL_ERROR, message: `The answer is not serializable as JSON: ${messageOf(thrown)}` };
+    return { jsonrpc: '2.0', id: (message as JsonObject).id, error };
   }
 }

@@ -1,12 +1,12 @@
-// What a gateway counts, and how Prometheus reads it.
+// The counters of a gateway, in the text format of Prometheus.
 // https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format
 
 import type { ToolResult } from '@toolwright/core';
 
-/** Upper bounds of the classes of durations, in seconds. */
+/** Upper bounds of the histogram's buckets, in seconds. */
 const BUCKETS = [0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10, 60];
 
-/** Counters of one gateway. They hold no name of a tool, a client or an argument. */
+/** Counters of one gateway. They contain no name of a tool, client or argument. */
 export class GatewayMetrics {
   readonly #calls = new Map<string, number>();
   readonly #refusals = new Map<string, number>();
@@ -25,7 +25,7 @@ export class GatewayMetrics {
     for (const [index, bound] of BUCKETS.entries()) if (seconds <= bound) this.#durations[index]!++;
   }
 
-  /** Counts a request that was refused before it reached a session. */
+  /** Counts a request that was rejected before it reached a session. */
   refuse(reason: string): void {
     this.#refusals.set(reason, (this.#refusals.get(reason) ?? 0) + 1);
   }

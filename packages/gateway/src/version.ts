@@ -1,4 +1,4 @@
-// The version, for the handshake too.
+// The version, as sent in `initialize`.
 
-/** The version that the three packages share. */
+/** The version of the three packages. */
 export const VERSION = '0.2.0';

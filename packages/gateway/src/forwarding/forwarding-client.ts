@@ -1,23 +1,23 @@
-// A client, as far as forwarding knows it.
+// What forwarding needs of a client.
 
 import type { JsonObject, McpPeer } from '@toolwright/core';
 import type { Exchange } from '../mcp-server.js';
 import { METHOD_NOT_FOUND, rpcError } from '../rpc-error.js';
 
-/** What a request to a server may be given. */
+/** The options of a request to a server. */
 export type PeerOptions = NonNullable<Parameters<McpPeer['request']>[2]>;
 
-/** For requests that no client made: nobody answers what the server asks meanwhile. */
-export const UNASKED: PeerOptions = {
+/** For the gateway's own requests: no client can answer what the server requests meanwhile. */
+export const DECLINE_REQUESTS: PeerOptions = {
   onRequest: (method) =>
-    Promise.reject(rpcError(METHOD_NOT_FOUND, `Declined: no client made the request (${method}).`)),
+    Promise.reject(rpcError(METHOD_NOT_FOUND, `Declined ${method}: it belongs to no client's request.`)),
 };
 
-/** The client whose request is forwarded, and to whom a server's notifications go. */
+/** A client whose requests are forwarded and which receives the servers' notifications. */
 export interface ForwardingClient {
   readonly id: string;
   readonly clientCapabilities: JsonObject;
   notify(method: string, params?: JsonObject): void;
-  /** Sends what a server logs during one of the client's requests, from the client's log level on. */
+  /** Sends a server's log message of one of the client's requests, unless it is below the client's log level. */
   log(exchange: Exchange, level: string, params: JsonObject): void;
 }

@@ -1,9 +1,9 @@
-// What MCP servers behind the gateway have beyond tools: resources, prompts, completion and subscriptions to the clients,
-// and the servers' own requests to the client whose call they belong to.
+// Forwards what MCP servers offer beyond tools: resources, prompts, completion and subscriptions to the clients, and a
+// server's requests to the client whose call they belong to.
 
 import { ToolError, type CallOptions, type JsonObject, type McpPeer } from '@toolwright/core';
 import type { Exchange } from '../mcp-server.js';
-import { PeerLists, type Owned, type PeerListsOptions } from './peer-lists.js';
+import { PeerLists, type OwnedEntry, type PeerListsOptions } from './peer-lists.js';
 import { RequestsInFlight } from './requests-in-flight.js';
 import {
   INTERNAL_ERROR,
@@ -16,29 +16,31 @@ import {
 import type { ForwardingClient } from './forwarding-client.js';
 import { Subscriptions } from './subscriptions.js';
 
-/** What is forwarded, and for whom. */
+/** The servers and clients between which messages are forwarded. */
 export interface ForwardingOptions extends Omit<PeerListsOptions, 'onLate'> {
   sessions: () => Iterable<ForwardingClient>;
   limits: { pageSize: number; approvalTimeoutMs: number };
 }
 
-/** Requests of a server's that may be put to a client, with what the client must offer. */
-const ASKED: Readonly<Record<string, string>> = {
+/** A server's requests that are forwarded to clients, with the capability that the client must have. */
+const FORWARDED_REQUESTS: Readonly<Record<string, string>> = {
   'elicitation/create': 'elicitation',
   'sampling/createMessage': 'sampling',
   'roots/list': 'roots',
 };
-const OFFERS: JsonObject = { elicitation: { form: {} }, sampling: {}, roots: {} };
+const OFFERED_CAPABILITIES: JsonObject = { elicitation: { form: {} }, sampling: {}, roots: {} };
 const RESOURCES_CHANGED = 'notifications/resources/list_changed';
 const PROMPTS_CHANGED = 'notifications/prompts/list_changed';
 
 const MAX_URI = 8_192;
 
+/** Forwards between one gateway's clients and its servers. */
 export class Forwarding {
   readonly #options: ForwardingOptions;
   readonly #lists: PeerLists;
   readonly #inFlight = new RequestsInFlight();
-  readonly #toTell = new Set<string>();
+  /** Methods of the notifications that go to all clients at the end of this turn. */
+  readonly #pendingNotifications = new Set<string>();
   readonly #attached = new Map<McpPeer, () => void>();
   readonly #subscriptions = new Subscriptions();
 
@@ -46,11 +48,11 @@ export class Forwarding {
     this.#options = options;
     this.#lists = new PeerLists({
       ...options,
-      onLate: (kind) => this.#tellAll(kind === 'prompts' ? PROMPTS_CHANGED : RESOURCES_CHANGED),
+      onLate: (kind) => this.#notifyAll(kind === 'prompts' ? PROMPTS_CHANGED : RESOURCES_CHANGED),
     });
   }
 
-  /** Listens to every peer there is, and offers each what clients may be asked. */
+  /** Subscribes to every current peer, offers each the capabilities that clients may have, and detaches removed peers. */
   attach(): void {
     const peers = this.#options.peers();
     const present = new Set(peers.values());
@@ -59,13 +61,13 @@ export class Forwarding {
       detach();
       this.#attached.delete(peer);
       this.#lists.forget(peer);
-      this.#tellAll(RESOURCES_CHANGED);
-      this.#tellAll(PROMPTS_CHANGED);
+      this.#notifyAll(RESOURCES_CHANGED);
+      this.#notifyAll(PROMPTS_CHANGED);
     }
     for (const peer of present) {
       if (this.#attached.has(peer)) continue;
-      const unsubscribe = peer.onNotification((...notified) => this.#hear(peer, ...notified));
-      const withdraw = peer.offer?.(OFFERS);
+      const unsubscribe = peer.onNotification((...notification) => this.#onNotification(peer, ...notification));
+      const withdraw = peer.offer?.(OFFERED_CAPABILITIES);
       this.#attached.set(peer, () => {
         unsubscribe();
         withdraw?.();
@@ -78,18 +80,18 @@ export class Forwarding {
     this.#attached.clear();
   }
 
-  /** What a call, or another request, of a client's is made with; and what to run when it has settled. */
+  /** The options for a client's call or other request, and a function to call when it has settled. */
   enter(
     session: ForwardingClient,
     exchange: Exchange,
   ): { options: Pick<CallOptions, 'callId' | 'sessionId' | 'onRequest'>; leave: () => void } {
     const { callId, leave } = this.#inFlight.enter(session, exchange);
     const onRequest: CallOptions['onRequest'] = (method, params, { signal }) =>
-      this.#ask(session, exchange, method, params, signal);
+      this.#forwardRequest(session, exchange, method, params, signal);
     return { options: { callId, sessionId: session.id, onRequest }, leave };
   }
 
-  /** The session has ended: what it subscribed to is nobody's, where nobody else has. */
+  /** Ends the subscriptions of a session that has ended. */
   forget(session: ForwardingClient): void {
     this.#subscriptions.forget(session);
   }
@@ -147,10 +149,10 @@ export class Forwarding {
 
   async #subscribe({ uri }: JsonObject, session: ForwardingClient, exchange: Exchange): Promise<JsonObject> {
     const owned = await this.#resource(uri);
-    exchange.signal.throwIfAborted(); // a client that has gone would be told for ever
+    exchange.signal.throwIfAborted(); // a disconnected client would never unsubscribe
     const { options, leave } = this.enter(session, exchange);
     try {
-      await told(this.#subscriptions.add(owned.peer, owned.name, session, options));
+      await withRpcErrors(this.#subscriptions.add(owned.peer, owned.name, session, options));
     } finally {
       leave();
     }
@@ -158,11 +160,11 @@ export class Forwarding {
   }
 
   async #unsubscribe({ uri }: JsonObject, session: ForwardingClient): Promise<JsonObject> {
-    if (typeof uri === 'string') await told(this.#subscriptions.remove(uri, session));
+    if (typeof uri === 'string') await withRpcErrors(this.#subscriptions.remove(uri, session));
     return {};
   }
 
-  async #prompt(name: unknown): Promise<Owned> {
+  async #prompt(name: unknown): Promise<OwnedEntry> {
     const owned =
       typeof name === 'string'
         ? await this.#lists.find(['prompts'], () => this.#lists.get('prompts', name))
@@ -171,20 +173,20 @@ export class Forwarding {
     return owned;
   }
 
-  /** The server that lists the URI, or else the first with a template that begins as it does. */
-  async #resource(uri: unknown): Promise<Owned> {
+  /** The server that lists the URI, or else the first one with a template whose literal beginning the URI shares. */
+  async #resource(uri: unknown): Promise<OwnedEntry> {
     if (typeof uri !== 'string' || uri.length > MAX_URI)
-      throw rpcError(INVALID_PARAMS, `The uri of a resource is needed, of at most ${MAX_URI} characters.`);
+      throw rpcError(INVALID_PARAMS, `uri must be a string of at most ${MAX_URI} characters.`);
     const owned = await this.#lists.find(['resources', 'templates'], () => this.#ownerOf(uri));
     if (!owned) throw rpcError(RESOURCE_NOT_FOUND, `Resource not found: ${uri.slice(0, 500)}`);
     return { ...owned, name: uri };
   }
 
-  #ownerOf(uri: string): Owned | undefined {
-    const exact = this.#lists.get('resources', uri) ?? this.#lists.get('templates', uri); // completion names a template
+  #ownerOf(uri: string): OwnedEntry | undefined {
+    const exact = this.#lists.get('resources', uri) ?? this.#lists.get('templates', uri); // completion/complete names a template
     if (exact) return exact;
-    // No pattern is made of a stranger's template: its literal beginning decides, and the server judges the rest. The first
-    // server keeps what it named; a later one that begins in the same way takes nothing from it.
+    // An untrusted template never becomes a pattern: its literal beginning selects the server, which checks the rest. With
+    // equal beginnings the earlier server wins, so a later one cannot take over its resources.
     const matching = this.#lists
       .keys('templates')
       .filter((key) => key.includes('{') && uri.startsWith(key.slice(0, key.indexOf('{'))));
@@ -196,7 +198,7 @@ export class Forwarding {
   }
 
   async #request(
-    { peer }: Owned,
+    { peer }: OwnedEntry,
     method: string,
     params: JsonObject,
     session: ForwardingClient,
@@ -204,40 +206,47 @@ export class Forwarding {
   ): Promise<JsonObject> {
     const { options, leave } = this.enter(session, exchange);
     try {
-      return await told(peer.request(method, params, { ...options, signal: exchange.signal }));
+      return await withRpcErrors(peer.request(method, params, { ...options, signal: exchange.signal }));
     } finally {
       leave();
     }
   }
 
-  // What servers say and ask.
+  // Notifications and requests of servers.
 
-  #hear(peer: McpPeer, method: string, params: JsonObject, call?: Pick<CallOptions, 'callId' | 'sessionId'>): void {
+  #onNotification(
+    peer: McpPeer,
+    method: string,
+    params: JsonObject,
+    call?: Pick<CallOptions, 'callId' | 'sessionId'>,
+  ): void {
     switch (method) {
       case RESOURCES_CHANGED:
         this.#lists.invalidate(peer, 'resources', 'templates');
         void this.#renewSubscriptions(peer);
-        return this.#tellAll(method);
+        return this.#notifyAll(method);
       case PROMPTS_CHANGED:
         this.#lists.invalidate(peer, 'prompts');
-        return this.#tellAll(method);
+        return this.#notifyAll(method);
       case 'notifications/resources/updated':
         for (const session of this.#subscriptions.of(peer, params.uri)) session.notify(method, params);
         return;
       case 'notifications/message': {
-        const one = call && this.#inFlight.requestOf(call);
-        if (one && typeof params.level === 'string') {
-          const { level, ...said } = params;
-          one.session.log(one.exchange, level, said);
+        const request = call && this.#inFlight.requestOf(call);
+        if (request && typeof params.level === 'string') {
+          const { level, ...message } = params;
+          request.session.log(request.exchange, level, message);
         }
       }
     }
   }
 
-  /** After another connection. What changed while there was none is not known, so that all of it counts as changed. */
+  /** After a reconnection. Changes in between are unknown, so every subscribed resource is reported as updated. */
   async #renewSubscriptions(peer: McpPeer): Promise<void> {
     const uris = await this.#subscriptions.renew(peer, (uri, thrown) =>
-      this.#options.warn(`The subscription of ${uri} ended with its connection: ${messageOf(thrown)}`),
+      this.#options.warn(
+        `The subscription to ${uri} was lost with the connection and could not be renewed: ${messageOf(thrown)}`,
+      ),
     );
     for (const uri of uris) {
       for (const session of this.#subscriptions.of(peer, uri))
@@ -245,42 +254,42 @@ export class Forwarding {
     }
   }
 
-  /** Once for all that is said in one turn. */
-  #tellAll(method: string): void {
-    if (this.#toTell.size === 0) {
+  /** Notifies every client, once for equal notifications of one turn. */
+  #notifyAll(method: string): void {
+    if (this.#pendingNotifications.size === 0) {
       setImmediate(() => {
-        const methods = [...this.#toTell];
-        this.#toTell.clear();
-        for (const session of this.#options.sessions()) for (const each of methods) session.notify(each);
+        const methods = [...this.#pendingNotifications];
+        this.#pendingNotifications.clear();
+        for (const session of this.#options.sessions()) methods.forEach((pending) => session.notify(pending));
       });
     }
-    this.#toTell.add(method);
+    this.#pendingNotifications.add(method);
   }
 
-  /** Puts a server's request to the client whose call it belongs to. */
-  async #ask(
+  /** Forwards a server's request to the client whose call it belongs to. */
+  async #forwardRequest(
     session: ForwardingClient,
     exchange: Exchange,
     method: string,
     params: JsonObject,
     signal: AbortSignal,
   ): Promise<JsonObject> {
-    const offer = Object.hasOwn(ASKED, method) ? ASKED[method] : undefined;
-    if (offer === undefined) throw rpcError(METHOD_NOT_FOUND, `The gateway does not forward ${method}.`);
-    if (!(offer in session.clientCapabilities)) {
-      throw rpcError(METHOD_NOT_FOUND, `Declined: the client does not offer ${offer}.`);
+    const capability = Object.hasOwn(FORWARDED_REQUESTS, method) ? FORWARDED_REQUESTS[method] : undefined;
+    if (capability === undefined) throw rpcError(METHOD_NOT_FOUND, `The gateway does not forward ${method}.`);
+    if (!(capability in session.clientCapabilities)) {
+      throw rpcError(METHOD_NOT_FOUND, `Declined ${method}: the client does not have the capability "${capability}".`);
     }
     const { approvalTimeoutMs: timeoutMs } = this.#options.limits;
-    return exchange.ask(method, params, { signal: AbortSignal.any([signal, exchange.signal]), timeoutMs });
+    return exchange.request(method, params, { signal: AbortSignal.any([signal, exchange.signal]), timeoutMs });
   }
 }
 
-/** What a peer refused is told with its own number. */
-async function told<T>(request: Promise<T>): Promise<T> {
+/** Converts a failure to an RPC error, with the server's own code where it sent one. */
+async function withRpcErrors<T>(request: Promise<T>): Promise<T> {
   try {
     return await request;
   } catch (thrown) {
-    if (typeof (thrown as { code?: unknown }).code === 'number') throw thrown; // ours
+    if (typeof (thrown as { code?: unknown }).code === 'number') throw thrown; // an RPC error already
     const code = ToolError.isInstance(thrown) ? thrown.details?.rpcCode : undefined;
     throw rpcError(typeof code === 'number' ? code : INTERNAL_ERROR, messageOf(thrown));
   }

@@ -1,10 +1,10 @@
-// One kind of thing as one MCP server lists it: read when it is first needed and after each change, and kept when a later
-// reading fails.
+// One list of one MCP server: its resources, templates or prompts. Read on first use and after each change; the last list
+// stays in use when a later read fails.
 
 import { createHash } from 'node:crypto';
 import type { JsonObject, McpPeer } from '@toolwright/core';
 import { messageOf } from '../rpc-error.js';
-import { UNASKED } from './forwarding-client.js';
+import { DECLINE_REQUESTS } from './forwarding-client.js';
 
 const KINDS = {
   resources: { method: 'resources/list', capability: 'resources', field: 'resources', nameField: 'uri' },
@@ -18,7 +18,7 @@ const KINDS = {
 } as const;
 export type Kind = keyof typeof KINDS;
 
-/** One entry, with its name at the server. */
+/** One entry, with the name that the server gave it. */
 export interface Item {
   readonly name: string;
   readonly item: JsonObject;
@@ -26,28 +26,29 @@ export interface Item {
 
 const MAX_PAGES = 1_000;
 const MAX_ITEMS = 10_000;
-/** What all entries together may hold, in characters of JSON, as with tools. */
+/** The most that all entries together may hold, in characters of JSON; the same limit as for tools. */
 const MAX_CHARACTERS = 64 * 1024 * 1024;
-/** One entry; a hundred are a page of a client's, which is one message. */
+/** The largest entry. A page for a client is one message with a hundred of them. */
 const MAX_ITEM_CHARACTERS = 128 * 1024;
 
+/** One list of one server. */
 export class PeerList {
   readonly peer: McpPeer;
-  /** As they were read last; undefined before. */
+  /** The entries of the last successful read; undefined before it. */
   items: readonly Item[] | undefined;
-  /** True from the moment that a reading took too long until one comes to its end: nobody waits for it meanwhile. */
+  /** True from when a read exceeds its timeout until one completes. Meanwhile no request waits for this list. */
   isLate = false;
   readonly #kind: Kind;
   readonly #peerName: string;
   readonly #options: { warn: (message: string) => void; onLate: () => void };
-  /** Of the connection that the list was read from. */
+  /** The capabilities object of the connection that the list was read from; another connection has another object. */
   #capabilities: JsonObject | undefined;
-  /** Of the items. */
+  /** Hash of the items. */
   #digest: string | undefined;
   #isFresh = false;
   #reading: Promise<void> | undefined;
 
-  /** @param options `onLate` runs when a reading that was late has changed the list */
+  /** @param options `onLate` is called when a late read has changed the list */
   constructor(
     kind: Kind,
     peerName: string,
@@ -60,7 +61,7 @@ export class PeerList {
     this.#options = options;
   }
 
-  /** Where a page of this kind has its entries. */
+  /** The field of a page that holds the entries. */
   static fieldOf(kind: Kind): string {
     return KINDS[kind].field;
   }
@@ -77,12 +78,12 @@ export class PeerList {
     if (this.#reading) this.isLate = true;
   }
 
-  /** True where the list says whose something is: the server has reported no change since, or never does. */
+  /** True when a name can be looked up without a read: the server has reported no change since, or never reports any. */
   get isKnown(): boolean {
     return this.items !== undefined && (this.#isCurrent || !this.#reportsChanges);
   }
 
-  /** Reads the list where it may have changed: a server that does not report changes is asked each time. Never rejects. */
+  /** Reads the list if it may have changed: each time for a server that does not report changes. Never rejects. */
   refresh(): Promise<void> {
     if (this.#isCurrent && this.#reportsChanges) return Promise.resolve();
     return (this.#reading ??= this.#read().finally(() => (this.#reading = undefined)));
@@ -102,18 +103,18 @@ export class PeerList {
       this.#isFresh = true;
       let { items, digest } = await this.#pages();
       if (!this.#isFresh) {
-        this.#isFresh = true; // it changed while it was read; another change makes it stale again
+        this.#isFresh = true; // changed while it was read: read it once more
         ({ items, digest } = await this.#pages());
       }
-      this.#capabilities = this.peer.capabilities; // the request itself may have connected
+      this.#capabilities = this.peer.capabilities; // after the requests: the first of them may have connected
       const isSame = digest === this.#digest;
       this.#digest = digest;
       if (!isSame) this.items = items;
       if (this.isLate && !isSame) this.#options.onLate();
       this.isLate = false;
     } catch (thrown) {
-      this.#isFresh = false; // it is asked again the next time
-      this.#options.warn(`"${this.#peerName}" did not list its ${this.#kind}: ${messageOf(thrown)}`);
+      this.#isFresh = false; // the next use reads it again
+      this.#options.warn(`Listing the ${this.#kind} of "${this.#peerName}" failed: ${messageOf(thrown)}`);
     }
   }
 
@@ -127,13 +128,13 @@ export class PeerList {
     let isFull = false;
     let cursor: unknown;
     while (!isFull && cursors.size < MAX_PAGES) {
-      const page = await this.peer.request(method, cursor === undefined ? {} : { cursor }, UNASKED);
+      const page = await this.peer.request(method, cursor === undefined ? {} : { cursor }, DECLINE_REQUESTS);
       const listed: unknown = page[field];
       if (!Array.isArray(listed)) break;
-      for (const each of listed as (JsonObject | null)[]) {
-        const name = each?.[nameField];
-        if (!each || typeof name !== 'string') continue;
-        const item = withinSize(each);
+      for (const entry of listed as (JsonObject | null)[]) {
+        const name = entry?.[nameField];
+        if (!entry || typeof name !== 'string') continue;
+        const item = withinSize(entry);
         if (!item) {
           tooLarge++;
           continue;
@@ -148,14 +149,17 @@ export class PeerList {
       if (typeof cursor !== 'string' || cursors.has(cursor)) break;
       cursors.add(cursor);
     }
-    const of = `"${this.#peerName}" lists ${this.#kind}`;
-    if (isFull) this.#options.warn(`${of} without end: all beyond the first ${items.length} were left out.`);
-    if (tooLarge > 0) this.#options.warn(`${of} of over ${MAX_ITEM_CHARACTERS} characters: ${tooLarge} were left out.`);
+    const subject = `"${this.#peerName}" lists`;
+    if (isFull) this.#options.warn(`${subject} too many ${this.#kind}: only the first ${items.length} are forwarded.`);
+    if (tooLarge > 0)
+      this.#options.warn(
+        `${subject} ${tooLarge} ${this.#kind} of more than ${MAX_ITEM_CHARACTERS} characters: they are not forwarded.`,
+      );
     return { items, digest: hash.digest('base64') };
   }
 }
 
-/** An entry with its JSON, without its icons where they are too large; undefined where it is. */
+/** An entry with its JSON; without its icons when it is too large with them, undefined when it is too large without. */
 function withinSize(item: JsonObject): { value: JsonObject; text: string } | undefined {
   const text = JSON.stringify(item);
   if (text.length <= MAX_ITEM_CHARACTERS) return { value: item, text };

@@ -1,5 +1,5 @@
-// What MCP servers list beyond tools, together: resources, templates and prompts under the names that clients use, each
-// with the server that it belongs to. A slow server delays nobody for long: what it lists is added when it comes.
+// The merged lists of all MCP servers: resources, templates and prompts by the names that clients use, each with its
+// server. A slow server delays a list by a few seconds at most; its entries are added when they arrive.
 
 import { settledWithin } from '@toolwright/core/internal';
 import type { JsonObject, McpPeer } from '@toolwright/core';
@@ -7,58 +7,60 @@ import { NamedList } from '../catalog.js';
 import { PeerList, type Item, type Kind } from './peer-list.js';
 import { messageOf } from '../rpc-error.js';
 
-/** What lists are made of. */
+/** The servers whose lists are merged, and how. */
 export interface PeerListsOptions {
   peers: () => ReadonlyMap<string, McpPeer>;
   nameOf: (qualifiedName: string) => string;
   limits: { pageSize: number };
   warn: (message: string) => void;
-  /** Run when a list that was given out without a server has that server's part now. */
+  /** Called when a list that was returned without a slow server's entries has them. */
   onLate: (kind: Kind) => void;
 }
 
-/** Something that a server has. */
-export interface Owned {
+/** An entry with the server that has it. */
+export interface OwnedEntry {
   peerName: string;
   peer: McpPeer;
-  /** Its name at the peer. */
+  /** The name that the server gave it. */
   name: string;
 }
 
-/** How long a client's list waits for a server, and how long a request waits for the owner of what it names. */
+/** How long a list request waits for slow servers. */
 const LIST_TIMEOUT_MS = 3_000;
+/** How long a request waits for lists before it is looked up in those that have arrived. */
 const LOOKUP_TIMEOUT_MS = 500;
 
+/** The merged lists. */
 export class PeerLists {
   readonly #options: PeerListsOptions;
   readonly #lists = new Map<McpPeer, Map<Kind, PeerList>>();
-  /** Which server has an URI or a name, from the first time that it was listed until it is listed no more. */
-  readonly #merged = new Map<Kind, { parts: readonly (readonly Item[])[]; list: NamedList<Owned> }>();
+  /** The last merged list of each kind. A URI or name stays with its server until that server no longer lists it. */
+  readonly #merged = new Map<Kind, { parts: readonly (readonly Item[])[]; list: NamedList<OwnedEntry> }>();
 
   constructor(options: PeerListsOptions) {
     this.#options = options;
   }
 
-  /** The lists of one peer are read anew when they are next asked for. */
+  /** The peer's lists are read again on their next use. */
   invalidate(peer: McpPeer, ...kinds: Kind[]): void {
     for (const kind of kinds) this.#lists.get(peer)?.get(kind)?.invalidate();
   }
 
-  /** The peer is served no more. */
+  /** Drops the lists of a removed peer. */
   forget(peer: McpPeer): void {
     this.#lists.delete(peer);
   }
 
-  /** One page as it is sent. */
+  /** One page as it is sent to a client. */
   async page(kind: Kind, { cursor }: JsonObject): Promise<JsonObject> {
-    // The pages of one list are of one reading, where nothing has changed meanwhile.
+    // Only the first page reads the lists, so that the pages of one listing are consistent.
     if (cursor === undefined || !this.#merged.has(kind)) await this.#read([kind], LIST_TIMEOUT_MS);
     const { items, ...next } = this.#list(kind).page(cursor, this.#options.limits.pageSize);
     return { [PeerList.fieldOf(kind)]: items, ...next };
   }
 
-  /** What `find` finds in the lists as they are known, else in those that are read now, the slow servers' last. */
-  async find(kinds: readonly Kind[], find: () => Owned | undefined): Promise<Owned | undefined> {
+  /** The result of `find` on the known lists, else after reading them again, else after waiting for slow servers too. */
+  async find(kinds: readonly Kind[], find: () => OwnedEntry | undefined): Promise<OwnedEntry | undefined> {
     const lists = kinds.flatMap((kind) => this.#of(kind).map(([, list]) => list));
     if (lists.every(({ isKnown, isLate }) => isKnown || isLate)) {
       const known = find();
@@ -71,7 +73,7 @@ export class PeerLists {
     return find();
   }
 
-  get(kind: Kind, key: string): Owned | undefined {
+  get(kind: Kind, key: string): OwnedEntry | undefined {
     return this.#list(kind).get(key);
   }
 
@@ -79,7 +81,7 @@ export class PeerLists {
     return this.#list(kind).items.map(({ key }) => key);
   }
 
-  /** Reads what has to be read, and waits for servers that are not known to be slow. */
+  /** Reads lists that may have changed, waiting for all but the servers known to be slow. */
   async #read(kinds: readonly Kind[], timeoutMs: number): Promise<void> {
     const lists = kinds.flatMap((kind) => this.#of(kind).map(([, list]) => list));
     const readings = lists.map((list) => [list, list.refresh()] as const).filter(([list]) => !list.isLate);
@@ -87,33 +89,33 @@ export class PeerLists {
     if (!(await settledWithin(promises, timeoutMs))) for (const [list] of readings) list.markLate();
   }
 
-  /** The lists of this kind of all peers that have one, in the order of the peers. */
+  /** The lists of this kind of all peers that offer it, in the order of the peers. */
   #of(kind: Kind): [string, PeerList][] {
     const lists: [string, PeerList][] = [];
     for (const [peerName, peer] of this.#options.peers()) {
       if (!PeerList.isOffered(kind, peer)) continue;
-      const own = this.#lists.get(peer) ?? new Map<Kind, PeerList>();
-      this.#lists.set(peer, own);
-      let list = own.get(kind);
+      const byKind = this.#lists.get(peer) ?? new Map<Kind, PeerList>();
+      this.#lists.set(peer, byKind);
+      let list = byKind.get(kind);
       if (!list) {
         const { warn, onLate } = this.#options;
         list = new PeerList(kind, peerName, peer, { warn, onLate: () => onLate(kind) });
-        own.set(kind, list);
+        byKind.set(kind, list);
       }
       lists.push([peerName, list]);
     }
     return lists;
   }
 
-  /** All of one kind, under the names that clients use. */
-  #list(kind: Kind): NamedList<Owned> {
+  /** All entries of one kind, by the names that clients use. */
+  #list(kind: Kind): NamedList<OwnedEntry> {
     const lists = this.#of(kind);
     const parts = lists.map(([, { items = NO_ITEMS }]) => items);
     const merged = this.#merged.get(kind);
     if (merged && merged.parts.length === parts.length && parts.every((part, at) => part === merged.parts[at]))
       return merged.list;
     const { nameOf, warn } = this.#options;
-    const entries: { key: string; item: JsonObject; entry: Owned }[] = [];
+    const entries: { key: string; item: JsonObject; entry: OwnedEntry }[] = [];
     for (const [peerName, { peer, items = NO_ITEMS }] of lists) {
       for (const { name, item } of items) {
         const entry = { peerName, peer, name };
@@ -123,16 +125,16 @@ export class PeerLists {
             const key = nameOf(`${peerName}.${name}`);
             entries.push({ key, item: { ...item, name: key }, entry });
           } catch (thrown) {
-            warn(`The prompt "${name}" of "${peerName}" is left out: ${messageOf(thrown)}.`);
+            warn(`Prompt "${name}" of "${peerName}" is not listed: ${messageOf(thrown)}.`);
           }
         }
       }
     }
-    // What a client was told of stays with its server, also where one that comes first lists it later.
+    // A name that was listed to a client stays with its server, even when an earlier server lists it later.
     const isOwner = ({ key, entry }: (typeof entries)[number]): boolean => merged?.list.get(key)?.peer === entry.peer;
     entries.sort((a, b) => Number(isOwner(b)) - Number(isOwner(a)));
-    const list = new NamedList<Owned>(entries, (key, { peerName }) =>
-      warn(`"${key}" of "${peerName}" is left out: another server has it already.`),
+    const list = new NamedList<OwnedEntry>(entries, (key, { peerName }) =>
+      warn(`"${key}" of "${peerName}" is not listed: another server has an entry of that name.`),
     );
     this.#merged.set(kind, { parts, list });
     return list;

@@ -1,37 +1,43 @@
-// Which clients want to hear of which resource: the server is asked once a resource and connection, and told when the last
-// client has gone.
+// Which clients are subscribed to which resource. The server receives one subscription per resource and connection, and is
+// unsubscribed when the last client leaves.
 
 import type { JsonObject, McpPeer } from '@toolwright/core';
 import { rpcError, SERVER_BUSY } from '../rpc-error.js';
-import { UNASKED, type ForwardingClient, type PeerOptions } from './forwarding-client.js';
+import { DECLINE_REQUESTS, type ForwardingClient, type PeerOptions } from './forwarding-client.js';
 
 interface Subscription {
   peer: McpPeer;
   sessions: Set<ForwardingClient>;
   opened: Promise<unknown>;
-  /** Of the connection that it was made on; undefined until the server has answered. */
+  /** The capabilities object of the connection that it was made on; undefined until the server has answered. */
   capabilities: JsonObject | undefined;
 }
 
 const MAX_SUBSCRIPTIONS = 1_000;
 
+/** The clients' subscriptions, by URI. */
 export class Subscriptions {
   readonly #byUri = new Map<string, Subscription>();
-  /** Of each client. */
+  /** How many subscriptions each client has. */
   readonly #counts = new WeakMap<ForwardingClient, number>();
 
   /**
-   * @param asked whom the server's questions go to meanwhile
-   * @throws what the server refuses with; SERVER_BUSY for a client that has all it may have
+   * Subscribes a client.
+   *
+   * @param options of the request to the server, if one is needed
+   * @throws the server's error; SERVER_BUSY when the client has the most subscriptions allowed
    */
-  async add(peer: McpPeer, uri: string, session: ForwardingClient, asked: PeerOptions): Promise<void> {
+  async add(peer: McpPeer, uri: string, session: ForwardingClient, options: PeerOptions): Promise<void> {
     const known = this.#byUri.get(uri);
-    const isAnother = known?.sessions.has(session) !== true;
-    if (isAnother && (this.#counts.get(session) ?? 0) >= MAX_SUBSCRIPTIONS)
-      throw rpcError(SERVER_BUSY, `A client has at most ${MAX_SUBSCRIPTIONS} subscriptions; end one first.`);
+    const isNew = known?.sessions.has(session) !== true;
+    if (isNew && (this.#counts.get(session) ?? 0) >= MAX_SUBSCRIPTIONS)
+      throw rpcError(
+        SERVER_BUSY,
+        `This client has ${MAX_SUBSCRIPTIONS} subscriptions, the most allowed. End one first.`,
+      );
     const isOpen = known?.peer === peer && (!known.capabilities || known.capabilities === peer.capabilities);
     const sessions = known?.sessions ?? new Set();
-    const subscription = isOpen ? known : this.#open(peer, uri, sessions, asked);
+    const subscription = isOpen ? known : this.#open(peer, uri, sessions, options);
     this.#enter(sessions, session);
     try {
       await subscription.opened;
@@ -42,27 +48,28 @@ export class Subscriptions {
     }
   }
 
-  /** @throws what the server refuses with */
+  /** Unsubscribes a client. @throws the server's error */
   async remove(uri: string, session: ForwardingClient): Promise<void> {
     const subscription = this.#byUri.get(uri);
     if (!subscription || !this.#leave(subscription.sessions, session) || subscription.sessions.size > 0) return;
     this.#byUri.delete(uri);
-    await subscription.peer.request('resources/unsubscribe', { uri }, UNASKED);
+    await subscription.peer.request('resources/unsubscribe', { uri }, DECLINE_REQUESTS);
   }
 
+  /** Unsubscribes a client from everything. */
   forget(session: ForwardingClient): void {
     for (const uri of this.#byUri.keys()) {
-      this.remove(uri, session).catch(() => undefined); // the server has gone, or does not mind
+      this.remove(uri, session).catch(() => undefined); // disconnected, or the subscription is unknown to the server
     }
   }
 
-  /** Subscribes anew on another connection of the peer; gives what may have changed unseen, once the server knows. */
+  /** Renews subscriptions after the peer reconnected. Returns the URIs whose changes may have been missed. */
   async renew(peer: McpPeer, warn: (uri: string, thrown: unknown) => void): Promise<readonly string[]> {
     const lost = [...this.#byUri].filter(
       ([, { peer: owner, capabilities }]) => owner === peer && capabilities && capabilities !== peer.capabilities,
     );
     const renewed = lost.map(async ([uri, { sessions }]) => {
-      const subscription = this.#open(peer, uri, sessions, UNASKED);
+      const subscription = this.#open(peer, uri, sessions, DECLINE_REQUESTS);
       try {
         await subscription.opened;
       } catch (thrown) {
@@ -75,7 +82,7 @@ export class Subscriptions {
     return Promise.all(renewed);
   }
 
-  /** Those who are told when the server of the resource says that it changed. */
+  /** The clients to notify when the server reports that the resource changed. */
   of(peer: McpPeer, uri: unknown): Iterable<ForwardingClient> {
     const subscription = typeof uri === 'string' ? this.#byUri.get(uri) : undefined;
     return subscription?.peer === peer ? [...subscription.sessions] : [];
@@ -93,12 +100,12 @@ export class Subscriptions {
     return true;
   }
 
-  #open(peer: McpPeer, uri: string, sessions: Set<ForwardingClient>, asked: PeerOptions): Subscription {
-    const opened = peer.request('resources/subscribe', { uri }, asked);
+  #open(peer: McpPeer, uri: string, sessions: Set<ForwardingClient>, options: PeerOptions): Subscription {
+    const opened = peer.request('resources/subscribe', { uri }, options);
     const subscription: Subscription = { peer, sessions, opened, capabilities: undefined };
     opened.then(
       () => (subscription.capabilities = peer.capabilities),
-      () => undefined, // told to whoever waits for it
+      () => undefined, // whoever awaits `opened` handles it
     );
     this.#byUri.set(uri, subscription);
     return subscription;

@@ -1,16 +1,16 @@
-// Who may speak to the HTTP listener: the Host and Origin that a request names, and the token that it brings.
+// Who may send requests to the HTTP listener: checks Host, Origin and the bearer token.
 
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { ToolError } from '@toolwright/core';
 import { assertOptions } from '@toolwright/core/internal';
 
 /**
- * `'none'` lets every program of this machine in. Several tokens keep the clients that have them apart: a session belongs
- * to the token that opened it. A token is 16 or more visible characters.
+ * `'none'` admits every program of this machine. Several tokens separate their clients: a session belongs to the token that
+ * opened it. A token is 16 or more visible ASCII characters.
  */
 export type HttpAuth = 'none' | { token: string | readonly string[] };
 
-/** The tokens of one listener, kept as hashes. */
+/** The tokens of one listener, stored as hashes. */
 export class BearerTokens {
   readonly #hashes: readonly Buffer[] | undefined;
 
@@ -18,28 +18,31 @@ export class BearerTokens {
     this.#hashes = tokens?.map(hashOf);
   }
 
-  /** @returns with the token that was made, where none was given. @throws {ToolError} INVALID_ARGUMENT */
-  static from(auth: HttpAuth | undefined): { tokens: BearerTokens; made?: string } {
+  /** Parses `auth`; generates a token when it is undefined. @throws {ToolError} INVALID_ARGUMENT */
+  static from(auth: HttpAuth | undefined): { tokens: BearerTokens; generated?: string } {
     if (auth === 'none') return { tokens: new BearerTokens(undefined) };
     if (auth === undefined) {
-      const made = randomBytes(32).toString('base64url');
-      return { tokens: new BearerTokens([made]), made };
+      const generated = randomBytes(32).toString('base64url');
+      return { tokens: new BearerTokens([generated]), generated };
     }
     if (typeof auth === 'object') assertOptions('serveHttp()', auth, { token: true }, 'auth.');
-    const given: unknown = (auth as { token?: unknown }).token;
-    const list: unknown[] = Array.isArray(given) ? given : [given];
-    const isToken = (token: unknown): token is string => typeof token === 'string' && /^[\x21-\x7e]{16,}$/.test(token);
+    const { token } = auth as { token?: unknown };
+    const list: unknown[] = Array.isArray(token) ? token : [token];
+    const isToken = (item: unknown): item is string => typeof item === 'string' && /^[\x21-\x7e]{16,}$/.test(item);
     if (list.length === 0 || !list.every(isToken))
-      throw new ToolError('INVALID_ARGUMENT', 'auth must be "none" or { token } of 16 or more visible characters.');
+      throw new ToolError(
+        'INVALID_ARGUMENT',
+        'serveHttp(): auth must be "none" or { token } with a token of 16 or more visible ASCII characters, or several.',
+      );
     return { tokens: new BearerTokens(list) };
   }
 
-  /** Who the bearer of this header is; undefined for nobody. Takes as long for every wrong token. */
+  /** The index of the token in this header; undefined when it is not valid. Takes the same time for every token. */
   principalOf(authorization: string | undefined): number | undefined {
     if (!this.#hashes) return 0;
-    const given = hashOf(/^Bearer ([\x21-\x7e]+)$/i.exec(authorization ?? '')?.[1] ?? '');
+    const received = hashOf(/^Bearer ([\x21-\x7e]+)$/i.exec(authorization ?? '')?.[1] ?? '');
     let found: number | undefined;
-    for (const [index, hash] of this.#hashes.entries()) if (timingSafeEqual(hash, given)) found = index;
+    for (const [index, hash] of this.#hashes.entries()) if (timingSafeEqual(hash, received)) found = index;
     return found;
   }
 }
@@ -48,13 +51,14 @@ function hashOf(token: string): Buffer {
   return createHash('sha256').update(token).digest();
 }
 
-/** Which names a listener is asked by. A page in a browser that was led here by its DNS names another. */
-export class KnownHosts {
+/** The Host and Origin values that a listener accepts. Others are rejected: they may come from DNS rebinding. */
+export class AllowedHosts {
   readonly #hosts: ReadonlySet<string>;
   readonly #origins: ReadonlySet<string>;
+  /** The origins that the options add. */
   readonly #pages: ReadonlySet<string>;
-  /** A socket has no port, and a browser cannot reach it: names alone are looked at. */
-  readonly #byNameAlone: boolean;
+  /** For a unix socket, which has no port and which no browser can reach. */
+  readonly #ignoresPort: boolean;
 
   /** @param port undefined for a unix socket */
   constructor(
@@ -65,30 +69,31 @@ export class KnownHosts {
   ) {
     const names = ['localhost', '127.0.0.1', '[::1]', bracketed(host)].map((name) => name.toLowerCase());
     const withPort = names.flatMap((name) => (port === 80 ? [name, `${name}:80`] : [`${name}:${port}`]));
-    this.#byNameAlone = port === undefined;
-    const own = this.#byNameAlone ? names : withPort;
-    this.#hosts = new Set([...own, ...allowedHosts.map((name) => name.toLowerCase())]);
-    this.#pages = new Set(allowedOrigins.map((each) => each.toLowerCase()));
-    this.#origins = new Set([...own.map((name) => `http://${name}`), ...this.#pages]);
+    this.#ignoresPort = port === undefined;
+    const defaults = this.#ignoresPort ? names : withPort;
+    this.#hosts = new Set([...defaults, ...allowedHosts.map((name) => name.toLowerCase())]);
+    this.#pages = new Set(allowedOrigins.map((origin) => origin.toLowerCase()));
+    this.#origins = new Set([...defaults.map((name) => `http://${name}`), ...this.#pages]);
   }
 
-  knowsHost(host: string | undefined): boolean {
-    const named = (host ?? '').toLowerCase();
-    return this.#hosts.has(this.#byNameAlone ? named.replace(/:\d{1,5}$/, '') : named);
+  /** True when a request may have this Host. */
+  allowsHost(host: string | undefined): boolean {
+    const name = (host ?? '').toLowerCase();
+    return this.#hosts.has(this.#ignoresPort ? name.replace(/:\d{1,5}$/, '') : name);
   }
 
-  /** True for a page of another origin that the operator lets in: its browser has to be told so. */
-  letsPageIn(origin: string | undefined): origin is string {
+  /** True for an origin of `allowedOrigins`: its requests need CORS headers. */
+  needsCors(origin: string | undefined): origin is string {
     return origin !== undefined && this.#pages.has(origin.toLowerCase());
   }
 
-  /** A request without an Origin comes from no page. */
-  knowsOrigin(origin: string | undefined): boolean {
+  /** True when a request may have this Origin. A request without one does not come from a web page. */
+  allowsOrigin(origin: string | undefined): boolean {
     return origin === undefined || this.#origins.has(origin.toLowerCase());
   }
 }
 
-/** An IPv6 address as it stands in a URL. */
+/** A host as it is written in a URL: an IPv6 address in brackets. */
 export function bracketed(host: string): string {
   return host.includes(':') && !host.startsWith('[') ? `[${host}]` : host;
 }

@@ -1,51 +1,52 @@
-// The connections of a listener: how many there may be, and which one makes room for another.
+// The connections of an HTTP listener: how many may be open, and which one is closed for a new one.
 
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** Nobody who means to say something waits for so long with it. */
+/** A real client sends its first request sooner than this. */
 const SILENT_MS = 1_000;
-/** Connections over the limit that are let in to be told so. */
+/** Connections over the limit that are accepted only to be answered with 503. */
 const MAX_EXCESS = 64;
-/** When more than this part of all are open, an answer says that its connection ends with it. */
-const KEPT_PART = 1 / 4;
+/** When more than this share of all connections is open, answers close theirs. */
+const KEEP_ALIVE_SHARE = 1 / 4;
 
 /**
- * Holds a listener to a number of connections. When all are taken, one on which nothing is being answered makes room: the
- * oldest that has said nothing for a second, then the one that has been idle for longest, then the oldest silent one. So
- * a flood of connections keeps nobody out, and a client that makes a thousand at once has time to speak on each. Where all
- * are in use, a request on a new one {@link isExcess}.
+ * Limits the number of a listener's connections. When all are taken, one without a request in flight is closed for a new
+ * one: the oldest that has sent nothing for a second, else the one idle the longest, else the oldest that has sent nothing.
+ * So a flood of connections shuts no client out, and a client that opens a thousand together has time to use each. When all
+ * are in use, a request on a new connection {@link isExcess}.
  *
- * A client may be about to ask on the idle connection that is closed, and cannot know what became of its request. So only
- * a part is kept open between requests: the others end with an answer that says so, and room is hardly ever made otherwise.
+ * A client may be sending a request on the idle connection that is closed, and cannot know whether it ran. So only a share
+ * of the connections stays open between requests; the others end with an answer that has `connection: close`.
  */
 export class HttpConnections {
   readonly #max: number;
-  /** Those within the limit. */
+  /** Connections within the limit. */
   readonly #taken = new Set<Socket>();
-  /** Those over the limit, oldest first. They have places of their own, and get one of the others when one is free. */
+  /** Connections over the limit, oldest first. Each moves to `#taken` when a place there becomes free. */
   readonly #excess = new Set<Socket>();
-  /** No request has come yet; since when, in milliseconds. */
+  /** Connections without a request yet, with the time at which they were opened, in milliseconds. */
   readonly #silent = new Map<Socket, number>();
-  /** What is being answered, several where a client does not wait for one answer before it asks on. */
+  /** Connections with requests in flight; more than one where the client pipelines. */
   readonly #busy = new Map<Socket, Set<ServerResponse>>();
-  /** Every request has been answered, and the connection is kept. */
+  /** Connections that stay open between requests. */
   readonly #idle = new Set<Socket>();
-  /** The last answer has been sent, and has said so. */
+  /** Connections whose last answer was sent with `connection: close`. */
   readonly #leaving = new Set<Socket>();
 
   constructor(server: Server, max: number) {
     this.#max = max;
     server.on('connection', (socket: Socket) => this.#open(socket));
-    // Before the listener that answers, which asks about the connection.
+    // Before the listener that answers, which calls isExcess().
     server.prependListener('request', (request, response) => this.#begin(request, response));
   }
 
-  /** True where all connections were in use when a request came on another one. It is to be refused. */
+  /** True when all connections are in use and this one is over the limit. Its request must be rejected. */
   isExcess(socket: Socket): boolean {
     return this.#excess.has(socket);
   }
 
+  /** Closes all connections. */
   destroy(): void {
     for (const socket of [...this.#taken, ...this.#excess]) socket.destroy();
   }
@@ -55,23 +56,23 @@ export class HttpConnections {
     socket.once('close', () => this.#closed(socket));
     this.#excess.add(socket);
     if (this.#takePlace(socket) || this.#excess.size <= MAX_EXCESS) return;
-    for (const oldest of this.#excess) return this.#cut(oldest);
+    for (const oldest of this.#excess) return this.#destroySocket(oldest);
   }
 
-  /** Gives a connection over the limit a place where there is one, or somebody can make room. */
+  /** Moves a connection over the limit within it, if a place is free or another connection can be closed. */
   #takePlace(socket: Socket): boolean {
     if (this.#taken.size >= this.#max) {
-      const leaving = this.#next();
-      if (!leaving) return false;
-      this.#cut(leaving);
+      const evicted = this.#nextEvicted();
+      if (!evicted) return false;
+      this.#destroySocket(evicted);
     }
     this.#excess.delete(socket);
     this.#taken.add(socket);
     return true;
   }
 
-  /** Who makes room. */
-  #next(): Socket | undefined {
+  /** The connection to close for a new one; undefined when all are in use. */
+  #nextEvicted(): Socket | undefined {
     const firstTaken = (sockets: Iterable<Socket>): Socket | undefined => {
       for (const socket of sockets) if (this.#taken.has(socket)) return socket;
       return undefined;
@@ -87,7 +88,7 @@ export class HttpConnections {
     const answers = this.#busy.get(socket) ?? new Set();
     this.#busy.set(socket, answers.add(response));
     if (this.#excess.has(socket)) this.#takePlace(socket);
-    const isLast = this.#taken.size > this.#max * KEPT_PART;
+    const isLast = this.#taken.size > this.#max * KEEP_ALIVE_SHARE;
     if (isLast) response.setHeader('connection', 'close');
     response.once('close', () => this.#answered(socket, response, isLast));
   }
@@ -100,7 +101,7 @@ export class HttpConnections {
     (isLast ? this.#leaving : this.#idle).add(socket);
   }
 
-  #cut(socket: Socket): void {
+  #destroySocket(socket: Socket): void {
     this.#forget(socket);
     socket.destroy();
   }
@@ -108,7 +109,7 @@ export class HttpConnections {
   #closed(socket: Socket): void {
     const answers = this.#busy.get(socket) ?? [];
     this.#forget(socket);
-    // Node tells only the response that is being sent; those behind it would wait for ever.
+    // Node emits 'close' only on the response being sent; pipelined ones would wait forever.
     for (const response of answers) if (!response.closed) response.emit('close');
   }
 

@@ -1,65 +1,65 @@
-// Streamable HTTP at a port of this machine or at a unix socket. Each request is looked at in one order: Host and Origin,
-// the open paths, the token, the session, the body; what fails is refused before anything else is read.
+// Streamable HTTP on a port or a unix socket. Every request is checked in one order: Host and Origin, the public paths, the
+// token, the session, the body. The first failed check rejects it before anything else is read.
 
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { ToolError } from '@toolwright/core';
 import { assertOptions, type OptionNames } from '@toolwright/core/internal';
-import { BearerTokens, bracketed, KnownHosts, type HttpAuth } from './http-auth.js';
+import { AllowedHosts, BearerTokens, bracketed, type HttpAuth } from './http-auth.js';
 import type { Backlog } from '../session/backlog.js';
 import { HttpConnections } from './http-connections.js';
-import { letGoUnread, readBody, sendResponse, webRequestOf } from './http-messages.js';
+import { readBody, sendResponse, setWriteTimeout, webRequestOf } from './http-messages.js';
 import { HttpSessions } from './http-sessions.js';
 import type { EffectiveLimits } from '../gateway-limits.js';
 import { createHttpTransport, requestIdsOf } from '../mcp-server.js';
 import type { GatewayMetrics } from '../metrics.js';
-import { INVALID_REQUEST, messageOf } from '../rpc-error.js';
+import { INVALID_REQUEST, messageOf, PARSE_ERROR } from '../rpc-error.js';
 import type { ClientSession } from '../session/session.js';
 import { listenPrivately } from '../stream/socket-listener.js';
 
 /** Where and how a gateway listens for HTTP. */
 export interface ServeHttpOptions {
-  /** Default 0: a free one. */
+  /** The TCP port. Default 0: a free one. */
   port?: number;
-  /** A unix socket in place of a port, for this user alone. */
+  /** Listen on a unix socket that only this user can connect to, instead of a port. */
   socketPath?: string;
-  /** Default `127.0.0.1`. Anything but this machine's own addresses lets the network in. */
+  /** The address to listen on. Default `127.0.0.1`; any address but a loopback address admits the network. */
   host?: string;
-  /** Default `/mcp`. */
+  /** The path of the MCP endpoint. Default `/mcp`. */
   path?: string;
-  /** Default: a token is made, and given back. */
+  /** Who may connect. Default: a generated bearer token, returned as `token`. */
   auth?: HttpAuth;
-  /** Keep no sessions: each request stands alone, and nothing can be asked of a client. Default false. */
+  /** Serve each request without a session; servers cannot send requests to the client then. Default false. */
   stateless?: boolean;
-  /** Other names that requests may ask for in `Host`, with the port where there is one: behind a proxy. */
+  /** Further accepted values of `Host`, with the port if it is not the default one; for use behind a proxy. */
   allowedHosts?: readonly string[];
   /**
-   * Pages that may call, such as `https://app.example`: their browsers are told so (CORS). Default: those of this
-   * listener's own names.
+   * Further origins whose web pages may call, such as `https://app.example`; they get CORS headers. Pages of the
+   * listener's own host and port may always call. Default: none.
    */
   allowedOrigins?: readonly string[];
 }
 
-/** A gateway that listens for HTTP. */
+/** A gateway's HTTP listener. */
 export interface HttpListener {
-  /** Where clients connect to; for a unix socket, the URL to ask for over it. */
+  /** The URL of the MCP endpoint; for a unix socket, the URL to request over it. */
   readonly url: string;
-  /** Undefined for a unix socket. */
+  /** The TCP port; undefined for a unix socket. */
   readonly port: number | undefined;
-  /** The token that was made; undefined where tokens were given, or none is wanted. */
+  /** The generated token; undefined when `auth` was given. */
   readonly token: string | undefined;
-  /** Closes all sessions and stops listening. */
+  /** Ends its sessions and stops listening. Idempotent. */
   close(): Promise<void>;
 }
 
-/** What the listener needs of the gateway. */
+/** What the listener needs from the gateway. */
 export interface HttpHost {
   limits: EffectiveLimits;
   metrics: GatewayMetrics;
   backlog: Backlog;
   openSession: (id: string, onClosed: (session: ClientSession) => void) => ClientSession;
-  /** Told when no more calls under this id of a session will come. */
+  /** Called when no more calls with this session id will follow. */
   endConversation: (id: string, idle: Promise<void>) => void;
   isReady: () => boolean;
   metricsText: () => string;
@@ -67,12 +67,12 @@ export interface HttpHost {
 }
 
 const CHECK_INTERVAL_MS = 1_000;
-/** What a page may read of an answer. https://fetch.spec.whatwg.org/#http-cors-protocol */
+/** Headers that allow a page to read an answer. https://fetch.spec.whatwg.org/#http-cors-protocol */
 const PAGE_HEADERS = [
   ['access-control-expose-headers', 'mcp-session-id, www-authenticate, retry-after'],
   ['vary', 'origin'],
 ] as const;
-/** What a page may send. */
+/** Headers that state what a page may send. */
 const PREFLIGHT_HEADERS = {
   'access-control-allow-methods': 'GET, POST, DELETE',
   'access-control-allow-headers':
@@ -91,19 +91,19 @@ const OPTIONS: OptionNames<ServeHttpOptions> = {
   allowedOrigins: true,
 };
 
-/** @throws {ToolError} INVALID_ARGUMENT, LOCKED or UNAVAILABLE */
+/** Starts listening. @throws {ToolError} INVALID_ARGUMENT, LOCKED or UNAVAILABLE */
 export async function serveOverHttp(options: ServeHttpOptions, host: HttpHost): Promise<HttpListener> {
   assertOptions('serveHttp()', options, OPTIONS);
   if (options.socketPath !== undefined && (options.port ?? options.host) !== undefined)
-    throw new ToolError('INVALID_ARGUMENT', 'serveHttp(): give socketPath, or port and host, not both.');
+    throw new ToolError('INVALID_ARGUMENT', 'serveHttp(): socketPath excludes port and host. Set one or the other.');
   assertValues(options);
   const { socketPath, host: address = '127.0.0.1', path = '/mcp' } = options;
   if (typeof path !== 'string' || !/^\/[\w./-]*$/.test(path) || ['/healthz', '/readyz', '/metrics'].includes(path))
     throw new ToolError(
       'INVALID_ARGUMENT',
-      'serveHttp(): path must begin with "/", and not be one of the three others.',
+      'serveHttp(): path must start with "/", contain only letters, digits and "_./-", and not be /healthz, /readyz or /metrics.',
     );
-  const { tokens, made } = BearerTokens.from(options.auth);
+  const { tokens, generated } = BearerTokens.from(options.auth);
   const { limits } = host;
   const server = createServer(
     {
@@ -111,13 +111,13 @@ export async function serveOverHttp(options: ServeHttpOptions, host: HttpHost): 
       requestTimeout: Math.max(limits.requestTimeoutMs, limits.headersTimeoutMs),
       connectionsCheckingInterval: Math.min(CHECK_INTERVAL_MS, limits.headersTimeoutMs),
       maxHeaderSize: 16 * 1024,
-      requireHostHeader: false, // it is looked at here, and is 403 like any other that is wrong
+      requireHostHeader: false, // a missing Host is rejected with 403 below, like a wrong one
     },
     (request, response) => {
-      front.handle(request, response, connections.isExcess(request.socket)).catch((thrown: unknown) => {
+      router.handle(request, response, connections.isExcess(request.socket)).catch((thrown: unknown) => {
         host.warn(`A request failed: ${messageOf(thrown)}`);
         if (response.headersSent) response.destroy();
-        else refuse(response, 500, 'The gateway failed; its log says more.');
+        else reject(response, 500, 'Internal error; see the log of the gateway.');
       });
     },
   );
@@ -125,38 +125,38 @@ export async function serveOverHttp(options: ServeHttpOptions, host: HttpHost): 
   if (socketPath !== undefined) await listenPrivately(server, socketPath);
   else await listen(server, options.port ?? 0, address);
   const port = socketPath === undefined ? (server.address() as AddressInfo).port : undefined;
-  const front = new HttpFront(host, tokens, path, {
+  const router = new HttpRouter(host, tokens, path, {
     stateless: options.stateless ?? false,
-    hosts: new KnownHosts(address, port, options.allowedHosts ?? [], options.allowedOrigins ?? []),
+    hosts: new AllowedHosts(address, port, options.allowedHosts ?? [], options.allowedOrigins ?? []),
   });
   return {
     url: port === undefined ? `http://localhost${path}` : `http://${bracketed(address)}:${port}${path}`,
     port,
-    token: made,
+    token: generated,
     close: async () => {
       const closed = new Promise((resolve) => server.close(resolve));
-      await front.close();
+      await router.close();
       connections.destroy();
       await closed;
     },
   };
 }
 
-/** Looked at before anything listens. @throws {ToolError} INVALID_ARGUMENT */
+/** Checks the options before anything listens. @throws {ToolError} INVALID_ARGUMENT */
 function assertValues(options: ServeHttpOptions): void {
   const { port, host, stateless } = options;
-  const wrong = (words: string, value: unknown): ToolError =>
-    new ToolError('INVALID_ARGUMENT', `serveHttp(): ${words}, not ${JSON.stringify(value)}.`);
+  const wrong = (expected: string, value: unknown): ToolError =>
+    new ToolError('INVALID_ARGUMENT', `serveHttp(): ${expected}, not ${JSON.stringify(value)}.`);
   if (port !== undefined && !(Number.isInteger(port) && port >= 0 && port <= 65_535))
-    throw wrong('port must be a whole number from 0 to 65535', port);
+    throw wrong('port must be an integer from 0 to 65535', port);
   if (host !== undefined && (typeof host !== 'string' || host === ''))
-    throw wrong('host must be a text such as "127.0.0.1"', host);
+    throw wrong('host must be a non-empty string such as "127.0.0.1"', host);
   if (stateless !== undefined && typeof stateless !== 'boolean')
     throw wrong('stateless must be true or false', stateless);
   for (const key of ['allowedHosts', 'allowedOrigins'] as const) {
     const names: unknown = options[key];
     if (names !== undefined && !(Array.isArray(names) && names.every((name) => typeof name === 'string')))
-      throw wrong(`${key} must be an array of texts`, names);
+      throw wrong(`${key} must be an array of strings`, names);
   }
   for (const origin of options.allowedOrigins ?? []) {
     const parsed = URL.canParse(origin) ? new URL(origin) : undefined;
@@ -165,25 +165,30 @@ function assertValues(options: ServeHttpOptions): void {
       parsed?.origin !== origin.toLowerCase() &&
       !/^[a-z][a-z0-9+.-]*:\/\/[^/?#*]+$/i.test(origin)
     )
-      throw wrong('allowedOrigins takes origins such as "https://app.example", without a path or "*"', origin);
+      throw wrong('allowedOrigins must contain origins such as "https://app.example", without a path or "*"', origin);
   }
   for (const name of options.allowedHosts ?? [])
     if (!/^[^/\s*@]+$/.test(name))
-      throw wrong('allowedHosts takes names such as "tools.example" or "tools.example:8080"', name);
+      throw wrong('allowedHosts must contain hosts such as "tools.example" or "tools.example:8080"', name);
 }
 
-/** The way of one request. */
-class HttpFront {
+/** Checks requests and passes them to their session. */
+class HttpRouter {
   readonly #host: HttpHost;
   readonly #tokens: BearerTokens;
   readonly #path: string;
-  readonly #hosts: KnownHosts;
+  readonly #hosts: AllowedHosts;
   readonly #sessions: HttpSessions;
   readonly #stateless: boolean;
-  /** What stateless requests of one token have in common, for tools that keep something by the conversation. */
+  /** The session ids of stateless requests, one for each token, for tools that keep state per conversation. */
   readonly #conversations = new Map<number, string>();
 
-  constructor(host: HttpHost, tokens: BearerTokens, path: string, options: { stateless: boolean; hosts: KnownHosts }) {
+  constructor(
+    host: HttpHost,
+    tokens: BearerTokens,
+    path: string,
+    options: { stateless: boolean; hosts: AllowedHosts },
+  ) {
     this.#host = host;
     this.#tokens = tokens;
     this.#path = path;
@@ -203,13 +208,15 @@ class HttpFront {
       this.#host.endConversation(conversation, Promise.resolve());
   }
 
-  /** @param isExcess all connections are in use; how the gateway is, is told all the same */
+  /** @param isExcess all connections are in use: only health checks are answered */
   async handle(request: IncomingMessage, response: ServerResponse, isExcess: boolean): Promise<void> {
     const { host, origin, authorization } = request.headers;
-    response.on('error', () => undefined); // its close is what counts
-    if (!this.#hosts.knowsHost(host)) return this.#refuse(response, 'host', 403, 'This Host is not served here.');
-    if (!this.#hosts.knowsOrigin(origin)) return this.#refuse(response, 'origin', 403, 'This Origin may not call.');
-    if (this.#hosts.letsPageIn(origin)) {
+    response.on('error', () => undefined); // 'close' follows and is handled
+    if (!this.#hosts.allowsHost(host))
+      return this.#reject(response, 'host', 403, 'Host not allowed; add it to allowedHosts to serve it.');
+    if (!this.#hosts.allowsOrigin(origin))
+      return this.#reject(response, 'origin', 403, 'Origin not allowed; add it to allowedOrigins to serve it.');
+    if (this.#hosts.needsCors(origin)) {
       for (const [name, value] of PAGE_HEADERS) response.setHeader(name, value);
       response.setHeader('access-control-allow-origin', origin);
       if (isPreflight(request)) return this.#answerPreflight(response);
@@ -220,21 +227,21 @@ class HttpFront {
       return this.#host.isReady() ? answer(response, 200, 'ok\n') : answer(response, 503, 'not ready\n');
     if (isExcess) {
       response.setHeader('connection', 'close').setHeader('retry-after', '1');
-      return this.#refuse(response, 'limit', 503, 'All connections are in use; try again, with fewer at once.');
+      return this.#reject(response, 'limit', 503, 'All connections are in use; retry with fewer concurrent requests.');
     }
     const principal = this.#tokens.principalOf(authorization);
     if (principal === undefined) {
       response.setHeader('www-authenticate', 'Bearer');
-      return this.#refuse(response, 'token', 401, 'A bearer token is needed.');
+      return this.#reject(response, 'token', 401, 'A valid bearer token is required.');
     }
     if (path === '/metrics') return answer(response, 200, this.#host.metricsText(), 'text/plain; version=0.0.4');
-    if (path !== this.#path) return this.#refuse(response, 'path', 404, 'There is nothing here.');
+    if (path !== this.#path) return this.#reject(response, 'path', 404, 'Not found.');
     return this.#stateless
-      ? this.#answerAlone(principal, request, response)
+      ? this.#answerStateless(principal, request, response)
       : this.#answer(principal, request, response);
   }
 
-  /** A browser asks before it sends a page's request, without the token. */
+  /** A browser's CORS preflight, which carries no token. */
   #answerPreflight(response: ServerResponse): void {
     response.writeHead(204, PREFLIGHT_HEADERS).end();
   }
@@ -242,13 +249,13 @@ class HttpFront {
   async #answer(principal: number, request: IncomingMessage, response: ServerResponse): Promise<void> {
     const id = request.headers['mcp-session-id'];
     const known = typeof id === 'string' ? this.#sessions.find(id, principal) : undefined;
-    if (id !== undefined && !known) return this.#refuse(response, 'session', 404, 'There is no such session.');
+    if (id !== undefined && !known) return this.#reject(response, 'session', 404, 'Session not found.');
     const body = await this.#body(request, response);
     if (!body) return;
     if (known) {
       const ids = requestIdsOf(body.parsed);
-      if (!known.client.takeIds(ids))
-        return this.#refuse(
+      if (!known.client.reserveIds(ids))
+        return this.#reject(
           response,
           'id',
           400,
@@ -262,27 +269,27 @@ class HttpFront {
       });
     }
     if (request.method !== 'POST' || !isInitialize(body.parsed))
-      return this.#refuse(
+      return this.#reject(
         response,
         'session',
         400,
-        'A session begins with initialize; later requests name it in Mcp-Session-Id.',
+        'Mcp-Session-Id is required in every request but initialize, which starts a session.',
       );
     const session = await this.#sessions.open(principal);
     if (!session) {
       response.setHeader('retry-after', '60');
-      return this.#refuse(response, 'limit', 503, 'There are too many sessions; end one with DELETE.');
+      return this.#reject(response, 'limit', 503, 'Too many sessions; end one with DELETE.');
     }
     await this.#sessions.use(session, request.method, async () => {
       await this.#relay(session.transport, request, response, body.parsed);
     });
-    this.#sessions.dropUnopened(session);
+    this.#sessions.closeUninitialized(session);
   }
 
-  async #answerAlone(principal: number, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async #answerStateless(principal: number, request: IncomingMessage, response: ServerResponse): Promise<void> {
     if (request.method !== 'POST') {
       response.setHeader('allow', 'POST');
-      return this.#refuse(response, 'method', 405, 'This server keeps no sessions: only POST is served.');
+      return this.#reject(response, 'method', 405, 'Only POST is supported: this server is stateless.');
     }
     const body = await this.#body(request, response);
     if (!body) return;
@@ -294,26 +301,31 @@ class HttpFront {
     try {
       const transport = createHttpTransport(undefined, json);
       await session.connect(transport);
-      response.once('close', () => void session.close()); // nobody waits for it any more
+      response.once('close', () => void session.close()); // no one waits for the answer
       await this.#relay(transport, request, response, body.parsed);
     } finally {
       await session.close();
     }
   }
 
-  /** The body, parsed; undefined where it was refused. A request without one has none to refuse. */
+  /** The parsed body; undefined when it was rejected. Only POST has a body. */
   async #body(request: IncomingMessage, response: ServerResponse): Promise<{ parsed: unknown } | undefined> {
     if (request.method !== 'POST') return { parsed: undefined };
     const type = request.headers['content-type'] ?? '';
     if (!/^application\/json\s*(;|$)/i.test(type))
-      return this.#refuse(response, 'body', 415, 'The body must be application/json.');
+      return this.#reject(response, 'body', 415, 'Content-Type must be application/json.');
     const text = await readBody(request, this.#host.limits.maxBodyBytes);
     if (text === undefined)
-      return this.#refuse(response, 'body', 413, `A body has at most ${this.#host.limits.maxBodyBytes} bytes.`);
+      return this.#reject(
+        response,
+        'body',
+        413,
+        `The body is larger than the limit of ${this.#host.limits.maxBodyBytes} bytes.`,
+      );
     try {
       return { parsed: JSON.parse(text) };
     } catch {
-      return this.#refuse(response, 'body', 400, 'The body is no JSON.', -32_700);
+      return this.#reject(response, 'body', 400, 'The body is not JSON.', PARSE_ERROR);
     }
   }
 
@@ -331,7 +343,7 @@ class HttpFront {
     return answered.status;
   }
 
-  #refuse(
+  #reject(
     response: ServerResponse,
     reason: string,
     status: number,
@@ -340,7 +352,7 @@ class HttpFront {
     id?: unknown,
   ): undefined {
     this.#host.metrics.refuse(reason);
-    refuse(response, status, message, code, id);
+    reject(response, status, message, code, id);
     return undefined;
   }
 }
@@ -353,13 +365,13 @@ function isInitialize(message: unknown): boolean {
   return (message as { method?: unknown } | null)?.method === 'initialize';
 }
 
-/** A refusal has the form of an answer, which clients show. */
-function refuse(response: ServerResponse, status: number, message: string, code = -32_000, id: unknown = null): void {
+/** Answers with an HTTP status and a JSON-RPC error, whose message clients show. */
+function reject(response: ServerResponse, status: number, message: string, code = -32_000, id: unknown = null): void {
   answer(response, status, JSON.stringify({ jsonrpc: '2.0', error: { code, message }, id }), 'application/json');
 }
 
 function answer(response: ServerResponse, status: number, text: string, type = 'text/plain; charset=utf-8'): void {
-  letGoUnread(response);
+  setWriteTimeout(response);
   response.writeHead(status, {
     'content-type': type,
     'content-length': Buffer.byteLength(text),
@@ -372,7 +384,7 @@ async function listen(server: Server, port: number, host: string): Promise<void>
   try {
     await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, host, resolve));
   } catch (thrown) {
-    throw new ToolError('UNAVAILABLE', `The gateway cannot listen at ${host}:${port}: ${messageOf(thrown)}`, {
+    throw new ToolError('UNAVAILABLE', `The gateway cannot listen on ${host}:${port}: ${messageOf(thrown)}`, {
       cause: thrown,
     });
   }

@@ -1,5 +1,5 @@
-// The sessions of one HTTP listener: random ids, each bound to the token that opened it, at most so many, and idle ones
-// dropped.
+// The sessions of one HTTP listener: random ids, each bound to the token that opened it, limited in number, and ended when
+// idle.
 
 import { randomBytes } from 'node:crypto';
 import type { EffectiveLimits } from '../gateway-limits.js';
@@ -9,20 +9,22 @@ import type { ClientSession } from '../session/session.js';
 /** One client's session. */
 export interface HttpSession {
   readonly id: string;
+  /** The index of the token that opened it. */
   readonly principal: number;
   readonly transport: HttpTransport;
   readonly client: ClientSession;
-  /** Responses that are being sent now, streams among them. */
+  /** Responses that are being sent, including streams. */
   open: number;
-  /** When a request came last, or the answer to one was complete. A stream that is only open is no use. */
+  /** When the last request arrived or its answer was complete. An open stream alone does not count. */
   lastUsedAt: number;
   initialized: boolean;
 }
 
-/** Where all places are taken, one that has been idle for this long is given to whoever comes. */
-const YIELDS_AFTER_MS = 60_000;
+/** When all places are taken, a session idle for this long is ended for a new one. */
+const EVICTABLE_AFTER_MS = 60_000;
 const MAX_SWEEP_MS = 60_000;
 
+/** The sessions of one listener. */
 export class HttpSessions {
   readonly #limits: Pick<EffectiveLimits, 'maxSessions' | 'sessionIdleMs'>;
   readonly #openSession: (id: string, onClosed: () => void) => ClientSession;
@@ -35,19 +37,22 @@ export class HttpSessions {
   ) {
     this.#limits = limits;
     this.#openSession = openSession;
-    this.#sweep = setInterval(() => this.#drop(limits.sessionIdleMs), Math.min(limits.sessionIdleMs / 2, MAX_SWEEP_MS));
+    this.#sweep = setInterval(
+      () => this.#closeIdle(limits.sessionIdleMs),
+      Math.min(limits.sessionIdleMs / 2, MAX_SWEEP_MS),
+    );
     this.#sweep.unref();
   }
 
-  /** The session of this id; undefined for one that another token opened, as for one that there is not. */
+  /** The session with this id; undefined when there is none or another token opened it. */
   find(id: string, principal: number): HttpSession | undefined {
     const session = this.#sessions.get(id);
     return session?.principal === principal ? session : undefined;
   }
 
-  /** A place for a client that has not shaken hands yet; undefined where there is none. */
+  /** Opens a session for a client's `initialize`; undefined when there are too many. */
   async open(principal: number): Promise<HttpSession | undefined> {
-    if (this.#sessions.size >= this.#limits.maxSessions) this.#drop(YIELDS_AFTER_MS, 1);
+    if (this.#sessions.size >= this.#limits.maxSessions) this.#closeIdle(EVICTABLE_AFTER_MS, 1);
     if (this.#sessions.size >= this.#limits.maxSessions) return undefined;
     const id = randomBytes(24).toString('base64url');
     const onOpened = (): void => {
@@ -67,7 +72,7 @@ export class HttpSessions {
     return session;
   }
 
-  /** Runs one HTTP request of it. */
+  /** Runs one HTTP request of the session. */
   async use(session: HttpSession, method: string | undefined, run: () => Promise<void>): Promise<void> {
     session.open++;
     session.lastUsedAt = performance.now();
@@ -79,21 +84,22 @@ export class HttpSessions {
     }
   }
 
-  /** A handshake that was refused leaves nothing. */
-  dropUnopened(session: HttpSession): void {
+  /** Closes a session whose `initialize` was rejected. */
+  closeUninitialized(session: HttpSession): void {
     if (!session.initialized) void session.client.close();
   }
 
+  /** Closes all sessions. */
   async close(): Promise<void> {
     clearInterval(this.#sweep);
     await Promise.all([...this.#sessions.values()].map(({ client }) => client.close()));
   }
 
-  #drop(idleMs: number, atMost = Infinity): void {
+  #closeIdle(idleMs: number, maxCount = Infinity): void {
     const before = performance.now() - idleMs;
     const idle = [...this.#sessions.values()].filter(({ client, lastUsedAt }) => client.isIdle && lastUsedAt <= before);
-    // One that nobody listens to goes first.
+    // Sessions without an open stream first.
     idle.sort((a, b) => Math.min(a.open, 1) - Math.min(b.open, 1) || a.lastUsedAt - b.lastUsedAt);
-    for (const { client } of idle.slice(0, atMost)) void client.close();
+    for (const { client } of idle.slice(0, maxCount)) void client.close();
   }
 }

@@ -1,44 +1,48 @@
-// What waits for clients that do not read: so many bytes for one of them, and four times as many for all.
+// Bounds the bytes buffered for clients that do not read: a limit for one client, and four times as much for all together.
 
-/** One connection that is written to. */
+/** A connection that is written to. */
 export interface Outlet {
-  /** What was written and not taken yet, in bytes. */
+  /** Bytes that were written and not read yet. */
   readonly pendingBytes: number;
-  /** Lets the client go. */
+  /** Disconnects the client. */
   drop(): void;
 }
 
-/** An ordinary reader is behind by so much for a moment; all are only looked at when one is behind by more. */
-const TOO_LITTLE_TO_COUNT = 64 * 1024;
+/** An ordinary reader is behind by this much for a moment; the total is only computed when one is behind by more. */
+const MIN_CHECKED_BYTES = 64 * 1024;
 
+/** Disconnects clients for which too many bytes are buffered. */
 export class Backlog {
   readonly #maxBytes: number;
   readonly #warn: (message: string) => void;
   readonly #outlets = new Set<Outlet>();
 
-  /** @param maxBytes for one client; @param warn told of each that is let go */
+  /**
+   * @param maxBytes for one client
+   * @param warn called for each client that is disconnected
+   */
   constructor(maxBytes: number, warn: (message: string) => void) {
     this.#maxBytes = maxBytes;
     this.#warn = warn;
   }
 
-  /** Counts what waits there from now on; gives what to call when it is over. */
+  /** Counts the outlet's bytes until the returned function is called. */
   add(outlet: Outlet): () => void {
     this.#outlets.add(outlet);
     return () => void this.#outlets.delete(outlet);
   }
 
-  /** Called when a reader is behind: lets clients go while too much waits, the one with the most first. */
+  /** Call when a reader is behind. Disconnects clients while the limits are exceeded, the one with the most bytes first. */
   check(outlet: Outlet): void {
     const { pendingBytes } = outlet;
-    if (pendingBytes < TOO_LITTLE_TO_COUNT) return;
+    if (pendingBytes < MIN_CHECKED_BYTES) return;
     if (pendingBytes > this.#maxBytes) this.#drop(outlet);
     for (;;) {
       let total = 0;
       let largest = outlet;
-      for (const each of this.#outlets) {
-        total += each.pendingBytes;
-        if (each.pendingBytes > largest.pendingBytes) largest = each;
+      for (const other of this.#outlets) {
+        total += other.pendingBytes;
+        if (other.pendingBytes > largest.pendingBytes) largest = other;
       }
       if (total <= 4 * this.#maxBytes || !this.#outlets.has(largest)) return;
       this.#drop(largest);
@@ -47,7 +51,7 @@ export class Backlog {
 
   #drop(outlet: Outlet): void {
     this.#outlets.delete(outlet);
-    this.#warn(`A client reads nothing, and was let go with ${outlet.pendingBytes} bytes waiting for it.`);
+    this.#warn(`Disconnected a client that does not read; ${outlet.pendingBytes} bytes were waiting for it.`);
     outlet.drop();
   }
 }

@@ -1,4 +1,4 @@
-// One client of a gateway: its requests, the level of its log, and its calls. Clients share the provider and nothing else.
+// One client of a gateway: its requests, its log level and its calls. Clients share the provider and nothing else.
 
 import { randomUUID } from 'node:crypto';
 import {
@@ -12,14 +12,14 @@ import {
 } from '@toolwright/core';
 import { hasBrokenOutput, isDeeperThan, isJsonObject } from '@toolwright/core/internal';
 import { toWireResult } from '@toolwright/core/mcp';
-import { askClient, showsForms } from './approval-form.js';
+import { requestApproval, showsForms } from './approval-form.js';
 import type { ToolCatalog } from '../catalog.js';
 import type { Forwarding } from '../forwarding/forwarding.js';
 import { McpServer, type Exchange, type ServerTransport } from '../mcp-server.js';
 import type { GatewayMetrics } from '../metrics.js';
 import { INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, rpcError, SERVER_BUSY } from '../rpc-error.js';
 
-/** What the clients of one gateway have in common. */
+/** What the clients of one gateway share. */
 export interface SessionHost {
   readonly provider: ToolProvider;
   readonly catalog: ToolCatalog;
@@ -30,21 +30,21 @@ export interface SessionHost {
   readonly onError: (message: string) => void;
 }
 
-/** From the most to the least: RFC 5424, as the protocol has it. */
-/** The deepest nesting of the parameters of a request. */
+/** The deepest nesting of a request's parameters. */
 const MAX_DEPTH = 128;
+/** MCP's log levels, those of RFC 5424, from the least severe to the most. */
 const LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'];
 const LEVEL_OF: Record<LogEntry['level'], string> = { debug: 'debug', info: 'info', warn: 'warning', error: 'error' };
 
 export class ClientSession {
-  /** Groups its calls for tools that keep something by the conversation. */
+  /** Sent as `sessionId` with each call, for tools that keep state per conversation. */
   readonly id: string;
   readonly transport: 'stdio' | 'socket' | 'http';
   readonly #host: SessionHost;
   readonly #server: McpServer;
   readonly #onClosed: (session: ClientSession) => void;
-  /** The exchanges of the calls that may ask, by the id of the call. */
-  readonly #asking = new Map<string, Exchange>();
+  /** The exchanges of calls that may request an approval, by call id. */
+  readonly #approvable = new Map<string, Exchange>();
   #level = 0;
   #inFlight = 0;
   #idle: (() => void)[] = [];
@@ -84,16 +84,17 @@ export class ClientSession {
     return this.#server.clientCapabilities;
   }
 
-  /** False while a request of it is being handled. */
+  /** False while a request is being handled. */
   get isIdle(): boolean {
     return this.#inFlight === 0;
   }
 
-  /** See {@link McpServer.takeIds}. */
-  takeIds(ids: readonly unknown[]): boolean {
-    return this.#server.takeIds(ids);
+  /** See {@link McpServer.reserveIds}. */
+  reserveIds(ids: readonly unknown[]): boolean {
+    return this.#server.reserveIds(ids);
   }
 
+  /** See {@link McpServer.releaseIds}. */
   releaseIds(ids: readonly unknown[]): void {
     this.#server.releaseIds(ids);
   }
@@ -106,18 +107,18 @@ export class ClientSession {
     if (!this.#closed) this.#server.notify(method, params);
   }
 
-  /** Tells the client what was said during one of its requests, from its level on. */
+  /** Sends a log message of one of the client's requests, unless its level is below the one that the client set. */
   log(exchange: Exchange, level: string, params: JsonObject): void {
     if (LEVELS.indexOf(level) >= this.#level) exchange.notify('notifications/message', { level, ...params });
   }
 
-  /** Resolves when no request of it is being handled. */
+  /** Resolves when no request is being handled. */
   async whenIdle(): Promise<void> {
     if (this.#inFlight > 0) await new Promise<void>((resolve) => this.#idle.push(resolve));
   }
 
   async close(): Promise<void> {
-    await this.#server.close().catch(() => undefined); // its transport is gone already
+    await this.#server.close().catch(() => undefined); // the transport has closed already
     this.#end();
   }
 
@@ -132,18 +133,18 @@ export class ClientSession {
     if (isDeeperThan(params, MAX_DEPTH))
       throw rpcError(INVALID_REQUEST, `The request is nested deeper than ${MAX_DEPTH} levels.`);
     const { maxRequestsInFlight } = this.#host.limits;
-    if (this.#inFlight >= maxRequestsInFlight) return this.#refuseBusy(method, maxRequestsInFlight);
+    if (this.#inFlight >= maxRequestsInFlight) return this.#rejectBusy(method, maxRequestsInFlight);
     this.#inFlight++;
     try {
       return await this.#answer(method, params, exchange);
     } finally {
-      if (--this.#inFlight === 0) for (const resolve of this.#idle.splice(0)) setImmediate(resolve); // the answer goes out first
+      if (--this.#inFlight === 0) for (const resolve of this.#idle.splice(0)) setImmediate(resolve); // after the answer was sent
     }
   }
 
-  /** The refusal of a call is a result, as every failure of it is. */
-  #refuseBusy(method: string, atOnce: number): JsonObject {
-    const message = `${atOnce} requests of this client are being answered already; wait for one of them.`;
+  /** A rejected call is a result, like any other failure of a call; other requests fail with an RPC error. */
+  #rejectBusy(method: string, limit: number): JsonObject {
+    const message = `This client has ${limit} requests in flight, the most allowed. Wait until one is answered.`;
     if (method !== 'tools/call') throw rpcError(SERVER_BUSY, message);
     const error = new ToolError('BUSY', message).toInfo();
     const result = { content: [{ type: 'text' as const, text: message }], isError: true, error, directives: [] };
@@ -162,14 +163,14 @@ export class ClientSession {
       default: {
         const forwarded = this.#host.forwarding?.handle(method, params, this, exchange);
         if (forwarded) return forwarded;
-        throw rpcError(METHOD_NOT_FOUND, `This server does not offer ${method.slice(0, 100)}.`);
+        throw rpcError(METHOD_NOT_FOUND, `Method not found: ${method.slice(0, 100)}`);
       }
     }
   }
 
   async #setLevel({ level }: JsonObject): Promise<JsonObject> {
     const index = LEVELS.indexOf(level as string);
-    if (index < 0) throw rpcError(INVALID_PARAMS, `There is no such level; there are ${LEVELS.join(', ')}.`);
+    if (index < 0) throw rpcError(INVALID_PARAMS, `Unknown log level; valid levels: ${LEVELS.join(', ')}.`);
     this.#level = index;
     return {};
   }
@@ -181,7 +182,8 @@ export class ClientSession {
 
   async #call(params: JsonObject, exchange: Exchange): Promise<JsonObject> {
     const { name, arguments: args = {} } = params;
-    if (typeof name !== 'string') throw rpcError(INVALID_PARAMS, 'tools/call needs the name of a tool.');
+    if (typeof name !== 'string')
+      throw rpcError(INVALID_PARAMS, 'tools/call requires name, the name of a tool as a string.');
     const { metrics, catalog } = this.#host;
     const startedAt = performance.now();
     metrics.callsInFlight++;
@@ -195,7 +197,7 @@ export class ClientSession {
       if (!result) throw rpcError(INVALID_PARAMS, `Unknown tool: ${name.slice(0, 200)}`);
     } catch (thrown) {
       if (!ToolError.isInstance(thrown)) throw thrown;
-      const error = ToolError.from(thrown).toInfo(); // the list could not be read: a failure like any other
+      const error = ToolError.from(thrown).toInfo(); // the provider could not list its tools
       const content = [{ type: 'text' as const, text: error.message }];
       result = { content, isError: true, error, directives: [], durationMs: 0 };
     } finally {
@@ -205,20 +207,20 @@ export class ClientSession {
     return toWireResult(result);
   }
 
-  /** What a hub answers of a tool that its policy hides, under its alias too; undefined for any other name. */
+  /** The result for a tool that a hub's policy hides, by its name or alias; undefined for any other name. */
   async #denial(name: string, { signal }: Exchange): Promise<ToolResult | undefined> {
     const prepared = await this.#host.provider.prepareCall?.(name, {}, { signal, sessionId: this.id });
     return prepared?.refused?.error?.code === 'PERMISSION_DENIED' ? prepared.refused : undefined;
   }
 
-  async #run(tool: ToolDefinition, listedName: string, args: JsonObject, given: unknown, exchange: Exchange) {
+  async #run(tool: ToolDefinition, listedName: string, args: JsonObject, rawMeta: unknown, exchange: Exchange) {
     const { provider, forwarding } = this.#host;
-    const { progressToken, ...meta } = isJsonObject(given) ? given : {};
+    const { progressToken, ...meta } = isJsonObject(rawMeta) ? rawMeta : {};
     const hasToken = typeof progressToken === 'string' || typeof progressToken === 'number';
     const entered = forwarding?.enter(this, exchange);
-    const asks = showsForms(this.clientCapabilities);
-    const callId = entered?.options.callId ?? (asks ? randomUUID() : undefined);
-    if (asks && callId !== undefined) this.#asking.set(callId, exchange);
+    const canApprove = showsForms(this.clientCapabilities);
+    const callId = entered?.options.callId ?? (canApprove ? randomUUID() : undefined);
+    if (canApprove && callId !== undefined) this.#approvable.set(callId, exchange);
     try {
       const result = await provider.callTool(tool.name, args, {
         signal: exchange.signal,
@@ -229,36 +231,39 @@ export class ClientSession {
         ...(hasToken && {
           onProgress: (progress) => exchange.notify('notifications/progress', { progressToken, ...progress }),
         }),
-        ...(asks && { approve: this.#approve }),
+        ...(canApprove && { approve: this.#approve }),
       });
-      return promisesObject(tool) ? withoutBrokenPromise(result, listedName) : result;
+      return declaresObject(tool) ? withOutputCheck(result, listedName) : result;
     } finally {
       entered?.leave();
-      if (callId !== undefined) this.#asking.delete(callId);
+      if (callId !== undefined) this.#approvable.delete(callId);
     }
   }
 
-  /** One function for all calls: a hub asks equal questions of one asker once, and the others one after the other. */
+  /** One function for all calls: by its identity a hub merges equal requests and queues the others. */
   readonly #approve: NonNullable<CallOptions['approve']> = async (request, { callId, signal }) => {
-    const [another] = this.#asking.values(); // the call that asked was cancelled, and an equal one still waits
-    const exchange = this.#asking.get(callId) ?? another;
+    const [another] = this.#approvable.values(); // for when the first call was cancelled and an equal one still waits
+    const exchange = this.#approvable.get(callId) ?? another;
     if (!exchange) return { decision: 'deny' };
-    return askClient(exchange, request, { signal, timeoutMs: this.#host.limits.approvalTimeoutMs });
+    return requestApproval(exchange, request, { signal, timeoutMs: this.#host.limits.approvalTimeoutMs });
   };
 }
 
-/** Of a gateway that forwards nothing: what a server asks during a client's call is not the host's to answer. */
+/** Without forwarding no one answers a server's requests: the host must not answer for the client. */
 function declineRequest(method: string): Promise<JsonObject> {
   return Promise.reject(rpcError(METHOD_NOT_FOUND, `Declined: the gateway does not forward ${method.slice(0, 100)}.`));
 }
 
-/** True for a tool that is listed with its outputSchema: other schemas are not listed. */
-function promisesObject({ outputSchema }: ToolDefinition): boolean {
+/** True for a tool that is listed with its outputSchema. Schemas of another type are not listed. */
+function declaresObject({ outputSchema }: ToolDefinition): boolean {
   return outputSchema !== undefined && (outputSchema.type ?? 'object') === 'object';
 }
 
-/** A result without the structured form that its tool promises: clients refuse it unless it is an error, text and all. */
-function withoutBrokenPromise(result: ToolResult, tool: string): ToolResult {
+/**
+ * The result, or an error with its content when its structuredContent is missing or invalid. Clients reject a successful
+ * result that does not match the outputSchema, and its text with it.
+ */
+function withOutputCheck(result: ToolResult, tool: string): ToolResult {
   const { structuredContent, ...rest } = result;
   const { isError, content, _meta } = rest;
   const isBroken = structuredContent !== undefined && hasBrokenOutput(result);
@@ -266,18 +271,18 @@ function withoutBrokenPromise(result: ToolResult, tool: string): ToolResult {
   const cut = _meta?.['toolwright/truncated'];
   const isTooLarge = isJsonObject(cut) && 'structuredBytes' in cut;
   const message = isTooLarge
-    ? `${tool} ran, and its structured result was over 1 MiB and was left out. Ask it for less; do not repeat a call that changes something.`
-    : `${tool} ran, and ${isBroken ? 'its structuredContent breaks its outputSchema' : 'gave no structuredContent, which its outputSchema promises'}. What it gave follows; do not repeat a call that changes something.`;
+    ? `${tool} ran, but its structuredContent was larger than 1 MiB and was omitted. Request less; do not repeat a call that changes something.`
+    : `${tool} ran, but ${isBroken ? 'its structuredContent does not match its outputSchema' : 'returned no structuredContent, which its outputSchema requires'}. Its content follows; do not repeat a call that changes something.`;
   const code = isTooLarge ? 'TOO_LARGE' : 'OUTPUT_INVALID';
   return {
-    ...rest, // clients validate a structure, in an error too
+    ...rest, // without structuredContent: clients validate it in errors too
     isError: true,
     error: new ToolError(code, message, { details: { ran: true } }).toInfo(),
     content: [{ type: 'text', text: message }, ...content],
   };
 }
 
-/** What a tool said, in JSON; fields that cannot be said in JSON are left out. */
+/** A log entry as JSON, without its fields where they are not serializable. */
 function dataOf({ message, fields }: LogEntry): unknown {
   if (fields === undefined) return message;
   try {

@@ -1,4 +1,4 @@
-// MCP at a unix socket: a session for each connection, for this user alone.
+// MCP on a unix socket that only this user can connect to. Each connection is a session.
 
 import { chmodSync, lstatSync, statSync, type Stats } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
@@ -10,23 +10,27 @@ import type { Backlog } from '../session/backlog.js';
 import { moveStaleSocket, removeMoved } from './stale-socket.js';
 import { onceDrained, StreamTransport } from './stream-transport.js';
 
-/** Where a gateway listens for MCP without HTTP. */
+/** Where a gateway listens on a unix socket. */
 export interface ServeSocketOptions {
   /**
-   * The path of the socket, in a directory that exists; on Windows the name of a pipe. A socket that a killed program left
-   * there is replaced; where a program listens, the answer is `LOCKED`.
+   * The path of the socket, in an existing directory; on Windows the name of a pipe. A stale socket there is replaced; a
+   * socket that another program listens on makes `serveSocket()` reject with `LOCKED`.
    */
   path: string;
 }
 
 const OPTIONS: OptionNames<ServeSocketOptions> = { path: true };
 
-/** For the first word of a client. */
-const FIRST_WORD_MS = 30_000;
-/** The size of `sun_path`, less its end. */
+/** A connection that sends nothing for this long is closed, so that it does not occupy a client's place. */
+const FIRST_BYTE_TIMEOUT_MS = 30_000;
+/** The size of `sun_path` without its terminating zero. */
 const MAX_PATH_BYTES = process.platform === 'darwin' ? 103 : 107;
 
-/** Listens, with each connection's transport given to `accept`. @throws {ToolError} */
+/**
+ * Listens and passes each connection's transport to `accept`. Returns a function that closes the listener.
+ *
+ * @throws {ToolError} INVALID_ARGUMENT, LOCKED or UNAVAILABLE
+ */
 export async function serveOverSocket(
   options: ServeSocketOptions,
   limits: { maxFrameBytes: number; maxSessions: number; backlog: Backlog; warn: (message: string) => void },
@@ -36,9 +40,8 @@ export async function serveOverSocket(
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
     sockets.add(socket);
-    socket.on('error', () => undefined); // its close is what counts
-    // Who says nothing does not keep the place of another.
-    const timer = setTimeout(() => socket.bytesRead === 0 && socket.destroy(), FIRST_WORD_MS).unref();
+    socket.on('error', () => undefined); // 'close' follows and is handled
+    const timer = setTimeout(() => socket.bytesRead === 0 && socket.destroy(), FIRST_BYTE_TIMEOUT_MS).unref();
     socket.once('close', () => clearTimeout(timer));
     const output = {
       write: (line: string) => socket.write(line),
@@ -62,10 +65,13 @@ export async function serveOverSocket(
     });
   });
   server.maxConnections = limits.maxSessions;
-  let isTold = false;
+  let hasWarned = false;
   server.on('drop', () => {
-    if (!isTold) limits.warn(`${limits.maxSessions} clients are connected to ${options.path}; more are refused.`);
-    isTold = true;
+    if (!hasWarned)
+      limits.warn(
+        `Rejected a connection to ${options.path}: ${limits.maxSessions} clients are connected (maxSessions).`,
+      );
+    hasWarned = true;
   });
   await listenPrivately(server, options.path);
   return async () => {
@@ -75,12 +81,12 @@ export async function serveOverSocket(
   };
 }
 
-/** Binds a socket that no other user can connect to, at no moment. @throws {ToolError} */
+/** Listens on a unix socket that at no time any other user can connect to. @throws {ToolError} as `serveSocket()` does */
 export async function listenPrivately(server: Server, path: string): Promise<void> {
   if (typeof path !== 'string' || path === '' || Buffer.byteLength(path) > MAX_PATH_BYTES) {
     throw new ToolError(
       'INVALID_ARGUMENT',
-      `The path of a socket has 1 to ${MAX_PATH_BYTES} bytes; use a shorter one.`,
+      `The path of a socket must be a string of 1 to ${MAX_PATH_BYTES} bytes. Use a shorter path.`,
     );
   }
   let failure = await bind(server, path);
@@ -97,42 +103,41 @@ export async function listenPrivately(server: Server, path: string): Promise<voi
   if (process.platform !== 'win32') chmodSync(path, 0o600);
 }
 
-/** What is in the way, and what to do about it. */
+/** Says why binding failed and what to do about it. */
 function bindError(path: string, failure: NodeJS.ErrnoException): ToolError {
-  const because = (code: 'LOCKED' | 'UNAVAILABLE', words: string): ToolError =>
-    new ToolError(code, `The gateway cannot listen at ${path}: ${words}`, { cause: failure });
-  const stats = lookAt(path, lstatSync);
+  const because = (code: 'LOCKED' | 'UNAVAILABLE', reason: string): ToolError =>
+    new ToolError(code, `The gateway cannot listen on ${path}: ${reason}`, { cause: failure });
+  const stats = tryStat(path, lstatSync);
   if (failure.code === 'EADDRINUSE') {
     if (!stats || stats.isSocket())
       return stats && stats.uid !== process.getuid?.()
         ? because('LOCKED', 'the socket there belongs to another user. Use another path.')
-        : because('LOCKED', 'another program listens there. End it, or use another path.');
-    const what = stats.isDirectory() ? 'a directory' : stats.isSymbolicLink() ? 'a link' : 'a file';
-    return because('LOCKED', `${what} is there, not a socket. Remove it if it is not needed, or use another path.`);
+        : because('LOCKED', 'another program listens on it. Stop that program, or use another path.');
+    const what = stats.isDirectory() ? 'a directory' : stats.isSymbolicLink() ? 'a symbolic link' : 'a file';
+    return because('LOCKED', `the path is ${what}, not a socket. Remove it if it is not needed, or use another path.`);
   }
   const directory = dirname(path);
-  const above = lookAt(directory, statSync);
+  const parent = tryStat(directory, statSync);
   // libuv reports ENOENT as EACCES here.
-  if (!above)
-    return because('UNAVAILABLE', `${directory} does not exist. Create it first, for this user alone (mode 0700).`);
-  if (!above.isDirectory()) return because('UNAVAILABLE', `${directory} is not a directory. Use another path.`);
+  if (!parent) return because('UNAVAILABLE', `${directory} does not exist. Create it with mode 0700.`);
+  if (!parent.isDirectory()) return because('UNAVAILABLE', `${directory} is not a directory. Use another path.`);
   if (failure.code === 'EACCES' || failure.code === 'EPERM')
     return because(
       'UNAVAILABLE',
-      `this user may not create files in ${directory}. Use a path in a directory of this user's.`,
+      `this user has no permission to create files in ${directory}. Use a path in a directory that this user owns.`,
     );
   return because('UNAVAILABLE', ToolError.from(failure).message);
 }
 
-function lookAt(path: string, stat: typeof statSync): Stats | undefined {
+function tryStat(path: string, stat: typeof statSync): Stats | undefined {
   try {
     return stat(path);
   } catch {
-    return undefined; // not there, or below a directory that may not be entered
+    return undefined; // missing, or in a directory without search permission
   }
 }
 
-/** Undefined when it is bound and listens; else why not. */
+/** Binds and listens; returns the error if that fails. */
 async function bind(server: Server, path: string): Promise<NodeJS.ErrnoException | undefined> {
   const before = narrowUmask();
   const listening = new Promise<NodeJS.ErrnoException | undefined>((resolve) => {
@@ -151,11 +156,11 @@ async function bind(server: Server, path: string): Promise<NodeJS.ErrnoException
   return listening;
 }
 
-/** The umask of before; undefined where it cannot be set, in a worker. */
+/** Sets a umask of 0177 and returns the previous one; undefined in a worker, which cannot set it. */
 function narrowUmask(): number | undefined {
   try {
     return process.umask(0o177);
   } catch {
-    return undefined; // the directory and the mode set afterwards are all that protects it
+    return undefined; // only the directory, and the mode set after binding, protect the socket
   }
 }

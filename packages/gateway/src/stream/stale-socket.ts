@@ -1,4 +1,4 @@
-// A socket file whose program was killed: nobody can connect to it, and nobody can bind there until it is gone.
+// A socket file whose program was killed: no one can connect to it, and no one can bind there until it is removed.
 
 import { linkSync, lstatSync, renameSync, unlinkSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -6,13 +6,13 @@ import { randomBytes } from 'node:crypto';
 import { basename, dirname, join } from 'node:path';
 
 /**
- * Moves a socket file of this user's, to which nobody listens, out of the way.
+ * Renames a stale socket file of this user.
  *
- * @returns where it is now, for {@link removeMoved} once another is bound at `path`; undefined where somebody listens, where
- * it is no socket or another user's, or where that cannot be made sure of
+ * @returns its new path, for {@link removeMoved} after another socket is bound at `path`; undefined when a program listens on
+ * it, when it is not a socket or another user's, or when that cannot be determined
  */
 export async function moveStaleSocket(path: string): Promise<string | undefined> {
-  if (process.platform === 'win32') return undefined; // a pipe goes with its process
+  if (process.platform === 'win32') return undefined; // a pipe ends with its process
   try {
     const before = lstatSync(path);
     if (!before.isSocket() || before.uid !== process.getuid?.()) return undefined;
@@ -20,26 +20,26 @@ export async function moveStaleSocket(path: string): Promise<string | undefined>
     const moved = join(dirname(path), `.${basename(path).slice(0, 20)}.${randomBytes(4).toString('hex')}`);
     renameSync(path, moved);
     const after = lstatSync(moved);
-    // Its number stays taken while it is there, so that no socket that was bound meanwhile can have the same.
+    // A socket that was bound in between cannot have the same inode: the stale one still occupies it.
     if (after.ino === before.ino && after.dev === before.dev && after.birthtimeMs === before.birthtimeMs) return moved;
-    linkSync(moved, path); // another program had just bound there: it is put back
+    linkSync(moved, path); // another program had just bound there: restore its socket
     unlinkSync(moved);
   } catch {
-    // It has gone, or may not be touched: binding says more.
+    // It was removed or is not accessible: the error of binding says why.
   }
   return undefined;
 }
 
-/** Never throws: what cannot be removed is in nobody's way. */
+/** Never throws: a file that cannot be removed does no harm. */
 export function removeMoved(moved: string): void {
   try {
     unlinkSync(moved);
   } catch {
-    // Somebody was faster.
+    // It was removed already.
   }
 }
 
-/** True where connecting is refused: with a listener, however busy, it is not. */
+/** True when connecting is refused. A listener, however busy, never refuses. */
 function isRefused(path: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(path);

@@ -1,4 +1,4 @@
-// The gateway as a program's stdin and stdout: one client, and nothing on stdout but the protocol.
+// MCP over a process's stdin and stdout: one client, and only the protocol on stdout.
 
 import { deferred } from '@toolwright/core/internal';
 import type { Readable, Writable } from 'node:stream';
@@ -6,18 +6,18 @@ import type { Backlog } from '../session/backlog.js';
 import type { ClientSession } from '../session/session.js';
 import { onceDrained, StreamTransport, type LineWriter } from './stream-transport.js';
 
-/** Streams in place of this process's own. */
+/** The streams of one client. */
 export interface ServeStdioOptions {
-  /** Default: `process.stdin`. */
+  /** The stream to read. Default: `process.stdin`. */
   stdin?: Readable;
-  /** Default: `process.stdout`, which is then kept from everybody else: what they write goes to stderr. */
+  /** The stream to write. Default: `process.stdout`; while it is served, other writes to it go to stderr. */
   stdout?: Writable;
 }
 
-/** What is on its way when stdin ends may still be answered for this long. */
-const LAST_WORDS_MS = 250;
+/** How long after the end of stdin requests in flight may still be answered. */
+const DRAIN_MS = 250;
 
-/** Serves the session until its stdin ends, its stdout breaks, or it is closed. */
+/** Serves the session until stdin ends, stdout fails, or it is closed. */
 export async function serveOverStdio(
   session: ClientSession,
   options: ServeStdioOptions,
@@ -26,7 +26,7 @@ export async function serveOverStdio(
 ): Promise<{ closed: Promise<void>; close: () => Promise<void> }> {
   const { stdin = process.stdin, stdout = process.stdout } = options;
   const guard = stdout === process.stdout ? guardStdout() : undefined;
-  const { promise: end, resolve: gone } = deferred();
+  const { promise: ended, resolve: end } = deferred();
   const write = guard?.write ?? ((line: string): boolean => stdout.write(line));
   const output: LineWriter = {
     write,
@@ -34,26 +34,26 @@ export async function serveOverStdio(
     get pendingBytes() {
       return stdout.writableLength;
     },
-    drop: () => gone(),
+    drop: () => end(),
   };
   let inputEnded = false;
-  const lastWords = (): void => {
+  const drain = (): void => {
     if (inputEnded) return;
     inputEnded = true;
-    const timer = setTimeout(gone, LAST_WORDS_MS);
+    const timer = setTimeout(end, DRAIN_MS);
     setImmediate(() => {
-      // What was read last has reached the session by now.
+      // The last message has reached the session by now.
       void session.whenIdle().then(() => {
         clearTimeout(timer);
-        gone();
+        end();
       });
     });
   };
-  stdin.once('end', lastWords).once('close', lastWords).once('error', gone);
-  stdout.once('close', gone).on('error', gone);
-  const closed = end.then(async () => {
-    stdin.off('end', lastWords).off('close', lastWords).off('error', gone);
-    stdout.off('close', gone); // its error listener stays: a late EPIPE must not end the host
+  stdin.once('end', drain).once('close', drain).once('error', end);
+  stdout.once('close', end).on('error', end);
+  const closed = ended.then(async () => {
+    stdin.off('end', drain).off('close', drain).off('error', end);
+    stdout.off('close', end); // the error listener stays: a late EPIPE must not crash the host
     await session.close();
     stdin.pause();
     guard?.release();
@@ -63,23 +63,23 @@ export async function serveOverStdio(
   return {
     closed,
     close: () => {
-      gone();
+      end();
       return closed;
     },
   };
 }
 
-/** Keeps stdout for the protocol: a `console.log` of a tool would break it, and goes to stderr instead. */
+/** Redirects other writes to stdout, such as a tool's `console.log`, to stderr: they would break the protocol. */
 function guardStdout(): { write: (line: string) => boolean; release: () => void } {
   const { stdout, stderr } = process;
-  const own = Object.getOwnPropertyDescriptor(stdout, 'write');
+  const descriptor = Object.getOwnPropertyDescriptor(stdout, 'write');
   const original: (line: string) => boolean = stdout.write.bind(stdout);
-  stdout.write = (...given: unknown[]): boolean => stderr.write(...(given as [string]));
+  stdout.write = (...args: unknown[]): boolean => stderr.write(...(args as [string]));
   return {
     write: original,
     release: () => {
-      if (own) Object.defineProperty(stdout, 'write', own);
-      else Reflect.deleteProperty(stdout, 'write'); // its class has it
+      if (descriptor) Object.defineProperty(stdout, 'write', descriptor);
+      else Reflect.deleteProperty(stdout, 'write'); // uncovers the method of its class
     },
   };
 }

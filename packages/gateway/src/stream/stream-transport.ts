@@ -1,4 +1,4 @@
-// MCP over a pair of byte streams, one message a line: what stdio and sockets have in common.
+// MCP over a pair of byte streams, one message a line. stdio and unix sockets share it.
 
 import { frameOf, FrameReader, isJsonObject } from '@toolwright/core/internal';
 import type { Readable, Writable } from 'node:stream';
@@ -6,20 +6,21 @@ import { ToolError, type JsonObject } from '@toolwright/core';
 import type { McpMessage, McpTransport } from '@toolwright/core/mcp';
 import type { Backlog, Outlet } from '../session/backlog.js';
 import { sendable, type ServerTransport } from '../mcp-server.js';
-import { INVALID_REQUEST } from '../rpc-error.js';
+import { INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR } from '../rpc-error.js';
 
-/** Where lines are written; a stream, or what stands for one. */
+/** The stream that lines are written to. */
 export interface LineWriter {
-  /** False when the reader is behind: `onDrain` is called when it has caught up. */
+  /** Returns false when the reader is behind; wait for `onDrain` then. */
   write(line: string): boolean;
+  /** Calls the listener once, when the reader has caught up or the stream has closed. */
   onDrain(listener: () => void): void;
-  /** What was written and not taken yet, in bytes. */
+  /** Bytes that were written and not read yet. */
   readonly pendingBytes: number;
-  /** Ends it now, whatever waits to be read. */
+  /** Closes it immediately, discarding unread bytes. */
   drop(): void;
 }
 
-/** Calls once when a stream takes more, or has closed; no listener stays. */
+/** Calls the listener once, when the stream drains or closes. */
 export function onceDrained(stream: Writable, listener: () => void): void {
   const done = (): void => {
     stream.off('drain', done).off('close', done);
@@ -28,40 +29,38 @@ export function onceDrained(stream: Writable, listener: () => void): void {
   stream.on('drain', done).on('close', done);
 }
 
-const PARSE_ERROR = -32_700;
-const INVALID_PARAMS = -32_602;
-
-/** What the SDK would drop without an answer, though its sender waits for one. */
-function faultOf({ id, params }: JsonObject): { code: number; words: string } | undefined {
+/** Finds faults in a request that the SDK would drop without an answer. */
+function faultOf({ id, params }: JsonObject): { code: number; message: string } | undefined {
   if (typeof id !== 'string' && !Number.isSafeInteger(id))
-    return { code: INVALID_REQUEST, words: 'The id of a request is a string or a whole number.' };
+    return { code: INVALID_REQUEST, message: 'id must be a string or an integer.' };
   if (params === undefined) return undefined;
-  if (!isJsonObject(params)) return { code: INVALID_PARAMS, words: 'params must be an object.' };
+  if (!isJsonObject(params)) return { code: INVALID_PARAMS, message: 'params must be an object.' };
   const { _meta: meta = {} } = params;
-  if (!isJsonObject(meta)) return { code: INVALID_PARAMS, words: '_meta must be an object.' };
+  if (!isJsonObject(meta)) return { code: INVALID_PARAMS, message: '_meta must be an object.' };
   const { progressToken = 0 } = meta;
   if (typeof progressToken !== 'string' && !Number.isSafeInteger(progressToken))
-    return { code: INVALID_PARAMS, words: 'progressToken must be a string or a whole number.' };
+    return { code: INVALID_PARAMS, message: 'progressToken must be a string or an integer.' };
   return undefined;
 }
 
-/** So many messages may wait for a client before what it sends is not read. */
+/** When this many messages wait for a client, its input is no longer read. */
 const MAX_UNSENT = 1_024;
 
+/** The transport of one client over byte streams. */
 export class StreamTransport implements McpTransport {
   onclose?: (() => void) | undefined;
   onerror?: ((error: Error) => void) | undefined;
   onmessage?: McpTransport['onmessage'];
-  takeId?: ServerTransport['takeId'];
+  reserveId?: ServerTransport['reserveId'];
   readonly #input: Readable;
   readonly #output: LineWriter;
   readonly #frames: FrameReader;
   readonly #backlog: Backlog;
   readonly #outlet: Outlet;
   readonly #leaveBacklog: () => void;
-  /** While the reader is behind; one for all that wait. */
+  /** Resolves when the reader has caught up; all waiting messages share it. */
   #drained: Promise<void> | undefined;
-  /** Messages that wait for the reader. */
+  /** Messages written since the reader fell behind. */
   #unsent = 0;
   #closed = false;
 
@@ -83,7 +82,7 @@ export class StreamTransport implements McpTransport {
       {
         onMessage: (message) => this.#receive(message),
         onBatch: (messages) => this.#receive(messages),
-        onUnparseable: () => this.#refuse(PARSE_ERROR, 'The line is not a JSON object.'),
+        onUnparseable: () => this.#reject(PARSE_ERROR, 'The line is not a JSON object.'),
       },
       { maxFrameBytes },
     );
@@ -98,7 +97,7 @@ export class StreamTransport implements McpTransport {
   }
 
   async #send(message: McpMessage): Promise<void> {
-    if (this.#closed) throw new ToolError('CONNECTION_CLOSED', 'The client has gone.');
+    if (this.#closed) throw new ToolError('CONNECTION_CLOSED', 'The client has disconnected.');
     let line: string;
     try {
       line = frameOf(message);
@@ -107,7 +106,7 @@ export class StreamTransport implements McpTransport {
     }
     if (this.#output.write(line)) return;
     this.#backlog.check(this.#outlet);
-    // Who does not read that much need not be read either.
+    // A client that does not read answers is not read from either.
     if (++this.#unsent === MAX_UNSENT) this.#input.pause();
     await (this.#drained ??= new Promise<void>((resolve) => {
       this.#output.onDrain(() => {
@@ -132,7 +131,7 @@ export class StreamTransport implements McpTransport {
       this.#frames.push(chunk);
     } catch (thrown) {
       const error = ToolError.from(thrown, 'FRAME_TOO_LARGE');
-      this.#refuse(INVALID_REQUEST, error.message);
+      this.#reject(INVALID_REQUEST, error.message);
       this.onerror?.(error);
       void this.close();
     }
@@ -141,18 +140,18 @@ export class StreamTransport implements McpTransport {
   #receive(message: McpMessage): void {
     if (this.#closed) return;
     const { jsonrpc, method, id, result, error } = message as JsonObject;
-    const isAnswer = id !== undefined && (result !== undefined || error !== undefined);
-    if (!Array.isArray(message) && jsonrpc === '2.0' && (typeof method === 'string' || isAnswer)) {
+    const isResponse = id !== undefined && (result !== undefined || error !== undefined);
+    if (!Array.isArray(message) && jsonrpc === '2.0' && (typeof method === 'string' || isResponse)) {
       const fault = typeof method === 'string' && id !== undefined ? faultOf(message as JsonObject) : undefined;
-      if (fault) return this.#refuse(fault.code, fault.words, id);
-      const isRepeated = typeof method === 'string' && id !== undefined && this.takeId?.(id) === false;
-      if (isRepeated) this.#refuse(INVALID_REQUEST, 'A request with this id is in flight already.', id);
+      if (fault) return this.#reject(fault.code, fault.message, id);
+      const isRepeated = typeof method === 'string' && id !== undefined && this.reserveId?.(id) === false;
+      if (isRepeated) this.#reject(INVALID_REQUEST, 'A request with this id is in flight already.', id);
       else this.onmessage?.(message);
-    } else this.#refuse(INVALID_REQUEST, 'The line is no JSON-RPC 2.0 message.', id);
+    } else this.#reject(INVALID_REQUEST, 'The line is not a JSON-RPC 2.0 message.', id);
   }
 
-  #refuse(code: number, message: string, id?: unknown): void {
-    const known = typeof id === 'string' || typeof id === 'number' ? id : null;
-    this.#send({ jsonrpc: '2.0', id: known, error: { code, message } }).catch(() => undefined); // the client has gone
+  #reject(code: number, message: string, id?: unknown): void {
+    const validId = typeof id === 'string' || typeof id === 'number' ? id : null;
+    this.#send({ jsonrpc: '2.0', id: validId, error: { code, message } }).catch(() => undefined); // disconnected
   }
 }

@@ -1,15 +1,15 @@
-// Where the contract's MCP server is: in the package, beside its modules, as it is a program and no part of them.
+// The path of the contract's MCP server: a program in this package, next to its modules.
 
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { ToolError } from '@toolwright/core';
 
 /**
- * The absolute path of a program for Node that serves the tools of `contractServer()` as an MCP server over stdio. It is
- * for those who connect to MCP servers in a way of their own and want to know, by `toolProviderContract`, whether the
- * contract is kept. The client is named `contract`, as the server's tools have their bare names.
+ * The absolute path of a Node program that serves the tools of `contractServer()` as an MCP server over stdio. Use it to run
+ * `toolProviderContract` against your implementation of an MCP client. Name that provider `contract`: the server lists its
+ * tools without a prefix.
  *
- * @throws {ToolError} NOT_FOUND where a bundler has left the file out
+ * @throws {ToolError} NOT_FOUND when a bundler omitted the file
  * @example
  * ```ts
  * const options = { name: 'contract', command: process.execPath, args: [contractServerFile()] };
@@ -17,7 +17,7 @@ import { ToolError } from '@toolwright/core';
  * ```
  */
 export function contractServerFile(): string {
-  // Seen from the built modules, or from the sources and dist/testing.
+  // Relative to the built modules, and to the sources and dist/testing.
   const places = ['../contract/', '../../contract/'].map((folder) =>
     fileURLToPath(new URL(`${folder}contract-server.mjs`, import.meta.url)),
   );
@@ -25,6 +25,6 @@ export function contractServerFile(): string {
   if (file !== undefined) return file;
   throw new ToolError(
     'NOT_FOUND',
-    `The contract's server is in none of ${places.join(', ')}: leave this package unbundled.`,
+    `The contract's server was not found at ${places.join(' or ')}. Do not bundle this package.`,
   );
 }
