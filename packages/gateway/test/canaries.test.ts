@@ -1,5 +1,5 @@
-// N15: what was given in confidence (environments, headers, tokens) is in no log, error, result, argument or metric, also
-// where a server says it again in what it refuses with.
+// Secrets of environments, headers and tokens are in no log, error, result, argument or metric, even when a server repeats
+// them in its errors.
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -77,7 +77,7 @@ async function commandLines(): Promise<string> {
   return (await Promise.all(lines)).join('\n');
 }
 
-it('N15: no secret of an environment, a header or a token is shown anywhere', async () => {
+it('createGateway() discloses no secret of an environment, a header or a token', async () => {
   const everything: string[] = [];
   const log = (message: string, fields?: object): void => void everything.push(message, JSON.stringify(fields ?? {}));
   const logger: Logger = { debug: log, info: log, warn: log, error: log };

@@ -11,7 +11,7 @@ import { echoTools } from './fixtures/echo-tools.js';
 
 const gateway = (): Gateway => createGateway(new InProcessToolProvider({ servers: [echoTools()] }));
 
-it('close() ends a listener that begins meanwhile, and its serving rejects', async () => {
+it('close() ends a listener that is starting, whose serve call rejects', async () => {
   await using project = await createTestProject();
   const path = project.resolve('socket');
   const begin: ((served: Gateway) => Promise<unknown>)[] = [
@@ -34,7 +34,7 @@ it('close() ends a listener that begins meanwhile, and its serving rejects', asy
   expect(refused).toBe('ENOENT');
 });
 
-it('serveStdio() refuses streams that are served already', async () => {
+it('serveStdio() rejects with LOCKED when the streams are served already', async () => {
   await using one = gateway();
   const stdin = new PassThrough();
   const streams = { stdin, stdout: new PassThrough() };
@@ -45,7 +45,7 @@ it('serveStdio() refuses streams that are served already', async () => {
   await one.serveStdio({ stdin: new PassThrough(), stdout: new PassThrough() });
 });
 
-it('lists tools in pages that every client takes, and leaves out what is larger', async () => {
+it('createGateway() lists tools in pages that every client accepts, and omits larger tools', async () => {
   const tools = Array.from({ length: 12 }, (_, index) =>
     defineTool({ name: `t${index}`, description: 'x'.repeat(400_000), execute: () => 'done' }),
   );

@@ -39,8 +39,8 @@ async function connectAsked(gateway: Parameters<typeof connectClient>[0]) {
 }
 
 for (const forward of [true, false]) {
-  describe(`the policy's questions, ${forward ? 'when the gateway forwards' : 'when it does not'}`, () => {
-    it('are asked once for five equal calls of one client at once', async () => {
+  describe(`the policy's approvals, ${forward ? 'with' : 'without'} forwarding,`, () => {
+    it('are requested once for five equal concurrent calls of one client', async () => {
       await using hub = setUp();
       await using gateway = createGateway(hub, { forward });
       const { client, call, asked } = await connectAsked(gateway);
@@ -49,7 +49,7 @@ for (const forward of [true, false]) {
       await client.close();
     });
 
-    it('are asked one after the other for two different calls of one client', async () => {
+    it('are requested one after the other for two different calls of one client', async () => {
       await using hub = setUp();
       await using gateway = createGateway(hub, { forward });
       const { client, call, asked, most } = await connectAsked(gateway);
@@ -58,7 +58,7 @@ for (const forward of [true, false]) {
       await client.close();
     });
 
-    it('go to each of two clients that make equal calls', async () => {
+    it('are requested from each of two clients that make equal calls', async () => {
       await using hub = setUp();
       await using gateway = createGateway(hub, { forward });
       const [one, two] = [await connectAsked(gateway), await connectAsked(gateway)];
@@ -67,7 +67,7 @@ for (const forward of [true, false]) {
       await Promise.all([one.client.close(), two.client.close()]);
     });
 
-    it('go on for an equal call when the call that asked is cancelled before its turn', async () => {
+    it('are still requested for an equal call when the first call is cancelled before its turn', async () => {
       await using hub = setUp();
       await using gateway = createGateway(hub, { forward });
       const { client, call, asked } = await connectAsked(gateway);

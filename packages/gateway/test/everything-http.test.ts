@@ -141,7 +141,7 @@ function timeless(seen: object): unknown {
 }
 
 describe.skipIf(skipped !== '')(`server-everything over HTTP${skipped}`, () => {
-  it('gives a client of MCPToolProvider behind a gateway what it gives one of its own', async () => {
+  it('answers a client behind a gateway as it answers a direct one', async () => {
     await using _ = expectNoLeaks();
     // One for each: the server keeps resources of sessions by their URI, so a second session's removes the first's.
     await using alone = await startEverything();

@@ -1,4 +1,4 @@
-// What a policy denies whatever the arguments is not listed to clients, and is denied to those that know its alias.
+// A tool that the policy denies for all arguments is not listed, and calling it by its alias is denied.
 
 import { defineServer, defineTool, InProcessToolProvider, ToolHub } from '@toolwright/core';
 import { createGateway, type Naming } from '@toolwright/gateway';
@@ -8,7 +8,7 @@ import { connectClient } from './fixtures/connect-client.js';
 it.each<[Naming, string, string]>([
   ['alias', 's__open', 's__hidden'],
   ['qualified', 's.open', 's.hidden'],
-])('a gateway with names of the kind %j answers PERMISSION_DENIED for a hidden tool', async (naming, open, hidden) => {
+])('createGateway() returns PERMISSION_DENIED for a hidden tool when naming is %j', async (naming, open, hidden) => {
   const tools = ['open', 'hidden'].map((name) => defineTool({ name, description: name, execute: () => name }));
   const provider = new InProcessToolProvider({ servers: [defineServer({ name: 's', version: '1', tools })] });
   await using hub = new ToolHub({

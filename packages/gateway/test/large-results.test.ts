@@ -6,7 +6,7 @@ import { createGateway } from '@toolwright/gateway';
 import { expect, it } from 'vitest';
 import { connectClient } from './fixtures/connect-client.js';
 
-it('a structured result over 1 MiB is TOO_LARGE for a client, says that the tool ran, and has the cut text', async () => {
+it('createGateway() returns TOO_LARGE with the shortened text when a structured result is over 1 MiB', async () => {
   let runs = 0;
   const rows = defineTool({
     name: 'rows',
@@ -59,9 +59,9 @@ require('node:readline').createInterface({ input: process.stdin }).on('line', (l
 });`;
 
 it.each([
-  ['without the promised structure', 'f__text'],
-  ['whose structure breaks its own schema', 'f__broken'],
-])('a foreign result %s is OUTPUT_INVALID, says that the tool ran, and has the text', async (_what, name) => {
+  ['has no structuredContent', 'f__text'],
+  ['has structuredContent that does not match its outputSchema', 'f__broken'],
+])('createGateway() returns OUTPUT_INVALID with the text when a foreign result %s', async (_what, name) => {
   const foreign = new MCPToolProvider({ name: 'f', command: process.execPath, args: ['-e', FOREIGN], logger: SILENT });
   await using hub = new ToolHub({ providers: [foreign] });
   await using gateway = createGateway(hub);
@@ -75,7 +75,7 @@ it.each([
   await client.close();
 });
 
-it('a foreign result that is an array is an object for the client, as its listed schema says', async () => {
+it("createGateway() wraps a foreign tool's array in an object, as its listed schema says", async () => {
   const foreign = new MCPToolProvider({ name: 'f', command: process.execPath, args: ['-e', FOREIGN], logger: SILENT });
   await using hub = new ToolHub({ providers: [foreign] });
   await using gateway = createGateway(hub);

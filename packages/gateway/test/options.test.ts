@@ -1,4 +1,4 @@
-// Wrong options of a gateway, and a path where no socket can be: refused with what was meant, or what to do.
+// Invalid options of a gateway, and paths where it cannot bind a socket: the error says what is expected or what to do.
 
 import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -10,20 +10,20 @@ import { describe, expect, it } from 'vitest';
 
 const provider = (): InProcessToolProvider => new InProcessToolProvider({ servers: [] });
 
-async function faultOf(make: () => unknown): Promise<ToolError> {
+async function errorOf(make: () => unknown): Promise<ToolError> {
   try {
     await make();
   } catch (error) {
     if (ToolError.isInstance(error)) return error;
     throw error;
   }
-  throw new Error('It was accepted.');
+  throw new Error('No error was thrown.');
 }
 
-describe('wrong options', () => {
+describe('createGateway() and its serve methods reject', () => {
   it.each<[string, () => unknown, string]>([
     ['createGateway', () => createGateway(provider(), { namign: 'alias' } as never), 'did you mean `naming`?'],
-    ['no provider', () => createGateway(undefined as never), 'takes a provider'],
+    ['no provider', () => createGateway(undefined as never), 'provider must be a ToolProvider'],
     ['limits', () => createGateway(provider(), { limits: [] as never }), 'an object as `limits`, not an array'],
     ['limits.pagesize', () => createGateway(provider(), { limits: { pagesize: 5 } as never }), '`limits.pageSize`'],
     [
@@ -48,7 +48,7 @@ describe('wrong options', () => {
     ],
     ['serveStdio', () => createGateway(provider()).serveStdio({ stdinn: process.stdin } as never), '`stdin`'],
     ['serveHttp', () => createGateway(provider()).serveHttp({ prot: 1 } as never), 'unknown option `prot`'],
-    ['serveHttp, both', () => createGateway(provider()).serveHttp({ port: 0, socketPath: '/s' }), 'not both'],
+    ['serveHttp, both', () => createGateway(provider()).serveHttp({ port: 0, socketPath: '/s' }), 'one or the other'],
     [
       'serveHttp, auth',
       () => createGateway(provider()).serveHttp({ auth: { tokens: ['a'] } as never }),
@@ -59,7 +59,7 @@ describe('wrong options', () => {
       () => createGateway(provider()).serveHttp({ auth: 'off' as never }),
       'auth must be "none" or { token }',
     ],
-    ['no provider: a server', () => createGateway({ tools: [] } as never), 'takes a provider'],
+    ['no provider: a server', () => createGateway({ tools: [] } as never), 'provider must be a ToolProvider'],
     [
       'logger',
       () => createGateway(provider(), { logger: 'x' as never }),
@@ -67,22 +67,22 @@ describe('wrong options', () => {
     ],
     ...(
       [
-        ['port', '80', 'port must be a whole number from 0 to 65535, not "80"'],
-        ['port', -1, 'port must be a whole number from 0 to 65535, not -1'],
-        ['host', 5, 'host must be a text such as "127.0.0.1", not 5'],
-        ['host', '', 'host must be a text such as "127.0.0.1", not ""'],
+        ['port', '80', 'port must be an integer from 0 to 65535, not "80"'],
+        ['port', -1, 'port must be an integer from 0 to 65535, not -1'],
+        ['host', 5, 'host must be a non-empty string such as "127.0.0.1", not 5'],
+        ['host', '', 'host must be a non-empty string such as "127.0.0.1", not ""'],
         ['stateless', 'yes', 'stateless must be true or false, not "yes"'],
-        ['allowedHosts', 'a.example', 'allowedHosts must be an array of texts'],
-        ['allowedOrigins', [5], 'allowedOrigins must be an array of texts'],
-        ['allowedOrigins', ['*'], 'allowedOrigins takes origins such as "https://app.example"'],
-        ['allowedOrigins', ['https://app.example/'], 'allowedOrigins takes origins such as'],
-        ['allowedHosts', ['https://a.example'], 'allowedHosts takes names such as'],
-        ['path', 5, 'path must begin with "/"'],
+        ['allowedHosts', 'a.example', 'allowedHosts must be an array of strings'],
+        ['allowedOrigins', [5], 'allowedOrigins must be an array of strings'],
+        ['allowedOrigins', ['*'], 'allowedOrigins must contain origins such as "https://app.example"'],
+        ['allowedOrigins', ['https://app.example/'], 'allowedOrigins must contain origins such as'],
+        ['allowedHosts', ['https://a.example'], 'allowedHosts must contain hosts such as'],
+        ['path', 5, 'path must start with "/"'],
       ] as const
-    ).map(([option, value, words]): [string, () => unknown, string] => [
+    ).map(([option, value, expected]): [string, () => unknown, string] => [
       `serveHttp, ${option}: ${JSON.stringify(value)}`,
       () => createGateway(provider()).serveHttp({ [option]: value }),
-      `serveHttp(): ${words}`,
+      `serveHttp(): ${expected}`,
     ]),
     [
       'serveStdio, stdin',
@@ -94,35 +94,47 @@ describe('wrong options', () => {
       () => createGateway(provider()).serveStdio({ stdin: new PassThrough(), stdout: 5 as never }),
       'serveStdio(): stdout must be a writable stream',
     ],
-  ])('are refused: %s', async (_what, make, words) => {
-    const { code, message } = await faultOf(make);
+  ])('an invalid option: %s', async (_what, make, expected) => {
+    const { code, message } = await errorOf(make);
     expect(code).toBe('INVALID_ARGUMENT');
-    expect(message).toContain(words);
+    expect(message).toContain(expected);
   });
 });
 
 describe.skipIf(process.platform === 'win32')('serveSocket()', () => {
   it.each<[string, string, (path: string) => Promise<unknown>, string, string]>([
-    ['a file', 's', (path) => writeFile(path, ''), 'LOCKED', 'a file is there, not a socket. Remove it'],
-    ['a link', 's', (path) => symlink('elsewhere', path), 'LOCKED', 'a link is there, not a socket. Remove it'],
-    ['a directory', 's', (path) => mkdir(path), 'LOCKED', 'a directory is there, not a socket'],
-    ['a missing directory', 'd/s', () => Promise.resolve(), 'UNAVAILABLE', 'does not exist. Create it first'],
-    ['a file for a directory', 'd/s', (path) => writeFile(join(path, '..'), ''), 'UNAVAILABLE', 'is not a directory'],
-  ])('says what is in the way of a socket, and what to do: %s', async (_what, name, make, code, words) => {
+    ['a file', 's', (path) => writeFile(path, ''), 'LOCKED', 'the path is a file, not a socket. Remove it'],
+    [
+      'a symbolic link',
+      's',
+      (path) => symlink('elsewhere', path),
+      'LOCKED',
+      'the path is a symbolic link, not a socket. Remove it',
+    ],
+    ['a directory', 's', (path) => mkdir(path), 'LOCKED', 'the path is a directory, not a socket'],
+    ['a missing directory', 'd/s', () => Promise.resolve(), 'UNAVAILABLE', 'does not exist. Create it with mode 0700'],
+    [
+      'a file in place of the directory',
+      'd/s',
+      (path) => writeFile(join(path, '..'), ''),
+      'UNAVAILABLE',
+      'is not a directory',
+    ],
+  ])('says why it cannot bind, and what to do, when it finds %s', async (_what, name, make, code, expected) => {
     await using project = await createTestProject({});
     const path = join(project.projectDir, name);
     await make(path);
-    const error = await faultOf(() => createGateway(provider()).serveSocket({ path }));
+    const error = await errorOf(() => createGateway(provider()).serveSocket({ path }));
     expect(error).toMatchObject({ code });
-    expect(error.message).toContain(`The gateway cannot listen at ${path}: `);
-    expect(error.message).toContain(words);
+    expect(error.message).toContain(`The gateway cannot listen on ${path}: `);
+    expect(error.message).toContain(expected);
   });
 
-  it.skipIf(process.getuid?.() === 0)('says that a directory may not be written', async () => {
+  it.skipIf(process.getuid?.() === 0)('says that it may not write to the directory', async () => {
     await using project = await createTestProject({});
     await chmod(project.projectDir, 0o500);
-    const error = await faultOf(() => createGateway(provider()).serveSocket({ path: join(project.projectDir, 's') }));
+    const error = await errorOf(() => createGateway(provider()).serveSocket({ path: join(project.projectDir, 's') }));
     await chmod(project.projectDir, 0o700);
-    expect(error.message).toContain('may not create files in');
+    expect(error.message).toContain('no permission to create files in');
   });
 });

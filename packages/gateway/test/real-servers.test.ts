@@ -24,7 +24,7 @@ const entities = [{ name: 'a', entityType: 'b', observations: ['c'] }];
 const thought = { thought: 't', nextThoughtNeeded: false, thoughtNumber: 1, totalThoughts: 1 };
 
 describe.skipIf(missing.length > 0)(`real servers behind a gateway${skipped}`, () => {
-  it('list and answer as they do to the SDK without it, and their resources and prompts are the same', async () => {
+  it('have the same tools, results, resources and prompts as without the gateway', async () => {
     await using project = await createTestProject({ 'a.txt': 'A\n' });
     const { projectDir } = project;
     await using _ = expectNoLeaks();

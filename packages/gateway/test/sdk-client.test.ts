@@ -67,7 +67,7 @@ async function serve(
 const newClient = (capabilities: object = {}): Client => new Client({ name: 'peer', version: '1' }, { capabilities });
 
 describe.each(['stdio', 'http'] as const)("createGateway() serves the SDK's client over %s", (transport) => {
-  it('with aliases in order, page by page, and schemas as they are', async () => {
+  it('with sorted aliases, in pages, and with unchanged schemas', async () => {
     const { connect, hub } = await serve(transport, { limits: { pageSize: 4 } });
     const client = newClient();
     await connect(client);
@@ -102,14 +102,14 @@ describe.each(['stdio', 'http'] as const)("createGateway() serves the SDK's clie
     expect(await client.ping()).toEqual({});
   });
 
-  it('with an error where the answer cannot be said in JSON', async () => {
+  it('with an error when the answer is not serializable as JSON', async () => {
     const { connect } = await serve(transport);
     const client = newClient();
     await connect(client);
     await expect(client.callTool({ name: 'echo__unsayable' })).rejects.toMatchObject({ code: -32603 });
   });
 
-  it('with progress, and with what the tool says, from the level of the client on', async () => {
+  it("with progress, and with log messages from the client's log level up", async () => {
     const { connect } = await serve(transport);
     const [client, other] = [newClient(), newClient()];
     await connect(client);
@@ -137,7 +137,7 @@ describe.each(['stdio', 'http'] as const)("createGateway() serves the SDK's clie
     await expect(client.setLoggingLevel('loud' as never)).rejects.toMatchObject({ code: -32602 });
   });
 
-  it('with cancellation that reaches the tool, and with the end of the client', async () => {
+  it('with cancellation, which reaches the tool, as does a disconnect', async () => {
     let count = 0;
     let told: () => void = () => undefined;
     const { connect } = await serve(transport, { onAborted: () => (count++, told()) });
@@ -176,7 +176,7 @@ describe.each(['stdio', 'http'] as const)("createGateway() serves the SDK's clie
     expect((await client.callTool({ name: 'added__hello' })).content).toEqual([{ type: 'text', text: 'hello' }]);
   });
 
-  it('with an id of its own for each session', async () => {
+  it('with a different id for each session', async () => {
     const { connect } = await serve(transport);
     const ids = new Set<string>();
     for (let index = 0; index < 2; index++) {
@@ -193,11 +193,11 @@ describe.each(['stdio', 'http'] as const)("createGateway() serves the SDK's clie
   });
 });
 
-describe.each(['stdio', 'http'] as const)("the policy's question over %s", (transport) => {
+describe.each(['stdio', 'http'] as const)("the policy's approval over %s", (transport) => {
   const policy: Policy = { default: 'ask', rules: [] };
   const echo = { name: 'contract__echo', arguments: { text: 'hi' } };
 
-  it('is put to the calling client, whose answer holds once, always, or not at all', async () => {
+  it('is requested from the calling client, which allows once, always, or denies', async () => {
     const { connect } = await serve(transport, { policy });
     const client = newClient({ elicitation: {} });
     const asked: string[] = [];
@@ -225,7 +225,7 @@ describe.each(['stdio', 'http'] as const)("the policy's question over %s", (tran
     expect(asked.length).toBe(5);
   });
 
-  it('is answered APPROVAL_REQUIRED with the rule to add when the client shows no forms', async () => {
+  it('fails with APPROVAL_REQUIRED and the rule to add when the client does not show forms', async () => {
     const { connect } = await serve(transport, { policy });
     const client = newClient();
     await connect(client);
@@ -235,7 +235,7 @@ describe.each(['stdio', 'http'] as const)("the policy's question over %s", (tran
     expect(error?.message).toMatch(/^contract__echo needs an approval/);
   });
 
-  it("goes to the operator's own approve where the policy has one", async () => {
+  it("is requested from the policy's `approve` when it has one", async () => {
     const { connect } = await serve(transport, { policy: { ...policy, approve: () => ({ decision: 'deny' }) } });
     const client = newClient({ elicitation: {} });
     client.setRequestHandler(ElicitRequestSchema, () => ({ action: 'accept', content: { decision: 'always' } }));
@@ -244,7 +244,7 @@ describe.each(['stdio', 'http'] as const)("the policy's question over %s", (tran
   });
 });
 
-describe('createGateway() in front of a provider of another make', () => {
+describe('createGateway() with a provider implemented elsewhere', () => {
   const definition = (name: string, schemas: object): ToolDefinition =>
     ({ name, description: 'D.', annotations: {}, ...schemas }) as unknown as ToolDefinition;
 
@@ -282,7 +282,7 @@ describe('createGateway() in front of a provider of another make', () => {
     return client;
   }
 
-  it('lists what clients can read, and costs no tool for another', async () => {
+  it('lists valid tools when others are invalid', async () => {
     const oneOf = [{ required: ['a'] }, { required: ['b'] }];
     const client = await connected(
       [
@@ -302,7 +302,7 @@ describe('createGateway() in front of a provider of another make', () => {
     ]);
   });
 
-  it('passes on content that nobody here knows, and leaves out what a naming function cannot name', async () => {
+  it('returns content of unknown types, and omits tools that the naming function cannot name', async () => {
     const tools = ['one', 'two'].map((name) => definition(`foreign.${name}`, { inputSchema: { type: 'object' } }));
     const naming = (name: string): string => {
       if (name === 'foreign.two') throw new Error('no name');
@@ -319,7 +319,7 @@ describe('createGateway() in front of a provider of another make', () => {
 });
 
 describe('serveStdio() in a program', () => {
-  it('keeps stdout for the protocol, answers what was asked, and ends cleanly when stdin ends', async () => {
+  it('writes only the protocol to stdout, answers all requests, and ends cleanly when stdin ends', async () => {
     await using program = await bundleFixture('gateway-stdio', fileURLToPath(new URL('./fixtures', import.meta.url)));
     await using _ = expectNoLeaks({ graceMs: 6_000 }); // the SDK's client leaves timers of two seconds, twice
     const transport = new StdioClientTransport({
@@ -341,7 +341,7 @@ describe('serveStdio() in a program', () => {
     expect(faults).toEqual([]);
   });
 
-  it('refuses lines that are no messages, and goes on', async () => {
+  it('rejects lines that are not messages, and continues', async () => {
     const gateway = createGateway(new InProcessToolProvider({ servers: [echoTools()] }));
     const [stdin, stdout] = [new PassThrough(), new PassThrough()];
     const { closed } = await gateway.serveStdio({ stdin, stdout });

@@ -61,7 +61,7 @@ function messageFor({ tool, reason, claims, args, suggestedRules, wider = [] }: 
   const lines = [
     `${reason}.`,
     `Tool: ${tool}`,
-    ...claims.map(({ pattern }) => `It would use: ${pattern}`),
+    ...claims.map(({ pattern }) => `Claim: ${pattern}`),
     `Arguments: ${JSON.stringify(args)}`,
     ...(suggestedRules.length > 0 ? [`"always" adds: ${JSON.stringify(suggestedRules)}`] : []),
     ...(wider.length > 0 ? [`"wider" adds: ${JSON.stringify(wider)}`] : []),

@@ -1,4 +1,4 @@
-// What MCP servers have beyond tools, through a gateway in front of two of them, to clients over streams and HTTP.
+// What two MCP servers offer beyond tools, forwarded by a gateway to clients over streams and HTTP.
 
 import { PassThrough } from 'node:stream';
 import { fileURLToPath } from 'node:url';
@@ -70,8 +70,8 @@ async function serve(
 
 const textOf = (result: unknown): unknown => JSON.parse((result as { content: { text: string }[] }).content[0]!.text);
 
-describe.each(['stdio', 'http'] as const)('forwarding over %s', (transport) => {
-  it('reads what a template stands for from the first server that has one', async () => {
+describe.each(['stdio', 'http'] as const)('Forwarding over %s', (transport) => {
+  it('reads a URI of a template from the first server with a matching template', async () => {
     const { connect, two } = await serve(transport);
     two.server.setRequestHandler(ListResourceTemplatesRequestSchema, () => ({
       resourceTemplates: ['one://things/private{id}', 'one://{+any}', '{+any}'].map((uriTemplate, index) => ({
@@ -85,7 +85,7 @@ describe.each(['stdio', 'http'] as const)('forwarding over %s', (transport) => {
     expect((await client.readResource({ uri: 'one://else' })).contents[0]).toMatchObject({ text: 'from two' });
   });
 
-  it('lists resources, templates and prompts of all servers, a URI for the first that has it', async () => {
+  it('lists resources, templates and prompts of all servers, each URI once, for the first server', async () => {
     const { connect, warnings } = await serve(transport);
     const client = await connect();
     const { resources } = await client.listResources();
@@ -100,7 +100,7 @@ describe.each(['stdio', 'http'] as const)('forwarding over %s', (transport) => {
     expect((await client.listPrompts()).prompts.map(({ name }) => name)).toEqual(['one__greet', 'two__greet']);
   });
 
-  it('reads, gets and completes at the server that owns it', async () => {
+  it('sends reads, prompt requests and completions to the owning server', async () => {
     const { connect } = await serve(transport);
     const client = await connect();
     const read = async (uri: string): Promise<unknown> => (await client.readResource({ uri })).contents[0];
@@ -119,7 +119,7 @@ describe.each(['stdio', 'http'] as const)('forwarding over %s', (transport) => {
     expect(await complete({ type: 'ref/resource', uri: 'one://things/{id}' })).toEqual(['one:one://things/{id}:y']);
   });
 
-  it('counts subscriptions, and tells those who subscribed', async () => {
+  it('subscribes once per resource, and notifies the subscribed clients', async () => {
     const { connect, two } = await serve(transport);
     const [first, second, third] = [await connect(), await connect(), await connect()];
     const heard: string[] = [];
@@ -144,7 +144,7 @@ describe.each(['stdio', 'http'] as const)('forwarding over %s', (transport) => {
     expect(two.subscribed).toEqual(['+two://c', '-two://c']);
   });
 
-  it('passes changes of lists on, and lists anew', async () => {
+  it('forwards list changes, and reads the lists again', async () => {
     const { connect, one } = await serve(transport);
     const client = await connect();
     await client.listResources();
@@ -157,7 +157,7 @@ describe.each(['stdio', 'http'] as const)('forwarding over %s', (transport) => {
     expect((await client.listResources()).resources).toHaveLength(3);
   });
 
-  it('passes many words of one change on as one', async () => {
+  it('forwards many equal notifications of one change as one', async () => {
     const { connect, one } = await serve(transport);
     const client = await connect();
     let heard = 0;
@@ -170,7 +170,7 @@ describe.each(['stdio', 'http'] as const)('forwarding over %s', (transport) => {
     expect(heard).toBeLessThan(100);
   });
 
-  it('puts the questions of a server to the client whose call it answers', async () => {
+  it("forwards a server's requests to the client whose call it answers", async () => {
     const { connect } = await serve(transport);
     const client = await connect({ elicitation: {}, sampling: {}, roots: {} });
     const other = await connect({ elicitation: {} });
@@ -200,7 +200,7 @@ describe.each(['stdio', 'http'] as const)('forwarding over %s', (transport) => {
     expect(await ask({ method: 'roots/list' })).toEqual({ roots: [{ uri: 'file:///x' }] });
   });
 
-  it('stops the clock of the call while the client is asked', async () => {
+  it("pauses the call's deadline while the client answers a server's request", async () => {
     const { connect } = await serve(transport, true, { callTimeoutMs: 300 });
     const client = await connect({ elicitation: {} });
     client.setRequestHandler(ElicitRequestSchema, async () => {
@@ -217,7 +217,7 @@ describe.each(['stdio', 'http'] as const)('forwarding over %s', (transport) => {
     expect(late).toMatchObject({ isError: true, _meta: { 'toolwright/error': { code: 'TIMED_OUT' } } });
   });
 
-  it('declines questions that belong to several clients, to none, or to one that does not offer it', async () => {
+  it('declines requests that belong to several clients, to none, or to one without the capability', async () => {
     const { connect, one } = await serve(transport);
     const [client, other] = [await connect({ roots: {} }), await connect({ roots: {} })];
     for (const each of [client, other])
@@ -239,7 +239,7 @@ describe.each(['stdio', 'http'] as const)('forwarding over %s', (transport) => {
     });
   });
 
-  it('passes on what a server says during a call, to that client', async () => {
+  it("forwards a server's log messages during a call to the calling client", async () => {
     const { connect } = await serve(transport);
     const [client, other] = [await connect(), await connect()];
     const heard: unknown[] = [];
@@ -253,7 +253,7 @@ describe.each(['stdio', 'http'] as const)('forwarding over %s', (transport) => {
     expect(heard).toEqual([[0, 'said by one']]);
   });
 
-  it('is not done unless it is asked for', async () => {
+  it('does not happen without the option `forward`', async () => {
     const { connect } = await serve(transport, false);
     const client = await connect();
     expect(client.getServerCapabilities()).toEqual({ tools: { listChanged: true }, logging: {} });
@@ -263,7 +263,7 @@ describe.each(['stdio', 'http'] as const)('forwarding over %s', (transport) => {
   });
 });
 
-it('forwarding ends the subscriptions of a client that goes', async () => {
+it('Forwarding ends the subscriptions of a client that disconnects', async () => {
   const { connect, one } = await serve('stdio');
   const client = await connect();
   const unsubscribed = new Promise<void>((resolve) => {
@@ -276,7 +276,7 @@ it('forwarding ends the subscriptions of a client that goes', async () => {
   expect([...one.subscribed]).toEqual(['+one://b', '-one://b']);
 });
 
-it('forwarding reads no list without end, and holds no subscriptions without end', async () => {
+it('Forwarding limits the length of a list and the number of subscriptions', async () => {
   const file = fileURLToPath(new URL('../fixtures/endless-lists.mjs', import.meta.url));
   await using server = new MCPToolProvider({ name: 'endless', command: process.execPath, args: [file] });
   const warnings: string[] = [];
@@ -299,10 +299,10 @@ it('forwarding reads no list without end, and holds no subscriptions without end
     } while (cursor !== undefined);
     return count;
   };
-  if ((await listed()) === 0) await whole; // a slow machine gives an empty list first, and tells of the other
+  if ((await listed()) === 0) await whole; // on a slow machine the first list is empty and a change follows
   expect(await listed()).toBe(670); // 64 Mi characters
-  expect(warnings).toContain('"endless" lists resources without end: all beyond the first 670 were left out.');
-  expect(warnings).toContain('"endless" lists resources of over 131072 characters: 1 were left out.');
+  expect(warnings).toContain('"endless" lists too many resources: only the first 670 are forwarded.');
+  expect(warnings).toContain('"endless" lists 1 resources of more than 131072 characters: they are not forwarded.');
   for (let at = 0; at < 1_000; at++) await client.subscribeResource({ uri: `t:${at}` });
   await expect(client.subscribeResource({ uri: 't:more' })).rejects.toMatchObject({ code: -32_050 });
   await client.unsubscribeResource({ uri: 't:1' });

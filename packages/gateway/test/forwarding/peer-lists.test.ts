@@ -42,8 +42,8 @@ const told = (client: Client, schema: object): Promise<void> =>
 const urisOf = async (client: Client): Promise<string[]> =>
   (await client.listResources()).resources.map(({ uri }) => uri);
 
-describe('a gateway that forwards resources', () => {
-  it('lists those of a server that connected after the first list, and reports the change', async () => {
+describe('PeerLists', () => {
+  it('lists the resources of a server that connects after the first list, and reports the change', async () => {
     const [one, two] = [forwardedServer('one', ['one://a']), forwardedServer('two', ['two://b'])];
     const late = gate();
     two.beforeConnecting = late.wait;
@@ -60,7 +60,7 @@ describe('a gateway that forwards resources', () => {
     expect((await client.readResource({ uri: 'two://b' })).contents).toEqual([{ uri: 'two://b', text: 'from two' }]);
   });
 
-  it('lists anew, and renews subscriptions, when a server was lost and is there again', async () => {
+  it('reads lists again and renews subscriptions when a server reconnects', async () => {
     const one = forwardedServer('one', ['one://a']);
     const { hub, client } = await serve([one]);
     expect(await urisOf(client)).toEqual(['one://a']);
@@ -78,7 +78,7 @@ describe('a gateway that forwards resources', () => {
     await other;
   });
 
-  it('passes a new subscriber on to a server that was lost', async () => {
+  it('subscribes at a reconnected server when another client subscribes', async () => {
     const one = forwardedServer('one', ['one://a']);
     const { client } = await serve([one]);
     await client.subscribeResource({ uri: 'one://a' });
@@ -91,7 +91,7 @@ describe('a gateway that forwards resources', () => {
   });
 
   it.each([true, false])(
-    'serves what the others have while one server does not answer; it reports changes: %s',
+    'serves the other servers while one does not answer; servers report changes: %s',
     async (listChanged) => {
       const slow = forwardedServer('slow', ['slow://a'], { callTimeoutMs: 20_000, listChanged });
       const quick = forwardedServer('quick', ['quick://b'], { listChanged });
@@ -104,7 +104,7 @@ describe('a gateway that forwards resources', () => {
       expect((await client.getPrompt({ name: 'quick__greet', arguments: {} })).messages).toHaveLength(1);
       expect(performance.now() - startedAt).toBeLessThan(15_000); // one deadline of the slow server is 20 s
       const changed = told(client, ResourceListChangedNotificationSchema);
-      const read = client.readResource({ uri: 'slow://a' }); // its own are waited for
+      const read = client.readResource({ uri: 'slow://a' }); // waits for the slow server
       await delay(10);
       answer.open();
       expect((await read).contents).toEqual([{ uri: 'slow://a', text: 'from slow' }]);
@@ -113,7 +113,7 @@ describe('a gateway that forwards resources', () => {
     },
   );
 
-  it('leaves a URI with the server that was served first, where a slow one lists it later', async () => {
+  it('keeps a URI with the server listed first when a slow server lists it later', async () => {
     const slow = forwardedServer('slow', ['shared://a']);
     const quick = forwardedServer('quick', ['shared://a']);
     const answer = gate();
@@ -126,7 +126,7 @@ describe('a gateway that forwards resources', () => {
     expect(await read()).toMatchObject({ text: 'from quick' });
   });
 
-  it('drops the resources of a server that is removed, and reports the change', async () => {
+  it('drops the resources of a removed server, and reports the change', async () => {
     const [one, two] = [forwardedServer('one', ['one://a']), forwardedServer('two', ['two://b'])];
     const { hub, client } = await serve([one, two]);
     expect(await urisOf(client)).toEqual(['one://a', 'two://b']);

@@ -57,8 +57,8 @@ function meeting(count: number): () => Promise<void> {
   return () => (++here === count && go(), all);
 }
 
-describe("a server's question", () => {
-  it('during a subscription goes to the client that subscribes, and to nobody else', async () => {
+describe("a server's request", () => {
+  it('goes only to the subscribing client when it comes during a subscription', async () => {
     const asked: string[] = [];
     const host = {
       elicitation: () => (asked.push('host'), Promise.resolve({ action: 'accept' as const, content: {} })),
@@ -74,7 +74,7 @@ describe("a server's question", () => {
     expect(asked).toEqual(['client']);
   });
 
-  it("during the host's own call is never put to a client that has a call in flight", async () => {
+  it("is not forwarded to a client with a call in flight when it belongs to the host's call", async () => {
     const { one, hub } = serve();
     const asked: string[] = [];
     const client = await acceptingClient(gatewayOf(hub), asked, 'client');
@@ -87,7 +87,7 @@ describe("a server's question", () => {
     expect(asked).toEqual([]);
   });
 
-  it("during the host's own call is put to the host's handler, and a client's to the client", async () => {
+  it("goes to the host's handler during a call of the host, and to the client during a client's call", async () => {
     const asked: string[] = [];
     const { hub } = serve({
       elicitation: () => (asked.push('host'), Promise.resolve({ action: 'accept', content: { by: 'host' } })),
@@ -98,7 +98,7 @@ describe("a server's question", () => {
     expect(asked).toEqual(['client', 'host']);
   });
 
-  it("of a client's call is not put to the host where the gateway does not forward", async () => {
+  it("does not go to the host when it belongs to a client's call and the gateway does not forward", async () => {
     const asked: string[] = [];
     const { hub } = serve({
       elicitation: () => (asked.push('host'), Promise.resolve({ action: 'accept', content: {} })),
@@ -108,7 +108,7 @@ describe("a server's question", () => {
     expect(asked).toEqual([]);
   });
 
-  it('of a call that was given up is not put to the next caller', async () => {
+  it('is not forwarded to the next caller when its call was cancelled', async () => {
     const { one, hub } = serve();
     const gateway = gatewayOf(hub);
     const asked: string[] = [];
@@ -129,7 +129,7 @@ describe("a server's question", () => {
     expect(asked).toEqual([]);
   });
 
-  it('reaches a client of a gateway that was made when the hub was connected', async () => {
+  it('reaches a client when the gateway was created after the hub connected', async () => {
     const { one, hub } = serve();
     await hub.connect();
     expect(one.server.getClientCapabilities()).toEqual({});
@@ -139,7 +139,7 @@ describe("a server's question", () => {
     expect(one.server.getClientCapabilities()).toMatchObject({ elicitation: {}, sampling: {}, roots: {} });
   });
 
-  it('reaches a client of a gateway that was made while a call was in flight, once that has settled', async () => {
+  it('reaches a client when the gateway was created during a call, once that call has settled', async () => {
     const { one, hub } = serve();
     let goOn: () => void = () => undefined;
     const arrived = new Promise<void>((resolve) => {
@@ -155,7 +155,7 @@ describe("a server's question", () => {
     expect(one.server.getClientCapabilities()).toHaveProperty('elicitation');
   });
 
-  it('reaches the client of each of two gateways, and of one when the other is closed', async () => {
+  it('reaches the clients of two gateways, and of one after the other is closed', async () => {
     const { hub } = serve();
     const asked: string[] = [];
     const [left, right] = [gatewayOf(hub), gatewayOf(hub)];
@@ -168,7 +168,7 @@ describe("a server's question", () => {
     expect(asked).toEqual(['left', 'right', 'left']);
   });
 
-  it('reaches the client where a supervisor has another name than its tools', async () => {
+  it('reaches the client when a supervisor has another name than its tools', async () => {
     const one = forwardedServer('one', []);
     const hub = new ToolHub({ providers: [supervise(() => one.provider, { name: 'first-server' })] });
     ends.push(() => hub.disconnect());
@@ -178,7 +178,7 @@ describe("a server's question", () => {
   });
 });
 
-it("what a server logs during the host's own call is not sent to a client that has a call in flight", async () => {
+it("a server's log messages during a call of the host are not sent to a client with a call in flight", async () => {
   const { one, hub } = serve();
   const client = await acceptingClient(gatewayOf(hub), [], 'client');
   const heard: unknown[] = [];

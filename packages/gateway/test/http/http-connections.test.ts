@@ -74,13 +74,13 @@ async function dial(listener: HttpListener, count: number): Promise<Dialled[]> {
 }
 
 describe('serveHttp() connections', () => {
-  it('answers each of 1,000 that are opened at once, and speak when all are open', async () => {
+  it('answers 1,000 connections that send their request when all are open', async () => {
     const dialled = await dial(await serve(), 1_000);
     const answers = await Promise.all(dialled.map((each) => each.ask()));
     expect(answers.filter((answer) => answer?.startsWith('HTTP/1.1 200'))).toHaveLength(1_000);
   });
 
-  it('serves a client that makes many calls at once, and again before the last answers have ended', async () => {
+  it('serves many concurrent calls of a client, and more before the last answers have ended', async () => {
     const { url } = await serve(600);
     await using client = new MCPToolProvider({ name: 'remote', url });
     for (let round = 0; round < 4; round++) {
@@ -90,7 +90,7 @@ describe('serveHttp() connections', () => {
     }
   });
 
-  it('closes the one that has been idle for longest when all are taken, and none that has yet to speak', async () => {
+  it('closes the one idle the longest when all are taken, and none without a request yet', async () => {
     const listener = await serve(8);
     const [first, second] = (await dial(listener, 2)) as [Dialled, Dialled];
     await first.ask();
@@ -103,7 +103,7 @@ describe('serveHttp() connections', () => {
     for (const each of [first, ...silent]) expect(await each.ask()).toMatch(/^HTTP\/1.1 200/);
   });
 
-  it('keeps a quarter open between requests, and ends the others with their answer, which says so', async () => {
+  it('keeps a quarter open between requests, and closes the others with `connection: close`', async () => {
     const listener = await serve(8);
     const dialled = (await dial(listener, 6)).reverse(); // they are taken in order: with the last one all are
     for (const each of dialled.slice(0, 4)) {
@@ -116,7 +116,7 @@ describe('serveHttp() connections', () => {
     }
   });
 
-  it('closes the oldest that says nothing when there is no other, so that a flood keeps nobody out', async () => {
+  it('closes the oldest silent one when all are silent, so that a flood shuts no client out', async () => {
     const listener = await serve(4);
     const flood = await dial(listener, 40);
     const [honest] = (await dial(listener, 1)) as [Dialled];
@@ -125,7 +125,7 @@ describe('serveHttp() connections', () => {
     expect(await flood.at(-1)!.ask()).toMatch(/^HTTP\/1.1 200/);
   });
 
-  it('answers 503 on each one too many when all are in use, and serves again when one is free', async () => {
+  it('answers 503 on connections over the limit when all are in use, and serves again when one is free', async () => {
     const listener = await serve(3);
     const held = await dial(listener, 3);
     for (const each of held) await each.hold();
@@ -149,7 +149,7 @@ describe('serveHttp() connections', () => {
       .toMatch(/^HTTP\/1.1 405/); // looked at: a gateway without sessions takes only POST
   });
 
-  it('serves one that came when all were in use, when one is free by the time that it asks', async () => {
+  it('serves one over the limit when another is free by the time of its request', async () => {
     const listener = await serve(1);
     const [first] = (await dial(listener, 1)) as [Dialled];
     first.begin(50);
@@ -159,7 +159,7 @@ describe('serveHttp() connections', () => {
     expect(await second.ask('/mcp')).toMatch(/^HTTP\/1.1 405/);
   });
 
-  it('ends every call of a connection with it, also those that were asked behind another', async () => {
+  it('ends every call of a closed connection, including pipelined ones', async () => {
     const listener = await serve();
     const [dialled] = (await dial(listener, 1)) as [Dialled];
     dialled.begin(60_000);

@@ -1,5 +1,4 @@
-// The HTTP listener: what it refuses, by the numbers of the table of attacks (N1 to N4, N13, N15), and that nobody else
-// is the worse for it.
+// The HTTP listener: which requests it rejects, and that other clients are served meanwhile.
 
 import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
@@ -20,7 +19,7 @@ const write = (message: string, fields?: object): void => void logged.push(`${me
 const logger: Logger = { debug: write, info: write, warn: write, error: write };
 afterEach(async () => {
   for (const end of ends.splice(0).reverse()) await end();
-  for (const token of TOKENS) expect(logged.join('\n')).not.toContain(token); // N15
+  for (const token of TOKENS) expect(logged.join('\n')).not.toContain(token);
 });
 
 async function serve(options: ServeHttpOptions = {}, given: GatewayOptions = {}): Promise<HttpListener> {
@@ -98,7 +97,7 @@ async function expectServed(listener: HttpListener): Promise<void> {
   expect(textOf(await provider.callTool('e.echo__back', { text: 'served' }))).toBe('served');
 }
 
-describe('serveHttp() refuses', () => {
+describe('serveHttp() rejects', () => {
   it.each([
     ['a Host of another port', { host: '127.0.0.1:1' }],
     ['a Host of another name', { host: 'evil.example' }],
@@ -106,7 +105,7 @@ describe('serveHttp() refuses', () => {
     ['an Origin of another page', { origin: 'http://evil.example' }],
     ['an Origin without a name', { origin: 'null' }],
     ['an Origin of another port', { origin: 'http://localhost:1' }],
-  ])('N1: %s, before the token and on every path', async (_, headers: Record<string, string>) => {
+  ])('%s, before it checks the token and on every path', async (_, headers: Record<string, string>) => {
     const listener = await serve();
     for (const path of ['/mcp', '/healthz', '/metrics', '/nothing']) {
       expect((await send(listener, headers, { path, body: INITIALIZE })).status).toBe(403);
@@ -115,7 +114,7 @@ describe('serveHttp() refuses', () => {
     await expectServed(listener);
   });
 
-  it('N1: nothing that names this listener, as Host or Origin', async () => {
+  it("no Host or Origin that is the listener's or allowed by its options", async () => {
     const listener = await serve({ allowedHosts: ['proxy.example'], allowedOrigins: ['https://app.example'] });
     const own = ['localhost', '127.0.0.1', '[::1]'].map((name) => `${name}:${listener.port}`);
     for (const host of [...own, 'proxy.example', 'LOCALHOST:' + listener.port]) {
@@ -126,7 +125,7 @@ describe('serveHttp() refuses', () => {
     }
   });
 
-  it('N1: a browser is told of the pages that the operator lets in, and of no others', async () => {
+  it('preflights of origins that are not in allowedOrigins, and answers the others with CORS headers', async () => {
     const listener = await serve({ allowedOrigins: ['https://app.example'] });
     const page = { origin: 'https://app.example', 'access-control-request-method': 'POST' };
     const preflight = await send(listener, { ...page, authorization: '' }, { method: 'OPTIONS' });
@@ -145,7 +144,7 @@ describe('serveHttp() refuses', () => {
     expect(headers['access-control-allow-origin']).toBeUndefined();
   });
 
-  it('N1: whoever brings no token, or another', async () => {
+  it('requests without a valid token', async () => {
     const listener = await serve();
     for (const authorization of [
       '',
@@ -166,7 +165,7 @@ describe('serveHttp() refuses', () => {
     await expectServed(listener);
   });
 
-  it('N2: bodies that a form of a page can send, and other methods', async () => {
+  it("bodies that a web page's form can send, and other methods", async () => {
     const listener = await serve();
     for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'text/plain; application/json', '']) {
       expect((await send(listener, { 'content-type': type }, { body: INITIALIZE })).status).toBe(415);
@@ -177,7 +176,7 @@ describe('serveHttp() refuses', () => {
     expect([preflight.status, preflight.headers['access-control-allow-origin']]).toEqual([405, undefined]);
   });
 
-  it("N3: another client's session, one that never was, and one that has ended", async () => {
+  it("the id of another client's session, of none, and of one that has ended", async () => {
     const listener = await serve();
     const [anne, bert] = [await openSession(listener), await openSession(listener, TOKENS[1])];
     expect(anne['mcp-session-id']).toMatch(/^[\w-]{32,}$/);
@@ -196,7 +195,7 @@ describe('serveHttp() refuses', () => {
     expect(await status(bert)).toBe(200);
   });
 
-  it('N3: more sessions than there are places, and lets idle ones go', async () => {
+  it('sessions over the limit, and ends idle ones', async () => {
     const listener = await serve({}, { limits: { maxSessions: 3, sessionIdleMs: 600 } });
     const sessions = [await openSession(listener), await openSession(listener), await openSession(listener)];
     const refused = await send(listener, {}, { body: INITIALIZE });
@@ -211,7 +210,7 @@ describe('serveHttp() refuses', () => {
     expect((await send(listener, sessions[0], { body: call('x') })).status).toBe(404);
   });
 
-  it('bodies over 4 MiB, with a length and without, and what is no JSON', async () => {
+  it('bodies over 4 MiB, with and without a length, and bodies that are not JSON', async () => {
     const listener = await serve();
     const session = await openSession(listener);
     const body = Buffer.from(call('x'.repeat(5_000_000)));
@@ -224,7 +223,7 @@ describe('serveHttp() refuses', () => {
     await expectServed(listener);
   });
 
-  it('connections that say nothing, or say it slowly, and serves the others meanwhile', async () => {
+  it('silent and slow connections, and serves others meanwhile', async () => {
     const listener = await serve(
       {},
       { limits: { headersTimeoutMs: 800, requestTimeoutMs: 1_000, maxConnections: 600 } },
@@ -254,7 +253,7 @@ describe('serveHttp() refuses', () => {
 });
 
 describe('serveHttp()', () => {
-  it('tells how it is without a token, and what it counted with one', async () => {
+  it('answers health checks without a token, and metrics with one', async () => {
     const listener = await serve();
     const get = (path: string, headers: Record<string, string> = { authorization: '' }): Promise<Answer> =>
       send(listener, headers, { path, method: 'GET' });
@@ -271,7 +270,7 @@ describe('serveHttp()', () => {
       expect(line).toMatch(/^(# (HELP|TYPE) \w+ .+|\w+({\w+="[^"]*"})? [\d.e+-]+)$/);
   });
 
-  it('answers a plain POST when it keeps no sessions and wants no token', async () => {
+  it('answers a plain POST when stateless and without auth', async () => {
     const listener = await serve({ stateless: true, auth: 'none' });
     expect(listener.token).toBeUndefined();
     const plain = await send(listener, { authorization: '', accept: '*/*' }, { body: call('plain', 7) });
@@ -288,7 +287,7 @@ describe('serveHttp()', () => {
     expect([textOf(result), said]).toEqual(['t', [1]]);
   });
 
-  it('makes a token where none is given, and refuses one that is short', async () => {
+  it('generates a token when none is given, and rejects a short one', async () => {
     const provider = new InProcessToolProvider({ servers: [echoTools()] });
     await using gateway = createGateway(provider);
     const { token, url, port } = await gateway.serveHttp();
@@ -301,7 +300,7 @@ describe('serveHttp()', () => {
   });
 
   it.each(['serveHttp', 'serveSocket'] as const)(
-    'and %s: sockets are for this user alone, and gone when it is closed',
+    'and %s() create a socket that only this user can use, and remove it when closed',
     async (kind) => {
       const directory = await mkdtemp(join(tmpdir(), 'toolwright-gateway-'));
       const path = join(directory, 's');
@@ -330,7 +329,7 @@ describe('serveHttp()', () => {
     },
   );
 
-  it('N4: gives each of many clients its own bytes when their ids are the same', async () => {
+  it('sends each of many clients its own answers when their request ids are equal', async () => {
     const listener = await serve();
     const [clients, rounds] = soaking ? [64, 1_000] : [16, 100];
     const sessions = await Promise.all(

@@ -59,38 +59,38 @@ async function askFor(
   };
 }
 
-describe("the policy's question", () => {
-  it('shows a command of 4,000 characters to its end, and "always" adds that very command', async () => {
+describe('requestApproval()', () => {
+  it('shows a command of 4,000 characters completely, and adds that command for "always"', async () => {
     const command = `echo ${'a'.repeat(4_000)}; rm -rf home`;
     const { ran, added, message, choices } = await askFor(command, 'always');
-    expect(message.includes(`It would do: ${command}`)).toBe(true);
+    expect(message.includes(`Claim: ${command}`)).toBe(true);
     expect(choices).toEqual(['once', 'always', 'deny']);
     expect([ran, added.length]).toEqual([true, 1]);
   });
 
-  it('offers no "always" for what it shows shortened, and takes such an answer as "once"', async () => {
+  it('does not offer "always" when the command is shortened, and treats that answer as "once"', async () => {
     const command = `echo ${'a'.repeat(40_000)}; rm -rf home`;
     const { ran, added, message, choices } = await askFor(command, 'always');
     expect(message.length).toBeLessThan(40_000);
-    expect(message.includes('shown shortened')).toBe(true);
+    expect(message.includes('is shortened here')).toBe(true);
     expect(message.includes('; rm -rf home')).toBe(true); // the end is shown too
     expect(choices).toEqual(['once', 'deny']);
     expect([ran, added]).toEqual([true, []]);
   });
 
-  it('writes out what would not be seen', async () => {
+  it('escapes invisible characters', async () => {
     const { message } = await askFor('echo a\u200b\u00ad\u3164\u00a0\u202e\u{e0041}b', 'deny');
     expect(message).toContain('echo a\\u{200b}\\u{ad}\\u{3164}\\u{a0}\\u{202e}\\u{e0041}b');
   });
 
-  it('offers the wider rule beside the exact one, and adds the one that was chosen', async () => {
+  it('offers the wider rule and the exact one, and adds the chosen one', async () => {
     const { added, message, choices } = await askFor('wide a', 'wider');
     expect(choices).toEqual(['once', 'always', 'wider', 'deny']);
     expect(message).toContain('"wider" adds: [{"tool":"sh.run","pattern":"wide *"');
     expect(added).toEqual([{ tool: 'sh.run', pattern: 'wide *', action: 'allow' }]);
   });
 
-  it('takes what is none of its choices as a refusal', async () => {
+  it('denies the call when the answer is not one of the choices', async () => {
     expect(await askFor('echo a', 'wider')).toMatchObject({ ran: false, added: [] });
     expect(await askFor('echo a', 'yes')).toMatchObject({ ran: false, added: [] });
   });

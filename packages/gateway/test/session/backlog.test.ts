@@ -1,5 +1,5 @@
-// Clients that do not read: what waits for them is bounded, they are let go, and others are served meanwhile. Clients
-// that ask too much at once are told so.
+// Clients that do not read: the bytes buffered for them are bounded, they are disconnected, and others are served meanwhile.
+// Clients with too many requests in flight get BUSY.
 
 import { connect as connectSocket, type Socket } from 'node:net';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -19,7 +19,7 @@ afterEach(async () => {
   for (const end of ends.splice(0).reverse()) await end();
 });
 
-/** Tools with large answers, with many words about them, and with one that waits to be let go. */
+/** Tools that return a megabyte, log without end, and wait to be released. */
 function largeTools(release: Promise<void>): ToolServer {
   return defineServer({
     name: 'large',
@@ -33,14 +33,14 @@ function largeTools(release: Promise<void>): ToolServer {
       }),
       defineTool({
         name: 'chatter',
-        description: 'Speaks for ever.',
+        description: 'Logs forever.',
         input: { type: 'object' },
         execute: async (_, { logger, signal }) => {
           while (!signal.aborted) {
             logger.info('x'.repeat(MB / 4));
             await new Promise((resolve) => setImmediate(resolve));
           }
-          return 'heard';
+          return 'ended';
         },
       }),
       defineTool({
@@ -112,17 +112,17 @@ async function expectServed({ other }: Served): Promise<void> {
   expect((await other.callTool({ name: 'large__text' })).isError).toBe(false);
 }
 
-/** Others are served until the gateway says that it let somebody go. */
+/** Serves others until the gateway reports that it disconnected a client. */
 async function untilLetGo(served: Served): Promise<void> {
   for (let call = 0; call < 5_000; call++) {
-    if (served.warnings.some((line) => line.includes('reads nothing'))) return;
+    if (served.warnings.some((line) => line.includes('Disconnected a client'))) return;
     await expectServed(served);
     await new Promise((resolve) => setImmediate(resolve)); // the streams of the other client need no turn of the loop
   }
-  throw new Error('nobody was let go');
+  throw new Error('no client was disconnected');
 }
 
-it('serveSocket() reads no more of a client that reads none of many small answers, and goes on when it does', async () => {
+it('serveSocket() stops reading from a client that does not read many small answers, and resumes when it does', async () => {
   const served = await serve({});
   const directory = await mkdtemp(join(tmpdir(), 'toolwright-slow-'));
   ends.push(() => rm(directory, { recursive: true }));
@@ -134,7 +134,7 @@ it('serveSocket() reads no more of a client that reads none of many small answer
   const PINGS = 60_000;
   socket.write(Array.from({ length: PINGS }, (_, index) => frame(index + 1, 'ping', {})).join(''));
   for (let call = 0; call < 50; call++) await expectServed(served);
-  expect(socket.writableLength).toBeGreaterThan(MB); // nobody has taken it
+  expect(socket.writableLength).toBeGreaterThan(MB); // the gateway has not read it
   let lines = 0;
   await new Promise<void>((resolve) => {
     socket.on('data', (chunk: Buffer) => {
@@ -145,7 +145,7 @@ it('serveSocket() reads no more of a client that reads none of many small answer
   });
 });
 
-it('serveSocket() lets a client go that reads nothing of many answers, and serves others', async () => {
+it('serveSocket() disconnects a client that does not read large answers, and serves others', async () => {
   const served = await serve({ maxPendingBytes: 8 * MB });
   const directory = await mkdtemp(join(tmpdir(), 'toolwright-slow-'));
   const path = join(directory, 's');
@@ -160,12 +160,12 @@ it('serveSocket() lets a client go that reads nothing of many answers, and serve
     for (let id = 1; id <= 400; id++) socket.write(frame(id, 'tools/call', { name: 'large__text' }));
     await untilLetGo(served);
   });
-  expect(most).toBeLessThan(200 * MB); // 400 MB of answers were asked for
+  expect(most).toBeLessThan(200 * MB); // 400 MB of answers were requested
   socket.resume();
   await gone;
 });
 
-it('serveStdio() ends for a client that reads nothing', async () => {
+it('serveStdio() ends when the client does not read', async () => {
   const served = await serve({ maxPendingBytes: 4 * MB });
   const [stdin, stdout] = [new PassThrough(), new PassThrough()];
   const { closed: ended } = await served.gateway.serveStdio({ stdin, stdout });
@@ -176,7 +176,7 @@ it('serveStdio() ends for a client that reads nothing', async () => {
   await expectServed(served);
 });
 
-it('serveStdio() leaves no listener behind each time that a client is behind', async () => {
+it('serveStdio() leaks no listener when a client reads slowly', async () => {
   const served = await serve({});
   const [stdin, stdout] = [new PassThrough(), new PassThrough()];
   await served.gateway.serveStdio({ stdin, stdout });
@@ -196,7 +196,7 @@ it('serveStdio() leaves no listener behind each time that a client is behind', a
   expect(Math.max(...counts.slice(10))).toBe(Math.max(...counts.slice(0, 10)));
 });
 
-it('serveHttp() lets a client go that reads nothing of its stream, and ends its call when it ends its session', async () => {
+it('serveHttp() disconnects a client that does not read its stream, and ends its call with its session', async () => {
   const served = await serve({ maxPendingBytes: 8 * MB });
   const { port } = await served.gateway.serveHttp({ auth: 'none' });
   const base = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' };
@@ -223,7 +223,7 @@ it('serveHttp() lets a client go that reads nothing of its stream, and ends its 
   await fetch(url, { method: 'DELETE', headers: { ...base, 'mcp-session-id': session } });
 });
 
-it('maxPendingBytes holds four times for all clients together, and the one that reads least goes first', async () => {
+it('maxPendingBytes limits all clients together to four times as much, and disconnects the slowest first', async () => {
   const served = await serve({ maxPendingBytes: 4 * MB });
   const directory = await mkdtemp(join(tmpdir(), 'toolwright-slow-'));
   const path = join(directory, 's');
@@ -242,7 +242,7 @@ it('maxPendingBytes holds four times for all clients together, and the one that 
   await expectServed(served);
 });
 
-it('maxRequestsInFlight answers BUSY beyond it, to that client alone', async () => {
+it('maxRequestsInFlight makes further requests of that client fail with BUSY', async () => {
   const served = await serve({ maxRequestsInFlight: 4 });
   const [stdin, stdout] = [new PassThrough(), new PassThrough()];
   await served.gateway.serveStdio({ stdin, stdout });

@@ -72,7 +72,7 @@ async function serveHttp(
 }
 
 describe('a request id that is in flight', () => {
-  it('is refused over HTTP, in a request and in a batch, and the first goes on until it is cancelled', async () => {
+  it('is rejected over HTTP, alone and in a batch, and the first request runs until it is cancelled', async () => {
     const { post, aborted, count } = await serveHttp();
     const first = await post(waiting(7)); // its stream is open
     for (const repeated of [waiting(7), [waiting(8), waiting(8)], { jsonrpc: '2.0', id: 7, method: 'ping' }]) {
@@ -91,7 +91,7 @@ describe('a request id that is in flight', () => {
     await again.body?.cancel();
   });
 
-  it('is free again when the request was refused or answered', async () => {
+  it('can be used again when the request was rejected or answered', async () => {
     const { post } = await serveHttp();
     const call = { jsonrpc: '2.0', id: 3, method: 'tools/call', params: { name: 'echo__session' } };
     for (const message of [call, call, { ...call, method: 'no/such' }, { ...call, method: 'ping' }, call]) {
@@ -101,7 +101,7 @@ describe('a request id that is in flight', () => {
     }
   });
 
-  it('is refused over streams, and its one call ends with the session', async () => {
+  it('is rejected over streams, and its call ends with the session', async () => {
     let aborted: () => void = () => undefined;
     const ended = new Promise<void>((resolve) => (aborted = resolve));
     const provider = new InProcessToolProvider({ servers: [echoTools(() => aborted())] });
@@ -125,7 +125,7 @@ describe('a request id that is in flight', () => {
     await Promise.all([closed, ended]);
   });
 
-  it('has its call ended by DELETE', async () => {
+  it('belongs to a call that DELETE ends', async () => {
     const { post, end, aborted, count } = await serveHttp();
     const first = await post(waiting(7));
     const second = await post(waiting(7));
@@ -139,7 +139,7 @@ describe('a request id that is in flight', () => {
 });
 
 describe('an HTTP session', () => {
-  it('ends when no request comes, though it holds a stream open', async () => {
+  it('ends when no request arrives, even with an open stream', async () => {
     const { post, listen } = await serveHttp({ sessionIdleMs: 200 });
     const stream = await listen();
     expect(stream.status).toBe(200);
@@ -147,7 +147,7 @@ describe('an HTTP session', () => {
     expect((await post({ jsonrpc: '2.0', id: 1, method: 'ping' })).status).toBe(404);
   });
 
-  it('is not idle while a call of it runs, nor while it pings', async () => {
+  it('is not idle while its call runs or while it sends pings', async () => {
     const { post, aborted } = await serveHttp({ sessionIdleMs: 200 });
     const first = await post(waiting(7));
     await new Promise((resolve) => setTimeout(resolve, 700)); // several times what is idle
@@ -162,7 +162,7 @@ describe('an HTTP session', () => {
   });
 });
 
-it('a request that is malformed is answered over streams, and its id is free afterwards', async () => {
+it('StreamTransport answers a malformed request, whose id can be used again', async () => {
   const [stdin, stdout] = [new PassThrough(), new PassThrough()];
   const provider = new InProcessToolProvider({ servers: [echoTools()] });
   const gateway = createGateway(provider);

@@ -38,8 +38,8 @@ async function untilGone(pid: number): Promise<void> {
   }
 }
 
-describe.each(['stdio', 'http'] as const)('a client over %s that goes', (transport) => {
-  it('leaves no background job behind, and those of others run on', async () => {
+describe.each(['stdio', 'http'] as const)('ClientSession over %s', (transport) => {
+  it("ends the client's background jobs when it disconnects, and no others", async () => {
     await using project = await createTestProject({});
     await using _ = expectNoLeaks();
     const tools = InProcessToolProvider.forProject(project.projectDir, { bash: { sandbox: 'off' } });

@@ -22,7 +22,7 @@ async function started(file: string, cwd: string, ...args: string[]): Promise<Ch
 }
 
 describe('serveSocket()', () => {
-  it.each(['socket', 'http'])('takes over the socket file of a gateway that was killed: %s', async (kind) => {
+  it.each(['socket', 'http'])('replaces the socket file of a killed gateway: %s', async (kind) => {
     await using program = await bundleFixture('gateway-socket', fixtures);
     await using project = await createTestProject({});
     const path = join(project.projectDir, 's');
@@ -40,7 +40,7 @@ describe('serveSocket()', () => {
     expect(readdirSync(project.projectDir)).toEqual(['s']); // what was moved out of the way is gone
   });
 
-  it('gives a stale socket to one of many that come at once, and LOCKED to the others', async () => {
+  it('lets one of several concurrent gateways replace a stale socket; the others get LOCKED', async () => {
     await using program = await bundleFixture('gateway-socket', fixtures);
     await using project = await createTestProject({});
     const path = join(project.projectDir, 's');
@@ -59,7 +59,7 @@ describe('serveSocket()', () => {
     for (const gateway of gateways) await gateway.close();
   });
 
-  it('leaves alone a gateway that runs, a file, and a link', async () => {
+  it('does not replace the socket of a running gateway, a file or a symbolic link', async () => {
     await using project = await createTestProject({});
     const path = join(project.projectDir, 's');
     await using one = createGateway(new InProcessToolProvider({ servers: [echoTools()] }));

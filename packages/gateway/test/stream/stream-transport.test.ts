@@ -18,7 +18,7 @@ import { createGateway } from '@toolwright/gateway';
 import { expect, it } from 'vitest';
 import { echoTools } from '../fixtures/echo-tools.js';
 import { everythingServer } from '../fixtures/everything-server.js';
-import { frameJudge, type Frame, type Revision } from '../../../core/test/mcp/fixtures/protocol-schema.js';
+import { frameValidator, type Frame, type Revision } from '../../../core/test/mcp/fixtures/protocol-schema.js';
 
 /** What went over one connection, seen from the side that is judged. */
 class Wire {
@@ -78,7 +78,7 @@ function noted(
 }
 
 it.each(['2025-11-25', '2025-06-18'] as const)(
-  'createGateway() and MCPToolProvider send what the schema of %s has, and nothing else',
+  'createGateway() and MCPToolProvider send only messages that match the schema of %s',
   async (revision) => {
     const upstream = new Wire();
     const downstream = new Wire();
@@ -160,9 +160,9 @@ it.each(['2025-11-25', '2025-06-18'] as const)(
     await client.ping();
     await client.close();
 
-    const judge = frameJudge(revision);
+    const validate = frameValidator(revision);
     const faults = [upstream, downstream].flatMap(({ sent }) =>
-      sent.map(({ frame, answers }) => judge(frame, answers)),
+      sent.map(({ frame, answers }) => validate(frame, answers)),
     );
     expect(faults.filter(Boolean)).toEqual([]);
     // The session was as broad as it claims to be.
@@ -213,12 +213,12 @@ it.each(['2025-11-25', '2025-06-18'] as const)(
   },
 );
 
-it('frameJudge() finds what is wrong', () => {
-  const judge = frameJudge('2025-11-25');
+it('frameValidator() finds invalid messages', () => {
+  const validate = frameValidator('2025-11-25');
   const ok = { jsonrpc: '2.0', id: 1, result: { content: [] } };
-  expect(judge(ok, 'tools/call')).toBeUndefined();
-  expect(judge({ ...ok, result: { content: [{ type: 'text' }] } }, 'tools/call')).toContain('CallToolResult');
-  expect(judge({ ...ok, jsonrpc: '1.0' }, 'tools/call')).toContain('JSONRPCMessage');
-  expect(judge({ jsonrpc: '2.0', method: 'notifications/nothing' })).toContain('no known kind');
-  expect(judge({ jsonrpc: '2.0', id: 2, method: 'tools/call', params: {} })).toContain('CallToolRequest');
+  expect(validate(ok, 'tools/call')).toBeUndefined();
+  expect(validate({ ...ok, result: { content: [{ type: 'text' }] } }, 'tools/call')).toContain('CallToolResult');
+  expect(validate({ ...ok, jsonrpc: '1.0' }, 'tools/call')).toContain('JSONRPCMessage');
+  expect(validate({ jsonrpc: '2.0', method: 'notifications/nothing' })).toContain('no known kind');
+  expect(validate({ jsonrpc: '2.0', id: 2, method: 'tools/call', params: {} })).toContain('CallToolRequest');
 });
