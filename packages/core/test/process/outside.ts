@@ -1,14 +1,14 @@
-// What can be seen of processes from outside: which carry a text in their environment, which is a host's watchdog.
+// Inspects processes from outside: which have a text in their environment, and which is a host's watchdog.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** Those that run (a dead one that nobody has reaped does not), with a text in their environment. */
+/** The running processes, without zombies, that have a text in their environment. */
 export function carrying(text: string): number[] {
   return processes().filter((pid) => isRunning(pid) && contentOf(pid, 'environ').includes(text));
 }
 
-/** The watchdogs of the process of that number. */
+/** The watchdogs of a process. */
 export function watchdogsOf(host: number): number[] {
   return processes().filter(
     (pid) =>
@@ -22,13 +22,13 @@ export function isRunning(pid: number): boolean {
   return stat !== '' && !/^[ZX]/.test(stat.slice(stat.lastIndexOf(')') + 2));
 }
 
-/** How many threads a process has; one whose first thread has ended has the others, and one that nobody has reaped has one. */
+/** How many threads a process has. A zombie has one. */
 export function threadsOf(pid: number): number {
   const stat = contentOf(pid, 'stat');
   return stat === '' ? 0 : Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[17]);
 }
 
-/** A program of Python that ignores SIGTERM, ends its first thread and goes on in another, which prints its number. */
+/** A Python program that ignores SIGTERM, ends its first thread and continues in another, which prints its pid. */
 export const WITHOUT_FIRST_THREAD = [
   'import ctypes, os, signal, threading, time',
   'signal.signal(signal.SIGTERM, signal.SIG_IGN)',
@@ -36,7 +36,7 @@ export const WITHOUT_FIRST_THREAD = [
   'ctypes.CDLL(None).pthread_exit(None)',
 ].join('\n');
 
-/** Everything below a process, as far as its parents still run. */
+/** The descendants of a process whose parents still run. */
 export function descendantsOf(root: number): number[] {
   const parents = processes().map((pid) => {
     const stat = contentOf(pid, 'stat');
@@ -47,7 +47,7 @@ export function descendantsOf(root: number): number[] {
   return found.slice(1);
 }
 
-/** Waits until it is so, at most that long; whether it is. */
+/** Waits for a condition, up to a time limit. Returns whether it holds. */
 export async function becomes(isSo: () => boolean, patienceMs = 20_000): Promise<boolean> {
   for (const until = performance.now() + patienceMs; performance.now() < until; await delay(20)) {
     if (isSo()) return true;

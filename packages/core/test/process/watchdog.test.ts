@@ -1,4 +1,4 @@
-// Nothing outlives a host. Real hosts are killed at all kinds of moments, and what is left is looked for from outside.
+// No process outlives a host. Real hosts are killed at various moments, and leftover processes are searched from outside.
 
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -29,7 +29,7 @@ import {
 const FIXTURES = fileURLToPath(new URL('fixtures/', import.meta.url));
 const MCP_SERVER = fileURLToPath(new URL('../mcp/fixtures/hostile.mjs', import.meta.url));
 const noPython = spawnSync('python3', ['-V']).status !== 0;
-/** The promise is two seconds; a busy machine gets more. */
+/** Documented are two seconds; a busy machine needs more. */
 const PATIENCE_MS = 20_000;
 
 let host: Awaited<ReturnType<typeof bundleFixture>>;
@@ -56,7 +56,7 @@ afterAll(async () => {
 interface Host {
   child: Child;
   pid: number;
-  /** What everything that it starts carries, as the variable is on the list of harmless ones. */
+  /** Set in the environment of all its processes, as the variable is on the allow-list. */
   label: string;
 }
 
@@ -78,7 +78,7 @@ async function said(child: Child): Promise<Record<string, number>> {
   return JSON.parse(chunk.toString().split('\n', 1)[0]!) as Record<string, number>;
 }
 
-/** What a host had started is gone, and its watchdog after it; how long the first took. */
+/** Expects that the processes of a host end, and then its watchdog. Returns how long the processes took. */
 async function expectAllGone({ pid, label }: Host, others: readonly number[] = []): Promise<number> {
   const from = performance.now();
   const left = (): number[] => [...new Set([...carrying(label), ...others.filter(isRunning)])];
@@ -89,7 +89,7 @@ async function expectAllGone({ pid, label }: Host, others: readonly number[] = [
   return tookMs;
 }
 
-/** The only one, once the processes that it is started and helped by have ended. */
+/** The only watchdog, after its starting and helper processes have ended. */
 async function watchdogOf({ pid }: Host): Promise<number> {
   expect(await becomes(() => watchdogsOf(pid).length === 1)).toBe(true);
   return watchdogsOf(pid)[0]!;
@@ -212,7 +212,7 @@ describe.skipIf(process.platform !== 'linux')('a host that is killed', () => {
 describe.skipIf(process.platform !== 'linux')('a host that ends by itself', () => {
   it.each(['ends-by-itself', 'exits-at-once', 'exits-between'])('leaves nothing when it %s', async (mode) => {
     const one = startHost(mode);
-    // Its watchdog must not hold what it was given.
+    // Its watchdog must not hold inherited descriptors.
     await Promise.all([one.child.exited, text(one.child.stdout)]);
     expect((await one.child.exited).code).toBe(mode === 'ends-by-itself' ? 7 : 0);
     await expectAllGone(one);

@@ -1,4 +1,4 @@
-// What the tests of the bash tools share: a project, its server in a provider, and answers that are easy to read.
+// Shared by the tests of the bash tools: a project, a provider with its bash server, and readable answers.
 
 import { readFileSync } from 'node:fs';
 import type { ToolErrorCode } from '../../../src/contract/errors.js';
@@ -16,7 +16,7 @@ export interface Answer {
   data: JsonObject;
 }
 
-/** A project `proj` in a world of its own, and the tools of its server: without a sandbox unless it is asked for. */
+/** A project `proj` in a temporary directory, and the tools of its server. The default is no sandbox. */
 export interface Tools extends AsyncDisposable {
   world: TestProject;
   projectDir: string;
@@ -71,7 +71,7 @@ export function isRunning(pid: number): boolean {
   }
 }
 
-/** Resolves when it is so; rejects after five seconds. */
+/** Resolves when the condition holds; rejects after five seconds. */
 export async function until(what: () => boolean | Promise<boolean>): Promise<void> {
   const dueAt = performance.now() + 5_000;
   while (!(await what())) {

@@ -42,7 +42,7 @@ export async function analyzeInvocation(
 
   if (first.variable || hasWildcard(first) || hasBraces(first) || hasTilde(first) || first.text === '')
     return claimUnknown('which command it is depends on what the shell makes of its name');
-  // These words begin claims of other kinds, and a program with another such name is an unusual one.
+  // The words begin claims of other kinds; names with other characters are not those of programs.
   if (/^(?:option|outside|protected)$|[^\w./@%+:,[\]-]/.test(first.text)) return claimUnknown('its name is unusual');
   if (words.some(hasBraces)) return claimArguments('it expands one word to several: { }');
   if (hasUnknownValue(words, reader))
@@ -119,17 +119,17 @@ function dashed(args: readonly ShellWord[], withValue: string): readonly ShellWo
 /** Any other program: a rule for its name allows what it does inside the project. */
 async function analyzeProgram(invocation: Invocation): Promise<void> {
   const { name, args, paths, directories } = invocation;
-  // In a protected directory it may write a name that none of its words has: `ln -s /x/evil`.
+  // In a protected directory it may create a file that no word names: `ln -s /x/evil`.
   await invocation.claimPaths([CURRENT_DIRECTORY, ...args], 'may write');
   if (args.some((word) => paths.namesOpenFile(word)))
-    return invocation.claimUnknown('what it reads there comes from its input or another program');
+    return invocation.claimUnknown('it reads its input, or an open file of another program, by a path');
   if (readsOptionsFromFile(name) && args.some(({ text }) => text.startsWith('@')))
     return invocation.claimUnknown('it reads options from a file: @FILE');
   if (changesOperands(name)) for (const word of args) await paths.wholeProject(word, directories);
   for (const [option, reason] of runningOptions(name, args)) invocation.claimOption(option, reason);
-  // A link's text is read from where the link is, not from where the command runs.
+  // The target of a link is relative to the link, not to the directory of the command.
   if (name === 'ln' && args.some(({ text }) => text.split('/').includes('..')))
-    return invocation.claimUnknown('where a link with ".." leads depends on where it is');
+    return invocation.claimUnknown('the target of a link with ".." depends on the place of the link');
   if (name === 'make' && args.some(hasWildcard))
     return invocation.claimUnknown('a wildcard can match a file that is named like an option');
   invocation.claimCommand();

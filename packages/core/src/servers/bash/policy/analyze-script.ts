@@ -87,7 +87,7 @@ async function changeDirectory(
   const reached = new Set<string>();
   for (const from of start) {
     const to = await paths.directory(target.text, from);
-    if (to === undefined) analysis.claimUnknown(words, 'it leads outside the project, or through a link');
+    if (to === undefined) analysis.claimUnknown(words, 'it is outside the project or behind a link');
     else reached.add(to);
   }
   analysis.claimCommand(words);

@@ -240,7 +240,7 @@ function possiblePaths({ text }: ShellWord): string[] {
   const found = new Set([text, ...decoded(text)]);
   for (let at = 0; at < text.length; at++) {
     if (/[=:,@<>|;&\s"'()]/.test(text[at] as string)) found.add(text.slice(at + 1));
-    if (found.size > MAX_PARTS) throw new TooComplex(`one of its words could hold more than ${MAX_PARTS} paths`);
+    if (found.size > MAX_PARTS) throw new TooComplex(`one of its words may name more than ${MAX_PARTS} paths`);
   }
   if (/^-[A-Za-z0-9]/.test(text)) for (let at = 2; at < Math.min(text.length, 12); at++) found.add(text.slice(at));
   for (const part of [...found]) {

@@ -12,6 +12,9 @@ export type OptionKind = 'flag' | 'text' | 'number' | 'path' | 'output' | { read
 /** Options by their names, separated by a space: `'-o --output': 'output'`. */
 export type OptionTable = Readonly<Record<string, OptionKind>>;
 
+/** The effect of options that follow links. */
+export const FOLLOWS_LINKS = 'follows links, which may resolve outside the project';
+
 /** A known command: its options, and how it takes its operands. */
 export interface CommandSpec {
   /** The options that are understood. Default: none. */
@@ -149,7 +152,7 @@ export function byName<Entry>(table: Readonly<Record<string, Entry>>): ReadonlyM
   return new Map(Object.entries(table).flatMap(([names, entry]) => names.split(' ').map((name) => [name, entry])));
 }
 
-/** Where another program of the same name takes such a word for a file, it may be a link that leads outside. */
+/** A word that another program of the same name could read as a file, which may be a link to outside. */
 const PLAIN_NAME = /^[\w@%+.-]+(?:\/[\w@%+.-]+)*$/;
 const NUMBER = /^[+-]?(?:0x[\da-f]+|\d+(?:\.\d+)?[A-Za-z]{0,3})$/i;
 

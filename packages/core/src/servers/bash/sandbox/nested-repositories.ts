@@ -184,7 +184,7 @@ async function reasonToDisable(scope: ProjectScope, dotGit: string, root: string
   if (lstatOf(dotGit)?.isSymbolicLink()) return 'its .git is a link';
   const gitDir = gitDirOf(dotGit);
   if (gitDir === undefined || !lstatOf(gitDir)) return undefined; // missing, so git does not enter it
-  if (!isInside(root, gitDir)) return 'its .git leads outside the project';
+  if (!isInside(root, gitDir)) return 'its .git refers to data outside the project';
   for (const name of ['commondir', 'config.worktree']) if (await exists(join(gitDir, name))) return `it has a ${name}`;
   const hook = hooksIn(join(gitDir, 'hooks'));
   if (hook !== undefined) return `it has the hook ${quote(hook)}`;

@@ -41,7 +41,7 @@ export async function isLeftBehind(path: string): Promise<boolean> {
   return records.length > 0 && records.every(({ owner }) => owner && (isSame(owner, self) || isHostGone(owner, self)));
 }
 
-/** Creates the directory, and removes the records of hosts that have ended whose placeholder is gone. */
+/** Creates the directory, and removes the records of ended hosts whose placeholder no longer exists. */
 async function prepare(directory: string, self: HostIdentity): Promise<void> {
   await mkdir(directory, { recursive: true, mode: 0o700 }).catch(() => {}); // a home that cannot be written
   for (const { file, path, owner } of await recordsIn(directory)) {

@@ -7,7 +7,7 @@ import {
   terminalText,
 } from '../../../../src/servers/bash/output/terminal-text.js';
 
-/** The text of bytes that come in pieces of that many. */
+/** The text of bytes that arrive in chunks of a given size. */
 function inPieces(bytes: Buffer, size: number): string {
   const stream = new StreamText();
   const lines = new CollapsedLines();

@@ -1,6 +1,6 @@
-// Command lines that run something, write something or read outside, although they begin like a reader. `runs`: a real
-// bash makes the file `canary` of them, so the list is honest. `others` need what a test does not have: a network, a
-// terminal, a directory outside, another program; or they only read where they must not.
+// Command lines that run a program, write a file or read outside, although they begin like a reader. `runs`: a test runs
+// them in a real bash, where they create the file `canary`. `others` need a network, a terminal, a directory outside or
+// another program, or they only read where they must not.
 
 export interface AttackFamily {
   readonly family: string;

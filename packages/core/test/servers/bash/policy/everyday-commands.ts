@@ -1,4 +1,4 @@
-// Command lines as agents and developers type them all day, and rules that a sensible person would write for them.
+// Command lines that agents and developers use every day, and rules that a sensible person would write for them.
 
 export const SENSIBLE_RULES: readonly string[] = [
   ...['cd', 'pwd', 'ls', 'cat', 'head', 'tail', 'wc', 'grep', 'rg', 'find', 'sort', 'uniq', 'cut', 'tr', 'diff', 'sed'],

@@ -1,5 +1,5 @@
-// What a command in the sandbox could do where the mounts do not hold it: in `.git`, most of which it may write, and when the
-// host replaces a file that was held.
+// Commands in the sandbox where mount masks do not protect the project: in `.git`, most of which is writable, and when the
+// host replaces a masked file.
 
 import { existsSync, lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { rename, writeFile } from 'node:fs/promises';
@@ -10,7 +10,7 @@ import { until, type Tools } from '../bash-tools.js';
 const missing = await whyNoSandbox();
 const GIT = 'set -e; here=$PWD; git() { command git -c user.name=T -c user.email=t@e.x "$@"; }; ';
 
-/** Ends a command that waits for its input, and gives its last answer. */
+/** Ends a command that waits for its input, and returns its last answer. */
 async function go(tools: Tools, job: unknown): Promise<string> {
   const { text } = await tools.call('job_input', { job_id: job as string, input: '\n', wait_ms: 10_000 });
   return text;
@@ -142,10 +142,10 @@ describe.skipIf(missing !== undefined)('what a command leaves in .git', { timeou
   });
 });
 
-/** Makes a repository in which the user's next `git status` would run `mon.sh`, once it is listed. */
+/** Creates a repository in which the user's next `git status` runs `mon.sh` once it is listed. */
 const EVIL = `evil() { git init -q $1; git -C $1 commit -q --allow-empty -m x; rm -rf $1/.git/hooks
   printf '[core]\n\tfsmonitor = %s/evil.sh\n' "$here" >> $1/.git/config; }; `;
-/** Adds an entry to the index as git never does. */
+/** Adds an entry to the index that git would refuse. */
 const ADD_TO_INDEX = `cat > add.py <<'END'
 import hashlib, struct, sys
 path, blob, file, mode = sys.argv[1].encode(), *(sys.argv[2:] + ['.git/index', '100755'][len(sys.argv) - 3:])
@@ -305,7 +305,7 @@ describe.skipIf(missing !== undefined)("what is the user's in .git", { timeout: 
 });
 
 describe.skipIf(missing !== undefined)('what the host replaces while a command runs', { timeout: 60_000 }, () => {
-  /** Waits until it can write a file, and then writes it over and over. It makes `runs` when it has begun. */
+  /** Waits until it can write a file, and then writes it repeatedly. It creates `runs` when it has started. */
   const writer = (file: string, text: string): string =>
     `touch runs; until printf '%s\\n' '${text}' >> ${file}; do :; done 2> /dev/null; while printf '%s\\n' '${text}' >> ${file}; do sleep 0.01; done`;
 
@@ -345,7 +345,7 @@ describe.skipIf(missing !== undefined)('what the host replaces while a command r
       'until ln .git/config.lock .git/second; do :; done 2> /dev/null; echo linked; read x',
       { background: true },
     );
-    // The user's git takes its time between the lock and the renaming.
+    // The user's git pauses between the lock and the renaming.
     await onHost(tools.projectDir, 'cp .git/config .git/config.lock');
     await until(() => existsSync(tools.path('.git/second')));
     await rename(tools.path('.git/config.lock'), tools.path('.git/config'));

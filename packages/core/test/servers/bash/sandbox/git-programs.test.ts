@@ -1,5 +1,5 @@
-// What makes git run programs, against commands in the sandbox: whatever they write, the user's next git on the host runs
-// nothing of theirs.
+// Files that make git run programs: whatever a command in the sandbox writes, the user's next git on the host runs none of
+// its programs.
 
 import { once } from 'node:events';
 import { existsSync, readdirSync } from 'node:fs';
@@ -306,7 +306,7 @@ describe.skipIf(missing !== undefined)('what makes git run programs', { timeout:
     );
     await once(killed.stdout, 'data');
     expect(names()).toEqual(expect.arrayContaining(['.vscode', 'commondir']));
-    // Stopped, it looks at nothing before it is killed; its command goes on.
+    // A stopped host reviews nothing before it is killed, while its command continues.
     process.kill(killed.pid!, 'SIGSTOP');
     await onHost(projectDir, 'echo > go');
     await until(() => existsSync(tools.path('ready')));
@@ -315,7 +315,7 @@ describe.skipIf(missing !== undefined)('what makes git run programs', { timeout:
     expect(names()).toEqual(expect.arrayContaining(['.vscode', 'commondir', 'new']));
     const records = (): string[] => readdirSync(join(state.projectDir, 'toolwright/commands'));
     await until(() => records().length === 2); // what was there, and when it had ended
-    // The user works on.
+    // The user continues to work.
     await onHost(projectDir, 'git remote add origin https://example.com; echo "export A=1" > .new; mv .new .envrc');
     await using next = start('echo done');
     const [said] = (await once(next.stdout, 'data')) as [Buffer];
@@ -339,7 +339,7 @@ describe.skipIf(missing !== undefined)('what makes git run programs', { timeout:
     expect(await onHost(tools.projectDir, 'git -C vendor/library log --oneline; git -C plain log --oneline')).toContain(
       'One',
     );
-    // From the next command on its configuration is held.
+    // From the next command on its configuration is masked.
     expect((await tools.execute('echo x >> plain/.git/config')).data.exit_code).not.toBe(0);
   });
 

@@ -1,4 +1,4 @@
-// What the tests of the sandbox with git share: a repository with a working tree and a submodule, and the user's own git.
+// Shared by the tests of the sandbox with git: a repository with a working tree and a submodule, and the user's git.
 
 import { expect } from 'vitest';
 import { spawnChild } from '../../../../src/process/index.js';
@@ -7,7 +7,7 @@ import { ProjectScope } from '../../../../src/servers/project/scope/project-scop
 import { createTestProject } from '../../../../src/testing/project.js';
 import { openTools, type Tools } from '../bash-tools.js';
 
-/** Why commands cannot run in the sandbox here, which is printed; undefined when they can. */
+/** Why the sandbox does not work on this machine, which is printed; undefined when it does. */
 export async function whyNoSandbox(): Promise<string | undefined> {
   await using project = await createTestProject();
   const scope = new ProjectScope({ projectDir: project.projectDir });

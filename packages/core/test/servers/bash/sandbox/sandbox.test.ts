@@ -18,7 +18,7 @@ import { createTestProject, type TestFile } from '../../../../src/testing/projec
 import { ENDED, recordPlaceholder } from './placeholder-records.js';
 import { isRunning, openTools, until, type Tools } from '../bash-tools.js';
 
-/** Why there can be no sandbox here; undefined when there can. */
+/** Why the sandbox does not work on this machine; undefined when it does. */
 async function whyNot(): Promise<string | undefined> {
   await using project = await createTestProject();
   const scope = new ProjectScope({ projectDir: project.projectDir });
@@ -46,7 +46,7 @@ async function initGit(tools: Tools): Promise<void> {
   expect((await child.exited).code).toBe(0);
 }
 
-describe.skipIf(missing !== undefined)('the sandbox', () => {
+describe.skipIf(missing !== undefined)('bubblewrap', () => {
   const canary = join(homedir(), `.toolwright-test-canary-${process.pid}`);
   afterAll(() => rm(canary, { force: true }));
 

@@ -11,7 +11,7 @@ import { isRunning, openTools, until, type Answer } from '../bash-tools.js';
 const SOAK = process.env.TOOLWRIGHT_SOAK === '1';
 const spills = (): string[] => readdirSync(tmpdir()).filter((name) => name.startsWith('toolwright-bash-'));
 const wasKilled = async (pid: number): Promise<void> => until(() => !isRunning(pid));
-/** Numbers that the command printed, one a line. */
+/** The numbers that the command printed, one per line. */
 const pids = (text: string): number[] => [...text.matchAll(/^pid (\d+)$/gm)].map(([, pid]) => Number(pid));
 
 describe('execute', () => {
@@ -146,7 +146,7 @@ describe('execute', () => {
     expect(runningProcesses()!.filter(({ pid }) => pids(text).includes(pid))).toEqual([]);
   });
 
-  // What SECURITY.md says of commands without a sandbox.
+  // SECURITY.md documents this for commands without a sandbox.
   it('execute does not find a process that left the session and cleared its environment when its parent has ended', async () => {
     await using tools = await openTools();
     const { text } = await tools.execute(

@@ -14,7 +14,7 @@ async function start(tools: Tools, command: string, args: JsonObject = {}, sessi
 const output = (tools: Tools, job_id: string, args: JsonObject = {}): Promise<Answer> =>
   tools.call('job_output', { job_id, ...args });
 
-/** Reads until the job has ended and all is read. */
+/** Reads until the job has ended and all its output is read. */
 async function readAll(tools: Tools, job_id: string): Promise<string> {
   let all = '';
   for (;;) {
@@ -94,7 +94,7 @@ describe('job_output', () => {
       all.push(text.replace(/\n?\[(running|exit|\d+ more bytes)[^\n]*\]/g, ''));
       if (/\[exit code: 0\]$/.test(text)) break;
     }
-    // A page may end within a line; where it ends with one, its line end is not in the text.
+    // A page may end inside a line. When it ends with a line, its text lacks the line end.
     expect(all.join('').replaceAll('\n', '')).toBe(
       Array.from({ length: 3_000 }, (_unused, i) => `line ${i + 1} é€`).join(''),
     );

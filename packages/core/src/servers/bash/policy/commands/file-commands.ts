@@ -1,8 +1,6 @@
 // Commands that list files and print what is in them. Sources: the manuals of GNU coreutils, file and tree.
 
-import type { CommandSpec } from '../option-grammar.js';
-
-const FOLLOWS_LINKS = 'follows links, which may lead outside the project';
+import { FOLLOWS_LINKS, type CommandSpec } from '../option-grammar.js';
 
 /** By name. */
 export const FILE_COMMANDS: Readonly<Record<string, CommandSpec>> = {

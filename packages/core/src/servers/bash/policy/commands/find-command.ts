@@ -1,11 +1,9 @@
 // find: which of its tests and actions only look, and the commands that -exec would run.
 
 import type { Invocation } from '../invocation.js';
-import { byName, type OptionTable } from '../option-grammar.js';
+import { byName, FOLLOWS_LINKS, type OptionTable } from '../option-grammar.js';
 import { hasWildcard, type ShellWord } from '../script-tokens.js';
 import { READING_COMMANDS } from './reading-commands.js';
-
-const FOLLOWS_LINKS = 'follows links, which may lead outside the project';
 
 /** Tests, actions and operators. https://www.gnu.org/software/findutils/manual/ */
 const EXPRESSION: OptionTable = {

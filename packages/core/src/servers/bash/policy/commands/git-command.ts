@@ -27,7 +27,7 @@ export async function analyzeGit(git: Invocation): Promise<void> {
     const changed = new Set<string>();
     for (const from of directories) {
       const to = hasTilde(directory) ? undefined : await git.paths.directory(directory.text, from);
-      if (to === undefined) return git.claimUnknown('-C leads outside the project, or through a link');
+      if (to === undefined) return git.claimUnknown('the directory of -C is outside the project or behind a link');
       changed.add(to);
     }
     directories = changed;

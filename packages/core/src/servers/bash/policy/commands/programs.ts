@@ -1,5 +1,5 @@
-// Programs that run a project's code, as a rule for their name allows. What needs a claim of its own: options that make
-// them run something else. https://nodejs.org/api/cli.html, https://docs.python.org/3/using/cmdline.html, GNU make.
+// Options by which programs run something else than their name says, and which therefore get a separate claim. Without them a
+// rule for the program's name is enough. https://nodejs.org/api/cli.html, https://docs.python.org/3/using/cmdline.html, GNU make.
 
 import { byName, type OptionTable } from '../option-grammar.js';
 import type { ShellWord } from '../script-tokens.js';

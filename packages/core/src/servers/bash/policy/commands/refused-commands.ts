@@ -1,5 +1,5 @@
-// Commands whose words never say all that they do: they change the shell, run text as commands, or can do anything. No
-// rule for their name is enough.
+// Commands that are never understood: they change the shell, run text as commands, or can do anything, whatever their
+// arguments say.
 
 const GROUPS: readonly (readonly [reason: string, ...names: readonly string[]])[] = [
   [

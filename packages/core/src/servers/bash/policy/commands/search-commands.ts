@@ -1,8 +1,6 @@
 // Commands that search in text and JSON. Sources: the manuals of GNU grep, ripgrep and jq.
 
-import type { CommandSpec } from '../option-grammar.js';
-
-const FOLLOWS_LINKS = 'follows links, which may lead outside the project';
+import { FOLLOWS_LINKS, type CommandSpec } from '../option-grammar.js';
 
 /** By name. */
 export const SEARCH_COMMANDS: Readonly<Record<string, CommandSpec>> = {

@@ -1,8 +1,6 @@
 // Commands that sort, cut and compare lines of text. Sources: the manuals of GNU coreutils, diffutils and util-linux.
 
-import type { CommandSpec } from '../option-grammar.js';
-
-const FOLLOWS_LINKS = 'follows links, which may lead outside the project';
+import { FOLLOWS_LINKS, type CommandSpec } from '../option-grammar.js';
 
 /** By name. */
 export const TEXT_COMMANDS: Readonly<Record<string, CommandSpec>> = {
