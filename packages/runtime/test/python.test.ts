@@ -16,6 +16,7 @@ import { describe, expect, it } from 'vitest';
 
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 const PYTHON = here('../python/');
+const PYTHON_TESTS = here('./python/');
 const CONTRACT = contractProviderFile('python');
 const CALCULATOR = here('../../../examples/provider-processes/calculator.py');
 
@@ -23,16 +24,21 @@ const soaking = process.env['TOOLWRIGHT_SOAK'] === '1';
 const { python, reason } = await findPython();
 if (reason !== undefined) console.warn(`skipped: ${reason}`);
 
-describe.skipIf(reason !== undefined)('toolwright_provider.py', () => {
+describe.skipIf(reason !== undefined)('toolwright_provider', () => {
   it('passes its own tests, with warnings as errors', async () => {
-    const { code, output } = await runPython(['-W', 'error', '-m', 'unittest', 'test_toolwright_provider']);
+    const { code, output } = await runPython(['-W', 'error', '-m', 'unittest', 'discover', '-s', PYTHON_TESTS]);
     expect(code, output).toBe(0);
     expect(output).toMatch(/Ran \d+ tests[\s\S]*OK/);
   }, 120_000);
 
   it('can be parsed by Python 3.9', async () => {
-    const parse = "import ast, sys; ast.parse(open(sys.argv[1], encoding='utf-8').read(), feature_version=(3, 9))";
-    const { code, output } = await runPython(['-c', parse, `${PYTHON}toolwright_provider.py`]);
+    const parse = [
+      'import ast, pathlib, sys',
+      'modules = sorted(pathlib.Path(sys.argv[1]).glob("*.py"))',
+      'assert len(modules) > 10, modules',
+      'for module in modules: ast.parse(module.read_text("utf-8"), feature_version=(3, 9))',
+    ].join('\n');
+    const { code, output } = await runPython(['-c', parse, `${PYTHON}toolwright_provider`]);
     expect(code, output).toBe(0);
   });
 

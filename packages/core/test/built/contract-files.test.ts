@@ -34,7 +34,7 @@ it('contractProviderFile() and contractServerFile() return files that run when t
     const scope = join(directory, 'node_modules/@toolwright');
     await mkdir(scope, { recursive: true });
     for (const name of ['core', 'runtime', 'gateway']) {
-      for (const part of ['package.json', 'dist', 'contract', 'python/toolwright_provider.py']) {
+      for (const part of ['package.json', 'dist', 'contract', 'python/toolwright_provider']) {
         const from = join(PACKAGES, name, part);
         if (existsSync(from)) await cp(from, join(scope, name, part), { recursive: true });
       }

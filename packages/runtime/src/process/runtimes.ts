@@ -92,19 +92,19 @@ function locateTsx(): string {
   }
 }
 
-/** Our module for Python is found by its name; what the caller put on the path comes after it. */
+/** Puts `toolwright_provider` on Python's module path, before the caller's own directories. */
 function pythonEnvironment(env: Readonly<Record<string, string>>): Record<string, string> {
   const paths = [pythonFolder(), env.PYTHONPATH].filter((path) => path !== undefined && path !== '');
   return {
-    // A cached module of the same size and second is taken for the one that was edited since.
+    // Python takes a cached module for current when its source has the same size and modification second.
     ...(env.PYTHONDONTWRITEBYTECODE === undefined && { PYTHONDONTWRITEBYTECODE: '1' }),
     ...(paths.length > 0 && { PYTHONPATH: paths.join(delimiter) }),
   };
 }
 
-/** Seen from the built modules, or from the sources. */
+/** The directory of the Python package, relative to the built modules or to the sources. */
 function pythonFolder(): string | undefined {
   return [new URL('../python/', import.meta.url), new URL('../../python/', import.meta.url)]
     .map((url) => fileURLToPath(url))
-    .find((folder) => existsSync(`${folder}toolwright_provider.py`));
+    .find((folder) => existsSync(`${folder}toolwright_provider`));
 }
