@@ -1,10 +1,10 @@
-// The server that the contract suite calls: small tools, each for one promise of the contract.
+// The server that the contract suite calls: small tools, each for one part of the contract.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { defineServer, type ToolServer } from '../tool/define-server.js';
 import { defineTool, type ToolContext } from '../tool/define-tool.js';
 
-/** What the contract's tools count, of one connection. */
+/** What the tools of {@link contractServer} count, per connection. */
 export interface ContractState {
   /** Calls of `count`. */
   executions: number;
@@ -16,10 +16,10 @@ const READ_ONLY = { readOnlyHint: true, destructiveHint: false, idempotentHint: 
 const STEPS = 10;
 
 /**
- * A server named `contract` with the tools that {@link toolProviderContract} calls. Each call makes a fresh one.
+ * Creates the server `contract`, with the tools that {@link toolProviderContract} calls:
  *
- * `echo {text}`, `add {a, b}`, `fail {kind}`, `wait {ms}` (progress each tenth; an abort is counted), `big {bytes}`,
- * `bad_output`, `directive`, `count` (each call counts) and `grow` (adds a tool).
+ * `echo {text}`, `add {a, b}`, `fail {kind}`, `wait {ms}` (reports progress ten times, counts an abort), `big {bytes}`,
+ * `bad_output`, `directive`, `count` (counts its calls) and `grow` (adds a tool).
  */
 export function contractServer(): ToolServer<ContractState> {
   let grown = 0;
@@ -30,7 +30,7 @@ export function contractServer(): ToolServer<ContractState> {
     tools: [
       defineTool({
         name: 'echo',
-        description: 'Gives back the text.',
+        description: 'Returns the text.',
         input: { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] },
         output: { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] },
         annotations: READ_ONLY,
@@ -46,18 +46,18 @@ export function contractServer(): ToolServer<ContractState> {
       }),
       defineTool({
         name: 'fail',
-        description: 'Throws an Error, a string or undefined.',
+        description: 'Throws an Error, a string or undefined, as `kind` says.',
         input: { type: 'object', properties: { kind: { enum: ['error', 'string', 'undefined'] } }, required: ['kind'] },
         annotations: READ_ONLY,
         execute: ({ kind }) => {
           if (kind === 'error') throw new Error('the contract wanted an error');
-          // eslint-disable-next-line @typescript-eslint/only-throw-error -- that is what the tool is for
+          // eslint-disable-next-line @typescript-eslint/only-throw-error -- the purpose of the tool
           throw kind === 'string' ? 'the contract wanted a string' : undefined;
         },
       }),
       defineTool({
         name: 'wait',
-        description: 'Waits, with progress each tenth of the time.',
+        description: 'Waits, and reports progress after each tenth of the time.',
         input: { type: 'object', properties: { ms: { type: 'number', minimum: 0 } }, required: ['ms'] },
         annotations: READ_ONLY,
         execute: async ({ ms }, ctx: ToolContext<ContractState>) => {
@@ -75,21 +75,21 @@ export function contractServer(): ToolServer<ContractState> {
       }),
       defineTool({
         name: 'big',
-        description: 'Gives a text of that many bytes.',
+        description: 'Returns a text of this many bytes.',
         input: { type: 'object', properties: { bytes: { type: 'integer', minimum: 0 } }, required: ['bytes'] },
         annotations: READ_ONLY,
         execute: ({ bytes }) => 'x'.repeat(bytes),
       }),
       defineTool({
         name: 'bad_output',
-        description: 'Breaks its own output schema.',
+        description: 'Returns an output that does not match its schema.',
         output: { type: 'object', properties: { n: { type: 'number' } }, required: ['n'] },
         annotations: READ_ONLY,
         execute: () => ({ n: 'not a number' as unknown as number }),
       }),
       defineTool({
         name: 'directive',
-        description: 'Gives a directive beside its text.',
+        description: 'Returns a text and a directive.',
         annotations: READ_ONLY,
         execute: () => ({
           content: [{ type: 'text' as const, text: 'see the directive' }],
@@ -98,7 +98,7 @@ export function contractServer(): ToolServer<ContractState> {
       }),
       defineTool({
         name: 'count',
-        description: 'Counts its own executions, this one included, and the aborts of wait.',
+        description: 'Returns how often it ran, including this call, and how many calls of wait were aborted.',
         output: {
           type: 'object',
           properties: { executions: { type: 'integer' }, aborts: { type: 'integer' } },
@@ -112,7 +112,7 @@ export function contractServer(): ToolServer<ContractState> {
       }),
       defineTool({
         name: 'grow',
-        description: 'Adds a tool to the server and gives its name.',
+        description: 'Adds a tool to the server and returns its name.',
         output: { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] },
         annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
         execute: () => {
@@ -120,7 +120,7 @@ export function contractServer(): ToolServer<ContractState> {
           server.addTool(
             defineTool({
               name,
-              description: 'Was added by grow.',
+              description: 'Returns its name. Added by grow.',
               annotations: READ_ONLY,
               execute: () => `I am ${name}`,
             }),

@@ -1,4 +1,4 @@
-// expectNoLeaks: a picture of what the process holds, and a failure when more is held at the end.
+// expectNoLeaks(): records what the process holds open, and fails if it holds more at the end.
 
 import { createHook, executionAsyncId } from 'node:async_hooks';
 import { type EventEmitter, getEventListeners } from 'node:events';
@@ -8,17 +8,17 @@ import { join } from 'node:path';
 import { assertOptions, type OptionNames } from '../contract/options.js';
 import { watchTemporaryDirectories } from './temporary-directories.js';
 
-/** What {@link expectNoLeaks} looks at beside the process itself. */
+/** Options of {@link expectNoLeaks}: what it checks besides the process. */
 export interface LeakOptions {
-  /** Emitters and AbortSignals that must have no more listeners than before. `process` is always watched. */
+  /** Emitters and AbortSignals that must not gain listeners. `process` is always included. Default: none. */
   targets?: readonly (EventEmitter | EventTarget)[];
-  /** Directories that must hold no more entries than before, for example where sockets are made. */
+  /** Directories that must not gain entries, for example where sockets are created. Default: none. */
   directories?: readonly string[];
-  /** How long what is ending may take to be gone, in milliseconds. Default 2,000. */
+  /** How long resources may take to end after the disposal, in milliseconds. Default 2,000. */
   graceMs?: number;
 }
 
-/** Resources of Node's that somebody has to end. https://nodejs.org/api/async_hooks.html#type */
+/** Node's resources that must be ended explicitly. https://nodejs.org/api/async_hooks.html#type */
 const HELD_RESOURCES: ReadonlySet<string> = new Set([
   'Timeout',
   'PROCESSWRAP',
@@ -32,9 +32,11 @@ const POLL_MS = 20;
 const OPTIONS: OptionNames<LeakOptions> = { targets: true, directories: true, graceMs: true };
 
 /**
- * Takes a picture of this process; when disposed, fails if there are children, timers (ref'd or not), servers, watchers,
- * temporary directories that it made, entries in `directories`, or listeners on `process` and `targets` that were not
- * there. An array stands for `{ targets }`.
+ * Records the resources of this process and, when disposed, rejects if there are new ones: child processes, timers (ref'd
+ * or not), servers, watchers, temporary directories, entries in `directories`, listeners on `process` and `targets`. An
+ * array is short for `{ targets }`.
+ *
+ * @throws {ToolError} INVALID_ARGUMENT for an unknown option
  *
  * @example
  * ```ts
@@ -44,12 +46,12 @@ const OPTIONS: OptionNames<LeakOptions> = { targets: true, directories: true, gr
 export function expectNoLeaks(options: LeakOptions | LeakOptions['targets'] = {}): AsyncDisposable {
   if (!isTargets(options)) assertOptions('expectNoLeaks()', options, OPTIONS);
   const { targets = [], directories = [], graceMs = 2_000 } = isTargets(options) ? { targets: options } : options;
-  const held = watchResources();
+  const resources = watchResources();
   const temporary = watchTemporaryDirectories();
   const watched = [process as EventEmitter, ...targets];
   const listenersBefore = watched.map(countListeners);
-  const before = takePicture(directories);
-  // A caller that never disposes must not see an unhandled rejection of the picture.
+  const before = takeSnapshot(directories);
+  // Without a disposal nothing else handles a rejection.
   before.catch(() => undefined);
   return {
     async [Symbol.asyncDispose]() {
@@ -57,9 +59,9 @@ export function expectNoLeaks(options: LeakOptions | LeakOptions['targets'] = {}
         const deadline = performance.now() + graceMs;
         for (;;) {
           const leaks = [
-            ...held.list(),
-            ...newEntries(await before, await takePicture(directories)),
-            ...[...temporary.made].filter((path) => existsSync(path)).map((path) => `temporary directory ${path}`),
+            ...resources.list(),
+            ...newEntries(await before, await takeSnapshot(directories)),
+            ...[...temporary.created].filter((path) => existsSync(path)).map((path) => `temporary directory ${path}`),
             ...watched.flatMap((target, index) =>
               moreListeners(target, listenersBefore[index] ?? new Map<string, number>()),
             ),
@@ -67,10 +69,10 @@ export function expectNoLeaks(options: LeakOptions | LeakOptions['targets'] = {}
           if (leaks.length === 0) return;
           if (performance.now() > deadline)
             throw new Error(`Left behind:\n${leaks.map((leak) => `- ${leak}`).join('\n')}`);
-          await held.pause(POLL_MS);
+          await resources.pause(POLL_MS);
         }
       } finally {
-        held.stop();
+        resources.stop();
         temporary.stop();
       }
     },
@@ -81,19 +83,19 @@ function isTargets(options: LeakOptions | LeakOptions['targets']): options is No
   return Array.isArray(options);
 }
 
-interface Picture {
+interface Snapshot {
   children: readonly string[];
   files: readonly string[];
 }
 
-async function takePicture(directories: readonly string[]): Promise<Picture> {
+async function takeSnapshot(directories: readonly string[]): Promise<Snapshot> {
   const files = await Promise.all(
     directories.map(async (directory) => (await entriesOf(directory)).map((name) => join(directory, name))),
   );
   return { children: await childrenOfThisProcess(), files: files.flat() };
 }
 
-function newEntries(before: Picture, after: Picture): string[] {
+function newEntries(before: Snapshot, after: Snapshot): string[] {
   return [
     ...after.children.filter((child) => !before.children.includes(child)).map((child) => `child process ${child}`),
     ...after.files.filter((file) => !before.files.includes(file)).map((file) => `file ${file}`),
@@ -101,15 +103,15 @@ function newEntries(before: Picture, after: Picture): string[] {
 }
 
 async function entriesOf(directory: string): Promise<string[]> {
-  return readdir(directory).catch(() => []); // one that is gone holds nothing
+  return readdir(directory).catch(() => []); // it was deleted
 }
 
-/** Linux tells the children of each thread (man 5 proc); elsewhere PROCESSWRAP resources show them. */
+/** Linux lists the children of each thread (man 5 proc); on other platforms PROCESSWRAP resources reveal them. */
 async function childrenOfThisProcess(): Promise<string[]> {
   const threads = await entriesOf('/proc/self/task');
   const lists = await Promise.all(
     threads.map((thread) => readFile(`/proc/self/task/${thread}/children`, 'utf8').catch(() => '')),
-  ); // a thread that ended
+  ); // the thread has ended
   const pids = lists.flatMap((list) => list.split(' ').filter((pid) => pid.trim() !== ''));
   return Promise.all(
     pids.map(
@@ -119,14 +121,14 @@ async function childrenOfThisProcess(): Promise<string[]> {
   );
 }
 
-/** Follows resources from their making to their end. */
+/** Tracks resources from their creation to their end. */
 function watchResources(): { list: () => string[]; pause: (ms: number) => Promise<void>; stop: () => void } {
   const open = new Map<number, { type: string; stack: string }>();
-  let own = false;
+  let isPausing = false;
   const hook = createHook({
     init(id, type) {
-      if (own || !HELD_RESOURCES.has(type)) return;
-      const stack = callersOf(new Error().stack ?? '');
+      if (isPausing || !HELD_RESOURCES.has(type)) return;
+      const stack = callersIn(new Error().stack ?? '');
       if (stack !== undefined) open.set(id, { type, stack });
     },
     // A timer that has fired, and is not repeated, is destroyed too.
@@ -134,19 +136,19 @@ function watchResources(): { list: () => string[]; pause: (ms: number) => Promis
   }).enable();
   return {
     list: () =>
-      [...open].filter(([id]) => id !== executionAsyncId()).map(([, { type, stack }]) => `${type} made ${stack}`),
+      [...open].filter(([id]) => id !== executionAsyncId()).map(([, { type, stack }]) => `${type} created ${stack}`),
     pause: (ms) =>
       new Promise((resolve) => {
-        own = true;
+        isPausing = true;
         setTimeout(resolve, ms);
-        own = false;
+        isPausing = false;
       }),
     stop: () => void hook.disable(),
   };
 }
 
-/** Where in code that is not the runtime's or the test runner's it was made; undefined for theirs alone. */
-function callersOf(stack: string): string | undefined {
+/** The frames of a stack outside Node and the test runner; undefined if there are none. */
+function callersIn(stack: string): string | undefined {
   const frames = stack
     .split('\n')
     .slice(1)

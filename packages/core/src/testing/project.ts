@@ -1,4 +1,4 @@
-// createTestProject: a project directory that exists for one test.
+// createTestProject(): a project directory for one test.
 
 import { chmod, mkdir, mkdtemp, readFile, realpath, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -7,7 +7,7 @@ import { ToolError } from '../contract/errors.js';
 import { assertOptions, type OptionNames } from '../contract/options.js';
 import { spawnChild } from '../process/index.js';
 
-/** A file: its content, with a mode where that matters; or a link. */
+/** A file: its content, with or without a mode; or a symbolic link. */
 export type TestFile =
   | string
   | Uint8Array
@@ -22,23 +22,23 @@ export type TestFile =
       link: string;
     };
 
-/** A directory of a test's own. Hold it with `await using`. */
+/** The directory of one test. Declare it with `await using`, which deletes it. */
 export interface TestProject extends AsyncDisposable {
-  /** Absolute and free of links. */
+  /** The absolute path, without symbolic links. */
   readonly projectDir: string;
-  /** The absolute path of a name in the project. */
+  /** Returns the absolute path of a name in the project. */
   resolve(name: string): string;
   /** Reads a file as UTF-8. */
   read(name: string): Promise<string>;
   /** Reads a file as bytes. */
   readBytes(name: string): Promise<Buffer>;
-  /** Writes a file, making its directories. @throws {ToolError} OUTSIDE_PROJECT for a name that leads out, where nothing would remove it */
+  /** Writes a file and creates its directories. @throws {ToolError} OUTSIDE_PROJECT for a name outside the project, which would not be deleted */
   write(name: string, file: TestFile): Promise<void>;
 }
 
 /** Options of {@link createTestProject}. */
 export interface TestProjectOptions {
-  /** Makes it a git repository with everything in one commit. Default false. */
+  /** Creates a git repository with all files in one commit. Default false. */
   git?: boolean;
 }
 
@@ -56,7 +56,10 @@ const GIT_IDENTITY = [
 ];
 
 /**
- * Makes a project directory under the system's temporary one, private to this user.
+ * Creates a project directory in the system's temporary directory, accessible only to this user.
+ *
+ * @param files the content of each file, by its name relative to the project
+ * @throws {ToolError} INVALID_ARGUMENT for an unknown option, OUTSIDE_PROJECT for a name outside the project
  *
  * @example
  * ```ts
@@ -74,7 +77,7 @@ export async function createTestProject(
     resolve: (name) => join(projectDir, name),
     read: (name) => readFile(join(projectDir, name), 'utf8'),
     readBytes: (name) => readFile(join(projectDir, name)),
-    write: async (name, file) => writeTestFile(placeOf(projectDir, name), file),
+    write: async (name, file) => writeTestFile(pathInside(projectDir, name), file),
     [Symbol.asyncDispose]: () => rm(projectDir, { recursive: true, force: true, maxRetries: 3 }),
   };
   try {
@@ -91,10 +94,13 @@ export async function createTestProject(
   return project;
 }
 
-function placeOf(projectDir: string, name: string): string {
+function pathInside(projectDir: string, name: string): string {
   const path = join(projectDir, name);
   if (path.startsWith(projectDir + sep)) return path;
-  throw new ToolError('OUTSIDE_PROJECT', `${JSON.stringify(name)} is no name in the test project. Give one inside it.`);
+  throw new ToolError(
+    'OUTSIDE_PROJECT',
+    `${JSON.stringify(name)} resolves outside the test project; pass a name inside it.`,
+  );
 }
 
 async function writeTestFile(path: string, file: TestFile): Promise<void> {
@@ -116,5 +122,5 @@ async function git(cwd: string, ...args: string[]): Promise<void> {
   child.stdout.resume();
   const { code } = await child.exited;
   if (code !== 0)
-    throw new ToolError('PROCESS_EXITED', `git ${args.join(' ')} ended with ${code}: ${child.stderrTail()}`);
+    throw new ToolError('PROCESS_EXITED', `git ${args.join(' ')} exited with code ${code}: ${child.stderrTail()}`);
 }

@@ -1,4 +1,4 @@
-// runTool: one tool, its arguments, its result; no provider, no server, no process.
+// runTool(): runs one tool without a provider, a server or a process.
 
 import { isMadeBy } from '../contract/brand.js';
 import { CALL_OPTIONS, CallScope } from '../call/call-scope.js';
@@ -10,9 +10,9 @@ import { CallContext, executeTool, ownTimeoutMs, parseArguments } from '../tool/
 import { prepareTool, type Tool } from '../tool/define-tool.js';
 import type { CallOptions } from '../contract/tool-provider.js';
 
-/** {@link CallOptions}, and what a server would have given the tool. */
+/** Options of {@link runTool}: {@link CallOptions}, and what a provider passes to the tool. */
 export interface RunToolOptions<State> extends CallOptions {
-  /** `ctx.state`. */
+  /** `ctx.state`. Default: undefined. */
   state?: State;
   /** `ctx.logger`. Default: silent. */
   logger?: Logger;
@@ -28,8 +28,8 @@ const RUN_TOOL_OPTIONS: OptionNames<RunToolOptions<unknown>> = {
 };
 
 /**
- * Runs a tool as a provider would: arguments validated and mended, exceptions turned into results, output checked
- * against its schema. Never rejects.
+ * Runs a tool as a provider does: coerces and validates the arguments, converts exceptions to results, and validates the
+ * output. Never rejects.
  *
  * @example
  * ```ts
@@ -51,7 +51,7 @@ export async function runTool<Args, State = unknown>(
   const scope = new CallScope(call);
   try {
     if (!isMadeBy('CompiledSchema', (tool as Partial<Tool> | undefined)?.input))
-      throw new ToolError('INVALID_ARGUMENT', 'runTool() takes a tool that defineTool() made.');
+      throw new ToolError('INVALID_ARGUMENT', 'runTool() expects a tool from defineTool().');
     await prepareTool(tool);
     const { value } = await parseArguments(tool, args);
     scope.setDeadline(ownTimeoutMs(tool, value));

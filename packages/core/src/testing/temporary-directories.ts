@@ -1,4 +1,4 @@
-// Which temporary directories this process made, whoever asked for them: fs.mkdtemp is watched while somebody looks.
+// Records the temporary directories that any code of this process creates, by wrapping fs.mkdtemp.
 
 import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
@@ -6,15 +6,15 @@ import { syncBuiltinESMExports } from 'node:module';
 const watchers = new Set<Set<string>>();
 let restore: (() => void) | undefined;
 
-/** Collects the directories that `fs.mkdtemp`, in its three forms, makes from now on, until `stop`. */
-export function watchTemporaryDirectories(): { made: ReadonlySet<string>; stop: () => void } {
-  const made = new Set<string>();
-  watchers.add(made);
+/** Collects the directories that `fs.mkdtemp`, in its three forms, creates until `stop()`. */
+export function watchTemporaryDirectories(): { created: ReadonlySet<string>; stop: () => void } {
+  const created = new Set<string>();
+  watchers.add(created);
   restore ??= patch();
   return {
-    made,
+    created,
     stop: () => {
-      watchers.delete(made);
+      watchers.delete(created);
       if (watchers.size > 0) return;
       restore?.();
       restore = undefined;
@@ -25,7 +25,7 @@ export function watchTemporaryDirectories(): { made: ReadonlySet<string>; stop: 
 function patch(): () => void {
   const { mkdtemp, mkdtempSync } = fs;
   const { mkdtemp: mkdtempPromise } = fs.promises;
-  const saw = <T>(path: T): T => {
+  const record = <T>(path: T): T => {
     if (typeof path === 'string') for (const watcher of watchers) watcher.add(path);
     return path;
   };
@@ -33,17 +33,17 @@ function patch(): () => void {
   const callbackForm = (...args: unknown[]): void => {
     const callback = args.pop() as Callback;
     (mkdtemp as (...all: unknown[]) => void)(...args, (error: Error | null, path: string) =>
-      callback(error, saw(path)),
+      callback(error, record(path)),
     );
   };
   Object.assign(fs, {
     mkdtemp: callbackForm,
-    mkdtempSync: (...args: Parameters<typeof mkdtempSync>) => saw(mkdtempSync(...args)),
+    mkdtempSync: (...args: Parameters<typeof mkdtempSync>) => record(mkdtempSync(...args)),
   });
   Object.assign(fs.promises, {
-    mkdtemp: async (...args: Parameters<typeof mkdtempPromise>) => saw(await mkdtempPromise(...args)),
+    mkdtemp: async (...args: Parameters<typeof mkdtempPromise>) => record(await mkdtempPromise(...args)),
   });
-  syncBuiltinESMExports(); // so that `import { mkdtemp }` sees it too
+  syncBuiltinESMExports(); // for `import { mkdtemp }`
   return () => {
     Object.assign(fs, { mkdtemp, mkdtempSync });
     Object.assign(fs.promises, { mkdtemp: mkdtempPromise });

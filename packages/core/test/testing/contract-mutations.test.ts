@@ -107,8 +107,8 @@ const twice: Mutation = call(async (inner, name, args, options) => {
 
 /** Title of the case -> what breaks it. */
 const MUTATIONS: Record<string, Mutation> = {
-  'name and kind say what the provider is before it connects': () => ({ name: 'has a blank' }),
-  'servers holds the prefix of its tools before it connects': () => ({ servers: [] }),
+  'name and kind are valid before the provider connects': () => ({ name: 'has a blank' }),
+  'servers contains the prefix of the tools before the provider connects': () => ({ servers: [] }),
   'listTools() connects first when the provider is not connected': requiresConnect('listTools'),
   'listTools() lists every tool under its qualified name': listing((tools) => tools.slice(1)),
   'listTools() lists no name twice': listing((tools) => [...tools, tools[0]]),
@@ -116,93 +116,95 @@ const MUTATIONS: Record<string, Mutation> = {
     ...tools,
     { ...tools[0], name: 'other.echo' },
   ]),
-  'listTools() keeps its order': (inner) => {
+  'listTools() lists in the same order each time': (inner) => {
     let asked = 0;
     return { listTools: async () => (asked++ % 2 === 0 ? inner.listTools() : (await inner.listTools()).toReversed()) };
   },
-  'listTools() gives each tool a description': listing((tools) => tools.map((tool) => ({ ...tool, description: '' }))),
-  'listTools() gives all four hints of each tool': listing((tools) =>
+  'listTools() lists a description of each tool': listing((tools) =>
+    tools.map((tool) => ({ ...tool, description: '' })),
+  ),
+  'listTools() lists all four hints of each tool': listing((tools) =>
     tools.map((tool) => ({ ...tool, annotations: { readOnlyHint: true } })),
   ),
-  "listTools() gives the author's hints": listing((tools) =>
+  "listTools() lists the author's hints": listing((tools) =>
     tools.map((tool) => ({ ...tool, annotations: { ...tool.annotations, readOnlyHint: true } })),
   ),
-  'listTools() gives an input schema with an object root': listing((tools) =>
+  'listTools() lists an input schema with an object root': listing((tools) =>
     tools.map((tool) => ({ ...tool, inputSchema: {} })),
   ),
-  'listTools() gives the output schema of a tool that has one': listing((tools) =>
+  'listTools() lists the output schema of a tool that has one': listing((tools) =>
     tools.map(({ outputSchema: _dropped, ...tool }) => tool),
   ),
-  'listTools() gives a listing that nobody can change': listing((tools) => structuredClone(tools)),
-  'listTools() lists a tool that was added, after onToolsChanged() told of it': (inner) => {
+  'listTools() returns a listing that cannot be changed': listing((tools) => structuredClone(tools)),
+  'listTools() lists an added tool after onToolsChanged() has reported it': (inner) => {
     const first = inner.listTools();
     return { listTools: () => first };
   },
-  'onToolsChanged() tells nothing more after its unsubscribe': (inner) => ({
+  'onToolsChanged() calls no listener that has unsubscribed': (inner) => ({
     onToolsChanged: (listener) => {
       inner.onToolsChanged(listener);
       return () => undefined;
     },
   }),
   'callTool() connects first when the provider is not connected': requiresConnect('callTool'),
-  'callTool() gives structured content and its text': result((given) => ({ ...given, content: [] })),
-  'callTool() takes a bare name that is unique': call(async (inner, name, args) =>
+  'callTool() returns structured content and its text': result((given) => ({ ...given, content: [] })),
+  'callTool() accepts a bare name that is unique': call(async (inner, name, args) =>
     name.includes('.') ? inner.callTool(name, args) : failure(new ToolError('TOOL_NOT_FOUND', name)),
   ),
-  'callTool() takes no name of another prefix for a bare one': call((inner, name, args, options) =>
+  'callTool() does not accept a bare name behind a foreign prefix': call((inner, name, args, options) =>
     inner.callTool(name.slice(name.lastIndexOf('.') + 1), args, options),
   ),
-  'callTool() carries every character of an argument': call((inner, name, args) =>
+  'callTool() passes every character of an argument unchanged': call((inner, name, args) =>
     inner.callTool(name, JSON.parse(JSON.stringify(args).replaceAll('\\u0000', '')) as JsonObject),
   ),
   'callTool() measures durationMs': result((given) => ({ ...given, durationMs: 0 })),
-  'callTool() always gives an array of directives': result((given) =>
+  'callTool() always returns an array of directives': result((given) =>
     given.isError ? { ...given, directives: undefined } : given,
   ),
-  'callTool() carries a directive with its type and params': result((given) => ({ ...given, directives: [] })),
-  'callTool() gives 64 KiB of text whole': result((given) => ({
+  'callTool() returns a directive with its type and params': result((given) => ({ ...given, directives: [] })),
+  'callTool() returns 64 KiB of text completely': result((given) => ({
     ...given,
     content: given.content.map((block) => ('text' in block ? { ...block, text: block.text.slice(0, 65_000) } : block)),
   })),
-  'callTool() gives 1 MiB of text whole, or cut and marked as cut': result((given) => ({
+  'callTool() returns 1 MiB of text completely, or truncated and marked so': result((given) => ({
     ...given,
     content: given.content.map((block) => ('text' in block ? { ...block, text: block.text.slice(0, 999_999) } : block)),
   })),
-  'callTool() answers TOOL_NOT_FOUND when the tool is unknown': recoded('TOOL_NOT_FOUND'),
-  'callTool() answers TOOL_NOT_FOUND when the server is unknown': call((inner, name, args) =>
+  'callTool() fails with TOOL_NOT_FOUND when the tool is unknown': recoded('TOOL_NOT_FOUND'),
+  'callTool() fails with TOOL_NOT_FOUND when the server is unknown': call((inner, name, args) =>
     inner.callTool(name.replace('nowhere', 'contract'), args),
   ),
-  'callTool() answers TOOL_NOT_FOUND when the name is not a text': call((inner, name, args) =>
+  'callTool() fails with TOOL_NOT_FOUND when the name is not a string': call((inner, name, args) =>
     inner.callTool(name.trim(), args),
   ),
-  'callTool() names the nearest tools when the name is unknown': result((given) =>
+  'callTool() suggests similar names when the tool is unknown': result((given) =>
     given.error ? { ...given, error: { ...given.error, message: 'no' } } : given,
   ),
-  'callTool() answers INVALID_ARGUMENT when an argument is missing': swallowed('INVALID_ARGUMENT'),
-  'callTool() answers INVALID_ARGUMENT when an argument has another type': recoded('INVALID_ARGUMENT'),
-  'callTool() answers INVALID_ARGUMENT when an argument is unknown': call((inner, name, args) =>
+  'callTool() fails with INVALID_ARGUMENT when an argument is missing': swallowed('INVALID_ARGUMENT'),
+  'callTool() fails with INVALID_ARGUMENT when an argument has another type': recoded('INVALID_ARGUMENT'),
+  'callTool() fails with INVALID_ARGUMENT when an argument is unknown': call((inner, name, args) =>
     inner.callTool(name, { text: args?.text }),
   ),
-  'callTool() answers INVALID_ARGUMENT when the arguments are null': call((inner, name, args) =>
+  'callTool() fails with INVALID_ARGUMENT when the arguments are null': call((inner, name, args) =>
     inner.callTool(name, args ?? { text: '' }),
   ),
-  'callTool() mends a number that was sent as a string': call(async (inner, name, args) =>
+  'callTool() coerces a number that was sent as a string': call(async (inner, name, args) =>
     Object.values(args ?? {}).some((value) => typeof value === 'string')
       ? failure(new ToolError('INVALID_ARGUMENT', 'a string'))
       : inner.callTool(name, args),
   ),
-  'callTool() answers EXECUTION_FAILED when the tool throws an Error': recoded('EXECUTION_FAILED'),
-  'callTool() answers EXECUTION_FAILED when the tool throws a string': swallowed('EXECUTION_FAILED'),
-  'callTool() answers EXECUTION_FAILED when the tool throws undefined': call(async (inner, name, args) => {
+  'callTool() fails with EXECUTION_FAILED when the tool throws an Error': recoded('EXECUTION_FAILED'),
+  'callTool() fails with EXECUTION_FAILED when the tool throws a string': swallowed('EXECUTION_FAILED'),
+  'callTool() fails with EXECUTION_FAILED when the tool throws undefined': call(async (inner, name, args) => {
     const given = await inner.callTool(name, args);
     if (given.isError) throw new Error('it rejects');
     return given;
   }),
-  'callTool() gives the message of a failure to the model and to the program': result((given) => ({
+  'callTool() returns the message of a failure to the model and to the program': result((given) => ({
     ...given,
     content: [],
   })),
-  'callTool() goes on after a failure': (inner) => {
+  'callTool() works after a failure': (inner) => {
     let broken = false;
     return {
       callTool: async (name, args) => {
@@ -212,12 +214,12 @@ const MUTATIONS: Record<string, Mutation> = {
       },
     };
   },
-  'callTool() answers OUTPUT_INVALID when the tool breaks its output schema': swallowed('OUTPUT_INVALID'),
+  'callTool() fails with OUTPUT_INVALID when the output does not match the schema': swallowed('OUTPUT_INVALID'),
   'callTool() sends the arguments as they were when it was called': call(async (inner, name, args) => {
     await Promise.resolve();
     return inner.callTool(name, args);
   }),
-  'callTool() gives structured content that no other result shares': (inner) => {
+  'callTool() returns structured content that no other result shares': (inner) => {
     const known = new Map<unknown, Promise<ToolResult>>();
     return {
       callTool: (name, args, options) => {
@@ -228,29 +230,29 @@ const MUTATIONS: Record<string, Mutation> = {
       },
     };
   },
-  'callTool() runs the tool once a call': twice,
-  'prepareCall() names the tool that it was asked for': (inner) => ({
+  'callTool() runs the tool once per call': twice,
+  'prepareCall() resolves the tool': (inner) => ({
     prepareCall: (_name, args) => inner.prepareCall('contract.fail', args),
   }),
-  'prepareCall() gives the arguments as mended': prepared((given) => ({ ...given, args: { a: '1', b: 2 } })),
-  'prepareCall() claims something': prepared((given) => ({ ...given, claims: [] })),
+  'prepareCall() returns the coerced arguments': prepared((given) => ({ ...given, args: { a: '1', b: 2 } })),
+  'prepareCall() returns at least one claim': prepared((given) => ({ ...given, claims: [] })),
   'prepareCall() runs nothing before execute()': (inner) => ({
     prepareCall: async (name, args) => {
       await inner.callTool(name, args);
       return inner.prepareCall(name, args);
     },
   }),
-  'prepareCall() gives a call that execute() runs': prepared((given) => ({
+  'prepareCall() returns a call that execute() runs': prepared((given) => ({
     ...given,
     execute: async () => failure(new ToolError('INTERNAL', 'no')),
   })),
-  'prepareCall() gives a call that its arguments no longer change': (inner) => ({
+  'prepareCall() returns a call that does not change with its arguments': (inner) => ({
     prepareCall: async (name, args) => {
       const given = await inner.prepareCall(name, args);
       return { ...given, execute: (options) => inner.callTool(name, given.args, options) };
     },
   }),
-  'prepareCall() gives a call that is NOT_CONNECTED after disconnect()': (inner) => ({
+  'prepareCall() returns a call that fails with NOT_CONNECTED after disconnect()': (inner) => ({
     prepareCall: async (name, args) => {
       const given = await inner.prepareCall(name, args);
       const execute: typeof given.execute = async (options) => {
@@ -260,7 +262,7 @@ const MUTATIONS: Record<string, Mutation> = {
       return { ...given, execute };
     },
   }),
-  'prepareCall() gives a call that no later connection runs': (inner) => ({
+  'prepareCall() returns a call that no later connection runs': (inner) => ({
     prepareCall: async (name, args) => {
       const given = await inner.prepareCall(name, args);
       return { ...given, execute: (options) => inner.callTool(name, args, options) };
@@ -268,21 +270,22 @@ const MUTATIONS: Record<string, Mutation> = {
   }),
   'prepareCall() refuses an unknown tool': prepared((given) => ({ ...given, refused: undefined })),
   'prepareCall() refuses wrong arguments': prepared((given) => ({ ...given, refused: undefined })),
-  'callTool() answers TIMED_OUT when the deadline passes': recoded('TIMED_OUT'),
-  'callTool() says that the outcome of a started call is unknown when it ends early': result((given) =>
+  'callTool() fails with TIMED_OUT when the deadline passes': recoded('TIMED_OUT'),
+  'callTool() reports an unknown outcome when a started call ends early': result((given) =>
     given.error ? { ...given, error: { ...given.error, details: {} } } : given,
   ),
-  'callTool() takes timeoutMs as a bound that progress does not renew': call((inner, name, args, options) =>
+  'callTool() does not renew timeoutMs with progress': call((inner, name, args, options) =>
     inner.callTool(name, args, { ...options, timeoutMs: undefined, idleTimeoutMs: options?.timeoutMs }),
   ),
-  'callTool() renews idleTimeoutMs with growing progress': call((inner, name, args, options) =>
+  'callTool() renews idleTimeoutMs when progress increases': call((inner, name, args, options) =>
     inner.callTool(name, args, { ...options, timeoutMs: options?.idleTimeoutMs }),
   ),
-  'callTool() answers TIMED_OUT when no progress comes for idleTimeoutMs': withoutOptions('idleTimeoutMs'),
-  'callTool() answers INVALID_ARGUMENT when timeoutMs or idleTimeoutMs is not a time': withoutOptions('idleTimeoutMs'),
-  'callTool() answers CANCELLED when its signal is aborted before the call': withoutOptions('signal'),
+  'callTool() fails with TIMED_OUT when there is no progress for idleTimeoutMs': withoutOptions('idleTimeoutMs'),
+  'callTool() fails with INVALID_ARGUMENT when timeoutMs or idleTimeoutMs is not a time':
+    withoutOptions('idleTimeoutMs'),
+  'callTool() fails with CANCELLED when its signal is aborted before the call': withoutOptions('signal'),
   'callTool() runs nothing when its signal is aborted before the call': withoutOptions('signal'),
-  'callTool() answers CANCELLED when its signal is aborted during the call': recoded('CANCELLED'),
+  'callTool() fails with CANCELLED when its signal is aborted during the call': recoded('CANCELLED'),
   "callTool() aborts the tool's own signal when the call is cancelled": call(async (inner, name, args, options) => {
     if (!options?.signal) return inner.callTool(name, args, options);
     void inner.callTool(name, args);
@@ -293,23 +296,23 @@ const MUTATIONS: Record<string, Mutation> = {
     void inner.callTool(name, args);
     return failure(new ToolError('TIMED_OUT', 'the tool runs on'));
   }),
-  'callTool() is not touched by an abort after it has settled': call(async (inner, name, args, options) => {
+  'callTool() ignores an abort after it has settled': call(async (inner, name, args, options) => {
     const given = await inner.callTool(name, args, options);
     options?.signal?.addEventListener('abort', () => (given.isError = true));
     return given;
   }),
-  'callTool() passes progress, growing up to its total': withoutOptions('onProgress'),
-  'callTool() passes no progress after it has settled': call(async (inner, name, args, options) => {
+  'callTool() reports progress that increases up to its total': withoutOptions('onProgress'),
+  'callTool() reports no progress after it has settled': call(async (inner, name, args, options) => {
     if (!options?.signal) return inner.callTool(name, args, options);
     const { onProgress, signal: _ignored, ...rest } = options;
     void inner.callTool(name, args, { ...rest, onProgress });
     return failure(new ToolError('CANCELLED', 'the progress goes on'));
   }),
-  'callTool() is not broken by an onProgress that throws': call(async (inner, name, args, options) => {
+  'callTool() succeeds when onProgress throws': call(async (inner, name, args, options) => {
     options?.onProgress?.({ progress: 1 });
     return inner.callTool(name, args, options);
   }),
-  'callTool() gives each of 200 concurrent calls its own answer': (inner) => {
+  'callTool() returns to each of 200 concurrent calls its own result': (inner) => {
     let last: JsonObject | undefined;
     return {
       callTool: async (name, args, options) => {
@@ -320,7 +323,7 @@ const MUTATIONS: Record<string, Mutation> = {
     };
   },
   'callTool() runs each of 50 concurrent calls once': twice,
-  'callTool() lets a fast call pass a slow one': (inner) => {
+  'callTool() settles a fast call before a slow one that started earlier': (inner) => {
     let queue: Promise<unknown> = Promise.resolve();
     return {
       callTool: (name, args, options) => {
@@ -333,7 +336,7 @@ const MUTATIONS: Record<string, Mutation> = {
   'callTool() settles each of 1,000 mixed calls once': result((given) =>
     given.error?.code === 'CANCELLED' ? { ...given, error: undefined } : given,
   ),
-  'connect() does nothing the second time': (inner) => ({
+  'connect() does nothing when it is connected': (inner) => ({
     connect: async () => {
       await inner.disconnect();
       await inner.connect();
@@ -374,7 +377,7 @@ const MUTATIONS: Record<string, Mutation> = {
       disconnect: async () => (connected ? inner.disconnect() : Promise.reject(new Error('never connected'))),
     };
   },
-  'disconnect() resolves when it is called twice, at once and again': (inner) => {
+  'disconnect() resolves when it is called twice, concurrently and again': (inner) => {
     let ended = false;
     return {
       disconnect: async () => {
@@ -384,7 +387,7 @@ const MUTATIONS: Record<string, Mutation> = {
       },
     };
   },
-  'callTool() answers NOT_CONNECTED after disconnect()': call(async (inner, name, args) => {
+  'callTool() fails with NOT_CONNECTED after disconnect()': call(async (inner, name, args) => {
     await inner.connect();
     return inner.callTool(name, args);
   }),
@@ -394,11 +397,11 @@ const MUTATIONS: Record<string, Mutation> = {
       return inner.listTools();
     },
   }),
-  'connect() opens the provider again after disconnect()': (inner) => {
+  'connect() connects again after disconnect()': (inner) => {
     let attempts = 0;
     return { connect: async () => (attempts++ === 0 ? inner.connect() : undefined) };
   },
-  'disconnect() settles every call in flight first, as CONNECTION_CLOSED': (inner) => ({
+  'disconnect() first settles every call in flight with CONNECTION_CLOSED': (inner) => ({
     disconnect: async () => void inner.disconnect().catch(() => undefined),
     callTool: async (name, args, options) => {
       const given = await inner.callTool(name, args, options);
@@ -407,7 +410,7 @@ const MUTATIONS: Record<string, Mutation> = {
     },
   }),
   '[Symbol.asyncDispose]() disconnects': () => ({ [Symbol.asyncDispose]: async () => undefined }),
-  'health() counts calls and failures, where the provider has it': (inner) => ({
+  'health() counts calls and failures, if the provider has it': (inner) => ({
     health: () => ({ ...inner.health(), totalFailures: 0 }),
   }),
 };

@@ -1,4 +1,4 @@
-// Contract: one call, its answer and its failures.
+// Contract: one call, its result and its failures.
 
 import assert from 'node:assert/strict';
 import type { ToolErrorCode } from '../../contract/errors.js';
@@ -6,19 +6,19 @@ import { textOf, type ToolResult } from '../../contract/result.js';
 import type { ToolProvider } from '../../contract/tool-provider.js';
 import type { ContractCase } from './contract-case.js';
 
-/** Fails unless the result is a failure of that code, complete in all its parts. */
+/** Fails unless the result is a failure with that code. */
 export function assertFailed(result: ToolResult, code: ToolErrorCode): void {
   assert.equal(result.isError, true, `expected ${code}, got ${JSON.stringify(result.content).slice(0, 200)}`);
   assert.equal(result.error?.code, code, result.error?.message);
 }
 
 const refused = (title: string, code: ToolErrorCode, name: unknown, args?: unknown): ContractCase => ({
-  title: `callTool() answers ${code} when ${title}`,
+  title: `callTool() fails with ${code} when ${title}`,
   run: async (provider) => assertFailed(await provider.callTool(name as string, args as never), code),
 });
 
 const failed = (kind: 'error' | 'string' | 'undefined'): ContractCase => ({
-  title: `callTool() answers EXECUTION_FAILED when the tool throws ${kind === 'error' ? 'an Error' : kind === 'string' ? 'a string' : 'undefined'}`,
+  title: `callTool() fails with EXECUTION_FAILED when the tool throws ${kind === 'error' ? 'an Error' : kind === 'string' ? 'a string' : 'undefined'}`,
   run: async (provider) => assertFailed(await provider.callTool('contract.fail', { kind }), 'EXECUTION_FAILED'),
 });
 
@@ -28,7 +28,7 @@ export const callCases: ContractCase[] = [
     run: async (provider) => assert.equal((await echo(provider, 'hello')).isError, false),
   },
   {
-    title: 'callTool() gives structured content and its text',
+    title: 'callTool() returns structured content and its text',
     run: async (provider) => {
       const result = await echo(provider, 'hello');
       assert.equal(result.isError, false);
@@ -37,16 +37,16 @@ export const callCases: ContractCase[] = [
     },
   },
   {
-    title: 'callTool() takes a bare name that is unique',
+    title: 'callTool() accepts a bare name that is unique',
     run: async (provider) => {
       const result = await provider.callTool('add', { a: 1, b: 2 });
-      // A hub takes it among tools in its process only.
+      // A hub accepts bare names of in-process tools only.
       if (provider.kind === 'hub' && result.isError) assertFailed(result, 'TOOL_NOT_FOUND');
       else assert.deepEqual(result.structuredContent, { sum: 3 });
     },
   },
   {
-    title: 'callTool() takes no name of another prefix for a bare one',
+    title: 'callTool() does not accept a bare name behind a foreign prefix',
     run: async (provider) => {
       assertFailed(await provider.callTool('stranger.echo', { text: 'x' }), 'TOOL_NOT_FOUND');
       const call = await provider.prepareCall?.('stranger.echo', { text: 'x' });
@@ -54,7 +54,7 @@ export const callCases: ContractCase[] = [
     },
   },
   {
-    title: 'callTool() carries every character of an argument',
+    title: 'callTool() passes every character of an argument unchanged',
     run: async (provider) => {
       const text = 'zero \0, quote ", back \\, line\n\r\u2028, accent e\u0301, emoji 👩‍💻, right-to-left \u202e';
       assert.deepEqual((await echo(provider, text)).structuredContent, { text });
@@ -70,32 +70,32 @@ export const callCases: ContractCase[] = [
     },
   },
   {
-    title: 'callTool() always gives an array of directives',
+    title: 'callTool() always returns an array of directives',
     run: async (provider) => {
       assert.deepEqual((await echo(provider, 'x')).directives, []);
       assert.deepEqual((await provider.callTool('contract.nothing')).directives, []);
     },
   },
   {
-    title: 'callTool() carries a directive with its type and params',
+    title: 'callTool() returns a directive with its type and params',
     run: async (provider) => {
       const { directives } = await provider.callTool('contract.directive');
       assert.deepEqual(directives, [{ type: 'inject_context', params: { content: 'from the contract' } }]);
     },
   },
   {
-    title: 'callTool() gives 64 KiB of text whole',
+    title: 'callTool() returns 64 KiB of text completely',
     run: async (provider) =>
       assert.equal(textOf(await provider.callTool('contract.big', { bytes: 65_536 })).length, 65_536),
   },
   {
-    title: 'callTool() gives 1 MiB of text whole, or cut and marked as cut',
+    title: 'callTool() returns 1 MiB of text completely, or truncated and marked so',
     run: async (provider) => {
       const result = await provider.callTool('contract.big', { bytes: 1_048_576 });
       assert.equal(result.isError, false);
-      const whole = textOf(result).length === 1_048_576;
+      const isComplete = textOf(result).length === 1_048_576;
       assert.ok(
-        whole || result._meta?.['toolwright/truncated'] !== undefined,
+        isComplete || result._meta?.['toolwright/truncated'] !== undefined,
         `${textOf(result).length} characters and no mark`,
       );
       assert.match(textOf(result), /^x{1000}/);
@@ -103,9 +103,9 @@ export const callCases: ContractCase[] = [
   },
   refused('the tool is unknown', 'TOOL_NOT_FOUND', 'contract.nothing'),
   refused('the server is unknown', 'TOOL_NOT_FOUND', 'nowhere.echo', { text: 'x' }),
-  refused('the name is not a text', 'TOOL_NOT_FOUND', undefined),
+  refused('the name is not a string', 'TOOL_NOT_FOUND', undefined),
   {
-    title: 'callTool() names the nearest tools when the name is unknown',
+    title: 'callTool() suggests similar names when the tool is unknown',
     run: async (provider) => {
       const { error } = await provider.callTool('contract.ecko', { text: 'x' });
       assert.match(error?.message ?? '', /contract\.echo/);
@@ -116,7 +116,7 @@ export const callCases: ContractCase[] = [
   refused('an argument is unknown', 'INVALID_ARGUMENT', 'contract.echo', { text: 'x', texts: 'y' }),
   refused('the arguments are null', 'INVALID_ARGUMENT', 'contract.echo', null),
   {
-    title: 'callTool() mends a number that was sent as a string',
+    title: 'callTool() coerces a number that was sent as a string',
     run: async (provider) => {
       assert.deepEqual((await provider.callTool('contract.add', { a: '1', b: 2 })).structuredContent, { sum: 3 });
     },
@@ -125,7 +125,7 @@ export const callCases: ContractCase[] = [
   failed('string'),
   failed('undefined'),
   {
-    title: 'callTool() gives the message of a failure to the model and to the program',
+    title: 'callTool() returns the message of a failure to the model and to the program',
     run: async (provider) => {
       const result = await provider.callTool('contract.fail', { kind: 'error' });
       assert.match(textOf(result), /the contract wanted an error/);
@@ -134,7 +134,7 @@ export const callCases: ContractCase[] = [
     },
   },
   {
-    title: 'callTool() goes on after a failure',
+    title: 'callTool() works after a failure',
     run: async (provider) => {
       await provider.callTool('contract.fail', { kind: 'undefined' });
       await provider.callTool('contract.bad_output');
@@ -142,7 +142,7 @@ export const callCases: ContractCase[] = [
     },
   },
   {
-    title: 'callTool() answers OUTPUT_INVALID when the tool breaks its output schema',
+    title: 'callTool() fails with OUTPUT_INVALID when the output does not match the schema',
     run: async (provider) => {
       const result = await provider.callTool('contract.bad_output');
       assertFailed(result, 'OUTPUT_INVALID');
@@ -162,7 +162,7 @@ export const callCases: ContractCase[] = [
     },
   },
   {
-    title: 'callTool() gives structured content that no other result shares',
+    title: 'callTool() returns structured content that no other result shares',
     run: async (provider) => {
       const first = await echo(provider, 'x');
       (first.structuredContent as { text: string }).text = 'changed';
@@ -170,7 +170,7 @@ export const callCases: ContractCase[] = [
     },
   },
   {
-    title: 'callTool() runs the tool once a call',
+    title: 'callTool() runs the tool once per call',
     run: async (provider) => {
       for (let call = 1; call <= 5; call++) {
         const { structuredContent } = await provider.callTool('contract.count');

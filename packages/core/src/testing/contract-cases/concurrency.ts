@@ -1,4 +1,4 @@
-// Contract: many calls at once. Each settles once, with its own answer.
+// Contract: concurrent calls. Each settles once, with its own result.
 
 import assert from 'node:assert/strict';
 import type { ToolProvider } from '../../contract/tool-provider.js';
@@ -7,7 +7,7 @@ import { echo } from './calls.js';
 
 export const concurrencyCases: ContractCase[] = [
   {
-    title: 'callTool() gives each of 200 concurrent calls its own answer',
+    title: 'callTool() returns to each of 200 concurrent calls its own result',
     run: async (provider) => {
       const texts = Array.from({ length: 200 }, (_, index) => `call ${index}`);
       const results = await Promise.all(texts.map((text) => echo(provider, text)));
@@ -31,7 +31,7 @@ export const concurrencyCases: ContractCase[] = [
     },
   },
   {
-    title: 'callTool() lets a fast call pass a slow one',
+    title: 'callTool() settles a fast call before a slow one that started earlier',
     run: async (provider) => {
       await provider.connect();
       let slowSettled = false;

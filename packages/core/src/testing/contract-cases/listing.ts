@@ -1,4 +1,4 @@
-// Contract: what a provider lists, and what it says of itself.
+// Contract: the listing, and the properties that are known before connecting.
 
 import assert from 'node:assert/strict';
 import type { ContractCase } from './contract-case.js';
@@ -8,14 +8,14 @@ const HINTS = ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHi
 
 export const listingCases: ContractCase[] = [
   {
-    title: 'name and kind say what the provider is before it connects',
+    title: 'name and kind are valid before the provider connects',
     run: async ({ name, kind }) => {
       assert.match(name, /^[A-Za-z0-9_-]{1,64}$/);
       assert.ok(['in-process', 'process', 'mcp', 'hub', 'other'].includes(kind), `kind is ${kind}`);
     },
   },
   {
-    title: 'servers holds the prefix of its tools before it connects',
+    title: 'servers contains the prefix of the tools before the provider connects',
     run: async ({ servers }) => assert.ok(servers.includes('contract'), `servers is ${JSON.stringify(servers)}`),
   },
   {
@@ -49,7 +49,7 @@ export const listingCases: ContractCase[] = [
     },
   },
   {
-    title: 'listTools() keeps its order',
+    title: 'listTools() lists in the same order each time',
     run: async (provider) => {
       const first = (await provider.listTools()).map(({ name }) => name);
       assert.deepEqual(
@@ -59,14 +59,14 @@ export const listingCases: ContractCase[] = [
     },
   },
   {
-    title: 'listTools() gives each tool a description',
+    title: 'listTools() lists a description of each tool',
     run: async (provider) => {
       for (const { name, description } of await provider.listTools())
-        assert.ok(description.length > 0, `${name} has none`);
+        assert.ok(description.length > 0, `${name} has no description`);
     },
   },
   {
-    title: 'listTools() gives all four hints of each tool',
+    title: 'listTools() lists all four hints of each tool',
     run: async (provider) => {
       for (const { name, annotations } of await provider.listTools()) {
         for (const hint of HINTS) assert.equal(typeof annotations[hint], 'boolean', `${name} has no ${hint}`);
@@ -74,7 +74,7 @@ export const listingCases: ContractCase[] = [
     },
   },
   {
-    title: "listTools() gives the author's hints",
+    title: "listTools() lists the author's hints",
     run: async (provider) => {
       const tools = await provider.listTools();
       assert.equal(tools.find(({ name }) => name === 'contract.echo')?.annotations.readOnlyHint, true);
@@ -82,7 +82,7 @@ export const listingCases: ContractCase[] = [
     },
   },
   {
-    title: 'listTools() gives an input schema with an object root',
+    title: 'listTools() lists an input schema with an object root',
     run: async (provider) => {
       for (const { name, inputSchema } of await provider.listTools()) assert.equal(inputSchema.type, 'object', name);
       const add = (await provider.listTools()).find(({ name }) => name === 'contract.add');
@@ -90,42 +90,42 @@ export const listingCases: ContractCase[] = [
     },
   },
   {
-    title: 'listTools() gives the output schema of a tool that has one',
+    title: 'listTools() lists the output schema of a tool that has one',
     run: async (provider) => {
       const add = (await provider.listTools()).find(({ name }) => name === 'contract.add');
       assert.deepEqual(add?.outputSchema?.required, ['sum']);
     },
   },
   {
-    title: 'listTools() gives a listing that nobody can change',
+    title: 'listTools() returns a listing that cannot be changed',
     run: async (provider) => {
       const listed = await provider.listTools();
-      assert.ok(isDeepFrozen(listed), 'the listing, or something in it, is not frozen');
+      assert.ok(isDeepFrozen(listed), 'the listing or a part of it is not frozen');
     },
   },
   {
-    title: 'listTools() lists a tool that was added, after onToolsChanged() told of it',
+    title: 'listTools() lists an added tool after onToolsChanged() has reported it',
     run: async (provider) => {
       await provider.connect();
-      const told = changed(provider);
+      const change = nextChange(provider);
       const grown = await provider.callTool('contract.grow');
       const name = `contract.${String(grown.structuredContent?.name)}`;
-      await told;
+      await change;
       const names = (await provider.listTools()).map((tool) => tool.name);
       assert.ok(names.includes(name), `${name} is missing in ${names.join(', ')}`);
       assert.equal((await provider.callTool(name)).isError, false);
     },
   },
   {
-    title: 'onToolsChanged() tells nothing more after its unsubscribe',
+    title: 'onToolsChanged() calls no listener that has unsubscribed',
     run: async (provider) => {
       await provider.connect();
-      let tellings = 0;
-      provider.onToolsChanged(() => tellings++)();
-      const told = changed(provider);
+      let notifications = 0;
+      provider.onToolsChanged(() => notifications++)();
+      const change = nextChange(provider);
       await provider.callTool('contract.grow');
-      await told;
-      assert.equal(tellings, 0);
+      await change;
+      assert.equal(notifications, 0);
     },
   },
 ];
@@ -135,16 +135,16 @@ function isDeepFrozen(value: unknown): boolean {
   return Object.isFrozen(value) && Object.values(value).every(isDeepFrozen);
 }
 
-const PATIENCE_MS = 10_000;
+const TIMEOUT_MS = 10_000;
 
 /** Resolves with the next change of the tool list. */
-async function changed(provider: { onToolsChanged(listener: () => void): () => void }): Promise<void> {
+async function nextChange(provider: { onToolsChanged(listener: () => void): () => void }): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   let unsubscribe: (() => void) | undefined;
   try {
     await new Promise<void>((resolve, reject) => {
       unsubscribe = provider.onToolsChanged(resolve);
-      timer = setTimeout(reject, PATIENCE_MS, new Error(`onToolsChanged() told nothing within ${PATIENCE_MS} ms`));
+      timer = setTimeout(reject, TIMEOUT_MS, new Error(`onToolsChanged() reported no change within ${TIMEOUT_MS} ms`));
     });
   } finally {
     clearTimeout(timer);

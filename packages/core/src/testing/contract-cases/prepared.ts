@@ -1,4 +1,4 @@
-// Contract: prepareCall(), where a provider has it. A provider without it passes: a hub prepares in its place.
+// Contract: prepareCall(). A provider without it passes, because a hub then prepares its calls.
 
 import assert from 'node:assert/strict';
 import type { JsonObject } from '../../contract/json.js';
@@ -19,14 +19,14 @@ const prepared = (
 });
 
 export const preparedCases: ContractCase[] = [
-  prepared('names the tool that it was asked for', 'contract.echo', { text: 'x' }, async ({ tool, refused }) => {
+  prepared('resolves the tool', 'contract.echo', { text: 'x' }, async ({ tool, refused }) => {
     assert.equal(refused, undefined);
     assert.equal(tool.name, 'contract.echo');
   }),
-  prepared('gives the arguments as mended', 'contract.add', { a: '1', b: 2 }, async ({ args }) =>
+  prepared('returns the coerced arguments', 'contract.add', { a: '1', b: 2 }, async ({ args }) =>
     assert.deepEqual(args, { a: 1, b: 2 }),
   ),
-  prepared('claims something', 'contract.echo', { text: 'x' }, async ({ claims }) => {
+  prepared('returns at least one claim', 'contract.echo', { text: 'x' }, async ({ claims }) => {
     assert.ok(claims.length > 0);
     for (const { pattern, match, understood } of claims) {
       assert.deepEqual(
@@ -38,18 +38,23 @@ export const preparedCases: ContractCase[] = [
   prepared('runs nothing before execute()', 'contract.count', {}, async (_call, provider) => {
     assert.equal((await provider.callTool('contract.count')).structuredContent?.executions, 1);
   }),
-  prepared('gives a call that execute() runs', 'contract.add', { a: 2, b: 3 }, async (call) => {
+  prepared('returns a call that execute() runs', 'contract.add', { a: 2, b: 3 }, async (call) => {
     assert.deepEqual((await call.execute()).structuredContent, { sum: 5 });
   }),
-  prepared('gives a call that its arguments no longer change', 'contract.echo', { text: 'x' }, async (call) => {
+  prepared('returns a call that does not change with its arguments', 'contract.echo', { text: 'x' }, async (call) => {
     Reflect.set(call.args, 'text', 'changed');
     assert.deepEqual((await call.execute()).structuredContent, { text: 'x' });
   }),
-  prepared('gives a call that is NOT_CONNECTED after disconnect()', 'contract.count', {}, async (call, provider) => {
-    await provider.disconnect();
-    assertFailed(await call.execute(), 'NOT_CONNECTED');
-  }),
-  prepared('gives a call that no later connection runs', 'contract.count', {}, async (call, provider) => {
+  prepared(
+    'returns a call that fails with NOT_CONNECTED after disconnect()',
+    'contract.count',
+    {},
+    async (call, provider) => {
+      await provider.disconnect();
+      assertFailed(await call.execute(), 'NOT_CONNECTED');
+    },
+  ),
+  prepared('returns a call that no later connection runs', 'contract.count', {}, async (call, provider) => {
     await provider.disconnect();
     await provider.connect();
     assertFailed(await call.execute(), 'NOT_CONNECTED');

@@ -5,28 +5,28 @@ import type { Progress, ToolProvider } from '../../contract/tool-provider.js';
 import type { ContractCase } from './contract-case.js';
 import { assertFailed, echo } from './calls.js';
 
-/** Far longer than a test may take: a call that waits for it has to be ended. */
-const FOREVER_MS = 600_000;
-const PATIENCE_MS = 5_000;
+/** Longer than any test may take: the case ends the call early. */
+const ENDLESS_MS = 600_000;
+const TIMEOUT_MS = 5_000;
 
 export const timeCases: ContractCase[] = [
   {
-    title: 'callTool() answers TIMED_OUT when the deadline passes',
+    title: 'callTool() fails with TIMED_OUT when the deadline passes',
     run: async (provider) => {
       await provider.connect();
-      assertFailed(await soon(provider.callTool('contract.wait', { ms: FOREVER_MS }, { timeoutMs: 50 })), 'TIMED_OUT');
+      assertFailed(await soon(provider.callTool('contract.wait', { ms: ENDLESS_MS }, { timeoutMs: 50 })), 'TIMED_OUT');
     },
   },
   {
-    title: 'callTool() says that the outcome of a started call is unknown when it ends early',
+    title: 'callTool() reports an unknown outcome when a started call ends early',
     run: async (provider) => {
       await provider.connect();
-      const { error } = await soon(provider.callTool('contract.wait', { ms: FOREVER_MS }, { timeoutMs: 50 }));
+      const { error } = await soon(provider.callTool('contract.wait', { ms: ENDLESS_MS }, { timeoutMs: 50 }));
       assert.equal(error?.details?.outcomeUnknown, true);
     },
   },
   {
-    title: 'callTool() takes timeoutMs as a bound that progress does not renew',
+    title: 'callTool() does not renew timeoutMs with progress',
     run: async (provider) => {
       await provider.connect();
       const waiting = provider.callTool('contract.wait', { ms: 3_000 }, { timeoutMs: 500 });
@@ -34,7 +34,7 @@ export const timeCases: ContractCase[] = [
     },
   },
   {
-    title: 'callTool() renews idleTimeoutMs with growing progress',
+    title: 'callTool() renews idleTimeoutMs when progress increases',
     run: async (provider) => {
       await provider.connect();
       const result = await provider.callTool('contract.wait', { ms: 1_500 }, { idleTimeoutMs: 750 });
@@ -42,22 +42,22 @@ export const timeCases: ContractCase[] = [
     },
   },
   {
-    title: 'callTool() answers TIMED_OUT when no progress comes for idleTimeoutMs',
+    title: 'callTool() fails with TIMED_OUT when there is no progress for idleTimeoutMs',
     run: async (provider) => {
       await provider.connect();
-      const waiting = provider.callTool('contract.wait', { ms: FOREVER_MS }, { idleTimeoutMs: 50 });
+      const waiting = provider.callTool('contract.wait', { ms: ENDLESS_MS }, { idleTimeoutMs: 50 });
       assertFailed(await soon(waiting), 'TIMED_OUT');
     },
   },
   {
-    title: 'callTool() answers INVALID_ARGUMENT when timeoutMs or idleTimeoutMs is not a time',
+    title: 'callTool() fails with INVALID_ARGUMENT when timeoutMs or idleTimeoutMs is not a time',
     run: async (provider) => {
       for (const options of [{ timeoutMs: NaN }, { idleTimeoutMs: -1 }])
         assertFailed(await provider.callTool('contract.echo', { text: 'x' }, options), 'INVALID_ARGUMENT');
     },
   },
   {
-    title: 'callTool() answers CANCELLED when its signal is aborted before the call',
+    title: 'callTool() fails with CANCELLED when its signal is aborted before the call',
     run: async (provider) => {
       await provider.connect();
       assertFailed(
@@ -75,7 +75,7 @@ export const timeCases: ContractCase[] = [
     },
   },
   {
-    title: 'callTool() answers CANCELLED when its signal is aborted during the call',
+    title: 'callTool() fails with CANCELLED when its signal is aborted during the call',
     run: async (provider) => {
       await provider.connect();
       const result = await cancelDuring(provider);
@@ -90,7 +90,7 @@ export const timeCases: ContractCase[] = [
       await cancelDuring(provider);
       await until(
         async () => (await provider.callTool('contract.count')).structuredContent?.aborts === 1,
-        'the tool saw no abort',
+        "the tool's signal was not aborted",
       );
     },
   },
@@ -98,15 +98,15 @@ export const timeCases: ContractCase[] = [
     title: "callTool() aborts the tool's own signal when the deadline passes",
     run: async (provider) => {
       await provider.connect();
-      await soon(provider.callTool('contract.wait', { ms: FOREVER_MS }, { timeoutMs: 50 }));
+      await soon(provider.callTool('contract.wait', { ms: ENDLESS_MS }, { timeoutMs: 50 }));
       await until(
         async () => (await provider.callTool('contract.count')).structuredContent?.aborts === 1,
-        'the tool saw no abort',
+        "the tool's signal was not aborted",
       );
     },
   },
   {
-    title: 'callTool() is not touched by an abort after it has settled',
+    title: 'callTool() ignores an abort after it has settled',
     run: async (provider) => {
       const controller = new AbortController();
       const result = await provider.callTool('contract.echo', { text: 'done' }, { signal: controller.signal });
@@ -117,7 +117,7 @@ export const timeCases: ContractCase[] = [
     },
   },
   {
-    title: 'callTool() passes progress, growing up to its total',
+    title: 'callTool() reports progress that increases up to its total',
     run: async (provider) => {
       const seen: Progress[] = [];
       await provider.callTool('contract.wait', { ms: 100 }, { onProgress: (progress) => seen.push(progress) });
@@ -130,7 +130,7 @@ export const timeCases: ContractCase[] = [
     },
   },
   {
-    title: 'callTool() passes no progress after it has settled',
+    title: 'callTool() reports no progress after it has settled',
     run: async (provider) => {
       await provider.connect();
       let settled = false;
@@ -153,17 +153,17 @@ export const timeCases: ContractCase[] = [
     },
   },
   {
-    title: 'callTool() is not broken by an onProgress that throws',
+    title: 'callTool() succeeds when onProgress throws',
     run: async (provider) => {
       const onProgress = (): never => {
-        throw new Error('of the listener');
+        throw new Error('the listener failed');
       };
       assert.equal((await provider.callTool('contract.wait', { ms: 20 }, { onProgress })).isError, false);
     },
   },
 ];
 
-/** Cancels a wait when its first progress shows that it runs. */
+/** Starts `wait` and cancels it at its first progress. */
 async function cancelDuring(provider: ToolProvider): Promise<Awaited<ReturnType<ToolProvider['callTool']>>> {
   const controller = new AbortController();
   return soon(
@@ -175,12 +175,12 @@ async function cancelDuring(provider: ToolProvider): Promise<Awaited<ReturnType<
   );
 }
 
-/** Fails when a call that should end early does not. */
+/** Rejects when the promise takes longer than `TIMEOUT_MS`. */
 async function soon<T>(promise: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>(
     (_resolve, reject) =>
-      (timer = setTimeout(reject, PATIENCE_MS, new Error(`the call had not ended after ${PATIENCE_MS} ms`))),
+      (timer = setTimeout(reject, TIMEOUT_MS, new Error(`the call had not ended after ${TIMEOUT_MS} ms`))),
   );
   try {
     return await Promise.race([promise, late]);
@@ -190,7 +190,7 @@ async function soon<T>(promise: Promise<T>): Promise<T> {
 }
 
 async function until(condition: () => Promise<boolean>, otherwise: string): Promise<void> {
-  const deadline = performance.now() + PATIENCE_MS;
+  const deadline = performance.now() + TIMEOUT_MS;
   while (!(await condition())) {
     if (performance.now() > deadline) throw new Error(otherwise);
     await new Promise((resolve) => setTimeout(resolve, 10));

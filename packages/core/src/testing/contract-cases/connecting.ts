@@ -1,4 +1,4 @@
-// Contract: connecting, disconnecting, and what becomes of calls meanwhile.
+// Contract: connecting, disconnecting, and the calls in flight meanwhile.
 
 import { deferred } from '../../call/waiting.js';
 import assert from 'node:assert/strict';
@@ -8,7 +8,7 @@ import { assertFailed, echo } from './calls.js';
 
 async function rejection(promise: Promise<unknown>): Promise<unknown> {
   return promise.then(
-    () => assert.fail('it did not reject'),
+    () => assert.fail('the promise did not reject'),
     (error: unknown) => error,
   );
 }
@@ -18,9 +18,9 @@ function assertCode(error: unknown, code: ToolErrorCode): void {
   assert.equal(error.code, code);
 }
 
-export const lifecycleCases: ContractCase[] = [
+export const connectingCases: ContractCase[] = [
   {
-    title: 'connect() does nothing the second time',
+    title: 'connect() does nothing when it is connected',
     run: async (provider) => {
       await provider.connect();
       await provider.callTool('contract.count');
@@ -56,7 +56,7 @@ export const lifecycleCases: ContractCase[] = [
     run: async (provider) => provider.disconnect(),
   },
   {
-    title: 'disconnect() resolves when it is called twice, at once and again',
+    title: 'disconnect() resolves when it is called twice, concurrently and again',
     run: async (provider) => {
       await provider.connect();
       await Promise.all([provider.disconnect(), provider.disconnect()]);
@@ -64,7 +64,7 @@ export const lifecycleCases: ContractCase[] = [
     },
   },
   {
-    title: 'callTool() answers NOT_CONNECTED after disconnect()',
+    title: 'callTool() fails with NOT_CONNECTED after disconnect()',
     run: async (provider) => {
       await provider.connect();
       await provider.disconnect();
@@ -81,7 +81,7 @@ export const lifecycleCases: ContractCase[] = [
     },
   },
   {
-    title: 'connect() opens the provider again after disconnect()',
+    title: 'connect() connects again after disconnect()',
     run: async (provider) => {
       await provider.connect();
       await provider.disconnect();
@@ -91,7 +91,7 @@ export const lifecycleCases: ContractCase[] = [
     },
   },
   {
-    title: 'disconnect() settles every call in flight first, as CONNECTION_CLOSED',
+    title: 'disconnect() first settles every call in flight with CONNECTION_CLOSED',
     run: async (provider) => {
       await provider.connect();
       let running = 0;
@@ -120,7 +120,7 @@ export const lifecycleCases: ContractCase[] = [
     },
   },
   {
-    title: 'health() counts calls and failures, where the provider has it',
+    title: 'health() counts calls and failures, if the provider has it',
     run: async (provider) => {
       if (!provider.health) return;
       await provider.connect();
