@@ -1,76 +1,111 @@
-// Which process a placeholder belongs to, in a record whose name says it: a placeholder is empty, so that git ignores it,
-// and cannot say so itself. With the record, the next host knows what a killed one left.
+// Which process owns a placeholder, in a file whose name says it: a placeholder is empty, so that git ignores it, and cannot
+// say so itself. By the file, the next host knows what a killed one left.
 
-import { createHash } from 'node:crypto';
-import { lstat, mkdir, readdir, readFile, unlink, writeFile } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
+import { lstat, mkdir, readdir, readFile, rename, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { hostIdentity, type HostIdentity } from '../../../process/index.js';
 import { isHostGone } from '../../../process/host-identity.js';
+import { hostIdentity, type HostIdentity } from '../../../process/index.js';
 import { stateDirectory } from '../../../process/journal.js';
 import { errnoOf } from '../../project/open/file-failure.js';
 
-interface OwnerRecord {
-  readonly file: string;
-  readonly path: string;
-  /** Undefined while it is being written. */
-  readonly owner: HostIdentity | undefined;
-}
+const FILE_NAME = /^owned-by-(\d+)-(\d+)-[0-9a-f]+$/;
+/** Each thread of a process has its own file. */
+const suffix = randomBytes(4).toString('hex');
 
-let sweeping: Promise<void> | undefined;
+/** The placeholders of this process. */
+const owned = new Set<string>();
 
 /**
- * Records that this process owns the placeholder at a path; to be called before it is created. Returns a function that
- * removes the record. Neither rejects: without a state directory that can be written, a killed host's placeholder stays.
+ * Records that this process owns the placeholder at a path; to be called before it is created. Never rejects: without a
+ * state directory that can be written, the placeholder of a killed host stays.
  */
-export async function recordOwner(path: string): Promise<() => Promise<void>> {
-  const directory = stateDirectory('placeholders');
-  const owner = hostIdentity();
-  if (directory === undefined || owner === undefined) return () => Promise.resolve();
-  await (sweeping ??= prepare(directory, owner));
-  const file = join(directory, `${recordPrefix(path)}${owner.pid}-${owner.start}`);
-  await writeFile(file, `${owner.place}\n${path}\n`, { mode: 0o600 }).catch(() => {}); // a home that cannot be written
-  return () => unlink(file).catch(() => {}); // not written, or removed by the user
+export async function recordOwner(path: string): Promise<void> {
+  owned.add(path);
+  await save();
 }
 
-/** True when the placeholder at a path has a record, and each process that owns it is this one or has ended. */
+/** To be called after the placeholder at a path was removed. Never rejects. */
+export async function removeOwner(path: string): Promise<void> {
+  owned.delete(path);
+  await save();
+}
+
+/** True when the placeholder at a path has owners, and each of them is this process or has ended. */
 export async function isLeftBehind(path: string): Promise<boolean> {
   const self = hostIdentity();
   const directory = stateDirectory('placeholders');
   if (!self || directory === undefined) return false;
-  const records = await recordsIn(directory, recordPrefix(path));
-  return records.length > 0 && records.every(({ owner }) => owner && (isSame(owner, self) || isHostGone(owner, self)));
+  const owners = (await recordsIn(directory)).filter(({ paths }) => paths.includes(path));
+  return owners.length > 0 && owners.every(({ owner }) => isSame(owner, self) || isHostGone(owner, self));
 }
 
-/** Creates the directory, and removes the records of ended hosts whose placeholder no longer exists. */
-async function prepare(directory: string, self: HostIdentity): Promise<void> {
-  await mkdir(directory, { recursive: true, mode: 0o700 }).catch(() => {}); // a home that cannot be written
-  for (const { file, path, owner } of await recordsIn(directory)) {
-    if (!owner || !isHostGone(owner, self)) continue;
-    const isMissing = await lstat(path).then(
-      () => false,
-      (error: unknown) => errnoOf(error) === 'ENOENT',
-    );
-    if (isMissing) await unlink(file).catch(() => {}); // another host removed it
+let writing = Promise.resolve();
+let queued: Promise<void> | undefined;
+
+/** Writes the file of this process. Changes during a write are written together by the next one. */
+function save(): Promise<void> {
+  return (queued ??= writing.then(() => {
+    queued = undefined;
+    return (writing = write());
+  }));
+}
+
+let prepared: Promise<void> | undefined;
+
+async function write(): Promise<void> {
+  const directory = stateDirectory('placeholders');
+  const self = hostIdentity();
+  if (directory === undefined || self === undefined) return;
+  const file = join(directory, `owned-by-${self.pid}-${self.start}-${suffix}`);
+  try {
+    await (prepared ??= prepare(directory, self));
+    if (owned.size === 0) return await unlink(file);
+    await writeFile(`${file}.tmp`, JSON.stringify({ place: self.place, paths: [...owned] }), { mode: 0o600 });
+    await rename(`${file}.tmp`, file);
+  } catch {
+    // A home that cannot be written.
   }
 }
 
-async function recordsIn(directory: string, prefix = ''): Promise<OwnerRecord[]> {
-  const names = await readdir(directory).catch(() => []); // no process of this user had a placeholder yet
-  return Promise.all(
-    names
-      .filter((name) => name.startsWith(prefix))
-      .map(async (name) => {
-        const file = join(directory, name);
-        const [place = '', ...rest] = (await readFile(file, 'utf8').catch(() => '')).split('\n');
-        const [, pid, start] = /-owned-by-(\d+)-(\d+)$/.exec(name) ?? [];
-        const owner = pid && rest.length > 0 ? { place, pid: Number(pid), start: Number(start) } : undefined;
-        return { file, path: rest.join('\n').slice(0, -1), owner };
-      }),
-  );
+/** Creates the directory, and removes the files of ended hosts that left no placeholder. */
+async function prepare(directory: string, self: HostIdentity): Promise<void> {
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  for (const { file, paths, owner } of await recordsIn(directory)) {
+    if (isHostGone(owner, self) && (await Promise.all(paths.map(isMissing))).every(Boolean))
+      await unlink(file).catch(() => {}); // another host removed it
+  }
 }
 
-function recordPrefix(path: string): string {
-  return `${createHash('sha256').update(path).digest('hex').slice(0, 32)}-owned-by-`;
+interface OwnerRecord {
+  readonly file: string;
+  readonly owner: HostIdentity;
+  readonly paths: readonly string[];
+}
+
+async function recordsIn(directory: string): Promise<OwnerRecord[]> {
+  const names = await readdir(directory).catch(() => []); // no process of this user had a placeholder yet
+  const records = await Promise.all(
+    names.map(async (name) => {
+      const [, pid, start] = FILE_NAME.exec(name) ?? [];
+      const file = join(directory, name);
+      if (pid === undefined) return [];
+      try {
+        const { place, paths } = JSON.parse(await readFile(file, 'utf8')) as { place: string; paths: string[] };
+        return [{ file, paths, owner: { place, pid: Number(pid), start: Number(start) } }];
+      } catch {
+        return []; // removed meanwhile, or not a record
+      }
+    }),
+  );
+  return records.flat();
+}
+
+async function isMissing(path: string): Promise<boolean> {
+  return lstat(path).then(
+    () => false,
+    (error: unknown) => errnoOf(error) === 'ENOENT',
+  );
 }
 
 function isSame(a: HostIdentity, b: HostIdentity): boolean {

@@ -6,7 +6,7 @@ import { chmod, link, lstat, mkdir, readdir, readFile, rmdir, unlink, utimes, wr
 import { basename, dirname, join } from 'node:path';
 import { errnoOf, fileFailure } from '../../project/open/file-failure.js';
 import { PLACEHOLDER_MODES, PLACEHOLDER_TIME } from '../../project/scope/protected-paths.js';
-import { isLeftBehind, recordOwner } from './placeholder-owners.js';
+import { isLeftBehind, recordOwner, removeOwner } from './placeholder-owners.js';
 
 /** Files that break git when they are empty, with the text that git reads like a missing file. https://git-scm.com/docs/gitrepository-layout */
 const TEXTS: ReadonlyMap<string, string> = new Map([['commondir', '.\n']]);
@@ -19,8 +19,8 @@ export interface Placeholder {
 
 interface InUse {
   users: number;
-  /** Removes the record of its owner; undefined when this process may not write there. */
-  created: Promise<(() => Promise<void>) | undefined>;
+  /** False when this process may not write there. */
+  created: Promise<boolean>;
 }
 
 const inUse = new Map<string, InUse>();
@@ -38,13 +38,13 @@ export async function createPlaceholder(path: string, kind: 'file' | 'directory'
   const entry = inUse.get(path) ?? { users: 0, created: create(path, kind) };
   inUse.set(path, entry);
   entry.users++;
-  let removeRecord: (() => Promise<void>) | undefined;
+  let isCreated = false;
   try {
-    removeRecord = await entry.created;
+    isCreated = await entry.created;
   } finally {
-    if (!removeRecord && --entry.users === 0) inUse.delete(path);
+    if (!isCreated && --entry.users === 0) inUse.delete(path);
   }
-  if (!removeRecord) return undefined;
+  if (!isCreated) return undefined;
   let isRemoved = false;
   return {
     async remove() {
@@ -53,7 +53,7 @@ export async function createPlaceholder(path: string, kind: 'file' | 'directory'
       if (--entry.users > 0) return;
       inUse.delete(path);
       const removal = removePlaceholder(path, kind)
-        .then(removeRecord)
+        .then(() => removeOwner(path))
         .finally(() => removing.delete(path));
       removing.set(path, removal);
       await removal;
@@ -66,17 +66,17 @@ export async function isOwnPlaceholder(path: string): Promise<boolean> {
   return inUse.has(path) || removing.has(path) || (await wasLeftBehind(path));
 }
 
-async function create(path: string, kind: 'file' | 'directory'): Promise<(() => Promise<void>) | undefined> {
-  const removeRecord = await recordOwner(path);
+async function create(path: string, kind: 'file' | 'directory'): Promise<boolean> {
+  await recordOwner(path);
   try {
     if (kind === 'file') await createFile(path);
     else await createDirectory(path);
-    return removeRecord;
+    return true;
   } catch (error) {
     const errno = errnoOf(error);
-    if (errno === 'EEXIST' && (await wasLeftBehind(path))) return removeRecord; // owned by this process from now on
-    await removeRecord();
-    if (errno === 'EACCES' || errno === 'EPERM' || errno === 'EROFS') return undefined;
+    if (errno === 'EEXIST' && (await wasLeftBehind(path))) return true; // owned by this process from now on
+    await removeOwner(path);
+    if (errno === 'EACCES' || errno === 'EPERM' || errno === 'EROFS') return false;
     throw fileFailure(error, 'create a placeholder for', path);
   }
 }

@@ -1,6 +1,6 @@
 // Placeholders of other hosts: records as placeholder-owners.ts writes them.
 
-import { createHash } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
@@ -16,9 +16,8 @@ export async function recordPlaceholder(
   { pid, start, place = hostIdentity()?.place }: Pick<HostIdentity, 'pid' | 'start'> & Partial<HostIdentity>,
 ): Promise<void> {
   const directory = stateDirectory('placeholders') as string;
-  const hash = createHash('sha256').update(path).digest('hex').slice(0, 32);
   await mkdir(directory, { recursive: true, mode: 0o700 });
-  const file = join(directory, `${hash}-owned-by-${pid}-${start}`);
+  const file = join(directory, `owned-by-${pid}-${start}-${randomBytes(4).toString('hex')}`);
   onTestFinished(() => rm(file, { force: true }));
-  await writeFile(file, `${place}\n${path}\n`);
+  await writeFile(file, JSON.stringify({ place, paths: [path] }));
 }

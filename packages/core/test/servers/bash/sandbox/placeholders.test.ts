@@ -1,4 +1,5 @@
-import { chmod, mkdir, readdir, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { hostIdentity } from '../../../../src/process/index.js';
 import { stateDirectory } from '../../../../src/process/journal.js';
@@ -57,8 +58,10 @@ describe.skipIf(self === undefined)('createPlaceholder()', () => {
   });
 });
 
+/** The files that record an owner of the placeholder at a path. */
 async function recordsOf(path: string): Promise<string[]> {
-  const { createHash } = await import('node:crypto');
-  const hash = createHash('sha256').update(path).digest('hex').slice(0, 32);
-  return (await readdir(stateDirectory('placeholders') as string)).filter((name) => name.startsWith(hash));
+  const directory = stateDirectory('placeholders') as string;
+  const names = (await readdir(directory)).filter((name) => !name.endsWith('.tmp'));
+  const texts = await Promise.all(names.map((name) => readFile(join(directory, name), 'utf8').catch(() => '')));
+  return names.filter((_name, index) => texts[index]?.includes(JSON.stringify(path)));
 }
