@@ -94,7 +94,7 @@ export class MCPToolProvider implements ToolProvider {
   #session: McpSession | undefined;
   #attempt: CallScope | undefined;
   /** The transport of the attempt in progress. */
-  #link: SessionTransport | undefined;
+  #transport: SessionTransport | undefined;
   /** The capabilities of the latest session. */
   #serverOffers: JsonObject = {};
   /** Capabilities were added since the session was opened. */
@@ -118,7 +118,7 @@ export class MCPToolProvider implements ToolProvider {
     this.#tools = new ToolListCache({
       name,
       listTimeoutMs,
-      ask: this.#ask,
+      withSession: this.#withSession,
       warn: this.#warn,
       onChanged: () => this.#changed.emit(this.#logger),
     });
@@ -127,7 +127,7 @@ export class MCPToolProvider implements ToolProvider {
       options: this.#options,
       requests: this.#requests,
       inFlight: this.#inFlight,
-      withSession: this.#ask,
+      withSession: this.#withSession,
       offers: () => this.#serverOffers,
       onOffered: () => this.#renegotiate(),
       onSettled: () => {
@@ -215,8 +215,8 @@ export class MCPToolProvider implements ToolProvider {
 
   /** @internal */
   [START_OUTPUT](): StartOutput | undefined {
-    const words = this.#link?.stderrNote;
-    return words === undefined ? undefined : { text: withoutSecrets(words, secretsOf(this.#options.place)) };
+    const note = this.#transport?.stderrNote;
+    return note === undefined ? undefined : { text: withoutSecrets(note, secretsOf(this.#options.place)) };
   }
 
   #state(): ProviderState {
@@ -233,12 +233,12 @@ export class MCPToolProvider implements ToolProvider {
   }
 
   /** Runs a request on the open session, and once more on a new one if the server provably did not read it. */
-  readonly #ask: WithSession = async (scope, ask) => {
+  readonly #withSession: WithSession = async (scope, run) => {
     try {
-      return await ask(await scope.race(this.#open()));
+      return await run(await scope.race(this.#open()));
     } catch (thrown) {
       if (scope.error || !wasUnread(thrown)) throw thrown;
-      return ask(await scope.race(this.#open()));
+      return run(await scope.race(this.#open()));
     }
   };
 
@@ -270,10 +270,12 @@ export class MCPToolProvider implements ToolProvider {
     scope.setDeadline(connectTimeoutMs, connectTimeoutMs);
     try {
       // The host's transport function may never resolve.
-      const link = await scope.race(createTransport(this.#options, { warn: this.#warn, clock: this.#clockOf(scope) }));
-      this.#link = link;
+      const transport = await scope.race(
+        createTransport(this.#options, { warn: this.#warn, clock: this.#clockOf(scope) }),
+      );
+      this.#transport = transport;
       const session = await McpSession.open(
-        link,
+        transport,
         {
           name,
           connectTimeoutMs,
@@ -308,7 +310,7 @@ export class MCPToolProvider implements ToolProvider {
       this.#lastFailure = ToolError.from(thrown, 'UNAVAILABLE');
       throw this.#lastFailure;
     } finally {
-      this.#link = undefined;
+      this.#transport = undefined;
       scope.close();
     }
   }
@@ -362,9 +364,9 @@ export class MCPToolProvider implements ToolProvider {
     try {
       this.#startClock(scope);
       this.#signingIn?.push(scope.hold());
-      const asGiven = snapshot(args); // the caller may change them while the call waits
+      const unchecked = snapshot(args); // the caller may change them while the call waits
       await scope.race(this.#open());
-      return this.#prepared(await this.#find(name, scope), asGiven);
+      return this.#prepared(await this.#find(name, scope), unchecked);
     } catch (thrown) {
       const failure = withStartOutput(
         callFailure(thrown, { scope, tool: undefined, wasSent: false }, this.name, false),
@@ -379,8 +381,8 @@ export class MCPToolProvider implements ToolProvider {
 
   #prepared(tool: ToolDefinition, args: JsonObject): PreparedCall {
     const prepared: PreparedFor = { tool, sessions: this.#sessions, disconnects: this.#disconnects };
-    const execute = (own: JsonObject, options?: CallOptions): Promise<ToolResult> =>
-      this.#run(tool.name, own, new CallScope(options), prepared);
+    const execute = (coerced: JsonObject, options?: CallOptions): Promise<ToolResult> =>
+      this.#run(tool.name, coerced, new CallScope(options), prepared);
     try {
       return prepareFromListing({ tool, execute }, args);
     } catch (thrown) {
@@ -434,14 +436,14 @@ export class MCPToolProvider implements ToolProvider {
   async #call(
     call: PendingCall,
     name: string,
-    given: JsonObject,
+    callerArgs: JsonObject,
     prepared: PreparedFor | undefined,
   ): Promise<UntimedResult> {
     const { scope } = call;
     if (prepared && this.#disconnects !== prepared.disconnects) throw staleCallError(this.name);
-    const asGiven = snapshot(given); // the caller may change them while the call waits
+    const unchecked = snapshot(callerArgs); // the caller may change them while the call waits
     const tool = (call.tool = this.#tools.current?.get(name) ?? (await this.#find(name, scope)));
-    const args = copyArguments(tool.name, asGiven);
+    const args = copyArguments(tool.name, unchecked);
     const session =
       this.#session?.isOpen && !this.#lifecycle.isDisconnected ? this.#session : await scope.race(this.#open());
     if (scope.error) throw scope.error;
@@ -450,23 +452,23 @@ export class MCPToolProvider implements ToolProvider {
     const params: JsonObject = { name: tool.name.slice(this.name.length + 1), arguments: args };
     if (typeof meta === 'object') params._meta = copyJson(meta);
     call.wasSent = true;
-    const ask = (on: McpSession): Promise<JsonObject> =>
-      on.request('tools/call', params, scope, (progress) => scope.progress(progress));
+    const send = (target: McpSession): Promise<JsonObject> =>
+      target.request('tools/call', params, scope, (progress) => scope.progress(progress));
     let wire: JsonObject;
     try {
-      wire = await ask(session);
+      wire = await send(session);
     } catch (thrown) {
       if (scope.error || !wasUnread(thrown)) throw thrown;
       call.wasSent = false;
       const next = await scope.race(this.#open());
       if (prepared) await this.#assertUnchanged(prepared, scope);
       call.wasSent = true;
-      wire = await ask(next);
+      wire = await send(next);
     }
-    const result = fromWireResult(wire, (what) => this.#warn(`In the result of "${tool.name}" ${what}.`));
+    const result = fromWireResult(wire, (message) => this.#warn(`In the result of "${tool.name}" ${message}.`));
     if (tool.outputSchema && !result.isError && this.#options.validateOutput !== 'off') {
       const structured = tool.outputSchema.type === 'object' ? result.structuredContent : wire.structuredContent;
-      if (!this.#isOutput(tool, structured)) noteBrokenOutput(result);
+      if (!this.#matchesOutputSchema(tool, structured)) noteBrokenOutput(result);
     }
     return result;
   }
@@ -479,8 +481,8 @@ export class MCPToolProvider implements ToolProvider {
     return tool;
   }
 
-  /** Whether the output matches the tool's schema. @throws {ToolError} OUTPUT_INVALID instead, with validateOutput 'strict' */
-  #isOutput(tool: ToolDefinition, structured: unknown): boolean {
+  /** True when the output matches the tool's schema. @throws {ToolError} OUTPUT_INVALID instead, with validateOutput 'strict' */
+  #matchesOutputSchema(tool: ToolDefinition, structured: unknown): boolean {
     const validate = this.#tools.current?.outputValidator(tool);
     const isAbsent = structured === undefined || structured === null;
     const issues = isAbsent ? undefined : validate?.(structured).issues;

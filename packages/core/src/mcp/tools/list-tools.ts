@@ -3,11 +3,8 @@
 import { ToolError } from '../../contract/errors.js';
 import { isDeeperThan, isJsonObject, type JsonObject } from '../../contract/json.js';
 import { deepFreeze } from '../../contract/json-copy.js';
-import type { JsonSchemaValidator } from '../../tool/json-schema-validator.js';
-import { readListedSchema } from '../../tool/listed-schema-validator.js';
 import { isPlainType, wrapped } from '../../tool/schema.js';
 import { fillAnnotations } from '../../tool/define-tool.js';
-import { ToolIndex } from '../../provider/tool-index.js';
 import type { ToolAnnotations, ToolDefinition, ToolIcon } from '../../contract/tool-definition.js';
 import { MAX_DEPTH } from '../transport/message-filter.js';
 import { plainText } from './sanitize.js';
@@ -23,59 +20,19 @@ const MAX_NAME = 512;
 const MAX_WARNINGS = 20;
 const HINTS = ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint'] as const;
 
-/** A list of tools, indexed by name. */
-export class ToolCatalog {
-  readonly definitions: readonly ToolDefinition[];
-  readonly #index: ToolIndex<ToolDefinition>;
-  readonly #outputs = new Map<ToolDefinition, JsonSchemaValidator | undefined>();
-
-  constructor(definitions: readonly ToolDefinition[]) {
-    this.definitions = Object.freeze([...definitions]);
-    this.#index = new ToolIndex(definitions.map((tool) => [tool.name, tool] as const));
-  }
-
-  get(name: string): ToolDefinition | undefined {
-    return this.#index.get(name);
-  }
-
-  notFound(name: unknown, where: string): ToolError {
-    return this.#index.notFound(name, where);
-  }
-
-  /** The validator of the output; undefined without an output schema that can be enforced. */
-  outputValidator(tool: ToolDefinition): JsonSchemaValidator | undefined {
-    if (!tool.outputSchema) return undefined;
-    if (!this.#outputs.has(tool)) {
-      let validator: JsonSchemaValidator | undefined;
-      try {
-        validator = readListedSchema(tool.outputSchema);
-      } catch {
-        // A malformed schema is not enforced.
-      }
-      this.#outputs.set(tool, validator);
-    }
-    return this.#outputs.get(tool);
-  }
-
-  /** Whether both lists have equal definitions. */
-  equals(other: ToolCatalog): boolean {
-    return JSON.stringify(this.definitions) === JSON.stringify(other.definitions);
-  }
-}
-
 /**
- * Reads all pages.
+ * Reads all pages of the list.
  *
  * @param prefix the server part of the qualified names
  * @param readPage requests the page of a cursor
- * @param warn receives what was left out
+ * @param warn receives a message for each tool or field that was left out
  * @throws {ToolError} PROTOCOL_VIOLATION when a page has no list
  */
-export async function readCatalog(
+export async function readToolList(
   prefix: string,
   readPage: (cursor: string | undefined) => Promise<JsonObject>,
   warn: (message: string) => void,
-): Promise<ToolCatalog> {
+): Promise<readonly ToolDefinition[]> {
   const tools = new Map<string, ToolDefinition>();
   const cursors = new Set<string>();
   const warnLimited = limited(warn);
@@ -84,8 +41,8 @@ export async function readCatalog(
   for (let page = 1; ; page++) {
     const { tools: listed, nextCursor } = await readPage(cursor);
     if (!Array.isArray(listed)) throw new ToolError('PROTOCOL_VIOLATION', 'The list of tools is not an array.');
-    for (const given of listed) {
-      const tool = parseTool(prefix, given, warnLimited);
+    for (const item of listed) {
+      const tool = parseTool(prefix, item, warnLimited);
       if (!tool) continue;
       if (tools.has(tool.name)) {
         warnLimited(`a second tool "${shown(tool.name)}" was left out`);
@@ -100,7 +57,7 @@ export async function readCatalog(
       if (tools.size >= MAX_TOOLS || characters > MAX_CHARACTERS) {
         const bound = tools.size >= MAX_TOOLS ? `${MAX_TOOLS} tools` : `${MAX_CHARACTERS} characters`;
         warn(`all tools beyond the first ${tools.size} were left out: the limit is ${bound}`);
-        return new ToolCatalog([...tools.values()]);
+        return [...tools.values()];
       }
       tools.set(tool.name, tool);
     }
@@ -114,7 +71,7 @@ export async function readCatalog(
     cursors.add(nextCursor);
     cursor = nextCursor;
   }
-  return new ToolCatalog([...tools.values()]);
+  return [...tools.values()];
 }
 
 /** Parses a tool; undefined when it cannot be called. Malformed optional fields are left out. */
@@ -166,9 +123,9 @@ function annotationsOf(given: unknown): Required<ToolAnnotations> {
 
 /** Limits the number of warnings about one list. */
 function limited(warn: (message: string) => void): (message: string) => void {
-  let said = 0;
+  let count = 0;
   return (message) => {
-    if (++said <= MAX_WARNINGS) warn(said === MAX_WARNINGS ? `${message}; further warnings are suppressed` : message);
+    if (++count <= MAX_WARNINGS) warn(count === MAX_WARNINGS ? `${message}; further warnings are suppressed` : message);
   };
 }
 

@@ -1,18 +1,64 @@
-// Caches a server's list of tools: reads it when it is first needed and after each change, and keeps it when that fails.
+// Caches a server's list of tools: reads it on first use and after each change, and keeps the old list when reading fails.
 
 import { CallScope } from '../../call/call-scope.js';
 import { ToolError } from '../../contract/errors.js';
 import type { McpSession } from '../session/mcp-session.js';
 import { SessionLostError, RpcError } from '../session/mcp-session.js';
 import type { WithSession } from '../session/mcp-peer.js';
-import { readCatalog, ToolCatalog } from './list-tools.js';
+import type { ToolDefinition } from '../../contract/tool-definition.js';
+import type { JsonSchemaValidator } from '../../tool/json-schema-validator.js';
+import { readListedSchema } from '../../tool/listed-schema-validator.js';
+import { ToolIndex } from '../../provider/tool-index.js';
+import { readToolList } from './list-tools.js';
+
+/** One list of tools, indexed by name, with the validators of their outputs. */
+export class ToolCatalog {
+  readonly definitions: readonly ToolDefinition[];
+  readonly #index: ToolIndex<ToolDefinition>;
+  readonly #outputs = new Map<ToolDefinition, JsonSchemaValidator | undefined>();
+
+  constructor(definitions: readonly ToolDefinition[]) {
+    this.definitions = Object.freeze([...definitions]);
+    this.#index = new ToolIndex(definitions.map((tool) => [tool.name, tool] as const));
+  }
+
+  /** The tool of this qualified name. */
+  get(name: string): ToolDefinition | undefined {
+    return this.#index.get(name);
+  }
+
+  /** The error for a name that is not in the list. */
+  notFound(name: unknown, where: string): ToolError {
+    return this.#index.notFound(name, where);
+  }
+
+  /** The validator of the output; undefined without an output schema that can be enforced. */
+  outputValidator(tool: ToolDefinition): JsonSchemaValidator | undefined {
+    if (!tool.outputSchema) return undefined;
+    if (!this.#outputs.has(tool)) {
+      let validator: JsonSchemaValidator | undefined;
+      try {
+        validator = readListedSchema(tool.outputSchema);
+      } catch {
+        // A malformed schema is not enforced.
+      }
+      this.#outputs.set(tool, validator);
+    }
+    return this.#outputs.get(tool);
+  }
+
+  /** True when both lists have equal definitions. */
+  equals(other: ToolCatalog): boolean {
+    return JSON.stringify(this.definitions) === JSON.stringify(other.definitions);
+  }
+}
 
 /** Options of {@link ToolListCache}. */
 export interface ToolListCacheOptions {
   name: string;
   listTimeoutMs: number;
   /** Runs a request on the open session, opening one first if needed. */
-  ask: WithSession;
+  withSession: WithSession;
   warn: (message: string) => void;
   /** Called when the list has changed. */
   onChanged: () => void;
@@ -126,7 +172,7 @@ export class ToolListCache {
   }
 
   #readOnce(): Promise<ToolCatalog> {
-    return this.#options.ask(new CallScope(), (session) => this.#readFrom(session));
+    return this.#options.withSession(new CallScope(), (session) => this.#readFrom(session));
   }
 
   async #readFrom(session: McpSession): Promise<ToolCatalog> {
@@ -135,19 +181,18 @@ export class ToolListCache {
     const scope = new CallScope();
     scope.setDeadline(listTimeoutMs, listTimeoutMs);
     try {
-      return await readCatalog(
+      const definitions = await readToolList(
         name,
         (cursor) => session.request('tools/list', cursor === undefined ? {} : { cursor }, scope),
-        (what) => warn(`In the tools of the MCP server "${name}", ${what}.`),
+        (message) => warn(`In the tools of the MCP server "${name}", ${message}.`),
       );
+      return new ToolCatalog(definitions);
     } catch (thrown) {
       if (scope.error) {
         throw new ToolError(
           'TIMED_OUT',
           `The MCP server "${name}" did not list its tools within ${listTimeoutMs} ms; check the server, or raise listTimeoutMs.`,
-          {
-            provider: name,
-          },
+          { provider: name },
         );
       }
       if (thrown instanceof RpcError) throw thrown.toToolError(`The MCP server "${name}" did not list its tools`);
