@@ -1,6 +1,7 @@
 // What a change of files may be told at once: the errors that it brought. The filesystem tools ask, the diagnostics server
 // answers, and neither knows the other.
 
+import { objectSchema } from '../../tool/object-schema.js';
 import { settledWithin } from '../../call/waiting.js';
 import {
   countsOf,
@@ -39,19 +40,14 @@ export type AfterChangeHook = (
 const DEADLINE_MS = 1_500;
 const MAX_ROWS = 20;
 
-/** {@link AfterChange}, in JSON Schema. */
+/** {@link AfterChange} as JSON Schema. */
 export const afterChangeOutput = {
-  type: 'object',
-  description: 'The errors that this change brought, here or in other files; absent where nothing can tell.',
-  properties: {
-    diagnostics: {
-      type: 'array',
-      items: { ...diagnosticOutput, properties: { path: { type: 'string' }, ...diagnosticOutput.properties } },
-    },
-    complete: { type: 'boolean', description: 'Only when true are no diagnostics no new errors.' },
-  },
-  required: ['diagnostics', 'complete'],
-  additionalProperties: false,
+  description:
+    'The errors that this change introduced, here or in other files; absent if no diagnostics are available.',
+  ...objectSchema({
+    diagnostics: { type: 'array', items: objectSchema(diagnosticOutput.properties, { path: { type: 'string' } }) },
+    complete: { type: 'boolean', description: 'If false, an empty list does not mean that there are no new errors.' },
+  }),
 } as const;
 
 /** Asks the hook. Never rejects and never takes longer: the change is made, and its answer must not depend on this. */

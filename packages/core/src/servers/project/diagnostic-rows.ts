@@ -1,5 +1,6 @@
 // What a diagnostic is, whoever found it: a language server, or a checker whose output was read.
 
+import { objectSchema } from '../../tool/object-schema.js';
 import { escapeControls } from './scope/project-scope.js';
 
 /** Worst first. */
@@ -56,28 +57,16 @@ const fields = {
   message: { type: 'string' },
 } as const;
 
-const names = ['line', 'column', 'end_line', 'end_column', 'severity', 'code', 'source', 'message'] as const;
+/** A {@link Diagnostic} as JSON Schema. */
+export const diagnosticOutput = objectSchema(fields);
 
-/** A {@link Diagnostic}, in JSON Schema. */
-export const diagnosticOutput = {
-  type: 'object',
-  properties: fields,
-  required: names,
-  additionalProperties: false,
-} as const;
-
-/** {@link DiagnosticCounts}, in JSON Schema. */
-export const countsOutput = {
-  type: 'object',
-  properties: {
-    error: { type: 'integer' },
-    warning: { type: 'integer' },
-    info: { type: 'integer' },
-    hint: { type: 'integer' },
-  },
-  required: SEVERITIES,
-  additionalProperties: false,
-} as const;
+/** {@link DiagnosticCounts} as JSON Schema. */
+export const countsOutput = objectSchema({
+  error: { type: 'integer' },
+  warning: { type: 'integer' },
+  info: { type: 'integer' },
+  hint: { type: 'integer' },
+});
 
 /** True when a severity is at least as bad as another. */
 export function isAtLeast(severity: Severity, least: Severity): boolean {

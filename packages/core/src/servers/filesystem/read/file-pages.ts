@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import type { BigIntStats } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { ToolError } from '../../../contract/errors.js';
+import { readAt } from '../../project/open/file-content.js';
 import { etagOfStats, MAX_WHOLE_FILE_BYTES } from '../../project/project-files.js';
 import { MAX_KEPT_FILE_BYTES } from '../../project/write/read-tracker.js';
 import {
@@ -13,31 +14,34 @@ import {
   wholeCharacters,
   type LineEnds,
 } from '../../project/open/text-encoding.js';
-import { readAt } from './byte-range.js';
-import { startOfLastLines } from './last-lines.js';
 import type { LinePlaces } from './line-places.js';
 import { LineScan, type ScannedLine } from './line-scan.js';
 import { markLength, Utf8Stream, type ReadEncoding } from './text-stream.js';
 
 const CHUNK_BYTES = 256 * 1024;
-/** A line that goes on for so long in a huge file ends the page: what comes after it is not looked for. */
+const NEWLINE = 0x0a;
+/** A longer line of a huge file ends the page; the lines after it are not searched for. */
 const MAX_PASSED_BYTES = 8 * 1024 * 1024;
+/** The part at the end of a huge file that is searched for its last lines. */
+const MAX_SEARCHED_BYTES = 16 * 1024 * 1024;
+/** How much is read of the last line if its beginning is not found. */
+const LINE_END_BYTES = 2_000;
 
-/** Which part of a file is wanted. */
+/** The part of a file to read. */
 export interface PageRequest {
-  /** The first line, from 1; or how many of the last lines. */
+  /** The first line, from 1, or the number of last lines. */
   from: { offset: number; column: number } | { tail: number };
-  /** How many lines at most. */
+  /** Maximum number of lines. */
   limit: number;
-  /** Longer lines are cut there, in UTF-16 units. */
+  /** Longer lines are cut, in UTF-16 units. */
   maxLineUnits: number;
-  /** A page needs no more text than this, in UTF-8 bytes. */
+  /** Maximum text of the page, in UTF-8 bytes. */
   maxBytes: number;
-  /** As named by the caller. `'auto'`: as the content says. */
+  /** The requested encoding; `'auto'` detects it from the content. */
   encoding: ReadEncoding | 'auto';
-  /** Told after each chunk how much was read; may throw to stop. */
+  /** Called after each chunk with the number of bytes read; may throw to stop. */
   onChunk: (bytesRead: number) => void;
-  /** Where lines of a huge file are, as far as earlier pages found out. */
+  /** Positions of lines in huge files, collected by earlier pages. */
   places?: LinePlaces | undefined;
 }
 
@@ -46,41 +50,41 @@ export interface PageLine {
   text: string;
   /** The column of its first character, from 1 in UTF-16 units. */
   from: number;
-  /** UTF-16 units that follow what is shown; at least so many when the reading stopped before its end. */
+  /** UTF-16 units that follow the shown text; a lower bound if `open`. */
   cutUnits: number;
-  /** The reading stopped before its end. */
+  /** Reading stopped before the end of the line. */
   open: boolean;
 }
 
-/** What a page is made from. */
+/** The lines of a page and the properties of its file. */
 export interface FilePage {
   lines: PageLine[];
-  /** The number of the first line; undefined for the last lines of a file that was not read from its beginning. */
+  /** The number of the first line; undefined for last lines of a file that was not read from its beginning. */
   firstLine: number | undefined;
-  /** The number of lines that were passed before the reading stopped; all of them when {@link complete}. */
+  /** The number of lines before the position where reading stopped; the total if {@link complete}. */
   linesSeen: number;
-  /** True when the reading came to the end, and has counted all lines. */
+  /** Reading reached the end of the file, and all lines are counted. */
   complete: boolean;
-  /** The first line has a beginning that is not shown; only of a file whose end was read alone. */
+  /** The first line begins before the shown text; only if the end of a file was read alone. */
   beginsEarlier: boolean;
   encoding: ReadEncoding;
-  /** What the content is taken for without a named encoding, where that is another. */
+  /** The detected encoding, if another one was requested. */
   elsewhere?: string;
   bom: boolean;
   eol: LineEnds;
-  /** Some bytes on the page are not of the encoding: U+FFFD stands for them. */
+  /** The page has bytes that are invalid in the encoding, shown as U+FFFD. */
   replaced: boolean;
   etag: string;
-  /** All of a small file's bytes, for what is compared with them later. */
+  /** The bytes of a small file, for later comparison. */
   content: Buffer | undefined;
 }
 
 /**
- * Reads the lines of a page. A file up to {@link MAX_WHOLE_FILE_BYTES} is read to its end, so that its lines are
- * counted, its encoding is certain and its etag is that of its content; a larger one only as far as the page needs,
- * and its beginning says what its encoding is. Undefined for what is not text, unless an encoding was named.
+ * Reads the lines of a page. A file up to {@link MAX_WHOLE_FILE_BYTES} is read to its end: its lines are counted, its
+ * encoding is certain and its etag is a digest of its content. A larger one is read only as far as the page needs, and
+ * its encoding is detected from its beginning. Returns undefined if the file is not text, unless an encoding is given.
  *
- * @throws {ToolError} FILE_CHANGED when it becomes shorter while its last lines are read
+ * @throws {ToolError} FILE_CHANGED when the file becomes shorter while its last lines are read
  */
 export async function readPage(
   handle: FileHandle,
@@ -107,7 +111,7 @@ interface Reading extends PageRequest {
   encoding: ReadEncoding;
 }
 
-/** @param onlyValid stop at bytes that are not of the encoding: the page is not used then */
+/** @param onlyValid stop at bytes that are invalid in the encoding: the caller then discards the page */
 async function readAs(reading: Reading, onlyValid: boolean): Promise<{ page: FilePage; isUtf8: boolean }> {
   const { handle, stats, sample, from, encoding, onChunk } = reading;
   let whole = stats.size <= MAX_WHOLE_FILE_BYTES;
@@ -121,28 +125,28 @@ async function readAs(reading: Reading, onlyValid: boolean): Promise<{ page: Fil
     place?.state,
   );
   const firstByte = place?.byte ?? (whole ? 0 : (tail?.byte ?? 0));
-  // One byte more than the file has, so that its end is seen with its last chunk.
+  // One byte more than the file's size, so that the last chunk also shows its end.
   const buffer = Buffer.allocUnsafe(Math.min(CHUNK_BYTES, Math.max(SAMPLE_BYTES, Number(stats.size) + 1)));
   const mark = markLength(sample, encoding);
   const text = new Utf8Stream(encoding);
   const utf8 = encoding === 'utf-8' ? text : new Utf8Stream('utf-8');
   const hash = createHash('sha256');
-  let kept: Buffer[] | undefined = stats.size <= MAX_KEPT_FILE_BYTES ? [] : undefined;
+  let retained: Buffer[] | undefined = stats.size <= MAX_KEPT_FILE_BYTES ? [] : undefined;
   let ended = false;
   let isTail = false;
   for (let position = firstByte; ;) {
     if (position === tail?.byte) scan.openTail();
     isTail ||= position === tail?.byte;
-    // So that the last lines begin with a chunk.
+    // The last lines begin with a chunk.
     const most = tail && position < tail.byte ? Math.min(buffer.length, tail.byte - position) : buffer.length;
     const chunk = await readAt(handle, buffer.subarray(0, most), position);
     if (whole) hash.update(chunk);
     if (whole && utf8 !== text && utf8.isValid) utf8.push(chunk);
     scan.push(text.push(position === 0 ? chunk.subarray(mark) : chunk));
     position += chunk.length;
-    if (position > MAX_KEPT_FILE_BYTES) kept = undefined;
+    if (position > MAX_KEPT_FILE_BYTES) retained = undefined;
     if (position > MAX_WHOLE_FILE_BYTES) whole = false; // it has grown
-    kept?.push(Buffer.from(chunk)); // the buffer is used again
+    retained?.push(Buffer.from(chunk)); // the buffer is used again
     ended = chunk.length < most;
     if (ended || (!whole && hasEnough(scan, reading)) || (onlyValid && whole && !text.isValid)) break;
     places?.note(position - text.heldBytes, scan.state);
@@ -165,12 +169,12 @@ async function readAs(reading: Reading, onlyValid: boolean): Promise<{ page: Fil
     eol: lineEndsOf(scan.lf, scan.crlf),
     replaced: !text.isValid && lines.some((line) => line.text.includes('\ufffd')),
     etag: whole ? hash.digest('hex').slice(0, 16) : etagOfStats(stats),
-    content: kept && Buffer.concat(kept),
+    content: retained && Buffer.concat(retained),
   };
   return { page, isUtf8: utf8.isValid };
 }
 
-/** Of a huge file no more is read than the page needs. */
+/** Whether the page of a huge file is complete. */
 function hasEnough(scan: LineScan, { maxLineUnits }: Reading): boolean {
   return scan.isFull || scan.passedBytes > (maxLineUnits === Infinity ? 0 : MAX_PASSED_BYTES);
 }
@@ -183,4 +187,61 @@ function pageLine({ bytes, from, units, open }: ScannedLine, maxUnits: number): 
 
 function becameShorter(): ToolError {
   return new ToolError('FILE_CHANGED', 'The file became shorter while it was read. Read it again.');
+}
+
+/** The position to read the end of a file from. */
+interface TailStart {
+  byte: number;
+  /** False in the middle of a line that is longer than the searched part of the file. */
+  isLineStart: boolean;
+}
+
+/** Where the last `count` lines begin, searched backwards; fewer lines if `whole` is false and 16 MiB do not hold all. */
+async function startOfLastLines(
+  { handle, stats, encoding, onChunk }: Reading,
+  count: number,
+  whole: boolean,
+): Promise<TailStart> {
+  const size = Number(stats.size);
+  const lowest = whole ? 0 : Math.max(0, size - MAX_SEARCHED_BYTES);
+  const buffer = Buffer.allocUnsafe(Math.min(CHUNK_BYTES, size + 1));
+  let found = 0;
+  let start = whole ? 0 : undefined;
+  // Chunks begin at multiples of an even size, so that no UTF-16 newline is split between two.
+  for (let end = size; end > lowest;) {
+    const begin = Math.max(lowest & ~1, Math.floor((end - 1) / CHUNK_BYTES) * CHUNK_BYTES);
+    const chunk = await readAt(handle, buffer.subarray(0, end - begin), begin);
+    for (let at = chunk.length; ;) {
+      at = at > 0 ? chunk.lastIndexOf(NEWLINE, at - 1) : -1;
+      if (at < 0) break;
+      const lineStart = begin + at + (encoding === 'utf-16le' ? 2 : 1);
+      // No line follows the newline at the end of the file.
+      if (lineStart >= size || !isNewline(chunk, at, encoding)) continue;
+      start = lineStart;
+      if (++found === count) return { byte: start, isLineStart: true };
+    }
+    onChunk(size - begin);
+    end = begin;
+  }
+  if (whole) return { byte: 0, isLineStart: true };
+  if (start !== undefined) return { byte: start, isLineStart: true };
+  const byte = (size & ~1) - LINE_END_BYTES;
+  return { byte: byte + partOfCharacter(await readAt(handle, Buffer.alloc(4), byte), encoding), isLineStart: false };
+}
+
+function isNewline(chunk: Buffer, at: number, encoding: ReadEncoding): boolean {
+  if (encoding === 'utf-16le') return at % 2 === 0 && chunk[at + 1] === 0;
+  if (encoding === 'utf-16be') return at % 2 === 1 && chunk[at - 1] === 0;
+  return true;
+}
+
+/** The number of leading bytes that belong to a character that begins before them. */
+function partOfCharacter(bytes: Buffer, encoding: ReadEncoding): number {
+  if (encoding === 'utf-16le' || encoding === 'utf-16be') {
+    const unit = encoding === 'utf-16le' ? bytes.readUInt16LE(0) : bytes.readUInt16BE(0);
+    return (unit & 0xfc00) === 0xdc00 ? 2 : 0;
+  }
+  if (encoding !== 'utf-8') return 0;
+  const first = bytes.findIndex((byte) => (byte & 0xc0) !== 0x80);
+  return first < 0 ? 0 : first;
 }

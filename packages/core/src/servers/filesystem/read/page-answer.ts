@@ -6,7 +6,7 @@ import { fileFailure } from '../../project/open/file-failure.js';
 import { cutText, LineBudget, type OutputLimits } from '../../project/output-budget.js';
 import type { ProjectFiles } from '../../project/project-files.js';
 import { escapeControls, quote, type ScopePath } from '../../project/scope/project-scope.js';
-import { readAt } from './byte-range.js';
+import { readAt } from '../../project/open/file-content.js';
 import { readPage, type FilePage, type PageLine } from './file-pages.js';
 import type { LinePlaces } from './line-places.js';
 import { binaryFileOf } from './media-type.js';

@@ -12,7 +12,14 @@ import { parsePatch, type PatchHunk, type PatchOperation } from '../edit/patch-f
 import { applyHunks } from '../edit/patch-text.js';
 import { assertNoPlaceholder } from '../edit/elision-comments.js';
 import { asUtf8, encodeText, encodingOf, SAMPLE_BYTES } from '../../project/open/text-encoding.js';
-import { diffStat, limitDiffs, unifiedDiff, type DiffStat, type DiffText } from '../../project/write/unified-diff.js';
+import {
+  diffStat,
+  diffStatOutput,
+  limitDiffs,
+  unifiedDiff,
+  type DiffStat,
+  type DiffText,
+} from '../../project/write/unified-diff.js';
 import { hints, objectSchema } from '../../../tool/object-schema.js';
 
 const input = objectSchema(
@@ -36,13 +43,7 @@ const output = objectSchema(
         },
         {
           move_path: { type: 'string', description: 'Where the file is now.' },
-          diff_stat: {
-            type: 'object',
-            description: 'Lines added and removed; absent where a file is not text, or above 64 MiB.',
-            properties: { added: { type: 'integer' }, removed: { type: 'integer' } },
-            required: ['added', 'removed'],
-            additionalProperties: false,
-          },
+          diff_stat: diffStatOutput,
         },
       ),
     },

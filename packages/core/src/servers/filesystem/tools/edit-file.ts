@@ -12,7 +12,7 @@ import { limitDiffs, unifiedDiff } from '../../project/write/unified-diff.js';
 import { escapeControls, quote } from '../../project/scope/project-scope.js';
 import { hints, objectSchema } from '../../../tool/object-schema.js';
 
-const edit = {
+const texts = {
   old_string: {
     type: 'string',
     description: 'The text to replace, exactly as it is in the file, without line numbers.',
@@ -21,6 +21,9 @@ const edit = {
     type: 'string',
     description: 'The text in its place, or the lines to insert. Its line ends become those of the file.',
   },
+} as const;
+
+const options = {
   replace_all: { type: 'boolean', description: 'Replace every occurrence. Default: old_string must be unique.' },
   expected_count: { type: 'integer', minimum: 1, description: 'Replace exactly so many occurrences, or nothing.' },
 } as const;
@@ -34,9 +37,10 @@ const input = {
       minItems: 1,
       maxItems: 200,
       description: 'Several replacements: each is applied to what the one before left, and all of them or none.',
-      items: { type: 'object', properties: edit, required: ['old_string', 'new_string'], additionalProperties: false },
+      items: objectSchema(texts, options),
     },
-    ...edit,
+    ...texts,
+    ...options,
     insert_line: {
       type: 'integer',
       minimum: 0,

@@ -38,12 +38,9 @@ const input = objectSchema(
   },
 );
 
-const output = {
-  type: 'object',
-  properties: PAGE_PROPERTIES,
-  required: ['path', 'size', 'etag', 'encoding', 'bom', 'eol', 'truncated'],
-  additionalProperties: false,
-} as const;
+const { path, size, etag, encoding, bom, eol, truncated, ...optional } = PAGE_PROPERTIES;
+
+const output = objectSchema({ path, size, etag, encoding, bom, eol, truncated }, optional);
 
 /** The tool `read_file`. */
 export function readFileTool({ files, limits }: FilesystemContext): Tool {

@@ -29,26 +29,22 @@ const input = objectSchema(
   },
 );
 
+const { path, ...pageProperties } = PAGE_PROPERTIES;
+
 const output = objectSchema({
   files: {
     type: 'array',
     description: 'In the order of paths.',
-    items: {
-      type: 'object',
-      properties: {
-        ...PAGE_PROPERTIES,
-        ok: { type: 'boolean' },
+    items: objectSchema(
+      { path, ok: { type: 'boolean' } },
+      {
+        ...pageProperties,
         error: {
-          type: 'object',
-          description: 'Why it could not be read.',
-          properties: { code: { type: 'string' }, message: { type: 'string' } },
-          required: ['code', 'message'],
-          additionalProperties: false,
+          description: 'Why the file could not be read.',
+          ...objectSchema({ code: { type: 'string' }, message: { type: 'string' } }),
         },
       },
-      required: ['path', 'ok'],
-      additionalProperties: false,
-    },
+    ),
   },
 });
 

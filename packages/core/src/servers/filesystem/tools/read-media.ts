@@ -4,7 +4,7 @@ import { ToolError } from '../../../contract/errors.js';
 import { defineTool, type Tool } from '../../../tool/define-tool.js';
 import { fileFailure } from '../../project/open/file-failure.js';
 import { quote } from '../../project/scope/project-scope.js';
-import { readAt } from '../read/byte-range.js';
+import { readAt } from '../../project/open/file-content.js';
 import { claimPath, type FilesystemContext } from '../filesystem-context.js';
 import { mediaTypeOf, otherTypeOf } from '../read/media-type.js';
 import { hints, objectSchema } from '../../../tool/object-schema.js';

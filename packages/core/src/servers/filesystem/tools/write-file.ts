@@ -7,7 +7,7 @@ import { claimPath, type FilesystemContext } from '../filesystem-context.js';
 import { MAX_WHOLE_FILE_BYTES } from '../../project/project-files.js';
 import { escapeControls } from '../../project/scope/project-scope.js';
 import { asUtf8, encodeText, encodingOf, type TextEncoding } from '../../project/open/text-encoding.js';
-import { diffStat, type DiffStat } from '../../project/write/unified-diff.js';
+import { diffStat, diffStatOutput, type DiffStat } from '../../project/write/unified-diff.js';
 import { hints, objectSchema } from '../../../tool/object-schema.js';
 
 const input = objectSchema(
@@ -31,13 +31,7 @@ const output = objectSchema(
   },
   {
     encoding: { type: 'string', description: 'Absent for UTF-8.' },
-    diff_stat: {
-      type: 'object',
-      description: 'Lines added and removed; absent where the old content is not text, or above 64 MiB.',
-      properties: { added: { type: 'integer' }, removed: { type: 'integer' } },
-      required: ['added', 'removed'],
-      additionalProperties: false,
-    },
+    diff_stat: diffStatOutput,
     diagnostics: afterChangeOutput,
   },
 );

@@ -76,3 +76,14 @@ export function etagOfBytes(bytes: Uint8Array): string {
 export function etagOfStats({ dev, ino, size, mtimeNs }: BigIntStats): string {
   return etagOfBytes(Buffer.from(`${dev}:${ino}:${size}:${mtimeNs}`));
 }
+/** Fills the buffer from a position in the file. The result shares its memory, and is shorter only at the end of the file. */
+
+export async function readAt(handle: FileHandle, buffer: Buffer, position: number): Promise<Buffer> {
+  let length = 0;
+  while (length < buffer.length) {
+    const { bytesRead } = await handle.read(buffer, length, buffer.length - length, position + length);
+    if (bytesRead === 0) break;
+    length += bytesRead;
+  }
+  return buffer.subarray(0, length);
+}

@@ -1,6 +1,8 @@
 // The difference of two versions of a text: as a unified diff for the model, as two numbers for the program.
 
 import type { StructuredPatchHunk } from 'diff';
+import type { FromJsonSchema } from '../../../tool/infer-schema.js';
+import { objectSchema } from '../../../tool/object-schema.js';
 import { limitText, type OutputLimits } from '../output-budget.js';
 import { escapeControls } from '../scope/project-scope.js';
 
@@ -15,11 +17,14 @@ const MAX_EDIT_LENGTH = 2_000;
 const COMPARE_BYTES = 64 * 1024;
 const NEWLINE = 0x0a;
 
+/** {@link DiffStat} as JSON Schema. */
+export const diffStatOutput = {
+  description: 'Lines added and removed; absent if a version is not text or is larger than 64 MiB.',
+  ...objectSchema({ added: { type: 'integer' }, removed: { type: 'integer' } }),
+} as const;
+
 /** How many lines a change adds and removes. */
-export interface DiffStat {
-  added: number;
-  removed: number;
-}
+export type DiffStat = FromJsonSchema<typeof diffStatOutput>;
 
 /** A unified diff as text. */
 export interface DiffText {
