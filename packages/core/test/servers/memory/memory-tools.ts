@@ -1,4 +1,4 @@
-// What the tests of the memory tools share: a project, a directory for all projects, and the server's answers.
+// Opens the memory tools over a test project and a global directory.
 
 import { InProcessToolProvider } from '../../../src/provider/in-process-provider.js';
 import type { ToolErrorCode } from '../../../src/contract/errors.js';
@@ -11,20 +11,20 @@ import type { CallOptions } from '../../../src/contract/tool-provider.js';
 export interface Answer {
   code: ToolErrorCode | undefined;
   text: string;
-  /** Typed loosely, as tests look into it. */
+  /** Untyped, as tests read single properties. */
   data: any; // eslint-disable-line @typescript-eslint/no-explicit-any
 }
 
-/** A project `proj`, beside it `outside` and the global directory `home/.mcp-memory`, and the tools of its server. */
+/** The memory tools of a project `proj`, next to directories `outside` and `home/.mcp-memory`, the global one. */
 export interface Tools extends AsyncDisposable {
   world: TestProject;
   projectDir: string;
   provider: InProcessToolProvider;
   path(name: string): string;
   call(tool: string, args?: JsonObject, options?: CallOptions): Promise<Answer>;
-  /** Stores a memory and gives its id; fails when it is not stored. */
+  /** Stores a memory and returns its ID. Throws when it is not stored. */
   store(content: string, more?: JsonObject): Promise<string>;
-  /** Another provider of the same world, as another process would be. */
+  /** Another provider with the same directories, like another process. */
   another(options?: Partial<MemoryServerOptions>): Tools;
 }
 
@@ -63,7 +63,7 @@ function toolsIn(world: TestProject, owns: boolean, options: Partial<MemoryServe
   return tools;
 }
 
-/** The contents of the memories of an answer, however it holds them. */
+/** The contents of the memories in the result of `list`, `get` or `retrieve`. */
 export function contentsOf({ data }: Answer): string[] {
   const memories: { content: string }[] =
     data.memories ?? data.results.map(({ memory }: { memory: { content: string } }) => memory);

@@ -1,4 +1,4 @@
-// Several processes on one store: killed at any moment, all writing at once, and with either SQLite library.
+// Several processes use one store: killed at random, writing concurrently, and with either SQLite library.
 
 import { existsSync } from 'node:fs';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
@@ -11,12 +11,12 @@ import { soaking, tries } from '../../soak.js';
 import { openTools, type Tools } from './memory-tools.js';
 
 const at = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
-/** Inside the package, so that what is built finds the packages that it imports. */
+/** Inside the package, so that the bundles find the packages that they import. */
 const BUILT = at(`../../../node_modules/.cache/toolwright-test-${process.pid}`);
 
 beforeAll(async () => {
   await mkdir(BUILT, { recursive: true });
-  const bundler = 'esbuild'; // a dependency of what is installed
+  const bundler = 'esbuild'; // a transitive dependency
   const { build } = (await import(bundler)) as { build: (options: object) => Promise<unknown> };
   await build({
     entryPoints: {
@@ -39,7 +39,7 @@ afterAll(() => rm(BUILT, { recursive: true, force: true }));
 interface Run {
   child: Child;
   lines: string[];
-  /** Fulfilled when it has said so many lines, or has ended. */
+  /** Fulfills when the process has printed this many lines, or has exited. */
   said(count: number): Promise<void>;
   ended: Promise<void>;
 }
@@ -77,11 +77,11 @@ function kill({ child }: Run): void {
   try {
     if (child.pid !== undefined) process.kill(child.pid, 'SIGKILL');
   } catch {
-    // It has ended by itself.
+    // It has exited already.
   }
 }
 
-/** Everything that is in the store, read past the server. */
+/** All memories, read directly from the database. */
 async function contentsIn(tools: Tools): Promise<Set<string>> {
   const connection = await openSqlite(tools.path('.mcp-memory/memory.db'), driverName());
   try {
@@ -110,7 +110,7 @@ describe('createMemoryServer()', () => {
       const writers: Run[] = [];
       for (let round = 0; round < rounds; round++) {
         const four = Array.from({ length: 4 }, (_, index) => run(tools, ['write', `w${round}-${index}`, '100000']));
-        // Each at another moment: after so many answers of its own.
+        // Each at another moment: after a different number of results.
         await Promise.all(
           four.map(async (writer, index) => {
             await writer.said(1 + ((round * 7 + index * 13) % 23));
@@ -119,7 +119,7 @@ describe('createMemoryServer()', () => {
           }),
         );
         writers.push(...four);
-        if (round % 4 !== 0) continue; // now and then a reader is killed and replaced, too
+        if (round % 4 !== 0) continue; // sometimes a reader is killed and replaced too
         const reader = run(tools, ['read']);
         const [old] = readers.splice(0, 1, reader);
         if (old) {

@@ -1,4 +1,4 @@
-// The kernel in the sources is the one that tools/vector-kernel compiles to.
+// The kernel in the sources must be what tools/vector-kernel compiles to.
 
 import { expect, it } from 'vitest';
 import { compileKernel } from '../../../../../../tools/build-kernel.js';

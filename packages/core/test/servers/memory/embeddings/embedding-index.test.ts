@@ -1,4 +1,4 @@
-// What one process knows of the vectors of a store is what is in the store, whoever wrote it, and however.
+// The index of one process must match the vectors in the store, whichever process wrote them.
 
 import fc from 'fast-check';
 import { expect, it, vi } from 'vitest';
@@ -7,7 +7,7 @@ import { SqliteBackend } from '../../../../src/servers/memory/sqlite/sqlite-back
 import { createTestProject } from '../../../../src/testing/project.js';
 
 const DIM = 4;
-/** Of a content `n3` it is the third of these directions; whoever stores it is told of it. */
+/** Embeds a content `n3` as the unit vector of dimension 3. */
 const vectorOf = (number: number): Float32Array =>
   Float32Array.of(Math.cos(number), Math.sin(number), Math.cos(number * 7), Math.sin(number * 7)).map(
     (each) => each / Math.SQRT2,
@@ -104,7 +104,7 @@ it('addStored() makes a memory searchable before its vector is in the store, and
     await meaning.refresh();
     return memory.id;
   };
-  await store(1); // the first look at a store finds what it lacks
+  await store(1); // the first refresh finds all missing vectors
   await meaning.embedPending();
   const ids = [await store(2), await store(3), await store(4)];
   expect(meaning.pending).toBe(0);

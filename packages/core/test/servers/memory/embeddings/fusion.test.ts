@@ -1,4 +1,4 @@
-// What must hold for every fusion of words and meaning.
+// Properties of the fusion of words and meaning.
 
 import fc from 'fast-check';
 import { expect, it } from 'vitest';

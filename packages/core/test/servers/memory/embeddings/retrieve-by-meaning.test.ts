@@ -1,5 +1,5 @@
-// The memory server as it is after an installation, offline: it finds what a question means, says in which mode, and keeps
-// up with what other processes write.
+// The memory server as installed, offline: it finds memories by meaning, reports the mode, and follows the writes of other
+// processes.
 
 import { InProcessToolProvider } from '@toolwright/core';
 import { createTestProject, type TestProject } from '@toolwright/core/testing';
@@ -12,7 +12,7 @@ interface Answer {
   results: { memory: { content: string }; similarity: number; parts: Record<string, number>; why: string }[];
 }
 
-/** What a tool answers; the tests look at a few members of it. */
+/** A tool's structured result, untyped as tests read single properties. */
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
 type Structured = any;
 
@@ -51,7 +51,7 @@ const MEMORIES = [
 ];
 const contents = ({ results }: Answer): string[] => results.map(({ memory }) => memory.content);
 
-/** Places texts by their first letter, so that a test decides what is near. */
+/** Embeds texts by their first letter, so that a test determines which are near. */
 function customEmbedder(more: Partial<Embedder> = {}): Embedder {
   const embed = (texts: readonly string[]) =>
     Promise.resolve(
@@ -162,7 +162,7 @@ describe('retrieve by meaning', () => {
   it('store reports memories with nearly the same meaning', async () => {
     const memory = server({ embedder: customEmbedder() });
     await memory.store('apples');
-    await memory.retrieve('a'); // the model is open now
+    await memory.retrieve('a'); // opens the model
     const { similar } = await memory.store('avocado soup');
     expect(similar).toMatchObject([{ memory: { content: 'apples' }, similarity: 1 }]);
   });
@@ -179,7 +179,7 @@ describe('retrieve by meaning', () => {
     expect(similar).toMatchObject([{ memory: { content: before } }]);
     expect(similar[0].similarity).toBeGreaterThanOrEqual(0.6);
     const again = await memory.store('restart the payment workers after each release of the subscriptions service');
-    expect(again.similar).toHaveLength(2); // the one that was stored a moment ago too
+    expect(again.similar).toHaveLength(2); // including the one just stored
     expect((await memory.retrieve('which workers do I restart', { limit: 3 })).mode).toBe('hybrid');
     expect((await memory.store('the canteen is closed on mondays')).similar).toEqual([]);
   });

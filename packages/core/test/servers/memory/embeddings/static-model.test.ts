@@ -1,5 +1,5 @@
-// The built-in model finds what a question means where no word of it is in the memory. A small set, to see that the model
-// is whole; quality is measured elsewhere, on questions that nobody has looked at while making it.
+// A small check that the built-in model works: it ranks memories for questions without common words. eval/memory measures its
+// quality, on questions that were not used to build it.
 
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { copyFile, mkdtemp, readFile, rm, truncate, writeFile } from 'node:fs/promises';
@@ -38,7 +38,7 @@ const QUESTIONS: readonly [question: string, memory: number][] = [
   ['which package manager for the web client', 11],
 ];
 
-/** Open until the test is over. */
+/** Opens the model and closes it after the test. */
 async function opened(): Promise<Embedder> {
   const model = await openStaticModel();
   onTestFinished(() => model.dispose?.());
@@ -67,7 +67,7 @@ describe('openStaticModel()', () => {
       const near = memories.map((memory) => cosine(questions[i]!, memory!));
       return near.filter((similarity) => similarity > near[wanted]!).length;
     });
-    expect(places[0]).toBe(0); // the question of the README
+    expect(places[0]).toBe(0); // the example of the README
     expect(places.filter((place) => place < 3).length).toBeGreaterThanOrEqual(8);
   });
 

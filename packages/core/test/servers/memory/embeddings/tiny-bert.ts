@@ -1,5 +1,5 @@
 // Writes a sentence encoder for tests: a BERT of two layers and 64 dimensions with random weights, as ONNX, with the
-// tokenizer and the configuration that @huggingface/transformers reads. It means nothing; it loads as MiniLM does.
+// tokenizer and the configuration that @huggingface/transformers reads. Its vectors are meaningless; it loads like MiniLM.
 
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ const WORDS = [
   'banana',
 ];
 
-/** Writes the model into a directory that is there. */
+/** Writes the model into an existing directory. */
 export async function writeTinyBert(directory: string): Promise<void> {
   await mkdir(join(directory, 'onnx'), { recursive: true });
   await writeFile(join(directory, 'onnx/model.onnx'), bertModel());
@@ -120,7 +120,7 @@ function bertModel(): Buffer {
   let seed = 42;
   const random = () => (seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0) / 2 ** 32 - 0.5;
 
-  /** Adds an operation, and gives the name of what it makes. */
+  /** Adds an operation, and returns the name of its output. */
   const node = (operation: string, inputs: string[], ...attributes: Buffer[]): string => {
     const output = `t${++made}`;
     nodes.push(

@@ -1,5 +1,4 @@
-// The optional peer: what is loaded from disk, and what is said when something is missing. Needs tools/peers for the
-// former, and skips there without.
+// The optional peer dependency. Tests that load a model need tools/peers installed, and are skipped otherwise.
 
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -40,7 +39,7 @@ describe.skipIf(!existsSync(peer))('openTransformersEmbedder() with the peer of 
     expect(cosine(vectors[0]!, vectors[1]!)).toBeCloseTo(1, 4);
     expect(cosine(vectors[0]!, vectors[2]!)).toBeLessThan(0.999);
     const [alone] = await embedTexts(embedder, ['banana'], 'query');
-    expect(cosine(alone!, vectors[2]!)).toBeCloseTo(1, 3); // padding beside longer texts changes nothing
+    expect(cosine(alone!, vectors[2]!)).toBeCloseTo(1, 3); // padding in a batch with longer texts changes nothing
     await embedder.dispose?.();
   });
 

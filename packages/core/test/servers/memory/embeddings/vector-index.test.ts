@@ -1,4 +1,4 @@
-// Rows of int8 find what float32 finds, however they were added, replaced and deleted, with WebAssembly and without.
+// Searches of int8 rows must match searches of float32 rows, with WebAssembly and without.
 
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -11,12 +11,12 @@ import {
 import { unitVector } from '../../../../src/servers/memory/embeddings/embedder.js';
 import { tries } from '../../../soak.js';
 
-/** Numbers in (-0.5, 0.5), the same in each run. */
+/** Pseudo-random numbers in (-0.5, 0.5), the same in each run. */
 function randomNumbers(seed: number): () => number {
   return () => (seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0) / 2 ** 32 - 0.5;
 }
 
-/** Vectors as models make them: in clusters, with a common part, and a few directions that matter more than others. */
+/** Vectors like those of models: in clusters, with a common component and a few dominant directions. */
 function modelLikeVectors(count: number, dim: number, seed = 1): Float32Array[] {
   const random = randomNumbers(seed);
   const vector = (spread: number): Float32Array =>
@@ -29,7 +29,7 @@ function modelLikeVectors(count: number, dim: number, seed = 1): Float32Array[] 
   });
 }
 
-/** The nearest rows by float32, each looked at. */
+/** The nearest rows by float32, by brute force. */
 function nearest(rows: ReadonlyMap<string, Float32Array>, query: Float32Array, limit: number): VectorMatch[] {
   return [...rows]
     .map(([key, row]) => ({ key, similarity: cosine(query, row) }))
@@ -37,7 +37,7 @@ function nearest(rows: ReadonlyMap<string, Float32Array>, query: Float32Array, l
     .slice(0, limit);
 }
 
-/** What a database of these rows answers. */
+/** Returns these rows as a database would. */
 const vectorsOf = (rows: ReadonlyMap<string, Float32Array>) => (keys: readonly string[]) =>
   Promise.resolve(new Map(keys.flatMap((key) => (rows.has(key) ? [[key, rows.get(key)!]] : []))));
 
@@ -58,7 +58,7 @@ describe('VectorIndex', () => {
   }, 600_000);
 
   it('search() and similarities() return the same with WebAssembly and without', () => {
-    const vectors = modelLikeVectors(5000, 50); // more than one batch, and no multiple of 16 numbers
+    const vectors = modelLikeVectors(5000, 50); // more than one batch, and not a multiple of 16 dimensions
     const [wasm, js] = [new VectorIndex(50, 'wasm'), new VectorIndex(50, 'js')];
     expect([wasm.kernel, js.kernel]).toEqual(['wasm', 'js']);
     vectors.forEach((row, key) => [wasm, js].forEach((index) => index.set(`${key}`, row)));

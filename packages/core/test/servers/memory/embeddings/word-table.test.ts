@@ -1,4 +1,4 @@
-// A table of words answers as a Map of them does.
+// A WordTable must return the same as a Map.
 
 import fc from 'fast-check';
 import { expect, it } from 'vitest';

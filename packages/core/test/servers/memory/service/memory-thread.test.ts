@@ -1,4 +1,4 @@
-// The memory thread: it starts late, dies with its provider, and costs nobody else anything when it dies before.
+// The memory thread starts with the first call, ends with its provider, and can exit unexpectedly.
 
 import { existsSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';

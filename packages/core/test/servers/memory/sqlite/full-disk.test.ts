@@ -1,4 +1,4 @@
-// A store on a disk that is full: it says so, keeps what it has, and goes on when there is room again.
+// A store on a full disk reports it, loses nothing, and works again when space is freed.
 
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -27,7 +27,7 @@ describe.runIf(process.getuid?.() === 0 && process.platform === 'linux')('Sqlite
   const open = (): Promise<Tools> => openTools({}, { projectDir: join(disk, 'proj') });
   const store = async (tools: Tools, content: string): Promise<string | undefined> =>
     (await tools.call('store', { content, category: 'technical', on_duplicate: 'allow' })).code;
-  /** Stores until it fails; gives how many were stored, and the code. */
+  /** Stores memories until it fails. Returns how many were stored, and the error code. */
   const storeAll = async (tools: Tools): Promise<[number, string | undefined]> => {
     for (let number = 0; number < 2_000; number++) {
       const code = await store(tools, `${number} ${'abc def '.repeat(50)}`);
@@ -54,7 +54,7 @@ describe.runIf(process.getuid?.() === 0 && process.platform === 'linux')('Sqlite
     await using tools = await open();
     const [stored, code] = await storeAll(tools);
     expect(code).toBe('NO_SPACE');
-    expect(stored).toBeGreaterThan(100); // the log alone took all of the disk with some 30
+    expect(stored).toBeGreaterThan(100); // without a limit, the log would fill the disk after about 30
     expect(await run('mount', '-o', 'remount,size=2300k', disk)).toBe(0);
     const { memories } = (await tools.call('list', { limit: 200 })).data;
     for (const { id } of memories.slice(0, 20))

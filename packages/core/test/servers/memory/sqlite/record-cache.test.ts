@@ -1,4 +1,4 @@
-// What is kept of the records of a store is what another process has made of them by now.
+// Cached records must match what other processes have written.
 
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
@@ -10,7 +10,7 @@ const CHANGE = fc.record({
   by: fc.nat(1),
   what: fc.constantFrom('put', 'update', 'delete', 'erase', 'restore', 'look'),
   which: fc.nat(20),
-  // Some so long that what is kept is forgotten again and again.
+  // Some are so long that the cache is emptied repeatedly.
   chars: fc.constantFrom(10, 10, 10, 10, 200_000),
 });
 

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { MemoryFilter } from '../../../../src/servers/memory/memory-backend.js';
 import { driverName, openSqlite } from '../../../../src/servers/memory/sqlite/driver.js';
 import { type SqliteConnection } from '../../../../src/servers/memory/sqlite/sqlite-connection.js';
 import { SqliteBackend } from '../../../../src/servers/memory/sqlite/sqlite-backend.js';
@@ -33,13 +34,13 @@ const step = fc.oneof(
   { weight: 4, arbitrary: fc.record({ kind: fc.constant('ask' as const), text }) },
 );
 
-/** The first memory has all of these, the fortieth the last one only: `step7` is in seven of them. */
+/** Memory n has the words from `step<n>` on, so `step7` is in seven memories. */
 const STEPS = Array.from({ length: 40 }, (_, index) => `step${index + 1}`);
 
-/** In more than 250 memories what over half of them have is not asked for. */
+/** Keeps the store below 250 memories, above which words in over half of them are left out. */
 const MOST_IMPORTED = 100;
 
-/** What FTS5 says of some words, by id. */
+/** FTS5's scores for some words, by ID. */
 function scoresOfFts5(connection: SqliteConnection, words: readonly string[]): Map<string, number> {
   const match = words.map((word) => `"${word}"`).join(' OR ');
   const rows = connection
@@ -140,7 +141,7 @@ describe('SqliteBackend', () => {
     await using project = await createTestProject();
     const backend = new SqliteBackend({ directory: project.resolve('m'), shown: 'm' });
     try {
-      // "common" is in one of three memories, each of the others in less than one of twenty.
+      // "common" is in a third of the memories, each of the other words in less than a twentieth.
       const contentOf = (index: number): string =>
         [index % 3 === 0 ? 'common' : 'usual', `rare${index % 25}`, 'more '.repeat(index % 5), index].join(' ');
       const drafts = Array.from({ length: 1_000 }, (_, index) => ({
@@ -181,8 +182,66 @@ describe('SqliteBackend', () => {
       const after = await backend.search(['deploy', 'staging'], {}, 10);
       for (const [hit] of [before, after]) {
         expect(hit?.share).toBeGreaterThan(0.1);
-        expect(hit?.share).toBeLessThan(0.6); // one of two words
+        expect(hit?.share).toBeLessThan(0.6); // the query has two words
       }
+    } finally {
+      await backend.close();
+    }
+  });
+
+  it('search() of a large store scores as FTS5 scores all words', async () => {
+    await using project = await createTestProject();
+    const backend = new SqliteBackend({ directory: project.resolve('m'), shown: 'm' });
+    try {
+      const draftOf = (index: number) => ({
+        id: `m${index}`,
+        content: `note ${index} ${index % 3 ? 'common' : 'usual'} ${index % 20 ? '' : 'seldom'} ${index % 125 ? '' : 'rare'} thing${index % 70}`,
+        category: 'bug',
+        tags: [],
+        importance: 5,
+      });
+      const words = ['rare', 'seldom', 'thing0', 'usual', 'note'];
+      await backend.import(Array.from({ length: 495 }, (_, each) => draftOf(each)));
+      const before = await backend.search(words, {}, 400); // one stage
+      await backend.import(Array.from({ length: 10 }, (_, each) => draftOf(495 + each)));
+      const after = await backend.search(words, {}, 400); // two stages
+      expect((await backend.stats()).memories).toBe(505);
+      expect([before.length, after.length]).toEqual([186, 33]); // without memories that have only the common word
+      expect((await backend.get([after[0]?.id ?? '']))[0]?.content).toContain('rare');
+      const scores = new Map(before.map(({ id, score }) => [id, score]));
+      const known = after.filter(({ id }) => scores.has(id));
+      expect(known.length).toBeGreaterThan(30);
+      for (const { id, score } of known) expect(Math.abs(score / (scores.get(id) ?? NaN) - 1), id).toBeLessThan(0.05);
+      const order = (hits: typeof before) =>
+        hits.filter(({ id }) => known.some((hit) => hit.id === id)).map(({ id }) => id);
+      expect(new Set(order(after).slice(0, 4))).toEqual(new Set(order(before).slice(0, 4)));
+      await backend.put({ content: 'a brandnewword', category: 'bug', tags: [], importance: 5 });
+      expect(await backend.search(['brandnewword'], {}, 5)).toHaveLength(1);
+    } finally {
+      await backend.close();
+    }
+  });
+
+  it('search() returns the best that pass a filter, however few pass', async () => {
+    await using project = await createTestProject();
+    const backend = new SqliteBackend({ directory: project.resolve('m'), shown: 'm' });
+    try {
+      // All match equally, so newer ones come first: over 2,000 memories rank above the few.
+      for (let index = 0; index < 2_500; index++) {
+        const tags = index < 5 ? ['few'] : index < 100 ? ['MANY'] : [];
+        await backend.put({ id: `m${index}`, content: 'a word', category: 'bug', tags, importance: 5 }, 'allow');
+      }
+      const found = async (filter: MemoryFilter) => {
+        const hits = await backend.search(['word'], filter, 5);
+        return hits.map(({ id }) => id).join(' ');
+      };
+      expect(await found({})).toBe('m2499 m2498 m2497 m2496 m2495');
+      expect(await found({ category: 'bug' })).toBe('m2499 m2498 m2497 m2496 m2495');
+      expect(await found({ tags: ['many'] })).toBe('m99 m98 m97 m96 m95');
+      expect(await found({ tags: ['Few'], category: 'bug' })).toBe('m4 m3 m2 m1 m0');
+      expect(await found({ tags: ['few', 'many'] })).toBe('m99 m98 m97 m96 m95');
+      expect(await found({ tags: ['nothing'] })).toBe('');
+      expect(await found({ category: 'idea' })).toBe('');
     } finally {
       await backend.close();
     }

@@ -1,4 +1,4 @@
-// Storing, embedding and searching happen in the memory thread: the engine's own goes on as if nothing were to do.
+// Storing, embedding and searching run in the memory thread and must not block the host's thread.
 
 import { Worker } from 'node:worker_threads';
 import { InProcessToolProvider } from '@toolwright/core';
@@ -10,14 +10,14 @@ import { tries } from '../../../soak.js';
 const MEMORIES = tries(10_000);
 const IN_FLIGHT = 20;
 
-/** How late a timer of a millisecond was, in a thread that does nothing else: what the machine does to everybody. */
+/** The lateness of 1 ms timers in an idle thread: the delay caused by the machine. */
 const IDLE = `
   const { parentPort } = require('node:worker_threads');
   const late = []; let last = performance.now();
   const timer = setInterval(() => { const now = performance.now(); late.push(now - last); last = now; }, 1);
   parentPort.once('message', () => { clearInterval(timer); parentPort.postMessage(late); });`;
 
-/** The lateness that 99 of 100 turns keep below, in milliseconds. */
+/** The 99th percentile of the lateness, in milliseconds. */
 function percentile99(late: number[]): number {
   late.sort((a, b) => a - b);
   return late[Math.floor(late.length * 0.99)] ?? 0;

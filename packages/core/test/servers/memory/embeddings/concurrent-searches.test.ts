@@ -1,20 +1,20 @@
 import { describe, expect, it } from 'vitest';
-import { EmbeddingIndex } from '../../../src/servers/memory/embeddings/embedding-index.js';
-import { quantize } from '../../../src/servers/memory/embeddings/vector-index.js';
-import { SqliteBackend } from '../../../src/servers/memory/sqlite/sqlite-backend.js';
-import { createTestProject } from '../../../src/testing/project.js';
+import { EmbeddingIndex } from '../../../../src/servers/memory/embeddings/embedding-index.js';
+import { quantize } from '../../../../src/servers/memory/embeddings/vector-index.js';
+import { SqliteBackend } from '../../../../src/servers/memory/sqlite/sqlite-backend.js';
+import { createTestProject } from '../../../../src/testing/project.js';
 
 const DIM = 16;
 const embedder = { id: 'test', dim: DIM, fusionWeight: 0.5, embed: () => Promise.resolve([]) };
 
-/** A unit vector, another one for each number. */
+/** A different unit vector for each number. */
 function vectorOf(number: number): Float32Array {
   const vector = Float32Array.from(
     { length: DIM },
     (_, i) => (Math.sin((number + 1) * (i + 7) * 78.233) * 43_758.5) % 1,
   );
   const length = Math.hypot(...vector);
-  return vector.map((each) => each / length);
+  return vector.map((component) => component / length);
 }
 
 describe('EmbeddingIndex', () => {
