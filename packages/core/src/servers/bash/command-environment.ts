@@ -28,7 +28,7 @@ const RUNS_CODE =
 const SECRET_NAME =
   /TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|PRIVATE|(^|_)(PWD|AUTH|CREDS?|CERT|DSN|URI|KEYS?)(_|$)(?<!^PWD)|KEY$|^DATABASE_URL$|_DATABASE_URL$/i;
 
-/** A command needs no certificate in its environment, and a private key often follows it. */
+/** A certificate is not a secret, but a command needs none in its environment. */
 const CERTIFICATE = /-----BEGIN [A-Z ]*CERTIFICATE/;
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
