@@ -2,7 +2,7 @@
 
 import type { JsonObject, JsonSchema } from '../contract/json.js';
 import type { SchemaIssue } from './json-schema-validator.js';
-import { followPointer, isNullSchema } from './listed-schema-validator.js';
+import { followPointer, isNullSchema } from './listed-schema-document.js';
 
 /** https://www.rfc-editor.org/rfc/rfc8259#section-6 */
 const JSON_NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/;

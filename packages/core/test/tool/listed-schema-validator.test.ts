@@ -133,7 +133,7 @@ describe('the schemas of foreign tools', () => {
   it.each<[string, JsonSchema, string]>([
     ['a malformed keyword', object({}, { required: 'x' }), '"required" is malformed'],
     ['a reference to nowhere', object({ x: { $ref: '#/$defs/none' } }), '#/$defs/none'],
-    ['a reference to another document', object({ x: { $ref: 'https://example.com/s.json' } }), 'leads nowhere'],
+    ['a reference to another document', object({ x: { $ref: 'https://example.com/s.json' } }), 'has no target'],
     ['too much text', object({ x: { description: 'x'.repeat(2 ** 20) } }), 'larger than'],
   ])('with %s are not enforced, and explain() says why', async (_what, schema, words) => {
     const { provider, sent } = foreign('f', { t: schema });
@@ -323,7 +323,7 @@ describe('readListedSchema()', () => {
         try {
           oracle = ajv.compile(whole);
         } catch {
-          return; // a reference in the part with a name of its own leads nowhere
+          return; // a reference in the part with a name of its own has no target
         }
         const read = readListedSchema(whole);
         for (const each of values) {
