@@ -1,4 +1,4 @@
-// The contract of ToolProvider, kept by a provider in process that is reached through the gateway.
+// The contract suite of ToolProvider, run against an in-process provider through the gateway.
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

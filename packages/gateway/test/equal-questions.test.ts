@@ -1,4 +1,4 @@
-// Questions of the policy to several calls of one client: equal ones are asked once, the others one after the other.
+// Approvals for several calls of one client: equal ones are requested once, the others one after the other.
 
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import { defineServer, defineTool, InProcessToolProvider, ToolHub } from '@toolwright/core';
@@ -20,14 +20,14 @@ function setUp() {
   });
 }
 
-/** A client that answers "once" after a turn of the event loop; what it was asked, and how many questions stood at once. */
-async function connectAsked(gateway: Parameters<typeof connectClient>[0]) {
-  const asked: string[] = [];
+/** A client that answers "once" after some turns of the event loop, and counts the requests open at the same time. */
+async function connectAnswering(gateway: Parameters<typeof connectClient>[0]) {
+  const messages: string[] = [];
   let open = 0;
   let most = 0;
   const client = await connectClient(gateway, { elicitation: {} }, (made) =>
     made.setRequestHandler(ElicitRequestSchema, async ({ params }) => {
-      asked.push(params.message);
+      messages.push(params.message);
       most = Math.max(most, ++open);
       for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve));
       open--;
@@ -35,7 +35,7 @@ async function connectAsked(gateway: Parameters<typeof connectClient>[0]) {
     }),
   );
   const call = async (n: number) => (await client.callTool({ name: 'sh__run', arguments: { n } })).isError === true;
-  return { client, call, asked, most: () => most };
+  return { client, call, messages, most: () => most };
 }
 
 for (const forward of [true, false]) {
@@ -43,34 +43,34 @@ for (const forward of [true, false]) {
     it('are requested once for five equal concurrent calls of one client', async () => {
       await using hub = setUp();
       await using gateway = createGateway(hub, { forward });
-      const { client, call, asked } = await connectAsked(gateway);
+      const { client, call, messages } = await connectAnswering(gateway);
       expect(await Promise.all([1, 1, 1, 1, 1].map(call))).toEqual([false, false, false, false, false]);
-      expect(asked).toHaveLength(1);
+      expect(messages).toHaveLength(1);
       await client.close();
     });
 
     it('are requested one after the other for two different calls of one client', async () => {
       await using hub = setUp();
       await using gateway = createGateway(hub, { forward });
-      const { client, call, asked, most } = await connectAsked(gateway);
+      const { client, call, messages, most } = await connectAnswering(gateway);
       expect(await Promise.all([1, 2].map(call))).toEqual([false, false]);
-      expect([asked.length, most()]).toEqual([2, 1]);
+      expect([messages.length, most()]).toEqual([2, 1]);
       await client.close();
     });
 
     it('are requested from each of two clients that make equal calls', async () => {
       await using hub = setUp();
       await using gateway = createGateway(hub, { forward });
-      const [one, two] = [await connectAsked(gateway), await connectAsked(gateway)];
+      const [one, two] = [await connectAnswering(gateway), await connectAnswering(gateway)];
       expect(await Promise.all([one.call(1), two.call(1)])).toEqual([false, false]);
-      expect([one.asked.length, two.asked.length]).toEqual([1, 1]);
+      expect([one.messages.length, two.messages.length]).toEqual([1, 1]);
       await Promise.all([one.client.close(), two.client.close()]);
     });
 
     it('are still requested for an equal call when the first call is cancelled before its turn', async () => {
       await using hub = setUp();
       await using gateway = createGateway(hub, { forward });
-      const { client, call, asked } = await connectAsked(gateway);
+      const { client, call, messages } = await connectAnswering(gateway);
       const first = call(1);
       const abort = new AbortController();
       const cancelled = client.callTool({ name: 'sh__run', arguments: { n: 2 } }, undefined, { signal: abort.signal });
@@ -78,7 +78,7 @@ for (const forward of [true, false]) {
       abort.abort();
       await expect(cancelled).rejects.toThrow();
       expect(await Promise.all([first, joined])).toEqual([false, false]);
-      expect(asked).toHaveLength(2);
+      expect(messages).toHaveLength(2);
       await client.close();
     });
   });

@@ -79,11 +79,11 @@ async function tour(url: URL, token: string | undefined, prefix: string): Promis
   seen['tools'] = tools
     // Whether a tool runs as a task is for the gateway to say, and it offers none.
     .map(({ execution: _, ...tool }) => ({ ...tool, name: tool.name.slice(prefix.length) }))
-    .filter(({ name }) => name !== 'get-roots-list') // listed when the server has been told of roots: a race
+    .filter(({ name }) => name !== 'get-roots-list') // listed once the server has received the roots: a race
     .sort((a, b) => (a.name < b.name ? -1 : 1));
   await call('echo', { message: 'hello' });
   await call('get-sum', { a: 1, b: 2 });
-  await call('get-sum', { a: 'one' }); // refused by the server, in its words
+  await call('get-sum', { a: 'one' }); // rejected by the server, with its message
   await call('get-tiny-image');
   await call('get-annotated-message', { messageType: 'error', includeImage: true });
   await call('get-structured-content', { location: 'Chicago' });

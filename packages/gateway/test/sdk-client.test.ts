@@ -139,9 +139,9 @@ describe.each(['stdio', 'http'] as const)("createGateway() serves the SDK's clie
 
   it('with cancellation, which reaches the tool, as does a disconnect', async () => {
     let count = 0;
-    let told: () => void = () => undefined;
-    const { connect } = await serve(transport, { onAborted: () => (count++, told()) });
-    const aborted = (): Promise<void> => new Promise((resolve) => (told = resolve));
+    let onAbort: () => void = () => undefined;
+    const { connect } = await serve(transport, { onAborted: () => (count++, onAbort()) });
+    const aborted = (): Promise<void> => new Promise((resolve) => (onAbort = resolve));
     const client = newClient();
     await connect(client);
     const controller = new AbortController();
@@ -200,16 +200,16 @@ describe.each(['stdio', 'http'] as const)("the policy's approval over %s", (tran
   it('is requested from the calling client, which allows once, always, or denies', async () => {
     const { connect } = await serve(transport, { policy });
     const client = newClient({ elicitation: {} });
-    const asked: string[] = [];
+    const messages: string[] = [];
     let answer: object = { action: 'accept', content: { decision: 'once' } };
     client.setRequestHandler(ElicitRequestSchema, ({ params }) => {
-      asked.push(params.message);
+      messages.push(params.message);
       return answer;
     });
     await connect(client);
     expect((await client.callTool(echo)).isError).toBe(false);
-    expect(asked[0]).toContain('contract.echo');
-    expect(asked[0]).toContain('{"text":"hi"}');
+    expect(messages[0]).toContain('contract.echo');
+    expect(messages[0]).toContain('{"text":"hi"}');
     for (const no of [
       { action: 'decline' },
       { action: 'cancel' },
@@ -220,9 +220,9 @@ describe.each(['stdio', 'http'] as const)("the policy's approval over %s", (tran
     }
     answer = { action: 'accept', content: { decision: 'always' } };
     expect((await client.callTool(echo)).isError).toBe(false);
-    expect(asked.length).toBe(5);
+    expect(messages.length).toBe(5);
     expect((await client.callTool(echo)).isError).toBe(false);
-    expect(asked.length).toBe(5);
+    expect(messages.length).toBe(5);
   });
 
   it('fails with APPROVAL_REQUIRED and the rule to add when the client does not show forms', async () => {

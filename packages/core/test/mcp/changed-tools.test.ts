@@ -66,7 +66,7 @@ it('prepareCall() returns a call that does not run after a disconnect, and rejec
 });
 
 it.each(['once', 'always'] as const)(
-  'a hub asks anew about a tool that a server changed while a person was asked, who says %s',
+  'a hub requests a new approval when a server changed the tool during the first one, answered %s',
   async (decision) => {
     await using server = await open();
     const shown: string[] = [];

@@ -1,4 +1,4 @@
-// The contract of ToolProvider, kept by MCPToolProvider over each of its transports, to a server on the SDK.
+// The contract suite of ToolProvider, run against MCPToolProvider over each transport, with a server built on the SDK.
 
 import { MCPToolProvider } from '@toolwright/core/mcp';
 import { toolProviderContract } from '@toolwright/core/testing';

@@ -1,4 +1,4 @@
-// An MCP server has nobody to end it when its host is killed, unless somebody else does: watchdog.ts.
+// When its host is killed, an MCP server is ended by the watchdog (watchdog.ts).
 
 import { once } from 'node:events';
 import { spawnChild } from '@toolwright/core/process';

@@ -35,7 +35,7 @@ const rejection = (promise: Promise<unknown>): Promise<ToolError> =>
     },
   );
 
-/** A dead process that nobody has reaped does not count. */
+/** A zombie process does not count as running. */
 async function isRunning(pid: number): Promise<boolean> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => ''); // there is none
   return /\) [^ZX]/.test(stat);
@@ -239,10 +239,10 @@ describe('MCPToolProvider.listTools()', () => {
   it('coalesces a burst of changes, and emits onToolsChanged', async () => {
     await using provider = hostile('bursts').provider;
     await provider.connect();
-    let told = 0;
-    provider.onToolsChanged(() => told++);
+    let changes = 0;
+    provider.onToolsChanged(() => changes++);
     await provider.callTool('h.do');
-    await until(() => told > 0);
+    await until(() => changes > 0);
     const lists = Number(textOf(await provider.callTool('h.do', { what: 'lists' })));
     expect(lists).toBeLessThan(8); // of 100 notifications
     expect((await provider.listTools()).map(({ name }) => name)).not.toContain('h.v1');

@@ -155,7 +155,7 @@ describe.skipIf(missing.length > 0)(`server-everything over Streamable HTTP${ski
   });
 });
 
-/** A port that nobody had a moment ago. */
+/** A port that was free a moment ago. */
 async function freePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

@@ -122,22 +122,22 @@ describe.each(['stdio', 'http'] as const)('Forwarding over %s', (transport) => {
   it('subscribes once per resource, and notifies the subscribed clients', async () => {
     const { connect, two } = await serve(transport);
     const [first, second, third] = [await connect(), await connect(), await connect()];
-    const heard: string[] = [];
+    const received: string[] = [];
     let all: () => void = () => undefined;
     for (const [index, client] of [first, second, third].entries()) {
       client.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) => {
-        heard.push(`${index} ${params.uri}`);
-        if (heard.length === 2) all();
+        received.push(`${index} ${params.uri}`);
+        if (received.length === 2) all();
       });
     }
     await first.subscribeResource({ uri: 'two://c' });
     await second.subscribeResource({ uri: 'two://c' });
     expect(two.subscribed).toEqual(['+two://c']);
-    const told = new Promise<void>((resolve) => (all = resolve));
+    const allNotified = new Promise<void>((resolve) => (all = resolve));
     await two.server.sendResourceUpdated({ uri: 'two://c' });
-    await told;
+    await allNotified;
     await third.ping();
-    expect(heard.sort()).toEqual(['0 two://c', '1 two://c']);
+    expect(received.sort()).toEqual(['0 two://c', '1 two://c']);
     await first.unsubscribeResource({ uri: 'two://c' });
     expect(two.subscribed).toEqual(['+two://c']);
     await second.unsubscribeResource({ uri: 'two://c' });
@@ -160,14 +160,14 @@ describe.each(['stdio', 'http'] as const)('Forwarding over %s', (transport) => {
   it('forwards many equal notifications of one change as one', async () => {
     const { connect, one } = await serve(transport);
     const client = await connect();
-    let heard = 0;
-    client.setNotificationHandler(ResourceListChangedNotificationSchema, () => void heard++);
+    let received = 0;
+    client.setNotificationHandler(ResourceListChangedNotificationSchema, () => void received++);
     await client.listResources();
     await Promise.all(Array.from({ length: 1_000 }, () => one.server.sendResourceListChanged()));
     await client.callTool({ name: 'one__say', arguments: {} });
     await client.callTool({ name: 'one__say', arguments: {} });
-    await vi.waitUntil(() => heard > 0);
-    expect(heard).toBeLessThan(100);
+    await vi.waitUntil(() => received > 0);
+    expect(received).toBeLessThan(100);
   });
 
   it("forwards a server's requests to the client whose call it answers", async () => {
@@ -242,15 +242,15 @@ describe.each(['stdio', 'http'] as const)('Forwarding over %s', (transport) => {
   it("forwards a server's log messages during a call to the calling client", async () => {
     const { connect } = await serve(transport);
     const [client, other] = [await connect(), await connect()];
-    const heard: unknown[] = [];
+    const received: unknown[] = [];
     for (const [index, each] of [client, other].entries())
       each.setNotificationHandler(
         LoggingMessageNotificationSchema,
-        ({ params }) => void heard.push([index, params.data]),
+        ({ params }) => void received.push([index, params.data]),
       );
     await client.callTool({ name: 'one__say' });
     await other.ping();
-    expect(heard).toEqual([[0, 'said by one']]);
+    expect(received).toEqual([[0, 'said by one']]);
   });
 
   it('does not happen without the option `forward`', async () => {

@@ -36,7 +36,7 @@ function gate(): { wait: () => Promise<void>; open: () => void } {
   return { wait: () => opened, open };
 }
 
-const told = (client: Client, schema: object): Promise<void> =>
+const notified = (client: Client, schema: object): Promise<void> =>
   new Promise((resolve) => client.setNotificationHandler(schema as never, () => resolve()));
 
 const urisOf = async (client: Client): Promise<string[]> =>
@@ -51,7 +51,7 @@ describe('PeerLists', () => {
     expect(await urisOf(client)).toEqual(['one://a']);
     expect((await client.listPrompts()).prompts.map(({ name }) => name)).toEqual(['one__greet']);
     const changes = [ResourceListChangedNotificationSchema, PromptListChangedNotificationSchema].map((schema) =>
-      told(client, schema),
+      notified(client, schema),
     );
     late.open();
     await Promise.all(changes);
@@ -67,13 +67,13 @@ describe('PeerLists', () => {
     await client.subscribeResource({ uri: 'one://a' });
     one.uris.push('one://new');
     await one.server.close(); // the connection is lost
-    const updated = told(client, ResourceUpdatedNotificationSchema);
-    const changed = told(client, ResourceListChangedNotificationSchema);
+    const updated = notified(client, ResourceUpdatedNotificationSchema);
+    const changed = notified(client, ResourceListChangedNotificationSchema);
     await hub.callTool('one.say'); // connects again
     await Promise.all([changed, updated]);
     expect(await urisOf(client)).toEqual(['one://a', 'one://new']);
     expect(one.subscribed).toEqual(['+one://a', '+one://a']);
-    const other = told(client, ResourceUpdatedNotificationSchema);
+    const other = notified(client, ResourceUpdatedNotificationSchema);
     await one.server.sendResourceUpdated({ uri: 'one://a' });
     await other;
   });
@@ -85,7 +85,7 @@ describe('PeerLists', () => {
     await one.server.close();
     await client.subscribeResource({ uri: 'one://a' });
     expect(one.subscribed.length).toBeGreaterThan(1);
-    const updated = told(client, ResourceUpdatedNotificationSchema);
+    const updated = notified(client, ResourceUpdatedNotificationSchema);
     await one.server.sendResourceUpdated({ uri: 'one://a' });
     await updated;
   });
@@ -103,7 +103,7 @@ describe('PeerLists', () => {
       expect(await urisOf(client)).toEqual(['quick://b']);
       expect((await client.getPrompt({ name: 'quick__greet', arguments: {} })).messages).toHaveLength(1);
       expect(performance.now() - startedAt).toBeLessThan(15_000); // one deadline of the slow server is 20 s
-      const changed = told(client, ResourceListChangedNotificationSchema);
+      const changed = notified(client, ResourceListChangedNotificationSchema);
       const read = client.readResource({ uri: 'slow://a' }); // waits for the slow server
       await delay(10);
       answer.open();
@@ -130,7 +130,7 @@ describe('PeerLists', () => {
     const [one, two] = [forwardedServer('one', ['one://a']), forwardedServer('two', ['two://b'])];
     const { hub, client } = await serve([one, two]);
     expect(await urisOf(client)).toEqual(['one://a', 'two://b']);
-    const changed = told(client, ResourceListChangedNotificationSchema);
+    const changed = notified(client, ResourceListChangedNotificationSchema);
     await hub.remove('two');
     await changed;
     expect(await urisOf(client)).toEqual(['one://a']);

@@ -1,4 +1,4 @@
-// A server's question goes to whoever made the call: callers in and outside of gateways, one after another and at once.
+// A server's request goes to the caller it belongs to: clients of gateways and the host, one after another and concurrently.
 
 import {
   ElicitRequestSchema,
@@ -38,10 +38,10 @@ function gatewayOf(hub: ToolHub, forward = true): Gateway {
 }
 
 /** A client that accepts every question, and notes it. */
-async function acceptingClient(gateway: Gateway, asked: string[], name: string): Promise<Client> {
+async function acceptingClient(gateway: Gateway, requested: string[], name: string): Promise<Client> {
   const client = await connectClient(gateway, { elicitation: {} }, (made) =>
     made.setRequestHandler(ElicitRequestSchema, () => {
-      asked.push(name);
+      requested.push(name);
       return { action: 'accept', content: { by: name } };
     }),
   );
@@ -59,74 +59,74 @@ function meeting(count: number): () => Promise<void> {
 
 describe("a server's request", () => {
   it('goes only to the subscribing client when it comes during a subscription', async () => {
-    const asked: string[] = [];
+    const requested: string[] = [];
     const host = {
-      elicitation: () => (asked.push('host'), Promise.resolve({ action: 'accept' as const, content: {} })),
+      elicitation: () => (requested.push('host'), Promise.resolve({ action: 'accept' as const, content: {} })),
     };
     const { one, hub } = serve(host);
-    const client = await acceptingClient(gatewayOf(hub), asked, 'client');
+    const client = await acceptingClient(gatewayOf(hub), requested, 'client');
     const { method, ...params } = QUESTION;
     one.server.setRequestHandler(SubscribeRequestSchema, async (_request, { sendRequest }) => {
       await sendRequest({ method, params }, ResultSchema);
       return {};
     });
     await client.subscribeResource({ uri: 'one://a' });
-    expect(asked).toEqual(['client']);
+    expect(requested).toEqual(['client']);
   });
 
   it("is not forwarded to a client with a call in flight when it belongs to the host's call", async () => {
     const { one, hub } = serve();
-    const asked: string[] = [];
-    const client = await acceptingClient(gatewayOf(hub), asked, 'client');
+    const requested: string[] = [];
+    const client = await acceptingClient(gatewayOf(hub), requested, 'client');
     one.beforeAsking = meeting(2);
     const answers = await Promise.all([hub.callTool('one.ask', QUESTION), client.callTool(ask)]);
     expect(answers.map(textOf)).toEqual([
       { refused: -32600, why: expect.stringContaining('several') },
       { refused: -32600, why: expect.stringContaining('several') },
     ]);
-    expect(asked).toEqual([]);
+    expect(requested).toEqual([]);
   });
 
   it("goes to the host's handler during a call of the host, and to the client during a client's call", async () => {
-    const asked: string[] = [];
+    const requested: string[] = [];
     const { hub } = serve({
-      elicitation: () => (asked.push('host'), Promise.resolve({ action: 'accept', content: { by: 'host' } })),
+      elicitation: () => (requested.push('host'), Promise.resolve({ action: 'accept', content: { by: 'host' } })),
     });
-    const client = await acceptingClient(gatewayOf(hub), asked, 'client');
+    const client = await acceptingClient(gatewayOf(hub), requested, 'client');
     expect(textOf(await client.callTool(ask))).toEqual({ action: 'accept', content: { by: 'client' } });
     expect(textOf(await hub.callTool('one.ask', QUESTION))).toEqual({ action: 'accept', content: { by: 'host' } });
-    expect(asked).toEqual(['client', 'host']);
+    expect(requested).toEqual(['client', 'host']);
   });
 
   it("does not go to the host when it belongs to a client's call and the gateway does not forward", async () => {
-    const asked: string[] = [];
+    const requested: string[] = [];
     const { hub } = serve({
-      elicitation: () => (asked.push('host'), Promise.resolve({ action: 'accept', content: {} })),
+      elicitation: () => (requested.push('host'), Promise.resolve({ action: 'accept', content: {} })),
     });
-    const client = await acceptingClient(gatewayOf(hub, false), asked, 'client');
+    const client = await acceptingClient(gatewayOf(hub, false), requested, 'client');
     expect(textOf(await client.callTool(ask))).toMatchObject({ refused: -32601 });
-    expect(asked).toEqual([]);
+    expect(requested).toEqual([]);
   });
 
   it('is not forwarded to the next caller when its call was cancelled', async () => {
     const { one, hub } = serve();
     const gateway = gatewayOf(hub);
-    const asked: string[] = [];
-    const first = await acceptingClient(gateway, asked, 'first');
-    const second = await acceptingClient(gateway, asked, 'second');
+    const requested: string[] = [];
+    const first = await acceptingClient(gateway, requested, 'first');
+    const second = await acceptingClient(gateway, requested, 'second');
     let here: () => void = () => undefined;
-    let goOn: () => void = () => undefined;
+    let release: () => void = () => undefined;
     const arrived = new Promise<void>((resolve) => (here = resolve));
-    one.beforeAsking = () => (here(), new Promise<void>((resolve) => (goOn = resolve)));
+    one.beforeAsking = () => (here(), new Promise<void>((resolve) => (release = resolve)));
     const abort = new AbortController();
     const given = first.callTool(ask, undefined, { signal: abort.signal });
     await arrived;
-    const askAnyway = goOn;
+    const askAnyway = release;
     abort.abort();
     await expect(given).rejects.toThrow();
     one.beforeAsking = () => (askAnyway(), Promise.resolve()); // the server goes on with the first call
     expect(textOf(await second.callTool(ask))).toMatchObject({ refused: -32600 });
-    expect(asked).toEqual([]);
+    expect(requested).toEqual([]);
   });
 
   it('reaches a client when the gateway was created after the hub connected', async () => {
@@ -141,15 +141,15 @@ describe("a server's request", () => {
 
   it('reaches a client when the gateway was created during a call, once that call has settled', async () => {
     const { one, hub } = serve();
-    let goOn: () => void = () => undefined;
+    let release: () => void = () => undefined;
     const arrived = new Promise<void>((resolve) => {
-      one.beforeAsking = () => (resolve(), new Promise<void>((release) => (goOn = release)));
+      one.beforeAsking = () => (resolve(), new Promise<void>((proceed) => (release = proceed)));
     });
     const hosts = hub.callTool('one.ask', QUESTION);
     await arrived;
     const client = await acceptingClient(gatewayOf(hub), [], 'client');
     one.beforeAsking = () => Promise.resolve();
-    goOn();
+    release();
     await hosts;
     expect(textOf(await client.callTool(ask))).toEqual({ action: 'accept', content: { by: 'client' } });
     expect(one.server.getClientCapabilities()).toHaveProperty('elicitation');
@@ -157,15 +157,15 @@ describe("a server's request", () => {
 
   it('reaches the clients of two gateways, and of one after the other is closed', async () => {
     const { hub } = serve();
-    const asked: string[] = [];
+    const requested: string[] = [];
     const [left, right] = [gatewayOf(hub), gatewayOf(hub)];
-    const first = await acceptingClient(left, asked, 'left');
-    const second = await acceptingClient(right, asked, 'right');
+    const first = await acceptingClient(left, requested, 'left');
+    const second = await acceptingClient(right, requested, 'right');
     expect(textOf(await first.callTool(ask))).toEqual({ action: 'accept', content: { by: 'left' } });
     expect(textOf(await second.callTool(ask))).toEqual({ action: 'accept', content: { by: 'right' } });
     await right.close();
     expect(textOf(await first.callTool(ask))).toEqual({ action: 'accept', content: { by: 'left' } });
-    expect(asked).toEqual(['left', 'right', 'left']);
+    expect(requested).toEqual(['left', 'right', 'left']);
   });
 
   it('reaches the client when a supervisor has another name than its tools', async () => {
@@ -181,17 +181,17 @@ describe("a server's request", () => {
 it("a server's log messages during a call of the host are not sent to a client with a call in flight", async () => {
   const { one, hub } = serve();
   const client = await acceptingClient(gatewayOf(hub), [], 'client');
-  const heard: unknown[] = [];
-  client.setNotificationHandler(LoggingMessageNotificationSchema, ({ params }) => void heard.push(params.data));
-  let goOn: () => void = () => undefined;
+  const received: unknown[] = [];
+  client.setNotificationHandler(LoggingMessageNotificationSchema, ({ params }) => void received.push(params.data));
+  let release: () => void = () => undefined;
   const arrived = new Promise<void>((resolve) => {
-    one.beforeAsking = () => (resolve(), new Promise<void>((release) => (goOn = release)));
+    one.beforeAsking = () => (resolve(), new Promise<void>((proceed) => (release = proceed)));
   });
   const clients = client.callTool(ask);
   await arrived;
   await hub.callTool('one.say');
-  goOn();
+  release();
   await clients;
   await client.ping();
-  expect(heard).toEqual([]);
+  expect(received).toEqual([]);
 });

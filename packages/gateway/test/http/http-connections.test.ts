@@ -23,7 +23,7 @@ async function serve(maxConnections?: number): Promise<HttpListener> {
   return gateway.serveHttp({ stateless: true, auth: 'none' });
 }
 
-/** A connection that tells what it is answered. */
+/** A connection that collects the answers it receives. */
 class Dialled {
   readonly socket: Socket;
   readonly connected: Promise<unknown>;

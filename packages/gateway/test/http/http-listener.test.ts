@@ -38,7 +38,7 @@ interface Answer {
   text: string;
 }
 
-/** One request, byte for byte as asked: `fetch` would not send a Host of another. */
+/** Sends one request with the given headers unchanged: `fetch` would not send another Host. */
 function send(
   listener: Pick<HttpListener, 'port'> & { socketPath?: string },
   headers: Record<string, string> = {},

@@ -41,16 +41,16 @@ async function askFor(
     () => hub.disconnect(),
     () => gateway.close(),
   );
-  let asked: ElicitRequest['params'] | undefined;
+  let received: ElicitRequest['params'] | undefined;
   const client = await connectClient(gateway, { elicitation: {} }, (made) =>
     made.setRequestHandler(ElicitRequestSchema, ({ params }) => {
-      asked = params;
+      received = params;
       return { action: 'accept', content: { decision } };
     }),
   );
   ends.push(() => client.close());
   const { isError } = await client.callTool({ name: 'sh__run', arguments: { command } });
-  const { message, requestedSchema } = asked as { message: string; requestedSchema: object };
+  const { message, requestedSchema } = received as { message: string; requestedSchema: object };
   return {
     ran: isError === false,
     added,

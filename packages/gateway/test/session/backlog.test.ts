@@ -113,7 +113,7 @@ async function expectServed({ other }: Served): Promise<void> {
 }
 
 /** Serves others until the gateway reports that it disconnected a client. */
-async function untilLetGo(served: Served): Promise<void> {
+async function untilDisconnected(served: Served): Promise<void> {
   for (let call = 0; call < 5_000; call++) {
     if (served.warnings.some((line) => line.includes('Disconnected a client'))) return;
     await expectServed(served);
@@ -152,17 +152,17 @@ it('serveSocket() disconnects a client that does not read large answers, and ser
   await served.gateway.serveSocket({ path });
   ends.push(() => rm(directory, { recursive: true }));
   const socket = connectSocket(path);
-  const gone = closed(socket);
+  const disconnected = closed(socket);
   ends.push(() => socket.destroy());
   socket.pause();
   const most = await growth(async () => {
     socket.write(frame(0, 'initialize', INITIALIZE));
     for (let id = 1; id <= 400; id++) socket.write(frame(id, 'tools/call', { name: 'large__text' }));
-    await untilLetGo(served);
+    await untilDisconnected(served);
   });
   expect(most).toBeLessThan(200 * MB); // 400 MB of answers were requested
   socket.resume();
-  await gone;
+  await disconnected;
 });
 
 it('serveStdio() ends when the client does not read', async () => {
@@ -205,7 +205,7 @@ it('serveHttp() disconnects a client that does not read its stream, and ends its
   await opened.text();
   const session = opened.headers.get('mcp-session-id')!;
   const socket = connectSocket(port!, '127.0.0.1');
-  const gone = closed(socket);
+  const disconnected = closed(socket);
   ends.push(() => socket.destroy());
   socket.pause();
   const body = frame(1, 'tools/call', { name: 'large__chatter' });
@@ -213,10 +213,10 @@ it('serveHttp() disconnects a client that does not read its stream, and ends its
     const head = { host: `127.0.0.1:${port}`, ...base, 'mcp-session-id': session, 'content-length': body.length };
     const lines = Object.entries(head).map(([name, value]) => `${name}: ${value}`);
     socket.write(`POST /mcp HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n${body}`);
-    await untilLetGo(served);
+    await untilDisconnected(served);
     // Reading what had been sent finds the end of the stream.
     socket.resume();
-    await gone;
+    await disconnected;
   });
   expect(most).toBeLessThan(200 * MB);
   await expectServed(served);
@@ -238,7 +238,7 @@ it('maxPendingBytes limits all clients together to four times as much, and disco
     socket.write(frame(0, 'initialize', INITIALIZE));
     for (let id = 1; id <= 4; id++) socket.write(frame(id, 'tools/call', { name: 'large__text' }));
   }
-  await untilLetGo(served);
+  await untilDisconnected(served);
   await expectServed(served);
 });
 

@@ -1,4 +1,4 @@
-// A request id that is used twice, and sessions that nobody uses: over streams and HTTP, in raw messages.
+// Request ids that are used twice, and idle sessions: over streams and HTTP, in raw messages.
 
 import { on } from 'node:events';
 import { PassThrough } from 'node:stream';

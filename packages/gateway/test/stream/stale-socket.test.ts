@@ -1,4 +1,4 @@
-// The socket of a gateway that was killed: the next gateway takes its place, and nobody takes that of one that runs.
+// The socket of a killed gateway is replaced by the next gateway; that of a running one never is.
 
 import { once } from 'node:events';
 import { readdirSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -37,7 +37,7 @@ describe('serveSocket()', () => {
       expect(textOf(await client.callTool('c.who__pid'))).toBe(String(second.pid));
     }
     expect(second.stderrTail()).toBe('');
-    expect(readdirSync(project.projectDir)).toEqual(['s']); // what was moved out of the way is gone
+    expect(readdirSync(project.projectDir)).toEqual(['s']); // the renamed stale socket was removed
   });
 
   it('lets one of several concurrent gateways replace a stale socket; the others get LOCKED', async () => {

@@ -20,18 +20,18 @@ import { echoTools } from '../fixtures/echo-tools.js';
 import { everythingServer } from '../fixtures/everything-server.js';
 import { frameValidator, type Frame, type Revision } from '../../../core/test/mcp/fixtures/protocol-schema.js';
 
-/** What went over one connection, seen from the side that is judged. */
+/** The frames of one connection, from the side that is validated. */
 class Wire {
   readonly sent: { frame: Frame; answers: string | undefined }[] = [];
-  readonly #asked = new Map<unknown, string>();
+  readonly #methods = new Map<unknown, string>();
 
   /** A frame of the other side: its requests say what an answer must be. */
   receive(frame: Frame): void {
-    if (typeof frame.method === 'string' && 'id' in frame) this.#asked.set(frame.id, frame.method);
+    if (typeof frame.method === 'string' && 'id' in frame) this.#methods.set(frame.id, frame.method);
   }
 
   send(frame: Frame): void {
-    const answers = frame.method === undefined ? this.#asked.get(frame.id) : undefined;
+    const answers = frame.method === undefined ? this.#methods.get(frame.id) : undefined;
     this.sent.push({ frame, answers });
   }
 

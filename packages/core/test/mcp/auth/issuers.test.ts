@@ -1,4 +1,4 @@
-// A server that names another authorization server than before: what is given to which.
+// A server that publishes another authorization server than before: which credentials each of them receives.
 
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -10,7 +10,7 @@ import { expect, it } from 'vitest';
 
 interface Place extends AsyncDisposable {
   origin: string;
-  /** The forms that its token endpoint was sent. */
+  /** The forms that its token endpoint received. */
   forms: string[];
 }
 

@@ -1,4 +1,4 @@
-// Signing in to HTTP servers, with a small authorization server that rotates its refresh tokens and takes each once.
+// Signing in to HTTP servers, with a small authorization server that rotates refresh tokens and accepts each once.
 
 import { createHash, randomUUID } from 'node:crypto';
 import { mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
@@ -12,13 +12,13 @@ import { expect, it } from 'vitest';
 
 interface AuthServer extends AsyncDisposable {
   url: string;
-  /** What was asked of the token endpoint. */
+  /** The grant types that the token endpoint received. */
   grants: string[];
   /** Makes the server forget every access token. */
   expire(): void;
-  /** Named as the place where a person signs in, in place of its own. */
+  /** Published instead of the server's own authorization endpoint. */
   authorizationEndpoint: string | undefined;
-  /** What a person does in the browser: follows the address, and is sent back. */
+  /** Does what a person does in the browser: opens the URL and follows the redirect back. */
   visit(url: string): Promise<string>;
 }
 
@@ -151,7 +151,7 @@ it('a person signs in once, and the tokens are readable only by this user', asyn
   expect((await first.callTool('p.do')).isError).toBe(false);
   expect((await stat(place.file)).mode & 0o777).toBe(0o600);
   expect((await stat(join(place.directory, 'deep'))).mode & 0o777).toBe(0o700);
-  await using second = provide(server, place.file); // nobody to ask: what was kept does
+  await using second = provide(server, place.file); // no person can sign in: the stored tokens are used
   expect((await second.callTool('p.do')).isError).toBe(false);
   expect([visits, server.grants]).toEqual([1, ['authorization_code']]);
   expect(await readdir(join(place.directory, 'deep'))).toEqual(['tokens.json']);
@@ -161,12 +161,12 @@ it('does not show a token that the server echoes', async () => {
   await using place = await temporary();
   await using server = await serveProtected();
   await using provider = provide(server, place.file, { authorize: (url) => server.visit(url) });
-  const told = JSON.stringify(await provider.callTool('p.tell'));
-  expect(told).toContain('you sent Bearer [hidden]');
-  const kept = await readFile(place.file, 'utf8');
-  const tokens = Array.from(kept.matchAll(/"(?:access|refresh)_token":\s*"([^"]+)"/g), ([, token]) => token!);
+  const echoed = JSON.stringify(await provider.callTool('p.tell'));
+  expect(echoed).toContain('you sent Bearer [hidden]');
+  const stored = await readFile(place.file, 'utf8');
+  const tokens = Array.from(stored.matchAll(/"(?:access|refresh)_token":\s*"([^"]+)"/g), ([, token]) => token!);
   expect(tokens).toHaveLength(2);
-  for (const token of tokens) expect(told).not.toContain(token);
+  for (const token of tokens) expect(echoed).not.toContain(token);
 });
 
 it('twelve clients renew an expired token once', async () => {
@@ -195,24 +195,24 @@ it('is PERMISSION_DENIED when a sign-in is needed and no person can do it', asyn
 it('callTool() does not count the time of a sign-in', async () => {
   await using server = await serveProtected();
   await using place = await temporary();
-  let asked: () => void = () => undefined;
-  const isAsked = new Promise<void>((resolve) => (asked = resolve));
+  let markAuthorizing: () => void = () => undefined;
+  const isAuthorizing = new Promise<void>((resolve) => (markAuthorizing = resolve));
   await using provider = provide(server, place.file, {
     authorize: async (url) => {
-      asked();
+      markAuthorizing();
       await new Promise((resolve) => setTimeout(resolve, 1_500));
       return server.visit(url);
     },
   });
   const first = provider.callTool('p.do', {}, { timeoutMs: 1_200 });
-  await isAsked;
+  await isAuthorizing;
   const second = provider.callTool('p.do', {}, { timeoutMs: 1_200 });
   expect(textOf(await first)).not.toContain('TIMED_OUT');
   expect([(await first).isError, (await second).isError]).toEqual([false, false]);
 });
 
 it.each(['file:///bin/sh', 'javascript:alert(1)', 'http://example.com/authorize', 'http://169.254.169.254/'])(
-  'brings nobody to %s, whatever the server names',
+  'does not send a person to %s when the server publishes it',
   async (endpoint) => {
     await using server = await serveProtected();
     await using place = await temporary();

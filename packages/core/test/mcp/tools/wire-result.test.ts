@@ -55,7 +55,7 @@ it('fromWireResult() rejects content that is not an array', () => {
 });
 
 it.each([[['a', 1]], ['text'], [7], [0], [false], ['']])(
-  'fromWireResult() wraps the structuredContent %j, which is no object, and marks it',
+  'fromWireResult() wraps and marks the structuredContent %j, which is not an object',
   (value) => {
     const wire = { content: [], structuredContent: value, _meta: { 'x/y': 1 } } as never;
     const { structuredContent, content, _meta } = fromWireResult(wire);

@@ -1,4 +1,4 @@
-// Splitting a stream into messages, however it is chunked and whoever sends it.
+// Splits a stream into messages, however it is chunked.
 
 import { ToolError, type JsonObject } from '@toolwright/core';
 import fc from 'fast-check';

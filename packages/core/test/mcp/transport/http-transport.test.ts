@@ -130,7 +130,7 @@ describe('MCPToolProvider over HTTP', () => {
     const calls = Array.from({ length: 10 }, () => provider.callTool('raw.do', {}, { timeoutMs: 300 }));
     for (const { error } of await Promise.all(calls)) expect(error?.code).toBe('TIMED_OUT');
     await vi.waitUntil(() => open.size === 0, { timeout: 5_000 });
-    expect(server.seen.filter(({ method }) => method === 'POST').length).toBeGreaterThan(20); // the server was told
+    expect(server.seen.filter(({ method }) => method === 'POST').length).toBeGreaterThan(20); // the server received the cancellations
   });
 
   it('returns the response of a running call when the server accepts no new connection', async () => {
@@ -209,7 +209,7 @@ describe('MCPToolProvider over HTTP', () => {
       const many = await Promise.all([1, 2, 3].map(() => provider.callTool('contract.count')));
       expect(many.map(({ structuredContent }) => structuredContent?.executions)).toEqual([2, 3, 4]);
       expect(provider.health().restarts).toBe(1);
-      expect([lost, warned]).toEqual([[], []]); // nobody noticed
+      expect([lost, warned]).toEqual([[], []]); // no loss was reported
       expect(debugged.join()).toContain('was lost');
       sessions.clear();
       expect(await provider.mcp.request('ping')).toEqual({});
