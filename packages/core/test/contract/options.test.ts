@@ -230,17 +230,17 @@ describe('unknown options of a call', () => {
 
 describe('a server of MCPToolProvider', () => {
   it.each<[string, object, string]>([
-    ['env, an array', { command: 'x', env: ['A=b'] }, 'env must be an object of texts'],
-    ['env, a Map', { command: 'x', env: new Map([['A', 'b']]) }, 'env must be an object of texts'],
-    ['headers, Headers', { url: 'http://x', headers: new Headers({ a: 'b' }) }, 'headers must be an object of texts'],
+    ['env, an array', { command: 'x', env: ['A=b'] }, 'env must be an object of strings'],
+    ['env, a Map', { command: 'x', env: new Map([['A', 'b']]) }, 'env must be an object of strings'],
+    ['headers, Headers', { url: 'http://x', headers: new Headers({ a: 'b' }) }, 'headers must be an object of strings'],
     ['headers, a line end', { url: 'http://x', headers: { a: 'b\nc' } }, 'a value has a line end'],
     ['headers, a name', { url: 'http://x', headers: { 'a\nb': 'c' } }, 'the name "a\\nb" has a character'],
     ['headers of a program', { command: 'x', headers: {} }, 'headers cannot be combined with command'],
     ['two places', { command: 'x', url: 'http://x' }, 'got command and url'],
-    ['args, a text', { command: 'x', args: '-v' }, 'args must be an array of texts'],
-    ['args, a NUL', { command: 'x', args: ['a\0b'] }, 'command and args must hold no NUL'],
+    ['args, a string', { command: 'x', args: '-v' }, 'args must be an array of strings'],
+    ['args, a NUL', { command: 'x', args: ['a\0b'] }, 'command and args must not contain NUL'],
     ['cwd', { command: 'x', cwd: 5 }, 'cwd must be an absolute path'],
-    ['transport', { transport: 5 }, 'transport must be a transport of MCP, or a function that makes one'],
+    ['transport', { transport: 5 }, 'transport must be an MCP transport, or a function that creates one'],
     ['extraRoots', { command: 'x', projectDir, extraRoots: '/x' }, 'extraRoots must be an array'],
   ])('is refused: %s', (_what, place, words) => {
     expect(faultOf(() => new MCPToolProvider({ name: 'm', ...place } as never))).toContain(words);

@@ -7,18 +7,18 @@ import { errorResult, isOwnFailure } from '../../src/contract/result.js';
 const returning = (output: unknown) =>
   runTool(defineTool({ name: 't', description: 'T.', execute: () => output as never }), {});
 
-describe('what execute returns', () => {
-  it('a string becomes text', async () =>
+describe('runTool()', () => {
+  it('returns text when the tool returns a string', async () =>
     expect((await returning('hi')).content).toEqual([{ type: 'text', text: 'hi' }]));
 
-  it('a JSON object becomes structuredContent and its text', async () => {
+  it('returns structuredContent and its text when the tool returns a JSON object', async () => {
     const output = { a: [1, { b: null }] };
     const result = await returning(output);
     expect(result.structuredContent).toBe(output);
     expect(textOf(result)).toBe('{"a":[1,{"b":null}]}');
   });
 
-  it('content blocks stay as they are', async () => {
+  it('returns content blocks unchanged', async () => {
     const blocks = [
       { type: 'text', text: 'a' },
       { type: 'image', data: 'AA==', mimeType: 'image/png' },
@@ -26,12 +26,12 @@ describe('what execute returns', () => {
     expect((await returning(blocks)).content).toBe(blocks);
   });
 
-  it.each([undefined, null])('%s becomes no content', async (output) => {
+  it.each([undefined, null])('returns no content when the tool returns %s', async (output) => {
     const result = await returning(output);
     expect(result).toMatchObject({ content: [], isError: false });
   });
 
-  it('the full form is used as it is, with text from structuredContent', async () => {
+  it('returns the full form unchanged, with text from structuredContent', async () => {
     const result = await returning({ structuredContent: { n: 1 }, _meta: { x: 1 } });
     expect(result).toMatchObject({
       content: [{ type: 'text', text: '{"n":1}' }],
@@ -40,7 +40,7 @@ describe('what execute returns', () => {
     });
   });
 
-  it('error in the full form sets the code, and keeps content and structuredContent', async () => {
+  it('returns the code of an error in the full form, with content and structuredContent', async () => {
     const error = new ToolError('TIMED_OUT', 'too slow');
     const content = [{ type: 'text', text: 'half' }];
     const result = await returning({ content, structuredContent: { n: 1 }, isError: true, error });
@@ -48,16 +48,16 @@ describe('what execute returns', () => {
     expect(result.error).toMatchObject({ code: 'TIMED_OUT', message: 'too slow' });
   });
 
-  it('an object with a foreign error is an ordinary output', async () => {
+  it('returns an object whose error is not a ToolError as ordinary output', async () => {
     expect(await returning({ error: 'x' })).toMatchObject({ isError: false, structuredContent: { error: 'x' } });
   });
 
-  it('isError in the full form results in a code and a message', async () => {
+  it('returns a code and a message when the full form has isError', async () => {
     const result = await returning({ content: [{ type: 'text', text: 'no luck' }], isError: true });
     expect(result).toMatchObject({ isError: true, error: { code: 'EXECUTION_FAILED', message: 'no luck' } });
   });
 
-  it('an object that only looks like the full form is JSON', async () => {
+  it('returns an object that only resembles the full form as JSON', async () => {
     expect((await returning({ content: 'a text' })).structuredContent).toEqual({ content: 'a text' });
     expect((await returning({ content: [], more: 1 })).structuredContent).toEqual({ content: [], more: 1 });
     expect((await returning({ content: [1, 2] })).structuredContent).toEqual({ content: [1, 2] });
@@ -75,7 +75,7 @@ describe('what execute returns', () => {
     ['a toJSON that throws', { toJSON: () => { throw new Error('no'); } }], // prettier-ignore
     ['a toJSON of undefined', { toJSON: () => undefined }],
     ['a directive without params', { content: [], directives: [{ type: 'x' }] }],
-  ])('%s is OUTPUT_INVALID', async (_what, output) => {
+  ])('fails with OUTPUT_INVALID when the tool returns %s', async (_what, output) => {
     expect((await returning(output)).error?.code).toBe('OUTPUT_INVALID');
   });
 
@@ -91,7 +91,7 @@ describe('what execute returns', () => {
       { result: '1970-01-01T00:00:00.000Z' },
       '{"result":"1970-01-01T00:00:00.000Z"}',
     ],
-  ])('%s is what JSON makes of it, and structuredContent is an object', async (_what, output, structured, text) => {
+  ])('serializes %s as JSON, with an object as structuredContent', async (_what, output, structured, text) => {
     const result = await returning(output);
     expect(result.error).toBeUndefined();
     expect(result.structuredContent).toEqual(structured);
@@ -102,27 +102,27 @@ describe('what execute returns', () => {
     ['an Error', new Error('x')],
     ['a Map', new Map([[1, 2]])],
     ['a Set', new Set([1])],
-  ])('%s is OUTPUT_INVALID, as JSON would make nothing of it', async (_what, output) => {
+  ])('fails with OUTPUT_INVALID when the tool returns %s, which JSON would empty', async (_what, output) => {
     expect((await returning(output)).error?.code).toBe('OUTPUT_INVALID');
   });
 
-  it('a promise of any of them is awaited, also a foreign thenable', async () => {
+  it('awaits a promise and any other thenable', async () => {
     expect(textOf(await returning(Promise.resolve('later')))).toBe('later');
     expect(textOf(await returning({ then: (resolve: (value: string) => void) => resolve('thenable') }))).toBe(
       'thenable',
     );
   });
 
-  it('100 MB of text are returned', async () => {
+  it('returns 100 MB of text', async () => {
     expect(textOf(await returning('x'.repeat(100 * 1024 * 1024))).length).toBe(104_857_600);
   });
 });
 
-it(`an error of another copy of the package is an own failure, and a server's error is not`, async () => {
+it(`isOwnFailure() is true for an error of another copy of the package, false for a server's error`, async () => {
   vi.resetModules();
   const copy = await import('../../src/contract/result.js');
   expect(copy.errorResult).not.toBe(errorResult);
-  const told = copy.errorResult(new ToolError('NOT_CONNECTED', 'Gone.'), 0);
-  expect(isOwnFailure(told)).toBe(true);
-  expect(isOwnFailure({ ...told })).toBe(false);
+  const failure = copy.errorResult(new ToolError('NOT_CONNECTED', 'Gone.'), 0);
+  expect(isOwnFailure(failure)).toBe(true);
+  expect(isOwnFailure({ ...failure })).toBe(false);
 });

@@ -62,13 +62,13 @@ const strangersTool = () => ({
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
 });
 
-describe('a structured result', () => {
+describe('callTool()', () => {
   for (const [what, execute] of [
     ['an object', (_args: never, { state }: { state: JsonObject }) => state],
     ['the full form', (_args: never, { state }: { state: JsonObject }) => ({ content: [], structuredContent: state })],
     ['a promise', async (_args: never, { state }: { state: JsonObject }) => state],
   ] as [string, Execute][]) {
-    it(`is not the state of the tool that returned ${what}`, async () => {
+    it(`returns a copy of the tool's state when the tool returns ${what}`, async () => {
       for (const isHub of [false, true]) {
         const provider = serve(execute);
         await using callee = isHub ? new ToolHub({ providers: [provider] }) : provider;
@@ -81,7 +81,7 @@ describe('a structured result', () => {
     });
   }
 
-  it('is a plain copy of a class instance', async () => {
+  it('returns a plain copy when the tool returns a class instance', async () => {
     class Account {
       owner = { name: 'a' };
     }
@@ -93,7 +93,7 @@ describe('a structured result', () => {
     expect(structuredContent?.owner).not.toBe(account.owner);
   });
 
-  it('that is cyclic is OUTPUT_INVALID, even from a promise', async () => {
+  it('fails with OUTPUT_INVALID when the output is cyclic, even from a promise', async () => {
     const circle: JsonObject = {};
     circle.self = circle;
     for (const execute of [
@@ -105,7 +105,7 @@ describe('a structured result', () => {
     }
   });
 
-  it('of a foreign provider, or of a middleware that keeps it, is a copy', async () => {
+  it('returns a copy of what a foreign provider or a middleware retains', async () => {
     const kept = { rows: [1] };
     await using hub = new ToolHub({ providers: [stranger(strangersTool(), kept)] });
     const { structuredContent } = await hub.callTool('f.run', { n: 1 });
@@ -113,7 +113,7 @@ describe('a structured result', () => {
     expect(kept.rows).toEqual([1]);
   });
 
-  it('keeps directives and content blocks uncopied', async () => {
+  it('does not copy directives and content blocks', async () => {
     const directive: Directive = { type: 'stop_processing', params: {} };
     const block = { type: 'text' as const, text: 'x' };
     const blocks = [block];
@@ -126,7 +126,7 @@ describe('a structured result', () => {
   });
 });
 
-describe('arguments', () => {
+describe('callTool() arguments', () => {
   it('are a copy for the tool, whose changes have no effect outside', async () => {
     const provider = serve(({ list }: { list: unknown[] }) => void list.push('changed'));
     await using hub = new ToolHub({ providers: [provider] });
@@ -138,7 +138,7 @@ describe('arguments', () => {
     expect([args, prepared.args]).toEqual([{ list: ['x'] }, { list: ['x'] }]);
   });
 
-  it('of a prepared call stay those that were evaluated when prepared.args is changed', async () => {
+  it('are those that were evaluated when prepared.args is changed', async () => {
     const seen: unknown[] = [];
     const execute = (args: { list: unknown[] }) => void seen.push(args.list);
     for (const input of [{ type: 'object', properties: { list: {} } }, z.object({ list: z.unknown() })]) {
@@ -153,7 +153,7 @@ describe('arguments', () => {
     expect(seen).toEqual(Array.from({ length: 4 }, () => ['judged']));
   });
 
-  it('of a foreign prepared call do not change either', async () => {
+  it('are those that were evaluated when args of a foreign prepared call is changed', async () => {
     const sent: unknown[] = [];
     const provider = stranger(strangersTool());
     provider.callTool = async (_name, args) => {
@@ -167,7 +167,7 @@ describe('arguments', () => {
     expect(sent).toEqual([{ n: 1 }]);
   });
 
-  it('and meta cannot be changed by a tool', async () => {
+  it('do not change when a tool changes them or meta', async () => {
     const meta = { trace: { id: 1 } };
     await using provider = serve((_args, ctx) => void ((ctx.meta?.trace as JsonObject).id = 2));
     await provider.callTool('s.run', {}, { meta });
@@ -175,8 +175,8 @@ describe('arguments', () => {
   });
 });
 
-describe('a listing', () => {
-  it('of a foreign provider cannot change what the hub enforces', async () => {
+describe('listTools()', () => {
+  it('returns a copy, so that a foreign provider cannot change what the hub enforces', async () => {
     const tool = strangersTool();
     await using hub = new ToolHub({ providers: [stranger(tool)] });
     const [listed] = await hub.listTools();
@@ -201,7 +201,7 @@ describe('a listing', () => {
   });
 });
 
-it("a foreign provider that changes a call's meta does not change the caller's", async () => {
+it("callTool() does not change the caller's meta when a foreign provider changes it", async () => {
   const provider: ToolProvider = {
     name: 'foreign',
     kind: 'other',

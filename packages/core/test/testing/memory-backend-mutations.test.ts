@@ -124,7 +124,7 @@ function mutant(inner: MemoryBackend, mutation: Mutation): MemoryBackend {
   });
 }
 
-describe('memoryBackendContract', () => {
+describe('memoryBackendContract()', () => {
   for (const { title, run } of memoryBackendCases) {
     it(`memoryBackendCases fail when a store breaks: ${title}`, async () => {
       await using project = await createTestProject();

@@ -1,7 +1,7 @@
 import { createTestProject } from '@toolwright/core/testing';
 import { expect, it } from 'vitest';
 
-it.each(['../x', 'a/../../x', '.', ''])('createTestProject() writes nothing outside, as by %j', async (name) => {
+it.each(['../x', 'a/../../x', '.', ''])('createTestProject() writes nothing outside when a file is named %j', async (name) => {
   await expect(createTestProject({ [name]: 'x' })).rejects.toMatchObject({ code: 'OUTSIDE_PROJECT' });
 });
 

@@ -39,7 +39,7 @@ const issuesOf = (schema: JsonSchema, value: unknown): string[] =>
     ({ path, message }) => `${path.map(String).join('.')}: ${message}`,
   );
 
-describe('the schemas of foreign tools', () => {
+describe('the schemas of listed tools', () => {
   it.each(['https://json-schema.org/draft/2020-12/schema', 'http://json-schema.org/draft-07/schema#', 'urn:one'])(
     'of one server do not change how those of another are read, with the $id %s',
     async ($id) => {
