@@ -1,23 +1,23 @@
-// Memories that nobody asks for, beside those that are: paragraphs of the Markdown files of a directory. A search has to
-// find its few among many, and a store of many is searched in another way than one of few.
+// Adds irrelevant memories to a dataset: paragraphs of the Markdown files in a directory. A search then has to find few among
+// many, and a large store is searched in another way than a small one.
 
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Dataset, LabelledMemory } from './dataset.js';
 
-/** A paragraph as long as what agents write down, in characters. */
-const SHORTEST = 40;
-const LONGEST = 400;
+/** The length of a paragraph in characters, like that of agents' memories. */
+const MIN_CHARS = 40;
+const MAX_CHARS = 400;
 
 /**
- * Adds `count` paragraphs to each collection, taken evenly from all Markdown files under `directory`.
+ * Adds `count` paragraphs to each collection, distributed evenly over all Markdown files under `directory`.
  *
- * @throws {Error} when there are fewer
+ * @throws {Error} when there are fewer paragraphs
  */
 export async function amongOthers(dataset: Dataset, directory: string, count: number): Promise<Dataset> {
   const paragraphs = await paragraphsUnder(directory);
   if (paragraphs.length < count) {
-    throw new Error(`Under ${directory} there are ${paragraphs.length} paragraphs, and ${count} are asked for.`);
+    throw new Error(`${directory} has only ${paragraphs.length} of the requested ${count} paragraphs.`);
   }
   const others = Array.from({ length: count }, (_, index): LabelledMemory => {
     const content = paragraphs[Math.floor((index * paragraphs.length) / count)]!;
@@ -41,8 +41,8 @@ async function paragraphsUnder(directory: string): Promise<string[]> {
   for (const path of paths) {
     for (const paragraph of (await readFile(path, 'utf8')).split(/\n\s*\n/)) {
       const text = paragraph.replace(/\s+/g, ' ').trim();
-      // Headings, lists, tables, code and pictures are no sentences.
-      if (/^[A-Z][^|<]*[.:]$/.test(text) && text.length >= SHORTEST && text.length <= LONGEST) found.add(text);
+      // Excludes headings, lists, tables, code and pictures.
+      if (/^[A-Z][^|<]*[.:]$/.test(text) && text.length >= MIN_CHARS && text.length <= MAX_CHARS) found.add(text);
     }
   }
   return [...found];

@@ -1,19 +1,18 @@
-// What the built-in model must reach on the reporting half, and whether it does.
+// The bars that the built-in model must reach on the reporting half.
 
 import { WHOLE, type Summary } from './evaluation.js';
 
-/** One bar. */
 export interface Bar {
   what: string;
   isReached: boolean;
 }
 
-/** By kind: how much more of the relevant memories must be among the first five than by words alone. */
+/** The minimum gain in recall@5 over the search by words, by kind. */
 const GAINS: Readonly<Record<string, number>> = { paraphrase: 0.08, [WHOLE]: 0.02 };
 
 /**
- * The bars for one search, of its summaries on one half: its gains in recall at 5, and that no kind is worse than by
- * words, which is when the whole interval of the difference is below 0.
+ * Checks the summaries of one search: the gains in recall@5, and that no kind is worse than by words, which means that the whole
+ * interval of the difference is below 0.
  */
 export function barsOf(summaries: readonly Summary[]): Bar[] {
   return summaries.flatMap(({ kind, gain }): Bar[] => {

@@ -1,8 +1,8 @@
-// How far a mean may be off: the percentile bootstrap over questions (Efron and Tibshirani, 1993, chapter 13).
+// Confidence intervals of means: the percentile bootstrap over questions (Efron and Tibshirani, 1993, chapter 13).
 
 import { mean } from './metrics.js';
 
-/** A mean with the interval that holds it in 95 of 100 resamples. */
+/** A mean with its 95 % confidence interval. */
 export interface Estimate {
   mean: number;
   low: number;
@@ -12,10 +12,10 @@ export interface Estimate {
 const RESAMPLES = 2_000;
 
 /**
- * The mean of the values of some questions. The difference of two searches is estimated by the differences question by
- * question: most of what makes a question hard is hard for both.
+ * Estimates the mean of one value per question. To compare two searches, pass the differences question by question: most of what
+ * makes a question hard is hard for both.
  *
- * @param seed the same gives the same interval; any whole number
+ * @param seed any integer; the same seed gives the same interval
  */
 export function estimate(values: readonly number[], seed: number): Estimate {
   const random = randomNumbers(seed);
@@ -31,7 +31,7 @@ export function estimate(values: readonly number[], seed: number): Estimate {
   };
 }
 
-/** Numbers from 0 to 1, the same ones for a seed on every machine: the 32-bit generator "mulberry32". */
+/** Pseudo-random numbers from 0 to 1, the same on every machine: the 32-bit generator "mulberry32". */
 function randomNumbers(seed: number): () => number {
   let state = seed | 0;
   return () => {

@@ -1,8 +1,8 @@
-// Memories with questions whose answers are known, whatever file they come from; and the labelled set of this directory.
+// Datasets of memories and questions with known answers, and the labelled set in data/.
 
 import { readFile } from 'node:fs/promises';
 
-/** A text that is stored. Two of one id are parts of one document: finding either is finding it. */
+/** A memory to store. Memories with the same ID are parts of one document: finding one of them counts as finding it. */
 export interface LabelledMemory {
   id: string;
   content: string;
@@ -12,14 +12,14 @@ export interface LabelledMemory {
 
 export interface LabelledQuestion {
   id: string;
-  /** What the figures are told apart by. */
+  /** The figures are grouped by this. */
   kind: string;
   question: string;
-  /** The ids of all memories that answer it, at least one. */
+  /** The IDs of all memories that answer it, at least one. */
   relevant: string[];
 }
 
-/** What is one project's: questions find nothing in another. */
+/** The memories and questions of one project. */
 export interface Collection {
   name: string;
   memories: LabelledMemory[];
@@ -28,20 +28,20 @@ export interface Collection {
 
 export interface Dataset {
   name: string;
-  /** What one memory is. Figures of two granularities are not comparable. */
+  /** What one memory contains. Figures of different granularities are not comparable. */
   granularity: string;
   collections: Collection[];
 }
 
-/** Weights are chosen by `tune`, figures are reported of `report`. */
+/** Weights are chosen on the half `tune`, figures are reported for the half `report`. */
 export type Half = 'tune' | 'report';
 
-/** The half of a question, by its number: the place in its dataset, from 1. Odd ones tune. */
+/** The half of a question by its number in the dataset, from 1. Odd numbers are for tuning. */
 export function halfOf(number: number): Half {
   return number % 2 === 1 ? 'tune' : 'report';
 }
 
-/** The set of `data/`. */
+/** Loads the labelled set in data/. */
 export async function loadDeveloperMemories(): Promise<Dataset> {
   const [memories, questions] = await Promise.all([
     readLines<LabelledMemory>(new URL('data/memories.jsonl', import.meta.url)),

@@ -1,4 +1,4 @@
-// The embedders that are at hand: the built-in one always, others where their files are.
+// Opens the available embedders: the built-in one, and others if their files are installed.
 
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
@@ -6,44 +6,44 @@ import type { Embedder } from '../../packages/core/src/servers/memory/embeddings
 import { openStaticModel } from '../../packages/core/src/servers/memory/embeddings/static-model.js';
 import { openTransformersEmbedder } from '../../packages/core/src/servers/memory/embeddings/transformers-embedder.js';
 
-/** An embedder by the name that the tables give it. */
+/** An embedder with its name in the tables. */
 export interface NamedEmbedder {
   name: string;
   embedder: Embedder;
 }
 
-/** Those that can be opened, and why others cannot. */
-export interface EmbeddersAtHand {
+/** The embedders that could be opened, and why others could not. */
+export interface AvailableEmbedders {
   embedders: NamedEmbedder[];
   missing: string[];
 }
 
 /** @param modelPath a directory with a sentence encoder for `@huggingface/transformers`, absolute */
-export async function openEmbedders(modelPath: string | undefined): Promise<EmbeddersAtHand> {
-  const ways: Record<string, () => Promise<Embedder>> = {
+export async function openEmbedders(modelPath: string | undefined): Promise<AvailableEmbedders> {
+  const openers: Record<string, () => Promise<Embedder>> = {
     static: () => openStaticModel(),
     'use-lite': () => openUniversalSentenceEncoder(),
     minilm: () => openTransformersEmbedder({ modelPath, load: () => importPeer('@huggingface/transformers') }),
   };
-  const atHand: EmbeddersAtHand = { embedders: [], missing: [] };
-  for (const [name, open] of Object.entries(ways)) {
+  const available: AvailableEmbedders = { embedders: [], missing: [] };
+  for (const [name, open] of Object.entries(openers)) {
     try {
-      atHand.embedders.push({ name, embedder: remembering(await open()) });
+      available.embedders.push({ name, embedder: cached(await open()) });
     } catch (error) {
       if (name === 'static') throw error; // it is in the repository
-      atHand.missing.push(`${name}: ${error instanceof Error ? error.message.split('\n')[0] : String(error)}`);
+      available.missing.push(`${name}: ${error instanceof Error ? error.message.split('\n')[0] : String(error)}`);
     }
   }
-  return atHand;
+  return available;
 }
 
-/** The same embedder for another weight: its vectors are the same, so its id is too. */
+/** The same embedder with another weight. Its vectors are the same, so its ID is too. */
 export function withWeight(embedder: Embedder, fusionWeight: number): Embedder {
   return { ...embedder, fusionWeight };
 }
 
-/** Embeds each text once, however many servers ask: a sweep asks for the same questions again and again. */
-function remembering(embedder: Embedder): Embedder {
+/** Caches vectors, as a sweep embeds the same questions repeatedly. */
+function cached(embedder: Embedder): Embedder {
   const known = new Map<string, Promise<Float32Array>>();
   return {
     id: embedder.id,
@@ -66,7 +66,7 @@ function remembering(embedder: Embedder): Embedder {
   };
 }
 
-/** The encoder that the built-in model is distilled from, as a caller would bring one of its own. */
+/** The encoder that the built-in model is distilled from, as a custom embedder. */
 async function openUniversalSentenceEncoder(): Promise<Embedder> {
   const { initModel } = requirePeer('@energetic-ai/embeddings') as {
     initModel: (source: unknown) => Promise<{ embed(texts: string[]): Promise<number[][]> }>;
@@ -84,7 +84,7 @@ async function openUniversalSentenceEncoder(): Promise<Embedder> {
 
 const peers = createRequire(fileURLToPath(new URL('../../tools/peers/package.json', import.meta.url)));
 
-/** CommonJS, and not installed everywhere. */
+/** Loads a CommonJS package that may not be installed. */
 function requirePeer(name: string): unknown {
   return peers(name);
 }

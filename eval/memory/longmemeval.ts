@@ -1,10 +1,10 @@
-// LongMemEval (https://github.com/xiaowu0162/LongMemEval, not in this repository): questions to an assistant, each with
-// a pile of past sessions of its own. A memory is one session, and a question with its pile is a project.
+// Reads LongMemEval (https://github.com/xiaowu0162/LongMemEval, not in this repository): questions to an assistant, each with
+// its own past sessions. A memory is one session, and a question with its sessions is a project.
 
 import { z } from 'zod';
 import type { Collection, Dataset, LabelledMemory } from './dataset.js';
 
-/** A memory holds 32,000 characters; a longer session becomes several, which count as one. */
+/** The limit of a memory. A longer session becomes several memories, which count as one. */
 const MAX_CONTENT_CHARS = 32_000;
 
 const turn = z.object({ role: z.string(), content: z.string() });
@@ -29,8 +29,8 @@ export function parseLongMemEval(file: unknown): Dataset {
     .parse(file)
     .flatMap((row, index): Collection[] => {
       const id = row.question_id ?? `question ${index + 1}`;
-      const there = new Set(row.haystack_session_ids);
-      const relevant = [...new Set(row.answer_session_ids)].filter((session) => there.has(session));
+      const existing = new Set(row.haystack_session_ids);
+      const relevant = [...new Set(row.answer_session_ids)].filter((session) => existing.has(session));
       if (relevant.length === 0 || id.endsWith('_abs')) return [];
       const memories = row.haystack_sessions.flatMap((turns, place): LabelledMemory[] => {
         const session = row.haystack_session_ids[place];
@@ -45,7 +45,7 @@ export function parseLongMemEval(file: unknown): Dataset {
   return { name: 'LongMemEval', granularity: 'sessions: all turns of one', collections };
 }
 
-/** The lines, as few texts as they fit in. */
+/** Joins the lines into as few texts as possible. */
 function partsOf(lines: readonly string[]): string[] {
   const parts: string[] = [];
   let part = '';

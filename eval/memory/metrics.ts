@@ -1,19 +1,19 @@
-// How good one ranking is: three figures from 0 to 1, each by the ids in the order they were answered.
+// The quality of a ranking: three figures from 0 to 1, computed from the IDs in the order of the results.
 
 /** The figures of one question, or their means. */
 export interface Metrics {
-  /** The part of the relevant memories that are among the first five. */
+  /** The share of the relevant memories among the first five. */
   recall5: number;
-  /** Of the first ten: each relevant one counts less the later it comes, over the best order there could be. */
+  /** For the first ten: relevant memories count less the later they are, relative to the best possible order. */
   ndcg10: number;
-  /** One over the place of the first relevant one; 0 when it is not among the first ten. */
+  /** The reciprocal rank of the first relevant memory; 0 if it is not among the first ten. */
   mrr: number;
 }
 
-/** The names of {@link Metrics}, in the order they are printed. */
+/** The names of {@link Metrics} in the printed order. */
 export const METRICS = ['recall5', 'ndcg10', 'mrr'] as const satisfies readonly (keyof Metrics)[];
 
-/** @param relevant of at least one id */
+/** @param relevant at least one ID */
 export function recallAt(count: number, ranking: readonly string[], relevant: ReadonlySet<string>): number {
   return ranking.slice(0, count).filter((id) => relevant.has(id)).length / relevant.size;
 }
@@ -30,7 +30,7 @@ export function ndcgAt(count: number, ranking: readonly string[], relevant: Read
   return gained / best;
 }
 
-/** One over the place of the first relevant id among the first `count`, or 0. */
+/** The reciprocal rank of the first relevant ID among the first `count`, or 0. */
 export function reciprocalRank(count: number, ranking: readonly string[], relevant: ReadonlySet<string>): number {
   const index = ranking.slice(0, count).findIndex((id) => relevant.has(id));
   return index < 0 ? 0 : 1 / (index + 1);

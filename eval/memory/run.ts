@@ -1,6 +1,6 @@
 // npm run eval:memory [-- FILE…] [--tune] [--model DIRECTORY] [--embedder NAME] [--seed NUMBER]
-// [--among DIRECTORY --others COUNT]: how well the memory server finds, on the labelled set of this directory, or on files
-// of LoCoMo or LongMemEval. See README.md.
+// [--among DIRECTORY --others COUNT]: evaluates the memory server's search on the labelled set in data/, or on files of LoCoMo or
+// LongMemEval. See README.md.
 
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
@@ -18,8 +18,8 @@ import { bestWeight, sweep } from './tuning.js';
 
 const DEFAULT_SEED = 20_261_122;
 const HALVES: Readonly<Record<Half, string>> = {
-  tune: 'questions with odd numbers, which weights are tuned on',
-  report: 'questions with even numbers, which nothing is tuned on',
+  tune: 'questions with odd numbers, used for tuning',
+  report: 'questions with even numbers, not used for tuning',
 };
 
 const { values, positionals } = parseArgs({
@@ -34,23 +34,24 @@ const { values, positionals } = parseArgs({
   },
 });
 const seed = Number(values.seed);
-if (!Number.isSafeInteger(seed)) throw new Error(`--seed must be a whole number, not ${values.seed}.`);
+if (!Number.isSafeInteger(seed)) throw new Error(`--seed must be an integer, not ${values.seed}.`);
 const others = Number(values.others);
-if (!Number.isSafeInteger(others) || others < 1) throw new Error(`--others must be a count, not ${values.others}.`);
+if (!Number.isSafeInteger(others) || others < 1)
+  throw new Error(`--others must be a positive integer, not ${values.others}.`);
 const modelPath = values.model === undefined ? undefined : resolve(values.model);
 
 const { embedders, missing } = await openEmbedders(modelPath);
 const chosen = embedders.filter(({ name }) => values.embedder === undefined || name === values.embedder);
 if (chosen.length === 0) {
-  throw new Error(
-    `No embedder is called ${values.embedder}: there are ${embedders.map(({ name }) => name).join(', ')}.`,
-  );
+  throw new Error(`Unknown embedder ${values.embedder}; available: ${embedders.map(({ name }) => name).join(', ')}.`);
 }
 const datasets = positionals.length === 0 ? [await loadDeveloperMemories()] : await Promise.all(positionals.map(load));
 const { among } = values;
 const searched =
-  among === undefined ? datasets : await Promise.all(datasets.map((each) => amongOthers(each, resolve(among), others)));
-for (const reason of missing) console.log(`Left out, ${reason}`);
+  among === undefined
+    ? datasets
+    : await Promise.all(datasets.map((dataset) => amongOthers(dataset, resolve(among), others)));
+for (const reason of missing) console.log(`Skipped ${reason}`);
 for (const dataset of searched) {
   if (values.tune) await tune(dataset);
   else await report(dataset, positionals.length === 0 && among === undefined);
@@ -66,7 +67,7 @@ async function load(path: string): Promise<Dataset> {
 async function tune(dataset: Dataset): Promise<void> {
   for (const { name, embedder } of chosen) {
     const rows = await sweep(dataset, embedder);
-    console.log(`\n${dataset.name}, ${HALVES.tune}: ${name}, which has the weight ${embedder.fusionWeight}`);
+    console.log(`\n${dataset.name}, ${HALVES.tune}: ${name}, current weight ${embedder.fusionWeight}`);
     console.table(
       rows.map(({ weight, recall5, ndcg10, both, byKind }) => ({
         weight: weight.toFixed(2),
@@ -76,14 +77,14 @@ async function tune(dataset: Dataset): Promise<void> {
         ...Object.fromEntries(Object.entries(byKind).map(([kind, recall]) => [kind, recall.toFixed(3)])),
       })),
     );
-    console.log(`The weight for ${name} is ${bestWeight(rows)}.`);
+    console.log(`The best weight for ${name} is ${bestWeight(rows)}.`);
   }
 }
 
 async function report(dataset: Dataset, hasBars: boolean): Promise<void> {
   const [memories, questions] = [sizeOf(dataset, 'memories'), sizeOf(dataset, 'questions')];
   console.log(`\n${dataset.name}: ${memories} memories (${dataset.granularity}), ${questions} questions.`);
-  console.log(`Intervals of 95 %: bootstrap over questions, seed ${seed}.`);
+  console.log(`95 % intervals: bootstrap over questions, seed ${seed}.`);
   const systems = [
     WORDS,
     ...chosen.flatMap(({ name, embedder }) =>
@@ -97,7 +98,7 @@ async function report(dataset: Dataset, hasBars: boolean): Promise<void> {
     print(scored, words, half);
   }
   if (!hasBars) return;
-  for (const { name, embedder } of chosen.filter((each) => each.name === 'static')) {
+  for (const { name, embedder } of chosen.filter(({ name }) => name === 'static')) {
     const fused = scored.find(({ system }) => system === `${name}: ${fusedBy(embedder, embedder.fusionWeight).name}`)!;
     console.log(`\nBars of ${fused.system}, ${HALVES.report}`);
     for (const { what, isReached } of barsOf(summarize([fused], words, 'report', seed))) {

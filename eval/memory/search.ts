@@ -1,4 +1,4 @@
-// The searches that are compared, each through the tools of a memory server over a temporary project.
+// The compared searches. Each calls the tools of a memory server with a temporary project.
 
 import { InProcessToolProvider } from '@toolwright/core';
 import { createMemoryServer } from '@toolwright/core/servers/memory';
@@ -7,17 +7,17 @@ import type { Embedder } from '../../packages/core/src/servers/memory/embeddings
 import type { Collection } from './dataset.js';
 import { withWeight } from './embedders.js';
 
-/** A way to search. */
+/** A configuration of the memory server. */
 export interface System {
   name: string;
-  /** Undefined: words only. */
+  /** Undefined: search by words only. */
   embedder: Embedder | undefined;
   ranking: 'fused' | 'seed';
 }
 
 export const WORDS: System = { name: 'words', embedder: undefined, ranking: 'fused' };
 
-/** What one embedder is compared by, after the words alone. */
+/** The searches with one embedder, which are compared with the search by words. */
 export function systemsOf(embedder: Embedder): System[] {
   return [
     { name: 'vectors', embedder: withWeight(embedder, 1), ranking: 'fused' },
@@ -30,22 +30,22 @@ export function fusedBy(embedder: Embedder, weight: number): System {
   return { name: `fused ${weight.toFixed(2)}`, embedder: withWeight(embedder, weight), ranking: 'fused' };
 }
 
-/** What a question was answered with: its first five when it asks for five, as agents do, and its first ten. */
+/** The results of a question: of a call with limit 5, as agents make it, and of one with limit 10. */
 export interface Rankings {
   five: string[];
   ten: string[];
 }
 
-/** The most that one call answers. */
-const MOST = 50;
-/** A model that is still busy with vectors after so long has hung. */
-const PATIENCE_MS = 600_000;
+/** The largest limit of a call. */
+const MAX_LIMIT = 50;
+/** The time for computing all vectors, after which the model must have hung. */
+const EMBEDDING_TIMEOUT_MS = 600_000;
 
-/** A collection stored in a project of its own. Hold it with `await using`. */
+/** A collection that is stored in a temporary project. Hold it with `await using`. */
 export class StoredCollection implements AsyncDisposable {
   readonly #project: TestProject;
   readonly #collection: Collection;
-  /** By the id that the server gave: the one of the collection. */
+  /** The collection's IDs by the server's. */
   readonly #ids = new Map<string, string>();
 
   private constructor(project: TestProject, collection: Collection) {
@@ -84,24 +84,25 @@ export class StoredCollection implements AsyncDisposable {
     return new InProcessToolProvider({ servers: [server] });
   }
 
-  /** The distinct ids. Where documents are in parts, more is asked for, so that enough are left. */
+  /** The distinct IDs. If documents are split into parts, the limit is higher, so that enough are left. */
   async #ranking(tools: InProcessToolProvider, query: string, count: number): Promise<string[]> {
     const isInParts = this.#ids.size > new Set(this.#ids.values()).size;
-    const limit = isInParts ? MOST : count;
+    const limit = isInParts ? MAX_LIMIT : count;
     const { results } = (await call(tools, 'retrieve', { query, limit, detail: 'compact' })) as {
       results: { memory: { id: string } }[];
     };
     return [...new Set(results.map(({ memory }) => this.#ids.get(memory.id)!))].slice(0, count);
   }
 
-  /** Waits until every memory has its vector. A question sets the embedder to work; counts tell when it is done. */
+  /** Waits until every memory has a vector. A query starts the embedder; `stats` shows when it is done. */
   async #embedded(tools: InProcessToolProvider, embedder: string): Promise<void> {
-    const deadline = performance.now() + PATIENCE_MS;
+    const deadline = performance.now() + EMBEDDING_TIMEOUT_MS;
     for (;;) {
       const { notice } = await call(tools, 'retrieve', { query: 'anything', limit: 1 });
       const { stores } = (await call(tools, 'stats', {})) as { stores: { vectors: Record<string, number> }[] };
       if ((stores[0]?.vectors[embedder] ?? 0) >= this.#ids.size) return;
-      if (performance.now() > deadline) throw new Error(`No vectors after ${PATIENCE_MS} ms: ${String(notice)}`);
+      if (performance.now() > deadline)
+        throw new Error(`No vectors after ${EMBEDDING_TIMEOUT_MS} ms: ${String(notice)}`);
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
   }

@@ -1,4 +1,4 @@
-// Choosing how much meaning counts: every weight on the half that tunes, none on the half that reports.
+// Chooses the weight of meaning, using the tuning half only.
 
 import type { Embedder } from '../../packages/core/src/servers/memory/embeddings/embedder.js';
 import type { Dataset } from './dataset.js';
@@ -6,18 +6,18 @@ import { evaluate, type Scored } from './evaluation.js';
 import { mean } from './metrics.js';
 import { fusedBy } from './search.js';
 
-/** One weight, and what it gives on the half that tunes. */
+/** The figures of one weight on the tuning half. */
 export interface WeightRow {
   weight: number;
   recall5: number;
   ndcg10: number;
-  /** The mean of the two, which is what is chosen by: recall alone moves in steps of whole questions. */
+  /** The mean of the two, which the choice uses, as recall alone changes in steps of whole questions. */
   both: number;
-  /** Recall at 5, by kind. */
+  /** Recall@5 by kind. */
   byKind: Record<string, number>;
 }
 
-/** The steps of a sweep. */
+/** The weights of a sweep. */
 const WEIGHTS = Array.from({ length: 21 }, (_, step) => step / 20);
 
 export async function sweep(
@@ -34,8 +34,8 @@ export async function sweep(
 }
 
 /**
- * The least of the weights that are as good as the best within half a hundredth. A peak of one step is chance, and where
- * meaning adds nothing the words are the surer guide to memories of another kind.
+ * The smallest weight within 0.005 of the best. A peak at one step is chance, and where meaning adds nothing, words are more
+ * reliable for other kinds of memories.
  */
 export function bestWeight(rows: readonly WeightRow[]): number {
   const best = rows.reduce((most, { both }) => Math.max(most, both), -Infinity);
@@ -43,7 +43,7 @@ export function bestWeight(rows: readonly WeightRow[]): number {
   return good.reduce((least, { weight }) => Math.min(least, weight), Infinity);
 }
 
-/** The dataset without the questions that report, so that they are not even asked. */
+/** The dataset without the questions of the reporting half. */
 function tuningHalf(dataset: Dataset): Dataset {
   let number = 0;
   const collections = dataset.collections.map((collection) => ({

@@ -13,7 +13,7 @@ const SENTENCES = ['first', 'second', 'third', 'fourth'].map(
 );
 
 describe('amongOthers', () => {
-  it('adds sentences of the Markdown files, evenly, and none of what is no sentence', async () => {
+  it('adds paragraphs evenly from the Markdown files, and nothing that is not a sentence', async () => {
     await using project = await createTestProject({
       'README.md': `# A heading that is long enough to be a paragraph of its own\n\n${SENTENCES[0]}\n\n${SENTENCES[1]}\n`,
       'deep/NOTES.md': `| a table | that is long enough to be taken for a text. |\n\n${SENTENCES[2]}\n\n${SENTENCES[3]}\n`,
@@ -26,6 +26,6 @@ describe('amongOthers', () => {
       { id: 'other-0', content: SENTENCES[0] },
       { id: 'other-1', content: SENTENCES[2] },
     ]);
-    await expect(amongOthers(DATASET, project.projectDir, 5)).rejects.toThrow(/there are 4 paragraphs, and 5/);
+    await expect(amongOthers(DATASET, project.projectDir, 5)).rejects.toThrow(/has only 4 of the requested 5 paragraphs/);
   });
 });

@@ -33,7 +33,7 @@ function missed(words: Record<string, number>, fused: Record<string, number>): s
     .map(({ what }) => what.replace(/: [-+].*/, ''));
 }
 
-it('summarize() takes the questions of one half, by kind and all together', () => {
+it('summarize() summarizes the questions of one half, by kind and in total', () => {
   const words = scoredOf({ paraphrase: 5, keyword: 20 });
   const summaries = summarize([words, scoredOf({ paraphrase: 15, keyword: 20 })], words, 'report', SEED);
   expect(
@@ -48,7 +48,7 @@ it('summarize() takes the questions of one half, by kind and all together', () =
   ]);
 });
 
-it('barsOf() wants 0.08 more of paraphrases and 0.02 more of all', () => {
+it('barsOf() requires a gain of 0.08 for paraphrases and 0.02 in total', () => {
   expect(missed({ paraphrase: 2, keyword: 19 }, { paraphrase: 4, keyword: 19 })).toEqual([]);
   expect(missed({ paraphrase: 2, keyword: 19 }, { paraphrase: 3, keyword: 19 })).toEqual([
     'paraphrase: words and 0.08 more recall@5',
@@ -59,12 +59,12 @@ it('barsOf() wants 0.08 more of paraphrases and 0.02 more of all', () => {
   ]);
 });
 
-it('barsOf() wants no kind to be worse than the interval of the difference allows', () => {
+it('barsOf() fails when the interval of a kind is below 0', () => {
   expect(missed({ paraphrase: 2, keyword: 20 }, { paraphrase: 12, keyword: 19 })).toEqual([]); // one question: chance
   expect(missed({ paraphrase: 2, keyword: 20 }, { paraphrase: 19, keyword: 12 })).toEqual(['keyword: not below words']);
 });
 
-it('bestWeight() is the least weight that is as good as the best within half a hundredth', () => {
+it('bestWeight() returns the smallest weight within 0.005 of the best', () => {
   const row = (weight: number, both: number): WeightRow => ({ weight, both, recall5: both, ndcg10: both, byKind: {} });
   expect(bestWeight([row(0, 0.5), row(0.1, 0.696), row(0.2, 0.69), row(0.3, 0.7), row(0.4, 0.6)])).toBe(0.1);
   expect(bestWeight([row(0, 0.5), row(0.1, 0.694), row(0.2, 0.699), row(0.3, 0.7)])).toBe(0.2);

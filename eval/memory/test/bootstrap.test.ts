@@ -5,12 +5,12 @@ import { estimate } from '../bootstrap.js';
 
 const values = Array.from({ length: 100 }, (_, i) => (i % 4 === 0 ? 1 : 0));
 
-it('estimate() gives the same interval for the same seed, and another for another', () => {
+it('estimate() returns the same interval only when the seed is the same', () => {
   expect(estimate(values, 7)).toEqual(estimate(values, 7));
   expect(estimate(values, 7)).not.toEqual(estimate(values, 8));
 });
 
-it('estimate() gives the interval that the binomial distribution has', () => {
+it('estimate() returns the interval of the binomial distribution', () => {
   // A quarter of 100: the deviation is sqrt(0.25 * 0.75 / 100) = 0.0433, and 95 % are within 1.96 of those.
   const { mean, low, high } = estimate(values, 1);
   expect(mean).toBe(0.25);
@@ -18,7 +18,7 @@ it('estimate() gives the interval that the binomial distribution has', () => {
   expect(Math.abs(high - (0.25 + 0.085))).toBeLessThan(0.02);
 });
 
-it('estimate() has no doubt when all values are the same', () => {
+it('estimate() returns an interval of width 0 when all values are the same', () => {
   expect(estimate([0.4, 0.4, 0.4], 3)).toEqual({
     mean: expect.closeTo(0.4, 12) as number,
     low: expect.closeTo(0.4, 12) as number,
@@ -26,7 +26,7 @@ it('estimate() has no doubt when all values are the same', () => {
   });
 });
 
-it('estimate() works with any whole number as the seed', () => {
+it('estimate() accepts any integer as the seed', () => {
   for (const seed of [0, -1, 2 ** 40, Number.MAX_SAFE_INTEGER]) {
     const { low, high } = estimate(values, seed);
     expect(low).toBeLessThan(0.25);

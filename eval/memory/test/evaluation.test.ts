@@ -46,7 +46,7 @@ const dataset: Dataset = {
   ],
 };
 
-it('evaluate() asks the tools of a project for each collection, and takes parts of one document for one', async () => {
+it('evaluate() uses a project for each collection, and counts parts of a document as one', async () => {
   const [words, vectors] = await evaluate(dataset, [WORDS, fusedBy(embedder, 1)]);
   expect(words!.scores.map(({ id, half, recall5 }) => [id, half, recall5])).toEqual([
     ['colour', 'tune', 0],
@@ -56,7 +56,7 @@ it('evaluate() asks the tools of a project for each collection, and takes parts 
   expect(vectors!.scores.map(({ mrr }) => mrr)).toEqual([1, expect.any(Number), 1]);
 });
 
-it('sweep() asks the tuning half only', async () => {
+it('sweep() uses the tuning half only', async () => {
   const rows = await sweep(dataset, embedder, [0, 1]);
   expect(rows.map(({ weight, byKind }) => [weight, Object.keys(byKind)])).toEqual([
     [0, ['paraphrase']], // the one keyword question has an even number
@@ -66,7 +66,7 @@ it('sweep() asks the tuning half only', async () => {
   expect(rows[1]!.ndcg10).toBe(1);
 });
 
-it('the built-in model reaches its bars on the half that nothing is tuned on', async () => {
+it('evaluate() shows that the built-in model reaches its bars on the reporting half', async () => {
   const model = await openStaticModel();
   onTestFinished(() => model.dispose?.());
   const [words, fused] = await evaluate(await loadDeveloperMemories(), [WORDS, fusedBy(model, model.fusionWeight)]);

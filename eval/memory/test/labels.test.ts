@@ -29,7 +29,7 @@ function contentWords(text: string): Set<string> {
   return new Set(words.filter((word) => !FUNCTION_WORDS.has(word)).map(stem));
 }
 
-it('has every id once, in order, and questions to memories that are there', () => {
+it('loadDeveloperMemories() returns unique IDs in order, and questions about existing memories', () => {
   const numbered = (letter: string, count: number): string[] =>
     Array.from({ length: count }, (_, i) => `${letter}${String(i + 1).padStart(3, '0')}`);
   expect(memories.map(({ id }) => id)).toEqual(numbered('m', 200));
@@ -42,7 +42,7 @@ it('has every id once, in order, and questions to memories that are there', () =
   }
 });
 
-it('has a third or more paraphrases, in both halves', () => {
+it('loadDeveloperMemories() returns at least a third paraphrases in both halves', () => {
   const count = (kind: string, odd: 0 | 1): number =>
     questions.filter((question, index) => question.kind === kind && index % 2 !== odd).length;
   expect(new Set(questions.map(({ kind }) => kind))).toEqual(new Set(['paraphrase', 'keyword', 'mixed']));
@@ -55,7 +55,7 @@ it('has a third or more paraphrases, in both halves', () => {
  */
 const SLIPS = ['q016: run', 'q049: clas'];
 
-it('has paraphrases that share no content word with their memory, endings taken off', () => {
+it('loadDeveloperMemories() returns paraphrases that share no content word with their memory, ignoring endings', () => {
   const shared = questions
     .filter(({ kind }) => kind === 'paraphrase')
     .flatMap(({ id, question, relevant }) => {

@@ -11,7 +11,7 @@ const fixture = async (name: string): Promise<unknown> =>
 const locomo = await fixture('locomo');
 const longMemEval = await fixture('longmemeval');
 
-it('isLocomo() and isLongMemEval() know their own format only', () => {
+it('isLocomo() and isLongMemEval() accept only their format', () => {
   for (const other of [[], {}, null, 'text', [{}], [{ qa: [] }]]) {
     expect([isLocomo(other), isLongMemEval(other)]).toEqual([false, false]);
   }
@@ -19,7 +19,7 @@ it('isLocomo() and isLongMemEval() know their own format only', () => {
   expect([isLocomo(longMemEval), isLongMemEval(longMemEval)]).toEqual([false, true]);
 });
 
-it('parseLocomo() makes a project of each conversation, and a memory of each fact', () => {
+it('parseLocomo() returns a collection for each conversation, with a memory for each fact', () => {
   const { collections } = parseLocomo(locomo);
   expect(collections.map(({ name, memories }) => [name, memories.map(({ content }) => content)])).toEqual([
     [
@@ -35,7 +35,7 @@ it('parseLocomo() makes a project of each conversation, and a memory of each fac
   ]);
 });
 
-it('parseLocomo() finds the facts of the turns that a question names, however they are written', () => {
+it('parseLocomo() finds the facts of a question’s evidence in any notation', () => {
   const [garden] = parseLocomo(locomo).collections;
   const byId = new Map(garden!.memories.map(({ id, content }) => [id, content]));
   expect(
@@ -52,7 +52,7 @@ it('parseLocomo() finds the facts of the turns that a question names, however th
   ]);
 });
 
-it('parseLongMemEval() makes a project of each question that has an answer, and a memory of each session', () => {
+it('parseLongMemEval() returns a collection for each answerable question, with a memory for each session', () => {
   const { collections } = parseLongMemEval(longMemEval);
   expect(collections.map(({ name, memories, questions }) => [name, memories.length, questions])).toEqual([
     [
@@ -79,7 +79,7 @@ it('parseLongMemEval() makes a project of each question that has an answer, and 
   });
 });
 
-it('parseLongMemEval() makes memories of one id out of a session that is too long for one', () => {
+it('parseLongMemEval() splits a session into memories with one ID when it is too long', () => {
   const [row] = longMemEval as [Record<string, unknown>];
   const session = [15_000, 20_000, 70_000].map((length) => ({ role: 'user', content: 'x'.repeat(length) }));
   const [long] = parseLongMemEval([{ ...row, haystack_sessions: [session, []] }]).collections;

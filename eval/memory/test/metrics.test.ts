@@ -6,33 +6,33 @@ import { mean, ndcgAt, recallAt, reciprocalRank } from '../metrics.js';
 
 const ids = (...names: string[]): ReadonlySet<string> => new Set(names);
 
-it('recallAt() is the part of the relevant ones that is among the first', () => {
+it('recallAt() returns the share of the relevant IDs among the first', () => {
   expect(recallAt(5, ['a', 'x', 'b', 'y', 'z', 'c'], ids('a', 'b', 'c', 'd'))).toBe(0.5);
   expect(recallAt(5, ['x', 'y', 'z', 'w', 'v', 'a'], ids('a'))).toBe(0);
   expect(recallAt(5, [], ids('a'))).toBe(0);
 });
 
-it('ndcgAt() counts each relevant one by its place, over the best order', () => {
+it('ndcgAt() discounts relevant IDs by rank, relative to the best order', () => {
   // 1 / log2(3) for the second place and 1 / log2(5) for the fourth, over 1 / log2(2) + 1 / log2(3).
   expect(ndcgAt(10, ['x', 'a', 'y', 'b'], ids('a', 'b'))).toBeCloseTo((0.63093 + 0.43068) / 1.63093, 4);
   expect(ndcgAt(10, ['a', 'b', 'x'], ids('b', 'a'))).toBe(1);
   expect(ndcgAt(2, ['x', 'y', 'a'], ids('a'))).toBe(0);
 });
 
-it('ndcgAt() takes no more relevant ones for the best order than there are places', () => {
+it('ndcgAt() limits the best order to the number of ranks', () => {
   expect(ndcgAt(2, ['a', 'b'], ids('a', 'b', 'c', 'd'))).toBe(1);
 });
 
-it('reciprocalRank() is one over the first relevant place', () => {
+it('reciprocalRank() returns the reciprocal of the first relevant rank', () => {
   expect(reciprocalRank(10, ['x', 'y', 'a', 'b'], ids('a', 'b'))).toBeCloseTo(1 / 3, 12);
   expect(reciprocalRank(2, ['x', 'y', 'a'], ids('a'))).toBe(0);
 });
 
-it('metricsOf() takes recall from the answer of five, and the rest from the answer of ten', () => {
+it('metricsOf() computes recall from the first five, and the rest from the first ten', () => {
   const metrics = metricsOf({ five: ['a', 'b'], ten: ['x', 'a'] }, ids('a', 'b'));
   expect(metrics).toEqual({ recall5: 1, ndcg10: expect.closeTo(0.63093 / 1.63093, 4) as number, mrr: 0.5 });
 });
 
-it('mean() is the sum over the count', () => {
+it('mean() returns the arithmetic mean', () => {
   expect(mean([1, 0, 0, 1, 1])).toBeCloseTo(0.6, 12);
 });

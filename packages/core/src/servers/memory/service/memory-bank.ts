@@ -30,8 +30,8 @@ export async function bankEntries(
     throw new ToolError('TOO_LARGE', `${BANK_FILE} is over 4 MiB. Read it page by page with the filesystem tools.`);
   let entries = parseBank(bytes.toString('utf8'));
   if (section !== undefined) {
-    const wanted = section.toLowerCase();
-    entries = entries.filter(({ heading }) => heading.toLowerCase().includes(wanted));
+    const part = section.toLowerCase();
+    entries = entries.filter(({ heading }) => heading.toLowerCase().includes(part));
   }
   if (query === undefined) return entries.slice(0, limit);
   const words = queryWords(query, 100);

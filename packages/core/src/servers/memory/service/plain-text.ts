@@ -10,8 +10,8 @@ export function isWellFormed(text: string): boolean {
 }
 
 /** The beginning of a text; a surrogate pair is never split. */
-export function cut(text: string, most: number): string {
-  const end = text.slice(0, most);
+export function cut(text: string, maxChars: number): string {
+  const end = text.slice(0, maxChars);
   return /[\u{d800}-\u{dbff}]$/u.test(end) ? end.slice(0, -1) : end;
 }
 
@@ -19,8 +19,8 @@ export function cut(text: string, most: number): string {
 const PLAIN_LINE = /^[ -~]*$/;
 
 /** Untrusted text as a quotation. */
-export function quotation(text: string, most = Infinity): string {
-  const shown = text.length > most ? `${cut(text, most)}...` : text;
+export function quotation(text: string, maxChars = Infinity): string {
+  const shown = text.length > maxChars ? `${cut(text, maxChars)}...` : text;
   if (PLAIN_LINE.test(shown)) return `> ${shown}`;
   return shown
     .split(/\r\n|[\n\r\u{85}\u{2028}\u{2029}]/u)

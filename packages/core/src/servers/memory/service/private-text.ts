@@ -11,27 +11,27 @@ const MARK = /<\s{0,9}(\/?)\s{0,9}private\b[^<>]{0,200}>/gi;
 
 /** The text without `<private>…</private>`, which may be nested; without its closing tag, it extends to the end. */
 export function withoutPrivate(text: string): string {
-  let kept = '';
+  let rest = '';
   let depth = 0;
   let from = 0;
   for (const mark of text.matchAll(MARK)) {
-    if (depth === 0) kept += text.slice(from, mark.index);
+    if (depth === 0) rest += text.slice(from, mark.index);
     depth = mark[1] === '/' ? Math.max(0, depth - 1) : depth + 1;
     from = mark.index + mark[0].length;
   }
-  return depth === 0 ? kept + text.slice(from) : kept;
+  return depth === 0 ? rest + text.slice(from) : rest;
 }
 
 /** A content as it may be stored, and a notice of what was redacted. */
 export function storableContent(given: string, rule: SecretRule): { content: string; notice: string | undefined } {
-  const whole = wellFormed(given).replaceAll('\0', '\u{fffd}'); // a database text ends at a NUL
-  const open = withoutPrivate(whole).trim();
-  if (open === '') {
+  const text = wellFormed(given).replaceAll('\0', '\u{fffd}'); // SQLite text ends at a NUL
+  const visible = withoutPrivate(text).trim();
+  if (visible === '') {
     const why = given.trim() === '' ? '' : ' Everything in it is inside <private>.';
     throw new ToolError('INVALID_ARGUMENT', `Content is required and cannot be empty.${why}`.replace(/\.$/, ''));
   }
-  const { text, kinds } = redactSecrets(open);
-  if (kinds.length === 0) return { content: open, notice: undefined };
+  const { text: redacted, kinds } = redactSecrets(visible);
+  if (kinds.length === 0) return { content: visible, notice: undefined };
   const what = kinds.join(', ');
   if (rule === 'refuse') {
     throw new ToolError(
@@ -40,7 +40,7 @@ export function storableContent(given: string, rule: SecretRule): { content: str
       { details: { field: 'content', secrets: kinds } },
     );
   }
-  return { content: text, notice: `A likely secret was redacted before the content was stored (${what}).` };
+  return { content: redacted, notice: `A likely secret was redacted before the content was stored (${what}).` };
 }
 
 /** @throws {ToolError} INVALID_ARGUMENT when a field contains a likely secret, a private passage, NUL or a lone surrogate */

@@ -48,20 +48,20 @@ export class WordSearch {
     const present = this.#countsOf(words.map(quoted))
       .filter(({ count }) => count > 0)
       .sort((a, b) => a.count - b.count);
-    const telling = memories > SMALL_STORE ? present.filter(({ count }) => count < memories / 2) : [];
-    const looked = (telling.length > 0 ? telling : present).slice(0, MAX_WORDS);
-    if (looked.length === 0) return [];
+    const uncommon = memories > SMALL_STORE ? present.filter(({ count }) => count < memories / 2) : [];
+    const chosen = (uncommon.length > 0 ? uncommon : present).slice(0, MAX_WORDS);
+    if (chosen.length === 0) return [];
     const isFinding = ({ count }: CountedWord, index: number): boolean =>
       memories <= LARGE_STORE || index < MIN_FINDING_WORDS || count < memories * COMMON_SHARE;
     const match = matchExpression(
-      looked.filter(isFinding),
-      looked.filter((word, index) => !isFinding(word, index)),
+      chosen.filter(isFinding),
+      chosen.filter((word, index) => !isFinding(word, index)),
     );
     const hits = this.#passing(match, filter, limit);
     if (hits.length === 0) return [];
-    // A word that no memory has counts as one of average rarity.
+    // A word that is in no memory counts as one of average rarity.
     const missing = Math.min(words.length, MAX_WORDS) / Math.min(present.length, MAX_WORDS);
-    const best = this.#raritySum(looked, memories) * Math.max(1, missing) * (K1 + 1);
+    const best = this.#raritySum(chosen, memories) * Math.max(1, missing) * (K1 + 1);
     return hits.map(([id, score]) => ({ id, score, share: Math.min(1, score / best) }));
   }
 
