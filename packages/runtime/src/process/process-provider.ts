@@ -66,6 +66,7 @@ const ENDING_PATIENCE_MS = 10_000;
  * ```
  */
 export class ProcessToolProvider implements ToolProvider {
+  /** The name of the provider, as in its options. */
   readonly name: string;
   readonly kind = 'process';
   /** @internal */

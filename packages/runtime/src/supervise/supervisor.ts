@@ -51,6 +51,7 @@ const DEFAULT_CALL_TIMEOUT_MS = 30_000;
  * too, when the backoff is over and it has not failed too often.
  */
 export class SupervisedToolProvider implements ToolProvider {
+  /** The name of the provider, as in its options. */
   readonly name: string;
   readonly kind: ToolProvider['kind'];
   /** @internal */
