@@ -57,7 +57,7 @@ describe.skipIf(reason !== undefined)('toolwright_provider', () => {
   });
 
   it('gives its config, variables, state and log to and from a host', async () => {
-    const heard: string[] = [];
+    const received: string[] = [];
     await using provider = new ProcessToolProvider({
       name: 'calculator',
       path: CALCULATOR,
@@ -67,13 +67,13 @@ describe.skipIf(reason !== undefined)('toolwright_provider', () => {
     const result = await provider.callTool(
       'calculator.divide',
       { a: 1, b: 3 },
-      { onLog: ({ message }) => heard.push(message) },
+      { onLog: ({ message }) => received.push(message) },
     );
     expect(result.structuredContent).toEqual({ quotient: 0.33 });
     expect(textOf(await provider.callTool('calculator.history'))).toBe('1 / 3 = 0.33');
     const refused = await provider.callTool('calculator.divide', { a: 1, b: 0 });
     expect(refused.error).toMatchObject({ code: 'INVALID_ARGUMENT', retryable: false });
-    expect(heard).toEqual(['divided']);
+    expect(received).toEqual(['divided']);
   });
 
   it('is told of as ended, with its last words, when it cannot start', async () => {

@@ -103,7 +103,7 @@ export class ProviderGeneration {
         if (method === 'provider/register') throw new ToolError('PROTOCOL_VIOLATION', REGISTERED_ALREADY);
         throw unknownMethod(method);
       },
-      onNotification: (method, params) => this.#hear(method, params),
+      onNotification: (method, params) => this.#onNotification(method, params),
       onClose: (reason) => void this.#whenClosed(reason),
     };
     started.child.exited.then(
@@ -360,7 +360,7 @@ export class ProviderGeneration {
 
   // What it says of its own accord.
 
-  #hear(method: string, params: JsonObject): void {
+  #onNotification(method: string, params: JsonObject): void {
     if (method === 'notifications/tools/list_changed') this.#relist();
     else if (method === 'notifications/message') this.#log(params);
   }

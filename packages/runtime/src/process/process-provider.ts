@@ -15,6 +15,7 @@ import {
 } from '@toolwright/core';
 import {
   deferred,
+  copyArguments,
   isJsonObject,
   CallCounters,
   CallScope,
@@ -50,7 +51,7 @@ import {
 /** A prepared call waits so long for a list that is being read again; after that the last one counts. */
 const RELIST_MS = 250;
 /** Longer than a generation takes to end, with its disposal and the kill ladder. */
-const ENDING_PATIENCE_MS = 10_000;
+const END_TIMEOUT_MS = 10_000;
 
 /**
  * The tools of one provider file, run in a process of its own and called over a unix socket. The process starts with
@@ -80,7 +81,7 @@ export class ProcessToolProvider implements ToolProvider {
   readonly #logger: Logger;
   readonly #counters = new CallCounters();
   readonly #changed = new Listeners();
-  readonly #life: ConnectionLifecycle<ProviderGeneration>;
+  readonly #connection: ConnectionLifecycle<ProviderGeneration>;
   readonly #inFlight = new Set<CallScope>();
   readonly #retiring = new Set<ProviderGeneration>();
   #settings: ProviderSettings;
@@ -101,7 +102,7 @@ export class ProcessToolProvider implements ToolProvider {
     this.#options = resolveProcessOptions(options);
     this.#settings = this.#options.settings;
     this.name = options.name;
-    this.#life = new ConnectionLifecycle(options.name);
+    this.#connection = new ConnectionLifecycle(options.name);
     this.callTimeoutMs = this.#options.callTimeoutMs;
     this.servers = Object.freeze([this.name]);
     this.trustAnnotations = options.trustAnnotations ?? true;
@@ -110,7 +111,7 @@ export class ProcessToolProvider implements ToolProvider {
   }
 
   async connect(options: { signal?: AbortSignal } = {}): Promise<void> {
-    this.#life.reopen();
+    this.#connection.reopen();
     const scope = new CallScope(options);
     try {
       await this.#opened(scope);
@@ -141,7 +142,7 @@ export class ProcessToolProvider implements ToolProvider {
 
   async disconnect(): Promise<void> {
     this.#disconnects++;
-    return this.#life.disconnect(() => this.#close());
+    return this.#connection.disconnect(() => this.#close());
   }
 
   /** Disconnects, for `await using`. */
@@ -159,12 +160,12 @@ export class ProcessToolProvider implements ToolProvider {
   }
 
   onLost(listener: (failure: ToolError) => void): () => void {
-    return this.#life.onLost(listener);
+    return this.#connection.onLost(listener);
   }
 
   async ping(options: { signal?: AbortSignal } = {}): Promise<void> {
     const generation = this.#generation;
-    if (!generation?.isAlive) throw this.#lastFailure ?? this.#life.notConnected();
+    if (!generation?.isAlive) throw this.#lastFailure ?? this.#connection.notConnected();
     const scope = new CallScope(options);
     try {
       await scope.race(generation.peer.request('ping'));
@@ -246,7 +247,7 @@ export class ProcessToolProvider implements ToolProvider {
   /** @internal Ends a generation; a disconnect waits for that. */
   retire(generation: ProviderGeneration, options?: { drainMs?: number }): Promise<void> {
     const ending = generation.end(options);
-    this.#life.track(ending);
+    this.#connection.track(ending);
     this.#retiring.add(generation);
     void ending.finally(() => this.#retiring.delete(generation));
     return ending;
@@ -255,11 +256,11 @@ export class ProcessToolProvider implements ToolProvider {
   // The process.
 
   get #isReady(): boolean {
-    return this.#generation?.isAlive === true && this.#held === undefined && !this.#life.isDisconnected;
+    return this.#generation?.isAlive === true && this.#held === undefined && !this.#connection.isDisconnected;
   }
 
   #open(): Promise<ProviderGeneration> {
-    return this.#life.open(this.generation, () => this.#start());
+    return this.#connection.open(this.generation, () => this.#start());
   }
 
   /** @throws {ToolError} why there is none; with what the process wrote, where the scope ended before it had started */
@@ -315,10 +316,10 @@ export class ProcessToolProvider implements ToolProvider {
   }
 
   #lose(generation: ProviderGeneration, error: ToolError): void {
-    this.#life.track(generation.end());
+    this.#connection.track(generation.end());
     if (generation !== this.#generation) return;
     this.#lastFailure = error;
-    this.#life.emitLost(error);
+    this.#connection.emitLost(error);
     this.#logger.warn(`The provider "${this.name}" was lost; the next call starts it again: ${error.message}`);
   }
 
@@ -329,14 +330,14 @@ export class ProcessToolProvider implements ToolProvider {
   }
 
   async #close(): Promise<void> {
-    this.#abortStart?.abort(this.#life.notConnected());
-    await this.#life.openingSettled();
-    const closed = this.#life.closedDuringCall();
+    this.#abortStart?.abort(this.#connection.notConnected());
+    await this.#connection.openingSettled();
+    const closed = this.#connection.closedDuringCall();
     for (const scope of [...this.#inFlight]) scope.end(closed);
     for (const generation of this.#retiring) void generation.end(); // nobody waits for its calls any more
     if (this.#generation?.isAlive) void this.retire(this.#generation);
-    if (!(await this.#life.ended(ENDING_PATIENCE_MS))) {
-      this.#logger.warn(`The provider "${this.name}" had not ended after ${ENDING_PATIENCE_MS} ms and was left.`);
+    if (!(await this.#connection.ended(END_TIMEOUT_MS))) {
+      this.#logger.warn(`The provider "${this.name}" had not ended after ${END_TIMEOUT_MS} ms and was left.`);
     }
     this.#generation = undefined;
     this.#lastFailure = undefined;
@@ -344,7 +345,7 @@ export class ProcessToolProvider implements ToolProvider {
 
   #state(): ProviderState {
     if (this.#generation?.isAlive) return 'READY';
-    if (this.#life.isOpening) return 'INITIALIZING';
+    if (this.#connection.isOpening) return 'INITIALIZING';
     return this.#lastFailure ? 'DEAD' : 'COLD';
   }
 
@@ -439,9 +440,7 @@ export class ProcessToolProvider implements ToolProvider {
     scope: CallScope,
     prepared: ListedTool | undefined,
   ): Promise<ToolResult> {
-    if (!isJsonObject(given)) {
-      throw new ToolError('INVALID_ARGUMENT', `The arguments of "${tool.definition.name}" must be an object.`);
-    }
+    const args = isJsonObject(given) ? given : copyArguments(tool.definition.name, given); // which throws
     let generation = this.#generation?.isAlive ? this.#generation : await this.#opened(scope);
     // Whoever waited looks again: a call must not reach a generation that has handed over its state.
     for (let wait = this.#waitFor(generation); wait; wait = this.#waitFor(generation)) {
@@ -451,7 +450,7 @@ export class ProcessToolProvider implements ToolProvider {
     if (prepared && !isSameListing(prepared.definition, generation.tools.get(tool.definition.name)?.definition)) {
       throw staleCallError(this.name, `The tool "${tool.definition.name}" was changed`);
     }
-    return callGeneration(generation, tool, given, scope, { provider: this.name, logger: this.#logger });
+    return callGeneration(generation, tool, args, scope, { provider: this.name, logger: this.#logger });
   }
 
   #located(thrown: unknown, tool: string): ToolError {

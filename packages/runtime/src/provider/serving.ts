@@ -50,7 +50,7 @@ const DISPOSE_MS = 2_000;
 /** A provider at one connection. */
 export class ServedProvider implements PeerHandlers {
   readonly #provider: AnyProvider;
-  readonly #life = new AbortController();
+  readonly #lifetime = new AbortController();
   readonly #calls = new Map<MessageId, CallScope>();
   /** Functions that run, also when their call was settled early. */
   #running = 0;
@@ -121,7 +121,7 @@ export class ServedProvider implements PeerHandlers {
 
   onClose(): void {
     const gone = new ToolError('CONNECTION_CLOSED', 'The host has gone.');
-    this.#life.abort(gone);
+    this.#lifetime.abort(gone);
     for (const scope of [...this.#calls.values()]) scope.end(gone);
     void settledWithin([this.#dispose()], DISPOSE_MS).then(this.#onEnd);
   }
@@ -138,7 +138,7 @@ export class ServedProvider implements PeerHandlers {
     const { initialize } = this.#provider.options;
     if (initialize) {
       const previous = reason === 'config' && this.#isInitialized ? (this.#state as JsonObject) : previousState;
-      const ctx = { logger: this.#logger, signal: this.#life.signal, reason, isReinitialization };
+      const ctx = { logger: this.#logger, signal: this.#lifetime.signal, reason, isReinitialization };
       this.#state = await initialize({ config, variables }, previous, ctx);
     }
     this.#isInitialized = true;

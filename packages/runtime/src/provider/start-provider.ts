@@ -18,9 +18,9 @@ import type { AnyProvider } from './provider.js';
 import { ServedProvider } from './serving.js';
 
 /** A host makes its socket again within moments when somebody removed it. */
-const CONNECT_PATIENCE_MS = 2_000;
+const CONNECT_TIMEOUT_MS = 2_000;
 /** A host that is busy has a place within the time that a handshake may take. */
-const BUSY_PATIENCE_MS = 12_000;
+const BUSY_TIMEOUT_MS = 12_000;
 const RETRY_MS = 50;
 const GONE: ReadonlySet<unknown> = new Set(['ENOENT', 'ECONNREFUSED', 'EAGAIN']);
 
@@ -67,7 +67,7 @@ async function serve(provider: AnyProvider, path: string, token: string): Promis
       return;
     } catch (thrown) {
       const error = ToolError.from(thrown, 'CONNECTION_CLOSED');
-      if (error.code !== 'BUSY' || performance.now() - startedAt > BUSY_PATIENCE_MS) throw error;
+      if (error.code !== 'BUSY' || performance.now() - startedAt > BUSY_TIMEOUT_MS) throw error;
       await sleep(RETRY_MS * (1 + 4 * Math.random()));
     }
   }
@@ -82,7 +82,7 @@ async function connectTo(path: string): Promise<Socket> {
       return socket;
     } catch (thrown) {
       const { code, message } = thrown as NodeJS.ErrnoException;
-      if (!GONE.has(code) || performance.now() - startedAt > CONNECT_PATIENCE_MS) {
+      if (!GONE.has(code) || performance.now() - startedAt > CONNECT_TIMEOUT_MS) {
         throw new ToolError('UNAVAILABLE', `The host's socket cannot be reached: ${message}.`, { cause: thrown });
       }
       await sleep(RETRY_MS);

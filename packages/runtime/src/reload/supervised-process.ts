@@ -79,7 +79,7 @@ export class SupervisedProcess extends SupervisedToolProvider {
   readonly #droppedTold = new Set<string>();
   /** Reloads and changes of the config, one after the other. */
   #work: Promise<unknown> = Promise.resolve();
-  #life = new AbortController();
+  #lifetime = new AbortController();
   #watch: FileWatch | undefined;
   #watching: Promise<void> = Promise.resolve();
   #failing: Promise<void> = Promise.resolve();
@@ -163,8 +163,8 @@ export class SupervisedProcess extends SupervisedToolProvider {
   }
 
   override async disconnect(): Promise<void> {
-    this.#life.abort(new ToolError('NOT_CONNECTED', `The provider "${this.name}" was disconnected.`));
-    this.#life = new AbortController();
+    this.#lifetime.abort(new ToolError('NOT_CONNECTED', `The provider "${this.name}" was disconnected.`));
+    this.#lifetime = new AbortController();
     this.#isWaiting = false; // a reload that waits is refused its turn
     clearTimeout(this.#retry);
     const watch = this.#watch;
@@ -175,7 +175,7 @@ export class SupervisedProcess extends SupervisedToolProvider {
   // What changes comes in turn.
 
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const { signal } = this.#life;
+    const { signal } = this.#lifetime;
     const turn = this.#work.then(async () => {
       if (signal.aborted) throw ToolError.from(signal.reason);
       await this.#whenSettled();
@@ -203,18 +203,18 @@ export class SupervisedProcess extends SupervisedToolProvider {
       this.forgive(); // what failed may be mended now
       return 'nothing runs';
     }
-    const { signal } = this.#life;
+    const { signal } = this.#lifetime;
     const outcome = await switchGenerations({
       provider: process,
       signal,
       logger: this.logger,
-      onDropped: (paths) => this.#tellDropped(paths),
+      onDropped: (paths) => this.#reportDropped(paths),
     });
-    if (outcome === 'switched') this.tell('reloaded', { generation: this.countGeneration() });
+    if (outcome === 'switched') this.emit('reloaded', { generation: this.countGeneration() });
     return outcome;
   }
 
-  #tellDropped(paths: readonly string[]): void {
+  #reportDropped(paths: readonly string[]): void {
     const news = paths.filter((path) => !this.#droppedTold.has(path));
     for (const path of news) this.#droppedTold.add(path);
     if (news.length === 0) return;
@@ -267,7 +267,7 @@ export class SupervisedProcess extends SupervisedToolProvider {
       (message) => this.logger.warn(`The files of "${this.name}" cannot be watched: ${message}`),
     ));
     const seen = this.#changes;
-    this.#watching = this.#watchAll(watch, Date.now()).catch((thrown: unknown) => this.#tellFailure(thrown, seen));
+    this.#watching = this.#watchAll(watch, Date.now()).catch((thrown: unknown) => this.#reportFailure(thrown, seen));
   }
 
   /** The file itself at once; what it imports when that is known, with what was changed until then. */
@@ -279,11 +279,11 @@ export class SupervisedProcess extends SupervisedToolProvider {
 
   /** True when the sources can be loaded; they are watched in any case. */
   async #readGraph(watch: FileWatch): Promise<boolean> {
-    const { signal } = this.#life;
+    const { signal } = this.#lifetime;
     const seen = this.#changes;
     const since = Date.now();
     const graph = await readImportGraph(this.#path as string, signal).catch((thrown: unknown) => {
-      if (!signal.aborted) this.#tellUnread(ToolError.from(thrown).message);
+      if (!signal.aborted) this.#reportUnread(ToolError.from(thrown).message);
       return { files: this.#files, fault: undefined };
     });
     const { files, fault } = graph;
@@ -291,13 +291,13 @@ export class SupervisedProcess extends SupervisedToolProvider {
     if (fault) {
       // What was missing may have come before it was watched.
       if (await haveChanged(files, since)) this.#reloadSoon();
-      await this.#tellFault(fault, seen);
+      await this.#reportFault(fault, seen);
     } else this.#files = new Set([this.#path as string, ...files]); // the path may be a link to one of them
     return fault === undefined;
   }
 
   /** Without the graph the provider file alone is watched, and whether it loads is seen when it does. */
-  #tellUnread(why: string): void {
+  #reportUnread(why: string): void {
     this.logger.warn(`What "${this.name}" imports is not known, and not watched: ${why}`);
   }
 
@@ -321,7 +321,7 @@ export class SupervisedProcess extends SupervisedToolProvider {
       );
       this.#retry = globalThis.setTimeout(() => this.#reloadSoon(), ms).unref();
     };
-    this.#failing = this.#inTurn(reload).catch((thrown: unknown) => this.#tellFailure(thrown, seen));
+    this.#failing = this.#inTurn(reload).catch((thrown: unknown) => this.#reportFailure(thrown, seen));
   }
 
   /**
@@ -330,18 +330,18 @@ export class SupervisedProcess extends SupervisedToolProvider {
    *
    * @param seen the changes that the version has
    */
-  async #tellFault(fault: SourceFault, seen: number): Promise<void> {
+  async #reportFault(fault: SourceFault, seen: number): Promise<void> {
     await setTimeout(DEBOUNCE_MS);
-    if (seen === this.#changes && !this.#watch?.isPending) this.tell('reloadFailed', fault);
+    if (seen === this.#changes && !this.#watch?.isPending) this.emit('reloadFailed', fault);
   }
 
-  async #tellFailure(thrown: unknown, seen: number): Promise<void> {
+  async #reportFailure(thrown: unknown, seen: number): Promise<void> {
     const error = ToolError.from(thrown);
     if (error.code === 'NOT_CONNECTED' || error.code === 'CANCELLED') return; // it was disconnected
     const stderr = error.details?.stderr;
     const fault = placeFault(error.message, typeof stderr === 'string' ? stderr : error.message, this.#files);
     this.logger.warn(`The provider "${this.name}" was not reloaded, the one before serves on: ${error.message}`);
-    await this.#tellFault(fault, seen);
+    await this.#reportFault(fault, seen);
   }
 }
 

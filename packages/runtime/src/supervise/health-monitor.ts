@@ -1,25 +1,25 @@
 // What is looked at while a provider is ready: whether it answers, whether a call is silent for too long, and whether it
 // has been idle. Three timers, none of them set or cleared for a call; none keeps the process alive.
 
-import type { Life } from './provider-instance.js';
+import type { ProviderInstance } from './provider-instance.js';
 
-/** What a {@link Vigil} is kept with. Times are milliseconds; 0 means never. */
-export interface VigilOptions {
+/** What a {@link HealthMonitor} is kept with. Times are milliseconds; 0 means never. */
+export interface HealthMonitorOptions {
   healthIntervalMs: number;
   idleTtlMs: number;
   /** True while a call waits or runs. */
   isBusy: () => boolean;
   /** Asked for at each interval, and at once when a call is silent. */
-  onCheck: (life: Life) => void;
-  onIdle: (life: Life) => void;
+  onCheck: (instance: ProviderInstance) => void;
+  onIdle: (instance: ProviderInstance) => void;
 }
 
 /** Node takes no longer delay; what is due later is looked at again then. */
 const LONGEST_DELAY_MS = 2 ** 31 - 1;
 
-export class Vigil {
-  readonly #options: VigilOptions;
-  readonly #life: Life;
+export class HealthMonitor {
+  readonly #options: HealthMonitorOptions;
+  readonly #instance: ProviderInstance;
   #health: NodeJS.Timeout | undefined;
   #idle: NodeJS.Timeout | undefined;
   #silence: NodeJS.Timeout | undefined;
@@ -27,12 +27,12 @@ export class Vigil {
   /** When the last call came or settled. */
   #activeAt = performance.now();
 
-  constructor(life: Life, options: VigilOptions) {
-    this.#life = life;
+  constructor(instance: ProviderInstance, options: HealthMonitorOptions) {
+    this.#instance = instance;
     this.#options = options;
     const { healthIntervalMs, idleTtlMs } = options;
     if (healthIntervalMs > 0 && healthIntervalMs !== Infinity) {
-      this.#health = setInterval(() => options.onCheck(life), Math.min(healthIntervalMs, LONGEST_DELAY_MS));
+      this.#health = setInterval(() => options.onCheck(instance), Math.min(healthIntervalMs, LONGEST_DELAY_MS));
       this.#health.unref();
     }
     if (idleTtlMs > 0 && idleTtlMs !== Infinity) this.#waitForIdle(idleTtlMs);
@@ -60,7 +60,7 @@ export class Vigil {
         const { idleTtlMs, isBusy, onIdle } = this.#options;
         const leftMs = isBusy() ? idleTtlMs : this.#activeAt + idleTtlMs - performance.now();
         if (leftMs > 0) this.#waitForIdle(leftMs);
-        else onIdle(this.#life);
+        else onIdle(this.#instance);
       },
       Math.min(Math.ceil(ms), LONGEST_DELAY_MS),
     );
@@ -74,9 +74,9 @@ export class Vigil {
     this.#silence = setTimeout(
       () => {
         const at = performance.now();
-        const { count, nextAt } = this.#life.silent(at);
+        const { count, nextAt } = this.#instance.silent(at);
         this.#waitForSilence(at, nextAt);
-        if (count > 0) this.#options.onCheck(this.#life);
+        if (count > 0) this.#options.onCheck(this.#instance);
       },
       Math.min(Math.max(1, Math.ceil(dueAt - now)), LONGEST_DELAY_MS),
     );

@@ -1,17 +1,17 @@
-// The life that a supervised provider has now: its start, its failures, its end, and the state that all of it is told by.
+// The instance that a supervised provider has now: its start, its failures, its end, and the state that all of it is told by.
 
 import { ToolError, type Logger, type ProviderHealth, type ToolProvider } from '@toolwright/core';
 import { startOutputOf, startTimer, untilAborted, withStartOutput, type StartOutput } from '@toolwright/core/internal';
 import type { Events } from './supervision-events.js';
 import { startFailure } from './provider-failure.js';
-import { Life } from './provider-instance.js';
+import { ProviderInstance } from './provider-instance.js';
 import type { ResolvedSuperviseOptions } from './supervisor-options.js';
 import { RestartBudget } from './restart-budget.js';
 import { assertTransition, type SupervisorState } from './state.js';
-import { Vigil } from './health-monitor.js';
+import { HealthMonitor } from './health-monitor.js';
 
 /** Calls of a provider that has gone are settled by it, or else by the supervisor after this. */
-const LOST_PATIENCE_MS = 50;
+const LOST_TIMEOUT_MS = 50;
 /** A provider that does not answer is asked once more. */
 const PINGS = 2;
 
@@ -27,10 +27,10 @@ export interface LifecycleOptions {
   logger: Logger;
   /** True while a call waits or runs. */
   isBusy: () => boolean;
-  /** Told before a life connects, and when it is ready. */
-  onMade: (life: Life) => void;
-  onReady: (life: Life) => void;
-  onToolsChanged: (life: Life) => void;
+  /** Told before an instance connects, and when it is ready. */
+  onCreated: (instance: ProviderInstance) => void;
+  onReady: (instance: ProviderInstance) => void;
+  onToolsChanged: (instance: ProviderInstance) => void;
 }
 
 export class Lifecycle {
@@ -39,11 +39,11 @@ export class Lifecycle {
   /** Lives on their way out; the next start, and a disconnect, wait for them. */
   readonly #ending = new Set<Promise<void>>();
   #state: SupervisorState = { name: 'COLD' };
-  #vigil: Vigil | undefined;
+  #healthMonitor: HealthMonitor | undefined;
   /** The one that is being asked whether it answers. */
-  #checked: Life | undefined;
+  #checked: ProviderInstance | undefined;
   #abortStart: AbortController | undefined;
-  #starting: Life | undefined;
+  #starting: ProviderInstance | undefined;
   /** What made the last start fail may be mended. */
   #isForgiven = false;
   #isDisconnected = false;
@@ -71,8 +71,8 @@ export class Lifecycle {
     this.#isDisconnected = false;
   }
 
-  isCurrent(life: Life): boolean {
-    return this.#state.name === 'READY' && this.#state.life === life;
+  isCurrent(instance: ProviderInstance): boolean {
+    return this.#state.name === 'READY' && this.#state.instance === instance;
   }
 
   /** What a program that is being started has written. */
@@ -85,7 +85,7 @@ export class Lifecycle {
     this.#isForgiven = true;
   }
 
-  /** The number of the next life, or of what took the place of one. */
+  /** The number of the next instance, or of what took the place of one. */
   countLife(): number {
     return ++this.#lives;
   }
@@ -104,15 +104,15 @@ export class Lifecycle {
   }
 
   /**
-   * The life that is ready, started where there is none: once for all who ask. An explicit start does not look at earlier
+   * The instance that is ready, started where there is none: once for all who ask. An explicit start does not look at earlier
    * failures.
    *
    * @throws {ToolError} why there is none
    */
-  ready(isExplicit = false): Promise<Life> {
+  ready(isExplicit = false): Promise<ProviderInstance> {
     const state = this.#state;
     if (this.#isDisconnected) return Promise.reject(this.notConnected());
-    if (state.name === 'READY') return Promise.resolve(state.life);
+    if (state.name === 'READY') return Promise.resolve(state.instance);
     if (state.name === 'INITIALIZING') return state.started;
     const isFree = isExplicit || this.#isForgiven;
     this.#isForgiven = false;
@@ -131,23 +131,23 @@ export class Lifecycle {
     this.#abortStart?.abort(this.notConnected());
     const state = this.#state;
     if (state.name !== 'COLD') this.#enter({ name: 'COLD' });
-    if (state.name === 'READY') this.#track(state.life.end());
+    if (state.name === 'READY') this.#track(state.instance.end());
     this.#budget.reset();
     this.#isForgiven = false;
     this.#failures = 0;
     await Promise.all([...this.#ending]);
   }
 
-  // What calls say of the life that has them.
+  // What calls say of the instance that has them.
 
   /** A call is sent, which should not be silent for `silenceMs`. */
   noteSent(silenceMs: number): void {
-    this.#vigil?.callSent(performance.now(), silenceMs);
+    this.#healthMonitor?.callSent(performance.now(), silenceMs);
   }
 
   /** A call came or settled. */
   noteActivity(now: number): void {
-    this.#vigil?.noteActivity(now);
+    this.#healthMonitor?.noteActivity(now);
   }
 
   noteAnswer(): void {
@@ -155,25 +155,25 @@ export class Lifecycle {
   }
 
   /** The provider failed, and is there still. */
-  noteFailure(life: Life, error: ToolError): void {
+  noteFailure(instance: ProviderInstance, error: ToolError): void {
     const state = this.#state;
-    if (state.name !== 'READY' || state.life !== life) return;
+    if (state.name !== 'READY' || state.instance !== instance) return;
     this.#lastError = error;
     if (++this.#failures < this.#given.options.failureThreshold) return;
     const { name, logger, drainMs } = this.#given;
     this.#budget.noteFailure(performance.now(), performance.now() - state.since);
     logger.warn(`The provider "${name}" failed ${this.#failures} times in a row and is replaced: ${error.message}`);
     this.#enter({ name: 'DEGRADED', error, isPermanent: false });
-    this.#track(life.retire(error, drainMs));
+    this.#track(instance.retire(error, drainMs));
   }
 
   /** The provider went by itself, or stopped answering. */
-  lose(life: Life, error: ToolError): void {
+  lose(instance: ProviderInstance, error: ToolError): void {
     const state = this.#state;
-    if (state.name !== 'READY' || state.life !== life) return;
+    if (state.name !== 'READY' || state.instance !== instance) return;
     this.#given.logger.warn(`The provider "${this.#given.name}" was lost: ${error.message}`);
     this.#die({ error, isPermanent: false }, performance.now() - state.since);
-    this.#track(life.retire(error, LOST_PATIENCE_MS));
+    this.#track(instance.retire(error, LOST_TIMEOUT_MS));
   }
 
   notConnected(): ToolError {
@@ -188,22 +188,22 @@ export class Lifecycle {
   #enter(next: SupervisorState): void {
     const { name: from } = this.#state;
     assertTransition(from, next.name, this.#given.name);
-    this.#vigil?.end();
-    this.#vigil = undefined;
+    this.#healthMonitor?.end();
+    this.#healthMonitor = undefined;
     this.#state = next;
     if (next.name === 'READY') {
-      this.#vigil = new Vigil(next.life, {
+      this.#healthMonitor = new HealthMonitor(next.instance, {
         ...this.#given.options,
         isBusy: this.#given.isBusy,
-        onCheck: (life) => void this.#check(life),
-        onIdle: (life) => this.#stopIdle(life),
+        onCheck: (instance) => void this.#check(instance),
+        onIdle: (instance) => this.#stopIdle(instance),
       });
     }
     const error = 'error' in next ? { error: next.error.toInfo() } : {};
-    this.#given.events.tell('stateChanged', { from, to: next.name, ...error });
+    this.#given.events.emit('stateChanged', { from, to: next.name, ...error });
   }
 
-  #start(isRestart: boolean): Promise<Life> {
+  #start(isRestart: boolean): Promise<ProviderInstance> {
     const abort = (this.#abortStart = new AbortController());
     const started = this.#launch(abort, isRestart);
     started.catch(() => undefined); // whoever waits for it is told
@@ -211,24 +211,24 @@ export class Lifecycle {
     return started;
   }
 
-  async #launch(abort: AbortController, isRestart: boolean): Promise<Life> {
+  async #launch(abort: AbortController, isRestart: boolean): Promise<ProviderInstance> {
     await Promise.resolve(); // until the state says that it is under way
     const { signal } = abort;
     const { name, options, logger } = this.#given;
-    let life: Life | undefined;
+    let instance: ProviderInstance | undefined;
     let stopTimer = (): void => undefined;
     try {
       if (this.#ending.size > 0) await untilAborted(Promise.all([...this.#ending]), signal);
-      const made = (life = this.#starting = this.#makeLife());
+      const made = (instance = this.#starting = this.#createInstance());
       stopTimer = startTimer(options.startTimeoutMs, () => {
         const late = startedTooSlowly(name, options.startTimeoutMs);
         abort.abort(withStartOutput(late, made.provider));
       });
-      await life.open(signal);
+      await instance.open(signal);
       if (signal.aborted) throw ToolError.from(signal.reason);
     } catch (thrown) {
       const failure = startFailure(signal.aborted ? signal.reason : thrown, name);
-      if (life) this.#track(life.end());
+      if (instance) this.#track(instance.end());
       if (this.#abortStart === abort && this.#state.name === 'INITIALIZING') {
         logger.warn(`The provider "${name}" did not start: ${failure.error.message}`);
         this.#die(failure, 0);
@@ -236,15 +236,15 @@ export class Lifecycle {
       throw failure.error;
     } finally {
       stopTimer();
-      if (this.#starting === life) this.#starting = undefined;
+      if (this.#starting === instance) this.#starting = undefined;
     }
-    this.#becomeReady(life, isRestart);
-    return life;
+    this.#becomeReady(instance, isRestart);
+    return instance;
   }
 
-  #makeLife(): Life {
-    const { make, options, logger, onMade, onToolsChanged } = this.#given;
-    const life = new Life({
+  #createInstance(): ProviderInstance {
+    const { make, options, logger, onCreated, onToolsChanged } = this.#given;
+    const instance = new ProviderInstance({
       provider: make(),
       number: this.countLife(),
       healthTimeoutMs: options.healthTimeoutMs,
@@ -252,19 +252,19 @@ export class Lifecycle {
       onLost: (lost, failure) => this.lose(lost, failure),
       onToolsChanged,
     });
-    onMade(life);
-    return life;
+    onCreated(instance);
+    return instance;
   }
 
-  #becomeReady(life: Life, isRestart: boolean): void {
+  #becomeReady(instance: ProviderInstance, isRestart: boolean): void {
     const { name, events, logger, onReady } = this.#given;
     this.#failures = 0;
-    this.#enter({ name: 'READY', life, since: performance.now() });
-    onReady(life);
+    this.#enter({ name: 'READY', instance, since: performance.now() });
+    onReady(instance);
     if (!isRestart) return;
     this.#restarts++;
     logger.info(`The provider "${name}" was started again.`);
-    events.tell('restarted', { generation: life.number });
+    events.emit('restarted', { generation: instance.number });
   }
 
   #die({ error, isPermanent }: { error: ToolError; isPermanent: boolean }, readyMs: number): void {
@@ -273,13 +273,13 @@ export class Lifecycle {
     this.#enter({ name: 'DEAD', error, isPermanent });
   }
 
-  #stopIdle(life: Life): void {
+  #stopIdle(instance: ProviderInstance): void {
     const state = this.#state;
-    if (state.name !== 'READY' || state.life !== life) return;
+    if (state.name !== 'READY' || state.instance !== instance) return;
     this.#budget.noteEnd(performance.now() - state.since);
     this.#given.logger.debug(`The provider "${this.#given.name}" was idle and is ended.`);
     this.#enter({ name: 'COLD' });
-    this.#track(life.end());
+    this.#track(instance.end());
   }
 
   #track(ending: Promise<void>): void {
@@ -310,23 +310,23 @@ export class Lifecycle {
   }
 
   /** Asks whether the provider answers; who asks meanwhile gets the same answer. */
-  async #check(life: Life): Promise<void> {
-    if (this.#checked === life) return;
-    this.#checked = life;
-    await this.#ask(life);
-    if (this.#checked === life) this.#checked = undefined;
+  async #check(instance: ProviderInstance): Promise<void> {
+    if (this.#checked === instance) return;
+    this.#checked = instance;
+    await this.#ask(instance);
+    if (this.#checked === instance) this.#checked = undefined;
   }
 
-  async #ask(life: Life): Promise<void> {
+  async #ask(instance: ProviderInstance): Promise<void> {
     const { name, options } = this.#given;
     for (let missed = 1; missed <= PINGS; missed++) {
-      if (await life.check()) return;
+      if (await instance.check()) return;
       const what = missed === 1 ? 'a ping' : `${missed} pings in a row`;
       const words = `The provider "${name}" did not answer ${what} within ${options.healthTimeoutMs} ms.`;
       const error = new ToolError('UNAVAILABLE', words, { provider: name });
-      if (missed === PINGS) this.lose(life, error);
-      else this.noteFailure(life, error);
-      if (!this.isCurrent(life)) return;
+      if (missed === PINGS) this.lose(instance, error);
+      else this.noteFailure(instance, error);
+      if (!this.isCurrent(instance)) return;
     }
   }
 }

@@ -6,15 +6,15 @@ import { callSafely } from '@toolwright/core/internal';
 type RequestHandler = Parameters<McpPeer['setRequestHandler']>;
 type Notified = Parameters<McpPeer['onNotification']>[0];
 
-/** What a {@link LastingPeer} needs of the supervisor. */
-export interface LastingPeerOptions {
+/** What a {@link PeerProxy} needs of the supervisor. */
+export interface PeerProxyOptions {
   /** Runs a request on the peer of the provider that is ready, starting one where none is. */
   withPeer: (ask: (peer: McpPeer) => Promise<JsonObject>, options: Pick<CallOptions, 'signal'>) => Promise<JsonObject>;
   onLog: (entry: LogEntry) => void;
 }
 
-export class LastingPeer implements McpPeer {
-  readonly #options: LastingPeerOptions;
+export class PeerProxy implements McpPeer {
+  readonly #options: PeerProxyOptions;
   readonly #listeners = new Set<Notified>();
   #peer: McpPeer | undefined;
   #unsubscribe: (() => void) | undefined;
@@ -23,7 +23,7 @@ export class LastingPeer implements McpPeer {
   /** What is offered, with its withdrawal at the peer of now. */
   readonly #offers = new Map<JsonObject, (() => void) | undefined>();
 
-  constructor(options: LastingPeerOptions) {
+  constructor(options: PeerProxyOptions) {
     this.#options = options;
   }
 

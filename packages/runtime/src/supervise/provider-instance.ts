@@ -1,4 +1,4 @@
-// One life of a provider under supervision: its start, the calls that it has, the question whether it answers, its end.
+// One instance of a provider under supervision: its start, the calls that it has, the question whether it answers, its end.
 
 import {
   ToolError,
@@ -21,23 +21,23 @@ import {
 } from '@toolwright/core/internal';
 
 /** How long a provider may take to end before the supervisor goes on without it. */
-const ENDING_PATIENCE_MS = 10_000;
+const END_TIMEOUT_MS = 10_000;
 
-/** What a life needs of the supervisor. */
-export interface LifeOptions {
+/** What an instance needs of the supervisor. */
+export interface ProviderInstanceOptions {
   readonly provider: ToolProvider;
   /** From 1. */
   readonly number: number;
   readonly healthTimeoutMs: number;
   readonly logger: Logger;
-  readonly onLost: (life: Life, failure: ToolError) => void;
-  readonly onToolsChanged: (life: Life) => void;
+  readonly onLost: (instance: ProviderInstance, failure: ToolError) => void;
+  readonly onToolsChanged: (instance: ProviderInstance) => void;
 }
 
 /** Sends one call: to the provider, or to a call that it prepared. */
-export type Send = (life: Life, options: CallOptions) => Promise<ToolResult>;
+export type Send = (instance: ProviderInstance, options: CallOptions) => Promise<ToolResult>;
 
-/** The scope of a supervised call: its progress is a sign of the life that has the call. */
+/** The scope of a supervised call: its progress is a sign of the instance that has the call. */
 export class SupervisedScope extends CallScope {
   onSign: (() => void) | undefined;
 
@@ -56,22 +56,22 @@ interface Flight {
   settle(result: ToolResult): void;
 }
 
-export class Life {
+export class ProviderInstance {
   readonly provider: ToolProvider;
   readonly number: number;
   definitions: readonly ToolDefinition[] = [];
   servers: readonly string[] = [];
   /** When it last gave an answer, on the clock of `performance.now()`. */
   lastSignAt = 0;
-  readonly #options: LifeOptions;
+  readonly #options: ProviderInstanceOptions;
   readonly #flights = new Set<Flight>();
   readonly #unsubscribes: (() => void)[] = [];
-  readonly #life = new AbortController();
+  readonly #lifetime = new AbortController();
   #whenIdle: (() => void)[] = [];
   #checking: Promise<boolean> | undefined;
   #ending: Promise<void> | undefined;
 
-  constructor(options: LifeOptions) {
+  constructor(options: ProviderInstanceOptions) {
     this.#options = options;
     this.provider = options.provider;
     this.number = options.number;
@@ -88,7 +88,7 @@ export class Life {
   }
 
   /** Reads the list. @throws {ToolError} */
-  async list(signal: AbortSignal = this.#life.signal): Promise<void> {
+  async list(signal: AbortSignal = this.#lifetime.signal): Promise<void> {
     const listed: unknown = await untilAborted(this.provider.listTools({ signal }), signal);
     if (!Array.isArray(listed))
       throw new ToolError('PROTOCOL_VIOLATION', `What "${this.provider.name}" listed is no list of tools.`);
@@ -119,7 +119,7 @@ export class Life {
           if (!this.#flights.delete(flight)) return;
           scope.offEnd(end);
           resolve(result);
-          if (this.#flights.size === 0) this.#tellIdle();
+          if (this.#flights.size === 0) this.#resolveIdle();
         },
       };
       this.#flights.add(flight);
@@ -209,7 +209,7 @@ export class Life {
     const abort = new AbortController();
     const stop = (): void => abort.abort(new ToolError('TIMED_OUT', `No answer within ${healthTimeoutMs} ms.`));
     const stopTimer = startTimer(healthTimeoutMs, stop);
-    this.#life.signal.addEventListener('abort', stop, { once: true });
+    this.#lifetime.signal.addEventListener('abort', stop, { once: true });
     try {
       const { provider } = this;
       const { signal } = abort;
@@ -221,7 +221,7 @@ export class Life {
       return false; // it did not answer: that is what is asked
     } finally {
       stopTimer();
-      this.#life.signal.removeEventListener('abort', stop);
+      this.#lifetime.signal.removeEventListener('abort', stop);
     }
   }
 
@@ -229,10 +229,10 @@ export class Life {
     if (typeof unsubscribe === 'function') this.#unsubscribes.push(unsubscribe as () => void);
   }
 
-  #tellIdle(): void {
-    const told = this.#whenIdle;
+  #resolveIdle(): void {
+    const idle = this.#whenIdle;
     this.#whenIdle = [];
-    for (const tell of told) tell();
+    for (const resolve of idle) resolve();
   }
 
   #unsubscribe(): void {
@@ -243,12 +243,12 @@ export class Life {
     const { logger } = this.#options;
     const { name } = this.provider;
     this.#unsubscribe();
-    this.#life.abort(new ToolError('NOT_CONNECTED', `The provider "${name}" was ended.`));
+    this.#lifetime.abort(new ToolError('NOT_CONNECTED', `The provider "${name}" was ended.`));
     const ending = (async () => this.provider.disconnect())().catch((thrown: unknown) =>
       logger.warn(`The provider "${name}" failed to disconnect: ${ToolError.from(thrown).message}`),
     );
-    if (!(await settledWithin([ending], ENDING_PATIENCE_MS)))
-      logger.warn(`The provider "${name}" had not ended after ${ENDING_PATIENCE_MS} ms and was left.`);
+    if (!(await settledWithin([ending], END_TIMEOUT_MS)))
+      logger.warn(`The provider "${name}" had not ended after ${END_TIMEOUT_MS} ms and was left.`);
     this.abandon(new ToolError('CONNECTION_CLOSED', 'It was ended.'));
   }
 }

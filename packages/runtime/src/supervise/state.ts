@@ -10,13 +10,13 @@
 // time; a permanent failure waits for an explicit start.
 
 import { ToolError, type ProviderState } from '@toolwright/core';
-import type { Life } from './provider-instance.js';
+import type { ProviderInstance } from './provider-instance.js';
 
 /** The state with what belongs to it alone. */
 export type SupervisorState =
   | { readonly name: 'COLD' }
-  | { readonly name: 'INITIALIZING'; readonly started: Promise<Life> }
-  | { readonly name: 'READY'; readonly life: Life; readonly since: number }
+  | { readonly name: 'INITIALIZING'; readonly started: Promise<ProviderInstance> }
+  | { readonly name: 'READY'; readonly instance: ProviderInstance; readonly since: number }
   | { readonly name: 'DEGRADED'; readonly error: ToolError; readonly isPermanent: false }
   | { readonly name: 'DEAD'; readonly error: ToolError; readonly isPermanent: boolean };
 

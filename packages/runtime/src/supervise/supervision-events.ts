@@ -40,18 +40,18 @@ export class Events {
     return () => void listeners.delete(listener);
   }
 
-  tell<Name extends keyof SupervisorEvents>(name: Name, event: SupervisorEvents[Name]): void {
+  emit<Name extends keyof SupervisorEvents>(name: Name, event: SupervisorEvents[Name]): void {
     for (const listener of [...(this.#listeners.get(name) ?? [])]) callSafely(() => listener(event as never));
   }
 }
 
 /** A logger whose lines are `log` events too. */
-export function telling(logger: Logger, events: Events): Logger {
+export function loggerWithEvents(logger: Logger, events: Events): Logger {
   const write =
     (level: LogEntry['level']) =>
     (message: string, fields?: object): void => {
       logger[level](message, ...(fields === undefined ? [] : [fields]));
-      events.tell('log', { level, message, ...(fields !== undefined && { fields }) });
+      events.emit('log', { level, message, ...(fields !== undefined && { fields }) });
     };
   return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
 }

@@ -33,11 +33,11 @@ import {
   type StartOutput,
 } from '@toolwright/core/internal';
 import { CallGate } from './call-gate.js';
-import { Events, telling, type SupervisorEvents } from './supervision-events.js';
+import { Events, loggerWithEvents, type SupervisorEvents } from './supervision-events.js';
 import { verdictOf } from './provider-failure.js';
-import { KeptList } from './tool-list.js';
-import { LastingPeer } from './peer-proxy.js';
-import { SupervisedScope, type Life, type Send } from './provider-instance.js';
+import { ToolListCache } from './tool-list.js';
+import { PeerProxy } from './peer-proxy.js';
+import { SupervisedScope, type ProviderInstance, type Send } from './provider-instance.js';
 import { Lifecycle } from './lifecycle.js';
 import { resolveSuperviseOptions, type ResolvedSuperviseOptions, type SuperviseOptions } from './supervisor-options.js';
 
@@ -67,7 +67,7 @@ export class SupervisedToolProvider implements ToolProvider {
   /** @internal */
   protected readonly logger: Logger;
   readonly #lifecycle: Lifecycle;
-  readonly #list: KeptList;
+  readonly #list: ToolListCache;
   readonly #gate: CallGate;
   readonly #counters = new CallCounters();
   /** Calls that have not settled, wherever they are. */
@@ -95,11 +95,11 @@ export class SupervisedToolProvider implements ToolProvider {
     this.#servers = servers;
     this.#trustsAnnotations =
       options.trustAnnotations ?? trustAnnotations ?? (kind === 'process' || kind === 'in-process');
-    this.logger = telling(options.logger ? safeLogger(options.logger) : WARNING_LOGGER, this.#events);
+    this.logger = loggerWithEvents(options.logger ? safeLogger(options.logger) : WARNING_LOGGER, this.#events);
     this.#gate = new CallGate(this.#options.maxConcurrent);
-    const peer = new LastingPeer({
+    const peer = new PeerProxy({
       withPeer: (ask, given) => this.#askPeer(ask, given),
-      onLog: (entry) => this.#events.tell('log', entry),
+      onLog: (entry) => this.#events.emit('log', entry),
     });
     this.#lifecycle = new Lifecycle({
       name: this.name,
@@ -113,17 +113,17 @@ export class SupervisedToolProvider implements ToolProvider {
       events: this.#events,
       logger: this.logger,
       isBusy: () => this.#open.size > 0,
-      onMade: (life) => peer.adopt(life.provider.mcp),
-      onReady: (life) => {
-        this.#servers = life.servers;
-        this.#list.start(life);
+      onCreated: (instance) => peer.adopt(instance.provider.mcp),
+      onReady: (instance) => {
+        this.#servers = instance.servers;
+        this.#list.start(instance);
       },
-      onToolsChanged: (life) => this.#list.refresh(life),
+      onToolsChanged: (instance) => this.#list.refresh(instance),
     });
-    this.#list = new KeptList({
+    this.#list = new ToolListCache({
       name: this.name,
       logger: this.logger,
-      isCurrent: (life) => this.#lifecycle.isCurrent(life),
+      isCurrent: (instance) => this.#lifecycle.isCurrent(instance),
     });
     if (provider.prepareCall) this.prepareCall = (...call) => this.#prepare(...call);
     if (provider.mcp) this.mcp = peer;
@@ -209,7 +209,7 @@ export class SupervisedToolProvider implements ToolProvider {
   async endSession(sessionId: string): Promise<void> {
     const { state } = this.#lifecycle;
     if (state.name !== 'READY') return;
-    await state.life.provider.endSession?.(sessionId).catch((thrown: unknown) => {
+    await state.instance.provider.endSession?.(sessionId).catch((thrown: unknown) => {
       this.logger.warn(`The provider "${this.name}" did not end a session: ${ToolError.from(thrown).message}`);
     });
   }
@@ -236,8 +236,8 @@ export class SupervisedToolProvider implements ToolProvider {
   }
 
   /** @internal */
-  protected tell<Name extends keyof SupervisorEvents>(name: Name, event: SupervisorEvents[Name]): void {
-    this.#events.tell(name, event);
+  protected emit<Name extends keyof SupervisorEvents>(name: Name, event: SupervisorEvents[Name]): void {
+    this.#events.emit(name, event);
   }
 
   /** @internal The number of a process that took the place of another. */
@@ -305,30 +305,30 @@ export class SupervisedToolProvider implements ToolProvider {
     const lifecycle = this.#lifecycle;
     const { state } = lifecycle;
     const isFree = state.name === 'READY' && this.#gate.tryEnter();
-    const life = isFree ? state.life : await this.#admit(scope);
+    const instance = isFree ? state.instance : await this.#admit(scope);
     let result: ToolResult;
     try {
       lifecycle.noteSent(silenceMs);
-      result = await life.call(send, name, scope, silenceMs);
+      result = await instance.call(send, name, scope, silenceMs);
     } finally {
       this.#gate.leave();
     }
-    const verdict = verdictOf(result, scope, life.provider);
+    const verdict = verdictOf(result, scope, instance.provider);
     if (verdict === 'answered') lifecycle.noteAnswer();
     else if (verdict !== undefined) {
       const error = new ToolError(result.error ?? { code: 'INTERNAL', message: 'no error was told' });
-      if (verdict === 'gone') lifecycle.lose(life, error);
-      else lifecycle.noteFailure(life, error);
+      if (verdict === 'gone') lifecycle.lose(instance, error);
+      else lifecycle.noteFailure(instance, error);
     }
     return result;
   }
 
-  async #admit(scope: CallScope): Promise<Life> {
+  async #admit(scope: CallScope): Promise<ProviderInstance> {
     for (;;) {
       await scope.race(this.#lifecycle.ready());
       await this.#gate.enter(scope);
       const { state } = this.#lifecycle;
-      if (state.name === 'READY') return state.life;
+      if (state.name === 'READY') return state.instance;
       this.#gate.leave(); // it went while the call waited
     }
   }
@@ -342,8 +342,8 @@ export class SupervisedToolProvider implements ToolProvider {
   async #prepare(name: string, args: JsonObject, options?: CallOptions): Promise<PreparedCall> {
     const scope = new CallScope(options);
     try {
-      const life = await scope.race(this.#lifecycle.ready());
-      const { provider } = life;
+      const instance = await scope.race(this.#lifecycle.ready());
+      const { provider } = instance;
       const prepared = await scope.race(Promise.resolve(provider.prepareCall?.(name, args, scope.inwardFor(provider))));
       if (!prepared) throw new ToolError('INTERNAL', `The provider "${this.name}" no longer prepares calls.`);
       if (prepared.refused) return prepared;
@@ -351,7 +351,7 @@ export class SupervisedToolProvider implements ToolProvider {
       const own = copyArguments(name, prepared.args);
       const before = { tool, claims: prepared.claims.map((claim) => ({ ...claim })) };
       const send: Send = async (current, inward) => {
-        if (current === life) {
+        if (current === instance) {
           const result = await prepared.execute(inward);
           if (!isStaleCall(result)) return result;
         }
@@ -408,7 +408,7 @@ interface Believed {
 }
 
 /**
- * Gives a provider a life: it is started by the first call, asked whether it answers, replaced when it fails, and ended
+ * Gives a provider an instance: it is started by the first call, asked whether it answers, replaced when it fails, and ended
  * when nothing has called it for a while. At most so many calls reach it at once.
  *
  * @param create makes the provider, not connected; called once at once, and for each further start

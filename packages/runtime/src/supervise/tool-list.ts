@@ -3,28 +3,28 @@
 
 import { ToolError, type Logger, type ToolDefinition } from '@toolwright/core';
 import { Listeners, ToolIndex } from '@toolwright/core/internal';
-import type { Life } from './provider-instance.js';
+import type { ProviderInstance } from './provider-instance.js';
 
-/** What a {@link KeptList} needs of the supervisor. */
-export interface KeptListOptions {
+/** What a {@link ToolListCache} needs of the supervisor. */
+export interface ToolListCacheOptions {
   name: string;
   logger: Logger;
-  isCurrent: (life: Life) => boolean;
+  isCurrent: (instance: ProviderInstance) => boolean;
 }
 
-export class KeptList {
+export class ToolListCache {
   readonly changed = new Listeners();
-  readonly #options: KeptListOptions;
+  readonly #options: ToolListCacheOptions;
   #definitions: readonly ToolDefinition[] | undefined;
   #index = new ToolIndex<ToolDefinition>([]);
   #isDirty = false;
   #reading: Promise<void> | undefined;
 
-  constructor(options: KeptListOptions) {
+  constructor(options: ToolListCacheOptions) {
     this.#options = options;
   }
 
-  /** Undefined before the first life. */
+  /** Undefined before the first instance. */
   get definitions(): readonly ToolDefinition[] | undefined {
     return this.#definitions;
   }
@@ -38,20 +38,20 @@ export class KeptList {
     return this.#index.get(name);
   }
 
-  /** Takes the list of a life that became ready, and reads it again when it changed meanwhile. */
-  start(life: Life): void {
-    this.#adopt(life);
-    if (this.#isDirty) this.refresh(life);
+  /** Takes the list of an instance that became ready, and reads it again when it changed meanwhile. */
+  start(instance: ProviderInstance): void {
+    this.#adopt(instance);
+    if (this.#isDirty) this.refresh(instance);
   }
 
   /** Reads the list again; a burst of changes is one. */
-  refresh(life: Life): void {
+  refresh(instance: ProviderInstance): void {
     this.#isDirty = true;
-    if (this.#reading || !this.#options.isCurrent(life)) return;
-    this.#reading = this.#read(life).finally(() => (this.#reading = undefined));
+    if (this.#reading || !this.#options.isCurrent(instance)) return;
+    this.#reading = this.#read(instance).finally(() => (this.#reading = undefined));
   }
 
-  #adopt({ definitions }: Life): void {
+  #adopt({ definitions }: ProviderInstance): void {
     const before = this.#definitions;
     if (before && isSame(before, definitions)) return;
     this.#definitions = definitions;
@@ -59,15 +59,15 @@ export class KeptList {
     if (before) this.changed.emit(this.#options.logger);
   }
 
-  async #read(life: Life): Promise<void> {
+  async #read(instance: ProviderInstance): Promise<void> {
     const { name, logger, isCurrent } = this.#options;
-    while (this.#isDirty && isCurrent(life)) {
+    while (this.#isDirty && isCurrent(instance)) {
       this.#isDirty = false;
       try {
-        await life.list();
-        if (isCurrent(life)) this.#adopt(life);
+        await instance.list();
+        if (isCurrent(instance)) this.#adopt(instance);
       } catch (thrown) {
-        if (!isCurrent(life)) return;
+        if (!isCurrent(instance)) return;
         const why = ToolError.from(thrown).message;
         logger.warn(`The tools of "${name}" could not be read again, the old list stands: ${why}`);
       }

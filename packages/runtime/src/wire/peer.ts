@@ -232,7 +232,7 @@ export class WirePeer {
     const { id, method, params, result, error } = message;
     if (typeof method === 'string') {
       const given = isJsonObject(params) ? params : {};
-      if (id === undefined) this.#hear(method, given);
+      if (id === undefined) this.#onNotification(method, given);
       else if (typeof id === 'string' || typeof id === 'number') this.#answer(id, method, given);
       else this.#sendError(null, RPC.invalidRequest, 'The id of a request is a text or a number.');
     } else if (result !== undefined || error !== undefined) this.#settle(id, result, error);
@@ -250,7 +250,7 @@ export class WirePeer {
     else this.counts.droppedAnswers++;
   }
 
-  #hear(method: string, params: JsonObject): void {
+  #onNotification(method: string, params: JsonObject): void {
     if (method === 'notifications/progress') this.waiting({ id: params.progressToken })?.onProgress?.(params);
     else this.handlers.onNotification(method, params);
   }

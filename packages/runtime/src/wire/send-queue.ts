@@ -22,7 +22,7 @@ export class SendQueue {
   /** How many frames of this turn are gathered before the next write. */
   #flushAt = FIRST_FLUSH_FRAMES;
   #flushing = false;
-  /** What the socket has not taken when it last asked for patience. */
+  /** Characters that the socket had not sent when `write` last returned false. */
   #unsent = 0;
   #drained: { promise: Promise<void>; resolve: () => void } | undefined;
   #closed = false;
@@ -73,8 +73,8 @@ export class SendQueue {
     this.#unsent += batch.length;
     // Who sends requests and reads no answers is not read any more either. An end that waits for answers itself has to
     // read on, or both would wait; its own requests stop at one queue's worth and a frame, so that three are a flood.
-    const patience = this.#isWaiting() ? FLOOD_FACTOR : 1;
-    if (this.#unsent > patience * this.#maxBytes) this.#socket.pause();
+    const factor = this.#isWaiting() ? FLOOD_FACTOR : 1;
+    if (this.#unsent > factor * this.#maxBytes) this.#socket.pause();
   }
 
   /** The connection has gone: nothing more is sent, and who waits for room goes on. */

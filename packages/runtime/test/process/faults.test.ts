@@ -16,7 +16,7 @@ afterAll(() => fixtures[Symbol.asyncDispose]());
 
 const RAW = fileURLToPath(new URL('../fixtures/raw-provider.mjs', import.meta.url));
 const raw = (): ProcessToolProvider => new ProcessToolProvider({ name: 'raw', path: RAW });
-const PATIENCE_MS = soaking ? 1_200_000 : 60_000;
+const TIMEOUT_MS = soaking ? 1_200_000 : 60_000;
 
 describe('a provider process', () => {
   it('costs no other call when it sends garbage, wrong ids, or another registration', async () => {
@@ -91,7 +91,7 @@ describe('ProcessToolProvider.callTool()', () => {
       );
       expect(late.at(-1)).toBeLessThan(1_000);
     },
-    PATIENCE_MS,
+    TIMEOUT_MS,
   );
 
   it(
@@ -127,7 +127,7 @@ describe('ProcessToolProvider.callTool()', () => {
       expect(await provider.generation!.drain(5_000)).toBe(true); // the functions have ended too
       expect((await provider.callTool('lab.echo', { text: 'x' })).isError).toBe(false);
     },
-    PATIENCE_MS,
+    TIMEOUT_MS,
   );
 });
 

@@ -60,12 +60,12 @@ describe('a hostile provider process', () => {
 
   it('reaches no call with the progress of another or of one that has ended', async () => {
     await using provider = hostile();
-    const heard: Progress[] = [];
-    const onProgress = (progress: Progress): void => void heard.push(progress);
+    const received: Progress[] = [];
+    const onProgress = (progress: Progress): void => void received.push(progress);
     const times = tries(100_000);
     await provider.callTool('bad.echo', { mode: 'own-progress', times: 3 }, { onProgress });
     await provider.callTool('bad.echo', { mode: 'foreign-progress', times }, { onProgress });
-    expect(heard.map(({ progress }) => progress)).toEqual([0, 1, 2]);
+    expect(received.map(({ progress }) => progress)).toEqual([0, 1, 2]);
     expect(provider.generation!.inFlight).toBe(0);
   });
 
@@ -106,14 +106,14 @@ describe('a hostile provider process', () => {
   it('fills no log: its lines are cut, without what a terminal obeys and without its token', async () => {
     const lines: string[] = [];
     const write = (message: string): void => void lines.push(message);
-    const heard: LogEntry[] = [];
+    const received: LogEntry[] = [];
     await using provider = hostile({ logger: { debug: write, info: write, warn: write, error: write } });
     await provider.connect();
     const grown = growth();
     const times = soaking ? 1_000 : 40;
-    await provider.callTool('bad.echo', { mode: 'log', times }, { onLog: (entry) => heard.push(entry) });
-    expect([lines.length, heard.length]).toEqual([times, times]);
-    for (const line of [...lines, ...heard.map(({ message }) => message)]) {
+    await provider.callTool('bad.echo', { mode: 'log', times }, { onLog: (entry) => received.push(entry) });
+    expect([lines.length, received.length]).toEqual([times, times]);
+    for (const line of [...lines, ...received.map(({ message }) => message)]) {
       expect(line.length).toBeLessThanOrEqual(8_193);
       expect(line).not.toMatch(/[\u001b\u202e]|[0-9a-f]{64}/);
     }
@@ -126,16 +126,16 @@ describe('a hostile provider process', () => {
     await using provider = hostile({ logger: { debug: write, info: write, warn: write, error: write } });
     await provider.connect();
     const { pid } = provider;
-    const heard: LogEntry[] = [];
+    const received: LogEntry[] = [];
     const result = await provider.callTool(
       'bad.echo',
       { mode: 'malformed-log' },
-      { onLog: (entry) => heard.push(entry) },
+      { onLog: (entry) => received.push(entry) },
     );
     expect(textOf(result)).toBe('right');
     expect(textOf(await provider.callTool('bad.echo'))).toBe('right');
     expect(provider.pid).toBe(pid);
-    expect(heard.map(({ message }) => message)).toEqual(['null', '', '7', 'text', '[1]', '', '{"toString":1}', '']);
+    expect(received.map(({ message }) => message)).toEqual(['null', '', '7', 'text', '[1]', '', '{"toString":1}', '']);
     expect(JSON.stringify(lines).length).toBeLessThan(10_000);
   });
 

@@ -101,10 +101,10 @@ describe('ProcessToolProvider', () => {
   it('passes what the provider logs to the logger, and what a call logs to its onLog too', async () => {
     const logger = recorder();
     await using provider = lab({ logger });
-    const heard: LogEntry[] = [];
-    await provider.callTool('lab.log', { message: 'careful' }, { onLog: (entry) => heard.push(entry) });
+    const received: LogEntry[] = [];
+    await provider.callTool('lab.log', { message: 'careful' }, { onLog: (entry) => received.push(entry) });
     await provider.callTool('lab.log', { message: 'unheard' });
-    expect(heard).toEqual([{ level: 'warn', message: 'careful', fields: { extra: 1 } }]);
+    expect(received).toEqual([{ level: 'warn', message: 'careful', fields: { extra: 1 } }]);
     expect(logger.lines).toEqual([
       ['info', 'initializing', { reason: 'start' }],
       ['warn', 'careful', { extra: 1 }],

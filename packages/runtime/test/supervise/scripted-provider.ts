@@ -135,12 +135,12 @@ export class ScriptedProvider implements ToolProvider {
   /** It goes, as a process does: it says so, and its calls have no answer. */
   crash(words = 'It was killed.'): void {
     this.state = 'DEAD';
-    for (const tell of [...this.#lost]) tell(new ToolError('PROCESS_EXITED', words));
+    for (const listener of [...this.#lost]) listener(new ToolError('PROCESS_EXITED', words));
     for (const call of [...this.calls]) call.settle(failure(new ToolError('OUTCOME_UNKNOWN', words)));
   }
 
   toolsChanged(): void {
-    for (const tell of [...this.#changed]) tell();
+    for (const listener of [...this.#changed]) listener();
   }
 
   [Symbol.asyncDispose](): Promise<void> {
