@@ -26,6 +26,8 @@ describe('amongOthers', () => {
       { id: 'other-0', content: SENTENCES[0] },
       { id: 'other-1', content: SENTENCES[2] },
     ]);
-    await expect(amongOthers(DATASET, project.projectDir, 5)).rejects.toThrow(/has only 4 of the requested 5 paragraphs/);
+    await expect(amongOthers(DATASET, project.projectDir, 5)).rejects.toThrow(
+      /has only 4 of the requested 5 paragraphs/,
+    );
   });
 });
