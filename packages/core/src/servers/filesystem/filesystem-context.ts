@@ -1,4 +1,4 @@
-// What every tool of this server stands on, and what every tool claims before it runs.
+// The context that all tools of this server share, and the permission claims that they make.
 
 import type { PermissionClaim } from '../../contract/claims.js';
 import { ToolError } from '../../contract/errors.js';
@@ -9,23 +9,23 @@ import { escapeControls, quote, type ScopePath } from '../project/scope/project-
 import type { OutputLimits } from '../project/output-budget.js';
 import type { SearchEngineChoice } from './search/search-engine.js';
 
-/** Made once a server, shared by its tools. */
+/** Created once per server, shared by its tools. */
 export interface FilesystemContext {
   files: ProjectFiles;
-  /** Refuse to change what the session has not read. */
+  /** Refuse to change files that the session has not read. */
   requireRead: boolean;
   limits: OutputLimits;
-  /** What grep and glob search with. */
+  /** The search engine of grep and glob. */
   search: SearchEngineChoice;
-  /** Says which errors a change brought. */
+  /** Reports the errors that a change introduced. */
   afterChange?: AfterChangeHook | undefined;
 }
 
 /**
- * One claim for the path as it was asked for, and one for the file that it really is when that is another: a rule
- * about the target holds for every link to it.
+ * One claim for the requested path, and one for its real path if that differs: a rule about the target applies to every
+ * link to it.
  *
- * @throws {ToolError} OUTSIDE_PROJECT, PROTECTED_PATH and whatever else makes the call impossible
+ * @throws {ToolError} OUTSIDE_PROJECT, PROTECTED_PATH and any other error that would fail the call
  */
 export async function claimPath(
   files: ProjectFiles,
@@ -41,9 +41,9 @@ export async function claimPath(
 
 /**
  * As {@link claimPath}, for a tool that works on the entry itself: a link in the last place is not followed, and may
- * lead outside.
+ * resolve outside the project.
  *
- * @param reason what is done with it, as in "deletes it"
+ * @param reason what the tool does, as in "deletes it"
  */
 export async function claimEntry(
   files: ProjectFiles,
@@ -58,7 +58,7 @@ export async function claimEntry(
 }
 
 /**
- * Refuses what the policy does not let the call touch, of what its claims cover without naming it.
+ * A check for paths that the claims cover without naming them: throws for one that the policy does not permit.
  *
  * @throws {ToolError} PERMISSION_DENIED
  */
@@ -68,38 +68,38 @@ export function permittedBy(ctx: Pick<ToolContext, 'permits'>): (shown: string) 
     if (permits(shown)) return;
     throw new ToolError(
       'PERMISSION_DENIED',
-      `The policy does not permit ${quote(shown)}, which this call covers; nothing was changed. Name what is meant more narrowly.`,
+      `The policy does not permit ${quote(shown)}, which this call includes; nothing was changed. Narrow the path.`,
       { details: { path: shown } },
     );
   };
 }
 
-/** In JSON Schema. */
+/** As JSON Schema. */
 export const withheldOutput = {
   type: 'integer',
-  description: 'How many paths the policy leaves out; absent for none.',
+  description: 'Number of paths that the policy hides; absent if none.',
 } as const;
 
-/** How an answer says that entries were left out because the policy does not permit them; empty when none was. */
+/** The notice that the policy hides entries; empty if it hides none. */
 export function withheldNotice(withheld: number): string {
   if (withheld === 0) return '';
-  return `The policy leaves out ${withheld} ${withheld === 1 ? 'path' : 'paths'}; ask for one by its own name.`;
+  return `The policy hides ${withheld} ${withheld === 1 ? 'path' : 'paths'}; request one by its name.`;
 }
 
-/** In JSON Schema. */
+/** As JSON Schema. */
 export const changedOutput = {
   type: 'integer',
-  description: 'How many rows are left out because their files changed during the search; absent for none.',
+  description: 'Number of rows omitted because their files changed during the search; absent if none.',
 } as const;
 
-/** How an answer says that rows were left out because they are no more what they were when they were found. */
+/** The notice that rows were omitted because their files changed. */
 export function changedNotice(changed: number): string {
-  return `${changed} ${changed === 1 ? 'row is' : 'rows are'} left out: the files changed during the search. Search again for them.`;
+  return `${changed} ${changed === 1 ? 'row was' : 'rows were'} omitted: the files changed during the search. Search again.`;
 }
 
 /**
- * Which path goes where, as `FROM -> TO`: a rule that was saved for one direction is none for the other. A rule on a
- * directory that holds both matches it as well.
+ * A claim for a move or copy, as `FROM -> TO`: a rule saved for one direction does not permit the other. A rule on a
+ * directory that contains both matches as well.
  */
 export function claimPair(files: ProjectFiles, source: string, destination: string): PermissionClaim {
   const [from, to] = [files.scope.parse(source).shown, files.scope.parse(destination).shown];
@@ -123,7 +123,7 @@ async function claimsOf(
       ? [claim(asked.shown, reason)]
       : [claim(asked.shown, reason), claim(realPath, `${reason}, through the link ${escapeControls(asked.shown)}`)];
   } catch (error) {
-    // Nothing there: the tool says so itself, with the nearest names.
+    // The path does not exist: the tool reports it, with similar names.
     if (ToolError.isInstance(error) && error.code === 'NOT_FOUND') return [claim(asked.shown, reason)];
     throw error;
   }

@@ -45,24 +45,24 @@ import { writeFileTool } from './tools/write-file.js';
 export type { OutputLimits } from '../project/output-budget.js';
 export type { SearchEngineChoice } from './search/search-engine.js';
 
-/** What {@link createFilesystemServer} takes: the project, and how strict the tools are. */
+/** Options of {@link createFilesystemServer}. */
 export interface FilesystemServerOptions extends ProjectFilesOptions {
   /** Refuse to change a file that the session has not read, or that changed since. Default: true. */
   requireRead?: boolean | undefined;
-  /** The text that one answer may have; at least 1 line and 16 KiB. Default: 2,000 lines, 50 KiB. */
+  /** Maximum text of one answer; at least 1 line and 16 KiB. Default: 2,000 lines, 50 KiB. */
   output?: Partial<OutputLimits> | undefined;
   /**
-   * What grep and glob search with: `'rg'` is ripgrep, from its package or from the PATH outside the project, and without
-   * one they answer UNAVAILABLE; `'js'` is this server's own walk, slower, with the same rows. Default: `'auto'`, the first
-   * that is there.
+   * The search engine of grep and glob. `'rg'`: ripgrep, from its package or from the PATH outside the project; without
+   * it they return UNAVAILABLE. `'js'`: the built-in walk, slower, with the same rows. Default: `'auto'`, ripgrep if
+   * available, else the built-in walk.
    */
   search?: SearchEngineChoice | undefined;
   /**
-   * Asked after write_file, edit_file and apply_patch for the errors that the change brought, which the answer then tells;
-   * it may take 1.5 s, and the change stays whatever it says. The diagnostics server has one. Default: none.
+   * Called after write_file, edit_file and apply_patch for the errors that the change introduced, which the answer then
+   * reports. It has 1.5 s and cannot undo the change. The diagnostics server provides one. Default: none.
    */
   afterChange?: AfterChangeHook | undefined;
-  /** The files to work on, shared with other servers. Default: made from the project options here, which it replaces. */
+  /** The files to work on, shared with other servers; replaces the project options. Default: created from those. */
   projectFiles?: ProjectFiles | undefined;
 }
 
@@ -78,8 +78,8 @@ const OPTIONS: OptionNames<FilesystemServerOptions> = {
 };
 
 /**
- * The tools that read, change, list and search the files of one project. Nothing but `projectDir` (and the roots) is
- * looked at before the first call.
+ * Creates the tools that read, change, list and search the files of one project. Before the first call only `projectDir`
+ * and the extra roots are accessed.
  *
  * @throws {ToolError} INVALID_ARGUMENT for a project directory that is relative, missing or too wide, or limits that are too small
  * @example
@@ -92,7 +92,7 @@ export function createFilesystemServer(options: FilesystemServerOptions): ToolSe
   assertOptions('createFilesystemServer()', options, OPTIONS);
   const limits = outputLimits('createFilesystemServer()', options.output, MIN_OUTPUT_BYTES);
   const { search = 'auto' } = options;
-  // An engine of another name (JavaScript, JSON configuration) must not read as "any".
+  // Untyped callers (JavaScript, JSON configuration) may pass another name.
   if (!['auto', 'rg', 'js'].includes(search))
     throw new ToolError('INVALID_ARGUMENT', `search must be 'auto', 'rg' or 'js', not ${JSON.stringify(search)}.`);
   const context: FilesystemContext = {

@@ -45,7 +45,7 @@ describe('a rule that denies a part of what is searched', () => {
       const { text, structuredContent } = await call([DENY_SECRETS], 'grep', { pattern: 'needle', path, mode }, search);
       expect(text).toContain('a.ts');
       expect(text).not.toMatch(/key|deep/);
-      expect(text).toContain('The policy leaves out 2 paths');
+      expect(text).toContain('The policy hides 2 paths');
       expect(structuredContent?.withheld).toBe(2);
     }
   });
@@ -54,7 +54,7 @@ describe('a rule that denies a part of what is searched', () => {
     for (const sort of ['path', 'mtime']) {
       const { structuredContent, text } = await call([DENY_SECRETS], 'glob', { pattern: '**/*.ts', sort }, search);
       expect(structuredContent?.files).toEqual(['src/a.ts']);
-      expect(text).toContain('The policy leaves out 2 paths');
+      expect(text).toContain('The policy hides 2 paths');
     }
   });
 
@@ -62,7 +62,7 @@ describe('a rule that denies a part of what is searched', () => {
     const { structuredContent, text } = await call([DENY_SECRETS], 'list_directory', { path: '.', depth: 3 });
     const paths = (structuredContent?.entries as { path: string }[]).map(({ path }) => path);
     expect(paths).toEqual(['here', 'secrets', 'src', 'src/a.ts']);
-    expect(text).toContain('The policy leaves out 2 paths');
+    expect(text).toContain('The policy hides 2 paths');
   });
 
   it('says nothing of a policy that leaves out nothing', async () => {

@@ -1,4 +1,4 @@
-// Recognises a comment that stands for code the model left out. Written into a file it would delete that code.
+// Detects comments such as "... rest of code" in place of code that a model omitted. Written to a file they would delete it.
 
 import { ToolError } from '../../../contract/errors.js';
 
@@ -13,18 +13,18 @@ const PLACEHOLDER = new RegExp(
 );
 
 /**
- * Refuses new text with a placeholder that the old text does not have.
+ * Rejects new text with a placeholder that the old text does not have.
  *
  * @throws {ToolError} INVALID_ARGUMENT naming the line
  */
 export function assertNoPlaceholder(newText: string, oldText: string, label: string, what = 'new_string'): void {
   for (const line of newText.split('\n')) {
-    // A line longer than this is no placeholder, and need not be searched for one.
+    // Longer lines are never placeholders.
     if (line.length > 300 || !PLACEHOLDER.test(line)) continue;
     if (oldText.includes(line.trim())) continue;
     throw new ToolError(
       'INVALID_ARGUMENT',
-      `${label}${what} has the placeholder "${line.trim()}", which would be written as it stands. Write the code out, or replace only the part that changes.`,
+      `${label}${what} has the placeholder "${line.trim()}", which would be written literally. Write the code out, or replace only the part that changes.`,
     );
   }
 }

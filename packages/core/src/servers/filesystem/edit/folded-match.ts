@@ -1,14 +1,14 @@
-// Finding a text when some differences do not count: both sides are folded to one spelling, and what is found is traced
-// back to where it is in the file. The folded text is only compared, never written.
+// Finds a text ignoring some differences: both sides are folded to one spelling, and matches are mapped back to positions
+// in the file. The folded text is only compared, never written.
 
 import type { MatchedSpan } from './matched-span.js';
 
-/** More places than this are not told apart, nor replaced in one call. */
+/** Maximum number of occurrences that are counted, or replaced in one call. */
 export const MAX_OCCURRENCES = 1_000_000;
 
 /**
- * The characters that models and word processors write for one another, and no others. All are one to one but the
- * ellipsis, which is three dots: a match never begins or ends within it.
+ * The characters that models and word processors substitute for one another, and no others. All map to one character
+ * except the ellipsis, which maps to three dots: a match never begins or ends within it.
  */
 const ASCII_FORMS: readonly (readonly [characters: string, ascii: string])[] = [
   ['\u2018\u2019\u201a\u201b', "'"],
@@ -20,28 +20,28 @@ const ASCII_FORMS: readonly (readonly [characters: string, ascii: string])[] = [
 const ASCII_OF = new Map(ASCII_FORMS.flatMap(([characters, ascii]) => [...characters].map((each) => [each, ascii])));
 const SPACES = [...ASCII_OF].flatMap(([character, ascii]) => (ascii === ' ' ? [character] : [])).join('');
 
-/** Everything that a fold may change, on either side. */
+/** All characters that a fold may change, on either side. */
 const FOLDED = new RegExp(
   `[\\s${[...ASCII_OF].flatMap(([character, ascii]) => [character, `\\${ascii[0] ?? ''}`]).join('')}]+`,
 );
 
-/** The longest part of a text that every file that has it, by whatever fold, has as it is. */
+/** The longest part of a text that no fold changes: each file with a match contains it literally. */
 export function longestUnfolded(text: string): string {
   return longest(text.split(FOLDED));
 }
 
-/** The longest of some texts, the first of them; empty when there is none. */
+/** The first of the longest texts; empty if there is none. */
 export function longest(texts: readonly string[]): string {
   return texts.reduce((best, each) => (each.length > best.length ? each : best), '');
 }
 
 interface Fold {
   pattern: RegExp;
-  /** True when white space at the end of a line does not count. */
+  /** Whether trailing white space is ignored. */
   trims: boolean;
 }
 
-// The lookbehind keeps a long run of spaces from being tried from each of its places.
+// The lookbehind avoids a quadratic search in a long run of spaces.
 const FOLDS: Readonly<Record<'eol' | 'trim_end' | 'unicode', Fold>> = {
   eol: { pattern: /\r\n/g, trims: false },
   trim_end: { pattern: /(?<![ \t])[ \t]+(?:\r?\n|$)|\r\n/g, trims: true },
@@ -54,7 +54,7 @@ const FOLDS: Readonly<Record<'eol' | 'trim_end' | 'unicode', Fold>> = {
   },
 };
 
-/** Where a text is when the differences of `how` do not count, as places in the decoded text. */
+/** Finds a text ignoring the differences of `how`; returns positions in the decoded text. */
 export function findFolded(
   text: string,
   wanted: string,
@@ -63,7 +63,7 @@ export function findFolded(
 ): MatchedSpan[] {
   const { pattern, trims } = FOLDS[how];
   const file = new FoldedText(text, pattern, trims);
-  // White space that the text ends with is either the end of a line, where it does not count, or the middle of one.
+  // White space at the end of the text is either at the end of a line, where it is ignored, or in the middle of one.
   const needle = new FoldedText(`${wanted}\0`, pattern, trims).text.slice(0, -1);
   const trimmed = trims ? needle.replace(/[ \t]+$/, '') : needle;
   const spans = file.find(needle, separate).map((span) => file.trace(span));
@@ -80,7 +80,7 @@ export function findFolded(
 const isSpace = (character: string | undefined): boolean =>
   character !== undefined && (character === ' ' || character === '\t' || SPACES.includes(character));
 
-/** A text that begins with a line end leaves the white space before that alone. */
+/** A text that begins with a newline does not include the white space before it. */
 function withoutSpacesBefore({ start, end }: MatchedSpan, text: string): MatchedSpan {
   while (start < end && isSpace(text[start])) start++;
   return { start, end };
@@ -93,16 +93,16 @@ function withSpacesBehind(span: MatchedSpan | undefined, text: string): MatchedS
   return { start: span.start, end };
 }
 
-/** One line, without its end, as it is compared. */
+/** One line without its newline, folded for comparison. */
 export function foldLine(line: string, how: 'eol' | 'trim_end' | 'unicode'): string {
   const { pattern, trims } = FOLDS[how];
   return new FoldedText(line, pattern, trims).text;
 }
 
-/** A text with what does not count put into one spelling, and the way back. */
+/** A folded text, and the mapping of its positions to the original. */
 class FoldedText {
   readonly text: string;
-  /** Of every piece that was replaced: where it was, where it is, and how long it was and is. Four numbers each. */
+  /** Four numbers per replaced piece: old position, new position, old length, new length. */
   readonly #pieces: number[] = [];
 
   constructor(text: string, pattern: RegExp, trims: boolean) {
@@ -126,7 +126,7 @@ class FoldedText {
     return spans;
   }
 
-  /** Where a span was before; undefined when it begins or ends within a replaced piece. */
+  /** The span in the original; undefined if it begins or ends within a replaced piece. */
   trace({ start, end }: MatchedSpan): MatchedSpan | undefined {
     const from = this.#origin(start);
     const to = this.#origin(end);

@@ -1,9 +1,9 @@
-// Finding lines that are indented otherwise than in the text looked for, all in the same way (deeper, less deep, or with
-// tabs for spaces); and giving the new text that indentation too.
+// Finds lines whose indentation differs from the searched text in one way (more, less, or tabs for spaces), and applies
+// the same shift to the new text.
 
 import type { IndentShift, MatchedSpan } from './matched-span.js';
 
-/** A line, taken apart. */
+/** The parts of a line. */
 export interface Line {
   indent: string;
   /** Without white space at either end. */
@@ -11,8 +11,8 @@ export interface Line {
 }
 
 /**
- * Where whole lines are that differ from the text by one {@link IndentShift}, as places in the decoded text. White space
- * at the end of lines and the kind of line ends do not count; the first line is looked for from its beginning.
+ * Finds whole lines that differ from the text by one {@link IndentShift}; returns positions in the decoded text. Trailing
+ * white space and the kind of line endings are ignored; the first line is compared from its beginning.
  */
 export function findShifted(text: string, wanted: string): MatchedSpan[] {
   const pieces = wanted.split('\n');
@@ -20,7 +20,7 @@ export function findShifted(text: string, wanted: string): MatchedSpan[] {
   if (withLineEnd) pieces.pop();
   const lines = pieces.map(parseLine);
   const last = lines.at(-1);
-  // Where the last line is nothing but white space it is a part of the next one, which cannot be shifted in part.
+  // A last line of only white space is a part of the next line, which cannot be shifted in part.
   if (!last || (!withLineEnd && last.body === '')) return [];
   const anchor = lines.findIndex(({ body }) => body !== '');
   const anchorBody = lines[anchor]?.body;
@@ -45,7 +45,7 @@ export function findShifted(text: string, wanted: string): MatchedSpan[] {
   return spans;
 }
 
-/** The text with a shift made to every line that is not blank; undefined when a line lacks what is to be taken away. */
+/** Shifts every line that is not blank; undefined if a line has less indentation than is to be removed. */
 export function shiftIndent(text: string, shift: IndentShift): string | undefined {
   const lines = text.split('\n');
   if ('spacesOfTab' in shift) return lines.map((line) => withTabs(line, shift.spacesOfTab)).join('\n');
@@ -58,13 +58,13 @@ export function shiftIndent(text: string, shift: IndentShift): string | undefine
   return lines.join('\n');
 }
 
-/** What is no whole tab stays spaces, as it aligns something. */
+/** A remainder of less than a tab stays spaces, as it is alignment. */
 function withTabs(line: string, spacesOfTab: number): string {
   const { indent } = parseLine(line);
   return indent.replaceAll(' '.repeat(spacesOfTab), '\t') + line.slice(indent.length);
 }
 
-/** Where each line begins. A text that ends with a newline has an empty line behind it. */
+/** The start of each line. A text that ends with a newline has an empty last line. */
 function fileLines(text: string): number[] {
   const starts = [text.startsWith('\ufeff') ? 1 : 0];
   for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) starts.push(at + 1);
@@ -73,25 +73,25 @@ function fileLines(text: string): number[] {
 
 function lineAt(text: string, starts: readonly number[], index: number): Line {
   const start = starts[index];
-  if (start === undefined) return { indent: '', body: '\n' }; // past the end, and like no line
+  if (start === undefined) return { indent: '', body: '\n' }; // past the end: equal to no line
   const next = starts[index + 1];
   return parseLine(text.slice(start, next === undefined ? undefined : next - 1));
 }
 
-/** A line without its newline: the spaces and tabs it begins with, and the rest. */
+/** Splits a line without its newline into indentation and rest. */
 export function parseLine(line: string): Line {
   const [indent = ''] = /^[ \t]*/.exec(line) ?? [];
   return { indent, body: line.slice(indent.length).replace(/(?<![ \t])[ \t]*\r?$/, '') };
 }
 
-/** The one shift between the lines and those at a place of the file; undefined when they differ by anything else. */
+/** The one shift between the lines and those at a position of the file; undefined if they differ in any other way. */
 export function shiftOf(lines: readonly Line[], inFile: (offset: number) => Line): IndentShift | undefined {
   return depthShiftOf(lines, inFile) ?? tabShiftOf(lines, inFile);
 }
 
 const MAX_TAB_SPACES = 8;
 
-/** Tabs for spaces: each line as deep as the other, by one number of spaces for a tab. */
+/** The number of spaces per tab if all lines differ only in tabs for spaces. */
 function tabShiftOf(lines: readonly Line[], inFile: (offset: number) => Line): IndentShift | undefined {
   let spacesOfTab: number | undefined;
   for (const [offset, { indent, body }] of lines.entries()) {

@@ -1,5 +1,5 @@
-// Where a text is in a file: exactly, or else by one of four looser readings, each tried only when the stricter ones
-// find nothing. What counts as the same is fixed and small; nothing is guessed by likeness.
+// Finds a text in a file: exactly, or by one of four looser strategies, each tried only when the stricter ones find
+// nothing. The differences that each ignores are fixed; nothing is matched by similarity.
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { findFolded, longest, longestUnfolded, MAX_OCCURRENCES } from './folded-match.js';
@@ -8,37 +8,37 @@ import { decodeText, encodeText, type TextEncoding } from '../../project/open/te
 import type { MatchedSpan } from './matched-span.js';
 
 /**
- * How a text may be found, strictest first. Each allows what those before it allow, and more; only `unicode` wants the
- * indentation as it is.
+ * The ways to find a text, strictest first. Each accepts all that the ones before it accept, except that `unicode`
+ * requires the exact indentation.
  *
  * - `exact`: byte for byte.
- * - `eol`: CRLF and LF are the same.
- * - `trim_end`: spaces and tabs at the end of a line do not count.
- * - `indent`: whole lines, all shifted by one and the same indentation, or all indented with tabs for spaces;
- *   blank lines may have any.
- * - `unicode`: typographic quotes, dashes, spaces and the ellipsis are the same as their ASCII forms.
+ * - `eol`: CRLF and LF are equal.
+ * - `trim_end`: trailing spaces and tabs are ignored.
+ * - `indent`: whole lines, all shifted by the same indentation, or all indented with tabs for spaces; blank lines may
+ *   have any.
+ * - `unicode`: typographic quotes, dashes, spaces and the ellipsis equal their ASCII forms.
  */
 export const MATCH_STRATEGIES = ['exact', 'eol', 'trim_end', 'indent', 'unicode'] as const;
 
 /** One of {@link MATCH_STRATEGIES}. */
 export type MatchStrategy = (typeof MATCH_STRATEGIES)[number];
 
-/** Every place that the first successful reading finds, as offsets in the file's bytes. */
+/** All matches of the first successful strategy, as byte offsets. */
 export interface LadderMatch {
   strategy: MatchStrategy;
-  /** At most {@link MAX_OCCURRENCES} and one. */
+  /** At most {@link MAX_OCCURRENCES} + 1. */
   spans: MatchedSpan[];
 }
 
-/** Only `exact` is tried on a larger file: the others go through the whole of it, a fraction of a second each. */
+/** A larger file is only searched with `exact`: the others take a fraction of a second each. */
 export const MAX_LOOSE_BYTES = 16 * 1024 * 1024;
 
 /**
- * Finds a text by the strictest reading that finds it at all; undefined when none does.
+ * Finds a text by the strictest strategy that matches; undefined if none does.
  *
- * To replace one occurrence it must be the only one, overlapping ones counted: in `aaa` it is not clear which `aa` was
- * meant. With `many` they are separate, and only `exact` and `eol` are tried: whoever replaces many places does not
- * look at each. Between two readings others get their turn.
+ * Overlapping occurrences count, as a single replacement must be unambiguous: in `aaa` it is not clear which `aa` is
+ * meant. With `many` they do not overlap, and only `exact` and `eol` are tried, as the caller does not check each one.
+ * Yields to the event loop between strategies.
  *
  * @throws AbortError when `signal` is aborted
  */
@@ -52,7 +52,7 @@ export async function findByLadder(
   const needle = encodeText(wanted, encoding);
   if (needle) {
     const spans = findAll(bytes, needle, encoding, many).map((start) => ({ start, end: start + needle.length }));
-    // Half a CRLF is never replaced: such a match is left to the next reading, which takes the whole of it.
+    // Half a CRLF is never replaced: the next strategy matches all of it.
     const halves = /^\n|\r$/.test(wanted) && spans.some((span) => splitsLineEnd(bytes, encoding, span));
     if (spans.length > 0 && !halves) return { strategy: 'exact', spans };
   }
@@ -71,7 +71,7 @@ export async function findByLadder(
   return undefined;
 }
 
-/** The readings but `exact` that may find a text: most texts that are not there are ruled out by one look for a part. */
+/** The strategies after `exact` that may match: one search for a literal part rules out most texts. */
 export function looseReadings(
   bytes: Buffer,
   encoding: TextEncoding,
@@ -82,14 +82,14 @@ export function looseReadings(
     const encoded = encodeText(part, encoding);
     return encoded !== undefined && bytes.includes(encoded);
   };
-  // All but `unicode` want what stands between the white space around each line as it is.
+  // All but `unicode` require each trimmed line literally.
   const line = longest(wanted.split('\n').map((each) => each.trim()));
   const byLine = has(line) ? (['eol', 'trim_end', 'indent'] as const) : [];
   return has(longestUnfolded(wanted)) ? [...byLine, 'unicode'] : byLine.slice();
 }
 
 /**
- * Where the needle is, whole characters only; with `separate`, each behind the end of the one before. It stops behind
+ * The positions of the needle, at whole characters only; with `separate`, without overlaps. Stops after
  * {@link MAX_OCCURRENCES}.
  */
 export function findAll(bytes: Buffer, needle: Buffer, encoding: TextEncoding, separate: boolean): number[] {
@@ -101,7 +101,7 @@ export function findAll(bytes: Buffer, needle: Buffer, encoding: TextEncoding, s
   return offsets;
 }
 
-/** As {@link findAll}, one after the other and without end. */
+/** As {@link findAll}, lazily and without a maximum. */
 export function* occurrences(
   bytes: Buffer,
   needle: Buffer,
@@ -125,7 +125,7 @@ function unitOf(encoding: TextEncoding): number {
   return encoding === 'utf-16le' || encoding === 'utf-16be' ? 2 : 1;
 }
 
-/** From places in the decoded text to offsets in the bytes; quick when they are asked for in rising order. */
+/** Maps positions in the decoded text to byte offsets; fast for ascending positions. */
 function byteOffsets(text: string, encoding: TextEncoding): (index: number) => number {
   if (encoding !== 'utf-8') return (index) => index * unitOf(encoding);
   let place = { index: 0, offset: 0 };

@@ -1,16 +1,16 @@
-// A text found in a file: where it is, and how its lines are indented there.
+// A match in a file: its position, and how its lines are indented.
 
-/** One place in a file. */
+/** A match in a file. */
 export interface MatchedSpan {
   start: number;
-  /** Behind its last byte; in a decoded text, its last UTF-16 unit. */
+  /** After its last byte; in a decoded text, after its last UTF-16 unit. */
   end: number;
-  /** With `indent`: how the file's lines differ from those that were looked for. */
+  /** With `indent`: how the file's lines differ from the searched ones. */
   shift?: IndentShift;
 }
 
 /**
- * How the file's lines are indented: what every line that is not blank has in front of it there (`added`), or lacks; or,
- * where the file has tabs for the spaces of the text, how many spaces are a tab.
+ * How the file's lines are indented compared with the text: the white space that every non-blank line has in addition
+ * (`added`) or lacks; or the number of spaces per tab if the file uses tabs.
  */
 export type IndentShift = { indent: string; added: boolean } | { spacesOfTab: number };

@@ -1,35 +1,35 @@
-// The places of a file that look most like a text which is not in it, so that a failed edit says where to look.
+// Finds the regions of a file that are most similar to a text that is not in it, for the error of a failed edit.
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { decodeText, wholeCharacters, type TextEncoding } from '../../project/open/text-encoding.js';
 
-/** A place that looks alike. Lines count from 1, the last included. */
+/** A similar region. Lines count from 1; the last is included. */
 export interface NearRegion {
   line: number;
   endLine: number;
   text: string;
-  /** What the difference comes down to, where that is simple. */
+  /** A summary of the difference, if it is simple. */
   difference: string | undefined;
 }
 
-/** What comes nearest, best first; fewer than asked for when nothing is alike at all. */
+/** The most similar regions, best first; fewer than `limit` if nothing else is similar. */
 export interface NearPlaces {
   regions: NearRegion[];
-  /** How many lines were compared, when that is not all of them. */
+  /** The number of compared lines, if not all were. */
   comparedLines: number | undefined;
 }
 
-/** Looking is quick, not complete: beyond these the file is not searched, nor the text compared. */
+/** The search is fast, not complete: the file and the text are compared up to these limits. */
 const MAX_LINES = 40_000;
 const MAX_BYTES = 4 * 1024 * 1024;
 const MAX_LINE_CHARS = 200;
 const MAX_WINDOW_LINES = 20;
 const MAX_CANDIDATES = 24;
 const MAX_SHOWN_LINES = 6;
-/** So much is compared before others get their turn. */
+/** Compared before yielding to the event loop. */
 const CHARS_A_TURN = 256 * 1024;
 
-/** The `limit` places that come nearest to a text. @throws AbortError when `signal` is aborted */
+/** The `limit` regions that are most similar to a text. @throws AbortError when `signal` is aborted */
 export async function nearestRegions(
   bytes: Buffer,
   encoding: TextEncoding,
@@ -43,7 +43,7 @@ export async function nearestRegions(
   const isWhole =
     beginning === bytes && (lines.length < MAX_LINES || text.split('\n', MAX_LINES + 1).length <= MAX_LINES);
   const target = wanted.replace(/\n$/, '').split('\n').slice(0, MAX_WINDOW_LINES);
-  // The longest line tells most; a brace alone is everywhere.
+  // The longest line is the most specific.
   const anchor = target.reduce(
     (best, line, index) => (line.trim().length > (target[best] ?? '').trim().length ? index : best),
     0,
@@ -82,10 +82,10 @@ export async function nearestRegions(
   return { regions, comparedLines: isWhole ? undefined : lines.length };
 }
 
-/** The regions in words, with their lines numbered as read_file shows them. */
+/** The regions as text, with lines numbered as in read_file. */
 export function describeNearest({ regions, comparedLines }: NearPlaces): string {
   const part = comparedLines === undefined ? '' : ` (only its first ${comparedLines} lines were compared)`;
-  if (regions.length === 0) return `Nothing in it looks alike${part}; read the file again.`;
+  if (regions.length === 0) return `No similar text was found${part}; read the file again.`;
   const shown = regions.map(({ line, endLine, text, difference }) => {
     const lines = text
       .split('\n')
@@ -97,7 +97,7 @@ export function describeNearest({ regions, comparedLines }: NearPlaces): string 
     const where = line === endLine ? `Line ${line}` : `Lines ${line} to ${endLine}`;
     return `${where}${difference ? ` (${difference})` : ''}:\n${lines.join('\n')}`;
   });
-  return `The nearest places${part} are:\n${shown.join('\n')}`;
+  return `The most similar regions${part} are:\n${shown.join('\n')}`;
 }
 
 function best<T extends { index: number; score: number }>(scored: readonly T[], limit: number): T[] {
@@ -107,7 +107,7 @@ function best<T extends { index: number; score: number }>(scored: readonly T[], 
     .slice(0, limit);
 }
 
-/** Dice's coefficient over the pairs of neighbouring characters, white space at the ends left out. */
+/** Dice's coefficient over pairs of adjacent characters, without white space at the ends. */
 function similarityTo(wanted: string): (line: string) => number {
   const target = wanted.trim().slice(0, MAX_LINE_CHARS);
   const pairs = new Set<number>();
@@ -128,7 +128,7 @@ function pairAt(text: string, index: number): number {
 
 function differenceOf(found: readonly string[], target: readonly string[]): string | undefined {
   const [a, b] = [found.join('\n'), target.join('\n')];
-  if (a.replaceAll('\r', '') === b.replaceAll('\r', '')) return 'only the line ends differ';
+  if (a.replaceAll('\r', '') === b.replaceAll('\r', '')) return 'only the line endings differ';
   if (a.replace(/\s+/g, ' ').trim() === b.replace(/\s+/g, ' ').trim()) {
     const [inFile, wanted] = [found, target].map((lines) => indentKind(lines));
     const kinds = inFile && wanted && inFile !== wanted;
@@ -139,7 +139,7 @@ function differenceOf(found: readonly string[], target: readonly string[]): stri
   return a.toLowerCase() === b.toLowerCase() ? 'only upper and lower case differ' : undefined;
 }
 
-/** What most of the indented lines begin with; undefined for none. */
+/** The most frequent indentation of the lines; undefined if none is indented. */
 function indentKind(lines: readonly string[]): 'tabs' | 'spaces' | undefined {
   const tabs = lines.filter((line) => line.startsWith('\t')).length;
   const spaces = lines.filter((line) => line.startsWith(' ')).length;

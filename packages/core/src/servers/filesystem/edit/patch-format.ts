@@ -1,28 +1,27 @@
-// Reads the `*** Begin Patch` envelope: which files, and which lines of each. What the lines do to a file is
-// patch-text.ts.
+// Parses the `*** Begin Patch` envelope into operations and hunks. patch-text.ts applies the hunks to a file.
 
 import { ToolError } from '../../../contract/errors.js';
 
-/** One line of a hunk: `' '` is there and stays, `'-'` is there and goes, `'+'` comes. */
+/** One line of a hunk: `' '` is context, `'-'` is removed, `'+'` is added. */
 export interface PatchLine {
   kind: ' ' | '-' | '+';
   text: string;
 }
 
-/** Lines that belong together. */
+/** Adjacent lines to change. */
 export interface PatchHunk {
-  /** What stands after `@@`: lines above the place, outermost first. */
+  /** The texts after `@@`: lines above the hunk, outermost first. */
   headers: string[];
   lines: PatchLine[];
-  /** True when its last line is the file's last. */
+  /** The last line of the hunk is the last of the file. */
   endOfFile: boolean;
-  /** The `@@` had line numbers: they are not looked at, and say that the place is not just the end. */
+  /** The `@@` had line numbers. They are ignored, but show that the hunk is not to be appended. */
   isNumbered: boolean;
-  /** For messages: the line of the patch where it begins. */
+  /** The line of the patch where the hunk begins, for messages. */
   at: number;
 }
 
-/** What the patch does to one file. */
+/** The operation on one file. */
 export type PatchOperation =
   | { op: 'add'; path: string; text: string }
   | { op: 'delete'; path: string }
@@ -33,11 +32,11 @@ const END = '*** End Patch';
 const END_OF_FILE = '*** End of File';
 const FILE = /^\*\*\* (Add|Update|Delete) File:(.+)$/;
 const MOVE = /^\*\*\* Move to:(.+)$/;
-/** The line numbers of a unified diff, which are not looked at. */
+/** The line numbers of a unified diff, which are ignored. */
 const NUMBERS = /^-\d+(?:,\d+)? \+\d+(?:,\d+)? @@/;
 
 /**
- * Reads a patch. Blank lines around it are allowed, and a blank line in a hunk is a blank line of context.
+ * Parses a patch. Blank lines around it are allowed, and a blank line in a hunk is a blank line of context.
  *
  * @throws {ToolError} INVALID_ARGUMENT naming the line of the patch
  */
@@ -72,20 +71,19 @@ export function parsePatch(patch: string): PatchOperation[] {
     }
     at = end;
   }
-  if (operations.length === 0) throw malformed(last, 'the patch names no file');
+  if (operations.length === 0) throw malformed(last, 'the patch has no file');
   return operations;
 }
 
 /**
- * True for the header of a file. One with blanks before it is a line of context where a hunk could have it, unless what
- * follows is the beginning of a hunk.
+ * Whether a line is the header of a file. An indented one inside a hunk is a context line, unless a hunk begins after it.
  */
 function beginsFile(lines: readonly string[], index: number, verb: string): boolean {
   const line = lines[index] ?? '';
   if (FILE.test(line)) return true;
   const [, padded] = FILE.exec(line.trim()) ?? [];
   if (!padded) return false;
-  if (verb !== 'Update') return true; // their lines begin with "+", or there are none
+  if (verb !== 'Update') return true; // added lines begin with "+", and deletions have none
   const next = lines[index + 1] ?? '';
   return padded === 'Update' && (next.startsWith('@@') || MOVE.test(next.trim()));
 }
@@ -112,7 +110,7 @@ function parseUpdate(
     if (index === 0 && movePath !== undefined) continue;
     const begins = line.startsWith('@@');
     if (begins || !hunk || hunk.endOfFile) {
-      // Headers in a row narrow the place of one hunk.
+      // Consecutive headers belong to one hunk.
       if (!hunk || hunk.lines.length > 0)
         hunks.push((hunk = { headers: [], lines: [], endOfFile: false, isNumbered: false, at: at + index + 1 }));
     }
@@ -137,7 +135,7 @@ function parseUpdate(
   return { movePath, hunks };
 }
 
-/** Without blank lines before the next file, which are no context. */
+/** Drops blank lines before the next file, which are not context. */
 function withoutBlankEnd(lines: readonly string[]): readonly string[] {
   return lines.slice(0, lines.findLastIndex((line) => line.trim() !== '') + 1);
 }

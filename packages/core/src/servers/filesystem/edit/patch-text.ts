@@ -1,4 +1,4 @@
-// Applies the hunks of a patch to one file. Lines that the patch only names stay as they are, byte for byte.
+// Applies the hunks of a patch to one file. Context lines stay unchanged, byte for byte.
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ToolError } from '../../../contract/errors.js';
@@ -13,7 +13,7 @@ import { decodeText, encodeText } from '../../project/open/text-encoding.js';
 import { lineEndings, majorityLineEnd, prevailingLineEnd, type EditableText } from './text-edit.js';
 import { quote } from '../../project/scope/project-scope.js';
 
-/** A file is taken apart into its lines, each of which takes some hundred bytes of memory. */
+/** A file is split into lines, which take some hundred bytes of memory each. */
 const MAX_LINES = 1_000_000;
 
 interface Place {
@@ -21,12 +21,12 @@ interface Place {
   shift?: IndentShift | undefined;
 }
 
-/** A part of the result: lines of the file, from one to before another, or a new line. */
+/** A part of the result: a range of the file's lines, or a new line. */
 type ResultPart = { from: number; to: number } | { added: string; lineEnd: string };
 
 /**
- * The file's bytes after the hunks, in the order they stand in the file. Each must be found in one place, by the
- * readings of {@link MATCH_STRATEGIES}, line by line. The file ends with a newline exactly when it did before.
+ * The file's bytes after the hunks, which must be in the order of the file. Each must match in exactly one place, by the
+ * strategies of {@link MATCH_STRATEGIES}, line by line. The file ends with a newline exactly if it did before.
  *
  * @throws {ToolError} NO_MATCH with the nearest regions, MULTIPLE_MATCHES with the lines, INVALID_ARGUMENT; TOO_LARGE
  *   above 16 MiB or a million lines
@@ -62,7 +62,7 @@ export async function applyHunks(
     else if (from < to) result.push({ from, to });
   };
   let at = 0;
-  // What only adds lines and does not say where goes to the end, behind what the others do.
+  // A hunk that only adds lines, without a position, is appended after all others.
   const numbered = [...hunks.entries()];
   const ordered = [...numbered.filter(([, hunk]) => !appends(hunk)), ...numbered.filter(([, hunk]) => appends(hunk))];
   for (const [number, hunk] of ordered) {
@@ -115,23 +115,23 @@ function linesOf(text: string, unended: boolean): string[] {
   return ended;
 }
 
-/** @param raw the bytes of the line that the text is the beginning of */
+/** @param raw the bytes of the line that begins with the text */
 function encode({ path, encoding }: EditableText, text: string, raw?: Buffer): Buffer {
   const bytes = encodeText(text, encoding);
   if (raw) return raw.subarray(0, bytes?.length);
   if (bytes) return bytes;
   throw new ToolError(
     'INVALID_ARGUMENT',
-    `The patch of ${quote(path)} has a character that the file's encoding (${encoding}) does not have. Use others, or write the whole file anew.`,
+    `The patch of ${quote(path)} has a character that the file's encoding (${encoding}) cannot represent. Use other characters, or write the file with write_file.`,
   );
 }
 
-/** A hunk whose place is looked for. */
+/** The search for the position of a hunk. */
 interface Search {
   file: EditableText;
   lines: readonly string[];
   hunk: PatchHunk;
-  /** Where the hunk before it ends. */
+  /** Where the previous hunk ends. */
   from: number;
   /** For messages. */
   label: string;
@@ -144,7 +144,7 @@ async function placeOf(search: Search, old: readonly string[]): Promise<Place> {
   if (old.length === 0) return insertionPlace(search, regions);
   let loose: readonly MatchStrategy[] | undefined;
   for (const strategy of MATCH_STRATEGIES) {
-    if (strategy === 'eol') continue; // lines have no ends here
+    if (strategy === 'eol') continue; // lines are compared without their endings
     if (strategy !== 'exact') {
       loose ??= looseReadings(file.bytes, file.encoding, old.join('\n'));
       if (!loose.includes(strategy)) continue;
@@ -159,7 +159,7 @@ async function placeOf(search: Search, old: readonly string[]): Promise<Place> {
     if (places.length > 1) throw ambiguous(file, places, strategy, label);
     if (places[0]) return places[0];
   }
-  const why = from > 0 ? ` after line ${from}, where the hunk before it ends` : '';
+  const why = from > 0 ? ` after line ${from}, where the previous hunk ends` : '';
   throw await noMatch(search, old.join('\n'), `its lines are not in the file${why}.`);
 }
 
@@ -177,7 +177,7 @@ function insertionPlace({ file, lines, hunk, label }: Search, regions: readonly 
   if (hunk.headers.length > 0 && region && regions.length === 1) return { first: region.start + 1 };
   throw new ToolError(
     'INVALID_ARGUMENT',
-    `${quote(file.path)}, ${label}: it has no line of the file, and line numbers are not looked at. Add a line above or below, or leave the numbers out to append.`,
+    `${quote(file.path)}, ${label}: it has no line of the file, and line numbers are ignored. Add a context line, or omit the numbers to append.`,
   );
 }
 
@@ -186,7 +186,7 @@ function placesBy(strategy: MatchStrategy, lines: readonly string[], old: readon
   const fold = (line: string): string =>
     strategy === 'exact' ? line : strategy === 'indent' ? parseLine(line).body : foldLine(line, strategy);
   const wanted = old.map(fold);
-  // The longest line is the rarest.
+  // The longest line is likely the rarest.
   const anchor = wanted.reduce((best, line, index) => (line.length > (wanted[best] ?? '').length ? index : best), 0);
   const shifted = old.map(parseLine);
   for (let first = from; first + old.length <= lines.length; first++) {
@@ -205,7 +205,7 @@ interface Region {
   end: number;
 }
 
-/** Where the headers say the hunk is: the line of the last one, and the deeper lines after it. */
+/** The range that the headers select: the line of the last one, and the more indented lines after it. */
 async function regionsOf(search: Search): Promise<Region[]> {
   const { lines, hunk, from, signal } = search;
   let regions: Region[] = [{ start: from, end: lines.length }];
@@ -222,7 +222,7 @@ async function regionsOf(search: Search): Promise<Region[]> {
   return regions;
 }
 
-/** Before the next line that stands as far to the left and begins with a word: brackets belong to what they close. */
+/** The end of a block: before the next line that is not more indented and begins with a word, so closing brackets belong to it. */
 function sectionEnd(lines: readonly string[], start: number): number {
   const depth = parseLine(lines[start] ?? '').indent.length;
   for (let index = start + 1; index < lines.length; index++) {
@@ -237,7 +237,7 @@ function ambiguous(file: EditableText, places: readonly Place[], strategy: Match
   return new ToolError(
     'MULTIPLE_MATCHES',
     `${quote(file.path)}, ${label}: its lines are in ${places.length} places (${strategy}; lines ${named.join(', ')}${places.length > 10 ? ', ...' : ''}). ` +
-      'Add context lines, or an @@ line that names what is above.',
+      'Add context lines, or an @@ line with a line above.',
     { details: { path: file.path, count: places.length, lines: named, strategy } },
   );
 }

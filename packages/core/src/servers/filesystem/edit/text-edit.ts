@@ -1,4 +1,4 @@
-// Replacing text in a file's bytes: every byte outside the replaced spans stays what it is, however the text was found.
+// Replaces text in a file's bytes. Bytes outside the replaced spans never change, however the text was found.
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ToolError } from '../../../contract/errors.js';
@@ -12,25 +12,25 @@ import { MAX_WHOLE_FILE_BYTES } from '../../project/open/file-content.js';
 import { quote } from '../../project/scope/project-scope.js';
 import { encodeText, type TextEncoding } from '../../project/open/text-encoding.js';
 
-/** One replacement, as the tool takes it. */
+/** One replacement, as passed to the tool. */
 export interface TextEdit {
   old_string: string;
   new_string: string;
   /** Replace every occurrence. */
   replace_all?: boolean | undefined;
-  /** Replace exactly so many occurrences, and nothing when there are more or fewer. */
+  /** Replace exactly this many occurrences, or nothing if there are more or fewer. */
   expected_count?: number | undefined;
 }
 
-/** What one edit did. */
+/** The result of one edit. */
 export interface AppliedEdit {
-  /** Of the first replacement, in the file as this edit found it. */
+  /** The line of the first replacement, before this edit. */
   line: number;
   count: number;
   strategy: MatchStrategy;
 }
 
-/** The text of a file while it is edited. */
+/** The text of a file being edited. */
 export interface EditableText {
   /** For messages. */
   path: string;
@@ -48,8 +48,8 @@ export interface EditOutcome {
 }
 
 /**
- * Applies edits one after the other, each to what the former left. Either all apply or it throws. Between two edits
- * others get their turn.
+ * Applies edits one after the other, each to the result of the one before. Throws unless all apply. Yields to the event
+ * loop between edits.
  *
  * @throws {ToolError} NO_MATCH with the nearest regions, MULTIPLE_MATCHES with the lines, NO_CHANGE, INVALID_ARGUMENT;
  *   TOO_LARGE above 64 MiB or a million places
@@ -74,8 +74,8 @@ export async function applyEdits(
 }
 
 /**
- * Puts text after a line, as lines of its own; line 0 is the beginning. The file ends with a newline after it exactly
- * when it did before.
+ * Inserts text after a line, as separate lines; line 0 inserts at the beginning. The file ends with a newline exactly if
+ * it did before.
  *
  * @throws {ToolError} INVALID_ARGUMENT for a line that the file does not have
  */
@@ -127,7 +127,7 @@ async function applyEdit(
       'INVALID_ARGUMENT',
       `${label}old_string is empty. Give the text to replace, or use insert_line.`,
     );
-  if (oldText === newText) throw noChange(label, 'old_string and new_string are the same');
+  if (oldText === newText) throw noChange(label, 'old_string and new_string are equal');
   assertNoPlaceholder(newText, oldText, label);
   const many = replaceAll || (expected ?? 1) > 1;
   const match = await findByLadder(bytes, encoding, oldText, many, signal);
@@ -136,7 +136,7 @@ async function applyEdit(
   if (many && spans.length > MAX_OCCURRENCES)
     throw new ToolError(
       'TOO_LARGE',
-      `${label}old_string is more than ${MAX_OCCURRENCES} times in ${quote(text.path)}; nothing was changed. Replace so many with a program.`,
+      `${label}old_string occurs more than ${MAX_OCCURRENCES} times in ${quote(text.path)}; nothing was changed. Use a program to replace that many.`,
     );
   if (expected !== undefined ? spans.length !== expected : spans.length > 1 && !many) {
     throw wrongCount(text, match, expected, label);
@@ -150,14 +150,14 @@ async function applyEdit(
   }
   pieces.push(bytes.subarray(copied));
   const result = joined(text, pieces, label);
-  if (result.equals(bytes)) throw noChange(label, 'as the file spells it, old_string and new_string are the same');
+  if (result.equals(bytes)) throw noChange(label, 'in the spelling of the file, old_string and new_string are equal');
   return {
     bytes: result,
     applied: { line: lineOf(bytes, spans[0]?.start ?? 0, encoding), count: spans.length, strategy },
   };
 }
 
-/** The bytes that a span is replaced by: its own line ends are kept to, else those that most lines of the file have. */
+/** The bytes that replace a span, with the line endings of the span, else with the most frequent ones of the file. */
 function replacements(
   { path, bytes, encoding }: EditableText,
   newText: string,
@@ -179,18 +179,18 @@ function replacements(
   };
 }
 
-/** The new content. @throws {ToolError} TOO_LARGE: a short edit of many places can make more than memory holds */
+/** The new content. @throws {ToolError} TOO_LARGE: a short edit of many places can exceed the memory */
 function joined({ path }: EditableText, pieces: readonly Buffer[], label: string): Buffer {
   const size = pieces.reduce((sum, { length }) => sum + length, 0);
   if (size <= MAX_WHOLE_FILE_BYTES) return Buffer.concat(pieces, size);
   throw new ToolError(
     'TOO_LARGE',
-    `${label}${quote(path)} would have ${size} bytes, and files are edited up to 64 MiB; nothing was changed. Use a program.`,
+    `${label}${quote(path)} would have ${size} bytes; the maximum is 64 MiB. Nothing was changed. Use a program.`,
     { details: { size } },
   );
 }
 
-/** The offset behind each newline. */
+/** The offset after each newline. */
 export function* lineEndings(bytes: Buffer, encoding: TextEncoding): Generator<number, undefined> {
   const newline = encodeText('\n', encoding) ?? Buffer.from('\n');
   for (const at of occurrences(bytes, newline, encoding, true)) yield at + newline.length;
@@ -200,12 +200,12 @@ function lineOf(bytes: Buffer, offset: number, encoding: TextEncoding): number {
   return countOf(bytes.subarray(0, offset), '\n', encoding) + 1;
 }
 
-/** The line end that most lines have; LF when there is none. */
+/** The most frequent line ending; LF if there is none. */
 export function majorityLineEnd(bytes: Buffer, encoding: TextEncoding): string {
   return prevailingLineEnd(bytes, encoding) ?? '\n';
 }
 
-/** `\r\n` or `\n`, whichever more lines have; undefined when there is no newline. */
+/** The most frequent of `\r\n` and `\n`; undefined without a newline. */
 export function prevailingLineEnd(bytes: Buffer, encoding: TextEncoding): string | undefined {
   const all = countOf(bytes, '\n', encoding);
   if (all === 0) return undefined;
@@ -227,7 +227,7 @@ function encode(text: string, encoding: TextEncoding, what: string): Buffer {
   if (bytes) return bytes;
   throw new ToolError(
     'INVALID_ARGUMENT',
-    `${what} has a character that the file's encoding (${encoding}) does not have. Use others, or write the whole file anew.`,
+    `${what} has a character that the file's encoding (${encoding}) cannot represent. Use other characters, or write the file with write_file.`,
   );
 }
 
@@ -238,8 +238,8 @@ function noChange(label: string, why: string): ToolError {
 function cannotShift(path: string, line: number, label: string): ToolError {
   return new ToolError(
     'NO_MATCH',
-    `${label}old_string is in ${quote(path)} at line ${line} with less indentation, and new_string has lines that cannot be moved ` +
-      'as far to the left; nothing was changed. Give both with the indentation that the file has.',
+    `${label}old_string is at line ${line} of ${quote(path)} with less indentation, and new_string has lines that cannot be moved ` +
+      'as far to the left; nothing was changed. Give both with the indentation of the file.',
     { details: { nearest: [{ line, end_line: line }] } },
   );
 }
@@ -252,7 +252,7 @@ async function noMatch(
   signal: AbortSignal | undefined,
 ): Promise<ToolError> {
   const how = many
-    ? ' To replace many, give it exactly; only line ends may differ.'
+    ? ' To replace several occurrences, give it exactly; only line endings may differ.'
     : bytes.length > MAX_LOOSE_BYTES
       ? ` ${LOOSE_NOT_TRIED}`
       : '';
@@ -264,16 +264,16 @@ async function noMatch(
   );
 }
 
-/** What a NO_MATCH says of a large file. */
+/** Added to a NO_MATCH of a large file. */
 const LOOSE_NOT_TRIED =
-  'The file is larger than 16 MiB, so only the exact text was looked for: give it with its line ends and white space.';
+  'The file is larger than 16 MiB, so only an exact match was searched for: give old_string with its line endings and white space.';
 
 const READINGS: Readonly<Record<MatchStrategy, string>> = {
   exact: '',
-  eol: ' when line ends do not count (eol)',
-  trim_end: ' when spaces at the end of lines do not count (trim_end)',
+  eol: ' ignoring line endings (eol)',
+  trim_end: ' ignoring trailing spaces (trim_end)',
   indent: ' with another indentation (indent)',
-  unicode: ' when typographic characters count as their ASCII forms (unicode)',
+  unicode: ' with typographic characters as their ASCII forms (unicode)',
 };
 
 function wrongCount(
@@ -287,11 +287,11 @@ function wrongCount(
   const details = { count: spans.length, lines, strategy };
   const more = spans.length > MAX_OCCURRENCES ? 'at least ' : '';
   const times = `${more}${spans.length} ${spans.length === 1 ? 'time' : 'times'}`;
-  const found = `old_string is ${times} in ${quote(path)}${READINGS[strategy]} (lines ${named})`;
+  const found = `old_string occurs ${times} in ${quote(path)}${READINGS[strategy]} (lines ${named})`;
   const all = strategy === 'exact' || strategy === 'eol' ? 'set replace_all' : 'give it exactly with replace_all';
   const next =
     expected !== undefined
-      ? `, not ${expected} as expected_count says; nothing was changed. Check what you mean to replace.`
+      ? `, but expected_count is ${expected}; nothing was changed. Check which occurrences to replace.`
       : `; nothing was changed. Add lines around it until it is unique, or ${all}.`;
   return new ToolError('MULTIPLE_MATCHES', `${label}${found}${next}`, { details });
 }

@@ -1,4 +1,4 @@
-// apply_patch: several files changed, made, moved and removed by one patch, all of it or nothing.
+// apply_patch: creates, changes, moves and deletes several files by one patch, all of them or none.
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ToolError } from '../../../contract/errors.js';
@@ -42,7 +42,7 @@ const output = objectSchema(
           path: { type: 'string' },
         },
         {
-          move_path: { type: 'string', description: 'Where the file is now.' },
+          move_path: { type: 'string', description: 'The new path of the file.' },
           diff_stat: diffStatOutput,
         },
       ),
@@ -68,11 +68,11 @@ export function applyPatchTool({ files, requireRead, limits, afterChange }: File
     name: 'apply_patch',
     title: 'Apply patch',
     description:
-      'Change several files at once, all of them or none. The patch is "*** Begin Patch", then for each file "*** Add File: PATH" with lines ' +
+      'Change several files in one call, all of them or none. The patch is "*** Begin Patch", then for each file "*** Add File: PATH" with lines ' +
       'that begin with "+", "*** Delete File: PATH", or "*** Update File: PATH" (then perhaps "*** Move to: PATH") with hunks, then ' +
-      '"*** End Patch". A hunk begins with "@@", or "@@ " and a line above the place, such as the function\'s first; its lines begin with " " (stays), ' +
-      '"-" (goes) or "+" (comes). It has no line numbers: give some 3 lines of context, so that the place is the only one. ' +
-      '"*** End of File" after a hunk puts it at the end; so does a hunk that only adds lines and has no line after "@@". Text files that are updated or deleted must have been read.',
+      '"*** End Patch". A hunk begins with "@@", or "@@ " and a line above the place, such as the first line of the function; its lines begin with " " (context), ' +
+      '"-" (removed) or "+" (added). It has no line numbers: give about 3 lines of context, so that the place is unique. ' +
+      '"*** End of File" after a hunk places it at the end; a hunk that only adds lines and has no line after "@@" is appended. Text files that are updated or deleted must have been read.',
     input,
     output,
     annotations: hints('destructive'),
@@ -89,7 +89,7 @@ export function applyPatchTool({ files, requireRead, limits, afterChange }: File
         pathsOf(operations),
         { sessionId: ctx.sessionId, requireRead, signal: ctx.signal },
         async (fileOf) => {
-          changes.length = diffs.length = 0; // planned anew when a file was moved before it was locked
+          changes.length = diffs.length = 0; // planned again when a file was moved before it was locked
           const touched = new Set<TogetherFile>();
           for (const operation of operations) {
             const { change, before, after } = await plan(operation, fileOf, touched, ctx.signal);
@@ -123,7 +123,7 @@ export function applyPatchTool({ files, requireRead, limits, afterChange }: File
   });
 }
 
-/** The version in which there is no file. */
+/** The version in which the file does not exist. */
 const MISSING = { add: 'before', delete: 'after', update: undefined, move: undefined } as const;
 
 function pathsOf(operations: readonly PatchOperation[]): string[] {
@@ -139,7 +139,7 @@ interface Planned {
   after: Buffer;
 }
 
-/** Sets what becomes of the files of one operation, given what those before it made of them. */
+/** Sets the new content of the files of one operation, after the operations before it. */
 async function plan(
   operation: PatchOperation,
   fileOf: (path: string) => TogetherFile,
@@ -152,7 +152,11 @@ async function plan(
   if (operation.op === 'add') {
     assertNoPlaceholder(operation.text, '', `${quote(path)}: `, 'the patch');
     const after = encodeText(operation.text, 'utf-8');
-    if (!after) throw new ToolError('INVALID_ARGUMENT', `${quote(path)}: the patch holds half of a surrogate pair.`);
+    if (!after)
+      throw new ToolError(
+        'INVALID_ARGUMENT',
+        `${quote(path)}: the patch contains half of a surrogate pair. Write the whole character.`,
+      );
     assertFree(file, 'Update it instead, or delete it first.');
     file.after = after;
     return { change: { op: 'add', path }, before: NOTHING, after };
@@ -189,7 +193,7 @@ async function patched(path: string, bytes: Buffer, hunks: readonly PatchHunk[],
   return await applyHunks({ path, bytes, ...detected }, hunks, signal);
 }
 
-/** What the file holds at this point of the patch. */
+/** The content of the file at this point of the patch. */
 async function contentOf(file: TogetherFile, isMoved: boolean): Promise<Buffer> {
   const { path, after } = file;
   if (after === 'delete') throw new ToolError('NOT_FOUND', `${quote(path)} is deleted or moved earlier in the patch.`);
@@ -200,7 +204,7 @@ async function contentOf(file: TogetherFile, isMoved: boolean): Promise<Buffer> 
   throw new ToolError('TOO_LARGE', `${quote(path)} is larger than 64 MiB, which is too large for a patch. ${next}.`);
 }
 
-/** As {@link contentOf}, of a file that goes: what read_file does not show need not have been read. */
+/** As {@link contentOf}, for a file to delete: one that read_file cannot show need not have been read. */
 async function removedContent(file: TogetherFile): Promise<Buffer | undefined> {
   const { current } = file;
   if (file.after !== undefined) return contentOf(file, false);

@@ -1,4 +1,4 @@
-// copy: a second file with the same bytes, or a second directory with the same entries.
+// copy: copies a file, a link or a directory.
 
 import { defineTool, type Tool } from '../../../tool/define-tool.js';
 import { copyEntry } from '../../project/entries/copy-entry.js';
@@ -8,21 +8,21 @@ import { hints, objectSchema } from '../../../tool/object-schema.js';
 
 const input = objectSchema(
   {
-    source: { type: 'string', description: 'What is copied, relative to the project.' },
-    destination: { type: 'string', description: 'The whole path of the copy. Missing directories above it are made.' },
+    source: { type: 'string', description: 'The file or directory to copy, relative to the project.' },
+    destination: { type: 'string', description: 'The full path of the copy. Missing parent directories are created.' },
   },
   {
-    overwrite: { type: 'boolean', default: false, description: 'Replace a file that is at the destination.' },
-    recursive: { type: 'boolean', default: false, description: 'Also a directory, with everything in it.' },
+    overwrite: { type: 'boolean', default: false, description: 'Replace an existing file at the destination.' },
+    recursive: { type: 'boolean', default: false, description: 'Copy a directory and everything in it.' },
   },
 );
 
 const output = objectSchema({
   source: { type: 'string' },
   destination: { type: 'string' },
-  files: { type: 'integer', description: 'How many files and links were copied.' },
+  files: { type: 'integer', description: 'Number of files and links copied.' },
   bytes: { type: 'integer' },
-  overwritten: { type: 'boolean', description: 'Something was replaced.' },
+  overwritten: { type: 'boolean', description: 'An existing file was replaced.' },
 });
 
 /** The tool `copy`. */
@@ -31,7 +31,7 @@ export function copyTool({ files }: FilesystemContext): Tool {
     name: 'copy',
     title: 'Copy',
     description:
-      'Copy a file, or with recursive a directory. Modes are kept, links are copied as links. Nothing is replaced unless overwrite is set.',
+      'Copy a file, or a directory if recursive is set. Modes are preserved, links are copied as links. Nothing is replaced unless overwrite is set.',
     input,
     output,
     annotations: hints('destructive'),

@@ -1,4 +1,4 @@
-// create_directory: a directory, with those above it.
+// create_directory: creates a directory and its missing parents.
 
 import { defineTool, type Tool } from '../../../tool/define-tool.js';
 import { entryPath } from '../../project/open/directory-entries.js';
@@ -9,12 +9,12 @@ import { claimPath, type FilesystemContext } from '../filesystem-context.js';
 import { hints, objectSchema } from '../../../tool/object-schema.js';
 
 const input = objectSchema({
-  path: { type: 'string', description: 'The directory, relative to the project. Those above it are made too.' },
+  path: { type: 'string', description: 'The directory, relative to the project. Missing parents are created.' },
 });
 
 const output = objectSchema({
   path: { type: 'string' },
-  created: { type: 'boolean', description: 'False when it was there already.' },
+  created: { type: 'boolean', description: 'False if it existed already.' },
 });
 
 /** The tool `create_directory`. */
@@ -22,7 +22,8 @@ export function createDirectoryTool({ files }: FilesystemContext): Tool {
   return defineTool({
     name: 'create_directory',
     title: 'Create directory',
-    description: 'Create a directory, and those above it. One that exists is left as it is. write_file makes its own.',
+    description:
+      'Create a directory and its missing parents. An existing one is left unchanged. write_file creates the directories that it needs.',
     input,
     output,
     annotations: hints('idempotent'),

@@ -1,4 +1,4 @@
-// delete: a file, a link or a directory, gone for good.
+// delete: removes a file, a link or a directory permanently.
 
 import { defineTool, type Tool } from '../../../tool/define-tool.js';
 import { deleteEntry } from '../../project/entries/delete-entry.js';
@@ -11,13 +11,17 @@ const input = objectSchema(
     path: { type: 'string', description: 'The file, link or directory, relative to the project.' },
   },
   {
-    recursive: { type: 'boolean', default: false, description: 'Also a directory that is not empty.' },
+    recursive: {
+      type: 'boolean',
+      default: false,
+      description: 'Delete a directory that is not empty, with everything in it.',
+    },
   },
 );
 
 const output = objectSchema({
   path: { type: 'string' },
-  removed: { type: 'integer', description: 'How many files, links and directories are gone.' },
+  removed: { type: 'integer', description: 'Number of files, links and directories deleted.' },
 });
 
 /** The tool `delete`. */
@@ -26,7 +30,7 @@ export function deleteTool({ files }: FilesystemContext): Tool {
     name: 'delete',
     title: 'Delete',
     description:
-      'Delete a file, or with recursive a directory and everything in it. It cannot be undone. Of a link only the link is deleted.',
+      'Delete a file, or a directory and everything in it if recursive is set. This cannot be undone. For a link, only the link is deleted.',
     input,
     output,
     annotations: hints('destructive', 'idempotent'),

@@ -1,4 +1,4 @@
-// edit_file: parts of a file that the session has read, replaced byte for byte or not at all.
+// edit_file: replaces parts of a file that the session has read, and no other byte.
 
 import { defineTool, type Tool } from '../../../tool/define-tool.js';
 import { ToolError } from '../../../contract/errors.js';
@@ -19,13 +19,13 @@ const texts = {
   },
   new_string: {
     type: 'string',
-    description: 'The text in its place, or the lines to insert. Its line ends become those of the file.',
+    description: 'The replacement text, or the lines to insert. Its line endings are converted to those of the file.',
   },
 } as const;
 
 const options = {
   replace_all: { type: 'boolean', description: 'Replace every occurrence. Default: old_string must be unique.' },
-  expected_count: { type: 'integer', minimum: 1, description: 'Replace exactly so many occurrences, or nothing.' },
+  expected_count: { type: 'integer', minimum: 1, description: 'Replace exactly this many occurrences, or nothing.' },
 } as const;
 
 const input = {
@@ -36,7 +36,7 @@ const input = {
       type: 'array',
       minItems: 1,
       maxItems: 200,
-      description: 'Several replacements: each is applied to what the one before left, and all of them or none.',
+      description: 'Several replacements, each applied to the result of the one before; all of them or none.',
       items: objectSchema(texts, options),
     },
     ...texts,
@@ -44,10 +44,10 @@ const input = {
     insert_line: {
       type: 'integer',
       minimum: 0,
-      description: 'Insert new_string after this line; 0 is the beginning. Without old_string.',
+      description: 'Insert new_string after this line; 0 inserts at the beginning. Not with old_string.',
     },
     if_match: { type: 'string', description: 'Edit only if the file still has this etag.' },
-    dry_run: { type: 'boolean', default: false, description: 'Only show the diff.' },
+    dry_run: { type: 'boolean', default: false, description: 'Show the diff without changing the file.' },
   },
   required: ['path'],
 } as const;
@@ -58,12 +58,12 @@ const output = objectSchema(
     applied: {
       type: 'array',
       items: objectSchema({
-        line: { type: 'integer', description: 'Of the first replacement, in the file as this edit found it.' },
+        line: { type: 'integer', description: 'The line of the first replacement, before this edit.' },
         count: { type: 'integer' },
         strategy: { type: 'string', enum: MATCH_STRATEGIES },
       }),
     },
-    etag: { type: 'string', description: 'Of the file as it is now; with dry_run, as it was.' },
+    etag: { type: 'string', description: 'The etag of the new content; with dry_run, of the unchanged file.' },
   },
   {
     diagnostics: afterChangeOutput,
@@ -79,9 +79,9 @@ export function editFileTool({ files, requireRead, limits, afterChange }: Filesy
     title: 'Edit file',
     description:
       'Replace text in a file that was read before. old_string must match exactly, white space included, and be unique unless replace_all or ' +
-      'expected_count is given. Where only line ends, spaces at the end of lines, one indentation of all lines, tabs for spaces, or typographic quotes and dashes ' +
-      'differ, the one place is still found, and strategy says how. Give old_string and new_string, or several as edits, or insert_line and ' +
-      'new_string. Everything else in the file stays as it is.',
+      'expected_count is given. If the text differs only in line endings, trailing spaces, indentation, tabs for spaces, or typographic quotes and dashes, ' +
+      'a unique match is still accepted, and strategy reports how it was found. Give old_string and new_string, or edits, or insert_line and ' +
+      'new_string. The rest of the file is unchanged.',
     input,
     output,
     annotations: hints('destructive'),

@@ -1,4 +1,4 @@
-// glob: files by name, by ripgrep's walk or the own one, and a matcher of ours.
+// glob: finds files by name, listed by ripgrep or by the built-in walk and matched here.
 
 import { lstatSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
@@ -26,7 +26,7 @@ import { SmallestFirst } from '../search/smallest-first.js';
 import { hints, objectSchema } from '../../../tool/object-schema.js';
 
 const PROGRESS_INTERVAL_MS = 1_000;
-/** Times are asked for without a thread each, which costs a tenth; the event loop waits no longer than this. */
+/** Times are read synchronously, which is ten times as fast; the event loop is blocked no longer than this. */
 const MAX_STALL_MS = 10;
 
 const input = objectSchema(
@@ -34,19 +34,19 @@ const input = objectSchema(
     pattern: {
       type: 'string',
       minLength: 1,
-      description: 'Such as "*.ts" (a name at any depth), "src/**/*.{js,ts}" or "/*.md" (only here).',
+      description: 'Such as "*.ts" (a name at any depth), "src/**/*.{js,ts}" or "/*.md" (in this directory only).',
     },
   },
   {
-    path: { type: 'string', default: '.', description: 'The directory to look in, relative to the project.' },
+    path: { type: 'string', default: '.', description: 'The directory to search, relative to the project.' },
     exclude: {
       type: 'array',
       items: { type: 'string', minLength: 1 },
       maxItems: 100,
-      description: 'Patterns of files or directories to leave out.',
+      description: 'Patterns of files or directories to exclude.',
     },
-    include_ignored: { type: 'boolean', default: false, description: 'Also what .gitignore leaves out.' },
-    sort: { type: 'string', enum: ['mtime', 'path'], default: 'mtime', description: '"mtime": the newest first.' },
+    include_ignored: { type: 'boolean', default: false, description: 'Include files that .gitignore excludes.' },
+    sort: { type: 'string', enum: ['mtime', 'path'], default: 'mtime', description: '"mtime": newest first.' },
     limit: { type: 'integer', minimum: 1, maximum: 10_000, default: 1_000 },
     cursor: cursorInput,
   },
@@ -55,7 +55,10 @@ const input = objectSchema(
 const output = objectSchema(
   {
     files: { type: 'array', items: { type: 'string' } },
-    truncated: { type: 'boolean', description: 'There are more: give the cursor, narrow the pattern or raise limit.' },
+    truncated: {
+      type: 'boolean',
+      description: 'There are more files: pass the cursor, narrow the pattern or raise limit.',
+    },
     engine: engineOutput,
   },
   {
@@ -76,7 +79,7 @@ export function globTool({ files, limits, search }: FilesystemContext): Tool {
     name: 'glob',
     title: 'Find files',
     description:
-      'Find files by a pattern of their path. Looks into hidden directories, not into .git, nor into what .gitignore leaves out.',
+      'Find files by a pattern of their path. Searches hidden directories, but not .git or anything that .gitignore excludes.',
     input,
     output,
     annotations: hints('readOnly', 'idempotent'),
@@ -87,7 +90,7 @@ export function globTool({ files, limits, search }: FilesystemContext): Tool {
       for (const each of exclude) {
         if (each.startsWith('!') || each.includes('\0'))
           throw new ToolError('INVALID_ARGUMENT', `exclude takes plain patterns, not ${JSON.stringify(each)}.`);
-        compileGlob(each); // for an error that names it
+        compileGlob(each); // throws an error that quotes the pattern
       }
       const asked = files.scope.parse(path);
       const identity = ['glob', asked.shown, rest];
@@ -95,7 +98,7 @@ export function globTool({ files, limits, search }: FilesystemContext): Tool {
       const engine = await resolveEngine(files.scope, search);
       await using place = await openSearchPlace(files, path, ctx.permits);
       if (place.file !== undefined)
-        throw new ToolError('INVALID_ARGUMENT', `${quote(path)} is a file; give the directory to look in.`);
+        throw new ToolError('INVALID_ARGUMENT', `${quote(path)} is a file; give the directory to search.`);
       const order = sort === 'mtime' ? newestFirst : byPath;
       const last: Found | undefined = after && { path: '', shown: '', key: after.key, mtime: after.number ?? 0 };
       const smallest = new SmallestFirst<Found>(limit + 1, order);
@@ -111,7 +114,7 @@ export function globTool({ files, limits, search }: FilesystemContext): Tool {
           if (shown === undefined) continue;
           const mtime = sort === 'mtime' ? timeOf(address ?? addressOf(place, name, key)) : 0;
           if (mtime === undefined) continue;
-          // Those of one time come in any order, so all of them are taken; what is older is on a later page.
+          // Files of one time are in no order, so all of them are collected; older ones are on a later page.
           if (sorted && held > limit && mtime < oldest) return false;
           const found = { path: name, key, shown, mtime };
           if (!last || order(last, found) < 0) {
@@ -126,7 +129,7 @@ export function globTool({ files, limits, search }: FilesystemContext): Tool {
         }
         if (performance.now() - clock.reportedAt > PROGRESS_INTERVAL_MS) {
           clock.reportedAt = performance.now();
-          ctx.progress({ progress: clock.seen, message: `${clock.seen} files looked at` });
+          ctx.progress({ progress: clock.seen, message: `${clock.seen} files checked` });
         }
         return true;
       };
@@ -156,10 +159,10 @@ export function globTool({ files, limits, search }: FilesystemContext): Tool {
       const list = rows.map(({ shown }) => shown);
       const position = budget.full && !timedOut ? proven.last : undefined;
       const next = position && writeCursor(identity, positionOf(position, sort));
-      const goOn = next === undefined ? 'Narrow the pattern' : `Go on with cursor ${next}, narrow the pattern`;
+      const nextStep = next === undefined ? 'Narrow the pattern' : `Continue with cursor ${next}, narrow the pattern`;
       const notice = [
-        ...(budget.full ? [`There are more than these ${list.length}. ${goOn}, or raise limit.`] : []),
-        ...(timedOut ? ['The time was up before all directories were read. Give a directory further down.'] : []),
+        ...(budget.full ? [`There are more than these ${list.length} files. ${nextStep}, or raise limit.`] : []),
+        ...(timedOut ? ['The timeout was reached before all directories were read. Search a subdirectory.'] : []),
         ...(changed > 0 ? [changedNotice(changed)] : []),
         ...(place.withheld > 0 ? [withheldNotice(place.withheld)] : []),
       ].map((each) => `\n[${each}]`);
@@ -190,7 +193,7 @@ function byPath(a: Name, b: Name): number {
   return compareKeys(a.key, b.key);
 }
 
-/** Files of one time by their path, so that the order is whole and pages do not overlap. */
+/** Files of equal time are ordered by path: the order is total and pages do not overlap. */
 function newestFirst(a: Found, b: Found): number {
   return b.mtime - a.mtime || compareKeys(a.key, b.key);
 }
@@ -199,7 +202,7 @@ function positionOf({ key, mtime }: Found, sort: 'mtime' | 'path'): Position {
   return sort === 'mtime' ? { key, number: mtime } : { key };
 }
 
-/** When a file was changed, to the microsecond or so; undefined when it is gone. Only the order depends on it. */
+/** The modification time, to about a microsecond; undefined if the file no longer exists. Only the order depends on it. */
 function timeOf(address: string | Buffer): number | undefined {
   return lstatSync(address, { throwIfNoEntry: false })?.mtimeMs;
 }

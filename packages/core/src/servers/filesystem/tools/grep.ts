@@ -1,4 +1,4 @@
-// grep: lines that match a pattern, by ripgrep or by the own walk.
+// grep: finds lines that match a pattern, by ripgrep or by the built-in walk.
 
 import { ToolError } from '../../../contract/errors.js';
 import { defineTool, type Tool } from '../../../tool/define-tool.js';
@@ -44,19 +44,19 @@ const input = objectSchema(
         { type: 'array', items: { type: 'string', minLength: 1 }, minItems: 1, maxItems: 100 },
       ],
       description:
-        'Only files that match, such as "*.ts" or "src/**"; "!*.md" leaves files out. Of a list the last that matches counts.',
+        'Only files that match, such as "*.ts" or "src/**"; "!*.md" excludes files. In a list, the last match decides.',
     },
     type: {
       type: 'string',
       pattern: '^[A-Za-z0-9_+-]+$',
       description: 'Only files of a type, such as "ts", "py" or "rust".',
     },
-    literal: { type: 'boolean', default: false, description: 'Take the pattern as plain text.' },
+    literal: { type: 'boolean', default: false, description: 'Treat the pattern as plain text.' },
     case: {
       type: 'string',
       enum: ['sensitive', 'insensitive', 'smart'],
       default: 'sensitive',
-      description: '"smart": sensitive if the pattern has an upper-case letter.',
+      description: '"smart": case-sensitive if the pattern has an upper-case letter.',
     },
     word: { type: 'boolean', default: false, description: 'Match whole words only.' },
     multiline: {
@@ -77,16 +77,16 @@ const input = objectSchema(
       type: 'string',
       enum: ['content', 'files', 'count'],
       default: 'content',
-      description: 'Matching lines, only the files that have some, or how many lines each has.',
+      description: 'Matching lines, files with a match, or the number of matching lines per file.',
     },
-    limit: { type: 'integer', minimum: 1, maximum: 10_000, default: 100, description: 'Rows at most.' },
+    limit: { type: 'integer', minimum: 1, maximum: 10_000, default: 100, description: 'Maximum number of rows.' },
     cursor: cursorInput,
     timeout_ms: {
       type: 'integer',
       minimum: 1,
       maximum: 600_000,
       default: 20_000,
-      description: 'What was found by then is given.',
+      description: 'The rows found until then are returned.',
     },
   },
 );
@@ -101,11 +101,13 @@ const output = objectSchema(
         },
         {
           line: { type: 'integer', description: 'In mode content.' },
-          column: { type: 'integer', description: 'In mode content: of the first match, from 1, in UTF-16 units.' },
+          column: {
+            type: 'integer',
+            description: 'In mode content: the column of the first match, from 1, in UTF-16 units.',
+          },
           text: {
             type: 'string',
-            description:
-              'In mode content: the line (the lines, if a match spans some), cut around the match when long.',
+            description: 'In mode content: the line, or all lines that a match spans; cut around the match if long.',
           },
           context: {
             type: 'array',
@@ -118,11 +120,14 @@ const output = objectSchema(
     match_count: {
       type: 'integer',
       description:
-        'Of this answer: matching lines, or as many as files in mode files. More than was asked for is not counted.',
+        'In this answer: the number of matching lines; in mode files, of files. Matches beyond limit are not counted.',
     },
-    file_count: { type: 'integer', description: 'Of this answer: files that have some.' },
-    truncated: { type: 'boolean', description: 'There is more: give the cursor, narrow the search or raise limit.' },
-    timed_out: { type: 'boolean', description: 'The time was up before all files were searched.' },
+    file_count: { type: 'integer', description: 'In this answer: the number of files with a match.' },
+    truncated: {
+      type: 'boolean',
+      description: 'There are more rows: pass the cursor, narrow the search or raise limit.',
+    },
+    timed_out: { type: 'boolean', description: 'The timeout was reached before all files were searched.' },
     engine: engineOutput,
   },
   {
@@ -138,8 +143,8 @@ export function grepTool({ files, limits, search }: FilesystemContext): Tool {
     name: 'grep',
     title: 'Search in files',
     description:
-      'Find lines that match a regular expression. Looks into hidden files, not into .git, nor into what .gitignore leaves out, binary files ' +
-      'or files above 256 MiB.',
+      'Find lines that match a regular expression. Searches hidden files, but not .git, files that .gitignore excludes, binary files ' +
+      'or files larger than 256 MiB.',
     input,
     output,
     annotations: hints('readOnly', 'idempotent'),
@@ -148,7 +153,7 @@ export function grepTool({ files, limits, search }: FilesystemContext): Tool {
       const glob = rest.glob as string | string[] | undefined;
       const globs = typeof glob === 'string' ? [glob] : glob;
       if (rest.pattern.includes('\0') || globs?.some((each) => each.includes('\0')))
-        throw new ToolError('INVALID_ARGUMENT', 'pattern and glob cannot hold a NUL character; write \\x00.');
+        throw new ToolError('INVALID_ARGUMENT', 'pattern and glob cannot contain a NUL character; write \\x00.');
       if (globs) IgnoreFile.ofGlobs(globs);
       if (rest.type !== undefined) fileTypeMatcher(rest.type);
       const asked = files.scope.parse(path);
@@ -166,7 +171,7 @@ export function grepTool({ files, limits, search }: FilesystemContext): Tool {
         ),
       };
       const outcome =
-        engine.name === 'rg' ? await grepByRipgrep(engine.command, question) : await grepByOwnWalk(question);
+        engine.name === 'rg' ? await grepByRipgrep(engine.command, question) : await grepByBuiltInWalk(question);
       const last = outcome.isPrefix && (outcome.sink.full || outcome.timedOut) ? outcome.sink.position() : undefined;
       const cut = { cursor: last && writeCursor(identity, last), withheld: place.withheld };
       return answer(rest.mode, outcome, cut, engine, limits);
@@ -174,13 +179,13 @@ export function grepTool({ files, limits, search }: FilesystemContext): Tool {
   });
 }
 
-/** Loaded where there is no ripgrep only. */
-async function grepByOwnWalk(question: GrepQuestion): Promise<GrepOutcome> {
+/** Loaded only without ripgrep. */
+async function grepByBuiltInWalk(question: GrepQuestion): Promise<GrepOutcome> {
   const { grepByWalk } = await import('../search/grep-walk.js');
   return grepByWalk(question);
 }
 
-/** Calls at most once in so many milliseconds. */
+/** Calls `report` at most once per interval. */
 function throttled(ms: number, call: (value: number) => void): (value: number) => void {
   let calledAt = performance.now();
   return (value) => {
@@ -201,11 +206,11 @@ function answer(
   const fileCount = new Set(rows.map((row) => row.path)).size;
   const matchCount = rows.reduce((sum, row) => sum + ('count' in row ? (row.count ?? 0) : 1), 0);
   const lines = mode === 'content' ? grepLines(rows as GrepRow[]) : rows.map((row) => fileLine(row));
-  const goOn = cursor === undefined ? 'Narrow the search' : `Go on with cursor ${cursor}, narrow the search`;
+  const nextStep = cursor === undefined ? 'Narrow the search' : `Continue with cursor ${cursor}, narrow the search`;
   const notices = [
     ...(rows.length === 0 ? ['No matches.'] : []),
-    ...(sink.full ? [`Stopped at ${rows.length} rows; there are more. ${goOn}, or raise limit.`] : []),
-    ...(timedOut ? [`Stopped at the timeout; there may be more. ${goOn}, or raise timeout_ms.`] : []),
+    ...(sink.full ? [`Stopped at ${rows.length} rows; there are more. ${nextStep}, or raise limit.`] : []),
+    ...(timedOut ? [`Stopped at the timeout; there may be more. ${nextStep}, or raise timeout_ms.`] : []),
     ...(changed > 0 ? [changedNotice(changed)] : []),
     ...(withheld > 0 ? [withheldNotice(withheld)] : []),
   ];

@@ -1,4 +1,4 @@
-// list_directory: the entries of a directory, and of those below it as deep as was asked. Links are shown, never followed.
+// list_directory: lists a directory and its subdirectories to a given depth. Links are shown, never followed.
 
 import type { BigIntStats } from 'node:fs';
 import { lstat, readdir, readlink } from 'node:fs/promises';
@@ -31,9 +31,15 @@ const input = objectSchema(
   {},
   {
     path: { type: 'string', default: '.', description: 'The directory, relative to the project.' },
-    depth: { type: 'integer', minimum: 1, maximum: 10, default: 1, description: '1: only its own entries.' },
-    include_ignored: { type: 'boolean', default: false, description: 'Also what .gitignore leaves out.' },
-    include_hidden: { type: 'boolean', default: true, description: 'Also names that begin with a dot.' },
+    depth: {
+      type: 'integer',
+      minimum: 1,
+      maximum: 10,
+      default: 1,
+      description: '1: only the entries of the directory itself.',
+    },
+    include_ignored: { type: 'boolean', default: false, description: 'Include entries that .gitignore excludes.' },
+    include_hidden: { type: 'boolean', default: true, description: 'Include names that begin with a dot.' },
     limit: { type: 'integer', minimum: 1, maximum: 10_000, default: 1_000 },
     cursor: cursorInput,
   },
@@ -51,14 +57,14 @@ const output = objectSchema(
           mtime_ms: { type: 'integer', description: 'Milliseconds since 1970.' },
         },
         {
-          target: { type: 'string', description: 'What a link says it leads to.' },
-          outside: { type: 'boolean', description: 'True for a link that leads outside the project.' },
+          target: { type: 'string', description: 'The target as written in the link.' },
+          outside: { type: 'boolean', description: 'True for a link that resolves outside the project.' },
         },
       ),
     },
     truncated: {
       type: 'boolean',
-      description: 'There are more: give the cursor, list a directory below, or raise limit.',
+      description: 'There are more entries: pass the cursor, list a subdirectory, or raise limit.',
     },
   },
   {
@@ -82,7 +88,7 @@ export function listDirectoryTool({ files, limits }: FilesystemContext): Tool {
     name: 'list_directory',
     title: 'List directory',
     description:
-      'List the files and directories in a directory, with their sizes. Leaves out what .gitignore leaves out.',
+      'List the files and directories in a directory, with their sizes. Omits entries that .gitignore excludes.',
     input,
     output,
     annotations: hints('readOnly', 'idempotent'),
@@ -109,9 +115,10 @@ export function listDirectoryTool({ files, limits }: FilesystemContext): Tool {
       }
       const { entries, truncated, withheld } = listing;
       const next = truncated && listing.last !== undefined ? writeCursor(identity, { key: listing.last }) : undefined;
-      const lines = entries.length === 0 ? ['The directory is empty, or all of it is ignored.'] : entries.map(lineOf);
+      const lines =
+        entries.length === 0 ? ['The directory is empty, or all of its entries are ignored.'] : entries.map(lineOf);
       const more = truncated
-        ? `There are more than these ${entries.length}. Go on with cursor ${next}, list a directory below, or raise limit.`
+        ? `There are more than these ${entries.length} entries. Continue with cursor ${next}, list a subdirectory, or raise limit.`
         : '';
       const notice = [more, withheldNotice(withheld)].filter((each) => each !== '').map((each) => `\n[${each}]`);
       return {
@@ -122,7 +129,7 @@ export function listDirectoryTool({ files, limits }: FilesystemContext): Tool {
               limitText(
                 lines.join('\n'),
                 limits,
-                (more) => `[${more} more entries are not shown. List a directory below.]`,
+                (more) => `[${more} more entries are not shown. List a subdirectory.]`,
               ) + notice.join(''),
           },
         ],
@@ -182,7 +189,7 @@ class Listing {
     return this.#budget.rows;
   }
 
-  /** Adds what is in a directory, each entry followed by what is below it. */
+  /** Adds the entries of a directory, each followed by the entries below it. */
   async add(directory: OpenedPath, at: Level): Promise<void> {
     this.#options.onDirectory();
     const { after, depth } = this.#options;
@@ -193,10 +200,10 @@ class Listing {
     for (const [index, { entry, key }] of names.entries()) {
       if (this.truncated) return;
       const stats = found[index];
-      if (!stats) continue; // gone since the directory was read
-      if (isPlaceholder(stats) && (await isEmpty(entry.address, stats))) continue; // of the sandbox, while a command runs
+      if (!stats) continue; // deleted since the directory was read
+      if (isPlaceholder(stats) && (await isEmpty(entry.address, stats))) continue; // of the sandbox, while a command is running
       const path = at.prefix + entry.name;
-      // The directory that holds the last entry of the answer before, or is it, was given there.
+      // A directory that is, or contains, the last entry of the previous answer was returned there.
       const isGiven = after !== undefined && (after === key || after.startsWith(`${key}/`));
       if (!isGiven) {
         const row = await this.#entry(directory, entry, path, stats);
@@ -209,7 +216,7 @@ class Listing {
       if (stats.isDirectory() && at.level < depth && entry.name !== '.git')
         await this.#addBelow(directory, entry, { prefix: `${path}/`, key: `${key}/`, level: at.level + 1 });
     }
-    this.truncated ||= dropped; // entries have gone: the room was not needed
+    this.truncated ||= dropped; // entries were deleted in the meantime, so the limit was not reached
   }
 
   async #addBelow(parent: OpenedPath, entry: DirectoryEntry, at: Level): Promise<void> {
@@ -220,12 +227,12 @@ class Listing {
         follow: false,
       });
     } catch {
-      return; // gone, swapped for a link, or not to be opened: its own entry is there
+      return; // deleted, replaced by a link, or not accessible: its own entry is listed
     }
     try {
       await this.add(directory, at);
     } catch (error) {
-      if (ToolError.isInstance(error) || errnoOf(error) !== 'EACCES') throw error; // what may not be listed stays a single entry
+      if (ToolError.isInstance(error) || errnoOf(error) !== 'EACCES') throw error; // a directory that may not be listed stays a single entry
     } finally {
       await directory.close();
     }
@@ -233,7 +240,7 @@ class Listing {
 
   async #namesIn(directory: OpenedPath, at: Level): Promise<{ names: KeyedEntry[]; dropped: boolean }> {
     const { rules, includeHidden, limit, after } = this.#options;
-    // As many as there is room for, one to see that there are more, and one that was given before.
+    // As many as the limit allows, one more to detect the next page, and one that the previous page returned.
     const room = limit - this.entries.length + 2;
     const names = new SmallestFirst<KeyedEntry>(room, (a, b) => (a.key < b.key ? -1 : 1));
     const least = after?.startsWith(at.key) ? after.slice(at.key.length).split('/')[0] : undefined;
@@ -260,7 +267,7 @@ class Listing {
     return this.#asked.shown === '.' ? path : `${this.#asked.shown}/${path}`;
   }
 
-  /** Also by its own name, where the listed directory was reached through a link. */
+  /** Checks the real name as well if the listed directory was reached through a link. */
   #isPermitted(directory: OpenedPath, path: string, name: string): boolean {
     const { permits } = this.#options;
     if (permits === permitsAll) return true;
@@ -286,11 +293,11 @@ function lineOf({ path, type, size, target, outside }: Entry): string {
   const shown = escapeControls(path);
   if (type === 'dir') return `${shown}/`;
   if (type === 'file') return `${shown}  ${size}`;
-  if (type === 'other') return `${shown}  (no regular file)`;
+  if (type === 'other') return `${shown}  (not a regular file)`;
   return `${shown} -> ${escapeControls(target ?? '?')}${outside ? ' (outside the project)' : ''}`;
 }
 
-/** True for a file as well: the one that is no placeholder has more in it. */
+/** Also true for a file, as a placeholder file is empty. */
 async function isEmpty(address: DirectoryEntry['address'], stats: BigIntStats): Promise<boolean> {
-  return stats.isFile() || (await readdir(address).catch(() => ['']))[0] === undefined; // not ours to look into: shown
+  return stats.isFile() || (await readdir(address).catch(() => ['']))[0] === undefined; // not accessible: shown
 }

@@ -1,4 +1,4 @@
-// move: another name or another directory for a file, a link or a directory.
+// move: moves or renames a file, a link or a directory.
 
 import { defineTool, type Tool } from '../../../tool/define-tool.js';
 import { moveEntry } from '../../project/entries/move-entry.js';
@@ -8,18 +8,18 @@ import { hints, objectSchema } from '../../../tool/object-schema.js';
 
 const input = objectSchema(
   {
-    source: { type: 'string', description: 'What is moved, relative to the project.' },
-    destination: { type: 'string', description: 'Its whole new path. Missing directories above it are made.' },
+    source: { type: 'string', description: 'The file or directory to move, relative to the project.' },
+    destination: { type: 'string', description: 'The full new path. Missing parent directories are created.' },
   },
   {
-    overwrite: { type: 'boolean', default: false, description: 'Replace a file that is at the destination.' },
+    overwrite: { type: 'boolean', default: false, description: 'Replace an existing file at the destination.' },
   },
 );
 
 const output = objectSchema({
   source: { type: 'string' },
   destination: { type: 'string' },
-  overwritten: { type: 'boolean', description: 'Something was replaced.' },
+  overwritten: { type: 'boolean', description: 'An existing file was replaced.' },
 });
 
 /** The tool `move`. */
@@ -46,7 +46,7 @@ export function moveTool({ files }: FilesystemContext): Tool {
       });
       const what = `Moved ${escapeControls(from)} to ${escapeControls(to)}`;
       return {
-        content: [{ type: 'text', text: overwritten ? `${what}, replacing what was there.` : `${what}.` }],
+        content: [{ type: 'text', text: overwritten ? `${what}, replacing the existing file.` : `${what}.` }],
         structuredContent: { source: from, destination: to, overwritten },
       };
     },

@@ -1,4 +1,4 @@
-// read_file: one page of a text file, with what is needed to read on and to edit it.
+// read_file: returns one page of a text file, with the values needed to read the next page and to edit the file.
 
 import { ToolError } from '../../../contract/errors.js';
 import { defineTool, type Tool } from '../../../tool/define-tool.js';
@@ -13,26 +13,26 @@ const input = objectSchema(
     path: { type: 'string', description: 'The file, relative to the project.' },
   },
   {
-    offset: { type: 'integer', minimum: 1, description: 'The first line to read, from 1, which is the default.' },
+    offset: { type: 'integer', minimum: 1, description: 'The first line to read, from 1. Default: 1.' },
     column: {
       type: 'integer',
       minimum: 1,
       description:
-        'Where to begin in the line at offset, from 1 in UTF-16 units. When it is given, also as 1, long lines are not cut at 2,000 characters: ' +
-        'read on with next_offset and next_column.',
+        'The first column to read in the line at offset, from 1, in UTF-16 units. If given, even as 1, long lines are not cut at 2,000 characters: ' +
+        'continue with next_offset and next_column.',
     },
     tail: {
       type: 'integer',
       minimum: 1,
       description:
-        'Read so many of the last lines, instead of offset and column. Lines of a file above 64 MiB are not numbered then.',
+        'Read this many of the last lines, instead of offset and column. Lines of a file larger than 64 MiB are then not numbered.',
     },
-    limit: { type: 'integer', minimum: 1, default: 2_000, description: 'How many lines at most.' },
+    limit: { type: 'integer', minimum: 1, default: 2_000, description: 'Maximum number of lines.' },
     encoding: {
       type: 'string',
       enum: READ_ENCODINGS,
       default: 'auto',
-      description: 'auto: as the content says. Another is for text that is taken for something else.',
+      description: 'auto: detected from the content. Set another if the detection is wrong.',
     },
     line_numbers: { type: 'boolean', default: true, description: 'Put the line number and a tab before each line.' },
   },
@@ -49,19 +49,19 @@ export function readFileTool({ files, limits }: FilesystemContext): Tool {
     name: 'read_file',
     title: 'Read file',
     description:
-      'Read a text file, or a part of it. Lines are numbered; up to 2,000 lines or 50 KiB come at once, long lines are cut, and the answer ' +
-      'says how to read on. tail reads the end. Read a file before changing it.',
+      'Read a text file, or a part of it. Lines are numbered; a page has up to 2,000 lines or 50 KiB, long lines are cut, and the answer ' +
+      'says how to continue. tail reads the end. Read a file before changing it.',
     input,
     output,
     annotations: hints('readOnly', 'idempotent'),
     permission: ({ path }) => claimPath(files, path, 'read'),
     async execute({ path, line_numbers: lineNumbers, ...asked }, ctx) {
       if (asked.tail !== undefined && (asked.offset !== undefined || asked.column !== undefined))
-        throw new ToolError('INVALID_ARGUMENT', 'Give tail, or offset and column, not both.');
+        throw new ToolError('INVALID_ARGUMENT', 'Give either tail, or offset and column.');
       const read = await readPageOf(files, files.scope.parse(path), { ...asked, places }, limits, ctx);
       const { text, notice, facts } = pageAnswer(read, lineNumbers, limits);
       const content = [{ type: 'text' as const, text }];
-      // A block of its own, so that without line numbers the first block is the file's text and nothing else.
+      // In a separate block, so that without line numbers the first block is exactly the file's text.
       if (notice !== '') content.push({ type: 'text', text: notice });
       return { content, structuredContent: facts };
     },

@@ -1,4 +1,4 @@
-// read_many: the beginnings of several text files in one answer, whose room they share.
+// read_many: returns the beginnings of several text files, which share the limits of one answer.
 
 import { ToolError } from '../../../contract/errors.js';
 import type { PermissionClaim } from '../../../contract/claims.js';
@@ -11,7 +11,7 @@ import { PAGE_PROPERTIES, pageAnswer, readPageOf, sizeOfPage, type ReadPage } fr
 import { hints, objectSchema } from '../../../tool/object-schema.js';
 
 const MAX_PATHS = 50;
-/** Of one failure, which may name what is near. */
+/** For the message of one failure, which may list similar names. */
 const MAX_ERROR_BYTES = 300;
 
 const input = objectSchema(
@@ -25,7 +25,7 @@ const input = objectSchema(
     },
   },
   {
-    limit: { type: 'integer', minimum: 1, default: 2_000, description: 'How many lines of each at most.' },
+    limit: { type: 'integer', minimum: 1, default: 2_000, description: 'Maximum number of lines per file.' },
   },
 );
 
@@ -56,22 +56,22 @@ export function readManyTool({ files, limits }: FilesystemContext): Tool {
     name: 'read_many',
     title: 'Read several files',
     description:
-      'Read the beginnings of up to 50 text files at once. They share 2,000 lines and 50 KiB: short files are whole, long ones are cut, ' +
-      'and read_file reads on. A file that cannot be read says why; the others are read.',
+      'Read the beginnings of up to 50 text files in one call. They share 2,000 lines and 50 KiB: short files are complete, long ones are cut; ' +
+      'continue with read_file. A file that cannot be read has an error; the others are still read.',
     input,
     output,
     annotations: hints('readOnly', 'idempotent'),
     permission: ({ paths }) => claimsOf(files, paths),
     async execute({ paths, limit }, ctx) {
-      // One after the other, each once: of each only as much is kept as could be shown.
+      // One after the other, each file once: memory holds only what the answer could show.
       const outcomes = new Map<string, Outcome>();
       for (const path of paths) {
         if (!outcomes.has(path)) outcomes.set(path, await outcomeOf(path, limit, ctx));
       }
-      const asked = paths.flatMap((path) => outcomes.get(path) ?? []);
-      const failures = asked.map((outcome) => ('error' in outcome ? failureText(outcome) : ''));
+      const requested = paths.flatMap((path) => outcomes.get(path) ?? []);
+      const failures = requested.map((outcome) => ('error' in outcome ? failureText(outcome) : ''));
       const taken = failures.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
-      const sizes = asked.map((outcome) => ('read' in outcome ? sizeOfPage(outcome.read, true) : undefined));
+      const sizes = requested.map((outcome) => ('read' in outcome ? sizeOfPage(outcome.read, true) : undefined));
       const bytes = shares(
         sizes.map((size) => size?.bytes ?? 0),
         limits.maxBytes - Math.min(taken, limits.maxBytes / 2),
@@ -81,7 +81,7 @@ export function readManyTool({ files, limits }: FilesystemContext): Tool {
         limits.maxLines,
       );
       const texts: string[] = [];
-      const answers = asked.map((outcome, index) => {
+      const answers = requested.map((outcome, index) => {
         if ('error' in outcome) {
           texts.push(failures[index] ?? '');
           const { code, message } = outcome.error;
@@ -107,7 +107,7 @@ export function readManyTool({ files, limits }: FilesystemContext): Tool {
   }
 }
 
-/** A path that cannot be read refuses nothing but itself: it is claimed as it is written, and fails when it is read. */
+/** A path that cannot be resolved does not fail the call: it is claimed as written, and fails when it is read. */
 async function claimsOf(files: ProjectFiles, paths: readonly string[]): Promise<PermissionClaim[]> {
   const claims: PermissionClaim[] = [];
   let refusal: unknown;
@@ -120,7 +120,7 @@ async function claimsOf(files: ProjectFiles, paths: readonly string[]): Promise<
         const { shown } = files.scope.parse(path);
         claims.push({ pattern: shown, match: 'glob', understood: true, reason: 'reads it' });
       } catch {
-        // What no path of the project is spelled like is never opened.
+        // Not a path in the project: it is never opened.
       }
     }
   }
@@ -128,7 +128,7 @@ async function claimsOf(files: ProjectFiles, paths: readonly string[]): Promise<
   return claims;
 }
 
-/** Shares a total so that nobody gets more than they want, and what one leaves goes to the others in equal parts. */
+/** Divides a total equally; what one item does not use is divided among the others. */
 function shares(wants: readonly number[], total: number): number[] {
   const given = wants.map(() => 0);
   let left = total;

@@ -1,4 +1,4 @@
-// read_media: a picture or a sound, for models that see or hear.
+// read_media: returns an image or audio file, for models that accept those.
 
 import { ToolError } from '../../../contract/errors.js';
 import { defineTool, type Tool } from '../../../tool/define-tool.js';
@@ -34,7 +34,7 @@ const output = objectSchema(
     size: { type: 'integer', description: 'In bytes.' },
   },
   {
-    width: { type: 'integer', description: 'Of a picture, in pixels.' },
+    width: { type: 'integer', description: 'Of an image, in pixels.' },
     height: { type: 'integer' },
   },
 );
@@ -43,8 +43,9 @@ const output = objectSchema(
 export function readMediaTool({ files }: FilesystemContext): Tool {
   return defineTool({
     name: 'read_media',
-    title: 'Read picture or sound',
-    description: 'Show a picture (PNG, JPEG, GIF, WebP, BMP) or a sound (WAV, MP3, Ogg, FLAC). For text use read_file.',
+    title: 'Read image or audio',
+    description:
+      'Show an image (PNG, JPEG, GIF, WebP, BMP) or play audio (WAV, MP3, Ogg, FLAC). For text use read_file.',
     input,
     output,
     annotations: hints('readOnly', 'idempotent'),
@@ -59,7 +60,7 @@ export function readMediaTool({ files }: FilesystemContext): Tool {
           throw new ToolError('INVALID_ARGUMENT', `${quote(asked.shown)} is ${otherTypeOf(start)}.`);
         if (size > max_bytes) throw tooLarge(asked.shown, size, max_bytes);
         ctx.signal.throwIfAborted();
-        // One byte more than it has, to see that it has not grown.
+        // One byte more than the size, to detect that the file has grown.
         const bytes = await readAt(handle, Buffer.alloc(size + 1), 0);
         if (bytes.length > size) throw changed(asked.shown);
         ctx.signal.throwIfAborted();
@@ -84,6 +85,6 @@ function changed(shown: string): ToolError {
 }
 
 function tooLarge(shown: string, size: number, limit: number): ToolError {
-  const next = size <= HIGHEST_MAX_BYTES ? 'Raise max_bytes, or make it smaller first' : 'Make it smaller first';
+  const next = size <= HIGHEST_MAX_BYTES ? 'Raise max_bytes, or reduce the file first' : 'Reduce the file first';
   return new ToolError('TOO_LARGE', `${quote(shown)} has ${size} bytes, more than ${limit}. ${next}.`);
 }

@@ -1,4 +1,4 @@
-// stat: what is at a path, without its content.
+// stat: reports the type, size, mode and times of a path, without its content.
 
 import type { BigIntStats } from 'node:fs';
 import { readlink } from 'node:fs/promises';
@@ -14,7 +14,7 @@ import { escapeControls, type ScopePath } from '../../project/scope/project-scop
 import { claimEntry, claimPath, type FilesystemContext } from '../filesystem-context.js';
 import { hints, objectSchema } from '../../../tool/object-schema.js';
 
-/** A file up to this size is hashed on the way. */
+/** Files up to this size are hashed for their etag. */
 const MAX_HASHED_BYTES = 1024 * 1024;
 
 const input = objectSchema(
@@ -25,7 +25,8 @@ const input = objectSchema(
     follow: {
       type: 'boolean',
       default: true,
-      description: 'Of a link: tell of what it leads to. False: of the link itself, which may lead outside or nowhere.',
+      description:
+        'For a link: report its target. If false: report the link itself, which may be dangling or resolve outside the project.',
     },
   },
 );
@@ -35,16 +36,16 @@ const output = objectSchema(
     path: { type: 'string' },
     type: { type: 'string', enum: ['file', 'dir', 'symlink', 'other'] },
     size: { type: 'integer', description: 'In bytes.' },
-    mode: { type: 'string', description: 'The permissions, octal, such as 0644.' },
+    mode: { type: 'string', description: 'The permissions in octal, such as 0644.' },
     mtime_ms: { type: 'integer', description: 'When the content changed, in milliseconds since 1970.' },
-    ctime_ms: { type: 'integer', description: 'When anything of it changed.' },
-    nlink: { type: 'integer', description: 'How many names (hard links) it has.' },
+    ctime_ms: { type: 'integer', description: 'When the content or the metadata changed.' },
+    nlink: { type: 'integer', description: 'Number of hard links.' },
     is_symlink: { type: 'boolean', description: 'The path itself is a link.' },
   },
   {
-    target: { type: 'string', description: 'What the link says it leads to.' },
-    outside: { type: 'boolean', description: 'True for a link that leads outside the project.' },
-    etag: { type: 'string', description: 'Names this version, for if_match. Only of files up to 1 MiB.' },
+    target: { type: 'string', description: 'The target as written in the link.' },
+    outside: { type: 'boolean', description: 'True for a link that resolves outside the project.' },
+    etag: { type: 'string', description: 'Identifies this version, for if_match. Only for files up to 1 MiB.' },
   },
 );
 
@@ -59,7 +60,7 @@ export function statTool({ files }: FilesystemContext): Tool {
   return defineTool({
     name: 'stat',
     title: 'File information',
-    description: 'Tell the kind, size, mode and times of a file, directory or link, without reading it.',
+    description: 'Report the type, size, mode and times of a file, directory or link, without reading it.',
     input,
     output,
     annotations: hints('readOnly', 'idempotent'),
@@ -121,10 +122,10 @@ async function etagOf(opened: OpenedPath): Promise<{ etag?: string }> {
       const { bytesRead } = await handle.read(buffer, length, buffer.length - length, length);
       if (bytesRead === 0) return { etag: etagOfBytes(buffer.subarray(0, length)) };
       length += bytesRead;
-      if (length === buffer.length) return {}; // it grows
+      if (length === buffer.length) return {}; // the file is growing
     }
   } catch {
-    return {}; // what may not be read can still be looked at
+    return {}; // a file that may not be read has stats all the same
   }
 }
 

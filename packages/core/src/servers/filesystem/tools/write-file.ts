@@ -1,4 +1,4 @@
-// write_file: a whole file, new or in place of an old one that the session has read.
+// write_file: creates a file, or replaces one that the session has read.
 
 import { defineTool, type Tool } from '../../../tool/define-tool.js';
 import { ToolError } from '../../../contract/errors.js';
@@ -13,12 +13,12 @@ import { hints, objectSchema } from '../../../tool/object-schema.js';
 const input = objectSchema(
   {
     path: { type: 'string', description: 'The file, relative to the project.' },
-    content: { type: 'string', description: 'The whole content, with its line ends as given.' },
+    content: { type: 'string', description: 'The complete content; line endings are written as given.' },
   },
   {
     if_match: { type: 'string', description: 'Write only if the file still has this etag.' },
     create_only: { type: 'boolean', default: false, description: 'Refuse if the file exists.' },
-    create_dirs: { type: 'boolean', default: true, description: 'Make missing directories above it.' },
+    create_dirs: { type: 'boolean', default: true, description: 'Create missing parent directories.' },
   },
 );
 
@@ -42,8 +42,8 @@ export function writeFileTool({ files, requireRead, afterChange }: FilesystemCon
     name: 'write_file',
     title: 'Write file',
     description:
-      'Create a file, or replace the whole content of one that was read before. Line ends and final newline are written as given. A new file is ' +
-      'UTF-8; an old one keeps its encoding and byte order mark. To change a part of a file use edit_file.',
+      'Create a file, or replace the content of one that was read before. Line endings and final newline are written as given. A new file is ' +
+      'UTF-8; an existing one keeps its encoding and byte order mark. To change a part of a file use edit_file.',
     input,
     output,
     annotations: hints('destructive', 'idempotent'),
@@ -53,12 +53,12 @@ export function writeFileTool({ files, requireRead, afterChange }: FilesystemCon
       if (!asUtf8Text)
         throw new ToolError(
           'INVALID_ARGUMENT',
-          'content holds half of a surrogate pair, which has no place in a file. Write the whole character.',
+          'content contains half of a surrogate pair, which cannot be encoded. Write the whole character.',
         );
       if (asUtf8Text.length > MAX_WHOLE_FILE_BYTES)
         throw new ToolError(
           'TOO_LARGE',
-          `content has ${asUtf8Text.length} bytes, and files are written up to 64 MiB; nothing was written. Make the file with a program.`,
+          `content has ${asUtf8Text.length} bytes; the maximum is 64 MiB. Nothing was written. Create the file with a program.`,
         );
       let stat: DiffStat | undefined;
       let old: Buffer | undefined;
@@ -114,15 +114,15 @@ interface EncodedContent {
 }
 
 /**
- * The content in the encoding of the old file, with the byte order mark that it has. Undefined, for plain UTF-8, when the
- * old file is not text, when it cannot have one of the characters, or when there is no character to tell it by.
+ * The content in the encoding of the old file, with its byte order mark. Undefined, which means plain UTF-8, when the old
+ * file is not text, its encoding lacks one of the characters, or the content is empty.
  */
 function encodedLike(old: Buffer | undefined, content: string): EncodedContent | undefined {
   const detected = old && encodingOf(old);
   if (!detected || content === '') return undefined;
   const { encoding, bom } = detected;
   const bytes = encodeText(bom && !content.startsWith('\ufeff') ? `\ufeff${content}` : content, encoding);
-  // Some latin1 would be read as UTF-8, and as other characters.
+  // Some latin1 bytes would be detected as UTF-8, and read as other characters.
   if (!bytes || (encoding === 'latin1' && encodingOf(bytes)?.encoding !== 'latin1')) return undefined;
   return { bytes, encoding };
 }

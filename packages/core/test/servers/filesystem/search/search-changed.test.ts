@@ -81,7 +81,7 @@ describe('a row of grep()', () => {
     await using _ = expectNoLeaks();
     const { data, text } = await callChanged(tools, 'grep', { pattern: 'needle' }, 'dir/a.txt', () => change(tools));
     expect(data).toMatchObject({ matches: [{ path: 'z.txt' }], match_count: 1, changed: 1, truncated: false });
-    expect(text).toContain('[1 row is left out: the files changed during the search. Search again for them.]');
+    expect(text).toContain('[1 row was omitted: the files changed during the search. Search again.]');
   });
 
   it.each(CHANGES)('grep() of mode files leaves the file out when %s meanwhile', async (_what, change) => {
@@ -247,7 +247,7 @@ describe('a name of glob()', () => {
       const args = { pattern: '*.txt', sort: 'path' };
       const { data, text } = await callChanged(tools, 'glob', args, 'dir/a.txt', () => change(tools));
       expect(data).toMatchObject({ files: ['z.txt'], changed: 1, truncated: false });
-      expect(text).toContain('1 row is left out');
+      expect(text).toContain('1 row was omitted');
     },
   );
 

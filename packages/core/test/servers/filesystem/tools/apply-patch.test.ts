@@ -162,7 +162,7 @@ describe('apply_patch()', () => {
     ['NO_MATCH', 'a\nb\n', ['@@', '-b', '+B', '@@', '-a', '+A'], 'hunk 2 (line 6 of the patch)'],
     ['NO_MATCH', 'a\n', ['@@ def f', '-a', '+b'], 'no line "def f"'],
     ['NO_CHANGE', 'a\n', ['@@', '-a', '+a'], 'a.txt'],
-    ['INVALID_ARGUMENT', 'a\n', ['@@ -1,0 +2,1 @@', '+b'], 'leave the numbers out to append'],
+    ['INVALID_ARGUMENT', 'a\n', ['@@ -1,0 +2,1 @@', '+b'], 'omit the numbers to append'],
     ['INVALID_ARGUMENT', 'a\n', ['@@', '-a', '+// ... rest of code'], 'placeholder'],
     ['INVALID_ARGUMENT', 'a\n', ['@@', ' a'], 'changes nothing'],
     ['INVALID_ARGUMENT', 'a\n', [], 'no hunk'],
