@@ -1,5 +1,5 @@
-// What a change of files may be told at once: the errors that it brought. The filesystem tools ask, the diagnostics server
-// answers, and neither knows the other.
+// The hook that reports the errors a change introduced. The filesystem tools call it, the diagnostics server implements
+// it, and neither depends on the other.
 
 import { objectSchema } from '../../tool/object-schema.js';
 import { settledWithin } from '../../call/waiting.js';
@@ -14,29 +14,29 @@ import {
 
 /** The new errors after a change. */
 export interface AfterChange {
-  /** Errors that were not there before, with the file that they are in where the answer is about several. */
+  /** Errors that did not exist before; with their file if the report covers several. */
   diagnostics: (Diagnostic & { path?: string })[];
-  /** Only when true do no diagnostics mean that there is no new error. */
+  /** If false, an empty list does not mean that there are no new errors. */
   complete: boolean;
 }
 
-/** What an {@link AfterChangeHook} is given beside the paths. */
+/** Options of an {@link AfterChangeHook}. */
 export interface AfterChangeOptions {
   /** Cancels the wait for diagnostics. */
   signal: AbortSignal;
-  /** How long it may take, in milliseconds. */
+  /** Maximum time, in milliseconds. */
   deadlineMs: number;
-  /** What was in the files before, by the same paths; nothing for one that was made or is not known. */
+  /** The previous contents by path; without files that are new or whose content is unknown. */
   before?: ReadonlyMap<string, Buffer>;
 }
 
-/** Is told of changed files, relative to the project, and says what is wrong now; undefined when nobody can say. */
+/** Reports the new errors after a change of files, given relative to the project; undefined if no diagnostics are available. */
 export type AfterChangeHook = (
   paths: readonly string[],
   options: AfterChangeOptions,
 ) => Promise<AfterChange | undefined>;
 
-/** How long the answer to a change waits for its errors. */
+/** How long the answer to a change waits for diagnostics. */
 const DEADLINE_MS = 1_500;
 const MAX_ROWS = 20;
 
@@ -50,7 +50,7 @@ export const afterChangeOutput = {
   }),
 } as const;
 
-/** Asks the hook. Never rejects and never takes longer: the change is made, and its answer must not depend on this. */
+/** Calls the hook. Never rejects and never exceeds the deadline: the change is made, and its answer must not depend on the hook. */
 export async function lookAfterChange(
   hook: AfterChangeHook | undefined,
   paths: readonly string[],
@@ -71,7 +71,7 @@ export async function lookAfterChange(
   }
 }
 
-/** As lines of an answer, beginning with a line end; empty for no new error. @param path of the file where a row names none */
+/** The errors as text that begins with a newline; empty if there are none. @param path the file of rows without a path */
 export function afterChangeText(after: AfterChange | undefined, path: string): string {
   if (!after || after.diagnostics.length === 0) return '';
   const { diagnostics, complete } = after;
@@ -79,7 +79,7 @@ export function afterChangeText(after: AfterChange | undefined, path: string): s
   return `\nNew with this change: ${countWords(countsOf(diagnostics))}${complete ? '' : ', and perhaps more'}.\n${lines.join('\n')}`;
 }
 
-/** Only what the output schema knows; undefined for what it refuses, which would fail the answer of a change that was made. */
+/** Keeps only the fields of the output schema; undefined for an invalid row, which would fail the answer of a change that was made. */
 function row(given: AfterChange['diagnostics'][number]): AfterChange['diagnostics'][number] | undefined {
   const { path, line, column, end_line, end_column, severity, code, source, message } = given;
   const places = [line, column, end_line, end_column].every((each) => Number.isInteger(each) && each >= 1);

@@ -1,4 +1,4 @@
-// What a diagnostic is, whoever found it: a language server, or a checker whose output was read.
+// Diagnostics, from a language server or from the output of a checker.
 
 import { objectSchema } from '../../tool/object-schema.js';
 import { escapeControls } from './scope/project-scope.js';
@@ -9,7 +9,7 @@ export const SEVERITIES = ['error', 'warning', 'info', 'hint'] as const;
 /** How bad a diagnostic is. */
 export type Severity = (typeof SEVERITIES)[number];
 
-/** Something that is wrong at a place of a file. Lines and columns count from 1, columns in UTF-16 units. */
+/** A problem at a position in a file. Lines and columns count from 1, columns in UTF-16 units. */
 export interface Diagnostic {
   /** The first line, from 1. */
   line: number;
@@ -21,27 +21,27 @@ export interface Diagnostic {
   end_column: number;
   /** How serious it is. */
   severity: Severity;
-  /** The checker's own code, such as `2322` or `F401`; empty where it gives none. */
+  /** The checker's code, such as `2322` or `F401`; empty if it has none. */
   code: string;
-  /** Who says so, such as `ts` or `ruff`. */
+  /** The checker, such as `ts` or `ruff`. */
   source: string;
-  /** The message of the language server. */
+  /** The message of the checker. */
   message: string;
 }
 
-/** A diagnostic with the file it is in. */
+/** A diagnostic with its file. */
 export interface FileDiagnostic extends Diagnostic {
   /** Project-relative, with `/`. */
   path: string;
 }
 
-/** The diagnostics of one file, in its order. */
+/** The diagnostics of one file, in file order. */
 export interface FileDiagnostics {
   path: string;
   diagnostics: Diagnostic[];
 }
 
-/** How many there are of each severity. */
+/** The number of diagnostics of each severity. */
 export type DiagnosticCounts = Record<Severity, number>;
 
 const place = { type: 'integer', minimum: 1 } as const;
@@ -68,19 +68,19 @@ export const countsOutput = objectSchema({
   hint: { type: 'integer' },
 });
 
-/** True when a severity is at least as bad as another. */
+/** Whether a severity is at least as bad as another. */
 export function isAtLeast(severity: Severity, least: Severity): boolean {
   return SEVERITIES.indexOf(severity) <= SEVERITIES.indexOf(least);
 }
 
-/** How many there are of each severity. */
+/** The number of diagnostics of each severity. */
 export function countsOf(diagnostics: Iterable<Diagnostic>): DiagnosticCounts {
   const counts: DiagnosticCounts = { error: 0, warning: 0, info: 0, hint: 0 };
   for (const { severity } of diagnostics) counts[severity]++;
   return counts;
 }
 
-/** In the order of the file, the worse first where the place is one, each once. */
+/** Sorts by position, then worst first, without duplicates. */
 export function inOrder<D extends Diagnostic>(diagnostics: readonly D[]): D[] {
   const seen = new Set<string>();
   return [...diagnostics]
@@ -105,14 +105,14 @@ export function inOrder<D extends Diagnostic>(diagnostics: readonly D[]): D[] {
     });
 }
 
-/** One as a line of an answer: `src/a.ts:3:7 error ts 2322: message`. */
+/** A diagnostic as one line: `src/a.ts:3:7 error ts 2322: message`. */
 export function diagnosticLine(path: string, { line, column, severity, source, code, message }: Diagnostic): string {
   const who = [source, code].filter((word) => word !== '').join(' ');
   const text = `${path}:${line}:${column} ${severity}${who === '' ? '' : ` ${who}`}: `;
   return escapeControls(text) + message.split(/\r?\n/).map(escapeControls).join('\n    ');
 }
 
-/** In words, such as `2 errors, 1 warning`; `none` for none. */
+/** The counts as text, such as `2 errors, 1 warning`, or `none`. */
 export function countWords(counts: DiagnosticCounts): string {
   const words = SEVERITIES.filter((severity) => counts[severity] > 0).map((severity) => {
     const count = counts[severity];

@@ -1,25 +1,25 @@
-// How much text one answer may have, and what is said when there was more.
+// The limits for the text of one answer, and the notices about what they cut.
 
 import { ToolError } from '../../contract/errors.js';
 import { assertOptions, type OptionNames } from '../../contract/options.js';
 
-/** The limits of one answer's text. */
+/** The limits for the text of one answer. */
 export interface OutputLimits {
-  /** Lines of one answer. Default 2,000. */
+  /** Maximum lines of one answer. Default: 2,000. */
   maxLines: number;
-  /** UTF-8 bytes of one answer. Default 50 KiB. */
+  /** Maximum UTF-8 bytes of one answer. Default: 50 KiB. */
   maxBytes: number;
 }
 
-/** What coding agents have settled on: it is read in one go, and costs a model some 15,000 tokens at most. */
+/** The usual limits of coding agents: at most about 15,000 tokens. */
 const DEFAULT_OUTPUT_LIMITS: OutputLimits = { maxLines: 2_000, maxBytes: 50 * 1024 };
 const LIMIT_NAMES: OptionNames<OutputLimits> = { maxLines: true, maxBytes: true };
 
 /**
  * The option `output` of a server, with its defaults.
  *
- * @param where the function whose option it is, for the error
- * @throws {ToolError} INVALID_ARGUMENT for an unknown limit, and one that is too small
+ * @param where the function that has the option, for the error
+ * @throws {ToolError} INVALID_ARGUMENT for a limit that is unknown or too small
  */
 export function outputLimits(where: string, given: Partial<OutputLimits> = {}, minBytes = 1024): OutputLimits {
   assertOptions(where, given, LIMIT_NAMES, 'output.');
@@ -31,7 +31,7 @@ export function outputLimits(where: string, given: Partial<OutputLimits> = {}, m
   );
 }
 
-/** Collects lines until one more would be over a limit. The first line always fits, cut where it must be. */
+/** Collects lines until one more would exceed a limit. The first line always fits; it is cut if necessary. */
 export class LineBudget {
   readonly #limits: OutputLimits;
   readonly #lines: string[] = [];
@@ -41,7 +41,7 @@ export class LineBudget {
     this.#limits = limits;
   }
 
-  /** Adds a line, or says that there is no room for it. */
+  /** Adds a line; returns false if it exceeds a limit. */
   add(line: string): boolean {
     const bytes = Buffer.byteLength(line) + 1;
     if (this.#lines.length >= this.#limits.maxLines) return false;
@@ -65,7 +65,7 @@ export class LineBudget {
   }
 }
 
-/** The beginning of a text in at most so many UTF-8 bytes, cut between characters. */
+/** The beginning of a text of at most `maxBytes` UTF-8 bytes, cut between characters. */
 export function cutText(text: string, maxBytes: number): string {
   if (Buffer.byteLength(text) <= maxBytes) return text;
   const bytes = Buffer.from(text);
@@ -74,7 +74,7 @@ export function cutText(text: string, maxBytes: number): string {
   return bytes.toString('utf8', 0, end);
 }
 
-/** The head of a text within the limits, with a notice of what is missing. */
+/** The beginning of a text within the limits, with a notice if it was cut. */
 export function limitText(text: string, limits: OutputLimits, more: (lines: number) => string): string {
   const lines = text.split('\n');
   if (lines.length <= limits.maxLines && Buffer.byteLength(text) < limits.maxBytes) return text;

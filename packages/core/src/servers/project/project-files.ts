@@ -1,5 +1,5 @@
-// Reading and changing the project's files, for every server alike: in scope, one change of a file at a time, atomic,
-// never over a version that the session has not seen. What the change is belongs to the tools.
+// Reads and changes the project's files, for all servers: inside the scope, one change of a file at a time, atomically,
+// never over a version that the session has not seen. The tools decide what the change is.
 
 import { basename, dirname, join } from 'node:path';
 import { ToolError } from '../../contract/errors.js';
@@ -47,16 +47,16 @@ export {
   type FileContent,
 } from './open/file-content.js';
 
-/** What {@link ProjectFiles} is made from. */
+/** Options of {@link ProjectFiles}. */
 export interface ProjectFilesOptions extends ProjectScopeOptions {
-  /** Wait for the disk after each write. Turn it off only where a crash may lose the last writes. Default: true. */
+  /** Wait for the disk after each write. If false, a crash may lose the last writes. Default: true. */
   fsync?: boolean | undefined;
 }
 
-/** The names of {@link ProjectFilesOptions}, which every server takes too. */
+/** The names of {@link ProjectFilesOptions}, which every server accepts. */
 export const PROJECT_FILES_OPTIONS: OptionNames<ProjectFilesOptions> = { ...SCOPE_OPTIONS, fsync: true };
 
-/** The files that a server works on: those it was given, or its own. @throws {ToolError} INVALID_ARGUMENT */
+/** The files of a server: the shared ones from its options, or new ones. @throws {ToolError} INVALID_ARGUMENT */
 export function projectFilesOf(
   options: ProjectFilesOptions & { projectFiles?: ProjectFiles | undefined },
 ): ProjectFiles {
@@ -64,27 +64,27 @@ export function projectFilesOf(
   return options.projectFiles ?? new ProjectFiles({ projectDir, extraRoots, allowProtected, verification, fsync });
 }
 
-/** Where a path leads. */
+/** A resolved path. */
 export interface ResolvedPath {
-  /** As it was asked for, for results: relative to the project, or absolute in an extra root. */
+  /** The requested path, for results: relative to the project, or absolute in an extra root. */
   path: string;
   /** As {@link path}, with all links resolved. */
   realPath: string;
   /** The real path, absolute, for programs. */
   absolute: string;
-  /** Whether there is a file or directory. */
+  /** Whether a file or directory exists there. */
   exists: boolean;
 }
 
-/** What a change must find, and who makes it. */
+/** Options of {@link ProjectFiles.change}. */
 export interface ChangeOptions extends ExpectedVersion {
-  /** Make missing directories above it. Default: false. */
+  /** Create missing parent directories. Default: false. */
   createDirs?: boolean | undefined;
-  /** An abort before the new content is in place leaves the old. */
+  /** An abort before the new content is in place leaves the old content. */
   signal?: AbortSignal | undefined;
 }
 
-/** What {@link ProjectFiles.change} did. */
+/** The result of {@link ProjectFiles.change}. */
 export interface ChangeOutcome {
   /** The etag of the new content. */
   etag: string;
@@ -94,14 +94,14 @@ export interface ChangeOutcome {
   written: boolean;
 }
 
-/** What a path is when the lock is taken may not be what it was when it was chosen; more often than this is a race. */
+/** Attempts to lock a file whose path resolves to another file once the lock is held. */
 const MAX_LOCK_TRIES = 8;
 
 /** The files of one project, shared by all servers that touch it. Nothing is opened before the first call. */
 export class ProjectFiles {
-  /** Decides what is inside the project. */
+  /** Decides which paths are inside the project. */
   readonly scope: ProjectScope;
-  /** What each session has seen. */
+  /** The versions that each session has seen. */
   readonly tracker = new ReadTracker();
   /** Whether each write waits for the disk. */
   readonly fsync: boolean;
@@ -116,7 +116,7 @@ export class ProjectFiles {
   }
 
   /**
-   * Where a path leads, all links followed. With `'write'` it need not exist, and must be allowed to be written.
+   * Resolves a path, following all links. With `'write'` it need not exist, but writing to it must be allowed.
    *
    * @throws {ToolError} OUTSIDE_PROJECT, INVALID_ARGUMENT, NOT_FOUND (reading), PROTECTED_PATH or PERMISSION_DENIED (writing)
    */
@@ -133,7 +133,7 @@ export class ProjectFiles {
   }
 
   /**
-   * As {@link resolve}, of the entry itself: a link in the last place is not followed, and may lead outside.
+   * As {@link resolve}, for the entry itself: a link in the last place is not followed, and may resolve outside.
    *
    * @throws {ToolError} as {@link resolve}; NOT_FOUND when a directory above it is missing
    */
@@ -157,7 +157,7 @@ export class ProjectFiles {
   /**
    * Reads a whole file.
    *
-   * @throws {ToolError} NOT_FOUND, OUTSIDE_PROJECT, INVALID_ARGUMENT for what is no regular file, TOO_LARGE above 64 MiB
+   * @throws {ToolError} NOT_FOUND, OUTSIDE_PROJECT, INVALID_ARGUMENT if it is not a regular file, TOO_LARGE above 64 MiB
    */
   async read(path: string): Promise<FileContent> {
     const asked = this.scope.parse(path);
@@ -174,10 +174,10 @@ export class ProjectFiles {
   }
 
   /**
-   * Writes a whole file, atomically; what was there keeps its owner and mode.
+   * Writes a whole file, atomically. An existing file keeps its owner and mode.
    *
-   * @param options `ifMatch`: refuse unless the file has this etag; `createDirs` (default false): make missing directories
-   * @throws {ToolError} FILE_CHANGED, OUTSIDE_PROJECT, PROTECTED_PATH, NOT_FOUND, NO_SPACE and what else the system says
+   * @param options `ifMatch`: refuse unless the file has this etag; `createDirs` (default false): create missing directories
+   * @throws {ToolError} FILE_CHANGED, OUTSIDE_PROJECT, PROTECTED_PATH, NOT_FOUND, NO_SPACE, or the code of another system error
    */
   async write(
     path: string,
@@ -189,10 +189,10 @@ export class ProjectFiles {
   }
 
   /**
-   * Changes a file under its lock: reads what is there, asks `change` for the new content, writes it. `change` may give
-   * undefined to leave everything as it is, or throw.
+   * Changes a file under its lock: reads it, calls `change` for the new content, and writes that. If `change` returns
+   * undefined or throws, nothing is written.
    *
-   * @throws {ToolError} as {@link ProjectFiles.write}; READ_REQUIRED or FILE_CHANGED with `requireRead`; whatever `change` throws
+   * @throws {ToolError} as {@link ProjectFiles.write}; READ_REQUIRED or FILE_CHANGED with `requireRead`; and any error that `change` throws
    */
   async change(
     path: string,
@@ -201,14 +201,14 @@ export class ProjectFiles {
   ): Promise<ChangeOutcome> {
     const asked = this.scope.parse(path);
     this.scope.assertWritable(asked);
-    if (options.mustExist) await (await lookUp(this.scope, asked)).close(); // for an error that names what is near
+    if (options.mustExist) await (await lookUp(this.scope, asked)).close(); // throws NOT_FOUND with similar names
     for (let tries = 0; tries < MAX_LOCK_TRIES; tries++) {
       const key = await this.#lockKey(asked);
       const outcome = await withFileLocks([key], async () => {
         options.signal?.throwIfAborted();
         const target = await openWriteTarget(this.scope, asked, options.createDirs ?? false);
         try {
-          if ((await removeAbandoned(target.directory)) > 0) return undefined; // one may have been a name of this file
+          if ((await removeAbandoned(target.directory)) > 0) return undefined; // one of them may have been a link to this file
           return lockKeyOf(target.path.absolute, target.stats) === key
             ? await this.#changeTarget(asked, target, options, change)
             : undefined;
@@ -223,18 +223,18 @@ export class ProjectFiles {
     }
     throw new ToolError(
       'LOCKED',
-      `${quote(asked.shown)} is being moved or relinked all the time; nothing was written. Try again.`,
+      `${quote(asked.shown)} keeps being moved or relinked; nothing was written. Try again.`,
     );
   }
 
   /**
-   * Changes several files, all or none: they are locked in one order, read, and given to `plan`, which says what becomes
-   * of each or throws. Only then are they written; when one cannot be, the others get their old content back. Missing
-   * directories are made.
+   * Changes several files, all or none: locks them in one order, reads them and calls `plan`, which sets the new content
+   * of each or throws. Then they are written; if one fails, the others get their old content back. Missing directories
+   * are created.
    *
-   * @param plan is given each file by its path as listed here; two spellings of one file are one
+   * @param plan gets each file by its path as listed here; two spellings of one file share one object
    * @throws {ToolError} as {@link write}; INVALID_ARGUMENT for two names of one file, or a link that would be removed;
-   *   whatever `plan` throws
+   *   and any error that `plan` throws
    */
   async changeTogether(paths: readonly string[], options: ChangeTogetherOptions, plan: TogetherPlan): Promise<void> {
     const all = [...new Set(paths)].map((path) => this.scope.parse(path));
@@ -244,10 +244,7 @@ export class ProjectFiles {
       const keyOf = new Map(all.map((asked, index) => [asked, keys[index] ?? '']));
       if (await changeTogether(this, keyOf, options, plan)) return;
     }
-    throw new ToolError(
-      'LOCKED',
-      'The files are being moved or relinked all the time; nothing was written. Try again.',
-    );
+    throw new ToolError('LOCKED', 'The files keep being moved or relinked; nothing was written. Try again.');
   }
 
   /** Opens a regular file for reading. Close its handle. @throws {ToolError} as {@link read} */
@@ -255,26 +252,26 @@ export class ProjectFiles {
     return openRegularFile(this.scope, asked);
   }
 
-  /** Opens a directory, held whatever happens to its path. Close it. @throws {ToolError} NOT_FOUND, OUTSIDE_PROJECT, INVALID_ARGUMENT */
+  /** Opens a directory, which stays reachable even if its path changes. Close it. @throws {ToolError} NOT_FOUND, OUTSIDE_PROJECT, INVALID_ARGUMENT */
   openDirectory(asked: ScopePath): Promise<OpenedPath> {
     return openDirectory(this.scope, asked);
   }
 
-  /** Tells of every file that was changed through this object. A listener that throws is ignored. Returns the unsubscribe. */
+  /** Calls the listener after every change made through this object. Errors of a listener are ignored. Returns a function that unsubscribes. */
   onChanged(listener: (change: FileChange) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  /** Tells the listeners of {@link onChanged} of a change that was made otherwise than by {@link ProjectFiles.change}. */
+  /** Notifies the listeners of {@link onChanged} of a change that was not made by {@link ProjectFiles.change}. */
   announce(change: FileChange): void {
     for (const listener of [...this.#listeners]) {
       try {
-        // An asynchronous listener fits the type too, and nobody else would catch its rejection.
+        // An asynchronous listener matches the type too; its rejection must be caught.
         const given: unknown = listener(change);
         if (given instanceof Promise) given.catch(() => undefined);
       } catch {
-        // The file is changed; a listener's fault must not make that a failure.
+        // The file is changed; an error of a listener must not fail the change.
       }
     }
   }
@@ -309,6 +306,6 @@ function tooLarge(asked: ScopePath, size: bigint): ToolError {
   const limit = MAX_WHOLE_FILE_BYTES / 1024 / 1024;
   return new ToolError(
     'TOO_LARGE',
-    `${quote(asked.shown)} has ${size} bytes; whole files are read up to ${limit} MiB. Read it in pages.`,
+    `${quote(asked.shown)} has ${size} bytes; the maximum for a whole file is ${limit} MiB. Read it in pages.`,
   );
 }

@@ -1,11 +1,10 @@
-// What reads like a secret by its shape alone: a key, a token, a password in an address. For those that keep secrets out
-// of what they pass on or store.
+// Recognizes secrets by their shape: keys, tokens, passwords in URLs. For code that must not forward or store secrets.
 
 /** A kind of secret. */
 interface SecretShape {
-  /** For messages: what it seems to be. */
+  /** The kind of secret, for messages. */
   readonly kind: string;
-  /** Global, and of bounded repetition: it is run over strangers' texts. */
+  /** Global, with bounded repetition: it runs over untrusted text. */
   readonly pattern: RegExp;
 }
 
@@ -27,21 +26,21 @@ const SHAPES: readonly SecretShape[] = [
   { kind: 'web token', pattern: /\beyJ[A-Za-z0-9_-]{8,4000}\.eyJ[A-Za-z0-9_-]{8,4000}\.[A-Za-z0-9_-]{0,4000}/g },
 ];
 
-/** A name that promises a secret, and a value that is no word and no reference to where the secret is. */
+/** A name that suggests a secret, with a value that is neither a word nor a reference. */
 const ASSIGNMENT: SecretShape = {
   kind: 'password or key',
   pattern:
     /(?<=(?:passw(?:or)?d|passphrase|secret|api[_-]?key|access[_-]?key|(?:access|auth|bearer|refresh)[_-]?token)["']?\s{0,3}[:=]\s{0,3}["'`]?)(?=[^\s"'`,;]{0,100}\d)(?=[^\s"'`,;]{0,100}[A-Za-z])(?!process\.|os\.|env[.:]|\$|<|\{|%)[^\s"'`,;<>{}()$]{8,500}/gi,
 };
 
-/** True for a text with something in it that has the shape of a key or token. */
+/** Whether a text contains the shape of a key or token. */
 export function hasSecretShape(text: string): boolean {
   return SHAPES.some(({ pattern }) => text.search(pattern) >= 0);
 }
 
 /**
- * The text without what reads like a secret in it, each replaced by `[redacted: KIND]`, and the kinds that were found.
- * Also finds values that are given a telling name, as in `password = …`.
+ * Replaces each secret in a text by `[redacted: KIND]`, and returns the kinds that were found. Also finds values with a
+ * name that suggests a secret, as in `password = …`.
  */
 export function redactSecrets(text: string): { text: string; kinds: string[] } {
   const kinds = new Set<string>();

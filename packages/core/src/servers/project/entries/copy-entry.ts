@@ -1,5 +1,5 @@
-// Copying an entry: a file's bytes and mode, a link as a link, a directory with what is in it. Each file comes into being
-// whole; a directory comes into being entry by entry, and what was made of it is removed when one of them fails.
+// Copies an entry: a file with its mode, a link as a link, a directory with its entries. Each file is created atomically;
+// a directory is created entry by entry, and the copy is removed if one of them fails.
 
 import { constants, type BigIntStats } from 'node:fs';
 import { chmod, lstat, mkdir, open, readlink, rename, rmdir, symlink, unlink } from 'node:fs/promises';
@@ -34,40 +34,40 @@ const {
   O_EXCL: number;
 };
 
-/** More than a project's own files; what is more is installed or built, and better made anew. */
+/** Larger trees are installed or built, and better created again than copied. */
 const MAX_ENTRIES = 20_000;
 const CHUNK_BYTES = 1024 * 1024;
-/** Without the set-user-id bits: the copy has another owner. */
+/** Without the set-user-id bits, as the copy has another owner. */
 const PERMISSIONS = 0o777n;
 
-/** How {@link copyEntry} copies. */
+/** Options of {@link copyEntry}. */
 export interface CopyEntryOptions {
   /** Replace a file or a link at the destination. Default: false. */
   overwrite?: boolean | undefined;
-  /** Also a directory. Default: false. */
+  /** Copy a directory with everything in it. Default: false. */
   recursive?: boolean | undefined;
-  /** An abort leaves nothing of the copy. */
+  /** An abort removes the copy. */
   signal?: AbortSignal | undefined;
-  /** Told of each path of a tree before any of it is touched, as it is shown; throws to refuse all of it. */
+  /** Called with each path of a tree before any is changed; throws to refuse the whole tree. */
   assertPermitted?: ((shown: string) => void) | undefined;
-  /** Told now and then how far it is. */
+  /** Called from time to time with the progress. */
   onProgress?: ((done: CopyOutcome) => void) | undefined;
 }
 
-/** What {@link copyEntry} did. */
+/** The result of {@link copyEntry}. */
 export interface CopyOutcome {
-  /** Files and links. */
+  /** Number of files and links. */
   files: number;
-  /** Of the files. */
+  /** Total size of the files. */
   bytes: number;
 }
 
 /**
- * Copies what is at a path. A link in the last place is copied itself; a destination that is a link is replaced itself.
+ * Copies a file, link or directory. A link is copied as a link; a destination that is a link is itself replaced.
  *
- * @throws {ToolError} NOT_FOUND, OUTSIDE_PROJECT (also for a link that would lead outside from its new place),
+ * @throws {ToolError} NOT_FOUND, OUTSIDE_PROJECT (also for a link that would resolve outside from its new location),
  * PROTECTED_PATH, PERMISSION_DENIED, NO_SPACE, CANCELLED; TOO_LARGE above 20,000 entries; INVALID_ARGUMENT for a
- * destination that exists or is inside the source, a directory without `recursive`, and what is no file, link or directory
+ * destination that exists or is inside the source, a directory without `recursive`, and anything but files, links and directories
  */
 export async function copyEntry(
   files: ProjectFiles,
@@ -119,10 +119,10 @@ export async function copyEntry(
   return { files: copying.files, bytes: copying.bytes, overwritten: existed };
 }
 
-/** What became of the part of a tree that was copied before something failed. */
+/** The result of removing a partial copy. */
 interface Leftover {
   removed: number;
-  /** What could not be removed, some of it. */
+  /** Some of the paths that could not be removed. */
   paths: string[];
 }
 
@@ -133,19 +133,22 @@ function withLeftover(error: ToolError, to: ScopePath, left: Leftover | undefine
   const { code, message, retryable, details } = error;
   const what =
     left.paths.length === 0
-      ? `What had been copied to ${quote(to.shown)} was removed again.`
-      : `Of what had been copied this is left: ${left.paths.map(quote).join(', ')}. Look at it, and delete it.`;
+      ? `The partial copy in ${quote(to.shown)} was removed.`
+      : `The partial copy could not be removed completely; left: ${left.paths.map(quote).join(', ')}. Check and delete it.`;
   const more = left.paths.length > 0 && { left: left.paths };
   return new ToolError(code, `${message} ${what}`, { retryable, cause: error, details: { ...details, ...more } });
 }
 
-/** The refusal of a directory that is to go into itself, or a file onto itself. */
+/** The error for copying or moving a directory into itself, or a file onto itself. */
 export function intoItself(from: ScopePath, to: ScopePath, done: 'copied' | 'moved'): ToolError {
   return from.absolute === to.absolute
-    ? new ToolError('NO_CHANGE', `${quote(from.shown)} is the source and the destination. Give another destination.`)
+    ? new ToolError(
+        'NO_CHANGE',
+        `${quote(from.shown)} is both the source and the destination. Give another destination.`,
+      )
     : new ToolError(
         'INVALID_ARGUMENT',
-        `${quote(from.shown)} cannot be ${done} into itself, to ${quote(to.shown)}. Give a destination outside of it.`,
+        `${quote(from.shown)} cannot be ${done} into itself, to ${quote(to.shown)}. Give a destination outside it.`,
       );
 }
 
@@ -156,7 +159,7 @@ export class Copying implements CopyOutcome {
   readonly #files: ProjectFiles;
   readonly #asked: ScopePath;
   readonly #options: CopyEntryOptions;
-  /** What was made of a tree, by device and inode: what others put there meanwhile is theirs. */
+  /** The created entries, by device and inode: entries that others created must not be removed. */
   readonly #made = new Set<string>();
 
   constructor(files: ProjectFiles, asked: ScopePath, options: CopyEntryOptions) {
@@ -165,12 +168,12 @@ export class Copying implements CopyOutcome {
     this.#options = options;
   }
 
-  /** Copies a directory to where nothing is. */
+  /** Copies a directory to a destination that does not exist. */
   async tree(origin: EntryPlace, target: EntryPlace): Promise<void> {
     const { scope } = this.#files;
     await using directory = await openSubdirectory(scope, this.#asked, origin.directory, origin);
     let entries = 0;
-    // All of it is judged before any of it is made.
+    // All paths are checked before any is created.
     await walkTree(scope, this.#asked, directory, (entry, path, below) => {
       this.#options.signal?.throwIfAborted();
       if (++entries > MAX_ENTRIES) throw this.#tooMany();
@@ -183,7 +186,7 @@ export class Copying implements CopyOutcome {
     await this.#directory(directory, target.directory, { name: target.name, address: target.address }, 1);
   }
 
-  /** Removes what {@link tree} has made. Never rejects. */
+  /** Removes what {@link tree} has created. Never rejects. */
   async removeMade(target: EntryPlace): Promise<Leftover> {
     const left: Leftover = { removed: 0, paths: [] };
     if (this.#made.size > 0) await this.#removeMade(target.directory, target, left, 1);
@@ -202,7 +205,7 @@ export class Copying implements CopyOutcome {
       if (stats.isDirectory()) {
         await using directory = await openSubdirectory(this.#files.scope, this.#asked, parent, entry);
         assertDepth(this.#asked, level);
-        await chmod(directory.address, 0o700); // it may have its last mode already
+        await chmod(directory.address, 0o700); // its final mode may be set already
         const entries: DirectoryEntry[] = [];
         for await (const each of entriesOf(directory)) entries.push(each);
         for (const each of entries) await this.#removeMade(directory, each, left, level + 1);
@@ -219,7 +222,7 @@ export class Copying implements CopyOutcome {
     }
   }
 
-  /** Copies a file or a link. @throws EEXIST when something is there and `overwrite` is false */
+  /** Copies a file or a link. @throws EEXIST when the destination exists and `overwrite` is false */
   async one(
     from: OpenedPath,
     entry: Pick<DirectoryEntry, 'name' | 'address'>,
@@ -248,7 +251,7 @@ export class Copying implements CopyOutcome {
       }
       if (this.#files.fsync) await syncDirectory(to);
     } catch (error) {
-      await unlink(temporary).catch(() => {}); // never made, or in its place already
+      await unlink(temporary).catch(() => {}); // not created, or already renamed
       throw error;
     }
     this.files++;
@@ -271,7 +274,7 @@ export class Copying implements CopyOutcome {
     this.#made.add(keyOf(to.stats));
     for await (const entry of entriesOf(from)) {
       this.#options.signal?.throwIfAborted();
-      if (isTemporaryName(entry.name)) continue; // a write that is under way
+      if (isTemporaryName(entry.name)) continue; // a write in progress
       if (entry.type === 'dir') {
         await using below = await openSubdirectory(scope, this.#asked, from, entry);
         await this.#directory(below, to, { name: entry.name, address: to.entry(entry.name) }, level + 1);
@@ -280,7 +283,7 @@ export class Copying implements CopyOutcome {
         this.#made.add(keyOf(stats ?? (await lstat(to.entry(entry.name), { bigint: true }))));
       }
     }
-    // Last: it may be a mode that lets nobody write.
+    // Last, as the mode may not permit writing.
     await chmod(to.address, Number(from.stats.mode & PERMISSIONS));
   }
 
@@ -293,7 +296,7 @@ export class Copying implements CopyOutcome {
       throw new ToolError('INVALID_ARGUMENT', `${quote(entry.name)} has a name that is not UTF-8. Copy it in a shell.`);
     }
     await using opened = await openPath(this.#files.scope, entry.address, this.#asked, { follow: false });
-    // It was no directory when it was listed.
+    // It was not a directory when it was listed.
     if (opened.stats.isDirectory()) throw Object.assign(new Error(), { code: 'EISDIR' });
     if (!opened.stats.isFile()) throw special(entryPath(this.#files.scope, from, entry.name), opened.stats);
     await using source = await opened.openFile();
@@ -301,7 +304,7 @@ export class Copying implements CopyOutcome {
     const size = Number(opened.stats.size);
     const buffer = Buffer.allocUnsafe(Math.min(size, CHUNK_BYTES));
     let position = 0;
-    // No further than it was long: a log that grows would never end.
+    // Only up to its initial size: copying a growing log might never end.
     while (position < size) {
       this.#options.signal?.throwIfAborted();
       const { bytesRead } = await source.read(buffer, 0, Math.min(buffer.length, size - position), position);
@@ -320,13 +323,13 @@ export class Copying implements CopyOutcome {
 
   #linkOutside(from: OpenedPath, name: string): ToolError {
     const { shown } = entryPath(this.#files.scope, from, name);
-    return this.#files.scope.outside(shown, 'is a link that would lead outside the project from its new place');
+    return this.#files.scope.outside(shown, 'is a link that would resolve outside the project from its new location');
   }
 
   #tooMany(): ToolError {
     return new ToolError(
       'TOO_LARGE',
-      `${quote(this.#asked.shown)} holds more than ${MAX_ENTRIES} files and directories; nothing was copied. Copy parts of it.`,
+      `${quote(this.#asked.shown)} contains more than ${MAX_ENTRIES} files and directories; nothing was copied. Copy parts of it.`,
     );
   }
 }
@@ -335,7 +338,7 @@ function keyOf({ dev, ino }: BigIntStats): string {
   return `${dev}:${ino}`;
 }
 
-/** @throws {ToolError} INVALID_ARGUMENT for a name that is not UTF-8: what is verified on the way is text. */
+/** @throws {ToolError} INVALID_ARGUMENT for a name that is not UTF-8, as paths are checked as text. */
 function addressIn(to: OpenedPath, name: string, entry: Pick<DirectoryEntry, 'address'>): string {
   if (typeof entry.address === 'string') return to.entry(name);
   throw new ToolError('INVALID_ARGUMENT', `${quote(name)} has a name that is not UTF-8. Copy it in a shell.`);

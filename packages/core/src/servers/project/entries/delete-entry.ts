@@ -1,5 +1,5 @@
-// Deleting an entry: a file, a link as itself, a directory with what is in it. Every name is removed through the open
-// directory that holds it, so that a directory swapped for a link leads nowhere.
+// Deletes an entry: a file, a link but not its target, a directory with its entries. Every name is removed through its
+// open parent directory, so that replacing a directory by a link has no effect.
 
 import { rmdir, unlink } from 'node:fs/promises';
 import { ToolError } from '../../../contract/errors.js';
@@ -18,27 +18,27 @@ import type { OpenedPath } from '../open/opened-path.js';
 import type { ProjectFiles } from '../project-files.js';
 import { quote, type ScopePath } from '../scope/project-scope.js';
 
-/** How {@link deleteEntry} deletes. */
+/** Options of {@link deleteEntry}. */
 export interface DeleteEntryOptions {
-  /** Also a directory with something in it. Default: false. */
+  /** Delete a directory that is not empty. Default: false. */
   recursive?: boolean | undefined;
-  /** An abort leaves what is left. */
+  /** An abort leaves the entries that were not deleted yet. */
   signal?: AbortSignal | undefined;
-  /** Told of each path of a tree before any of it is touched, as it is shown; throws to refuse all of it. */
+  /** Called with each path of a tree before any is changed; throws to refuse the whole tree. */
   assertPermitted?: ((shown: string) => void) | undefined;
-  /** Told now and then how many entries are gone. */
+  /** Called from time to time with the number of deleted entries. */
   onProgress?: ((removed: number) => void) | undefined;
 }
 
-/** A directory is listed again after so many, as what is removed while it is read may hide what is not. */
+/** A directory is listed again after this many entries, as deleting while reading may skip entries. */
 const BATCH = 1_000;
 
 /**
- * Deletes what is at a path, and gives the number of entries that are gone. Nothing is removed from a directory that
- * holds something protected or a root.
+ * Deletes a file, link or directory, and returns the number of deleted entries. Nothing is deleted from a directory that
+ * contains a protected path or a root.
  *
  * @throws {ToolError} NOT_FOUND, OUTSIDE_PROJECT, PROTECTED_PATH, PERMISSION_DENIED, CANCELLED; INVALID_ARGUMENT for a
- * root, and for a directory that is not empty without `recursive`; LOCKED when somebody fills it all the time
+ * root, and for a directory that is not empty without `recursive`; LOCKED when other processes keep adding entries
  */
 export async function deleteEntry(
   files: ProjectFiles,
@@ -72,7 +72,7 @@ async function deleteDirectory(
   if (scope.holdsRoot(place.path)) {
     throw new ToolError(
       'INVALID_ARGUMENT',
-      `${quote(asked.shown)} holds a root that the tools work in, and stays. Delete what is beside that.`,
+      `${quote(asked.shown)} contains a root of the tools and cannot be deleted. Delete its other entries.`,
     );
   }
   if (!recursive) {
@@ -90,7 +90,7 @@ async function deleteDirectory(
   const deletion = new TreeDeletion(files, asked, signal, onProgress);
   try {
     await using directory = await openSubdirectory(scope, asked, place.directory, place);
-    // All of it is judged before any of it is gone.
+    // All paths are checked before any is deleted.
     await walkTree(scope, asked, directory, (_entry, path) => {
       signal?.throwIfAborted();
       scope.assertWritable(path);
@@ -143,7 +143,7 @@ class TreeDeletion {
 
   async #remove(directory: OpenedPath, entry: DirectoryEntry, level: number): Promise<void> {
     this.#signal?.throwIfAborted();
-    // Judged once more: it may have come into being, or its directory been moved, since the tree was walked.
+    // Checked again: it may have been created, or its directory moved, since the tree was walked.
     this.#files.scope.assertWritable(entryPath(this.#files.scope, directory, entry.name));
     try {
       if (entry.type === 'dir') {
@@ -152,7 +152,7 @@ class TreeDeletion {
         await rmdir(entry.address);
       } else await unlink(entry.address);
     } catch (error) {
-      if (errnoOf(error) === 'ENOENT') return; // somebody else was faster
+      if (errnoOf(error) === 'ENOENT') return; // another process deleted it
       throw error;
     }
     this.removed++;
@@ -172,6 +172,6 @@ function isNotEmpty(error: unknown): boolean {
 function filledAgain(asked: ScopePath): ToolError {
   return new ToolError(
     'LOCKED',
-    `Something was put into ${quote(asked.shown)} while it was deleted; what is new is left. Look at it, then try again.`,
+    `Entries were added to ${quote(asked.shown)} while it was being deleted; they were kept. Check them, then try again.`,
   );
 }

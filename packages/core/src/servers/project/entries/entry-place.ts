@@ -1,5 +1,5 @@
-// A name in a directory that is held open: what is moved, copied and deleted, and where it goes. Unlike the target of a
-// write it is the entry itself: a link in the last place is never followed.
+// A name in an open directory: the source or destination of a move, copy or deletion. Unlike the target of a write it is
+// the entry itself: a link in the last place is never followed.
 
 import type { BigIntStats } from 'node:fs';
 import { link, lstat, open, rename, unlink } from 'node:fs/promises';
@@ -13,22 +13,22 @@ import type { OpenedPath } from '../open/opened-path.js';
 import { lstatIfThere, notFound, openFailure, openOrMake, spellingIn } from '../open/path-lookup.js';
 import { quote, type ProjectScope, type ScopePath } from '../scope/project-scope.js';
 
-/** What is to be done with a place, and what it must have. */
+/** Requirements for a place. */
 export interface EntryPlaceOptions {
-  /** Refuse what may not be written. */
+  /** Refuse paths that may not be written. */
   write: boolean;
-  /** NOT_FOUND, with the nearest names, when nothing is there. Default: false. */
+  /** Throw NOT_FOUND, with similar names, if it does not exist. Default: false. */
   mustExist?: boolean;
-  /** Make the missing directories above it. Default: false. */
+  /** Create missing parent directories. Default: false. */
   createDirs?: boolean;
 }
 
-/** A name in an open directory, and what was there when it was opened. Hold it with `await using`. */
+/** A name in an open directory, and the entry that it had when it was opened. Hold it with `await using`. */
 export class EntryPlace implements AsyncDisposable {
   readonly directory: OpenedPath;
   readonly name: string;
   readonly path: ScopePath;
-  /** Of the entry itself; undefined when nothing is there. */
+  /** The stats of the entry itself; undefined if it does not exist. */
   readonly stats: BigIntStats | undefined;
   readonly #made: MadeDirectories;
 
@@ -46,23 +46,23 @@ export class EntryPlace implements AsyncDisposable {
     this.#made = made;
   }
 
-  /** For calls of `node:fs` that do not follow a link in the last place. */
+  /** A path for `node:fs` functions that do not follow a link in the last place. */
   get address(): string {
     return this.directory.entry(this.name);
   }
 
-  /** The locks of a change of it. */
+  /** The locks that a change of it takes. */
   get lockKeys(): string[] {
     return [this.path.absolute, lockKeyOf(this.path.absolute, this.stats)];
   }
 
-  /** Whether what is there now is what was there when it was opened. */
+  /** Whether the entry is still the one that was opened. */
   async isUnchanged(): Promise<boolean> {
     const now = await lstatIfThere(this.address);
     return now?.dev === this.stats?.dev && now?.ino === this.stats?.ino;
   }
 
-  /** Removes the directories that were made for it, as far as they are empty. */
+  /** Removes the directories that were created for it, if they are empty. */
   undoDirectories(): Promise<void> {
     return this.#made.undo();
   }
@@ -89,7 +89,7 @@ export async function openEntryPlace(
   let directory: OpenedPath | undefined;
   try {
     directory = await openOrMake(scope, asked, dirname(asked.absolute), createDirs ? made : undefined);
-    // The name of what is there; a new name is taken as it is given.
+    // The name on disk if the entry exists, else the name as given.
     const name = mustExist ? await spellingIn(directory, basename(asked.absolute)) : basename(asked.absolute);
     const path = entryPath(scope, directory, name);
     assertNoRoot(path);
@@ -106,11 +106,11 @@ export async function openEntryPlace(
 }
 
 /**
- * Gives what is at `from` the name `to`, unless something has that name: then EEXIST, whatever happens at the same time.
- * For everything but directories. Where the file system has no hard links the name is taken by an empty file first.
+ * Renames `from` to `to` without ever replacing an entry: EEXIST if `to` exists, even with concurrent changes. Not for
+ * directories. On a file system without hard links, an empty file reserves the name first.
  *
- * @param stats of what is expected at `from`
- * @throws ESTALE when something else is there; what the system says
+ * @param stats the stats of the expected entry at `from`
+ * @throws ESTALE when `from` is another entry, or another system error
  */
 export async function renameToNew(from: string, stats: BigIntStats, to: string): Promise<void> {
   try {
@@ -138,16 +138,19 @@ export async function renameToNew(from: string, stats: BigIntStats, to: string):
   }
 }
 
-/** The refusal of a place that has something in it. */
+/** The error for a destination that exists. */
 export function placeTaken(shown: string, isDirectory: boolean): ToolError {
   const next = isDirectory
-    ? 'Name the new path in it, or delete it first.'
-    : 'Take another name, or pass overwrite=true to replace it.';
+    ? 'Give a new path inside it, or delete it first.'
+    : 'Use another name, or pass overwrite=true to replace it.';
   return new ToolError('INVALID_ARGUMENT', `${quote(shown)} exists already. ${next}`);
 }
 
 function assertNoRoot({ root, absolute, shown }: ScopePath): void {
   if (absolute !== root.path) return;
   const what = root.isProject ? 'the project itself' : 'a root of its own';
-  throw new ToolError('INVALID_ARGUMENT', `${quote(shown)} is ${what} and stays where it is. Name something in it.`);
+  throw new ToolError(
+    'INVALID_ARGUMENT',
+    `${quote(shown)} is ${what} and cannot be changed as a whole. Give a path inside it.`,
+  );
 }

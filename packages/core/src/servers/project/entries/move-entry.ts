@@ -1,4 +1,4 @@
-// Moving an entry: one rename between two directories that are held open. What was there is never replaced unasked.
+// Moves an entry by one rename between two open directories. An existing entry is never replaced without `overwrite`.
 
 import type { BigIntStats } from 'node:fs';
 import { mkdir, opendir, readlink, rename, rmdir, unlink } from 'node:fs/promises';
@@ -13,23 +13,23 @@ import { lstatIfThere } from '../open/path-lookup.js';
 import type { ProjectFiles } from '../project-files.js';
 import { isInside, quote, type ScopePath } from '../scope/project-scope.js';
 
-/** How {@link moveEntry} moves. */
+/** Options of {@link moveEntry}. */
 export interface MoveEntryOptions {
   /** Replace a file or a link at the destination. Default: false. */
   overwrite?: boolean | undefined;
-  /** An abort before the rename leaves everything as it is. */
+  /** An abort before the rename changes nothing. */
   signal?: AbortSignal | undefined;
-  /** Told of each path of a tree, old and new, before it is moved, as it is shown; throws to refuse. */
+  /** Called with each old and new path of a tree before it is moved; throws to refuse. */
   assertPermitted?: ((shown: string) => void) | undefined;
 }
 
 /**
- * Moves or renames what is at a path; says whether something was replaced. A link in the last place is moved itself.
- * What a session has seen of a file it has seen of it in its new place.
+ * Moves or renames a file, link or directory; returns whether an entry was replaced. A link is moved itself. A file that a
+ * session has read counts as read under its new path.
  *
- * Without `overwrite` nothing is replaced, also not what comes into being at the same time: a file is linked to its new
- * name and then taken from its old one; a directory replaces an empty one that was made for it. Between two file systems
- * a file is copied, then deleted; a directory is refused.
+ * Without `overwrite` nothing is replaced, even if it is created concurrently: a file is linked to its new name and then
+ * unlinked from the old one; a directory replaces an empty one that was created for it. Between two file systems a file is
+ * copied, then deleted; a directory is refused.
  *
  * @throws {ToolError} NOT_FOUND, OUTSIDE_PROJECT, PROTECTED_PATH (also for a directory that holds such a path),
  * PERMISSION_DENIED, FILE_CHANGED, NO_CHANGE, CANCELLED; INVALID_ARGUMENT for a root, a destination that exists, a
@@ -87,13 +87,13 @@ async function assertMayMove(
     const text = await readlink(origin.address);
     const wasInside = !(await leadsOutside(scope, asked, origin.directory, text));
     if (wasInside && (await leadsOutside(scope, asked, target.directory, text)))
-      throw scope.outside(asked.shown, 'is a link that would lead outside the project from its new place');
+      throw scope.outside(asked.shown, 'is a link that would resolve outside the project from its new location');
   }
   if (!origin.stats?.isDirectory()) return;
   if (scope.holdsRoot(origin.path)) {
     throw new ToolError(
       'INVALID_ARGUMENT',
-      `${quote(asked.shown)} holds a root that the tools work in, and stays. Move what is beside that.`,
+      `${quote(asked.shown)} contains a root of the tools and cannot be moved. Move its other entries.`,
     );
   }
   await using directory = await openSubdirectory(scope, asked, origin.directory, origin);
@@ -107,7 +107,7 @@ async function assertMayMove(
   });
 }
 
-/** True when both names are one entry, on a file system that takes `a.txt` for `A.txt`; two hard links are two. */
+/** Whether both names are one entry, on a file system that ignores case; two hard links are two entries. */
 async function isOtherSpelling(origin: EntryPlace, target: EntryPlace): Promise<boolean> {
   const one = origin.directory.stats;
   const other = target.directory.stats;
@@ -117,7 +117,7 @@ async function isOtherSpelling(origin: EntryPlace, target: EntryPlace): Promise<
   return true;
 }
 
-/** Gives the stats of what is in the new place. */
+/** Returns the stats of the moved entry. */
 async function put(
   files: ProjectFiles,
   asked: ScopePath,
@@ -137,13 +137,13 @@ async function put(
 }
 
 async function renameDirectory(from: string, to: string): Promise<void> {
-  if (process.platform === 'win32') return rename(from, to); // there it replaces no directory
-  // An empty directory takes the name: this fails when anything has it, and the rename replaces nothing else.
+  if (process.platform === 'win32') return rename(from, to); // there it never replaces a directory
+  // An empty directory reserves the name: mkdir fails if it exists, and the rename replaces only the empty directory.
   await mkdir(to, 0o700);
   try {
     await rename(from, to);
   } catch (error) {
-    await rmdir(to).catch(() => {}); // filled by somebody, who keeps it
+    await rmdir(to).catch(() => {}); // another process added entries
     throw error;
   }
 }
@@ -165,7 +165,7 @@ async function putElsewhere(
   if (!origin.stats || origin.stats.isDirectory()) {
     throw new ToolError(
       'INVALID_ARGUMENT',
-      `${quote(asked.shown)} would go to another file system, which a directory is not moved to. Use copy with recursive=true, then delete.`,
+      `${quote(asked.shown)} cannot be moved: the destination is on another file system. Use copy with recursive=true, then delete.`,
     );
   }
   const copying = new Copying(files, asked, { signal: options.signal });

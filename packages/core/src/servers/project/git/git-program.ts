@@ -1,4 +1,4 @@
-// Finding git: one that is not inside the project, and new enough for the settings that keep a repository harmless.
+// Finds a git that is outside the project and new enough for the settings that make an untrusted repository safe.
 
 import { constants } from 'node:fs';
 import { access, realpath } from 'node:fs/promises';
@@ -8,26 +8,26 @@ import { spawnChild } from '../../../process/index.js';
 import { isInside, type ProjectScope } from '../scope/project-scope.js';
 
 const PROBE_TIMEOUT_MS = 10_000;
-/** From here on settings can be given in the environment, where no name of a driver can be misread. */
+/** The first version with settings in the environment, where driver names cannot be misparsed. */
 const OLDEST = [2, 31] as const;
 
-/** A git that may be run, and the directories in which it looks for its own helpers. */
+/** A git that may be run, and the search path for its helpers. */
 export interface GitProgram {
   /** Absolute. */
   command: string;
-  /** The host's PATH without what is relative or inside the project. */
+  /** The host's PATH without relative directories and directories inside the project. */
   searchPath: string;
 }
 
 const found = new WeakMap<ProjectScope, Promise<GitProgram>>();
 
-/** The git to run, looked for once a project. @throws {ToolError} UNAVAILABLE when there is none, or only one that is too old */
+/** The git to run, searched for once per project. @throws {ToolError} UNAVAILABLE when none is found, or only one that is too old */
 export function findGit(scope: ProjectScope): Promise<GitProgram> {
   let program = found.get(scope);
   if (!program) {
     program = locateGit(scope, process.env.PATH ?? '');
     found.set(scope, program);
-    program.catch(() => found.delete(scope)); // it may be installed meanwhile
+    program.catch(() => found.delete(scope)); // it may be installed later
   }
   return program;
 }
@@ -46,14 +46,14 @@ export async function locateGit(scope: ProjectScope, hostPath: string): Promise<
     if (major < OLDEST[0] || (major === OLDEST[0] && minor < OLDEST[1]))
       throw new ToolError(
         'UNAVAILABLE',
-        `${command} is git ${major}.${minor}; at least ${OLDEST.join('.')} is needed. Install a newer one.`,
+        `${command} is git ${major}.${minor}; at least ${OLDEST.join('.')} is required. Install a newer version.`,
       );
     return { command, searchPath };
   }
-  throw new ToolError('UNAVAILABLE', 'There is no git on the PATH outside the project. Install git.');
+  throw new ToolError('UNAVAILABLE', 'git was not found on the PATH outside the project. Install git.');
 }
 
-/** A program that the project brings along is not to be run because somebody looks at the project's history. */
+/** Whether a program is inside the project: reading the history must never run it. */
 async function trustedDirectories(scope: ProjectScope, hostPath: string): Promise<string[]> {
   const trusted: string[] = [];
   for (const directory of new Set(hostPath.split(delimiter))) {
@@ -73,7 +73,7 @@ async function isProgramOutside(scope: ProjectScope, command: string): Promise<b
     await access(command, constants.X_OK);
     return !isOurs(scope, await realpath(command));
   } catch {
-    return false; // not there, or not ours to run
+    return false; // missing or not executable
   }
 }
 

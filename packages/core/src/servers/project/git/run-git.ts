@@ -1,12 +1,12 @@
-// Running git once: no shell, bounded output, bounded time, its whole process group ended on abort; and what its
-// failure means to the one who called.
+// Runs git once: without a shell, with bounded output and time, ending its process group on abort; and maps its failures
+// to tool errors.
 
 import { finished } from 'node:stream/promises';
 import { ToolError, type ToolErrorCode } from '../../../contract/errors.js';
 import { spawnChild } from '../../../process/index.js';
 import { escapeControls } from '../scope/project-scope.js';
 
-/** More than this is never held; what is longer is cut, and read on by a cursor. */
+/** Maximum output in memory; longer output is cut, and continued by a cursor. */
 export const MAX_OUTPUT_BYTES = 8 * 1024 * 1024;
 const MAX_MESSAGE_CHARS = 2_000;
 const PROGRESS_INTERVAL_MS = 1_000;
@@ -14,33 +14,33 @@ const PROGRESS_INTERVAL_MS = 1_000;
 /** One run of git. */
 export interface GitRun {
   command: string;
-  /** The subcommand and what follows it. */
+  /** The subcommand and its arguments. */
   args: readonly string[];
   cwd: string;
   env: Readonly<Record<string, string>>;
   timeoutMs: number;
   signal: AbortSignal;
   stdin?: string | Uint8Array | undefined;
-  /** Exit codes that are answers and not failures. Default: 0 alone. */
+  /** Exit codes that are not failures. Default: 0. */
   accept?: readonly number[] | undefined;
-  /** Takes the output as it comes; false ends git, which is no failure. Without it the output is kept. */
+  /** Receives the output in chunks; returning false ends git without an error. Default: the output is collected. */
   onOutput?: ((chunk: Buffer) => boolean) | undefined;
-  /** Told once a second how much has come. */
+  /** Called once a second with the number of bytes received. */
   onProgress?: ((bytes: number) => void) | undefined;
 }
 
-/** How a run ended. */
+/** The result of a run. */
 export interface GitOutcome {
-  /** Null when git was ended because there was enough. */
+  /** Null if git was ended because no more output was needed. */
   code: number | null;
   stdout: Buffer;
-  /** The output was over {@link MAX_OUTPUT_BYTES}, or the taker had enough. */
+  /** The output exceeded {@link MAX_OUTPUT_BYTES}, or the receiver returned false. */
   cut: boolean;
   stderr: string;
 }
 
 /**
- * Runs git and gives what it wrote.
+ * Runs git and returns its output.
  *
  * @throws {ToolError} CANCELLED, TIMED_OUT; LOCKED, NOT_FOUND, NO_SPACE and EXECUTION_FAILED as {@link gitFailure} reads
  *   its message
@@ -78,7 +78,7 @@ export async function runGit(run: GitRun): Promise<GitOutcome> {
       if (cut) break;
     }
   } catch (error) {
-    // Closed by the timeout or the abort, which say so below.
+    // Closed by the timeout or the abort, which are reported below.
     if (ToolError.isInstance(error) || !(timedOut || signal.aborted)) throw error;
   } finally {
     clearTimeout(timer);
@@ -90,15 +90,15 @@ export async function runGit(run: GitRun): Promise<GitOutcome> {
   if (timedOut)
     throw new ToolError(
       'TIMED_OUT',
-      `git ${args[0]} was not done within ${Math.round(run.timeoutMs / 1_000)} s and was ended. Ask for less, such as fewer paths.`,
+      `git ${args[0]} did not finish within ${Math.round(run.timeoutMs / 1_000)} s and was stopped. Narrow the request, for example to fewer paths.`,
     );
-  await finished(child.stderr).catch(() => {}); // closed already: its tail is all there is
+  await finished(child.stderr).catch(() => {}); // closed already: only its tail is available
   const stderr = child.stderrTail();
   if (!cut && (code === null || !accept.includes(code))) throw gitFailure(args[0] ?? '', stderr, code);
   return { code: cut ? null : code, stdout: Buffer.concat(kept), cut, stderr };
 }
 
-/** What git's messages say about who should act. Tried in order. */
+/** The codes and advice for git's messages, tried in order. */
 const MEANINGS: readonly [RegExp, ToolErrorCode, string][] = [
   [
     /dubious ownership/,
@@ -108,7 +108,7 @@ const MEANINGS: readonly [RegExp, ToolErrorCode, string][] = [
   [
     /not a git repository|must be run in a work tree|cannot use bare repository/i,
     'NOT_A_REPOSITORY',
-    'The project is not a git repository with a working tree. Open the repository as the project, or make one there with git init.',
+    'The project is not a git repository with a working tree. Open the repository as the project, or create one there with git init.',
   ],
   [/\.lock': File exists/, 'LOCKED', 'Another git is at work in this repository, or one was killed. Try again.'],
   [/No space left on device|Disk quota exceeded/, 'NO_SPACE', 'The disk is full.'],
@@ -116,16 +116,16 @@ const MEANINGS: readonly [RegExp, ToolErrorCode, string][] = [
   [
     /auto-detect email address|tell me who you are|no (?:name|email) was given/i,
     'EXECUTION_FAILED',
-    'git does not know who commits: the operator has to set user.name and user.email.',
+    'git has no identity for commits: the operator must set user.name and user.email.',
   ],
   [
     /transport '.*' not allowed/,
     'PERMISSION_DENIED',
-    'The operator allows other kinds of remotes only (network.protocols).',
+    'The operator does not allow this kind of remote (network.protocols).',
   ],
 ];
 
-/** The error of a git that failed, in words that say what to do. */
+/** The error of a failed git, with advice. */
 export function gitFailure(subcommand: string, stderr: string, code: number | null): ToolError {
   const said = readableMessage(stderr);
   const [, meaning = 'EXECUTION_FAILED', advice = ''] = MEANINGS.find(([pattern]) => pattern.test(stderr)) ?? [];
@@ -133,7 +133,7 @@ export function gitFailure(subcommand: string, stderr: string, code: number | nu
   return new ToolError(meaning, [`git ${subcommand} failed.`, advice, reason].filter((part) => part !== '').join(' '));
 }
 
-/** What git wrote for people, without hints that name options which no tool has. */
+/** git's message without hints about options that no tool has. */
 export function readableMessage(stderr: string): string {
   const lines = stderr
     .split('\n')

@@ -1,5 +1,4 @@
-// What is in a directory that is held open: its entries, whatever bytes their names have, and the tree below it, walked
-// without following a link.
+// The entries of an open directory, whatever bytes their names have, and the tree below it, walked without following links.
 
 import type { BigIntStats, Dirent } from 'node:fs';
 import { lstat, opendir, readdir } from 'node:fs/promises';
@@ -9,33 +8,33 @@ import { errnoOf } from './file-failure.js';
 import { openPath, type OpenedPath } from './opened-path.js';
 import { quote, type ProjectScope, type ScopePath } from '../scope/project-scope.js';
 
-/** What tools call the kinds of files. */
+/** The types of entries, as tools report them. */
 export type EntryType = 'file' | 'dir' | 'symlink' | 'other';
 
 /** An entry of an open directory. */
 export interface DirectoryEntry {
-  /** What is not UTF-8 in it is shown as `\xNN`. */
+  /** The name; bytes that are not UTF-8 are shown as `\xNN`. */
   name: string;
-  /** For calls of `node:fs`: reaches it whatever bytes its name has. */
+  /** A path for `node:fs` that works whatever bytes the name has. */
   address: string | Buffer;
-  /** As the directory says, or, where it does not, a look. */
+  /** The type from the directory, or from `lstat` if the directory has none. */
   type: EntryType;
 }
 
-/** Each directory on the way down is held open. */
+/** Each directory on the way down stays open. */
 const MAX_DEPTH = 500;
-/** What a directory of some 10,000 entries says of its size; where it says less, memory is what a million costs at most. */
+/** The reported size of a directory of about 10,000 entries; a smaller one is read at once. */
 const MAX_SIZE_AT_ONCE = 256 * 1024;
 const BATCH_ENTRIES = 1_000;
 
-/** The kind of a file, by its stats or by its directory's entry. */
+/** The type of a file, from its stats or its directory entry. */
 export function entryTypeOf(stats: Pick<BigIntStats | Dirent, 'isFile' | 'isDirectory' | 'isSymbolicLink'>): EntryType {
   if (stats.isFile()) return 'file';
   if (stats.isDirectory()) return 'dir';
   return stats.isSymbolicLink() ? 'symlink' : 'other';
 }
 
-/** The entries of a directory, in the order of the disk. */
+/** The entries of a directory, in no particular order. */
 export async function* entriesOf(directory: OpenedPath): AsyncGenerator<DirectoryEntry> {
   // Names need not be UTF-8; Node's types do not know that a directory can be read as bytes.
   const reader = (await opendir(directory.address, {
@@ -46,7 +45,7 @@ export async function* entriesOf(directory: OpenedPath): AsyncGenerator<Director
     const address = addressOf(directory, entry.name);
     let type = entryTypeOf(entry);
     if (type === 'other') {
-      // Some file systems do not say what an entry is.
+      // Some file systems do not report the type of an entry.
       const stats = await lstat(address, { bigint: true }).catch(() => undefined);
       if (stats) type = entryTypeOf(stats);
     }
@@ -55,8 +54,8 @@ export async function* entriesOf(directory: OpenedPath): AsyncGenerator<Director
 }
 
 /**
- * As {@link entriesOf}, many at a time, for those who look at every entry of a tree: a directory that says it is small is
- * read at once, which costs a tenth.
+ * As {@link entriesOf}, in batches, for walks over a whole tree: a small directory is read in one call, which is ten
+ * times as fast.
  */
 export async function* entryBatchesOf(directory: OpenedPath): AsyncGenerator<DirectoryEntry[]> {
   let batch: DirectoryEntry[] = [];
@@ -88,18 +87,18 @@ export async function* entryBatchesOf(directory: OpenedPath): AsyncGenerator<Dir
   yield batch;
 }
 
-/** The path of an entry, for judging it. */
+/** The path of an entry, to check it. */
 export function entryPath(scope: ProjectScope, directory: OpenedPath, name: string): ScopePath {
   const path = scope.find(join(directory.path.absolute, name));
-  if (!path) throw scope.outside(directory.path.shown); // the directory is inside, so what is in it is too
+  if (!path) throw scope.outside(directory.path.shown); // not reached: the directory is inside, and so are its entries
   return path;
 }
 
 /**
  * Opens a directory that is an entry of an open one. Close it.
  *
- * @throws {ToolError} OUTSIDE_PROJECT; INVALID_ARGUMENT for a name that is not UTF-8; or what the system says, ELOOP or
- * ENOTDIR when it is a directory no more
+ * @throws {ToolError} OUTSIDE_PROJECT; INVALID_ARGUMENT for a name that is not UTF-8; or a system error, ELOOP or
+ * ENOTDIR when it is no longer a directory
  */
 export async function openSubdirectory(
   scope: ProjectScope,
@@ -117,9 +116,10 @@ export async function openSubdirectory(
 }
 
 /**
- * Visits everything below an open directory, each directory before what is in it. What goes away meanwhile is left out.
+ * Visits everything below an open directory, each directory before its entries. Entries that are deleted meanwhile are
+ * skipped.
  *
- * @param visit is told of the entry's path below the directory as well, with `/`; throws to stop
+ * @param visit also gets the entry's path relative to the directory, with `/`; throws to stop
  * @throws {ToolError} TOO_LARGE for a tree of more than 500 levels
  */
 export async function walkTree(
@@ -152,7 +152,7 @@ export function assertDepth(asked: ScopePath, level: number): void {
   if (level <= MAX_DEPTH) return;
   throw new ToolError(
     'TOO_LARGE',
-    `${quote(asked.shown)} has more than ${MAX_DEPTH} levels of directories. Begin with a directory further down.`,
+    `${quote(asked.shown)} has more than ${MAX_DEPTH} levels of directories. Start with a subdirectory.`,
   );
 }
 
@@ -166,6 +166,6 @@ function addressOf(directory: OpenedPath, name: Buffer): string | Buffer {
 export function showName(bytes: Buffer): string {
   const text = bytes.toString();
   if (!text.includes('\ufffd') || Buffer.from(text).equals(bytes)) return text;
-  // Every byte from 0x80 on is shown by its number: which of them belong together cannot be told.
+  // Every byte from 0x80 is shown by its number, as the encoding is unknown.
   return bytes.toString('latin1').replace(/[\x80-\xff]/g, (byte) => `\\x${byte.charCodeAt(0).toString(16)}`);
 }

@@ -1,4 +1,4 @@
-// The content of a file, whole, and the etag that names it.
+// Reads the content of a file, and computes the etag that identifies it.
 
 import { createHash } from 'node:crypto';
 import { constants, type BigIntStats } from 'node:fs';
@@ -16,19 +16,19 @@ const {
 
 /**
  * Files up to this size are read whole: they are counted, hashed and edited. Larger ones are paged, and their etag
- * stands for size, time and inode instead of the content.
+ * is computed from size, time and inode instead of the content.
  */
 export const MAX_WHOLE_FILE_BYTES = 64 * 1024 * 1024;
 
-/** A version of a file, whole. */
+/** A version of a file. */
 export interface FileContent {
   /** The content. */
   bytes: Buffer;
-  /** Names this version: the first 16 hex digits of the content's SHA-256. */
+  /** Identifies this version: the first 16 hex digits of the content's SHA-256. */
   etag: string;
 }
 
-/** The file that a change finds. */
+/** The existing file of a change. */
 export interface CurrentFile {
   /** Undefined above {@link MAX_WHOLE_FILE_BYTES}. */
   bytes: Buffer | undefined;
@@ -38,14 +38,14 @@ export interface CurrentFile {
   size: number;
 }
 
-/** Reads the file that a write is to replace. @throws {ToolError} FILE_CHANGED when it is another by now */
+/** Reads the file that a write will replace. @throws {ToolError} FILE_CHANGED when it was replaced since */
 export async function readCurrent(target: WriteTarget, stats: BigIntStats): Promise<CurrentFile> {
   await using handle = await open(target.directory.entry(target.name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
   const opened = await handle.stat({ bigint: true });
   if (opened.dev !== stats.dev || opened.ino !== stats.ino) {
     throw new ToolError(
       'FILE_CHANGED',
-      `${quote(target.path.shown)} was replaced while it was opened; nothing was written. Read it again.`,
+      `${quote(target.path.shown)} was replaced while it was being opened; nothing was written. Read it again.`,
     );
   }
   const bytes = await readWhole(handle, opened);
@@ -55,7 +55,7 @@ export async function readCurrent(target: WriteTarget, stats: BigIntStats): Prom
 /** The whole content; undefined above {@link MAX_WHOLE_FILE_BYTES}, also when it grows while it is read. */
 export async function readWhole(handle: FileHandle, stats: BigIntStats): Promise<Buffer | undefined> {
   if (stats.size > MAX_WHOLE_FILE_BYTES) return undefined;
-  // One byte more than it should have, to see the end of the file in one go.
+  // One byte more than the size, to detect the end of the file with one read.
   let buffer = Buffer.allocUnsafe(Number(stats.size) + 1);
   let length = 0;
   for (;;) {

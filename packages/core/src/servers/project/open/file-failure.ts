@@ -1,5 +1,5 @@
-// What a failed file operation says: a code, the path as the caller knows it, and what to do. Node's own messages name
-// descriptors of ours, which help nobody.
+// The error of a failed file operation: a code, the path as the caller knows it, and what to do next. Node's messages
+// contain paths of descriptors, which mean nothing to a caller.
 
 import { systemCodeOf, ToolError } from '../../../contract/errors.js';
 import { quote } from '../scope/project-scope.js';
@@ -10,24 +10,24 @@ const REASONS: Readonly<Record<string, string>> = {
   EROFS: 'the file system is read-only; write elsewhere',
   ENOSPC: 'the disk is full; free some space and try again',
   EDQUOT: 'the disk quota is used up; free some space and try again',
-  ESTALE: 'it is gone from the server that has it; look at the directory again',
-  EBUSY: 'something else holds it; try again',
-  ETXTBSY: 'it is a program that runs now; end that first',
-  EFBIG: 'it would be larger than the system allows',
+  ESTALE: 'it no longer exists on its server; list the directory again',
+  EBUSY: 'another process is using it; try again',
+  ETXTBSY: 'it is a running program; stop that first',
+  EFBIG: 'it would exceed the maximum size of the file system',
   EMFILE: 'too many files are open; try again',
   ENFILE: 'too many files are open; try again',
   EIO: 'the disk reported an error',
-  ELOOP: 'its links lead in a circle; name the file itself',
+  ELOOP: 'its links form a loop; give the path of the file itself',
   ENAMETOOLONG: 'the name is too long; use a shorter one',
-  ENOENT: 'it is gone; look at the directory again',
-  EEXIST: 'something of that name came into being meanwhile; look at it first',
+  ENOENT: 'it no longer exists; list the directory again',
+  EEXIST: 'it was created by another process in the meantime; check it first',
   ENOTDIR: 'a part of the path is not a directory',
   EISDIR: 'it is a directory',
   ENXIO: 'it is a FIFO, a socket or a device; only regular files are read and written',
 };
 
 /**
- * The error of an operation on a path. A ToolError comes back as it is.
+ * The error of an operation on a path. A ToolError is returned unchanged.
  *
  * @param action what was tried, as in "Cannot write src/a.ts": `write`
  */
@@ -42,20 +42,20 @@ export function fileFailure(error: unknown, action: string, shown: string): Tool
   });
 }
 
-/** True for what the system says of an entry that was a directory, or was none, when it was listed. */
+/** Whether a system error shows that an entry changed its type since it was listed. */
 export function wasReplaced(error: unknown): boolean {
   return ['ENOTDIR', 'EISDIR', 'ELOOP'].includes(errnoOf(error) ?? '');
 }
 
 /**
- * The refusal of an entry that is not what was looked at.
+ * The error for an entry that was replaced since it was checked.
  *
- * @param doing what was being done with it: `moved`
+ * @param doing the operation as a participle: `moved`
  */
 export function replacedMeanwhile(shown: string, doing: 'moved' | 'copied' | 'deleted'): ToolError {
   return new ToolError(
     'FILE_CHANGED',
-    `${quote(shown)}, or something in it, was replaced by somebody else while it was being ${doing}; what is there now is left. Look at it again.`,
+    `${quote(shown)}, or something in it, was replaced by another process while it was being ${doing}; the new entry was kept. Check it again.`,
   );
 }
 

@@ -1,4 +1,4 @@
-// Where a link leads: judged before it is made, and shown of one that is there.
+// The target of a link: checked before a link is created, and shown for an existing one.
 
 import { dirname, isAbsolute } from 'node:path';
 import { ToolError } from '../../../contract/errors.js';
@@ -8,8 +8,8 @@ import { lstatIfThere } from './path-lookup.js';
 import type { ProjectScope, ScopePath } from '../scope/project-scope.js';
 
 /**
- * True when a link in an open directory with this text leads, or would lead, outside. What does not exist of the way is
- * judged by what does: it is inside when nothing in the rest goes up again.
+ * Whether a link with this text in an open directory resolves, or would resolve, outside. The missing part of its path
+ * counts as inside unless it contains "..".
  */
 export async function leadsOutside(
   scope: ProjectScope,
@@ -19,7 +19,7 @@ export async function leadsOutside(
 ): Promise<boolean> {
   let goesUp = false;
   for (let head = target; ; head = dirname(head)) {
-    // Not joined: the system takes ".." after a link for what is above the link's target.
+    // Not joined: the system resolves ".." after a link relative to the link's target.
     const address = isAbsolute(head) ? head : `${directory.address}/${head}`;
     try {
       await (await openPath(scope, address, asked)).close();
@@ -27,9 +27,9 @@ export async function leadsOutside(
     } catch (error) {
       if (ToolError.isInstance(error)) return true;
       const errno = errnoOf(error);
-      if (errno === 'ELOOP') return false; // it leads nowhere
+      if (errno === 'ELOOP') return false; // it is dangling
       if (errno !== 'ENOENT' && errno !== 'ENOTDIR') return true;
-      // Behind a link that leads nowhere anything may come to be.
+      // Anything may be created at the target of a dangling link.
       if (errno === 'ENOENT' && (await lstatIfThere(address).catch(() => undefined))) return true;
       if (dirname(head) === head) return true;
     }

@@ -1,5 +1,5 @@
-// Opening what a path names, and making sure that what was opened is inside: the path is judged again on the open
-// handle, so that a link swapped in between leads nowhere. Files are then created and renamed through that handle.
+// Opens a path and verifies that the opened object is inside: the path is checked again on the open handle, so that a
+// link swapped in between has no effect. Files are then created and renamed through that handle.
 
 import { constants, type BigIntStats } from 'node:fs';
 import { lstat, open, readlink, realpath, type FileHandle } from 'node:fs/promises';
@@ -8,12 +8,12 @@ import { ToolError } from '../../../contract/errors.js';
 import { quote, type ProjectScope, type ScopePath } from '../scope/project-scope.js';
 
 /**
- * Opens a name without opening the file: a device, a FIFO or a tape does not notice. Linux, every architecture that
+ * O_PATH: opens a name without opening the file, so that a device, FIFO or tape is not affected. Linux, every architecture that
  * Node runs on; Node has no name for it. https://man7.org/linux/man-pages/man2/open.2.html
  */
 const O_PATH = 0o10000000;
 
-// Absent on Windows, where they are not needed.
+// Not defined on Windows, where they are not needed.
 const {
   O_RDONLY,
   O_NOFOLLOW = 0,
@@ -25,8 +25,8 @@ const {
 };
 
 /**
- * Without descriptors a path is looked at so often after it was opened. Each look halves the chance of one who swaps it
- * all the time; none takes it away.
+ * How often a path is checked after it was opened if descriptors have no paths. Each check halves the chance of a process
+ * that keeps swapping it; none removes it.
  */
 const LOOKS = 3;
 
@@ -34,13 +34,13 @@ const LOOKS = 3;
 export interface OpenPathOptions {
   /** False: a link in the last place is an error. Links before it are always followed. Default: true. */
   follow?: boolean;
-  /** Refuse (ENOTDIR) what is not a directory. Default: false. */
+  /** Fail with ENOTDIR if it is not a directory. Default: false. */
   directory?: boolean;
 }
 
-/** Something that exists, is inside the scope, and is held: its address reaches it whatever happens to its path. */
+/** An open file or directory inside the scope. Its address reaches it even if its path changes. */
 export class OpenedPath implements AsyncDisposable {
-  /** What it really is: all links resolved. */
+  /** The real path, with all links resolved. */
   readonly path: ScopePath;
   /** The stats of the open descriptor. */
   readonly stats: BigIntStats;
@@ -54,7 +54,7 @@ export class OpenedPath implements AsyncDisposable {
     this.#handle = handle;
   }
 
-  /** For calls of `node:fs`. By descriptor it is this very object; by inode it is its real path. */
+  /** A path for `node:fs`. By descriptor it is this very object; by inode it is its real path. */
   get address(): string {
     return this.#handle && this.#scope.verification === 'descriptor'
       ? descriptorPath(this.#handle)
@@ -66,7 +66,7 @@ export class OpenedPath implements AsyncDisposable {
     return join(this.address, name);
   }
 
-  /** Opens the file itself, for reading by default. Close the handle apart from this. */
+  /** Opens the file itself, for reading by default. Close the handle separately. */
   async openFile(flags: number = O_RDONLY): Promise<FileHandle> {
     const handle = await open(
       this.address,
@@ -82,7 +82,7 @@ export class OpenedPath implements AsyncDisposable {
     return handle;
   }
 
-  /** Looks whether this directory is still inside, before something is put in its place. @throws {ToolError} OUTSIDE_PROJECT */
+  /** Checks that this directory is still inside, before an entry in it is replaced. @throws {ToolError} OUTSIDE_PROJECT */
   async assertStillInside(): Promise<void> {
     if (this.#handle && this.#scope.verification === 'descriptor') {
       if (!this.#scope.find(await readlink(descriptorPath(this.#handle)))) throw swapped(this.path.shown);
@@ -103,11 +103,11 @@ export class OpenedPath implements AsyncDisposable {
 }
 
 /**
- * Opens whatever is at `address`, following links, and gives it when it is inside the scope. System errors (ENOENT,
- * ENOTDIR, ELOOP) come as they are, for the caller to explain.
+ * Opens the object at `address`, following links, and returns it if it is inside the scope. System errors (ENOENT,
+ * ENOTDIR, ELOOP) are thrown unchanged, for the caller to explain.
  *
- * @param asked the path as it was asked for, for messages
- * @throws {ToolError} OUTSIDE_PROJECT when it is, or leads, outside
+ * @param asked the requested path, for messages
+ * @throws {ToolError} OUTSIDE_PROJECT when it is, or resolves, outside
  */
 export function openPath(
   scope: ProjectScope,
@@ -133,7 +133,7 @@ async function openByDescriptor(
     if (stats.isSymbolicLink()) throw systemError('ELOOP');
     const path = scope.find(real);
     if (!path) throw leadsOutside(scope, asked);
-    // The kernel adds " (deleted)" to the path of what was removed since.
+    // The kernel appends " (deleted)" to the path of a deleted file.
     if (stats.nlink === 0n) throw systemError('ENOENT');
     return new OpenedPath(scope, path, stats, handle);
   } catch (error) {
@@ -154,7 +154,7 @@ async function openByInode(
   const stats = await lstat(path.absolute, { bigint: true });
   if (stats.isSymbolicLink()) throw swapped(asked.shown);
   if (directory && !stats.isDirectory()) throw systemError('ENOTDIR');
-  // What is no regular file is told apart by its stats and never opened.
+  // Anything but a regular file is recognized by its stats and never opened.
   const handle = stats.isFile() ? await open(path.absolute, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY) : undefined;
   try {
     const opened = (await handle?.stat({ bigint: true })) ?? stats;
@@ -167,7 +167,7 @@ async function openByInode(
   }
 }
 
-/** Whether `address` leads to `absolute`, and that is what `stats` are of, each time of several. */
+/** Whether `address` resolves to `absolute` and has these `stats`, in several consecutive checks. */
 async function isStillAt(address: string, absolute: string, { dev, ino }: BigIntStats): Promise<boolean> {
   for (let look = 0; look < LOOKS; look++) {
     const now = await lstat(absolute, { bigint: true });
@@ -182,13 +182,13 @@ function descriptorPath(handle: FileHandle): string {
 }
 
 function leadsOutside(scope: ProjectScope, asked: ScopePath): ToolError {
-  return scope.outside(asked.shown, 'leads outside the project through a link');
+  return scope.outside(asked.shown, 'resolves outside the project through a link');
 }
 
 function swapped(shown: string): ToolError {
   return new ToolError(
     'OUTSIDE_PROJECT',
-    `${quote(shown)} was moved or replaced while it was opened. Look at it again before another try.`,
+    `${quote(shown)} was moved or replaced while it was being opened. Check it, then try again.`,
   );
 }
 

@@ -1,5 +1,5 @@
-// From a path that was asked for to what is there: a file to read, a directory, a place to write; and, when there is
-// nothing, why, with the names that come nearest.
+// Resolves a requested path to a file to read, a directory, or a place to write; if it does not exist, reports which part
+// is missing, with similar names.
 
 import type { BigIntStats } from 'node:fs';
 import { lstat, opendir, type FileHandle } from 'node:fs/promises';
@@ -11,26 +11,26 @@ import { MadeDirectories } from '../write/made-directories.js';
 import { openPath, type OpenedPath } from './opened-path.js';
 import { quote, type ProjectScope, type ScopePath } from '../scope/project-scope.js';
 
-/** Links behind links, as many as Linux follows. */
+/** Maximum number of links to follow, as in Linux. */
 const MAX_LINKS = 40;
-/** So often a file may be replaced by another while it is opened. */
+/** Attempts to open a file that keeps being replaced. */
 const MAX_REPLACED = 5;
-/** Of a huge directory only so many names are compared for "did you mean". */
+/** Names of a directory that are compared for "did you mean". */
 const MAX_NAMES_COMPARED = 2_000;
-/** Of a directory only so many names are compared with one that is not there. */
+/** Names of a directory that are compared with a missing one. */
 const MAX_SPELLINGS_COMPARED = 100_000;
 
-/** How far a path leads: what exists of it, links resolved, and the names after that which do not. */
+/** The existing part of a path, with links resolved, and the missing names after it. */
 export interface PathReach {
-  /** Inside the scope. A directory, or whatever stands where one was expected. Close it. */
+  /** Inside the scope: a directory, or another file where a directory was expected. Close it. */
   opened: OpenedPath;
   missing: readonly string[];
 }
 
 /**
- * Follows a path as far as it exists. A link that leads nowhere counts as existing and is refused.
+ * Follows a path as far as it exists. A dangling link counts as existing and is refused.
  *
- * @throws {ToolError} OUTSIDE_PROJECT, INVALID_ARGUMENT for links in a circle, or what the system says
+ * @throws {ToolError} OUTSIDE_PROJECT, INVALID_ARGUMENT for links that form a loop, or a system error
  */
 export async function reachOf(scope: ProjectScope, asked: ScopePath, absolute = asked.absolute): Promise<PathReach> {
   try {
@@ -69,18 +69,18 @@ async function openEntry(
       if (errnoOf(error) !== 'ENOENT') throw error;
       const there = await lstatIfThere(directory.entry(name));
       if (!there) return undefined;
-      // Another file took its place while it was opened, as when somebody writes it atomically: look again.
+      // Replaced while it was being opened, as by an atomic write: try again.
       if (tries < MAX_REPLACED) continue;
-      if (there.isSymbolicLink()) throw scope.outside(asked.shown, 'is, or goes through, a link that leads nowhere');
+      if (there.isSymbolicLink()) throw scope.outside(asked.shown, 'is, or goes through, a dangling link');
       throw error;
     }
   }
 }
 
 /**
- * The name that an entry has on the disk. Most systems compare names byte for byte, so that `é` as one code point does not
- * find `é` as two; which of the two a model or an editor writes is chance. Where nothing has the very name, and one entry
- * has it in other code points, that one is meant.
+ * The name of an entry on disk. Most systems compare names byte for byte, so `é` as one code point does not find `é` as
+ * two, and models and editors write either. If no entry has the exact name and one has it in another Unicode normal form,
+ * that one is used.
  */
 export async function spellingIn(directory: OpenedPath, name: string): Promise<string> {
   if (Buffer.byteLength(name) === name.length || (await lstatIfThere(directory.entry(name)))) return name;
@@ -91,16 +91,16 @@ export async function spellingIn(directory: OpenedPath, name: string): Promise<s
     for await (const { name: other } of await opendir(directory.address, { bufferSize: 1_024 })) {
       if (++compared > MAX_SPELLINGS_COMPARED) break;
       if (other.normalize('NFC') !== wanted) continue;
-      if (found !== undefined) return name; // two that look the same: neither is meant for certain
+      if (found !== undefined) return name; // two look the same: ambiguous
       found = other;
     }
   } catch {
-    return name; // a directory that may not be listed
+    return name; // the directory may not be listed
   }
   return found ?? name;
 }
 
-/** Opens whatever is at a path. Close it. @throws {ToolError} OUTSIDE_PROJECT; NOT_FOUND with the nearest names */
+/** Opens a path. Close the result. @throws {ToolError} OUTSIDE_PROJECT; NOT_FOUND with similar names */
 export async function lookUp(scope: ProjectScope, asked: ScopePath): Promise<OpenedPath> {
   const reach = await reachOf(scope, asked);
   if (reach.missing.length === 0) return reach.opened;
@@ -124,7 +124,7 @@ export interface OpenedFile {
 /**
  * Opens a regular file for reading.
  *
- * @throws {ToolError} OUTSIDE_PROJECT; NOT_FOUND with the nearest names; INVALID_ARGUMENT for what is no regular file
+ * @throws {ToolError} OUTSIDE_PROJECT; NOT_FOUND with similar names; INVALID_ARGUMENT if it is not a regular file
  */
 export async function openRegularFile(scope: ProjectScope, asked: ScopePath): Promise<OpenedFile> {
   await using opened = await lookUp(scope, asked);
@@ -136,35 +136,35 @@ export async function openRegularFile(scope: ProjectScope, asked: ScopePath): Pr
   }
 }
 
-/** Opens a directory. Close it. @throws {ToolError} OUTSIDE_PROJECT, NOT_FOUND; INVALID_ARGUMENT for what is no directory */
+/** Opens a directory. Close it. @throws {ToolError} OUTSIDE_PROJECT, NOT_FOUND; INVALID_ARGUMENT if it is not a directory */
 export async function openDirectory(scope: ProjectScope, asked: ScopePath): Promise<OpenedPath> {
   const opened = await lookUp(scope, asked);
   if (opened.stats.isDirectory()) return opened;
   await opened.close();
   throw new ToolError(
     'INVALID_ARGUMENT',
-    `${quote(asked.shown)} is ${kindOf(opened.stats)}, not a directory. Give the directory that holds it.`,
+    `${quote(asked.shown)} is ${kindOf(opened.stats)}, not a directory. Give its parent directory.`,
   );
 }
 
-/** The place that a write goes to: a name in an open directory, links followed. Close it. */
+/** The target of a write: a name in an open directory, with links followed. Close it. */
 export interface WriteTarget {
   directory: OpenedPath;
   name: string;
   path: ScopePath;
-  /** The regular file that is there now; undefined when nothing is. */
+  /** The existing regular file; undefined if there is none. */
   stats: BigIntStats | undefined;
-  /** Removes the directories that were made for it, as far as they are empty. */
+  /** Removes the directories that were created for it, if they are empty. */
   undoDirectories(): Promise<void>;
   close(): Promise<void>;
 }
 
 /**
- * Finds the place of a file that is to be written. A link inside the project is followed to its target, which need not
- * be in the same directory; every name on the way is judged.
+ * Finds the target of a write. A link inside the project is followed to its target, which may be in another directory;
+ * every name on the way is checked.
  *
- * @param createDirs make the missing directories above it, one by one, each through the open one before
- * @throws {ToolError} OUTSIDE_PROJECT (also for a link that leads nowhere), PROTECTED_PATH, NOT_FOUND, INVALID_ARGUMENT
+ * @param createDirs create missing parent directories, one by one, each through its open parent
+ * @throws {ToolError} OUTSIDE_PROJECT (also for a dangling link), PROTECTED_PATH, NOT_FOUND, INVALID_ARGUMENT
  */
 export async function openWriteTarget(
   scope: ProjectScope,
@@ -173,7 +173,7 @@ export async function openWriteTarget(
 ): Promise<WriteTarget> {
   scope.assertWritable(asked);
   if (asked.absolute === asked.root.path)
-    throw new ToolError('INVALID_ARGUMENT', `${quote(asked.shown)} is a directory. Name a file in it.`);
+    throw new ToolError('INVALID_ARGUMENT', `${quote(asked.shown)} is a directory. Give the path of a file in it.`);
   const made = new MadeDirectories();
   let directory: OpenedPath | undefined;
   const close = async (): Promise<void> => {
@@ -195,7 +195,7 @@ export async function openWriteTarget(
       const target = await openEntry(scope, asked, directory, name);
       await target?.close();
       await directory.close();
-      if (!target) continue; // the link went away: look again
+      if (!target) continue; // the link was deleted: try again
       assertRegular(target.stats, asked);
       directory = await openPath(scope, dirname(target.path.absolute), asked, { directory: true });
       name = basename(target.path.absolute);
@@ -209,9 +209,9 @@ export async function openWriteTarget(
 }
 
 /**
- * Opens a directory on the way to what was asked for, following links. Close it, and `made` after it.
+ * Opens a directory on the way to the requested path, following links. Close it, and `made` after it.
  *
- * @param made takes the directories that are missing and are made; without it they are NOT_FOUND
+ * @param made collects the missing directories that are created; without it they are NOT_FOUND
  * @throws {ToolError} OUTSIDE_PROJECT, PROTECTED_PATH, NOT_FOUND, INVALID_ARGUMENT; or what the system says
  */
 export async function openOrMake(
@@ -241,7 +241,7 @@ export async function openOrMake(
   }
 }
 
-/** What is said of a path that does not lead all the way: which name is missing, and what comes near it. */
+/** The error for a path that does not exist: the missing name, and similar ones. */
 export async function notFound(asked: ScopePath, { opened, missing }: PathReach): Promise<ToolError> {
   if (!opened.stats.isDirectory()) return notADirectory('NOT_FOUND', asked, opened);
   const parent = opened.path.shown;
@@ -276,12 +276,12 @@ async function nearestEntries(directory: OpenedPath, name: string): Promise<stri
       if (names.length === MAX_NAMES_COMPARED) break;
     }
   } catch {
-    return []; // a directory that may not be listed has no names to offer
+    return []; // the directory may not be listed
   }
   return nearestNames(name, names);
 }
 
-/** The error of an attempt to open a path. A ToolError comes back as it is. */
+/** The error of an attempt to open a path. A ToolError is returned unchanged. */
 export function openFailure(error: unknown, asked: ScopePath, action = 'open'): ToolError {
   return errnoOf(error) === 'ELOOP' ? linkLoop(asked) : fileFailure(error, action, asked.shown);
 }
@@ -300,19 +300,19 @@ function notADirectory(
 function linkLoop(asked: ScopePath): ToolError {
   return new ToolError(
     'INVALID_ARGUMENT',
-    `The links of ${quote(asked.shown)} lead in a circle. Name the file itself.`,
+    `The links of ${quote(asked.shown)} form a loop. Give the path of the file itself.`,
   );
 }
 
 function assertRegular(stats: BigIntStats, asked: ScopePath): void {
   if (stats.isFile()) return;
   const next = stats.isDirectory()
-    ? 'Use list_directory for it, or name a file in it.'
-    : 'Only regular files are read and written.';
+    ? 'Use list_directory, or give the path of a file in it.'
+    : 'Only regular files can be read and written.';
   throw new ToolError('INVALID_ARGUMENT', `${quote(asked.shown)} is ${kindOf(stats)}. ${next}`);
 }
 
-/** What it is, in words with an article. */
+/** The type with an article, for messages. */
 export function kindOf(stats: BigIntStats): string {
   if (stats.isFile()) return 'a file';
   if (stats.isDirectory()) return 'a directory';
@@ -321,7 +321,7 @@ export function kindOf(stats: BigIntStats): string {
   return stats.isSymbolicLink() ? 'a link' : 'a device';
 }
 
-/** The stats of what is there, a link itself; undefined when nothing is. */
+/** The stats of an entry, without following a link; undefined if it does not exist. */
 export async function lstatIfThere(address: string | Buffer): Promise<BigIntStats | undefined> {
   try {
     return await lstat(address, { bigint: true });

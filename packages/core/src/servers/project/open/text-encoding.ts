@@ -1,32 +1,32 @@
-// How the bytes of a text file stand for characters, told by content and never by extension; and its line ends.
+// Detects the encoding and the line endings of a text file, from its content and never from its extension.
 
 import { isUtf8 } from 'node:buffer';
 
-/** The encodings that text is shown and edited in. `latin1` is what is neither UTF-8 nor UTF-16: a byte, a character. */
+/** The encodings that text is shown and edited in. `latin1` is text that is neither UTF-8 nor UTF-16: one character per byte. */
 export type TextEncoding = 'utf-8' | 'utf-16le' | 'utf-16be' | 'latin1';
 
-/** How the lines of a file end. */
+/** The line endings of a file. */
 export type LineEnds = 'lf' | 'crlf' | 'mixed' | 'none';
 
-/** A file's encoding; `bom` says whether it begins with a byte order mark. */
+/** The encoding of a file; `bom`: it begins with a byte order mark. */
 export interface DetectedEncoding {
   encoding: TextEncoding;
   bom: boolean;
 }
 
-/** How much of the beginning tells text from binary. */
+/** How many bytes are examined to distinguish text from binary. */
 export const SAMPLE_BYTES = 8 * 1024;
-/** Text has next to no control characters but white space, backspace, form feed and escape. */
+/** Text has almost no control characters except white space, backspace, form feed and escape. */
 const MAX_CONTROL_SHARE = 0.3;
 
 /**
- * Tells the encoding from the beginning of a file; undefined for what is not text.
+ * Detects the encoding from the beginning of a file; undefined if it is not text.
  *
  * @param sample the first {@link SAMPLE_BYTES}, or all of it
  */
 export function detectEncoding(sample: Buffer): DetectedEncoding | undefined {
   const bom = sample.length >= 2 ? sample.readUInt16BE(0) : 0;
-  // UTF-32 begins like UTF-16, with two zeroes more. It is not read as text.
+  // UTF-32 begins like UTF-16 with two more zeros. It is not supported.
   if (bom === 0xfffe)
     return sample.length >= 4 && sample.readUInt16BE(2) === 0 ? undefined : { encoding: 'utf-16le', bom: true };
   if (bom === 0xfeff) return { encoding: 'utf-16be', bom: true };
@@ -40,13 +40,13 @@ export function detectEncoding(sample: Buffer): DetectedEncoding | undefined {
   return { encoding: 'utf-8', bom: sample.length >= 3 && sample.readUIntBE(0, 3) === 0xefbbbf };
 }
 
-/** The encoding of a whole content, all of it looked at; undefined for what is not text. */
+/** The encoding of a complete content; undefined if it is not text. */
 export function encodingOf(bytes: Buffer): DetectedEncoding | undefined {
   const detected = detectEncoding(bytes.subarray(0, SAMPLE_BYTES));
   return detected?.encoding === 'utf-8' && !isUtf8(bytes) ? { encoding: 'latin1', bom: false } : detected;
 }
 
-/** UTF-8 without a character that is cut at the end, where nothing says yet that it is wrong. */
+/** UTF-8 without an incomplete character at the end. */
 export function wholeCharacters(bytes: Buffer): Buffer {
   for (let back = 1; back <= Math.min(3, bytes.length); back++) {
     const byte = bytes[bytes.length - back] ?? 0;
@@ -66,7 +66,7 @@ export function decodeText(bytes: Buffer, encoding: TextEncoding): string {
   return bytes.toString(encoding === 'utf-16le' ? 'utf16le' : encoding === 'latin1' ? 'latin1' : 'utf8');
 }
 
-/** A whole content as UTF-8, to be compared and shown; undefined for what is not text. */
+/** A complete content as UTF-8, to compare and show; undefined if it is not text. */
 export function asUtf8(bytes: Buffer): Buffer | undefined {
   if (bytes.length === 0) return bytes;
   const detected = encodingOf(bytes);
@@ -75,7 +75,7 @@ export function asUtf8(bytes: Buffer): Buffer | undefined {
 }
 
 /**
- * Text as bytes of an encoding; undefined when it has a character that the encoding has not.
+ * Encodes text; undefined if it has a character that the encoding cannot represent.
  */
 export function encodeText(text: string, encoding: TextEncoding): Buffer | undefined {
   if (/\p{Surrogate}/u.test(text)) return undefined;
@@ -91,7 +91,7 @@ export function encodeText(text: string, encoding: TextEncoding): Buffer | undef
   }
 }
 
-/** From how many lines end in each way to what the file is said to be. */
+/** The line endings of a file, from the number of lines with each. */
 export function lineEndsOf(lf: number, crlf: number): LineEnds {
   if (lf === 0) return crlf === 0 ? 'none' : 'crlf';
   return crlf === 0 ? 'lf' : 'mixed';

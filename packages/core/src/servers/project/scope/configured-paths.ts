@@ -1,15 +1,15 @@
-// The places inside a root to which git's own configuration leads: directories of hooks and included configuration
-// files. Who can write there decides what the user's next git runs. The files are parsed here, as git reads them, because
-// every write asks and must not start a process.
+// The paths inside a root that git's configuration refers to: directories of hooks and included configuration files. A
+// write there could decide what the user's next git command runs. The files are parsed here, as git reads them, because
+// every write needs the result and must not start a process.
 
 import { constants, lstatSync, readdirSync, readFileSync, realpathSync, statSync, type Dirent } from 'node:fs';
 import { homedir } from 'node:os';
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 
 const MAX_CONFIG_BYTES = 4 * 1024 * 1024;
-/** git stops at ten. https://git-scm.com/docs/git-config#_includes */
+/** Maximum depth of includes, as in git. https://git-scm.com/docs/git-config#_includes */
 const MAX_INCLUDES = 10;
-/** Configuration files and directories of one repository with its submodules, so that a tree of includes ends. */
+/** Maximum number of configuration files and directories of one repository with its submodules. */
 const MAX_FILES = 1_000;
 
 /** https://git-scm.com/docs/githooks */
@@ -20,35 +20,35 @@ const HOOKS = [
   ...['post-rewrite', 'sendemail-validate', 'fsmonitor-watchman', 'post-index-change'],
 ];
 
-/** A repository of which the configuration is read. */
+/** A repository whose configuration is read. */
 export interface ConfiguredRepository {
-  /** Where relative paths of hooks start. */
+  /** The base of relative hook paths. */
   workTree: string;
   gitDir: string;
 }
 
 interface Known {
-  /** The files that were read or are missing, with what told one version of them from another. */
+  /** The files that were read or are missing, with the identity of their versions. */
   seen: ReadonlyMap<string, string>;
   paths: readonly string[];
 }
 
 const known = new Map<string, Known>();
 
-/** The directories of a repository, from its `.git`; undefined when there is none. */
+/** The directories of a repository, from its `.git`; undefined if there is none. */
 export function gitDirOf(dotGit: string): string | undefined {
   try {
     const stats = lstatSync(dotGit, { throwIfNoEntry: false });
-    if (!stats) return undefined; // no repository
+    if (!stats) return undefined; // not a repository
     if (!stats.isFile()) return dotGit;
   } catch {
-    return undefined; // nor behind a file, or where we may not look
+    return undefined; // below a file, or not accessible
   }
   const [, named] = /^gitdir: (.+?)[\r\n]*$/s.exec(readText(dotGit)) ?? [];
   return named === undefined ? undefined : resolve(dirname(dotGit), named);
 }
 
-/** The directory whose configuration counts: for a linked working tree the one that it shares. */
+/** The directory with the configuration: for a linked working tree, the shared one. */
 export function commonDirOf(gitDir: string): string {
   const named = readText(join(gitDir, 'commondir')).replace(/[\r\n]+$/, '');
   return named === '' ? gitDir : resolve(gitDir, named);
@@ -84,7 +84,7 @@ class Reading {
   readonly #root: string;
   readonly #workTree: string;
 
-  /** @param whole the reading that this one is a part of */
+  /** @param whole the reading that includes this one */
   constructor(root: string, workTree: string, whole?: Reading) {
     this.seen = whole?.seen ?? new Map<string, string>();
     this.paths = whole?.paths ?? new Set<string>();
@@ -101,7 +101,7 @@ class Reading {
     this.see(file);
     for (const { section, name, value } of parseGitConfig(readText(file))) {
       if (section === 'core' && name === 'hookspath') this.#addNamedHooks(resolve(this.#workTree, expandHome(value)));
-      // A condition is taken as met: it may be on another branch.
+      // A condition counts as met: it may be on another branch.
       if (!/^include(?:if)?$/.test(section) || name !== 'path') continue;
       const included = resolve(dirname(file), expandHome(value));
       this.#add(included);
@@ -109,7 +109,7 @@ class Reading {
     }
   }
 
-  /** The repositories of submodules, whose configuration names their working trees. */
+  /** The repositories of submodules, whose configuration contains their working trees. */
   readModules(directory: string): void {
     const queue = [directory];
     for (let next = queue.shift(); next !== undefined && this.seen.size < MAX_FILES; next = queue.shift()) {
@@ -130,7 +130,7 @@ class Reading {
     }
   }
 
-  /** A directory of hooks, and what hooks in it are links to. */
+  /** A directory of hooks, and the targets of links in it. */
   addHooks(directory: string): void {
     this.#add(directory);
     this.see(directory);
@@ -138,13 +138,13 @@ class Reading {
   }
 
   #addNamedHooks(directory: string): void {
-    // All of the root cannot be protected; the hooks in it can.
+    // The whole root cannot be protected, but the hooks in it can.
     if (isBelow(realPlace(directory), this.#root)) for (const hook of HOOKS) this.#add(join(directory, hook));
     else this.addHooks(directory);
   }
 
   #add(path: string): void {
-    // The configuration may name the project by another name, or lead through a link: where it really is counts too.
+    // The configuration may refer to the project by another path, or through a link: the real path counts too.
     for (const place of new Set([path, realPlace(path)]))
       if (place !== this.#root && isBelow(this.#root, place)) this.paths.add(place);
   }
@@ -161,7 +161,7 @@ function parseGitConfig(text: string): { section: string; name: string; value: s
   for (const line of lines.split(/\r?\n/)) {
     let rest = line;
     for (let found = HEADER.exec(rest); found; found = HEADER.exec(rest)) {
-      section = (found[1]?.split('.', 1)[0] ?? '').toLowerCase(); // several may stand in one line
+      section = (found[1]?.split('.', 1)[0] ?? '').toLowerCase(); // one line may have several
       rest = found[2] ?? '';
     }
     const [, name, value] = /^\s*([a-z][\w-]*)\s*=\s*(.*)$/i.exec(rest) ?? [];
@@ -172,7 +172,7 @@ function parseGitConfig(text: string): { section: string; name: string; value: s
 
 function unquoted(raw: string): string {
   let value = '';
-  let kept = 0; // up to here a trailing space belongs to it
+  let kept = 0; // trailing space up to here is a part of the value
   let inQuotes = false;
   for (let index = 0; index < raw.length; index++) {
     const character = raw.charAt(index);
@@ -185,7 +185,7 @@ function unquoted(raw: string): string {
   return value.slice(0, kept);
 }
 
-/** The path with its links resolved as far as it exists. */
+/** The path with links resolved in its existing part. */
 function realPlace(path: string): string {
   for (let above = path, rest = ''; ; rest = join(basename(above), rest), above = dirname(above)) {
     try {
@@ -211,7 +211,7 @@ function entriesOf(directory: string): Dirent[] {
   try {
     return readdirSync(directory, { withFileTypes: true });
   } catch {
-    return []; // not there, or not ours to read
+    return []; // missing or not readable
   }
 }
 
@@ -220,17 +220,17 @@ function versionOf(file: string): string {
     const stats = statSync(file, { bigint: true, throwIfNoEntry: false });
     return stats ? [stats.dev, stats.ino, stats.size, stats.mtimeNs, stats.ctimeNs].join(' ') : '';
   } catch {
-    return ''; // nor behind a file, or where we may not look
+    return ''; // below a file, or not accessible
   }
 }
 
-/** The text of a regular file, empty without one: a FIFO is not waited for. */
+/** The text of a regular file; empty for anything else, as a FIFO would block. */
 function readText(file: string): string {
   try {
     const stats = statSync(file);
     if (!stats.isFile() || stats.size > MAX_CONFIG_BYTES) return '';
     return readFileSync(file, { encoding: 'utf8', flag: (constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)) as never });
   } catch {
-    return ''; // not there, or not ours to read
+    return ''; // missing or not readable
   }
 }

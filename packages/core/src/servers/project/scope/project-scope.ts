@@ -1,5 +1,5 @@
-// What is inside the project, and what of it may be written: the only place that decides it. It judges paths; opening
-// what they name, and judging again what was opened, is opened-path.ts.
+// Decides which paths are inside the project, and which of them may be written; no other module does. It checks paths;
+// opened-path.ts opens them and checks the opened object again.
 
 import { realpathSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
@@ -9,29 +9,29 @@ import { assertOptions, type OptionNames } from '../../../contract/options.js';
 import { configuredPaths, gitDirOf } from './configured-paths.js';
 import { foldName, protectedIndex } from './protected-paths.js';
 
-/** A directory beside the project that the tools may touch. */
+/** A directory outside the project that the tools may access. */
 export interface ExtraRoot {
-  /** Absolute, existing; not `/`, the home directory or one that holds it. */
+  /** Absolute, existing; not `/`, the home directory or a parent of it. */
   path: string;
-  /** `'ro'`: read only. Where roots overlap, the innermost one's mode counts. */
+  /** `'ro'`: read only. If roots overlap, the mode of the innermost one applies. */
   mode: 'ro' | 'rw';
 }
 
-/** What a {@link ProjectScope} is made from. */
+/** Options of {@link ProjectScope}. */
 export interface ProjectScopeOptions {
-  /** The one directory that the tools may touch: absolute, existing; not `/`, the home directory or one that holds it. */
+  /** The directory that the tools may access: absolute, existing; not `/`, the home directory or a parent of it. */
   projectDir: string;
   /** More directories. Default: none. */
   extraRoots?: readonly ExtraRoot[] | undefined;
   /**
-   * Protected paths that may be written after all, relative to the project (or to an extra root), each with what lies
+   * Protected paths that may be written nevertheless, relative to the project (or to an extra root), each with everything
    * below it: `['.vscode', '.claude/commands']`. Default: none.
    */
   allowProtected?: readonly string[] | undefined;
   /**
-   * How it is made sure that what was opened is what was judged: by the descriptor's own path, which needs Linux and
-   * a mounted /proc, or by comparing device and inode, which leaves a narrow gap to a process that swaps directories.
-   * Default: the stronger one that the system has.
+   * How an opened file is verified to be the checked one: by the path of its descriptor, which needs Linux and a mounted
+   * /proc, or by comparing device and inode, which leaves a narrow race with a process that swaps directories. Default:
+   * `'descriptor'` if the system supports it.
    */
   verification?: 'descriptor' | 'inode' | undefined;
 }
@@ -61,7 +61,7 @@ export interface ScopePath {
   readonly root: ScopeRoot;
   /** The absolute path. */
   readonly absolute: string;
-  /** As results show it: relative to the project, with `/`; absolute in an extra root. The project itself is `.`. */
+  /** The path in results: relative to the project, with `/`; absolute in an extra root. The project itself is `.`. */
   readonly shown: string;
 }
 
@@ -69,16 +69,16 @@ export interface ScopePath {
 const MAX_PATH_BYTES = 4096;
 const MAX_NAME_BYTES = 255;
 
-/** The directories that tools may touch, and the judgement of every path against them. */
+/** The directories that tools may access, and the checks of every path against them. */
 export class ProjectScope {
-  /** The project's directory, made real once. */
+  /** The project directory, with its links resolved once. */
   readonly projectDir: string;
   /** Innermost first. */
   readonly roots: readonly ScopeRoot[];
   /** How an opened file is verified to be the one that was checked. */
   readonly verification: 'descriptor' | 'inode';
   readonly #project: ScopeRoot;
-  /** Roots under the spelling they were given in, which may lead through a link. */
+  /** Roots as spelled in the options, which may contain links. */
   readonly #given: readonly { spelling: string; root: ScopeRoot }[];
   readonly #opened: readonly (readonly string[])[];
 
@@ -90,7 +90,7 @@ export class ProjectScope {
     for (const [index, root] of (options.extraRoots ?? []).entries()) {
       assertOptions('new ProjectScope()', root, ROOT_OPTIONS, `extraRoots[${index}].`);
       const { path, mode } = root;
-      // A mode that is neither (JavaScript, JSON configuration) must not read as "may write".
+      // Untyped callers (JavaScript, JSON configuration): an unknown mode must not mean "may write".
       if (mode !== 'ro' && mode !== 'rw')
         throw wrong(`extraRoots[${index}].mode must be 'ro' or 'rw', not ${JSON.stringify(mode)}.`);
       const real = realDirectory(`extraRoots[${index}].path`, path);
@@ -110,10 +110,10 @@ export class ProjectScope {
   }
 
   /**
-   * Judges a path as a caller wrote it, absolute or relative to the project. Nothing in it is expanded or decoded, and
-   * nothing is looked up: what it leads to is judged again when it is opened.
+   * Checks a path as a caller wrote it, absolute or relative to the project. Nothing is expanded or decoded, and the file
+   * system is not accessed: the target is checked again when it is opened.
    *
-   * @throws {ToolError} INVALID_ARGUMENT for what cannot be a path, OUTSIDE_PROJECT
+   * @throws {ToolError} INVALID_ARGUMENT for an invalid path, OUTSIDE_PROJECT
    */
   parse(path: unknown): ScopePath {
     const text = checkedText(path);
@@ -130,7 +130,7 @@ export class ProjectScope {
     return inside;
   }
 
-  /** The place of a real absolute path in the scope; undefined when it is outside. */
+  /** The scope path of a real absolute path; undefined if it is outside. */
   find(absolute: string): ScopePath | undefined {
     if (!isAbsolute(absolute)) return undefined;
     for (const root of this.roots) if (isInside(root.path, absolute)) return this.#place(root, absolute);
@@ -144,7 +144,7 @@ export class ProjectScope {
     if (root.mode === 'ro') {
       throw new ToolError(
         'PERMISSION_DENIED',
-        `${quote(shown)} is in ${root.path}, which is open for reading only. Write inside the project instead.`,
+        `${quote(shown)} is in ${root.path}, which is read-only. Write inside the project instead.`,
       );
     }
     const name = this.#protectedName(root, absolute);
@@ -156,12 +156,12 @@ export class ProjectScope {
     );
   }
 
-  /** True when {@link assertWritable} refuses it for its name, or because git's configuration leads to it. */
+  /** Whether {@link assertWritable} refuses it for its name, or because git's configuration refers to it. */
   isProtected({ root, absolute }: ScopePath): boolean {
     return this.#protectedName(root, absolute) !== undefined;
   }
 
-  /** The part of a path for which it is protected, relative to its root. */
+  /** The part of a path that makes it protected, relative to its root. */
   #protectedName(root: ScopeRoot, absolute: string): string | undefined {
     const components = relative(root.path, absolute).split(sep);
     const index = protectedIndex(components, this.#opened);
@@ -177,12 +177,12 @@ export class ProjectScope {
     return undefined;
   }
 
-  /** True for a root, and for a directory that holds one: without them there is no scope. */
+  /** Whether a path is a root or contains one. */
   holdsRoot({ absolute }: ScopePath): boolean {
     return this.roots.some((root) => isInside(absolute, root.path));
   }
 
-  /** The refusal of a path that is, or leads, outside. */
+  /** The error for a path that is, or resolves, outside. */
   outside(asked: string, how = 'is outside the project'): ToolError {
     const extra = this.roots.filter((root) => !root.isProject).map((root) => root.path);
     const places = [this.projectDir, ...extra].join(', ');
@@ -197,7 +197,7 @@ export class ProjectScope {
   }
 
   #place(root: ScopeRoot, absolute: string): ScopePath {
-    // A root inside the project is shown as the part of the project that it is.
+    // A root inside the project is shown relative to the project.
     const shown = isInside(this.#project.path, absolute)
       ? relative(this.#project.path, absolute).split(sep).join('/') || '.'
       : absolute.split(sep).join('/');
@@ -205,7 +205,7 @@ export class ProjectScope {
   }
 }
 
-/** The places to which the configuration of repositories leads that a path is in, below the root's own. */
+/** The paths from git configuration, below the root, that contain a path. */
 function pathsOfRepositoriesAbove(root: string, components: readonly string[]): (readonly string[])[] {
   const found: (readonly string[])[] = [];
   let workTree = root;
@@ -217,7 +217,7 @@ function pathsOfRepositoriesAbove(root: string, components: readonly string[]): 
   return found;
 }
 
-/** True for the directory itself and everything below it; `/p/proj-evil` is not in `/p/proj`, `..foo` is a name. */
+/** Whether a path is a directory or below it; `/p/proj-evil` is not in `/p/proj`, and `..foo` is a name. */
 export function isInside(directory: string, path: string): boolean {
   const way = relative(directory, path);
   return way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way);
@@ -228,26 +228,24 @@ function startsWith(names: readonly string[], first: readonly string[]): boolean
 }
 
 function checkedText(path: unknown): string {
-  if (typeof path !== 'string') throw wrong(`A path must be a text, not ${path === null ? 'null' : typeof path}.`);
+  if (typeof path !== 'string') throw wrong(`A path must be a string, not ${path === null ? 'null' : typeof path}.`);
   if (path === '') throw wrong('The path is empty; the project itself is ".".');
-  if (path.includes('\0')) throw wrong('The path holds a NUL character, which no file name can.');
-  if (/\p{Surrogate}/u.test(path)) throw wrong('The path holds half of a surrogate pair, which no file name can.');
+  if (path.includes('\0')) throw wrong('The path contains a NUL character, which no file name may.');
+  if (/\p{Surrogate}/u.test(path)) throw wrong('The path contains half of a surrogate pair, which no file name may.');
   if (Buffer.byteLength(path) > MAX_PATH_BYTES) throw wrong(`The path is longer than ${MAX_PATH_BYTES} bytes.`);
   if (/^file:\/\//i.test(path)) throw wrong(`${quote(path)} is a URL; give a plain path.`);
   if (sep === '/' && /^(?:[A-Za-z]:[\\/]|\\\\)/.test(path)) {
     throw wrong(`${quote(path)} is a Windows path; give one relative to the project, with "/".`);
   }
   if (sep === '\\' && path.slice(parse(path).root.length).includes(':')) {
-    throw wrong(`${quote(path)} names an alternate stream; give the file itself.`);
+    throw wrong(`${quote(path)} is an alternate data stream; give the file itself.`);
   }
   return path;
 }
 
 function realDirectory(option: string, path: unknown): string {
   if (typeof path !== 'string' || !isAbsolute(path) || path.includes('\0')) {
-    throw wrong(
-      `${option} must be an absolute path, not ${JSON.stringify(path) ?? 'absent'}. Resolve it where you know what it is relative to.`,
-    );
+    throw wrong(`${option} must be an absolute path, not ${JSON.stringify(path) ?? 'absent'}. Resolve it first.`);
   }
   let real: string;
   try {
@@ -261,9 +259,9 @@ function realDirectory(option: string, path: unknown): string {
     );
   }
   if (dirname(real) === real)
-    throw wrong(`${option} must not be ${real}: every file would be inside. Give the project's own directory.`);
+    throw wrong(`${option} must not be ${real}: every file would be inside. Give the directory of the project.`);
   if (isInside(real, realHome()))
-    throw wrong(`${option} must not be ${real}, which holds the home directory. Give the project's own directory.`);
+    throw wrong(`${option} must not be ${real}, which contains the home directory. Give the directory of the project.`);
   return real;
 }
 
@@ -272,7 +270,7 @@ function realHome(): string {
   try {
     return realpathSync.native(home);
   } catch {
-    return home; // a home that does not exist can still be named
+    return home; // a home directory that does not exist
   }
 }
 
@@ -295,7 +293,7 @@ export function quote(path: string): string {
   return `"${escapeControls(shown)}"`;
 }
 
-/** Text with control, zero-width and bidirectional characters as `\u{...}`: a file name is a stranger's text. */
+/** Escapes control, zero-width and bidirectional characters as `\u{...}`: file names are untrusted text. */
 export function escapeControls(text: string): string {
   return text.replace(
     /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu,

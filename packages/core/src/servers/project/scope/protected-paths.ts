@@ -1,10 +1,10 @@
-// Which names are protected: files and directories whose content some program runs or trusts by itself. A name is
-// judged by what any common file system could take it for, so the rule is the same on all of them and fails closed.
+// The protected names: files and directories whose content a program runs or trusts automatically. A name is compared as
+// any common file system might interpret it, so the rule is the same on all of them and fails closed.
 
 import type { BigIntStats } from 'node:fs';
 
 /**
- * Protected with everything below them, at any depth: a nested repository or project is opened like the outer one.
+ * Protected with everything below them, at any depth, as programs also open nested repositories and projects.
  * `.git` is also the file that worktrees and submodules have.
  */
 export const PROTECTED_NAMES: readonly string[] = [
@@ -35,14 +35,14 @@ const SHORT_STEMS: ReadonlySet<string> = new Set([
 
 /**
  * The modes of placeholders, which replace missing protected paths while a sandboxed command runs. With
- * {@link PLACEHOLDER_TIME} they tell a placeholder from a user's empty directory.
+ * {@link PLACEHOLDER_TIME} they distinguish a placeholder from an empty directory of the user.
  */
 export const PLACEHOLDER_MODES = { directory: 0o1700, file: 0o1600 } as const;
 
-/** When placeholders were last changed, in seconds since 1970. */
+/** The modification time of placeholders, in seconds since 1970. */
 export const PLACEHOLDER_TIME = 0;
 
-/** True for a placeholder, by its stats; a directory only if it is empty as well. A listing leaves it out. */
+/** Whether the stats are those of a placeholder; a directory must be empty as well. Listings omit it. */
 export function isPlaceholder(stats: BigIntStats): boolean {
   const mode = Number(stats.mode) & 0o7777;
   if (stats.mtimeNs !== BigInt(PLACEHOLDER_TIME)) return false;
@@ -52,7 +52,7 @@ export function isPlaceholder(stats: BigIntStats): boolean {
 
 /**
  * The index of the first protected name among the components of a relative path, or -1. With `opened`, paths whose
- * protection the operator has lifted, what lies at or below one of them is judged from there on.
+ * protection the operator has lifted, a path at or below one of them is checked from there on.
  */
 export function protectedIndex(components: readonly string[], opened: readonly (readonly string[])[]): number {
   const folded = components.map(foldName);
@@ -64,8 +64,8 @@ export function protectedIndex(components: readonly string[], opened: readonly (
 }
 
 /**
- * The one spelling that stands for a name on every file system: HFS+ ignores invisible code points, NTFS trailing dots
- * and spaces and what follows a colon, and most fold case in some way.
+ * The canonical spelling of a name on all file systems: HFS+ ignores invisible code points, NTFS ignores trailing dots and
+ * spaces and everything after a colon, and most fold case.
  */
 export function foldName(name: string): string {
   const visible = name.normalize('NFKC').replace(/[\p{Default_Ignorable_Code_Point}\p{Cf}\p{Cc}]/gu, '');

@@ -1,5 +1,5 @@
-// Putting bytes into a file so that it has either its old content or its new one, whatever happens in between: all that
-// takes time or may fail is done to a file beside it, which then takes its name.
+// Writes a file so that it has either its old or its new content, even after a crash: everything slow or fallible is done
+// to a temporary file in the same directory, which is then renamed.
 
 import { constants, type BigIntStats } from 'node:fs';
 import { link, lstat, open, rename, unlink, type FileHandle } from 'node:fs/promises';
@@ -23,34 +23,34 @@ const {
 
 const PERMISSIONS = 0o7777n;
 
-/** How {@link writeAtomically} writes. */
+/** Options of {@link writeAtomically}. */
 export interface AtomicWriteOptions {
-  /** Wait until the disk has it. */
+  /** Wait for the disk. */
   fsync: boolean;
-  /** Until the file is put in its place an abort leaves the old one; after that it is too late. */
+  /** An abort before the rename leaves the old file; a later one has no effect. */
   signal?: AbortSignal | undefined;
-  /** The permissions of a new file. Default: what the umask says. */
+  /** The permissions of a new file. Default: from the umask. */
   mode?: bigint | undefined;
 }
 
-/** A file's new content, ready beside it. {@link commit} or {@link discard} it. */
+/** The new content in a temporary file. {@link commit} or {@link discard} it. */
 export interface StagedWrite {
-  /** True when there is nothing beside it, as the file cannot be replaced: it is written when it is committed. */
+  /** No temporary file exists, as the file cannot be replaced: it is written in place by {@link commit}. */
   readonly inPlace: boolean;
-  /** Puts it in its place and gives its stats; when that fails the old content stays, and nothing is beside it any more. */
+  /** Renames the temporary file and returns its stats; on failure the old content stays and the temporary file is removed. */
   commit(): Promise<BigIntStats>;
-  /** Removes what is beside the file. */
+  /** Removes the temporary file. */
   discard(): Promise<void>;
 }
 
 /**
- * Writes a file by a temporary one beside it. What was there keeps its owner and mode; the new one gets what the umask
- * says. Gives the stats of what was written.
+ * Writes a file through a temporary one in the same directory. An existing file keeps its owner and mode; a new one gets
+ * its mode from the umask. Returns the stats of the written file.
  *
- * A file with several names, or one that cannot be replaced (its directory is not writable, it is a mount of its own,
- * its owner cannot be kept), is written in place instead, so that nothing of it is lost but atomicity.
+ * A file with several hard links, or one that cannot be replaced (its directory is not writable, it is a mount point, its
+ * owner cannot be preserved), is written in place instead; only atomicity is lost.
  *
- * @throws {ToolError} FILE_CHANGED when what is there is no longer what `target` saw, CANCELLED; or what the system says
+ * @throws {ToolError} FILE_CHANGED when the file is no longer the one of `target`, CANCELLED; or a system error
  */
 export async function writeAtomically(
   target: WriteTarget,
@@ -64,9 +64,9 @@ export async function writeAtomically(
 }
 
 /**
- * The first half of {@link writeAtomically}: everything that can be done while the old content stays.
+ * The first half of {@link writeAtomically}: everything up to the rename.
  *
- * @throws {ToolError} CANCELLED; or what the system says. Nothing is left beside the file then.
+ * @throws {ToolError} CANCELLED; or a system error. The temporary file is then removed.
  */
 export async function stageWrite(
   target: WriteTarget,
@@ -81,7 +81,7 @@ export async function stageWrite(
   signal?.throwIfAborted();
   if (target.stats && target.stats.nlink > 1n) return inPlace;
   const temporary = target.directory.entry(temporaryName());
-  // Gone already, or left to whoever writes here when this process has ended.
+  // Already removed, or left for the next writer to remove after this process has ended.
   const discard = (): Promise<void> => unlink(temporary).catch(() => {});
   let handle: FileHandle | undefined;
   let stats: BigIntStats;
@@ -114,7 +114,7 @@ export async function stageWrite(
   return { inPlace: false, commit, discard };
 }
 
-/** Thrown inside only: the file's owner cannot be given to a new file. */
+/** Internal: the owner of the file cannot be set on a new file. */
 class OwnerIsLost extends Error {}
 
 async function takeOver(handle: FileHandle, original: BigIntStats): Promise<void> {
@@ -138,28 +138,28 @@ async function putInPlace(target: WriteTarget, temporary: string): Promise<void>
     return;
   }
   try {
-    await link(temporary, place); // unlike rename it never replaces a file that came into being meanwhile
+    await link(temporary, place); // unlike rename it never replaces a file created in the meantime
   } catch (error) {
-    // Whatever is there now, it is not what was seen: nothing.
+    // A file was created in the meantime, though none existed before.
     assertUnchanged(target, await lstat(place, { bigint: true }).catch(() => undefined));
     if (errnoOf(error) === 'ENOENT') throw error;
     await rename(temporary, place); // a file system without hard links
     return;
   }
-  await unlink(temporary).catch(() => {}); // the file is there; its second name goes when this process has ended
+  await unlink(temporary).catch(() => {}); // the file is complete; its second name is removed after this process has ended
 }
 
 function mustWriteInPlace(error: unknown): boolean {
-  // EBUSY and EXDEV: the file is a mount of its own, as containers make them.
+  // EBUSY and EXDEV: the file is a mount point, as in containers.
   return error instanceof OwnerIsLost || ['EACCES', 'EPERM', 'EBUSY', 'EXDEV'].includes(errnoOf(error) ?? '');
 }
 
-/** Waits until the disk has the names in a directory. */
+/** Syncs the names in a directory to the disk. */
 export async function syncDirectory(directory: OpenedPath): Promise<void> {
   try {
     await using handle = await open(directory.address, O_RDONLY | O_DIRECTORY);
     await handle.sync();
   } catch {
-    // Some systems cannot sync a directory, and there the rename is as durable as it gets.
+    // Some systems cannot sync a directory; the rename is then as durable as possible.
   }
 }

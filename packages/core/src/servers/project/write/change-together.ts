@@ -1,5 +1,5 @@
-// Planning a change of several files: they are locked in one order, read, and judged as they are then. What is decided is
-// written by file-transaction.ts.
+// Plans a change of several files: locks them in one order, reads them and calls the plan. file-transaction.ts writes the
+// result.
 
 import { ToolError } from '../../../contract/errors.js';
 import { assertExpected, type ExpectedVersion } from './expected-version.js';
@@ -11,32 +11,32 @@ import { quote, type ProjectScope, type ScopePath } from '../scope/project-scope
 import type { ReadTracker } from './read-tracker.js';
 import { removeAbandoned } from './temporary-files.js';
 
-/** One file while several are changed together. Set {@link after} and the rest is done when all are judged. */
+/** One file of a change of several. The plan sets {@link after}; the files are written when it returns. */
 export interface TogetherFile {
-  /** As it was asked for. */
+  /** The requested path. */
   readonly path: string;
-  /** What is there; undefined when nothing is. */
+  /** The existing file; undefined if there is none. */
   readonly current: CurrentFile | undefined;
   /** The new content, `'delete'`, or undefined to leave the file as it is. */
   after: Uint8Array | 'delete' | undefined;
   /** A new file gets the permissions of this one. */
   modeOf?: TogetherFile | undefined;
-  /** @throws {ToolError} NOT_FOUND, with the nearest names, when nothing is there */
+  /** @throws {ToolError} NOT_FOUND, with similar names, when the file does not exist */
   assertExists(): Promise<void>;
-  /** @throws {ToolError} READ_REQUIRED or FILE_CHANGED, with `requireRead`; NOT_FOUND when nothing is there */
+  /** @throws {ToolError} READ_REQUIRED or FILE_CHANGED, with `requireRead`; NOT_FOUND when the file does not exist */
   assertSeen(): Promise<void>;
 }
 
-/** What a change of several files must find, and who makes it. */
+/** Options of a change of several files. */
 export interface ChangeTogetherOptions extends Pick<ExpectedVersion, 'sessionId' | 'requireRead'> {
-  /** An abort before the first file is touched leaves them all as they are. */
+  /** An abort before the first file is written changes none. */
   signal?: AbortSignal | undefined;
 }
 
-/** Says what becomes of the files, each given by its path as listed; or throws. Two spellings of one file are one. */
+/** Sets the new content of the files, which it gets by their listed paths, or throws. Two spellings of one file share one object. */
 export type TogetherPlan = (file: (path: string) => TogetherFile) => Promise<void>;
 
-/** What a change of several files needs of the project's files. */
+/** The members of `ProjectFiles` that a change of several files uses. */
 export interface ChangedFiles {
   readonly scope: ProjectScope;
   readonly tracker: ReadTracker;
@@ -51,8 +51,8 @@ interface PlannedFile {
 }
 
 /**
- * Tries {@link TogetherPlan} on the files, under locks of the given keys; false when a file has another key by now, and
- * nothing was done.
+ * Runs a {@link TogetherPlan} under locks of the given keys; returns false, with nothing changed, if a file has another
+ * key by now.
  *
  * @throws {ToolError} as `ProjectFiles.changeTogether`
  */
@@ -81,7 +81,7 @@ export async function changeTogether(
   });
 }
 
-/** @param opened takes what is to be closed */
+/** @param opened collects the handles to close */
 async function findFiles(
   files: ChangedFiles,
   keyOf: ReadonlyMap<ScopePath, string>,
@@ -97,13 +97,13 @@ async function findFiles(
       : undefined;
     if (target) {
       opened.push(target);
-      if ((await removeAbandoned(target.directory)) > 0) return undefined; // one may have been a name of this file
+      if ((await removeAbandoned(target.directory)) > 0) return undefined; // one of them may have been a link to this file
     }
     if (known) {
       if (target && target.path.absolute !== known.target?.path.absolute)
         throw new ToolError(
           'INVALID_ARGUMENT',
-          `${quote(known.asked.shown)} and ${quote(asked.shown)} are two names of one file. Change it by one of them.`,
+          `${quote(known.asked.shown)} and ${quote(asked.shown)} are two names of one file. Use only one of them.`,
         );
       byPath.set(asked.absolute, known.file);
       continue;
@@ -111,7 +111,7 @@ async function findFiles(
     if (target && lockKeyOf(target.path.absolute, target.stats) !== key) return undefined;
     const current = target?.stats && (await readCurrent(target, target.stats));
     const assertExists = async (): Promise<void> => {
-      if (!target || !current) await (await lookUp(files.scope, asked)).close(); // for the names that are near
+      if (!target || !current) await (await lookUp(files.scope, asked)).close(); // throws NOT_FOUND with similar names
     };
     const file: TogetherFile = {
       path: asked.shown,
@@ -161,7 +161,7 @@ async function hasDirectory(scope: ProjectScope, asked: ScopePath): Promise<bool
   return missing.length < 2 && (missing.length === 0 || opened.stats.isDirectory());
 }
 
-/** What a {@link ProjectFiles.onChanged} listener is told. */
+/** A change, as passed to a {@link ProjectFiles.onChanged} listener. */
 export interface FileChange {
   /** The real file: relative to the project, or absolute in an extra root. */
   path: string;
@@ -169,8 +169,8 @@ export interface FileChange {
   absolute: string;
   /** What happened to the file. */
   kind: 'created' | 'changed' | 'deleted' | 'moved';
-  /** True for a directory: the change is one of everything below it. */
+  /** It is a directory, and everything below it changed. */
   directory?: true;
-  /** Where it was before, when it was moved. */
+  /** The previous path, if it was moved. */
   from?: { path: string; absolute: string };
 }

@@ -1,4 +1,4 @@
-// One change of a file at a time, whichever server or process of this machine it comes from.
+// Serializes changes of a file, across all servers and processes of this machine.
 
 import type { BigIntStats } from 'node:fs';
 import { deferred } from '../../../call/waiting.js';
@@ -6,7 +6,7 @@ import { withProcessLocks } from './process-lock.js';
 
 const tails = new Map<string, Promise<void>>();
 
-/** Runs `run` after everything in this process that was given the same key before it has settled. First come, first served. */
+/** Runs `run` after all earlier runs with the same key in this process have settled, in order of arrival. */
 export async function withLock<T>(key: string, run: () => Promise<T>): Promise<T> {
   const before = tails.get(key);
   const { promise: tail, resolve: release } = deferred();
@@ -31,7 +31,7 @@ export function withFileLocks<T>(keys: readonly string[], run: () => Promise<T>)
   return [...new Set(keys)].sort().reduce((inner, key) => () => withLock(key, inner), among)();
 }
 
-/** Two spellings of one file lead to one real path; two names of one inode share that, as they are written in place. */
+/** Two spellings of one file have one real path; two hard links share the inode, as they are written in place. */
 export function lockKeyOf(absolute: string, stats: BigIntStats | undefined): string {
   return stats && stats.nlink > 1n ? `${stats.dev}:${stats.ino}` : absolute;
 }

@@ -1,6 +1,6 @@
-// Several files changed together. All that takes time or may fail for want of space is done beside the files; then they
-// take their places, one rename after the other. When one cannot, those before it get their old bytes back. A crash
-// between the first rename and the last is the one thing that can leave some of each.
+// Changes several files together. Everything slow, or that may run out of space, is done in temporary files, which are then
+// renamed one after the other. If a rename fails, the files before it get their old bytes back. Only a crash between the
+// first rename and the last can leave a mixture.
 
 import type { BigIntStats } from 'node:fs';
 import { lstat, rename, unlink } from 'node:fs/promises';
@@ -13,20 +13,20 @@ import { isInside, quote, type ProjectScope, type ScopePath } from '../scope/pro
 import { temporaryName } from './temporary-files.js';
 import { assertUnchanged, writeInPlace } from './write-in-place.js';
 
-/** What becomes of one file. */
+/** The change of one file. */
 export interface FileChangeRequest {
   asked: ScopePath;
   /** Undefined while a directory above it is missing. */
   target: WriteTarget | undefined;
-  /** What is there now; undefined when nothing is. A file without known bytes can be removed, not replaced. */
+  /** The existing file; undefined if there is none. A file without known bytes can be removed, not replaced. */
   before: Buffer | undefined;
   /** The new content; undefined to remove the file. */
   after: Uint8Array | undefined;
-  /** The permissions of a new file, where it takes another's place. */
+  /** The permissions of a new file that replaces another. */
   mode?: bigint | undefined;
 }
 
-/** A file as it was left. */
+/** A file after the change. */
 export interface CommittedChange {
   change: FileChangeRequest;
   target: WriteTarget;
@@ -34,7 +34,7 @@ export interface CommittedChange {
   stats: BigIntStats | undefined;
 }
 
-/** A change that is ready: nothing but its last step is left. */
+/** A prepared change: only its last step is left. */
 interface StagedChange {
   change: FileChangeRequest;
   target: WriteTarget;
@@ -44,15 +44,15 @@ interface StagedChange {
 
 interface DoneChange extends CommittedChange {
   undo(): Promise<void>;
-  /** Ends what was kept to undo it. */
+  /** Removes the data for undoing it. */
   settle(): Promise<void>;
 }
 
-/** How {@link commitTogether} writes. */
+/** Options of {@link commitTogether}. */
 export interface TransactionOptions {
-  /** Wait until the disk has it: the new content before the first file is touched, the names at the end. */
+  /** Wait for the disk: for the new content before the first rename, for the names at the end. */
   fsync: boolean;
-  /** An abort before the first file is touched leaves them all as they are; after that it is too late. */
+  /** An abort before the first file is written changes none; a later one has no effect. */
   signal?: AbortSignal | undefined;
 }
 
@@ -85,7 +85,7 @@ export async function commitTogether(
     }
   } catch (error) {
     const failure = fileFailure(error, at?.after ? 'write' : 'delete', at?.asked.shown ?? '.');
-    // First, as it frees the space that putting back may need.
+    // First, as it frees space that restoring may need.
     for (const { write } of staged) await write?.discard();
     const left = await undo(done);
     for (const target of opened.toReversed()) await target.undoDirectories();
@@ -93,7 +93,7 @@ export async function commitTogether(
   } finally {
     for (const target of opened) await target.close();
   }
-  // What is kept under a temporary name is removed later in any case.
+  // A file under a temporary name is removed later in any case.
   for (const each of done) await each.settle().catch(() => {});
   if (options.fsync) {
     const directories = new Map(done.map(({ target }) => [target.directory.path.absolute, target.directory]));
@@ -102,17 +102,17 @@ export async function commitTogether(
   return done.map(({ change, target, stats }) => ({ change, target, stats }));
 }
 
-/** A file that is written cannot be a directory to another. @throws {ToolError} INVALID_ARGUMENT */
+/** Checks that no written file is a parent of another. @throws {ToolError} INVALID_ARGUMENT */
 function assertNoneInAnother(changes: readonly FileChangeRequest[]): void {
   const written = changes.filter(({ after }) => after).map(({ asked }) => asked);
-  // In the order of their names what is below a path follows it, with nothing else in between that is not.
+  // In this order the paths below a path directly follow it.
   const sorted = written.toSorted((a, b) => (`${a.absolute}/` < `${b.absolute}/` ? -1 : 1));
   for (const [index, below] of sorted.entries()) {
     const above = sorted[index - 1];
     if (!above || !isInside(above.absolute, below.absolute)) continue;
     throw new ToolError(
       'INVALID_ARGUMENT',
-      `${quote(below.shown)} cannot be in ${quote(above.shown)}, which is to be a file. Nothing was changed. Give one of them another path.`,
+      `${quote(below.shown)} cannot be inside ${quote(above.shown)}, which is written as a file. Nothing was changed. Change one of the paths.`,
     );
   }
 }
@@ -130,7 +130,7 @@ async function stage(
   if (target.stats && !change.before)
     throw new ToolError(
       'TOO_LARGE',
-      `${quote(change.asked.shown)} is larger than 64 MiB: it can be deleted, not replaced. Delete it in a call of its own.`,
+      `${quote(change.asked.shown)} is larger than 64 MiB: it can be deleted, not replaced. Delete it in a separate call.`,
     );
   const { mode } = change;
   return { change, target, write: await stageWrite(target, change.after, { fsync, signal, mode }) };
@@ -140,7 +140,7 @@ function rank({ write }: StagedChange): number {
   return !write ? 2 : write.inPlace ? 0 : 1;
 }
 
-/** Whether all is still as it was when the new content was made. */
+/** Checks that all files are unchanged since the plan. */
 async function assertReady(scope: ProjectScope, { asked, after }: FileChangeRequest, target: WriteTarget) {
   if (!after) await assertNoLink(scope, asked);
   await target.directory.assertStillInside();
@@ -169,13 +169,13 @@ async function putBack(written: WriteTarget, before: Buffer, fsync: boolean): Pr
   try {
     await writeAtomically(written, before, { fsync });
   } catch (error) {
-    // A disk without room for a second file may have room in the first.
+    // A disk without space for a second file may have space in the first.
     if (ToolError.isInstance(error)) throw error;
     await writeInPlace(written, before, fsync);
   }
 }
 
-/** Renamed first, so that the very file can come back; unlinked when all else is done. */
+/** Renames the file first, so that it can be restored; unlinks it after all other steps. */
 async function remove({ change, target }: StagedChange): Promise<DoneChange> {
   const place = target.directory.entry(target.name);
   const aside = target.directory.entry(temporaryName());
@@ -188,7 +188,7 @@ async function remove({ change, target }: StagedChange): Promise<DoneChange> {
     stats: undefined,
     settle: () => unlink(aside),
     async undo() {
-      if (await lstat(place).catch(() => undefined)) throw new ToolError('FILE_CHANGED', 'Something took its place.');
+      if (await lstat(place).catch(() => undefined)) throw new ToolError('FILE_CHANGED', 'The path is in use again.');
       await rename(aside, place);
     },
   };
@@ -207,15 +207,15 @@ function nothingChanged(error: ToolError, left: readonly string[]): ToolError {
     if (details?.['not_restored'] !== undefined || message.includes('Nothing was changed.')) return error;
     return new ToolError(code, `${message} Nothing was changed.`, { ...error.toInfo(), cause: error });
   }
-  return new ToolError(code, `${message} ${left.map(quote).join(', ')} could not be put back and must be looked at.`, {
+  return new ToolError(code, `${message} ${left.map(quote).join(', ')} could not be restored and must be checked.`, {
     details: { ...details, not_restored: [...left] },
     cause: error,
   });
 }
 
-/** To remove a link's target would leave a link that leads nowhere. @throws {ToolError} INVALID_ARGUMENT */
+/** Removing the target of a link would leave a dangling link. @throws {ToolError} INVALID_ARGUMENT */
 export async function assertNoLink(scope: ProjectScope, asked: ScopePath): Promise<void> {
   await using place = await openEntryPlace(scope, asked, { write: false, mustExist: true });
   if (place.stats?.isSymbolicLink())
-    throw new ToolError('INVALID_ARGUMENT', `${quote(asked.shown)} is a link. Name the file that it leads to.`);
+    throw new ToolError('INVALID_ARGUMENT', `${quote(asked.shown)} is a link. Give the path of its target.`);
 }

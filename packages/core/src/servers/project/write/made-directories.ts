@@ -1,4 +1,4 @@
-// The directories that are made on the way to something, and taken back when that something fails.
+// Creates missing parent directories, and removes them again if the operation fails.
 
 import { mkdir, rmdir } from 'node:fs/promises';
 import { errnoOf } from '../open/file-failure.js';
@@ -10,18 +10,18 @@ interface Step {
   isOurs: boolean;
 }
 
-/** Directories made one below the other, each in an open one that is held until {@link close}. */
+/** Nested directories, each created in its open parent, which stays open until {@link close}. */
 export class MadeDirectories {
   readonly #steps: Step[] = [];
 
   #first: { parent: OpenedPath; name: string } | undefined;
 
-  /** The place of the outermost one that was made here, for its path; undefined when all were there. */
+  /** The outermost directory that was created; undefined if all existed. */
   get first(): { parent: OpenedPath; name: string } | undefined {
     return this.#first;
   }
 
-  /** Makes a directory, unless somebody else was faster. Takes over `parent`, also when it throws. */
+  /** Creates a directory, unless it exists by now. Takes ownership of `parent`, even when it throws. */
   async make(parent: OpenedPath, name: string): Promise<void> {
     const step: Step = { parent, name, isOurs: false };
     this.#steps.push(step);
@@ -30,11 +30,11 @@ export class MadeDirectories {
       step.isOurs = true;
       this.#first ??= step;
     } catch (error) {
-      if (errnoOf(error) !== 'EEXIST') throw error; // what is there is judged as it is opened
+      if (errnoOf(error) !== 'EEXIST') throw error; // the existing entry is checked when it is opened
     }
   }
 
-  /** Removes those that were made here, as far as they are empty: one that is not is somebody's, and stays. */
+  /** Removes the created directories that are empty; others are in use and stay. */
   async undo(): Promise<void> {
     for (const { parent, name, isOurs } of this.#steps.toReversed()) {
       if (isOurs) await rmdir(parent.entry(name)).catch(() => {});

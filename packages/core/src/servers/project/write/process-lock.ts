@@ -1,15 +1,15 @@
-// One change of a file at a time among the processes of this machine that use this library. A lock is a name that one
-// process can listen on: a socket in Linux's abstract name space, a named pipe on Windows. The system frees it when its
-// process ends, however that ends, and nothing of it is on the disk. Elsewhere (macOS) processes do not wait for each other.
+// Serializes changes of a file among the processes of this machine that use this library. A lock is a name that one process
+// listens on: a socket in the abstract namespace of Linux, a named pipe on Windows. The system releases it when the process
+// ends in any way, and nothing is left on disk. On other systems (macOS) processes do not wait for each other.
 
 import { createHash } from 'node:crypto';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { ToolError } from '../../../contract/errors.js';
 import { errnoOf } from '../open/file-failure.js';
 
-/** A change of thousands of files holds at most so many sockets. Two files of one lock wait for each other now and then. */
+/** Maximum number of sockets for a change of many files. Files that share a lock occasionally wait for each other. */
 const LOCKS = 4_096;
-/** No write takes so long: whoever holds a lock for longer was stopped. */
+/** No write takes this long: a process that holds a lock longer is stopped. */
 const MAX_WAIT_MS = 30_000;
 const RETRY_MS = 5;
 /** `sun_path` of unix(7). Filled up, as Node before 22 pads a shorter name with NUL, which makes it another one. */
@@ -22,7 +22,7 @@ const ABSTRACT_NAME_BYTES = 108;
  */
 export async function withProcessLocks<T>(keys: readonly string[], run: () => Promise<T>): Promise<T> {
   if (process.platform !== 'linux' && process.platform !== 'win32') return await run();
-  // All processes take them in one order, so that none waits for one that waits for it.
+  // All processes take locks in one order, which prevents deadlocks.
   const numbers = [...new Set(keys.map(numberOf))].sort((a, b) => a - b);
   const held: Server[] = [];
   const open = new Set<Socket>();
@@ -34,7 +34,7 @@ export async function withProcessLocks<T>(keys: readonly string[], run: () => Pr
     return await run();
   } finally {
     for (const lock of held) lock.close();
-    for (const socket of open) socket.destroy(); // wakes those who wait
+    for (const socket of open) socket.destroy(); // wakes the waiting processes
   }
 }
 
@@ -47,7 +47,7 @@ function nameOf(number: number): string {
   return process.platform === 'win32' ? `\\\\.\\pipe\\${name}` : `\0${name}`.padEnd(ABSTRACT_NAME_BYTES, '.');
 }
 
-/** Undefined where the system does not allow such a name: the lock within this process still holds. */
+/** Undefined if the system does not allow such a name: the lock within this process still applies. */
 async function acquire(name: string, open: Set<Socket>): Promise<Server | undefined> {
   const endsAt = performance.now() + MAX_WAIT_MS;
   for (;;) {
@@ -76,12 +76,12 @@ function listen(name: string, open: Set<Socket>): Promise<Server> {
       socket.resume().unref();
     });
     server.once('error', reject);
-    // Exclusive: in a cluster the workers would share it.
+    // Exclusive, as the workers of a cluster would share it.
     server.listen({ path: name, exclusive: true }, () => resolve(server.unref()));
   });
 }
 
-/** Resolves when the holder of a name lets it go, or ends. */
+/** Resolves when the holder of a name releases it or ends. */
 function released(name: string, ms: number): Promise<void> {
   return new Promise((resolve) => {
     const socket = connect(name);
@@ -91,7 +91,7 @@ function released(name: string, ms: number): Promise<void> {
     socket.on('error', () => undefined).resume();
     socket.once('close', () => {
       clearTimeout(timer);
-      // Not connected: it was let go since, or too many wait.
+      // Not connected: released since, or too many processes are waiting.
       if (connected) resolve();
       else setTimeout(resolve, RETRY_MS);
     });

@@ -1,6 +1,6 @@
-// Which version of each file every session has seen, so that nobody changes what they have not read.
+// Records the version of each file that every session has seen, so that no session changes a file that it has not read.
 
-/** What tells a file apart: its inode, and the path under which it was seen. */
+/** The identity of a file: its inode, and the path under which it was seen. */
 export interface FileIdentity {
   /** Real and absolute. */
   path: string;
@@ -8,31 +8,31 @@ export interface FileIdentity {
   ino: bigint;
 }
 
-/** How much a {@link ReadTracker} remembers. */
+/** The limits of a {@link ReadTracker}. */
 export interface ReadTrackerOptions {
-  /** Etags, two a file and session, and one a file. Default: 20,000. */
+  /** Maximum number of etags: two per file and session, and one per file. Default: 20,000. */
   maxEntries?: number | undefined;
-  /** Content of a larger file is not kept. Default: 1 MiB. */
+  /** Maximum size of a cached content. Default: 1 MiB. */
   maxFileBytes?: number | undefined;
-  /** Content in all. Default: 32 MiB. */
+  /** Maximum total size of cached contents. Default: 32 MiB. */
   maxContentBytes?: number | undefined;
 }
 
-/** The most bytes of one file that are kept by default. */
+/** The default maximum size of a cached content. */
 export const MAX_KEPT_FILE_BYTES = 1024 * 1024;
 
 /**
- * Remembers etags by session and file, and for a while the content that they stand for. A file is known by its path, so
- * that an editor that replaces files does not lose it, and by its inode, so that a rename does not either. An inode's
- * number is given to another file when the first is gone: it counts only while the content is the one that was seen.
- * What was used longest ago goes first: to be asked to read a file once more is harmless.
+ * Stores etags by session and file, and caches their contents. A file is identified by its path, which survives an editor
+ * that replaces the file, and by its inode, which survives a rename. As inode numbers are reused, an inode counts only
+ * while the content is the one that was seen. The least recently used entries are dropped first: the only effect is that
+ * a session must read a file again.
  */
 export class ReadTracker {
   readonly #maxEntries: number;
   readonly #maxFileBytes: number;
   readonly #maxContentBytes: number;
   readonly #etags = new Map<string, string>();
-  /** By etag, so that what several sessions have seen is kept once. */
+  /** By etag, so that sessions share contents. */
   readonly #contents = new Map<string, Buffer>();
   #contentBytes = 0;
 
@@ -43,9 +43,9 @@ export class ReadTracker {
   }
 
   /**
-   * Notes that a session has seen (read or written) this version. Without an id, calls share one session.
+   * Records that a session has seen (read or written) this version. Without an id, calls share one session.
    *
-   * @param bytes the whole content, where it is at hand; it is copied
+   * @param bytes the complete content, if available; it is copied
    */
   note(sessionId: string | undefined, file: FileIdentity, etag: string, bytes?: Uint8Array): void {
     for (const key of keysOf(sessionId, file)) this.#set(key, etag);
@@ -53,7 +53,7 @@ export class ReadTracker {
     if (bytes && bytes.length <= this.#maxFileBytes) this.#keep(etag, bytes);
   }
 
-  /** Notes that a file has another path now, and perhaps another inode: whoever has seen the one has seen the other. */
+  /** Records that a file has a new path, and perhaps a new inode: sessions that have seen the old one have seen the new one. */
   moved(from: string, to: FileIdentity): void {
     const start = `${from}\0`;
     for (const [key, etag] of [...this.#etags]) {
@@ -69,33 +69,33 @@ export class ReadTracker {
     return keysOf(sessionId, file).some((key) => this.#etags.get(key) === etag);
   }
 
-  /** The version that a session has seen last under this path; undefined when it has seen none. */
+  /** The last version that a session has seen under this path; undefined if none. */
   etagOf(sessionId: string | undefined, file: FileIdentity): string | undefined {
     return this.#etags.get(keysOf(sessionId, file)[1]);
   }
 
-  /** Notes that the content of this version was given out, without a session having read the file as it is. */
+  /** Records that the content of this version was returned, without a session having read the current file. */
   noteGiven(path: string, etag: string): void {
     this.#set(`${path}\0`, etag);
   }
 
-  /** Whether anybody was given the content of this version: its etag may have been handed on with it. */
+  /** Whether the content of this version was returned to any session. */
   wasGiven(path: string, etag: string): boolean {
     return this.#etags.get(`${path}\0`) === etag;
   }
 
-  /** The content that an etag stands for; undefined when it was too large, or others were used since. */
+  /** The content of an etag; undefined if it was too large or was dropped from the cache. */
   contentOf(etag: string): Buffer | undefined {
     const bytes = this.#contents.get(etag);
     if (bytes) {
-      this.#contents.delete(etag); // so that it is the youngest
+      this.#contents.delete(etag); // re-inserted as the most recently used
       this.#contents.set(etag, bytes);
     }
     return bytes;
   }
 
   #set(key: string, etag: string): void {
-    this.#etags.delete(key); // so that it is the youngest
+    this.#etags.delete(key); // re-inserted as the most recently used
     this.#etags.set(key, etag);
     for (const oldest of this.#etags.keys()) {
       if (this.#etags.size <= this.#maxEntries) break;

@@ -1,4 +1,4 @@
-// What a caller who has seen an older version of a file is told: how it differs from the one that is there now.
+// The error for a caller that has seen an older version of a file, with the difference from the current one.
 
 import type { JsonObject } from '../../../contract/json.js';
 import { ToolError } from '../../../contract/errors.js';
@@ -7,20 +7,20 @@ import { asUtf8 } from '../open/text-encoding.js';
 import { unifiedDiff } from './unified-diff.js';
 import { quote } from '../scope/project-scope.js';
 
-/** Enough for what a formatter or a colleague does to a file; more is better read as a whole. */
+/** Enough for small changes, such as by a formatter; after larger ones the file is better read again. */
 const DIFFERENCE_LIMITS = { maxLines: 200, maxBytes: 8 * 1024 };
 
-/** A version of a file; without bytes where they are not known. */
+/** A version of a file; without bytes if they are unknown. */
 export interface KnownVersion {
   etag: string;
   bytes: Buffer | undefined;
 }
 
 /**
- * The FILE_CHANGED of a file that is not what the caller has seen, with the difference where both versions are known
- * and text: at most 200 lines and 8 KiB of it.
+ * The FILE_CHANGED error for a file that changed since the caller saw it, with the difference if both versions are known
+ * and text: at most 200 lines and 8 KiB.
  *
- * @param how what makes it stale, as in `"a.txt" was changed since it was read`
+ * @param how why it is stale, as in `"a.txt" was changed since it was read`
  * @param takesEtag whether the caller can repeat the change with `if_match`
  */
 export async function staleFile(

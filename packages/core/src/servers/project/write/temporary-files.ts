@@ -1,5 +1,5 @@
-// The files that exist beside others while those are written: how they are named, and how what a crash left is removed.
-// The name says who writes it, so that nobody removes the file of a writer that lives.
+// The temporary files of atomic writes: their names, and the removal of those that a crash left. The name identifies the
+// writing process, so that the file of a running writer is never removed.
 
 import { createHash, randomBytes } from 'node:crypto';
 import { readFileSync, readlinkSync } from 'node:fs';
@@ -11,26 +11,26 @@ import type { OpenedPath } from '../open/opened-path.js';
 /** `.toolwright-SYSTEM-PID-START-RANDOM.tmp` */
 const TEMPORARY_NAME = /^\.toolwright-([0-9a-f]{8})-([1-9][0-9]{0,9})-([0-9]{1,20})-[0-9a-f]{12}\.tmp$/;
 /**
- * Whether a writer on another machine, in another container or before the last start of this one lives cannot be
- * seen: its files are removed at this age. By far longer than any write takes.
+ * Whether a writer on another machine or in another container is running cannot be determined: its files are removed at
+ * this age, which is far longer than any write takes.
  */
 const FOREIGN_ABANDONED_AFTER_MS = 60 * 60_000;
-/** A directory is looked through so often at most, as it costs a listing. */
+/** Minimum time between two cleanups of a directory, as each lists it. */
 const SWEEP_EVERY_MS = 60_000;
 const MAX_SWEPT_DIRECTORIES = 10_000;
 
-/** For ripgrep and listings: the glob of the files that exist while a write is under way. */
+/** The glob of temporary files, for ripgrep and listings. */
 export const TEMPORARY_GLOB = '.toolwright-????????-*-*-????????????.tmp';
 
 let ownPrefix: string | undefined;
 
-/** A name for such a file. */
+/** A name for a temporary file. */
 export function temporaryName(): string {
   ownPrefix ??= `.toolwright-${systemId()}-${process.pid}-${startOf(process.pid) ?? '0'}`;
   return `${ownPrefix}-${randomBytes(6).toString('hex')}.tmp`;
 }
 
-/** True for the name of such a file. */
+/** Whether a name is that of a temporary file. */
 export function isTemporaryName(name: string): boolean {
   return TEMPORARY_NAME.test(name);
 }
@@ -38,8 +38,8 @@ export function isTemporaryName(name: string): boolean {
 const sweptAt = new Map<string, number>();
 
 /**
- * Removes what writers that have ended left in a directory, and gives how many files that were. It looks once a minute
- * and directory. What it cannot remove it leaves.
+ * Removes the temporary files of ended writers from a directory, and returns their number. Does so at most once a minute
+ * per directory. Files that it cannot remove are left.
  */
 export async function removeAbandoned(directory: OpenedPath): Promise<number> {
   const key = directory.path.absolute;
@@ -55,7 +55,7 @@ export async function removeAbandoned(directory: OpenedPath): Promise<number> {
       removed++;
     }
   } catch {
-    // Tidying up is a courtesy: the write itself says whether the directory can be used.
+    // Cleaning up is optional: the write itself reports whether the directory can be used.
   }
   return removed;
 }
@@ -65,11 +65,11 @@ async function isAbandoned(address: string, name: string): Promise<boolean> {
   const stats = await lstat(address);
   if (!stats.isFile()) return false;
   if (system === systemId()) return !isRunning(Number(pid), start ?? '');
-  // The later of both: a rename keeps the time of the content, and sets that of the entry.
+  // The later of both: a rename keeps the mtime and sets the ctime.
   return Date.now() - Math.max(stats.mtimeMs, stats.ctimeMs) > FOREIGN_ABANDONED_AFTER_MS;
 }
 
-/** In doubt it is: /proc may hide the processes of others, and systems without it do not tell a reused pid. */
+/** True if unknown: /proc may hide the processes of other users, and systems without it cannot detect a reused pid. */
 function isRunning(pid: number, start: string): boolean {
   try {
     process.kill(pid, 0);
@@ -83,13 +83,13 @@ function isRunning(pid: number, start: string): boolean {
 /** When a process started, in ticks since boot. https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html, field 22 */
 function startOf(pid: number): string | undefined {
   const stat = textOf(() => readFileSync(`/proc/${pid}/stat`, 'latin1'));
-  // The second field is the program's name in parentheses, which may hold anything.
+  // The second field is the program's name in parentheses, which may contain any character.
   return stat?.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
 }
 
 let ownSystem: string | undefined;
 
-/** Names everything within which a pid means one process: the machine, its start, and the container. */
+/** Identifies the scope of a pid: the machine, its boot, and the container. */
 function systemId(): string {
   if (ownSystem !== undefined) return ownSystem;
   const parts = [

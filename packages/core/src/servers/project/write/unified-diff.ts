@@ -1,4 +1,4 @@
-// The difference of two versions of a text: as a unified diff for the model, as two numbers for the program.
+// The difference of two versions of a text: as a unified diff, and as counts of added and removed lines.
 
 import type { StructuredPatchHunk } from 'diff';
 import type { FromJsonSchema } from '../../../tool/infer-schema.js';
@@ -7,9 +7,9 @@ import { limitText, type OutputLimits } from '../output-budget.js';
 import { escapeControls } from '../scope/project-scope.js';
 
 const CONTEXT_LINES = 3;
-/** Myers' search is quadratic in the number of differences: beyond this product the change is shown as one block. */
+/** Myers' algorithm is quadratic in the number of differences: beyond this product the change is shown as one block. */
 const MAX_DIFF_WORK = 4_000_000;
-/** More changed lines than that are not compared one by one: they are one block, and only its beginning is text. */
+/** More changed lines are not compared: they are one block, of which only the beginning is shown. */
 const MAX_COMPARED_LINES = 100_000;
 const MAX_BLOCK_LINES = 10_000;
 const MIN_EDIT_LENGTH = 50;
@@ -23,21 +23,21 @@ export const diffStatOutput = {
   ...objectSchema({ added: { type: 'integer' }, removed: { type: 'integer' } }),
 } as const;
 
-/** How many lines a change adds and removes. */
+/** The number of lines that a change adds and removes. */
 export type DiffStat = FromJsonSchema<typeof diffStatOutput>;
 
 /** A unified diff as text. */
 export interface DiffText {
-  /** Empty when both versions are equal. */
+  /** Empty if both versions are equal. */
   text: string;
-  /** Lines that are left out at its end: a change of more than 100,000 lines is not spelled out. */
+  /** The number of lines omitted at the end, for a change of more than 100,000 lines. */
   omitted: number;
 }
 
 /**
- * A unified diff of two versions, as UTF-8. Never rejects: a change that was made does not fail by its report.
+ * A unified diff of two versions, as UTF-8. Never rejects: the diff must not fail a change that was made.
  *
- * @param missing the version in which there is no file
+ * @param missing the version in which the file does not exist
  */
 export async function unifiedDiff(
   path: string,
@@ -59,12 +59,12 @@ export async function unifiedDiff(
   return { text: lines.join('\n'), omitted: hunks.reduce((sum, hunk) => sum + (hunk.omitted ?? 0), 0) };
 }
 
-/** No lines are named by the one before them. https://www.gnu.org/software/diffutils/manual/html_node/Detailed-Unified.html */
+/** An empty range is named by the line before it. https://www.gnu.org/software/diffutils/manual/html_node/Detailed-Unified.html */
 function rangeOf(start: number, count: number): string {
   return `${count === 0 ? start - 1 : start},${count}`;
 }
 
-/** Text that ends with diffs, within the limits. It says how many lines of the diffs are missing. */
+/** A text and its diffs within the limits, with the number of omitted lines. */
 export function limitDiffs(text: string, diffs: readonly DiffText[], limits: OutputLimits): string {
   const omitted = diffs.reduce((sum, diff) => sum + diff.omitted, 0);
   const notice = (lines: number): string => `[${lines} more lines of the diff]`;
@@ -76,7 +76,7 @@ export function limitDiffs(text: string, diffs: readonly DiffText[], limits: Out
   return isCut || omitted === 0 ? shown : `${shown}\n${notice(omitted)}`;
 }
 
-/** The lines that a change adds and removes, whatever the encoding. Never rejects, as {@link unifiedDiff}. */
+/** Counts the lines that a change adds and removes, in any encoding. Never rejects, as {@link unifiedDiff}. */
 export async function diffStat(before: Buffer, after: Buffer): Promise<DiffStat> {
   const stat = { added: 0, removed: 0 };
   for (const { lines, omitted, oldLines, newLines } of await hunksOf(before, after, 0)) {
@@ -93,7 +93,7 @@ export async function diffStat(before: Buffer, after: Buffer): Promise<DiffStat>
   return stat;
 }
 
-/** With `omitted`, all of the change is one block, of which only the beginning is in `lines`. */
+/** With `omitted`, the change is one block, and `lines` has only its beginning. */
 type Hunk = StructuredPatchHunk & { omitted?: number };
 
 async function hunksOf(before: Buffer, after: Buffer, context: number): Promise<Hunk[]> {
@@ -109,7 +109,7 @@ async function hunksOf(before: Buffer, after: Buffer, context: number): Promise<
   return hunks;
 }
 
-/** What lies between the common beginning and the common end, in whole lines and with some context. */
+/** The part between the common beginning and the common end, in whole lines with some context. */
 function changedRegion(before: Buffer, after: Buffer, context: number) {
   const prefix = commonPrefix(before, after);
   if (prefix === before.length && prefix === after.length) return undefined;
@@ -117,7 +117,7 @@ function changedRegion(before: Buffer, after: Buffer, context: number) {
   let start = prefix === 0 ? 0 : before.lastIndexOf(NEWLINE, prefix - 1) + 1;
   for (let line = 0; line < context && start > 0; line++)
     start = start >= 2 ? before.lastIndexOf(NEWLINE, start - 2) + 1 : 0;
-  // Both versions are the same from here on, so the end is moved by the same length in both.
+  // Both versions are equal from here on, so the end moves by the same length in both.
   let end = before.length - suffix;
   for (let line = 0; line <= context && end < before.length; line++) {
     const newline = before.indexOf(NEWLINE, end);
@@ -162,7 +162,7 @@ function countLines(bytes: Buffer): number {
   return countNewlines(bytes, bytes.length) + (bytes.length > 0 && bytes.at(-1) !== NEWLINE ? 1 : 0);
 }
 
-/** Compared line by line; undefined where that would take too long, or does not work. */
+/** Compares line by line; undefined if that would take too long or fails. */
 async function comparedHunks(old: Buffer, now: Buffer, context: number): Promise<Hunk[] | undefined> {
   const work = countLines(old) + countLines(now) + 1;
   if (work > MAX_COMPARED_LINES) return undefined;
@@ -172,7 +172,7 @@ async function comparedHunks(old: Buffer, now: Buffer, context: number): Promise
     const options = { context, maxEditLength };
     return structuredPatch('', '', old.toString(), now.toString(), undefined, undefined, options)?.hunks;
   } catch {
-    return undefined; // one block says less, and is not wrong
+    return undefined; // one block is less detailed but correct
   }
 }
 

@@ -1,5 +1,5 @@
-// Writing into a file that cannot be replaced by another: it keeps its inode and all its names, and a crash in the
-// middle leaves a part of each version. A failure does not: the old content is put back.
+// Writes a file in place if it cannot be replaced: it keeps its inode and all hard links, but a crash may leave a mixture
+// of both versions. After a failure the old content is restored.
 
 import { constants, type BigIntStats } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
@@ -17,10 +17,10 @@ const {
 } = constants as Partial<typeof constants> & { O_RDWR: number };
 
 /**
- * Writes into the file that is there, and gives its stats. What may fail for want of space comes first, while the old
- * content is still whole; when a later step fails the old content is written back, up to 64 MiB.
+ * Writes into the existing file, and returns its stats. Space is allocated first, while the old content is intact; if a
+ * later step fails, the old content is restored, up to 64 MiB.
  *
- * @throws {ToolError} FILE_CHANGED when it is no longer what `target` saw; or what the system says
+ * @throws {ToolError} FILE_CHANGED when it is no longer the file of `target`; or a system error
  */
 export async function writeInPlace(target: WriteTarget, bytes: Uint8Array, fsync: boolean): Promise<BigIntStats> {
   await using handle = await open(target.directory.entry(target.name), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
@@ -52,13 +52,13 @@ async function isWritten(handle: FileHandle, old: Buffer): Promise<boolean> {
     await handle.truncate(old.length);
     return true;
   } catch {
-    return false; // the caller says so, with the error that came first
+    return false; // the caller reports it with the first error
   }
 }
 
 function notPutBack(error: unknown, { path }: WriteTarget): ToolError {
   const { code, message, details } = fileFailure(error, 'write', path.shown);
-  return new ToolError(code, `${message} Its old content could not be put back; look at it.`, {
+  return new ToolError(code, `${message} Its old content could not be restored; check the file.`, {
     details: { ...details, not_restored: [path.shown] },
     cause: error,
   });
@@ -71,7 +71,7 @@ async function writeAll(handle: FileHandle, bytes: Uint8Array, position: number)
   }
 }
 
-/** @throws {ToolError} FILE_CHANGED unless `now` is what `target` saw */
+/** @throws {ToolError} FILE_CHANGED unless `now` is the version of `target` */
 export function assertUnchanged(target: WriteTarget, now: BigIntStats | undefined): void {
   const { stats } = target;
   const same =
@@ -81,6 +81,6 @@ export function assertUnchanged(target: WriteTarget, now: BigIntStats | undefine
   if (same) return;
   throw new ToolError(
     'FILE_CHANGED',
-    `${quote(target.path.shown)} was changed by somebody else while it was being written; nothing was written. Read it again.`,
+    `${quote(target.path.shown)} was changed by another process during the write; nothing was written. Read it again.`,
   );
 }

@@ -175,7 +175,7 @@ describe('a copy of a directory that fails', () => {
       try {
         const answer = await tools.call('copy', { source: 'a', destination: 'small/deep/b', recursive: true });
         expect(answer).toMatchObject({ code: 'NO_SPACE' });
-        expect(answer.text).toContain('What had been copied to "small/deep/b" was removed again.');
+        expect(answer.text).toContain('The partial copy in "small/deep/b" was removed.');
         expect(await readdir(tools.path('small'))).toEqual([]);
       } finally {
         await run('umount', '-l', tools.path('small'));
