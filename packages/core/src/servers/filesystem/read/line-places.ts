@@ -1,5 +1,4 @@
-// Where lines of huge files are, remembered from page to page: who reads on far behind the beginning does not wait for
-// everything before it to be read again.
+// Caches positions of lines in huge files across pages, so that a later page need not read the file from its beginning.
 
 import type { BigIntStats } from 'node:fs';
 import type { ScanState } from './line-scan.js';
@@ -7,16 +6,16 @@ import type { ScanState } from './line-scan.js';
 const MAX_FILES = 32;
 const MAX_PLACES = 1_024;
 const MIN_DISTANCE_BYTES = 2 * 1024 * 1024;
-/** A file that changed less long ago may change once more without its times showing it. */
+/** A file that changed more recently may change again without a new timestamp. */
 const MIN_AGE_MS = 2_000;
 
-/** A place between two characters of a file, and how a scan stands there. */
+/** A position between two characters of a file, with the state of the scan there. */
 export interface Place {
   byte: number;
   state: ScanState;
 }
 
-/** Remembers places of the huge files that were used last: at most 1,024 of each of 32. */
+/** Caches positions of the most recently used huge files: at most 1,024 for each of 32 files. */
 export class LinePlaces {
   readonly #files = new Map<string, FilePlaces>();
 
@@ -28,7 +27,7 @@ export class LinePlaces {
     if (Date.now() - Number(ctimeMs) < MIN_AGE_MS) return undefined;
     const key = [dev, ino, size, mtimeNs, ctimeNs, encoding].join(':');
     const places = this.#files.get(key) ?? new FilePlaces(Number(size));
-    this.#files.delete(key); // so that it is the youngest
+    this.#files.delete(key); // re-inserted as the most recently used
     this.#files.set(key, places);
     for (const oldest of this.#files.keys()) {
       if (this.#files.size <= MAX_FILES) break;

@@ -1,5 +1,5 @@
-// Finds the lines of a page in a stream of UTF-8, keeping of them no more than can be shown. The lines before and
-// after the page are only counted.
+// Finds the lines of a page in a stream of UTF-8, and keeps only as much as can be shown. Lines before and after the page
+// are only counted.
 
 import { isAscii } from 'node:buffer';
 
@@ -8,17 +8,17 @@ const RETURN = 0x0d;
 /** The most bytes that a UTF-16 unit stands for: one character of four bytes is two units, one of three is one. */
 const MAX_BYTES_A_UNIT = 3;
 
-/** Which lines are kept, and how much of them. */
+/** The lines to keep, and how much of each. */
 export interface LineWindow {
   /** The first line, from 1. Undefined: the window is opened by {@link LineScan.openTail}. */
   first: number | undefined;
-  /** How many lines at most. */
+  /** Maximum number of lines. */
   limit: number;
   /** Of the first line, from 1 in UTF-16 units: what is before it is not kept. */
   column: number;
   /** Longer lines are cut there, in UTF-16 units. */
   maxLineUnits: number;
-  /** When lines of so many bytes are kept, no more are. */
+  /** Maximum total bytes of kept lines. */
   maxBytes: number;
 }
 
@@ -34,7 +34,7 @@ export interface ScannedLine {
   open: boolean;
 }
 
-/** Where a scan stands between two characters, so that another may go on from there. */
+/** The state of a scan between two characters, from which another scan can continue. */
 export interface ScanState {
   linesSeen: number;
   lf: number;

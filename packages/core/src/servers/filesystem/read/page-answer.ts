@@ -1,4 +1,4 @@
-// A page of a file as tools answer with it: its text within a budget, what is known of the file, and how to read on.
+// The answer for a page of a file: its text within the limits, the properties of the file, and where to continue.
 
 import { ToolError } from '../../../contract/errors.js';
 import type { ToolContext } from '../../../tool/define-tool.js';
@@ -14,7 +14,7 @@ import { READ_ENCODINGS, type ReadEncoding } from './text-stream.js';
 import { objectSchema } from '../../../tool/object-schema.js';
 
 const MAX_LINE_UNITS = 2_000;
-/** Reading so much takes long enough for somebody to want to know. */
+/** Progress is reported each time this much was read. */
 const PROGRESS_BYTES = 32 * 1024 * 1024;
 
 /** The `structuredContent` of a page, in JSON Schema. */
@@ -22,29 +22,29 @@ export const PAGE_PROPERTIES = {
   path: { type: 'string' },
   start_line: {
     type: 'integer',
-    description: 'Absent, as end_line is, for the tail of a file above 64 MiB: its lines are not counted.',
+    description: 'Absent, like end_line, for the tail of a file larger than 64 MiB, whose lines are not counted.',
   },
   end_line: { type: 'integer', description: 'start_line - 1 for an empty file.' },
-  total_lines: { type: 'integer', description: 'Absent for a file that was not read to its end (above 64 MiB).' },
+  total_lines: { type: 'integer', description: 'Absent for a file that was not read to its end (larger than 64 MiB).' },
   size: { type: 'integer', description: 'In bytes.' },
   etag: {
     type: 'string',
-    description: 'Names this version, for if_match: of the content up to 64 MiB, else of size and time.',
+    description: 'Identifies this version, for if_match: from the content up to 64 MiB, else from size and time.',
   },
   encoding: { type: 'string', enum: READ_ENCODINGS.slice(1) },
   bom: { type: 'boolean' },
   eol: { type: 'string', enum: ['lf', 'crlf', 'mixed', 'none'] },
-  truncated: { type: 'boolean', description: 'More follows, a long line was cut, or not all of tail has room.' },
-  next_offset: { type: 'integer', description: 'The offset to read on with.' },
-  next_column: { type: 'integer', description: 'The column to read on with, beside next_offset: within a long line.' },
+  truncated: { type: 'boolean', description: 'More lines follow, a long line was cut, or tail exceeds the limits.' },
+  next_offset: { type: 'integer', description: 'The offset of the next page.' },
+  next_column: { type: 'integer', description: 'The column of the next page, within the long line at next_offset.' },
   cut_lines: {
     type: 'array',
-    description: 'The long lines that were cut. Each is read on with offset=line and column.',
+    description: 'The long lines that were cut. Continue each with offset=line and column.',
     items: objectSchema({ line: { type: 'integer' }, column: { type: 'integer' } }),
   },
 } as const;
 
-/** Which page of a file is asked for. */
+/** The requested page of a file. */
 export interface PageQuestion {
   /** The first line, from 1. Default: 1. */
   offset?: number | undefined;
@@ -69,7 +69,7 @@ export interface ReadPage {
 /**
  * Reads a page of a file, and notes that the session has seen this version.
  *
- * @throws {ToolError} NOT_FOUND, OUTSIDE_PROJECT, BINARY_FILE; INVALID_ARGUMENT past the end or for no regular file
+ * @throws {ToolError} NOT_FOUND, OUTSIDE_PROJECT, BINARY_FILE; INVALID_ARGUMENT past the end, or if it is not a regular file
  */
 export async function readPageOf(
   files: ProjectFiles,

@@ -1,5 +1,4 @@
-// The bytes of a file as a stream of UTF-8, whatever their encoding and wherever they are cut into chunks. What finds
-// lines in it need know of one encoding only.
+// Converts chunks of any encoding to UTF-8, wherever the chunks are cut, so that the line scan handles only one encoding.
 
 import { isUtf8 } from 'node:buffer';
 import { wholeCharacters, type TextEncoding } from '../../project/open/text-encoding.js';
@@ -21,7 +20,7 @@ const MARKS: Readonly<Partial<Record<ReadEncoding, Buffer>>> = {
   'utf-16be': Buffer.from([0xfe, 0xff]),
 };
 
-/** How many bytes the byte order mark of an encoding has at the beginning of a file; 0 where there is none. */
+/** The length in bytes of the byte order mark at the beginning of a file; 0 if there is none. */
 export function markLength(bytes: Buffer, encoding: ReadEncoding): number {
   const mark = MARKS[encoding];
   return mark && bytes.subarray(0, mark.length).equals(mark) ? mark.length : 0;
@@ -37,12 +36,12 @@ export class Utf8Stream {
     this.#encoding = encoding;
   }
 
-  /** False when bytes were met that the encoding does not know: U+FFFD stands in their place. */
+  /** False if some bytes were invalid in the encoding; they become U+FFFD. */
   get isValid(): boolean {
     return this.#valid;
   }
 
-  /** How many of the bytes that were pushed are still to come, as the beginning of a character. */
+  /** The number of pushed bytes that wait for the rest of their character. */
   get heldBytes(): number {
     return this.#rest.length;
   }

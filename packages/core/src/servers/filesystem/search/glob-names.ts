@@ -1,4 +1,4 @@
-// Where glob's names come from: ripgrep's walk, or the one of our own.
+// The names for glob: from ripgrep, or from the built-in walk.
 
 import { isUtf8 } from 'node:buffer';
 import { showName } from '../../project/open/directory-entries.js';
@@ -10,7 +10,7 @@ import { orderKey } from './path-order.js';
 import { runRipgrep } from './ripgrep.js';
 import type { SearchPlace } from './search-place.js';
 
-/** A walk over millions of files; what was found by then is given. */
+/** The timeout of a walk over millions of files; the files found until then are returned. */
 const TIMEOUT_MS = 60_000;
 
 /** One file, by its path relative to the directory. */
@@ -29,14 +29,14 @@ export interface GlobQuestion {
   exclude: readonly string[];
   includeIgnored: boolean;
   sort: 'mtime' | 'path';
-  /** Only what comes after this key is wanted. */
+  /** Only files after this key. */
   after: string | undefined;
   signal: AbortSignal;
   /** False when there are enough, which only names that come newest first can tell. */
   take: (names: Iterable<Name>, sorted?: boolean) => Promise<boolean>;
 }
 
-/** Names in no order, or by time as ripgrep sorts them. */
+/** Names in no order, or by time as sorted by ripgrep. */
 export async function globByRipgrep(command: string, question: GlobQuestion): Promise<{ timedOut: boolean }> {
   const { scope, place, exclude, includeIgnored, sort, signal, take } = question;
   const { path } = place.directory;
@@ -69,7 +69,7 @@ export async function globByRipgrep(command: string, question: GlobQuestion): Pr
   });
 }
 
-/** Names in the order of their paths, by the walk of our own. */
+/** Names in path order, from the built-in walk. */
 export async function globByWalk(question: GlobQuestion): Promise<{ timedOut: boolean }> {
   const { scope, asked, place, exclude, includeIgnored, after, signal, take } = question;
   const excluded = IgnoreFile.ofGlobs(exclude);

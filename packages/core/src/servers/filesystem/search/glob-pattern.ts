@@ -1,8 +1,8 @@
-// Glob patterns, matched without regular expressions: the time is bounded by pattern times path, whatever the pattern.
+// Matches glob patterns without regular expressions: in time proportional to pattern times path, for every pattern.
 
 import { ToolError } from '../../../contract/errors.js';
 
-/** Tells whether a path, relative and with `/`, is matched. */
+/** Whether a relative path, with `/`, matches. */
 export type PathMatcher = (path: string) => boolean;
 
 const MAX_PATTERN_CHARS = 2_000;
@@ -22,7 +22,7 @@ type Component = '**' | { text: string } | { suffix: string } | { tokens: Token[
  * Compiles a pattern as .gitignore has them: `*` and `?` within a name, `**` over names, `[a-z]`, `{a,b}`, `\` escapes;
  * without a slash it matches a name at any depth.
  *
- * @throws {ToolError} INVALID_ARGUMENT for a pattern that is not closed, leaves the directory, or is too much
+ * @throws {ToolError} INVALID_ARGUMENT for a pattern that is not closed, leaves the directory, or is too complex
  */
 export function compileGlob(pattern: string): PathMatcher {
   if (pattern === '' || pattern.length > MAX_PATTERN_CHARS)
@@ -40,7 +40,7 @@ function matcherOf(alternatives: readonly Component[][]): PathMatcher {
     any === '**' && name !== undefined && name !== '**' && more.length === 0 ? name : undefined,
   );
   if (onNames.every((name) => name !== undefined)) {
-    // The commonest patterns say something about the last name only.
+    // The most common patterns depend only on the last name.
     return (path) => {
       const last = path.slice(path.lastIndexOf('/') + 1);
       return onNames.some((name) => matchName(name, last));
@@ -56,7 +56,7 @@ function matcherOf(alternatives: readonly Component[][]): PathMatcher {
  * Compiles a glob of an ignore file as ripgrep reads one: matched from the file's directory, without its slashes at the
  * ends and its marks; `a/**` is what is below `a`.
  *
- * @throws {ToolError} INVALID_ARGUMENT for a pattern that is not closed, or is too much
+ * @throws {ToolError} INVALID_ARGUMENT for a pattern that is not closed, or is too complex
  */
 export function compileIgnoreGlob(glob: string): PathMatcher {
   if (glob.length > MAX_PATTERN_CHARS) throw wrong(glob, `it must have at most ${MAX_PATTERN_CHARS} characters`);

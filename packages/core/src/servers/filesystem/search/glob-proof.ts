@@ -1,5 +1,5 @@
-// ripgrep and the times of its names go by path, which a link that was there for a moment may have led outside. Here each
-// name is looked at inside before it is answered.
+// Verifies the names from ripgrep: it works by path, which a short-lived link may have led outside. Each name is checked
+// inside the project before it is returned.
 
 import { lstat } from 'node:fs/promises';
 import { visitNames, type NamesBelow } from './verified-names.js';
@@ -8,7 +8,7 @@ import { visitNames, type NamesBelow } from './verified-names.js';
 export interface FoundName {
   /** Its path below the directory, as `orderKey` has it. */
   key: string;
-  /** In milliseconds since 1970; 0 when it does not count. */
+  /** In milliseconds since 1970; 0 if not needed. */
   mtime: number;
 }
 
@@ -16,12 +16,12 @@ export interface FoundName {
 export interface ProvenNames<T> {
   rows: readonly T[];
   last: T | undefined;
-  /** How many were left out. */
+  /** The number of omitted rows. */
   changed: number;
 }
 
 /**
- * Leaves out what is no regular file inside; times are those of the files inside.
+ * Omits everything but regular files inside; the times are read again from those files.
  *
  * @param rows in order
  * @param order when it is by time

@@ -1,5 +1,5 @@
-// ripgrep goes by path below the directory that it is run in, so a link that is put into a directory's place meanwhile
-// leads it out of the project. Here its rows are held against the files that are inside, and those that differ left out.
+// Verifies the rows from ripgrep: it works by path, so replacing a directory by a link leads it out of the project. Rows
+// are compared with the files inside, and those that differ are omitted.
 
 import type { FileHandle } from 'node:fs/promises';
 import { errnoOf } from '../../project/open/file-failure.js';
@@ -8,14 +8,14 @@ import type { FileRow, GrepSink, KeyedRow } from './grep-sink.js';
 import { provenRows } from './row-proof.js';
 import { openEntryFile, visitNames } from './verified-names.js';
 
-/** Files that are open at once to be counted again. */
+/** Files that are open at the same time to be counted again. */
 const MAX_OPEN = 500;
 
 /** Counts in files that are held open: by the descriptor's number, as text. */
 export type CountAgain = (descriptors: readonly string[]) => Promise<ReadonlyMap<string, number>>;
 
 /**
- * Leaves out rows that are not, or no more, in a file inside, and gives how many.
+ * Omits rows that are not, or no longer, in a file inside, and returns their number.
  *
  * @param countAgain for rows that are counts, where descriptors have paths
  */

@@ -1,11 +1,11 @@
-// What a search is asked, and what either engine answers.
+// The query of a search, and the outcome that both engines return.
 
 import type { ProjectScope, ScopePath } from '../../project/scope/project-scope.js';
 import type { GrepSink } from './grep-sink.js';
 import type { Position } from './search-cursor.js';
 import type { SearchPlace } from './search-place.js';
 
-/** What one search is, for both engines. */
+/** The query of one search, for both engines. */
 export interface GrepQuestion {
   scope: ProjectScope;
   asked: ScopePath;
@@ -30,12 +30,12 @@ export interface GrepQuestion {
   report: (rows: number) => void;
 }
 
-/** What a search found. */
+/** The outcome of a search. */
 export interface GrepOutcome {
   sink: GrepSink;
   timedOut: boolean;
-  /** The rows are the first of all, in order: a later answer can go on after them. */
+  /** The rows are the first of all, in order: a later page can continue after them. */
   isPrefix: boolean;
-  /** How many rows were left out because they are not in the files, which changed meanwhile. */
+  /** The number of rows omitted because their files changed meanwhile. */
   changed: number;
 }

@@ -1,4 +1,4 @@
-// grep by ripgrep: its arguments, and what it takes to have rows in order although it searches in parallel.
+// grep by ripgrep: its arguments, and how rows get in order although it searches in parallel.
 
 import { showName } from '../../project/open/directory-entries.js';
 import { fileTypeMatcher } from './file-types.js';
@@ -11,7 +11,7 @@ import { orderKey } from './path-order.js';
 import type { Piece } from './row-proof.js';
 import { runRipgrep } from './ripgrep.js';
 
-/** @throws {ToolError} INVALID_ARGUMENT for what ripgrep does not take; CANCELLED */
+/** @throws {ToolError} INVALID_ARGUMENT for arguments that ripgrep rejects; CANCELLED */
 export async function grepByRipgrep(command: string, question: GrepQuestion): Promise<GrepOutcome> {
   const found = await find(command, question);
   const { mode, multiline } = question.args;
@@ -23,7 +23,7 @@ export async function grepByRipgrep(command: string, question: GrepQuestion): Pr
 
 async function find(command: string, question: GrepQuestion): Promise<Omit<GrepOutcome, 'changed'>> {
   const { scope, place, args, signal } = question;
-  // ripgrep takes a glob as a wish that is stronger than ignore files and types, which is not what is meant.
+  // In ripgrep a --glob overrides ignore files and types, which is not intended here.
   const rules = place.file === undefined ? await IgnoreRules.below(scope, place.directory.path) : undefined;
   const { path: searched } = place.directory;
   const mustFilter = rules && (args.glob !== undefined || searched.absolute !== searched.root.path);
@@ -142,7 +142,7 @@ class CountRows {
   readonly #onRow: (name: Buffer, count: number) => Promise<boolean>;
   #rest: Buffer = Buffer.alloc(0);
 
-  /** @param onRow false when it is enough */
+  /** @param onRow returns false to stop */
   constructor(onRow: (name: Buffer, count: number) => Promise<boolean>) {
     this.#onRow = onRow;
   }

@@ -1,4 +1,4 @@
-// ripgrep's JSON lines to rows. Memory stays bounded: of a line that is too long only what a row shows is kept.
+// Parses ripgrep's JSON lines into rows. Memory is bounded: of a long line only the shown part is kept.
 
 import { isUtf8 } from 'node:buffer';
 import { showName } from '../../project/open/directory-entries.js';
@@ -56,7 +56,7 @@ export class GrepRows {
     this.#accept = accept;
   }
 
-  /** Gives false as soon as there is one row more than wanted; that one is not kept. */
+  /** Returns false as soon as there is one row more than the limit; that one is dropped. */
   async push(chunk: Buffer): Promise<boolean> {
     let start = 0;
     for (;;) {
@@ -163,7 +163,7 @@ function rowsOf(
     rows.push({ start, end: endOfLine(bytes, start, to), match: from - start });
   }
   if (rows.length > 0) return rows;
-  // ripgrep does not name an empty match at the very end of a file.
+  // ripgrep does not report an empty match at the very end of a file.
   return [{ start: 0, end: bytes.length, match: bytes.at(-1) === NEWLINE ? 0 : bytes.length }];
 }
 

@@ -1,12 +1,11 @@
-// The rows that a search has found, whichever engine found them: those of earlier answers left out, no more kept than
-// one answer holds, and in one order.
+// Collects the rows of a search from either engine: without those of earlier pages, up to the limit, in one order.
 
 import type { Position } from './search-cursor.js';
 import { compareKeys } from './path-order.js';
 import { RowBudget } from './row-budget.js';
 import type { Piece } from './row-proof.js';
 
-/** One matching line; with several lines in it when a match spans them. */
+/** One matching line, or several lines if a match spans them. */
 export interface GrepRow {
   path: string;
   line: number;
@@ -37,7 +36,7 @@ export interface KeyedRow {
   pieces: readonly Piece[];
 }
 
-/** Takes rows in any order. */
+/** Accepts rows in any order. */
 export class GrepSink {
   readonly #budget: RowBudget<KeyedRow>;
   readonly #after: Position | undefined;
@@ -52,7 +51,7 @@ export class GrepSink {
     return this.#budget.rows.length;
   }
 
-  /** True when a row was not kept. */
+  /** Whether a row exceeded the limit. */
   get full(): boolean {
     return this.#budget.full;
   }
@@ -69,20 +68,20 @@ export class GrepSink {
     return this.#budget.add({ key, row, pieces }, size + row.path.length);
   }
 
-  /** Puts a line to a row that was added. */
+  /** Adds a context line to a row. */
   addContext(row: GrepRow, line: ContextLine): void {
     (row.context ??= []).push(line);
     this.#budget.grow(line.text.length + 32);
   }
 
-  /** True for a row that an earlier answer had. */
+  /** Whether an earlier page returned this row. */
   isPast(key: string, row: GrepRow | FileRow): boolean {
     if (!this.#after) return false;
     const order = compareKeys(key, this.#after.key);
     return order < 0 || (order === 0 && lineOf(row) <= (this.#after.number ?? 0));
   }
 
-  /** Leaves out rows for which `check` gives false. */
+  /** Removes rows for which `check` returns false. */
   async keep(check: (rows: readonly KeyedRow[]) => Promise<(row: KeyedRow) => boolean>): Promise<void> {
     this.#budget.keep(await check(this.#sort()));
   }
@@ -92,7 +91,7 @@ export class GrepSink {
     return this.#sort().map(({ row }) => row);
   }
 
-  /** Where the next answer goes on, when the rows are the first of all. */
+  /** Where the next page continues, if the rows are the first of all. */
   position(): Position | undefined {
     const last = this.#sort().at(-1);
     return last && { key: last.key, ...('line' in last.row && { number: last.row.line }) };

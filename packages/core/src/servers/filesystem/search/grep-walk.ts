@@ -1,4 +1,4 @@
-// grep by the own walk: this thread walks and holds the directories, a worker opens the files and runs the pattern.
+// grep by the built-in walk: this thread walks and keeps the directories open, a worker reads the files and matches.
 
 import { basename } from 'node:path';
 import { fileTypeMatcher } from './file-types.js';
@@ -14,13 +14,13 @@ import { translateRegex } from './rust-regex.js';
 import { SearchWorker } from './search-worker.js';
 
 const MAX_FILE_BYTES = 256 * 1024 * 1024;
-/** Enough that handing them over costs little, few enough that a limit stops soon. */
+/** Large enough to make messages cheap, small enough to stop soon at a limit. */
 const BATCH_FILES = 128;
 
-/** Batches that the walk is ahead. */
+/** How many batches the walk may be ahead of the worker. */
 const MAX_AHEAD = 3;
 
-/** @throws {ToolError} INVALID_ARGUMENT for a pattern that JavaScript cannot do; CANCELLED */
+/** @throws {ToolError} INVALID_ARGUMENT for a pattern that cannot be translated; CANCELLED */
 export async function grepByWalk(question: GrepQuestion): Promise<GrepOutcome> {
   const { args, signal } = question;
   const { ascii, unicode, flags, spansLines } = translateRegex(args.pattern, args);
@@ -67,7 +67,7 @@ export async function grepByWalk(question: GrepQuestion): Promise<GrepOutcome> {
   return { sink, timedOut: timeout.signal.aborted && !sink.full, isPrefix: true, changed: 0 };
 }
 
-/** Walks, and gives files to the worker batch by batch; ends when all are done, or rejects when it is to stop. */
+/** Walks, and sends files to the worker in batches; resolves when all are searched, rejects on `stop`. */
 async function searchAll(
   question: GrepQuestion,
   worker: SearchWorker,
@@ -116,7 +116,7 @@ async function searchAll(
     await Promise.race([Promise.all(ahead), stopped.promise]);
   } finally {
     stopped.stop();
-    // The thread may still read through them, at worst from another directory that got the same number: it is ended first.
+    // The worker ends first: it may still read through these descriptors, whose numbers may be reused.
     await worker.close();
     await release(batchHeld);
     await Promise.allSettled(pending);
@@ -141,7 +141,7 @@ async function* filesOf(
   const runs = walkFiles(place.directory, {
     ...{ scope, asked, rules, after: after?.key, signal: stop },
     accept: (path, key, isDirectory) => {
-      // As ripgrep's --glob: a plain one wants a file, one with "!" leaves out a file or all of a directory.
+      // As ripgrep's --glob: a plain one selects files, one with "!" excludes files or whole directories.
       const wanted = globs?.test(key, isDirectory);
       if (wanted === false || (wanted === undefined && globs?.hasPlain && !isDirectory)) return false;
       return isDirectory || !isOfType || isOfType(path);
@@ -164,7 +164,7 @@ function rowOf(
   };
 }
 
-/** Rejects on abort; `stop` lets go of the signal. */
+/** Rejects on abort; `stop` removes the listener. */
 function whenAborted(signal: AbortSignal): { promise: Promise<never>; stop: () => void } {
   let stop = (): void => {};
   const promise = new Promise<never>((_resolve, reject) => {

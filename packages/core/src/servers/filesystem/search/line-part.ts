@@ -1,22 +1,22 @@
-// How much of a line a row shows, and how rows are written as text.
+// The part of a line that a row shows, and the text form of rows.
 
 import { escapeControls } from '../../project/scope/project-scope.js';
 import type { GrepRow } from './grep-sink.js';
 import type { LinePart } from './line-search.js';
 
-/** Of one row's text, in UTF-16 units. */
+/** Maximum text of one row, in UTF-16 units. */
 export const MAX_TEXT_CHARS = 500;
 /** How much of a long line is shown before the match. */
 export const LEAD_CHARS = 100;
 
-/** A long text as the part around a place, with what was left out counted. */
+/** The part of a long text around a position, with the number of omitted characters. */
 export function cutAround(text: string, column: number, isCut = false): string {
   if (text.length <= MAX_TEXT_CHARS) return isCut ? `${text}... [cut]` : text;
   const start = column + LEAD_CHARS < MAX_TEXT_CHARS ? 0 : Math.max(0, Math.min(column, text.length) - LEAD_CHARS);
   return showPart([text.slice(start, start + MAX_TEXT_CHARS), start, text.length], isCut);
 }
 
-/** A part of a line, with what was left out counted. */
+/** A part of a line, with the number of omitted characters. */
 export function showPart([text, start, length]: LinePart, isCut = false): string {
   const rest = length - start - text.length;
   if (start === 0 && rest === 0 && !isCut) return text;
@@ -25,7 +25,7 @@ export function showPart([text, start, length]: LinePart, isCut = false): string
   return `${before}${shown}${isCut ? '... [cut]' : rest > 0 ? `... [${rest} characters]` : ''}`;
 }
 
-/** The rows as text: a heading a file, `12:` before a match, `12-` before a line around it. */
+/** The rows as text: a heading per file, `12:` before a match, `12-` before a line around it. */
 export function grepLines(rows: readonly GrepRow[]): string[] {
   const lines: string[] = [];
   let path: string | undefined;

@@ -1,12 +1,12 @@
-// What the search worker runs: opens files, and finds the lines that match, as ripgrep does. One function that needs
-// nothing around it: its own source is the worker's program, so that it runs from TypeScript, from the built package and
-// from a bundle alike. No helpers of a compiler may be needed in it: no `using`, no decorators, no `#private`.
+// The program of the search worker: opens files and finds matching lines as ripgrep does. One self-contained function:
+// its source text is the program of the worker, so that it works from TypeScript, from the built package and from a bundle.
+// It must not need helpers of a compiler: no `using`, no decorators, no `#private`.
 
 import type * as NodeBuffer from 'node:buffer';
 import type * as Fs from 'node:fs';
 import type * as Threads from 'node:worker_threads';
 
-/** What a search is, for all files. */
+/** The parameters of a search. */
 export interface LineSearch {
   /** The pattern for text that is all ASCII, and for any. */
   ascii: string;
@@ -29,7 +29,7 @@ export interface LineSearch {
   checkRealPath: boolean;
 }
 
-/** A file to look into. */
+/** A file to search. */
 export interface SearchedFile {
   index: number;
   address: string | Uint8Array;
@@ -51,13 +51,13 @@ export interface FoundRow {
   context?: { line: number; text: LinePart }[];
 }
 
-/** What the worker says: rows, and that it is done with the files it was given. */
+/** A message of the worker: rows, and whether the batch is complete. */
 export interface SearchReport {
   rows: FoundRow[];
   done: boolean;
 }
 
-/** `require`, for what is used of it. */
+/** The used part of `require`. */
 interface BuiltinRequire {
   (name: 'node:fs'): typeof Fs;
   (name: 'node:buffer'): typeof NodeBuffer;

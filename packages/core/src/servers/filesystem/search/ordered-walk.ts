@@ -1,5 +1,5 @@
-// The own walk over the files below a directory, in path order: each directory is opened by its open parent, never through
-// a link, and held while its files are being looked at. What ignore files leave out is not entered.
+// The built-in walk over the files below a directory, in path order: each directory is opened through its open parent,
+// never through a link, and stays open while its files are used. Ignored directories are not entered.
 
 import { compareKeys, entryKey } from './path-order.js';
 import { isTemporaryName } from '../../project/write/atomic-write.js';
@@ -14,7 +14,7 @@ import type { ProjectScope, ScopePath } from '../../project/scope/project-scope.
 import { IgnoreLevel, type IgnoreRules } from './ignore-rules.js';
 import { SmallestFirst } from './smallest-first.js';
 
-/** An open directory that several hold; closed when the last lets go. */
+/** A reference-counted open directory, closed by the last release. */
 export class HeldDirectory {
   readonly directory: OpenedPath;
   #holders = 1;
@@ -33,7 +33,7 @@ export class HeldDirectory {
   }
 }
 
-/** A file that the walk came by. */
+/** A file of the walk. */
 export interface WalkedFile {
   /** Relative to where the walk began, as results show it, and as they are ordered. */
   path: string;
@@ -48,7 +48,7 @@ export interface WalkedRun {
   files: WalkedFile[];
 }
 
-/** How a walk goes. */
+/** Options of a walk. */
 export interface WalkOptions {
   scope: ProjectScope;
   asked: ScopePath;
@@ -56,12 +56,12 @@ export interface WalkOptions {
   rules: IgnoreRules | undefined;
   /** Only files after this key. */
   after?: string | undefined;
-  /** Leaves out files and whole directories. */
+  /** Selects files and directories. */
   accept: (path: string, key: string, isDirectory: boolean) => boolean;
   signal: AbortSignal;
 }
 
-/** So many names of a directory are held at once; a bigger one is read several times. */
+/** Maximum names of a directory in memory; a larger one is read several times. */
 const MAX_HELD_NAMES = 100_000;
 const MAX_RUN = 512;
 

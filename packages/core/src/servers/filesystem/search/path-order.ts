@@ -1,10 +1,10 @@
-// The one order of paths in every listing and search: directory by directory, names by their bytes, what is in a
-// directory right after its name. It is ripgrep's `--sort path`, whatever bytes names have.
+// The order of paths in all listings and searches: names by their bytes, the entries of a directory right after it. It
+// equals ripgrep's `--sort path`, whatever bytes names have.
 
 import type { DirectoryEntry } from '../../project/open/directory-entries.js';
 
 /**
- * What a path is ordered by: its bytes, one character each. An ASCII path is its own key.
+ * The sort key of a path: its bytes, one character each. The key of an ASCII path is the path.
  *
  * @param path relative, with `/`
  */

@@ -1,4 +1,4 @@
-// Finding ripgrep, and running it in a directory that is held open: it sees that directory, whatever happens to its path.
+// Finds ripgrep, and runs it in an open directory, which it reaches even if the path changes.
 
 import { constants } from 'node:fs';
 import { access, realpath } from 'node:fs/promises';
@@ -34,7 +34,7 @@ const COMMON_ARGUMENTS = [
 export interface RipgrepRun {
   /** The program, from {@link findRipgrep}. */
   command: string;
-  /** What comes before the paths. */
+  /** The arguments before the paths. */
   args: readonly string[];
   /** What is searched. Default: the directory itself. */
   paths?: readonly string[];
@@ -42,17 +42,17 @@ export interface RipgrepRun {
   cwd: string;
   timeoutMs: number;
   signal: AbortSignal;
-  /** Takes output as it comes; false when it is enough. */
+  /** Receives output in chunks; returns false to stop. */
   onOutput: (chunk: Buffer) => boolean | Promise<boolean>;
 }
 
-/** How a run ended. */
+/** The result of a run. */
 export interface RipgrepOutcome {
   timedOut: boolean;
 }
 
 /**
- * Runs ripgrep, and ends it when there is enough, at the timeout or on abort.
+ * Runs ripgrep, and stops it when the receiver returns false, at the timeout or on abort.
  *
  * @throws {ToolError} INVALID_ARGUMENT for a pattern, glob or type that it does not take; CANCELLED
  */
@@ -109,7 +109,7 @@ function refused(said: string): ToolError {
 
 const byScope = new WeakMap<ProjectScope, Promise<string>>();
 
-/** The program to run, looked for once a project. @throws {ToolError} UNAVAILABLE when there is none that can be trusted */
+/** The program to run, searched for once per project. @throws {ToolError} UNAVAILABLE when there is none that can be trusted */
 export function findRipgrep(scope: ProjectScope): Promise<string> {
   let found = byScope.get(scope);
   if (!found) {
@@ -136,7 +136,7 @@ export async function locateRipgrep(scope: ProjectScope, { bundled, searchPath }
   for (const directory of searchPath.split(delimiter)) {
     if (!isAbsolute(directory)) continue; // the current directory may be the project
     const program = await realpath(join(directory, name)).catch(() => undefined);
-    // A program that the project brings along is not to be run by searching it.
+    // Searching a project must not run a program from it.
     if (program !== undefined && !scope.find(program) && !scope.find(directory) && (await runs(program)))
       return program;
   }
@@ -153,7 +153,7 @@ async function bundledRipgrep(): Promise<string> {
 }
 
 async function runs(program: string): Promise<boolean> {
-  // Of our own, as the timer of AbortSignal.timeout() stays when the program has long answered.
+  // Not AbortSignal.timeout(), whose timer would outlive the program.
   const patience = new AbortController();
   const timer = setTimeout(() => patience.abort(), PROBE_TIMEOUT_MS);
   try {

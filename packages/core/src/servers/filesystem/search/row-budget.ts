@@ -1,11 +1,11 @@
-// How many rows an answer holds, by number and by size: a host keeps the structured part of every answer.
+// Limits the rows of an answer by number and by size, as a host stores the structured part of every answer.
 
 /** About what the rows of one answer may weigh as JSON, in UTF-16 units. */
 const MAX_ROWS_SIZE = 512 * 1024;
 /** Of a row's braces, keys and numbers. */
 const ROW_SIZE = 64;
 
-/** Collects rows until one more would be too much. The first always fits. */
+/** Collects rows until one more would exceed a limit. The first always fits. */
 export class RowBudget<T> {
   rows: T[] = [];
   /** True when a row was refused. */

@@ -2,7 +2,7 @@
 
 import { ToolError } from '../../../contract/errors.js';
 
-/** A set as it stands between `[` and `]` of another. */
+/** The source of a set, for use inside the brackets of another. */
 export type ClassSet = string;
 
 /** What a `\w` is in Unicode. https://unicode.org/reports/tr18/#Compatibility_Properties */
@@ -43,7 +43,7 @@ export class PatternReader {
     return this.characters[this.at];
   }
 
-  /** Takes these characters when they come next. */
+  /** Consumes these characters if they come next. */
   take(text: string): boolean {
     if (this.isVerbose) this.#skipVerbose();
     for (let index = 0; index < text.length; index++)
@@ -52,7 +52,7 @@ export class PatternReader {
     return true;
   }
 
-  /** What comes up to a character, which is taken too. */
+  /** Consumes the text up to a character, and that character. */
   until(end: string, what: string): string {
     const found = this.characters.indexOf(end, this.at);
     if (found < 0) throw this.wrong(`${what} is not closed with "${end}"`);
@@ -64,7 +64,7 @@ export class PatternReader {
   wrong(why: string): ToolError {
     return new ToolError(
       'INVALID_ARGUMENT',
-      `The pattern cannot be used: ${why} (character ${this.at + 1}). Mend it, or set literal.`,
+      `The pattern cannot be used: ${why} (character ${this.at + 1}). Fix the pattern, or set literal.`,
     );
   }
 
@@ -78,7 +78,7 @@ export class PatternReader {
   }
 }
 
-/** An escape that has been begun: a character, or a set. */
+/** An escape: a character, or a set. */
 export type Escape = { code: number } | { set: ClassSet };
 
 /** What follows a `\` and stands for a character or a class; undefined for anything else, with nothing taken. */
@@ -156,7 +156,7 @@ function compiles(source: string): boolean {
   }
 }
 
-/** A class whose `[` has been taken. Tells `onLiteral` of each character that it names. */
+/** Reads a class after its `[`. Calls `onLiteral` with each literal character. */
 export function readClass(reader: PatternReader, onLiteral: (code: number) => void, depth = 0): ClassSet {
   if (depth > 50) throw reader.wrong('its classes are nested too deep');
   const isNegated = reader.take('^');

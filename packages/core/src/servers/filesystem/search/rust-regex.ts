@@ -1,9 +1,9 @@
-// Regular expressions as ripgrep takes them (Rust's `regex`), translated for JavaScript. What would mean something else
-// there is refused: the two engines may differ in what they accept, never in what they find.
+// Translates regular expressions of ripgrep (Rust's `regex`) to JavaScript. Constructs that would match differently are
+// rejected: the two engines may differ in the patterns they accept, never in what they find.
 
 import { escapeCode, PatternReader, readClass, readEscape, WORD_SET, type ClassSet } from './rust-class.js';
 
-/** How a pattern is meant. */
+/** Options of a pattern. */
 export interface RegexOptions {
   literal: boolean;
   case: 'sensitive' | 'insensitive' | 'smart';
@@ -28,10 +28,10 @@ const NO_EDGE = `[${WORD_SET}${NO_BYTES}]`;
 const LOOK = { '=': 'look-ahead', '!': 'look-ahead', '<=': 'look-behind', '<!': 'look-behind' };
 /** Deeper nesting would overflow a stack, here or in V8. */
 const MAX_NESTING = 200;
-/** A pattern that is unrolled to more is refused by Rust for its size, and kills V8. */
+/** Rust rejects larger repetitions for their size; in V8 they exhaust the memory. */
 const MAX_REPEATS = 1_000;
 
-/** @throws {ToolError} INVALID_ARGUMENT for what Rust refuses too, or what JavaScript cannot do */
+/** @throws {ToolError} INVALID_ARGUMENT for a pattern that Rust rejects, or that JavaScript cannot express */
 export function translateRegex(pattern: string, options: RegexOptions): TranslatedRegex {
   const translation = new Translation(pattern, options);
   const body = translation.whole();

@@ -1,10 +1,10 @@
-// Cursors: where an answer stopped, as a text that only the same question takes. They hold nothing but a position in the
-// order of rows, which is compared with rows and never opened: a forged one can skip rows and nothing more.
+// Cursors: the position where a page ended, as a string that only the same query accepts. The position is compared with
+// rows and never opened: a forged cursor can only skip rows.
 
 import { createHash } from 'node:crypto';
 import { ToolError } from '../../../contract/errors.js';
 
-/** The last row that was given. */
+/** The last row of a page. */
 export interface Position {
   /** Its path, as {@link orderKey} has it. */
   key: string;
@@ -12,7 +12,7 @@ export interface Position {
   number?: number;
 }
 
-/** Of SHA-256; enough that no other question's cursor passes. */
+/** Part of the SHA-256; long enough to reject cursors of other queries. */
 const DIGEST_BYTES = 12;
 /** A path of 4,096 bytes, each a character of two, in base64. */
 const MAX_CURSOR_CHARS = 16_384;
@@ -26,7 +26,7 @@ export const cursorInput = {
     'The cursor of the answer before, to go on after its last row. The other arguments as they were; limit may differ.',
 } as const;
 
-/** What every tool that pages answers. */
+/** The output of every tool that pages. */
 export const cursorOutput = {
   type: 'string',
   description: 'Give it as cursor for what follows; absent at the end.',

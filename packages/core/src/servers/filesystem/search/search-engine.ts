@@ -1,13 +1,13 @@
-// Which engine searches: ripgrep, or the own walk where there is none that can be trusted.
+// Selects the search engine: ripgrep, or the built-in walk if no trusted ripgrep is installed.
 
 import { ToolError } from '../../../contract/errors.js';
 import type { ProjectScope } from '../../project/scope/project-scope.js';
 import { findRipgrep } from './ripgrep.js';
 
-/** What searches: `auto` takes ripgrep where there is one. */
+/** The engine to use: `auto` uses ripgrep if available. */
 export type SearchEngineChoice = 'auto' | 'rg' | 'js';
 
-/** What an answer names as its engine. */
+/** The engine that an answer reports. */
 export type SearchEngine = { name: 'rg'; command: string } | { name: 'js' };
 
 export const engineOutput = {
@@ -16,7 +16,7 @@ export const engineOutput = {
   description: 'rg: ripgrep. js: the slower walk of this server, as there is no ripgrep.',
 } as const;
 
-/** @throws {ToolError} UNAVAILABLE when ripgrep is asked for and not there */
+/** @throws {ToolError} UNAVAILABLE when ripgrep is required and not found */
 export async function resolveEngine(scope: ProjectScope, choice: SearchEngineChoice): Promise<SearchEngine> {
   if (choice === 'js') return { name: 'js' };
   try {

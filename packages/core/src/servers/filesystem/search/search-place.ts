@@ -1,4 +1,4 @@
-// Where a search looks: a directory that is held open, or one file in it; and how its results are named.
+// The place of a search: an open directory, or one file in it; and the paths of its results.
 
 import { basename, dirname } from 'node:path';
 import { ToolError } from '../../../contract/errors.js';
@@ -12,11 +12,11 @@ import { foldName } from '../../project/scope/protected-paths.js';
 /** Close it. */
 export interface SearchPlace extends AsyncDisposable {
   directory: OpenedPath;
-  /** The only file to look into; undefined for everything below the directory. */
+  /** The only file to search; undefined for everything below the directory. */
   file: string | undefined;
   /** The path of a result, relative to the directory; undefined for one that is not below it, or not permitted. */
   show(path: string): string | undefined;
-  /** How many paths were not permitted. */
+  /** The number of paths that were not permitted. */
   readonly withheld: number;
 }
 

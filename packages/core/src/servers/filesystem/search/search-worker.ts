@@ -1,19 +1,19 @@
-// A thread that searches files for one call: a pattern that takes for ever there blocks nobody, and is ended with it. It
-// is made for the call and ended with it: starting one costs some 30 ms, and nothing has to be kept, shared or closed.
+// A thread that searches files for one call, so that a slow pattern does not block the event loop and ends with the thread.
+// Each call starts its own, which costs about 30 ms: no pool has to be shared or closed.
 
 import { Worker } from 'node:worker_threads';
 import { ToolError } from '../../../contract/errors.js';
 import { runLineSearch, type FoundRow, type LineSearch, type SearchedFile, type SearchReport } from './line-search.js';
 
-/** A thread's stack and heap cost some megabytes; more searches than this wait for each other. */
+/** Maximum number of threads, as each takes some megabytes; further searches wait. */
 const MAX_THREADS = 4;
 let running = 0;
 const waiting: (() => void)[] = [];
 
-/** `__name` is what esbuild calls in functions when it keeps their names. */
+/** esbuild inserts calls of `__name` to preserve the names of functions. */
 const PROGRAM = `const __name = (value) => value;\n(${runLineSearch.toString()})(require);`;
 
-/** One thread at work. Close it. */
+/** A running search thread. Close it. */
 export class SearchWorker implements AsyncDisposable {
   readonly #worker: Worker;
   readonly #onRows: (rows: FoundRow[]) => void;
@@ -35,9 +35,9 @@ export class SearchWorker implements AsyncDisposable {
   }
 
   /**
-   * Starts a thread, when there is room for one.
+   * Starts a thread, as soon as fewer than the maximum are running.
    *
-   * @param onRows is told of rows as they are found
+   * @param onRows called with rows as they are found
    */
   static async start(
     search: LineSearch,
@@ -55,7 +55,7 @@ export class SearchWorker implements AsyncDisposable {
     }
   }
 
-  /** Searches files one after the other, after those given before. @throws {ToolError} EXECUTION_FAILED */
+  /** Searches files one after the other, after earlier batches. @throws {ToolError} EXECUTION_FAILED */
   search(files: readonly SearchedFile[]): Promise<void> {
     if (this.#failure !== undefined) return Promise.reject(this.#asFailure());
     return new Promise((resolve, reject) => {
@@ -64,7 +64,7 @@ export class SearchWorker implements AsyncDisposable {
     });
   }
 
-  /** Ends the thread, whatever it is at. Files that it had open are closed. */
+  /** Terminates the thread immediately. Its open files are closed. */
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -90,7 +90,7 @@ export class SearchWorker implements AsyncDisposable {
   }
 }
 
-/** Waits for a place among the threads, which it then has. */
+/** Waits until another thread may start, and reserves its place. */
 function turn(signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const enter = (): void => {
@@ -107,7 +107,7 @@ function turn(signal: AbortSignal): Promise<void> {
   });
 }
 
-/** Gives the place to the next, or leaves it free. */
+/** Passes the place to the next waiting search, or frees it. */
 function passOn(): void {
   const next = waiting.shift();
   if (next) next();

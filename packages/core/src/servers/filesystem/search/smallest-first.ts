@@ -1,4 +1,4 @@
-// The first so many of any number of items, in order, without holding them all.
+// Selects the smallest items of a sequence, in order, with bounded memory.
 
 /** Keeps the `limit` smallest items that were added. */
 export class SmallestFirst<T> {

@@ -1,5 +1,5 @@
-// Names that a search by path has brought back, looked at again: each directory on the way is opened in the one before,
-// never through a link, so that what was found through one that was there for a moment is told apart.
+// Checks names that a search by path has found: each directory on the way is opened through its parent, never through a
+// link, so that names found through a short-lived link are detected.
 
 import { isUtf8 } from 'node:buffer';
 import { constants } from 'node:fs';
@@ -19,7 +19,7 @@ export interface NamesBelow {
   signal: AbortSignal;
 }
 
-/** Twice as many as Node has threads for files, so that none waits for this one. */
+/** Twice the number of threads that Node has for files, so that none is idle. */
 const AT_ONCE = 8;
 /** So many descriptors does a way down take at most. */
 const MAX_LEVELS = 500;
@@ -34,7 +34,7 @@ const {
   O_RDONLY: number;
 };
 
-/** A directory that is held open. */
+/** An open directory. */
 interface Held {
   address: string;
   close(): Promise<void>;

@@ -340,7 +340,7 @@ describe('apply_patch()', () => {
     });
     expect(await apply('*** Delete File: huge', '*** Add File: huge', '+x')).toMatchObject({
       code: 'TOO_LARGE',
-      text: expect.stringContaining('Delete it in a call of its own') as string,
+      text: expect.stringContaining('Delete it in a separate call') as string,
     });
     expect((await stat(tools.path('huge'))).size).toBe(65 * 1024 * 1024);
     expect((await apply(...update('a.bin', '*** Move to: b.bin'))).code).toBeUndefined();
@@ -368,7 +368,7 @@ describe('apply_patch()', () => {
     });
     expect(answer).toMatchObject({
       code: 'INVALID_ARGUMENT',
-      text: expect.stringContaining('"x/y" cannot be in "x"') as string,
+      text: expect.stringContaining('"x/y" cannot be inside "x"') as string,
     });
     expect(await readdir(tools.projectDir)).toEqual(['.keep']);
   });
