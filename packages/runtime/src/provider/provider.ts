@@ -41,8 +41,8 @@ export interface ProviderOptions<State> {
   version: string;
   /** What the provider does. Default: none. */
   description: string;
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- of any arguments and output
   /** The tools. */
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- of any arguments and output
   tools: readonly Tool<any, any, State>[];
   /**
    * Makes the state, which every tool sees as `ctx.state`: the very object that this returns. `previous` is the state of
