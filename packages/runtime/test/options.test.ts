@@ -37,7 +37,7 @@ describe('wrong options', () => {
         (value): [string, () => unknown, string] => [
           `ProcessToolProvider, ${option}: ${Object.prototype.toString.call(value)}`,
           () => new ProcessToolProvider({ name: 'p', path: '/x', [option]: value }),
-          `${option} must be an object of texts`,
+          `${option} must be an object of strings`,
         ],
       ),
     ),
@@ -55,7 +55,7 @@ describe('wrong options', () => {
       () => supervise(inProcess, { trustAnnotations: 'no' as never }),
       'trustAnnotations must be true or false',
     ],
-    ['supervise, a provider', () => supervise(inProcess() as never), 'a function that makes the provider'],
+    ['supervise, a provider', () => supervise(inProcess() as never), 'a function that creates the provider'],
     [
       'superviseProcess',
       () => superviseProcess({ name: 'p', path: '/x', wach: true } as never),

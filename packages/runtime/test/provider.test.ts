@@ -17,9 +17,9 @@ describe('createProvider()', () => {
     [undefined, /createProvider\(\) takes/],
     [{ name: 'a b', version: '1', description: '', tools: [] }, /name must be/],
     [{ name: 'a', version: '', description: '', tools: [] }, /version must be/],
-    [{ name: 'a', version: '1', tools: [] }, /description must be a text/],
-    [{ name: 'a', version: '1', description: '', tools: [{}] }, /made by defineTool/],
-    [{ name: 'a', version: '1', description: '', tools: [count, count] }, /has a tool "count" already/],
+    [{ name: 'a', version: '1', tools: [] }, /description must be a string/],
+    [{ name: 'a', version: '1', description: '', tools: [{}] }, /must come from defineTool/],
+    [{ name: 'a', version: '1', description: '', tools: [count, count] }, /already has a tool "count"/],
     [{ name: 'a', version: '1', description: '', tools: [], initialize: 3 }, /initialize must be a function/],
   ])('refuses %j', (options, words) => {
     expect(() => createProvider(options as never)).toThrow(words);

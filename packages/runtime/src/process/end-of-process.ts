@@ -1,4 +1,4 @@
-// How a provider's process ended, in words that say what to do next.
+// Errors for a provider's process that ended: how, why, and what to do next.
 
 import { ToolError, type ToolErrorCode } from '@toolwright/core';
 import { lastText, withoutSecrets, type StartOutput } from '@toolwright/core/internal';
@@ -63,15 +63,15 @@ export function howItEnded({ code, signal }: ChildExit): string {
 /** What a person would look at first. */
 function hintFor({ code, signal }: ChildExit, output: string): string | undefined {
   if (/Cannot find (module|package)|ERR_MODULE_NOT_FOUND|ModuleNotFoundError/.test(output)) {
-    return 'A module that it imports is not installed where it is looked for.';
+    return 'A module that it imports is not installed.';
   }
   if (/ERR_UNKNOWN_FILE_EXTENSION|ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX/.test(output)) {
-    return "This runtime does not take the file; set runtime, for example to 'tsx'.";
+    return "This runtime cannot run the file; set runtime, for example to 'tsx'.";
   }
   if (/SyntaxError/.test(output)) return 'The file cannot be parsed.';
-  if (signal === 'SIGKILL' || code === 137) return 'Somebody killed it, or the system was out of memory.';
+  if (signal === 'SIGKILL' || code === 137) return 'It was killed, or the system ran out of memory.';
   if (signal === 'SIGSEGV' || code === 139) return 'It crashed in native code.';
-  if (code === 126) return 'The program may not be executed.';
+  if (code === 126) return 'The program is not executable.';
   if (code === 127) return 'The program was not found.';
   if (code === 0) return 'A provider file ends with startProvider(provider), which keeps it running.';
   return undefined;

@@ -34,7 +34,7 @@ import {
   type StartedProcess,
 } from './start-process.js';
 
-/** How a generation is started, and who hears of it. */
+/** How a generation is started, and its callbacks. */
 export interface GenerationOptions {
   /** The program to start. */
   program: ProviderProgram;
@@ -46,9 +46,9 @@ export interface GenerationOptions {
   startTimeoutMs: number;
   /** Receives the process's log. */
   logger: Logger;
-  /** The list of tools is another one now. */
+  /** Called when the list of tools has changed. */
   onToolsChanged: (generation: ProviderGeneration) => void;
-  /** The process or its connection has gone, without having been asked to. */
+  /** Called when the process or its connection ends without {@link ProviderGeneration.end}. */
   onLost: (generation: ProviderGeneration, error: ToolError) => void;
 }
 
@@ -76,7 +76,7 @@ let generations = 0;
 export class ProviderGeneration {
   /** Counts the generations of this process, from 1. */
   readonly number = ++generations;
-  /** What the process registered: its name, version and tools. */
+  /** The registered name, version and tools. */
   readonly registration: Registration;
   readonly #options: GenerationOptions;
   readonly #started: StartedProcess;
@@ -163,7 +163,7 @@ export class ProviderGeneration {
     return this.#relisting;
   }
 
-  /** False once the process or its connection has gone, or was asked to end. */
+  /** False once the process or its connection has ended, or {@link end} was called. */
   get isAlive(): boolean {
     return this.#lost === undefined && this.#ending === undefined;
   }
@@ -328,7 +328,7 @@ export class ProviderGeneration {
     if (breach) return this.#lose(breach);
     if (!this.#exit) await settledWithin([this.#started.child.exited], ENDS_WITHIN_MS);
     if (this.#exit) return; // told there, with how it ended
-    const why = 'closed its connection and runs on';
+    const why = 'closed its connection but is still running';
     this.#lose(endError(this.#started.trace, 'CONNECTION_CLOSED', why, undefined));
   }
 
@@ -352,7 +352,7 @@ export class ProviderGeneration {
     const { code, message, details } = error;
     const unknown = new ToolError(
       'OUTCOME_UNKNOWN',
-      `The provider went before it answered, so the call may have happened. ${message}`,
+      `The provider exited before it answered, so the call may have been executed. ${message}`,
       { provider: this.#options.program.name, details: { ...details, cause: code, outcomeUnknown: true } },
     );
     this.#peer.failAll((settle) => (settle.callId === undefined ? error : unknown));

@@ -1,4 +1,4 @@
-// What a ProcessToolProvider is made of, checked when it is made.
+// Options of ProcessToolProvider: defaults and validation.
 
 import { isAbsolute, resolve } from 'node:path';
 import { ToolError, type JsonObject, type Logger } from '@toolwright/core';
@@ -27,9 +27,9 @@ export interface ProcessToolProviderOptions {
   command?: string;
   /** Arguments after the file, or of the command. Default: none. They can be seen by every user of the machine. */
   args?: readonly string[];
-  /** Given to the provider's `initialize`. JSON. Default: `{}`. */
+  /** Passed to the provider's `initialize`. JSON. Default: `{}`. */
   config?: JsonObject;
-  /** Texts by name, such as secrets, for `initialize`; they are in no environment and no message. Default: none. */
+  /** Strings by name, such as secrets, for `initialize`. They appear in no environment and no message. Default: none. */
   variables?: Readonly<Record<string, string>>;
   /** Added to the safe part of the environment (PATH, HOME, LANG, …). Default: nothing. */
   env?: Readonly<Record<string, string>>;
@@ -39,14 +39,14 @@ export interface ProcessToolProviderOptions {
   cwd?: string;
   /** From the start of the process to the end of its `initialize`, in milliseconds. Default 15,000. */
   startTimeoutMs?: number;
-  /** The deadline of a call that names none and whose tool has none, in milliseconds. Default 30,000. */
+  /** The deadline of a call that sets none and whose tool has none, in milliseconds. Default 30,000. */
   callTimeoutMs?: number;
-  /** How far progress can renew the deadline of a call, in milliseconds. Default 600,000. */
+  /** The longest time to which progress can extend a call, in milliseconds. Default 600,000. */
   maxTotalTimeoutMs?: number;
-  /** Whether its tools' annotations are believed where that decides on sending a call again. Default true. */
+  /** Whether to trust the tools' annotations when deciding if a call may be sent again. Default true. */
   trustAnnotations?: boolean;
   /**
-   * Gets what the provider logs outside of a call that listens, and warnings. Default: `process.emitWarning` for warnings
+   * Receives the provider's log and warnings. Default: `process.emitWarning` for warnings
    * and errors, each text once.
    */
   logger?: Logger;
@@ -96,15 +96,16 @@ export function resolveProcessOptions(options: ProcessToolProviderOptions): Reso
       throw wrong(`${key} must be a number of milliseconds above 0`);
   }
   const { path, command, runtime, args = [], projectDir, cwd = projectDir ?? process.cwd() } = options;
-  if ((path === undefined) === (command === undefined)) throw wrong('give path or command, and not both');
+  if ((path === undefined) === (command === undefined)) throw wrong('set either path or command');
   for (const [key, text] of Object.entries({ path, command })) {
-    if (text !== undefined && (typeof text !== 'string' || text === '')) throw wrong(`${key} must be a text`);
+    if (text !== undefined && (typeof text !== 'string' || text === ''))
+      throw wrong(`${key} must be a non-empty string`);
   }
   for (const [key, directory] of Object.entries({ projectDir, cwd })) {
     if (directory !== undefined && !(typeof directory === 'string' && isAbsolute(directory)))
       throw wrong(`${key} must be an absolute path, not ${JSON.stringify(directory)}`);
   }
-  if (!Array.isArray(args) || !args.every((arg) => typeof arg === 'string')) throw wrong('args must be texts');
+  if (!Array.isArray(args) || !args.every((arg) => typeof arg === 'string')) throw wrong('args must be strings');
   assertRuntime(runtime, command);
   return {
     program: {
@@ -139,19 +140,19 @@ export function settingsOf({
 
 function assertRuntime(runtime: unknown, command: string | undefined): void {
   if (runtime === undefined) return;
-  if (command !== undefined) throw wrong('runtime says what runs a path; a command runs itself');
+  if (command !== undefined) throw wrong('runtime applies to path only; omit it with command');
   const named = typeof runtime === 'object' && runtime !== null ? (runtime as { command?: unknown }).command : runtime;
   if (typeof named !== 'string' || named === '')
-    throw wrong("runtime must be a text such as 'tsx', or { command, args }");
+    throw wrong("runtime must be a string such as 'tsx', or { command, args }");
 }
 
 function textsOf(what: string, given: unknown): Record<string, string> {
   if (given === undefined) return {};
   const texts = copyTexts(given);
-  if (!texts) throw wrong(`${what} must be an object of texts`);
+  if (!texts) throw wrong(`${what} must be an object of strings`);
   return texts;
 }
 
 function wrong(what: string): ToolError {
-  return new ToolError('INVALID_ARGUMENT', `An option of the provider is wrong: ${what}.`);
+  return new ToolError('INVALID_ARGUMENT', `Invalid option of the provider: ${what}.`);
 }

@@ -337,7 +337,7 @@ export class ProcessToolProvider implements ToolProvider {
     for (const generation of this.#retiring) void generation.end(); // nobody waits for its calls any more
     if (this.#generation?.isAlive) void this.retire(this.#generation);
     if (!(await this.#connection.ended(END_TIMEOUT_MS))) {
-      this.#logger.warn(`The provider "${this.name}" had not ended after ${END_TIMEOUT_MS} ms and was left.`);
+      this.#logger.warn(`The provider "${this.name}" did not end within ${END_TIMEOUT_MS} ms and was abandoned.`);
     }
     this.#generation = undefined;
     this.#lastFailure = undefined;

@@ -10,11 +10,11 @@ import { settingsOf } from './process-provider-options.js';
 
 /** Options of {@link providerFromModule}. */
 export interface ModuleProviderOptions {
-  /** Given to the provider's `initialize`. Default: `{}`. */
+  /** Passed to the provider's `initialize`. Default: `{}`. */
   config?: JsonObject;
-  /** Texts by name, for `initialize`. Default: none. */
+  /** Strings by name, for `initialize`. Default: none. */
   variables?: Readonly<Record<string, string>>;
-  /** The deadline of a call that names none and whose tool has none, in milliseconds. Default: none. */
+  /** The deadline of a call that sets none and whose tool has none, in milliseconds. Default: none. */
   callTimeoutMs?: number;
   /** Given to tools as `ctx.logger`. Default: `process.emitWarning` for warnings and errors, each text once. */
   logger?: Logger;
@@ -99,6 +99,6 @@ async function loadProvider(file: string | URL): Promise<AnyProvider> {
   if (isProvider(loaded.default)) return loaded.default;
   throw new ToolError(
     'INVALID_ARGUMENT',
-    `${url} has no provider as its default export; export what createProvider() gives.`,
+    `${url} does not export a provider as its default; export the result of createProvider().`,
   );
 }

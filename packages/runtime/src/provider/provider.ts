@@ -5,31 +5,31 @@ import type { JsonObject, Logger, Tool } from '@toolwright/core';
 import { assertOptions, BRAND, isMadeBy, ToolError, ToolServer, type OptionNames } from '@toolwright/core/internal';
 import type { InitializeReason, ProviderCapabilities, ProviderSettings } from '../wire/protocol.js';
 
-/** What `initialize` is given beside the settings. */
+/** What `initialize` receives in addition to the settings. */
 export interface InitializeContext {
   /** Writes to the host's logger. */
   readonly logger: Logger;
-  /** Aborted when the host has gone. */
+  /** Aborted when the host disconnects. */
   readonly signal: AbortSignal;
-  /** It was started, it takes over from an older process, or its config was changed. */
+  /** Why it is initialized: a start, a takeover from an older process, or a changed config. */
   readonly reason: InitializeReason;
-  /** True when there was a state before. */
+  /** True when a previous state exists. */
   readonly isReinitialization: boolean;
 }
 
-/** What `dispose` is given. */
+/** What `dispose` receives. */
 export interface DisposeContext<State> {
   /** The provider's state. */
   readonly state: State;
   /** Writes to the host's logger. */
   readonly logger: Logger;
-  /** Aborted when there is no more time. */
+  /** Aborted when the time limit has passed. */
   readonly signal: AbortSignal;
 }
 
-/** What `endSession` is given. */
+/** What `endSession` receives. */
 export interface SessionContext<State> extends DisposeContext<State> {
-  /** What `ctx.sessionId` was in the calls that are over. */
+  /** The `ctx.sessionId` of the calls that have ended. */
   readonly sessionId: string;
 }
 
@@ -58,9 +58,9 @@ export interface ProviderOptions<State> {
   shouldRestart?: (old: ProviderSettings, next: ProviderSettings) => boolean | Promise<boolean>;
   /** Whether a changed config needs `initialize`, where it needs no new process. Default: the host decides. */
   shouldReinitialize?: (old: ProviderSettings, next: ProviderSettings) => boolean | Promise<boolean>;
-  /** Ends what the state keeps for one session's calls. May come for a session that never called; two seconds at most. */
+  /** Releases what the state holds for one session. May run for a session that made no call; limited to two seconds. */
   endSession?: (ctx: SessionContext<State>) => void | Promise<void>;
-  /** Ends the state. Runs once, when no more calls come, for two seconds at most. */
+  /** Releases the state. Runs once, after the last call; limited to two seconds. */
   dispose?: (ctx: DisposeContext<State>) => void | Promise<void>;
 }
 
@@ -96,13 +96,13 @@ export class Provider<State = unknown> {
     assertOptions('createProvider()', options, PROVIDER_OPTIONS);
     const { name, version, description, tools } = options;
     const faults: string[] = [];
-    if (typeof description !== 'string') faults.push('description must be a text');
-    if (!Array.isArray(tools)) faults.push('tools must be an array of tools made by createTool()');
+    if (typeof description !== 'string') faults.push('description must be a string');
+    if (!Array.isArray(tools)) faults.push('tools must be an array of tools from defineTool()');
     for (const key of ['initialize', 'shouldRestart', 'shouldReinitialize', 'endSession', 'dispose'] as const) {
       if (options[key] !== undefined && typeof options[key] !== 'function') faults.push(`${key} must be a function`);
     }
     if (faults.length > 0) {
-      const words = `The provider "${String(name)}" cannot be made: ${faults.join('; ')}.`;
+      const words = `The provider "${String(name)}" cannot be created: ${faults.join('; ')}.`;
       throw new ToolError('INVALID_ARGUMENT', words, { details: { faults } });
     }
     this.#server = new ToolServer<State>({ name, version, tools });
@@ -117,18 +117,18 @@ export class Provider<State = unknown> {
     return this.#server.tools;
   }
 
-  /** Adds a tool while the provider runs; its host learns of it. @throws {ToolError} NAME_CONFLICT */
+  /** Adds a tool while the provider runs and notifies its host. @throws {ToolError} NAME_CONFLICT */
   // eslint-disable-next-line @typescript-eslint/no-explicit-any -- of any arguments and output
   addTool(tool: Tool<any, any, State>): void {
     this.#server.addTool(tool);
   }
 
-  /** Removes a tool; calls of it that run go on. False when there was none of that name. */
+  /** Removes a tool. Its running calls continue. False when no tool has that name. */
   removeTool(name: string): boolean {
     return this.#server.removeTool(name);
   }
 
-  /** Tells of tools that came or went. Returns the unsubscribe. */
+  /** Calls the listener when tools are added or removed. Returns the unsubscribe function. */
   onToolsChanged(listener: () => void): () => void {
     return this.#server.onToolsChanged(listener);
   }

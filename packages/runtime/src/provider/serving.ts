@@ -120,7 +120,7 @@ export class ServedProvider implements PeerHandlers {
   }
 
   onClose(): void {
-    const gone = new ToolError('CONNECTION_CLOSED', 'The host has gone.');
+    const gone = new ToolError('CONNECTION_CLOSED', 'The host disconnected.');
     this.#lifetime.abort(gone);
     for (const scope of [...this.#calls.values()]) scope.end(gone);
     void settledWithin([this.#dispose()], DISPOSE_MS).then(this.#onEnd);

@@ -122,7 +122,7 @@ export class SupervisedProcess extends SupervisedToolProvider {
     this.#startTimeoutMs = options.startTimeoutMs ?? DEFAULT_START_TIMEOUT_MS;
     const { path, projectDir, cwd = projectDir ?? globalThis.process.cwd() } = options;
     if (watch && path === undefined)
-      throw new ToolError('INVALID_ARGUMENT', 'watch needs path: a command has no sources that are known.');
+      throw new ToolError('INVALID_ARGUMENT', 'watch needs path: the sources of a command are unknown.');
     this.#path = path === undefined ? undefined : resolve(cwd, path);
     this.#files = new Set(this.#path === undefined ? [] : [this.#path]);
     if (watch) this.on('stateChanged', ({ to }) => to === 'INITIALIZING' && this.#openWatch());
@@ -218,7 +218,7 @@ export class SupervisedProcess extends SupervisedToolProvider {
     const news = paths.filter((path) => !this.#droppedTold.has(path));
     for (const path of news) this.#droppedTold.add(path);
     if (news.length === 0) return;
-    const words = `The state of "${this.name}" holds what JSON does not carry, and initialize() makes anew: ${news.join(', ')}.`;
+    const words = `The state of "${this.name}" has parts that JSON cannot represent, which initialize() must create again: ${news.join(', ')}.`;
     this.logger.warn(words);
   }
 
@@ -298,7 +298,7 @@ export class SupervisedProcess extends SupervisedToolProvider {
 
   /** Without the graph the provider file alone is watched, and whether it loads is seen when it does. */
   #reportUnread(why: string): void {
-    this.logger.warn(`What "${this.name}" imports is not known, and not watched: ${why}`);
+    this.logger.warn(`The imports of "${this.name}" are unknown and not watched: ${why}`);
   }
 
   #reloadSoon(): void {
@@ -340,7 +340,9 @@ export class SupervisedProcess extends SupervisedToolProvider {
     if (error.code === 'NOT_CONNECTED' || error.code === 'CANCELLED') return; // it was disconnected
     const stderr = error.details?.stderr;
     const fault = placeFault(error.message, typeof stderr === 'string' ? stderr : error.message, this.#files);
-    this.logger.warn(`The provider "${this.name}" was not reloaded, the one before serves on: ${error.message}`);
+    this.logger.warn(
+      `The provider "${this.name}" was not reloaded; the previous version still serves: ${error.message}`,
+    );
     await this.#reportFault(fault, seen);
   }
 }

@@ -1,4 +1,4 @@
-// Being told of changed files: whichever way an editor saves them, and once for what changes together.
+// Watches files for changes, however an editor saves them; changes that occur together are reported once.
 
 import type { FSWatcher } from 'chokidar';
 import { lstatSync, realpathSync, type Stats } from 'node:fs';

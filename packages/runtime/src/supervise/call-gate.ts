@@ -25,7 +25,7 @@ export class CallGate {
     return true;
   }
 
-  /** Waits for a place, which {@link leave} gives back. @throws {ToolError} what ends the call before */
+  /** Waits for a slot, which {@link leave} releases. @throws {ToolError} what ends the call before */
   enter(scope: CallScope): Promise<void> {
     if (scope.error) return Promise.reject(scope.error);
     if (this.tryEnter()) return Promise.resolve();

@@ -1,4 +1,4 @@
-// What is looked at while a provider is ready: whether it answers, whether a call is silent for too long, and whether it
+// Monitors a ready provider: whether it answers, whether a call is silent for too long, and whether it
 // has been idle. Three timers, none of them set or cleared for a call; none keeps the process alive.
 
 import type { ProviderInstance } from './provider-instance.js';

@@ -1,4 +1,4 @@
-// The instance that a supervised provider has now: its start, its failures, its end, and the state that all of it is told by.
+// The lifecycle of a supervised provider: its current instance, restarts after failures, and the documented state machine.
 
 import { ToolError, type Logger, type ProviderHealth, type ToolProvider } from '@toolwright/core';
 import { startOutputOf, startTimer, untilAborted, withStartOutput, type StartOutput } from '@toolwright/core/internal';

@@ -1,4 +1,4 @@
-// One instance of a provider under supervision: its start, the calls that it has, the question whether it answers, its end.
+// One instance of a supervised provider: its start, its calls, its health checks and its end.
 
 import {
   ToolError,
@@ -91,7 +91,7 @@ export class ProviderInstance {
   async list(signal: AbortSignal = this.#lifetime.signal): Promise<void> {
     const listed: unknown = await untilAborted(this.provider.listTools({ signal }), signal);
     if (!Array.isArray(listed))
-      throw new ToolError('PROTOCOL_VIOLATION', `What "${this.provider.name}" listed is no list of tools.`);
+      throw new ToolError('PROTOCOL_VIOLATION', `What "${this.provider.name}" listed is not a list of tools.`);
     this.definitions = Object.freeze(listed.filter(isDefinition).map(frozenCopy)); // a malformed tool costs no other
     this.lastSignAt = performance.now();
   }
@@ -171,7 +171,7 @@ export class ProviderInstance {
   /** Settles each call that is left as one whose outcome nobody knows. */
   abandon(why: ToolError): void {
     for (const flight of [...this.#flights]) {
-      const words = `The provider went before it answered, so the call may have happened. ${why.message}`;
+      const words = `The provider exited before it answered, so the call may have been executed. ${why.message}`;
       const details = { ...why.details, cause: why.code, outcomeUnknown: true };
       const error = new ToolError('OUTCOME_UNKNOWN', words, {
         provider: this.provider.name,
@@ -248,8 +248,8 @@ export class ProviderInstance {
       logger.warn(`The provider "${name}" failed to disconnect: ${ToolError.from(thrown).message}`),
     );
     if (!(await settledWithin([ending], END_TIMEOUT_MS)))
-      logger.warn(`The provider "${name}" had not ended after ${END_TIMEOUT_MS} ms and was left.`);
-    this.abandon(new ToolError('CONNECTION_CLOSED', 'It was ended.'));
+      logger.warn(`The provider "${name}" did not end within ${END_TIMEOUT_MS} ms and was abandoned.`);
+    this.abandon(new ToolError('CONNECTION_CLOSED', 'The provider was ended.'));
   }
 }
 

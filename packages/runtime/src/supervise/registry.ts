@@ -12,10 +12,10 @@ import {
 
 const PREFIX = 'registry';
 const LOOKING = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false };
-const PROVIDER = { type: 'string', description: 'The name of a provider, as `list` gives it.' } as const;
+const PROVIDER = { type: 'string', description: 'The name of a provider, as listed by `list`.' } as const;
 const TOOL = {
   type: 'string',
-  description: 'The qualified name of a tool, as `tools` gives it: server.tool.',
+  description: 'The qualified name of a tool, as listed by `tools`: server.tool.',
 } as const;
 
 /**
@@ -30,7 +30,7 @@ const TOOL = {
  */
 export function createRegistryServer(hub: ToolHub): ToolServer {
   if (typeof (hub as Partial<ToolHub> | undefined)?.providerNamed !== 'function')
-    throw new ToolError('INVALID_ARGUMENT', 'createRegistryServer() takes the ToolHub whose providers it shows.');
+    throw new ToolError('INVALID_ARGUMENT', 'createRegistryServer() takes a ToolHub.');
   return defineServer({
     name: PREFIX,
     version: '1.0.0',
@@ -48,7 +48,7 @@ export function createRegistryServer(hub: ToolHub): ToolServer {
       }),
       defineTool({
         name: 'start',
-        description: 'Starts a provider, whatever it failed with before. Nothing happens to one that runs.',
+        description: 'Starts a provider, regardless of earlier failures. Does nothing if it is running.',
         input: { type: 'object', properties: { provider: PROVIDER }, required: ['provider'] },
         annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
         execute: async ({ provider }, { signal }) => {
@@ -58,7 +58,8 @@ export function createRegistryServer(hub: ToolHub): ToolServer {
       }),
       defineTool({
         name: 'stop',
-        description: 'Ends a provider; its calls are cut off, and further ones are refused until it is started.',
+        description:
+          'Stops a provider. Its running calls are cancelled, and further calls are refused until it is started.',
         input: { type: 'object', properties: { provider: PROVIDER }, required: ['provider'] },
         annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
         execute: async ({ provider: name }) => {
@@ -84,7 +85,7 @@ export function createRegistryServer(hub: ToolHub): ToolServer {
       }),
       defineTool({
         name: 'details',
-        description: 'Gives a tool with its schemas and annotations, its provider, and what the policy says of it.',
+        description: 'Returns a tool with its schemas, annotations and provider, and what the policy decides for it.',
         input: { type: 'object', properties: { tool: TOOL }, required: ['tool'] },
         annotations: LOOKING,
         execute: async ({ tool }, { signal }) => {
@@ -94,8 +95,7 @@ export function createRegistryServer(hub: ToolHub): ToolServer {
       }),
       defineTool({
         name: 'health',
-        description:
-          'Gives the counters of the providers, of all or of one: calls, failures, restarts, the last error.',
+        description: 'Returns the counters of all providers or of one: calls, failures, restarts, the last error.',
         input: { type: 'object', properties: { provider: PROVIDER } },
         annotations: LOOKING,
         execute: ({ provider }) => {
@@ -105,7 +105,7 @@ export function createRegistryServer(hub: ToolHub): ToolServer {
       }),
       defineTool({
         name: 'invoke',
-        description: 'Calls a tool by its qualified name, as if it were called itself: judged, limited and recorded.',
+        description: 'Calls a tool by its qualified name. Policy, limits and records apply as in a direct call.',
         input: {
           type: 'object',
           properties: {
@@ -146,7 +146,7 @@ function providerOf(hub: ToolHub, name: string): ToolProvider {
   const provider = hub.providerNamed(name);
   if (provider) return provider;
   const names = hub.status().map((row) => row.name);
-  throw new ToolError('NOT_FOUND', `There is no provider "${name}"; there are ${names.join(', ')}.`);
+  throw new ToolError('NOT_FOUND', `Unknown provider "${name}"; known providers: ${names.join(', ')}.`);
 }
 
 function stateOf(hub: ToolHub, name: string): string {

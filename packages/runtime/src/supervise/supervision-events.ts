@@ -1,19 +1,19 @@
-// What a supervisor tells, beside the results of calls.
+// The events of a supervisor.
 
 import { ToolError, type LogEntry, type Logger, type ProviderState, type ToolErrorInfo } from '@toolwright/core';
 import { callSafely } from '@toolwright/core/internal';
 
 /** The events of a supervised provider, by name. */
 export interface SupervisorEvents {
-  /** It came into another state; `error` says why, where it failed. */
+  /** The state changed; `error` is the reason after a failure. */
   stateChanged: { from: ProviderState; to: ProviderState; error?: ToolErrorInfo };
-  /** What the supervisor, or the provider itself, says. */
+  /** A log entry of the supervisor or of the provider. */
   log: LogEntry;
-  /** Another process took the place of one that failed. Counted from 1, the first process. */
+  /** A new process replaced one that failed. Counted from 1, the first process. */
   restarted: { generation: number };
-  /** Another version of the provider took the place of the one before. */
+  /** A new version of the provider replaced the previous one. */
   reloaded: { generation: number };
-  /** Another version did not come up; the one before goes on. Line counted from 1. */
+  /** A new version failed to start; the previous one continues. Lines are counted from 1. */
   reloadFailed: { file?: string; line?: number; message: string };
 }
 
@@ -25,7 +25,7 @@ const NAMES: Record<keyof SupervisorEvents, true> = {
   reloadFailed: true,
 };
 
-/** Listeners by event. One that throws breaks nothing. */
+/** Listeners by event. Errors of listeners are ignored. */
 export class Events {
   readonly #listeners = new Map<keyof SupervisorEvents, Set<(event: never) => void>>();
 

@@ -1,17 +1,17 @@
-// What a supervisor may be given, with its defaults and limits, checked when it is made.
+// Options of a supervisor: defaults, limits and validation.
 
 import { ToolError, type Logger } from '@toolwright/core';
 import { assertOptions, nameFault, type OptionNames } from '@toolwright/core/internal';
 
-/** How long to wait between failures in a row. */
+/** Delays between restarts after consecutive failures. */
 export interface BackoffOptions {
   /** The bound of the first wait, in milliseconds; each further one has twice the bound. Default 250. */
   baseMs?: number;
   /** The largest bound, in milliseconds. Default 60,000. */
   maxMs?: number;
-  /** A process that was ready for so long, in milliseconds, ends the row of failures. Default 60,000. */
+  /** Uptime after which the failure count resets, in milliseconds. Default 60,000. */
   resetAfterMs?: number;
-  /** From 0 to 1: the part of the bound that is waited. Default: `Math.random`. */
+  /** Returns the fraction of the bound to wait, from 0 to 1. Default: `Math.random`. */
   random?: () => number;
 }
 
@@ -19,19 +19,19 @@ export interface BackoffOptions {
 export interface SuperviseOptions {
   /** Default: the name of the provider. */
   name?: string;
-  /** How long without a call until the provider is ended; the next call starts it. 0: never. Default 300,000. */
+  /** Time without a call after which the provider is ended; the next call starts it. 0: never. Default 300,000. */
   idleTtlMs?: number;
-  /** How often a ready provider is asked whether it answers. 0: never. Default 60,000. */
+  /** How often a ready provider is pinged. 0: never. Default 60,000. */
   healthIntervalMs?: number;
-  /** How long an answer to that may take; two missed in a row replace the provider. Default 5,000. */
+  /** The timeout of a ping; two missed in a row replace the provider. Default 5,000. */
   healthTimeoutMs?: number;
   /** Failures of the provider in a row, not of its tools, that degrade it. Default 3. */
   failureThreshold?: number;
-  /** Calls that run at once. Default 10. */
+  /** Calls that run concurrently. Default 10. */
   maxConcurrent?: number;
-  /** Calls that wait for a place, or for the start; more are answered `BUSY`. Default 100. */
+  /** Calls that wait for a slot or for the start; further calls fail with `BUSY`. Default 100. */
   maxQueue?: number;
-  /** The deadline of a call that names none. Default: that of the provider, else 30,000. */
+  /** The deadline of a call that sets none. Default: that of the provider, else 30,000. */
   callTimeoutMs?: number;
   /** From the start of a provider to its list of tools. Default 15,000. */
   startTimeoutMs?: number;
@@ -51,7 +51,7 @@ export interface SuperviseOptions {
    */
   trustAnnotations?: boolean;
   /**
-   * Gets starts, failures and ends. Arguments and results are never logged. Default: `process.emitWarning` for warnings and
+   * Receives starts, failures and ends. Arguments and results are never logged. Default: `process.emitWarning` for warnings and
    * errors, each text once.
    */
   logger?: Logger;

@@ -79,14 +79,11 @@ export class SupervisedToolProvider implements ToolProvider {
   /** Use {@link supervise}. */
   constructor(create: () => ToolProvider, options: SuperviseOptions = {}) {
     if (typeof create !== 'function')
-      throw new ToolError('INVALID_ARGUMENT', 'supervise() takes a function that makes the provider.');
+      throw new ToolError('INVALID_ARGUMENT', 'supervise() takes a function that creates the provider.');
     this.#options = resolveSuperviseOptions(options);
     const provider = create();
     if (typeof (provider as Partial<ToolProvider> | undefined)?.callTool !== 'function')
-      throw new ToolError(
-        'INVALID_ARGUMENT',
-        'supervise() takes a function that returns a provider, not a promise of one.',
-      );
+      throw new ToolError('INVALID_ARGUMENT', 'supervise() takes a function that returns a provider, not a promise.');
     let unused: ToolProvider | undefined = provider; // made to learn its name; the first start takes it
     const { name, kind, servers, callTimeoutMs, trustAnnotations } = provider as ToolProvider & Believed;
     this.name = options.name ?? name;
@@ -138,7 +135,7 @@ export class SupervisedToolProvider implements ToolProvider {
     return this.#lifecycle.state.name;
   }
 
-  /** Tells of an event; returns the unsubscribe. A listener that throws breaks nothing. */
+  /** Adds a listener for an event and returns the unsubscribe function. Errors of listeners are ignored. */
   on<Name extends keyof SupervisorEvents>(name: Name, listener: (event: SupervisorEvents[Name]) => void): () => void {
     return this.#events.on(name, listener);
   }
@@ -316,7 +313,7 @@ export class SupervisedToolProvider implements ToolProvider {
     const verdict = verdictOf(result, scope, instance.provider);
     if (verdict === 'answered') lifecycle.noteAnswer();
     else if (verdict !== undefined) {
-      const error = new ToolError(result.error ?? { code: 'INTERNAL', message: 'no error was told' });
+      const error = new ToolError(result.error ?? { code: 'INTERNAL', message: 'the failure had no error' });
       if (verdict === 'gone') lifecycle.lose(instance, error);
       else lifecycle.noteFailure(instance, error);
     }
@@ -392,7 +389,7 @@ export class SupervisedToolProvider implements ToolProvider {
     try {
       this.#enter(scope);
       const { provider } = await scope.race(this.#lifecycle.ready());
-      if (!provider.mcp) throw new ToolError('INTERNAL', `The provider "${this.name}" is no MCP server any more.`);
+      if (!provider.mcp) throw new ToolError('INTERNAL', `The provider "${this.name}" is no longer an MCP server.`);
       return await scope.race(ask(provider.mcp));
     } finally {
       this.#open.delete(scope);

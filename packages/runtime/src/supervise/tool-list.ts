@@ -69,7 +69,7 @@ export class ToolListCache {
       } catch (thrown) {
         if (!isCurrent(instance)) return;
         const why = ToolError.from(thrown).message;
-        logger.warn(`The tools of "${name}" could not be read again, the old list stands: ${why}`);
+        logger.warn(`The tools of "${name}" could not be read again; the previous list remains: ${why}`);
       }
     }
   }

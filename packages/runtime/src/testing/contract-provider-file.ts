@@ -1,4 +1,4 @@
-// Where the contract's provider files are: in the package, beside its modules, as they are programs and no part of them.
+// The paths of the contract's provider files, which are programs in the package and not part of its modules.
 
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -35,7 +35,7 @@ export function contractProviderFile(language: ContractLanguage = 'javascript'):
   if (!Object.hasOwn(FILES, language)) {
     throw new ToolError(
       'INVALID_ARGUMENT',
-      `There is no contract's provider in ${String(language)}; there are ${Object.keys(FILES).join(', ')}.`,
+      `Unknown contract provider language ${String(language)}; valid languages: ${Object.keys(FILES).join(', ')}.`,
     );
   }
   // Seen from the built modules, or from the sources and dist/testing.
@@ -46,6 +46,6 @@ export function contractProviderFile(language: ContractLanguage = 'javascript'):
   if (file !== undefined) return file;
   throw new ToolError(
     'NOT_FOUND',
-    `The contract's provider is in none of ${places.join(', ')}: leave this package unbundled.`,
+    `The contract provider file was not found at ${places.join(', ')}. Do not bundle this package.`,
   );
 }

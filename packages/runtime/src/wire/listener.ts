@@ -64,7 +64,7 @@ interface Expected {
 }
 
 /** What a registered provider hears that registers again; its connection and its calls go on. */
-export const REGISTERED_ALREADY = 'The provider is registered already; provider/register is sent once.';
+export const REGISTERED_ALREADY = 'The provider is already registered; send provider/register only once.';
 
 /** How often it is looked whether the socket's file is there, while a process is expected. */
 const LOOK_MS = 200;
@@ -227,7 +227,7 @@ export class ProviderListener {
           }
           const expected = this.#findByToken(params.token);
           if (!expected) {
-            const words = 'The token of the registration is wrong, or was used already.';
+            const words = 'The registration token is wrong or was already used.';
             throw this.#closeAfter(peer, new ToolError('PROTOCOL_VIOLATION', words, { details: { permanent: true } }));
           }
           this.#expected.delete(expected);
@@ -251,7 +251,7 @@ export class ProviderListener {
     );
     if (this.#unregistered.size >= maxUnregistered) {
       clearTimeout(timer);
-      return peer.refuse(new ToolError('BUSY', `${maxUnregistered} connections are being made; try again.`));
+      return peer.refuse(new ToolError('BUSY', `${maxUnregistered} connections have not registered yet; try again.`));
     }
     this.#unregistered.add(peer);
   }
@@ -268,7 +268,7 @@ export class ProviderListener {
     return found;
   }
 
-  /** The error goes out as the answer, and then the connection ends. */
+  /** Sends the error as the answer, then closes the connection. */
   #closeAfter(peer: WirePeer, error: ToolError): ToolError {
     setImmediate(() => peer.close(error));
     return error;
@@ -288,5 +288,5 @@ export function sharedListener(): ProviderListener {
 
 /** A request that a host has no answer to. */
 export function unknownMethod(method: string): RpcError {
-  return new RpcError(RPC.methodNotFound, `There is no method "${method.slice(0, 80)}".`);
+  return new RpcError(RPC.methodNotFound, `Unknown method "${method.slice(0, 80)}".`);
 }

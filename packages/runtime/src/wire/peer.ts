@@ -10,10 +10,10 @@ import { ReadBudget } from './read-budget.js';
 import { errorObject, errorOf, RpcError } from './wire-error.js';
 import { SendQueue } from './send-queue.js';
 
-/** So many lines that cannot be parsed end the connection. */
+/** The number of unparsable lines that ends the connection. */
 export const MAX_BAD_FRAMES = 10;
 
-/** How long the last words may take to be read before the socket is cut. */
+/** How long the last messages may take to be read before the socket is destroyed. */
 const CLOSE_MS = 1_000;
 
 /** What an end answers and hears. Handlers may be replaced while the connection is open. */
@@ -43,7 +43,7 @@ export interface PeerLimits {
   maxQueueBytes?: number;
 }
 
-/** What was dropped without a word to anybody, for tests and for those who wonder. */
+/** Counts of messages that were dropped silently, for tests and diagnosis. */
 export interface PeerCounts {
   /** Answers to nothing: unknown, repeated or late. */
   droppedAnswers: number;
@@ -55,7 +55,7 @@ const readBudget = new ReadBudget();
 
 export class WirePeer {
   handlers: PeerHandlers;
-  /** Resolves when the connection has gone. */
+  /** Resolves when the connection has closed. */
   readonly closed: Promise<void>;
   readonly counts: PeerCounts = { droppedAnswers: 0, badFrames: 0 };
   /** What the other end takes in one frame. */
@@ -274,13 +274,16 @@ export class WirePeer {
     this.#sendError(null, code, reason);
     if (++this.counts.badFrames < MAX_BAD_FRAMES) return;
     this.close(
-      new ToolError('PROTOCOL_VIOLATION', `${MAX_BAD_FRAMES} lines were no messages; the connection was closed.`),
+      new ToolError(
+        'PROTOCOL_VIOLATION',
+        `${MAX_BAD_FRAMES} lines were not JSON-RPC messages; the connection was closed.`,
+      ),
     );
   }
 
   #tooLarge(beginning: string, maxFrameBytes: number): void {
     const { id, isRequest } = headOf(beginning);
-    const words = `A message was larger than ${maxFrameBytes} bytes. Send less at once.`;
+    const words = `A message was larger than ${maxFrameBytes} bytes. Send a smaller message.`;
     this.#refuseWhole({ id, ...(isRequest && { method: '' }) }, 'FRAME_TOO_LARGE', words);
   }
 
@@ -335,7 +338,9 @@ export class WirePeer {
     } catch (cause) {
       const tooLong = cause instanceof RangeError && /string length/i.test(cause.message);
       if (tooLong) throw this.#tooLargeToSend('more than a string can hold');
-      throw new ToolError('INVALID_ARGUMENT', `It cannot be sent: ${ToolError.from(cause).message}`, { cause });
+      throw new ToolError('INVALID_ARGUMENT', `The message cannot be sent: ${ToolError.from(cause).message}`, {
+        cause,
+      });
     }
     // A character is at most three bytes: only what may be too long is measured.
     if (frame.length * 3 > this.maxSendBytes) {
@@ -348,7 +353,7 @@ export class WirePeer {
   #tooLargeToSend(size: string): ToolError {
     return new ToolError(
       'FRAME_TOO_LARGE',
-      `The message has ${size} bytes, and ${this.maxSendBytes} are taken at once. Ask for less, or pass a file's path.`,
+      `The message has ${size} bytes; the limit is ${this.maxSendBytes}. Request less, or pass a file path.`,
     );
   }
 }

@@ -42,12 +42,12 @@ export function parseRegistration(params: JsonObject, expectedName: string): Reg
     );
   }
   const faults: string[] = [];
-  if (typeof version !== 'string') faults.push('version is no text');
-  if (typeof description !== 'string') faults.push('description is no text');
+  if (typeof version !== 'string') faults.push('version must be a string');
+  if (typeof description !== 'string') faults.push('description must be a string');
   const listed = parseTools(tools, expectedName, faults);
   if (faults.length > 0) {
     throw violation(
-      `The registration of "${expectedName}" is wrong: ${faults.slice(0, MAX_FAULTS).join('; ')}.`,
+      `The registration of "${expectedName}" is invalid: ${faults.slice(0, MAX_FAULTS).join('; ')}.`,
       faults.slice(0, MAX_FAULTS),
     );
   }
@@ -65,15 +65,15 @@ export function parseToolList(result: JsonObject, provider: string): readonly Li
   const faults: string[] = [];
   const tools = parseTools(result.tools, provider, faults);
   if (faults.length === 0) return tools;
-  throw violation(`The tools of "${provider}" are wrong: ${faults.slice(0, MAX_FAULTS).join('; ')}.`);
+  throw violation(`The tool list of "${provider}" is invalid: ${faults.slice(0, MAX_FAULTS).join('; ')}.`);
 }
 
 function parseTools(given: unknown, provider: string, faults: string[]): ListedTool[] {
   if (!Array.isArray(given)) {
-    faults.push('tools is no array');
+    faults.push('tools must be an array');
     return [];
   }
-  if (given.length > MAX_TOOLS) faults.push(`it has ${given.length} tools, and ${MAX_TOOLS} are the most`);
+  if (given.length > MAX_TOOLS) faults.push(`it has ${given.length} tools; the limit is ${MAX_TOOLS}`);
   const names = new Set<unknown>();
   return given.slice(0, MAX_TOOLS).flatMap((each: unknown) => {
     const tool = parseTool(each, provider, faults);
@@ -85,7 +85,7 @@ function parseTools(given: unknown, provider: string, faults: string[]): ListedT
 }
 
 function parseTool(given: unknown, provider: string, faults: string[]): ListedTool | undefined {
-  if (!isJsonObject(given)) return void faults.push('a tool is no object');
+  if (!isJsonObject(given)) return void faults.push('a tool must be an object');
   const { name, title, description, inputSchema, outputSchema, annotations, icons, _meta } = given;
   const fault = nameFault("a tool's name", name);
   if (fault !== undefined) return void faults.push(plainText(fault, 200));

@@ -47,7 +47,10 @@ export function assertSocketPath(path: string): void {
   if (ON_WINDOWS) return;
   const bytes = Buffer.byteLength(path);
   if (path.startsWith('\0') || path === '') {
-    throw new ToolError('INVALID_ARGUMENT', 'A socket needs a path in the file system: others have no permissions.');
+    throw new ToolError(
+      'INVALID_ARGUMENT',
+      'A socket needs a path in the file system; other sockets have no file permissions.',
+    );
   }
   if (bytes > MAX_SOCKET_PATH_BYTES) {
     throw new ToolError(
@@ -69,9 +72,13 @@ export function createSocketDirectory(base: string = tmpdir()): string {
     directory = mkdtempSync(fits ? owned : join(base, 'toolwright-'));
   } catch (cause) {
     const { code, message } = ToolError.from(cause, 'UNAVAILABLE');
-    throw new ToolError(code, `No directory for a socket can be made: ${message}. Set TMPDIR to one that exists.`, {
-      cause,
-    });
+    throw new ToolError(
+      code,
+      `No directory for a socket can be created: ${message}. Set TMPDIR to an existing directory.`,
+      {
+        cause,
+      },
+    );
   }
   try {
     assertPrivateDirectory(directory);
@@ -97,7 +104,7 @@ function assertOthersCannotRename(base: string): void {
   if (ON_WINDOWS || (mode & 0o002) === 0 || (mode & 0o1000) !== 0) return;
   throw new ToolError(
     'PERMISSION_DENIED',
-    `No socket is made below ${base}: everybody can rename what is in it (mode ${(mode & 0o7777).toString(8)}). ` +
+    `No socket is created below ${base}: every user can rename its entries (mode ${(mode & 0o7777).toString(8)}). ` +
       'Set TMPDIR to a directory of your own, or give this one its sticky bit (mode 1777).',
   );
 }
@@ -106,7 +113,7 @@ function assertOthersCannotRename(base: string): void {
 export function assertPrivateDirectory(directory: string): void {
   const stats = lstatSync(directory);
   const fault = !stats.isDirectory()
-    ? 'is no directory'
+    ? 'is not a directory'
     : stats.uid !== process.getuid?.()
       ? `belongs to user ${stats.uid}`
       : (stats.mode & 0o077) !== 0
@@ -115,7 +122,7 @@ export function assertPrivateDirectory(directory: string): void {
   if (fault === undefined || ON_WINDOWS) return;
   throw new ToolError(
     'PERMISSION_DENIED',
-    `No socket is made in ${directory}: it ${fault}, and must be a directory of this user's with mode 700.`,
+    `No socket is created in ${directory}: it ${fault}. It must belong to this user and have mode 700.`,
   );
 }
 
@@ -193,7 +200,7 @@ function lookAt(path: string): BigIntStats | undefined {
 
 function assertNothingAt(path: string): void {
   if (lookAt(path) === undefined) return;
-  throw new ToolError('LOCKED', `Something is at ${path} already, and is left there; no socket is made.`);
+  throw new ToolError('LOCKED', `${path} already exists and is left unchanged; no socket is created.`);
 }
 
 /** The umask closes the moment between bind and chmod. A worker cannot set it; there the directory alone protects. */

@@ -34,7 +34,7 @@ export function errorOf(given: unknown): ToolError {
   const words =
     typeof message === 'string' && message !== ''
       ? message.slice(0, MAX_MESSAGE)
-      : 'The other end gave an error without words.';
+      : 'The peer returned an error without a message.';
   if (isErrorInfo(data) && ToolError.isCode(data.code)) {
     return new ToolError(data.code, data.message.slice(0, MAX_MESSAGE), {
       retryable: typeof data.retryable === 'boolean' ? data.retryable : undefined,

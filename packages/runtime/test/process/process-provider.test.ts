@@ -253,7 +253,7 @@ describe('ProcessToolProvider.connect()', () => {
     const provider = new ProcessToolProvider({ name: 'lab', command: 'toolwright-no-such-program' });
     const error = await failure(provider.connect());
     expect([error.code, error.details?.permanent]).toEqual(['SPAWN_FAILED', true]);
-    expect(error.message).toMatch(/no such program on the PATH/);
+    expect(error.message).toMatch(/not found on the PATH/);
   });
 
   it.each([
@@ -305,14 +305,14 @@ describe('new ProcessToolProvider()', () => {
     [{ name: 'a.b', path: '/x' }, /name must be/],
     [{ name: 'a' }, /path or command/],
     [{ name: 'a', path: '/x', command: 'y' }, /path or command/],
-    [{ name: 'a', path: '' }, /path must be a text/],
+    [{ name: 'a', path: '' }, /path must be a non-empty string/],
     [{ name: 'a', path: '/x', cwd: 'relative' }, /cwd must be an absolute path/],
-    [{ name: 'a', path: '/x', env: { A: 1 } }, /env must be an object of texts/],
+    [{ name: 'a', path: '/x', env: { A: 1 } }, /env must be an object of strings/],
     [{ name: 'a', path: '/x', variables: ['a'] as unknown, config: 3 }, /config must be an object/],
     [{ name: 'a', path: '/x', callTimeoutMs: -1 }, /callTimeoutMs/],
     [{ name: 'a', path: '/x', runtime: 7 }, /runtime must be/],
-    [{ name: 'a', command: 'x', runtime: 'node' }, /runtime says/],
-    [{ name: 'a', path: '/x', args: 'x' }, /args must be texts/],
+    [{ name: 'a', command: 'x', runtime: 'node' }, /runtime applies to path only/],
+    [{ name: 'a', path: '/x', args: 'x' }, /args must be strings/],
     [{ name: 'a', path: '/x', timeout: 1 }, /unknown option `timeout`/],
   ])('refuses %j', (options, words) => {
     expect(() => new ProcessToolProvider(options as never)).toThrow(words);

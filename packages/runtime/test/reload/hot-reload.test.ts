@@ -133,7 +133,7 @@ describe('superviseProcess() with watch', () => {
     expect(told).toBe(2);
     expect((await provider.listTools()).map(({ name }) => name)).toEqual(['counter.count', 'counter.second']);
     expect(warnings.filter((warning) => warning.includes('JSON'))).toEqual([
-      'The state of "counter" holds what JSON does not carry, and initialize() makes anew: when.',
+      'The state of "counter" has parts that JSON cannot represent, which initialize() must create again: when.',
     ]);
   });
 

@@ -91,7 +91,7 @@ describe('createRegistryServer()', () => {
   });
 
   it('refuses what is not a hub', () => {
-    expect(() => createRegistryServer(undefined as never)).toThrow('createRegistryServer() takes the ToolHub');
+    expect(() => createRegistryServer(undefined as never)).toThrow('createRegistryServer() takes a ToolHub');
   });
 
   it('asks whoever called invoke, and its deadline stands still meanwhile', async () => {

@@ -138,7 +138,7 @@ describe('ProviderListener', () => {
     [{ protocol: 2 }, /version 2 .* version 1/],
     [{ protocol: 0 }, /version 0 .* version 1/],
     [{ protocol: '1' }, /version "1"/],
-    [{ tools: 'none' }, /tools is no array/],
+    [{ tools: 'none' }, /tools must be an array/],
     [{ tools: [TOOL, TOOL] }, /two tools are named "echo"/],
     [{ tools: [{ ...TOOL, name: 'a.b' }] }, /a tool's name must be/],
     [
@@ -150,7 +150,7 @@ describe('ProviderListener', () => {
       },
       /inputSchema.*echo.*description.*"x"/,
     ],
-    [{ version: 1 }, /version is no text/],
+    [{ version: 1 }, /version must be a string/],
   ])('refuses the registration %j for good', async (wrong, words) => {
     const { expectation } = await expectOne();
     const raw = await connectRaw(expectation.socketPath);
@@ -289,15 +289,15 @@ describe('bindPrivately()', () => {
     await mkdir(shared, { mode: 0o755 });
     expect(() => assertPrivateDirectory(shared)).toThrow(/mode 755/);
     await symlink(directory, join(directory, 'link'));
-    expect(() => assertPrivateDirectory(join(directory, 'link'))).toThrow(/is no directory/);
+    expect(() => assertPrivateDirectory(join(directory, 'link'))).toThrow(/is not a directory/);
     await rm(directory, { recursive: true });
   });
 
   it.each([
     [`/${'a'.repeat(100)}`, /101/],
     [`/${'ü'.repeat(50)}`, /101/],
-    ['\0abstract', /no permissions/],
-    ['', /no permissions/],
+    ['\0abstract', /no file permissions/],
+    ['', /no file permissions/],
   ])('refuses the path %j', (path, words) => {
     expect(() => assertSocketPath(path)).toThrow(words);
     expect(() => assertSocketPath(`/${'a'.repeat(99)}`)).not.toThrow();
