@@ -76,7 +76,7 @@ export function afterChangeText(after: AfterChange | undefined, path: string): s
   if (!after || after.diagnostics.length === 0) return '';
   const { diagnostics, complete } = after;
   const lines = diagnostics.map((each) => diagnosticLine(each.path ?? path, each));
-  return `\nNew with this change: ${countWords(countsOf(diagnostics))}${complete ? '' : ', and perhaps more'}.\n${lines.join('\n')}`;
+  return `\nNew errors after this change: ${countWords(countsOf(diagnostics))}${complete ? '' : ', and perhaps more'}.\n${lines.join('\n')}`;
 }
 
 /** Keeps only the fields of the output schema; undefined for an invalid row, which would fail the answer of a change that was made. */

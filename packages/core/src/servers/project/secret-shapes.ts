@@ -14,7 +14,7 @@ const SHAPES: readonly SecretShape[] = [
     pattern: /-----BEGIN [A-Z ]{0,40}PRIVATE KEY[\s\S]*?(?:-----END [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----|$)/g,
   },
   {
-    kind: 'password in an address',
+    kind: 'password in a URL',
     pattern: /(?<=\b[a-z][a-z0-9+.-]{0,30}:\/\/[^\s/@:]{0,200}:)[^\s/@]{1,500}(?=@)/gi,
   },
   {

@@ -269,7 +269,7 @@ describe.skipIf(typescript === undefined)('the filesystem tools with TypeScript 
       ],
       complete: true,
     });
-    expect(text).toContain('New with this change: 2 errors.');
+    expect(text).toContain('New errors after this change: 2 errors.');
     const fresh = await call('write_file', { path: 'src/c.ts', content: 'export const c: number = "c";\n' });
     expect(fresh.diagnostics).toMatchObject({ diagnostics: [{ path: 'src/c.ts', line: 1 }], complete: true });
     const patch = `*** Begin Patch\n*** Add File: src/d.ts\n+export const d: Missing = 1;\n*** Update File: src/a.ts\n@@\n-  return a + b;\n+  return Number(a + b);\n*** End Patch`;

@@ -39,7 +39,7 @@ it('write_file() tells of what afterChange says, and gives it the path, a deadli
   });
   expect(given).toMatchObject([['a.txt'], { deadlineMs: 1_500, signal: expect.any(AbortSignal) }]);
   expect(diagnostics).toEqual({ diagnostics: [ERROR], complete: true });
-  expect(text).toContain('New with this change: 1 error.\na.txt:1:2 error test E1: It is\\u{1b}[31m wrong.');
+  expect(text).toContain('New errors after this change: 1 error.\na.txt:1:2 error test E1: It is\\u{1b}[31m wrong.');
 });
 
 it.each([
@@ -49,7 +49,7 @@ it.each([
 ])('write_file() has written, and knows nothing of errors, when afterChange %s', async (_, hook) => {
   const { diagnostics, text, written } = await write(hook);
   expect(diagnostics).toEqual({ diagnostics: [], complete: false });
-  expect(text).not.toContain('New with this change');
+  expect(text).not.toContain('New errors after this change');
   expect(written).toBe('new');
 });
 

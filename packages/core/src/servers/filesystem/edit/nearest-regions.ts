@@ -133,7 +133,7 @@ function differenceOf(found: readonly string[], target: readonly string[]): stri
     const [inFile, wanted] = [found, target].map((lines) => indentKind(lines));
     const kinds = inFile && wanted && inFile !== wanted;
     return kinds
-      ? `only white space differs: the file is indented with ${inFile}, the text to find with ${wanted}`
+      ? `only white space differs: the file is indented with ${inFile}, old_string with ${wanted}`
       : 'only white space differs';
   }
   return a.toLowerCase() === b.toLowerCase() ? 'only upper and lower case differ' : undefined;

@@ -56,7 +56,7 @@ export function parsePatch(patch: string): PatchOperation[] {
         at++;
         continue;
       }
-      throw malformed(at, 'expected "*** Add File: ", "*** Update File: " or "*** Delete File: " and a path');
+      throw malformed(at, 'expected "*** Add File: ", "*** Update File: " or "*** Delete File: " followed by a path');
     }
     const start = at++;
     let end = at;
@@ -91,7 +91,7 @@ function beginsFile(lines: readonly string[], index: number, verb: string): bool
 function parseAdded(body: readonly string[], at: number): string {
   const content = withoutBlankEnd(body);
   const added = content.map((line, index) => {
-    if (!line.startsWith('+')) throw malformed(at + index, 'every line of an added file begins with "+"');
+    if (!line.startsWith('+')) throw malformed(at + index, 'every line of an added file must begin with "+"');
     return `${line.slice(1)}\n`;
   });
   return added.join('');
@@ -124,7 +124,7 @@ function parseUpdate(
     else {
       const kind = line[0];
       if (kind !== ' ' && kind !== '-' && kind !== '+')
-        throw malformed(at + index, 'a line of a hunk begins with a space, "-", "+" or "@@"');
+        throw malformed(at + index, 'every line of a hunk must begin with a space, "-", "+" or "@@"');
       hunk.lines.push({ kind, text: line.slice(1) });
     }
   }

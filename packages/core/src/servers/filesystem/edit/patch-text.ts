@@ -84,7 +84,7 @@ export async function applyHunks(
         if (shifted === undefined)
           throw new ToolError(
             'NO_MATCH',
-            `${quote(file.path)}, ${label}: the file has less indentation than the hunk, and an added line cannot be moved as far to the left. Give the hunk with the file's indentation.`,
+            `${quote(file.path)}, ${label}: the file has less indentation than the hunk, and an added line cannot be outdented that far. Use the file's indentation in the hunk.`,
           );
         result.push({ added: shifted, lineEnd });
       }
@@ -160,7 +160,7 @@ async function placeOf(search: Search, old: readonly string[]): Promise<Place> {
     if (places[0]) return places[0];
   }
   const why = from > 0 ? ` after line ${from}, where the previous hunk ends` : '';
-  throw await noMatch(search, old.join('\n'), `its lines are not in the file${why}.`);
+  throw await noMatch(search, old.join('\n'), `its lines were not found in the file${why}.`);
 }
 
 async function noMatch({ file, label, signal }: Search, wanted: string, what: string): Promise<ToolError> {
@@ -216,7 +216,7 @@ async function regionsOf(search: Search): Promise<Region[]> {
     const folded = lines.map((line, index) => (inside(index) ? foldLine(line, 'unicode').trim() : ''));
     const equal = folded.flatMap((line, index) => (line === wanted ? [index] : []));
     const found = equal.length > 0 ? equal : folded.flatMap((line, index) => (line.startsWith(wanted) ? [index] : []));
-    if (found.length === 0) throw await noMatch(search, header, `there is no line "${header}".`);
+    if (found.length === 0) throw await noMatch(search, header, `the line "${header}" was not found.`);
     regions = found.map((start) => ({ start, end: sectionEnd(lines, start) }));
   }
   return regions;

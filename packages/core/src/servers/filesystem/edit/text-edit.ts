@@ -125,7 +125,7 @@ async function applyEdit(
   if (oldText === '')
     throw new ToolError(
       'INVALID_ARGUMENT',
-      `${label}old_string is empty. Give the text to replace, or use insert_line.`,
+      `${label}old_string is empty. Set the text to replace, or use insert_line.`,
     );
   if (oldText === newText) throw noChange(label, 'old_string and new_string are equal');
   assertNoPlaceholder(newText, oldText, label);
@@ -232,7 +232,7 @@ function encode(text: string, encoding: TextEncoding, what: string): Buffer {
 }
 
 function noChange(label: string, why: string): ToolError {
-  return new ToolError('NO_CHANGE', `${label}The edit would change nothing: ${why}. Give another new_string.`);
+  return new ToolError('NO_CHANGE', `${label}The edit would change nothing: ${why}. Use a different new_string.`);
 }
 
 function cannotShift(path: string, line: number, label: string): ToolError {
@@ -272,7 +272,7 @@ const READINGS: Readonly<Record<MatchStrategy, string>> = {
   exact: '',
   eol: ' ignoring line endings (eol)',
   trim_end: ' ignoring trailing spaces (trim_end)',
-  indent: ' with another indentation (indent)',
+  indent: ' with a different indentation (indent)',
   unicode: ' with typographic characters as their ASCII forms (unicode)',
 };
 
@@ -288,10 +288,11 @@ function wrongCount(
   const more = spans.length > MAX_OCCURRENCES ? 'at least ' : '';
   const times = `${more}${spans.length} ${spans.length === 1 ? 'time' : 'times'}`;
   const found = `old_string occurs ${times} in ${quote(path)}${READINGS[strategy]} (lines ${named})`;
-  const all = strategy === 'exact' || strategy === 'eol' ? 'set replace_all' : 'give it exactly with replace_all';
+  const all =
+    strategy === 'exact' || strategy === 'eol' ? 'set replace_all' : 'make it match exactly and set replace_all';
   const next =
     expected !== undefined
       ? `, but expected_count is ${expected}; nothing was changed. Check which occurrences to replace.`
-      : `; nothing was changed. Add lines around it until it is unique, or ${all}.`;
+      : `; nothing was changed. Add surrounding lines until it is unique, or ${all}.`;
   return new ToolError('MULTIPLE_MATCHES', `${label}${found}${next}`, { details });
 }

@@ -99,7 +99,7 @@ export async function readPage(
   const { page, isUtf8 } = await readAs(reading, request.encoding === 'auto');
   const certain = detected === 'utf-8' && !isUtf8 && stats.size <= MAX_WHOLE_FILE_BYTES ? 'latin1' : detected;
   if (request.encoding !== 'auto')
-    return certain === encoding ? page : { ...page, elsewhere: certain ?? 'not taken for text' };
+    return certain === encoding ? page : { ...page, elsewhere: certain ?? 'not recognised as text' };
   return certain === encoding ? page : (await readAs({ ...reading, encoding: 'latin1' }, false)).page;
 }
 
@@ -186,7 +186,7 @@ function pageLine({ bytes, from, units, open }: ScannedLine, maxUnits: number): 
 }
 
 function becameShorter(): ToolError {
-  return new ToolError('FILE_CHANGED', 'The file became shorter while it was read. Read it again.');
+  return new ToolError('FILE_CHANGED', 'The file was truncated while it was read. Read it again.');
 }
 
 /** The position to read the end of a file from. */

@@ -27,15 +27,15 @@ export function mediaTypeOf(bytes: Buffer): MediaType | undefined {
 export function otherTypeOf(bytes: Buffer): string {
   const start = bytes.toString('latin1', 0, 1024);
   if (/^(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?(?:<!--[^]*?-->\s*|<!DOCTYPE svg[^>]*>\s*)*<svg[\s>]/i.test(start))
-    return 'an SVG picture, which is text: use read_file';
-  if (start.startsWith('%PDF-')) return 'a PDF document, which is not shown';
-  if (/^PK(?:\x03\x04|\x05\x06)/.test(start)) return 'a ZIP archive, or a document made of one';
-  if (start.startsWith('\x1f\x8b')) return 'compressed by gzip';
+    return 'an SVG image, which is text: use read_file';
+  if (start.startsWith('%PDF-')) return 'a PDF document, which is not supported';
+  if (/^PK(?:\x03\x04|\x05\x06)/.test(start)) return 'a ZIP archive, or a document in that format';
+  if (start.startsWith('\x1f\x8b')) return 'compressed with gzip';
   if (start.startsWith('\x7fELF')) return 'a program (ELF)';
-  if (start.slice(4, 8) === 'ftyp') return 'a video, or a picture such as HEIC or AVIF, which is not shown';
-  if (/^(?:II\*\0|MM\0\*)/.test(start)) return 'a TIFF picture, which is not shown';
+  if (start.slice(4, 8) === 'ftyp') return 'a video, or an image such as HEIC or AVIF, which is not supported';
+  if (/^(?:II\*\0|MM\0\*)/.test(start)) return 'a TIFF image, which is not supported';
   if (bytes.length === 0) return 'empty';
-  return start.includes('\0') ? 'of a format that is not known' : 'no picture or sound; if it is text, use read_file';
+  return start.includes('\0') ? 'of an unknown format' : 'not an image or audio; if it is text, use read_file';
 }
 
 /**
@@ -48,14 +48,14 @@ export function binaryFileOf(shown: string, size: number, start: Buffer, wanted:
   const utf16 = utf16Of(start);
   const hex = start.toString('hex', 0, 32).replace(/(..)(?=.)/g, '$1 ');
   const [what, next] = media
-    ? [`${media.kind === 'image' ? 'a picture' : 'a sound'} (${media.mimeType})`, 'Use read_media']
+    ? [`${media.kind === 'image' ? 'an image' : 'audio'} (${media.mimeType})`, 'Use read_media']
     : utf16
       ? ['like UTF-16 without a byte order mark', `Read it with encoding="${utf16}"`]
-      : [otherTypeOf(start), 'Use a program that knows its format; if it is text all the same, name its encoding'];
+      : [otherTypeOf(start), 'Use a program that supports its format; if it is text, set encoding'];
   return new ToolError(
     'BINARY_FILE',
     `${quote(shown)} is not text but ${what}: ${size} bytes that begin ${hex}. ` +
-      (wanted === 'edit' ? 'Only text is edited here; change it with a program that knows its format.' : `${next}.`),
+      (wanted === 'edit' ? 'Only text can be edited; use a program that supports its format.' : `${next}.`),
     { details: { size, ...(media && { mime_type: media.mimeType }) } },
   );
 }

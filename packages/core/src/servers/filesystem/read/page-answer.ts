@@ -237,24 +237,26 @@ function noticeOf(read: ReadPage, shown: ShownPart, next: { line: number; column
   const of = page.complete ? ` of ${page.linesSeen}` : '';
   if (next) {
     const column = next.column === undefined ? '' : `, column=${next.column}`;
-    notices.push(`${range}${of}. Read on with offset=${next.line}${column}.`);
+    notices.push(`${range}${of}. Continue with offset=${next.line}${column}.`);
   } else if (asked.tail !== undefined && firstLine === undefined) {
-    notices.push(`The last ${count} lines. Lines of a file above 64 MiB have no numbers when they are read by tail.`);
+    notices.push(`The last ${count} lines. With tail, lines of a file above 64 MiB have no numbers.`);
   } else if (asked.tail !== undefined && (firstLine ?? 1) > 1) {
-    notices.push(`${range}${of}.${missing > 0 ? ` There was no room for ${missing} more: use offset.` : ''}`);
+    notices.push(`${range}${of}.${missing > 0 ? ` ${missing} more did not fit: use offset.` : ''}`);
   }
   if (asked.column === undefined && cut.length > 0) {
     const lines = cut.slice(0, 10).map(({ line }) => line);
     notices.push(
       `Cut at ${MAX_LINE_UNITS} characters or less: ${cut.length === 1 ? 'line' : 'lines'} ${lines.join(', ')}${cut.length > 10 ? ', ...' : ''}. ` +
-        'offset and column read on in one.',
+        'Use offset and column to read the rest of one.',
     );
   }
   if (page.elsewhere !== undefined)
-    notices.push(`It is shown as ${page.encoding}, as asked; without that, and by edit_file, it is ${page.elsewhere}.`);
+    notices.push(
+      `Shown as ${page.encoding}, as requested; by default, and by edit_file, it is read as ${page.elsewhere}.`,
+    );
   else if (page.encoding === 'latin1')
-    notices.push('It is not UTF-8; each byte is shown as one latin1 character, and edited as that.');
-  if (page.replaced) notices.push(`What is not ${page.encoding} is shown as U+FFFD. encoding=latin1 shows each byte.`);
+    notices.push('Not UTF-8: each byte is shown, and edited, as one latin1 character.');
+  if (page.replaced) notices.push(`Invalid ${page.encoding} is shown as U+FFFD. Use encoding=latin1 to see each byte.`);
   return notices.length > 0 ? `[${notices.join(' ')}]` : '';
 }
 

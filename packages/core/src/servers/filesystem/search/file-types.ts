@@ -238,7 +238,7 @@ export function fileTypeMatcher(type: string): PathMatcher {
     const near = nearestNames(type, Object.keys(FILE_TYPES)).join(', ');
     throw new ToolError(
       'INVALID_ARGUMENT',
-      `There is no file type ${JSON.stringify(type)}; near it are ${near}. Or use glob.`,
+      `Unknown file type ${JSON.stringify(type)}; similar types: ${near}. Or use glob.`,
     );
   }
   const matchers = globs.split(' ').map(compileGlob);

@@ -75,7 +75,7 @@ function compileAlternative(alternative: string, pattern: string): Component[] {
   const parts = (anchored.endsWith('/') ? `${anchored}**` : anchored)
     .split('/')
     .filter((part) => part !== '' && part !== '.');
-  if (parts.includes('..')) throw wrong(pattern, 'it must not leave the directory; give the directory as path');
+  if (parts.includes('..')) throw wrong(pattern, 'it must not leave the directory; set path to the directory');
   if (isName) parts.unshift('**');
   return compileComponents(parts, pattern);
 }
@@ -99,7 +99,7 @@ function compileComponent(part: string, pattern: string): Component {
     } else if (char === '?') tokens.push({ kind: 'any' });
     else if (char === '\\') {
       const next = characters[++at];
-      if (next === undefined) throw wrong(pattern, 'it ends in a "\\" that escapes nothing');
+      if (next === undefined) throw wrong(pattern, 'it ends in an unfinished escape "\\"');
       tokens.push({ kind: 'char', char: next });
     } else if (char === '[') {
       const { token, end } = compileClass(characters, at, pattern);
@@ -126,7 +126,7 @@ function compileClass(characters: readonly string[], start: number, pattern: str
   for (let isFirst = true; isFirst || characters[at] !== ']'; isFirst = false) {
     if (characters[at] === '\\') at++;
     const from = characters[at]?.codePointAt(0);
-    if (from === undefined) throw wrong(pattern, 'a "[" is not closed; write "\\[" for the character');
+    if (from === undefined) throw wrong(pattern, 'a "[" is not closed; write "\\[" for the character itself');
     const isRange = characters[at + 1] === '-' && characters[at + 2] !== undefined && characters[at + 2] !== ']';
     const to = isRange ? (characters[at + 2]?.codePointAt(0) ?? from) : from;
     ranges.push([from, to]);
@@ -201,7 +201,7 @@ function expandBraces(pattern: string): string[] {
       const { parts, end } = splitBraces(pattern, at);
       const expanded = parts.flatMap(expandBraces);
       if (results.length * expanded.length > MAX_ALTERNATIVES)
-        throw wrong(pattern, `its braces stand for more than ${MAX_ALTERNATIVES} patterns`);
+        throw wrong(pattern, `its braces expand to more than ${MAX_ALTERNATIVES} patterns`);
       results = results.flatMap((each) => expanded.map((part) => each + part));
       at = end;
       continue;
@@ -225,9 +225,9 @@ function splitBraces(pattern: string, start: number): { parts: string[]; end: nu
       if (char === '}') return { parts, end: at };
     } else if (char === '}') depth--;
   }
-  throw wrong(pattern, 'a "{" is not closed; write "\\{" for the character');
+  throw wrong(pattern, 'a "{" is not closed; write "\\{" for the character itself');
 }
 
 function wrong(pattern: string, why: string): ToolError {
-  return new ToolError('INVALID_ARGUMENT', `The glob ${JSON.stringify(pattern.slice(0, 200))} cannot be used: ${why}.`);
+  return new ToolError('INVALID_ARGUMENT', `Invalid glob ${JSON.stringify(pattern.slice(0, 200))}: ${why}.`);
 }

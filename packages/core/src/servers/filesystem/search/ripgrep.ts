@@ -103,8 +103,8 @@ export async function runRipgrep({
 }
 
 function refused(said: string): ToolError {
-  if (said === '') return new ToolError('EXECUTION_FAILED', 'ripgrep ended before it was done. Try again.');
-  return new ToolError('INVALID_ARGUMENT', `ripgrep does not take this search: ${said.replace(/^rg: /, '')}`);
+  if (said === '') return new ToolError('EXECUTION_FAILED', 'ripgrep was ended before it finished. Try again.');
+  return new ToolError('INVALID_ARGUMENT', `ripgrep rejected the search: ${said.replace(/^rg: /, '')}`);
 }
 
 const byScope = new WeakMap<ProjectScope, Promise<string>>();
@@ -142,7 +142,7 @@ export async function locateRipgrep(scope: ProjectScope, { bundled, searchPath }
   }
   throw new ToolError(
     'UNAVAILABLE',
-    `ripgrep is not at hand: the package @vscode/ripgrep-${process.platform}-${process.arch} is not installed, and there is no rg on the PATH ` +
+    `ripgrep was not found: the package @vscode/ripgrep-${process.platform}-${process.arch} is not installed, and rg is not on the PATH ` +
       'outside the project. Install one of them.',
   );
 }

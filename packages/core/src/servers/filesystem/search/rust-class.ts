@@ -55,7 +55,7 @@ export class PatternReader {
   /** Consumes the text up to a character, and that character. */
   until(end: string, what: string): string {
     const found = this.characters.indexOf(end, this.at);
-    if (found < 0) throw this.wrong(`${what} is not closed with "${end}"`);
+    if (found < 0) throw this.wrong(`${what} is missing its closing "${end}"`);
     const text = this.characters.slice(this.at, found).join('');
     this.at = found + 1;
     return text;
@@ -144,7 +144,7 @@ function readProperty(reader: PatternReader, isNegated: boolean): ClassSet {
             : [];
   // Properties of strings exist in JavaScript only; `u` mode does not know them.
   const found = candidates.find((candidate) => /^[\w=]+$/.test(candidate) && compiles(`\\p{${candidate}}`));
-  if (found === undefined) throw reader.wrong(`there is no Unicode class ${JSON.stringify(text)}`);
+  if (found === undefined) throw reader.wrong(`unknown Unicode class ${JSON.stringify(text)}`);
   return `\\${letter}{${found}}`;
 }
 
@@ -158,7 +158,7 @@ function compiles(source: string): boolean {
 
 /** Reads a class after its `[`. Calls `onLiteral` with each literal character. */
 export function readClass(reader: PatternReader, onLiteral: (code: number) => void, depth = 0): ClassSet {
-  if (depth > 50) throw reader.wrong('its classes are nested too deep');
+  if (depth > 50) throw reader.wrong('its classes are nested too deeply');
   const isNegated = reader.take('^');
   let left: ClassSet | undefined;
   let operator = '';

@@ -99,13 +99,13 @@ class Translation {
 
   isInsensitive(): boolean {
     if (this.#cases.size > 1)
-      throw this.wrong('without ripgrep (?i) counts for the whole pattern or not at all; put it at the beginning');
+      throw this.wrong('without ripgrep (?i) must apply to the whole pattern; put it at the beginning');
     if (this.#options.case === 'smart' && this.#hasLetter && !this.#hasUpper) return true;
     return this.#cases.has(true);
   }
 
   #alternatives(depth: number): Part[] {
-    if (depth > MAX_NESTING) throw this.wrong('its groups are nested too deep');
+    if (depth > MAX_NESTING) throw this.wrong('its groups are nested too deeply');
     const parts: Part[] = [];
     const before = this.#flags;
     for (;;) {
@@ -151,7 +151,7 @@ class Translation {
     const outside = this.#flags;
     if (reader.take('?')) {
       for (const [mark, name] of Object.entries(LOOK)) {
-        if (reader.take(mark)) throw this.wrong(`${name} is not supported, as its time cannot be bounded`);
+        if (reader.take(mark)) throw this.wrong(`${name} is not supported, as it could take unbounded time`);
       }
       if (reader.take('P<') || reader.take('<')) this.#name(reader.until('>', 'a group name'));
       else if (this.#readFlags()) return undefined;
@@ -164,7 +164,7 @@ class Translation {
 
   #name(name: string): void {
     if (!/^[\p{Alphabetic}_][\p{Alphabetic}\p{Nd}_.[\]]*$/u.test(name) || this.#names.has(name))
-      throw this.wrong(`the group name ${JSON.stringify(name)} is invalid or there twice`);
+      throw this.wrong(`the group name ${JSON.stringify(name)} is invalid or duplicate`);
     this.#names.add(name);
   }
 
@@ -182,7 +182,7 @@ class Translation {
       else if (char === 'U') flags.swapGreed = value;
       else if (char === 'x') flags.verbose = value;
       else if (char === 'u' && value) continue;
-      else if (char === 'u' || char === 'R') throw this.wrong(`the flag ${char} is only there with ripgrep`);
+      else if (char === 'u' || char === 'R') throw this.wrong(`the flag ${char} requires ripgrep`);
       else if (char === ':' || char === ')') {
         this.#setFlags(flags);
         return char === ')';
@@ -257,13 +257,13 @@ class Translation {
       throw this.wrong('repetition quantifier expects a valid decimal');
     if (most !== undefined && Number(most) < Number(least)) throw this.wrong('invalid repetition count range');
     if (Number(most ?? least) > MAX_REPEATS)
-      throw this.wrong(`without ripgrep at most ${MAX_REPEATS} repetitions are counted`);
+      throw this.wrong(`without ripgrep the limit is ${MAX_REPEATS} repetitions`);
     return `{${Number(least)}${comma}${most === undefined ? '' : Number(most)}}`;
   }
 
   #literal(code: number): string {
     if (code === 0x0a && !this.#options.multiline)
-      throw this.wrong('the literal "\\n" is not allowed in a regex that matches within lines; set multiline');
+      throw this.wrong('the literal "\\n" is not allowed without multiline; set multiline');
     if (code === 0x0a) this.spansLines = true;
     this.#note(code);
     return escapeCode(code);

@@ -23,13 +23,13 @@ export const cursorInput = {
   minLength: 1,
   maxLength: MAX_CURSOR_CHARS,
   description:
-    'The cursor of the answer before, to go on after its last row. The other arguments as they were; limit may differ.',
+    'The cursor of the previous result, to continue after its last row. Repeat the other arguments; limit may differ.',
 } as const;
 
 /** The output of every tool that pages. */
 export const cursorOutput = {
   type: 'string',
-  description: 'Give it as cursor for what follows; absent at the end.',
+  description: 'Pass it as cursor for the next rows; absent at the end.',
 } as const;
 
 /** @param question what was asked: everything that decides which rows there are, and their order */
@@ -52,7 +52,7 @@ export function readCursor(question: unknown, cursor: string | undefined): Posit
   }
   throw new ToolError(
     'INVALID_ARGUMENT',
-    'The cursor is not one of this question. Give it unchanged, with the same arguments as before, or begin again without a cursor.',
+    'The cursor does not belong to this search. Pass it unchanged with the same arguments, or start again without a cursor.',
   );
 }
 

@@ -13,7 +13,7 @@ export type SearchEngine = { name: 'rg'; command: string } | { name: 'js' };
 export const engineOutput = {
   type: 'string',
   enum: ['rg', 'js'],
-  description: 'rg: ripgrep. js: the slower walk of this server, as there is no ripgrep.',
+  description: 'rg: ripgrep. js: the slower built-in search, used when ripgrep is not installed.',
 } as const;
 
 /** @throws {ToolError} UNAVAILABLE when ripgrep is required and not found */

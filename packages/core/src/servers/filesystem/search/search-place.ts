@@ -33,7 +33,7 @@ export async function openSearchPlace(
     if (opened.path.shown.split('/').some((name) => foldName(name) === '.git')) {
       throw new ToolError(
         'INVALID_ARGUMENT',
-        `${quote(asked.shown)} is in .git, which is never searched. Read a file there with read_file.`,
+        `${quote(asked.shown)} is in .git, which is not searched. Use read_file for files in it.`,
       );
     }
     if (opened.stats.isDirectory()) return new OpenSearchPlace(opened, undefined, asked.shown, permits);

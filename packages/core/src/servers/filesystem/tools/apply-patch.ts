@@ -27,7 +27,7 @@ const input = objectSchema(
     patch: { type: 'string', description: 'From "*** Begin Patch" to "*** End Patch".' },
   },
   {
-    dry_run: { type: 'boolean', default: false, description: 'Only show the diff.' },
+    dry_run: { type: 'boolean', default: false, description: 'Only show the diff, without changing anything.' },
   },
 );
 
@@ -175,7 +175,7 @@ async function plan(
   }
   const moved = fileOf(operation.movePath);
   touched.add(moved);
-  assertFree(moved, 'Move to another name, or delete it first.');
+  assertFree(moved, 'Move to a different name, or delete it first.');
   file.after = 'delete';
   moved.after = after;
   moved.modeOf = file;
@@ -184,7 +184,7 @@ async function plan(
 
 function assertFree({ path, current, after }: TogetherFile, next: string): void {
   if (after === 'delete' || (after === undefined && !current)) return;
-  throw new ToolError('INVALID_ARGUMENT', `${quote(path)} exists already; nothing was changed. ${next}`);
+  throw new ToolError('INVALID_ARGUMENT', `${quote(path)} already exists; nothing was changed. ${next}`);
 }
 
 async function patched(path: string, bytes: Buffer, hunks: readonly PatchHunk[], signal: AbortSignal): Promise<Buffer> {

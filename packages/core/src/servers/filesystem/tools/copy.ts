@@ -37,7 +37,7 @@ export function copyTool({ files }: FilesystemContext): Tool {
     annotations: hints('destructive'),
     permission: async ({ source, destination }) => [
       ...(await claimEntry(files, source, 'read', 'reads it, and what is below it')),
-      ...(await claimEntry(files, destination, 'write', 'puts a copy there')),
+      ...(await claimEntry(files, destination, 'write', 'creates a copy there')),
       claimPair(files, source, destination),
     ],
     async execute({ source, destination, overwrite, recursive }, ctx) {

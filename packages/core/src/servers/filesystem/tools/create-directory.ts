@@ -49,7 +49,7 @@ export function createDirectoryTool({ files }: FilesystemContext): Tool {
       const created = first !== undefined;
       const name = escapeControls(asked.shown);
       return {
-        content: [{ type: 'text', text: created ? `Created ${name}/.` : `${name}/ exists already.` }],
+        content: [{ type: 'text', text: created ? `Created ${name}/.` : `${name}/ already exists.` }],
         structuredContent: { path: asked.shown, created },
       };
     },

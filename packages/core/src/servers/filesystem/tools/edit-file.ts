@@ -104,7 +104,7 @@ export function editFileTool({ files, requireRead, limits, afterChange }: Filesy
           return args.dry_run ? undefined : after.bytes;
         },
       );
-      if (!before || !after) throw new ToolError('INTERNAL', 'The edit was not made.');
+      if (!before || !after) throw new ToolError('INTERNAL', 'The file was not changed.');
       const { encoding } = before;
       const asUtf8 = (bytes: Buffer): Buffer =>
         encoding === 'utf-8' ? bytes : Buffer.from(decodeText(bytes, encoding));
@@ -140,7 +140,7 @@ function changeOf({
   if (forms !== 1 || (edits ? newText !== undefined : !flat)) {
     throw new ToolError(
       'INVALID_ARGUMENT',
-      'Give one of: old_string and new_string; edits; insert_line and new_string.',
+      'Set one of: old_string and new_string; edits; insert_line and new_string.',
     );
   }
   if (edits) return (text, signal) => applyEdits(text, edits, signal);

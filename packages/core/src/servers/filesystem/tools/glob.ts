@@ -89,7 +89,10 @@ export function globTool({ files, limits, search }: FilesystemContext): Tool {
       const matchers = inNormalForms([pattern]).map(compileGlob);
       for (const each of exclude) {
         if (each.startsWith('!') || each.includes('\0'))
-          throw new ToolError('INVALID_ARGUMENT', `exclude takes plain patterns, not ${JSON.stringify(each)}.`);
+          throw new ToolError(
+            'INVALID_ARGUMENT',
+            `exclude must contain patterns without "!", not ${JSON.stringify(each)}.`,
+          );
         compileGlob(each); // throws an error that quotes the pattern
       }
       const asked = files.scope.parse(path);

@@ -33,7 +33,7 @@ const input = objectSchema(
       type: 'string',
       minLength: 1,
       maxLength: MAX_PATTERN_CHARS,
-      description: "A regular expression in Rust's syntax: no look-around, no back-references.",
+      description: "A regular expression in Rust's syntax, without look-around and back-references.",
     },
   },
   {
@@ -49,7 +49,7 @@ const input = objectSchema(
     type: {
       type: 'string',
       pattern: '^[A-Za-z0-9_+-]+$',
-      description: 'Only files of a type, such as "ts", "py" or "rust".',
+      description: 'Only files of this type, such as "ts", "py" or "rust".',
     },
     literal: { type: 'boolean', default: false, description: 'Treat the pattern as plain text.' },
     case: {
@@ -62,7 +62,7 @@ const input = objectSchema(
     multiline: {
       type: 'boolean',
       default: false,
-      description: 'Let a match span lines: \\n, \\s and [^a] match line ends, "." does with (?s).',
+      description: 'Let a match span lines: \\n, \\s and [^a] match line breaks; "." does with (?s).',
     },
     before: { type: 'integer', minimum: 0, maximum: 100, default: 0, description: 'Lines to show before each match.' },
     after: { type: 'integer', minimum: 0, maximum: 100, default: 0, description: 'Lines to show after each match.' },
@@ -113,7 +113,7 @@ const output = objectSchema(
             type: 'array',
             items: objectSchema({ line: { type: 'integer' }, text: { type: 'string' } }),
           },
-          count: { type: 'integer', description: 'In mode count: matching lines.' },
+          count: { type: 'integer', description: 'In mode count: the number of matching lines.' },
         },
       ),
     },

@@ -54,7 +54,7 @@ const output = objectSchema(
           path: { type: 'string' },
           type: { type: 'string', enum: ['file', 'dir', 'symlink', 'other'] },
           size: { type: 'integer', description: 'In bytes.' },
-          mtime_ms: { type: 'integer', description: 'Milliseconds since 1970.' },
+          mtime_ms: { type: 'integer', description: 'In milliseconds since 1970.' },
         },
         {
           target: { type: 'string', description: 'The target as written in the link.' },

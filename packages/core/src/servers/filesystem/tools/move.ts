@@ -27,13 +27,13 @@ export function moveTool({ files }: FilesystemContext): Tool {
   return defineTool({
     name: 'move',
     title: 'Move or rename',
-    description: 'Move or rename a file or a directory. Nothing is replaced unless overwrite is set.',
+    description: 'Move or rename a file or a directory. Nothing is replaced unless overwrite is true.',
     input,
     output,
     annotations: hints('destructive'),
     permission: async ({ source, destination }) => [
-      ...(await claimEntry(files, source, 'write', 'moves it, and what is below it, away')),
-      ...(await claimEntry(files, destination, 'write', 'puts something there')),
+      ...(await claimEntry(files, source, 'write', 'moves it and everything below it')),
+      ...(await claimEntry(files, destination, 'write', 'creates something there')),
       claimPair(files, source, destination),
     ],
     async execute({ source, destination, overwrite }, ctx) {

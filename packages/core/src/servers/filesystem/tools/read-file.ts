@@ -34,7 +34,7 @@ const input = objectSchema(
       default: 'auto',
       description: 'auto: detected from the content. Set another if the detection is wrong.',
     },
-    line_numbers: { type: 'boolean', default: true, description: 'Put the line number and a tab before each line.' },
+    line_numbers: { type: 'boolean', default: true, description: 'Prefix each line with its number and a tab.' },
   },
 );
 

@@ -22,7 +22,7 @@ const input = objectSchema(
       minimum: 1,
       maximum: HIGHEST_MAX_BYTES,
       default: DEFAULT_MAX_BYTES,
-      description: 'Refuse a larger file.',
+      description: 'Refuse a file larger than this.',
     },
   },
 );
@@ -86,5 +86,5 @@ function changed(shown: string): ToolError {
 
 function tooLarge(shown: string, size: number, limit: number): ToolError {
   const next = size <= HIGHEST_MAX_BYTES ? 'Raise max_bytes, or reduce the file first' : 'Reduce the file first';
-  return new ToolError('TOO_LARGE', `${quote(shown)} has ${size} bytes, more than ${limit}. ${next}.`);
+  return new ToolError('TOO_LARGE', `${quote(shown)} has ${size} bytes; the limit is ${limit}. ${next}.`);
 }

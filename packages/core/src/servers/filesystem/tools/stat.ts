@@ -40,7 +40,7 @@ const output = objectSchema(
     mtime_ms: { type: 'integer', description: 'When the content changed, in milliseconds since 1970.' },
     ctime_ms: { type: 'integer', description: 'When the content or the metadata changed.' },
     nlink: { type: 'integer', description: 'Number of hard links.' },
-    is_symlink: { type: 'boolean', description: 'The path itself is a link.' },
+    is_symlink: { type: 'boolean', description: 'Whether the path itself is a link.' },
   },
   {
     target: { type: 'string', description: 'The target as written in the link.' },
@@ -65,7 +65,7 @@ export function statTool({ files }: FilesystemContext): Tool {
     output,
     annotations: hints('readOnly', 'idempotent'),
     permission: ({ path, follow }) =>
-      follow ? claimPath(files, path, 'read') : claimEntry(files, path, 'read', 'looks at it'),
+      follow ? claimPath(files, path, 'read') : claimEntry(files, path, 'read', 'reads its metadata'),
     async execute({ path, follow }) {
       const asked = files.scope.parse(path);
       const answer = await statOf(files, asked, follow);
@@ -145,7 +145,7 @@ function describe(asked: ScopePath, stats: BigIntStats, link: LinkInfo): Answer 
 }
 
 function textOf({ path, type, size, mode, mtime_ms, target, outside }: Answer): string {
-  const kind = { file: 'file', dir: 'directory', symlink: 'link', other: 'no regular file' }[type];
+  const kind = { file: 'file', dir: 'directory', symlink: 'link', other: 'not a regular file' }[type];
   const link = target === undefined ? '' : `, -> ${escapeControls(target)}${outside ? ' (outside the project)' : ''}`;
   return `${escapeControls(path)}: ${kind}, ${size} bytes, mode ${mode}, changed ${new Date(mtime_ms).toISOString()}${link}`;
 }

@@ -83,7 +83,7 @@ export async function copyEntry(
   if (origin.stats?.isDirectory() && !options.recursive)
     throw new ToolError(
       'INVALID_ARGUMENT',
-      `${quote(from.shown)} is a directory. Pass recursive=true to copy all of it.`,
+      `${quote(from.shown)} is a directory. Set recursive to copy it with its content.`,
     );
   await using target = await openEntryPlace(scope, to, { write: true, createDirs: true });
   const copying = new Copying(files, from, options);
@@ -348,7 +348,7 @@ function special(path: ScopePath, stats?: BigIntStats): ToolError {
   const kind = stats ? kindOf(stats) : 'a FIFO, a socket or a device';
   return new ToolError(
     'INVALID_ARGUMENT',
-    `${quote(path.shown)} is ${kind}. Only files, links and directories are copied.`,
+    `${quote(path.shown)} is ${kind}. Only files, links and directories can be copied.`,
   );
 }
 

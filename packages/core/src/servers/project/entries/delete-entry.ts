@@ -80,7 +80,7 @@ async function deleteDirectory(
       throw isNotEmpty(error)
         ? new ToolError(
             'INVALID_ARGUMENT',
-            `${quote(asked.shown)} is not empty. Pass recursive=true to delete all of it.`,
+            `${quote(asked.shown)} is not empty. Set recursive to delete it with its content.`,
           )
         : error;
     });

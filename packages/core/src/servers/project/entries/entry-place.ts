@@ -143,12 +143,12 @@ export function placeTaken(shown: string, isDirectory: boolean): ToolError {
   const next = isDirectory
     ? 'Give a new path inside it, or delete it first.'
     : 'Use another name, or pass overwrite=true to replace it.';
-  return new ToolError('INVALID_ARGUMENT', `${quote(shown)} exists already. ${next}`);
+  return new ToolError('INVALID_ARGUMENT', `${quote(shown)} already exists. ${next}`);
 }
 
 function assertNoRoot({ root, absolute, shown }: ScopePath): void {
   if (absolute !== root.path) return;
-  const what = root.isProject ? 'the project itself' : 'a root of its own';
+  const what = root.isProject ? 'the project itself' : 'a root';
   throw new ToolError(
     'INVALID_ARGUMENT',
     `${quote(shown)} is ${what} and cannot be changed as a whole. Give a path inside it.`,

@@ -103,14 +103,18 @@ const MEANINGS: readonly [RegExp, ToolErrorCode, string][] = [
   [
     /dubious ownership/,
     'PERMISSION_DENIED',
-    'The repository belongs to another user, and git refuses it. The operator can list it in safe.directory of their own git configuration.',
+    'The repository belongs to another user, so git refuses to use it. The operator can add it to safe.directory in their git configuration.',
   ],
   [
     /not a git repository|must be run in a work tree|cannot use bare repository/i,
     'NOT_A_REPOSITORY',
     'The project is not a git repository with a working tree. Open the repository as the project, or create one there with git init.',
   ],
-  [/\.lock': File exists/, 'LOCKED', 'Another git is at work in this repository, or one was killed. Try again.'],
+  [
+    /\.lock': File exists/,
+    'LOCKED',
+    'Another git process is running in this repository, or one was killed. Try again.',
+  ],
   [/No space left on device|Disk quota exceeded/, 'NO_SPACE', 'The disk is full.'],
   [/did not match any file|does not exist in|no such path|exists on disk, but not in/i, 'NOT_FOUND', ''],
   [
@@ -129,7 +133,7 @@ const MEANINGS: readonly [RegExp, ToolErrorCode, string][] = [
 export function gitFailure(subcommand: string, stderr: string, code: number | null): ToolError {
   const said = readableMessage(stderr);
   const [, meaning = 'EXECUTION_FAILED', advice = ''] = MEANINGS.find(([pattern]) => pattern.test(stderr)) ?? [];
-  const reason = said === '' ? `It ended with ${code ?? 'a signal'} and said nothing.` : `git says: ${said}`;
+  const reason = said === '' ? `It exited with ${code ?? 'a signal'} without a message.` : `git says: ${said}`;
   return new ToolError(meaning, [`git ${subcommand} failed.`, advice, reason].filter((part) => part !== '').join(' '));
 }
 

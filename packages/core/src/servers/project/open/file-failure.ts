@@ -5,8 +5,8 @@ import { systemCodeOf, ToolError } from '../../../contract/errors.js';
 import { quote } from '../scope/project-scope.js';
 
 const REASONS: Readonly<Record<string, string>> = {
-  EACCES: 'the operating system does not permit it; check the owner and the mode',
-  EPERM: 'the operating system does not permit it; check the owner, the mode and whether it is immutable',
+  EACCES: 'permission denied; check the owner and the mode',
+  EPERM: 'operation not permitted; check the owner, the mode and whether it is immutable',
   EROFS: 'the file system is read-only; write elsewhere',
   ENOSPC: 'the disk is full; free some space and try again',
   EDQUOT: 'the disk quota is used up; free some space and try again',

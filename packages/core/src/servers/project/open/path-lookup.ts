@@ -251,7 +251,7 @@ export async function notFound(asked: ScopePath, { opened, missing }: PathReach)
   const what =
     missing.length === 1
       ? `${quote(asked.shown)} does not exist.`
-      : `${quote(asked.shown)} does not exist: there is no ${quote(below(name))}.`;
+      : `${quote(asked.shown)} does not exist: ${quote(below(name))} was not found.`;
   const next =
     nearest.length > 0
       ? `Did you mean ${nearest.map((each) => likeness(each, below(name))).join(', ')}?`
@@ -261,7 +261,7 @@ export async function notFound(asked: ScopePath, { opened, missing }: PathReach)
 
 function likeness(name: string, wanted: string): string {
   const looksTheSame = name !== wanted && name.normalize('NFC') === wanted.normalize('NFC');
-  return looksTheSame ? `${quote(name)} (the same letters in other code points, ${codePoints(name)})` : quote(name);
+  return looksTheSame ? `${quote(name)} (the same letters in different code points, ${codePoints(name)})` : quote(name);
 }
 
 function codePoints(text: string): string {

@@ -121,7 +121,7 @@ export class ProjectScope {
     for (const name of absolute.split(sep)) {
       if (Buffer.byteLength(name) > MAX_NAME_BYTES) {
         throw wrong(
-          `A name in the path is longer than ${MAX_NAME_BYTES} bytes: ${quote(`${name.slice(0, 40)}...`)}. Use a shorter one.`,
+          `A name in the path is longer than ${MAX_NAME_BYTES} bytes: ${quote(`${name.slice(0, 40)}...`)}. Use a shorter name.`,
         );
       }
     }
@@ -151,7 +151,7 @@ export class ProjectScope {
     if (name === undefined) return;
     throw new ToolError(
       'PROTECTED_PATH',
-      `${quote(shown)} is protected: programs run or trust what is in ${quote(name)}. Ask the operator to change it, or to list it in allowProtected.`,
+      `${quote(shown)} is protected, as programs run or trust the content of ${quote(name)}. Ask the operator to change it, or to list it in allowProtected.`,
       { details: { protected: name } },
     );
   }
@@ -186,7 +186,7 @@ export class ProjectScope {
   outside(asked: string, how = 'is outside the project'): ToolError {
     const extra = this.roots.filter((root) => !root.isProject).map((root) => root.path);
     const places = [this.projectDir, ...extra].join(', ');
-    return new ToolError('OUTSIDE_PROJECT', `${quote(asked)} ${how}. Give a path inside ${places}.`);
+    return new ToolError('OUTSIDE_PROJECT', `${quote(asked)} ${how}. Use a path inside ${places}.`);
   }
 
   #findByGivenSpelling(absolute: string): ScopePath | undefined {
@@ -233,9 +233,9 @@ function checkedText(path: unknown): string {
   if (path.includes('\0')) throw wrong('The path contains a NUL character, which no file name may.');
   if (/\p{Surrogate}/u.test(path)) throw wrong('The path contains half of a surrogate pair, which no file name may.');
   if (Buffer.byteLength(path) > MAX_PATH_BYTES) throw wrong(`The path is longer than ${MAX_PATH_BYTES} bytes.`);
-  if (/^file:\/\//i.test(path)) throw wrong(`${quote(path)} is a URL; give a plain path.`);
+  if (/^file:\/\//i.test(path)) throw wrong(`${quote(path)} is a URL; use a plain path.`);
   if (sep === '/' && /^(?:[A-Za-z]:[\\/]|\\\\)/.test(path)) {
-    throw wrong(`${quote(path)} is a Windows path; give one relative to the project, with "/".`);
+    throw wrong(`${quote(path)} is a Windows path; use a path relative to the project, with "/".`);
   }
   if (sep === '\\' && path.slice(parse(path).root.length).includes(':')) {
     throw wrong(`${quote(path)} is an alternate data stream; give the file itself.`);

@@ -56,7 +56,7 @@ export async function assertExpected(
     return error;
   };
   if (ifMatch !== undefined && ifMatch !== current.etag) {
-    const how = `has the etag ${current.etag}, not ${quote(ifMatch)}: it was changed since`;
+    const how = `has the etag ${current.etag}, not ${quote(ifMatch)}: it has changed since`;
     throw await stale(how, ifMatch, tracker.hasSeen(sessionId, file, ifMatch));
   }
   if (!requireRead || tracker.hasSeen(sessionId, file, current.etag)) return;
@@ -68,5 +68,5 @@ export async function assertExpected(
       'READ_REQUIRED',
       `${shown} exists and has not been read. Read it with read_file before changing it.`,
     );
-  throw await stale('was changed since it was read', seen, true);
+  throw await stale('has changed since it was read', seen, true);
 }

@@ -62,7 +62,7 @@ async function acquire(name: string, open: Set<Socket>): Promise<Server | undefi
     if (left <= 0)
       throw new ToolError(
         'LOCKED',
-        `Another process has been changing files for ${MAX_WAIT_MS / 1_000} seconds; nothing was changed. Try again.`,
+        `Another process has held the lock for ${MAX_WAIT_MS / 1_000} seconds; nothing was changed. Try again.`,
       );
     await released(name, left);
   }

@@ -35,20 +35,20 @@ export async function staleFile(
     new ToolError('FILE_CHANGED', `${quote(shown)} ${how}. ${text}`, { details: { ...details, difference } });
   const again = 'Read it again, then repeat the change.';
   if (!seen.bytes || !now.bytes)
-    return stale(`What it was is not kept, so the difference is not known. ${again}`, 'unknown');
+    return stale(`The old content was not kept, so the difference is unknown. ${again}`, 'unknown');
   const [before, after] = [asUtf8(seen.bytes), asUtf8(now.bytes)];
-  if (!before || !after) return stale(`It is not text, so the difference is not shown. ${again}`, 'unknown');
+  if (!before || !after) return stale(`It is not text, so no difference is shown. ${again}`, 'unknown');
   const diff = await unifiedDiff(shown, before, after);
-  if (diff.text === '') return stale(`Its text is the same, in another encoding. ${again}`, 'unknown');
+  if (diff.text === '') return stale(`Its text is the same, in a different encoding. ${again}`, 'unknown');
   let cut = diff.omitted > 0;
   const text = limitText(diff.text, DIFFERENCE_LIMITS, (lines) => {
     cut = true;
     return `[${lines + diff.omitted} more lines of the difference]`;
   });
   return cut
-    ? stale(`The difference since then begins:\n${text}\n${again}`, 'cut')
+    ? stale(`The difference since then starts:\n${text}\n${again}`, 'cut')
     : stale(
-        `The difference since then:\n${text}\n${takesEtag ? `If the change still fits, repeat it with if_match "${now.etag}"; else read the file again.` : again}`,
+        `The difference since then:\n${text}\n${takesEtag ? `If the change still applies, repeat it with if_match "${now.etag}"; otherwise read the file again.` : again}`,
         'whole',
       );
 }

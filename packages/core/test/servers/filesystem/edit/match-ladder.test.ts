@@ -96,7 +96,7 @@ describe('applyEdits()', () => {
 
   it('applyEdits() says which indentation the file and the text have when they have others', async () => {
     const { message } = await failure(() => edit('    a\n        b\n', '\ta\n\t\tb\n', 'x'));
-    expect(message).toContain('the file is indented with spaces, the text to find with tabs');
+    expect(message).toContain('the file is indented with spaces, old_string with tabs');
   });
 
   it.each([

@@ -90,13 +90,13 @@ describe('read_file() by pages', () => {
     await using tools = await openTools({ 'a.txt': `one\n${'x'.repeat(5_000)}` });
     const { data, text } = await tools.call('read_file', { path: 'a.txt' });
     expect(data).toMatchObject({ next_offset: 2, next_column: 2_001, cut_lines: [{ line: 2, column: 2_001 }] });
-    expect(text).toContain('Read on with offset=2, column=2001.');
+    expect(text).toContain('Continue with offset=2, column=2001.');
     const rest = await tools.call('read_file', { path: 'a.txt', offset: 2, column: 2_001, line_numbers: false });
     expect(rest.text).toBe('x'.repeat(3_000));
     expect(rest.data).not.toHaveProperty('next_offset');
   });
 
-  it('read_many() says where to read on in a first line that its share has no room for', async () => {
+  it('read_many() says where to read on in a first line that its share has did not fit', async () => {
     const files = Object.fromEntries(
       Array.from({ length: 50 }, (_, index) => [`${index}.txt`, `${'é'.repeat(1_990)}\n`]),
     );
@@ -151,7 +151,7 @@ describe('read_file() with tail', () => {
     expect(Buffer.byteLength(body)).toBeLessThanOrEqual(16 * 1024);
     expect(data).toMatchObject({ end_line: 100, truncated: true, total_lines: 100 });
     expect(data.start_line).toBe(100 - body.split('\n').length + 1);
-    expect(text).toContain('no room for');
+    expect(text).toContain('did not fit');
   });
 
   it('read_file() answers INVALID_ARGUMENT when tail is given with offset or column', async () => {

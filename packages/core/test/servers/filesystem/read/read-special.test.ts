@@ -83,7 +83,7 @@ describe('BINARY_FILE', () => {
     ['program', Buffer.from('7f454c460201010000000000', 'hex'), ['ELF']],
     ['UTF-16LE without a mark', Buffer.from('text\n', 'utf16le'), ['encoding="utf-16le"']],
     ['UTF-16BE without a mark', Buffer.from('text\n', 'utf16le').swap16(), ['encoding="utf-16be"']],
-    ['anything', Buffer.from([0, 1, 2, 3, 254]), ['not known', 'name its encoding']],
+    ['anything', Buffer.from([0, 1, 2, 3, 254]), ['unknown format', 'set encoding']],
   ])('read_file() says what it is when it is %s, and what to do', async (_what, bytes, says) => {
     // Some of these have no zero byte at their beginning.
     const content = Buffer.concat([bytes, Buffer.alloc(bytes.includes(0) ? 0 : 4)]);

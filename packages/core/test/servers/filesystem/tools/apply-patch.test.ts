@@ -160,7 +160,7 @@ describe('apply_patch()', () => {
     ['MULTIPLE_MATCHES', 'x\ny\nx\n', ['@@', '-x', '+z'], 'lines 1, 3'],
     ['NO_MATCH', 'alpha\nbeta\n', ['@@', '-alpho', '+z'], 'Line 1:\n     1\talpha'],
     ['NO_MATCH', 'a\nb\n', ['@@', '-b', '+B', '@@', '-a', '+A'], 'hunk 2 (line 6 of the patch)'],
-    ['NO_MATCH', 'a\n', ['@@ def f', '-a', '+b'], 'no line "def f"'],
+    ['NO_MATCH', 'a\n', ['@@ def f', '-a', '+b'], 'the line "def f" was not found'],
     ['NO_CHANGE', 'a\n', ['@@', '-a', '+a'], 'a.txt'],
     ['INVALID_ARGUMENT', 'a\n', ['@@ -1,0 +2,1 @@', '+b'], 'omit the numbers to append'],
     ['INVALID_ARGUMENT', 'a\n', ['@@', '-a', '+// ... rest of code'], 'placeholder'],

@@ -20,7 +20,7 @@ describe.each(['descriptor', 'inode'] as const)('delete() (by %s)', (verificatio
     await using tools = await openTools({ 'dir/a.txt': '' }, { verification });
     expect(await tools.call('delete', { path: 'dir' })).toMatchObject({
       code: 'INVALID_ARGUMENT',
-      text: expect.stringContaining('recursive=true') as string,
+      text: expect.stringContaining('recursive') as string,
     });
     expect(await readdir(tools.path('dir'))).toEqual(['a.txt']);
   });

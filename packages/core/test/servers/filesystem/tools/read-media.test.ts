@@ -152,9 +152,9 @@ describe('read_media()', () => {
     ['<?xml version="1.0"?>\n<svg xmlns="http://www.w3.org/2000/svg"/>', 'read_file'],
     ['BM is how this text begins, and it goes on', 'read_file'],
     ['%PDF-1.7', 'PDF'],
-    [hex('ff fe 41 00 42 00'), 'not known'],
+    [hex('ff fe 41 00 42 00'), 'unknown format'],
     ['', 'empty'],
-  ])('read_media() says what it is when it is no picture or sound (%#)', async (content, says) => {
+  ])('read_media() says what it is when it is not an image or audio (%#)', async (content, says) => {
     await using tools = await openTools({ 'a.png': content });
     expect(await tools.call('read_media', { path: 'a.png' })).toMatchObject({
       code: 'INVALID_ARGUMENT',
@@ -174,7 +174,7 @@ describe('read_media()', () => {
     await using tools = await openTools({ 'a.png': Buffer.concat([PNG, Buffer.alloc(1_000)]) });
     const { code, text: message } = await tools.call('read_media', { path: 'a.png', max_bytes: 1_000 });
     expect(code).toBe('TOO_LARGE');
-    expect(message).toContain(`${PNG.length + 1_000} bytes, more than 1000`);
+    expect(message).toContain(`${PNG.length + 1_000} bytes; the limit is 1000`);
     expect((await tools.call('read_media', { path: 'a.png' })).code).toBeUndefined();
   });
 
