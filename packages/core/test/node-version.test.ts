@@ -5,7 +5,7 @@ it.each(['18.20.4', '20.18.3', '16.0.0'])(
   'assertNodeVersion() throws with the required version when run on Node %s',
   (version) => {
     expect(() => assertNodeVersion(version)).toThrow(
-      `Toolwright needs Node 20.19 or later, and this is Node ${version}. Install a newer Node.`,
+      `Toolwright needs Node 20.19 or later; this is Node ${version}. Install a newer Node.`,
     );
   },
 );

@@ -83,7 +83,7 @@ describe.skipIf(GIT_IS_MISSING)('paths of git tools', () => {
     await tools.git('add', 'a.txt');
     expect(await tools.call('blame', { path: 'a.txt' })).toMatchObject({
       code: 'NOT_FOUND',
-      text: expect.stringContaining('no commit yet') as string,
+      text: expect.stringContaining('no commits yet') as string,
     });
   });
 });
