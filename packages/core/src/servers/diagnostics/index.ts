@@ -115,7 +115,7 @@ export function createDiagnosticsServer(options: DiagnosticsServerOptions): Diag
   };
   const custom = (options.servers ?? []).map(customPreset);
   const names = new Set(custom.map(({ name }) => name));
-  if (names.size < custom.length) throw wrong('servers has two of one name; rename one.');
+  if (names.size < custom.length) throw wrong('servers contains two entries of one name; rename one.');
   const known = presets(typescript).filter(({ name }) => !names.has(name));
   const files = projectFilesOf(options);
   let running: LanguageServers | undefined;

@@ -90,14 +90,14 @@ const KNOWN: readonly Checker[] = [
     parse: parseCargo,
     applies: has('Cargo.toml'),
     find: () => onPath('cargo', ['check', '--message-format=json', '--all-targets', '--offline']),
-    hint: 'install Rust, so that cargo is on the PATH',
+    hint: 'install Rust, which puts cargo on the PATH',
   },
   {
     name: 'go',
     parse: parseGo,
     applies: has('go.mod'),
     find: () => onPath('go', ['vet', '-json', './...']),
-    hint: 'install Go, so that go is on the PATH',
+    hint: 'install Go, which puts go on the PATH',
   },
   {
     name: 'pyright',
@@ -149,7 +149,7 @@ export function checkersWith(own: readonly CheckerOptions[], typescript?: string
       nameFault('name', name) ??
       (typeof command === 'string' && command !== '' ? undefined : 'command must be a program') ??
       (Object.hasOwn(PARSERS, format) ? undefined : `format must be one of ${Object.keys(PARSERS).join(', ')}`) ??
-      (name === 'auto' ? 'name must not be "auto", which takes the first that fits' : undefined);
+      (name === 'auto' ? 'name must not be "auto", which selects the first checker that fits' : undefined);
     if (fault !== undefined) throw new ToolError('INVALID_ARGUMENT', `checkers: ${fault}.`);
   }
   const given = own.map(({ name, command, args = [], format = 'generic' }): Checker => ({

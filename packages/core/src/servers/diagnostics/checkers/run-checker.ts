@@ -74,7 +74,7 @@ export async function runChecker(
   }, timeoutMs);
   const ticker = setInterval(() => {
     const seconds = Math.round((performance.now() - startedAt) / 1_000);
-    ctx.progress({ progress: seconds, message: `${seconds} s, ${bytes} bytes printed` });
+    ctx.progress({ progress: seconds, message: `${seconds} s, ${bytes} bytes of output` });
   }, PROGRESS_INTERVAL_MS);
   try {
     const { code } = await child.exited;

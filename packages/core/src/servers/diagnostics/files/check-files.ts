@@ -64,9 +64,9 @@ export async function checkFiles(
     }),
   );
   await Promise.all(checks);
-  const cut = 'The project has more files than are followed: what other programs changed may be missed.';
+  const cut = 'The project has too many files to watch: changes by other programs may be missed.';
   return files.map((file) => {
-    const answer = answers.get(file.absolute) ?? unknown(file, 'It was not looked at.');
+    const answer = answers.get(file.absolute) ?? unknown(file, 'It was not checked.');
     return snapshot.isCut ? { ...answer, pending: answer.pending ?? cut } : answer;
   });
 }
@@ -134,8 +134,8 @@ function reasonOf(
   const { code } = ToolError.from(error);
   if (patience.isOver && code === 'TIMED_OUT')
     return failure
-      ? `${failure.message} It was started again and has not said everything yet.`
-      : `${name} has not said everything yet; ask again, or wait longer.`;
+      ? `${failure.message} It was restarted and has not reported everything yet.`
+      : `${name} has not reported everything yet; call again, or wait longer.`;
   if (patience.signal.aborted && !patience.isOver) throw error;
   return messageOf(error);
 }

@@ -48,7 +48,7 @@ export async function checkPath(
     snapshot = await patience.race(servers.lookAround(patience.signal));
   } catch (error) {
     if (!patience.isOver) throw error;
-    const pending = 'The files of the project could not be looked through in time; wait longer.';
+    const pending = 'The files of the project could not be listed in time; wait longer.';
     const answer = { absolute: asked.absolute, diagnostics: [], text: undefined, pending };
     return { answers: [answer], servers: [], withheld: 0, notChecked: [] };
   }
@@ -90,7 +90,7 @@ async function chosenFiles(
   if (language) return { files: [{ absolute, language }], unknown: [] };
   const kind = extname(absolute) || basename(absolute);
   const pending =
-    `No language server is known for ${escapeControls(kind)} files. The operator can add one with the option ` +
+    `No language server supports ${escapeControls(kind)} files. The operator can add one with the option ` +
     'servers: [{ name, command, extensions }].';
   return { files: [], unknown: [{ absolute, diagnostics: [], text: undefined, pending }] };
 }

@@ -192,7 +192,7 @@ function fromLsp(session: LanguageSession, item: LspDiagnostic): Diagnostic {
 
 /** What is left out would make a faulty file look clean. */
 function noDiagnostic(session: LanguageSession): ToolError {
-  return new ToolError('PROTOCOL_VIOLATION', `${session.launch.name} reported something that is no diagnostic.`);
+  return new ToolError('PROTOCOL_VIOLATION', `${session.launch.name} returned an invalid diagnostic.`);
 }
 
 /** https://github.com/microsoft/TypeScript/blob/v5.9.3/src/server/protocol.ts: DiagnosticWithLinePosition */

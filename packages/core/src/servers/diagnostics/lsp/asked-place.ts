@@ -20,9 +20,9 @@ const MAX_NAMED = 10;
 
 /** In JSON Schema. */
 export const placeInput = {
-  path: { type: 'string', description: 'The file. With symbol alone it may be left out.' },
-  line: { type: 'integer', minimum: 1, description: 'Counted from 1, with column.' },
-  column: { type: 'integer', minimum: 1, description: 'Counted from 1, in UTF-16 units: of the name itself.' },
+  path: { type: 'string', description: 'The file. Optional with symbol.' },
+  line: { type: 'integer', minimum: 1, description: 'The line, from 1; together with column.' },
+  column: { type: 'integer', minimum: 1, description: 'The column of the name, from 1, in UTF-16 units.' },
   symbol: { type: 'string', description: 'Instead of line and column: a name, or Container.name.' },
 } as const;
 
@@ -65,7 +65,7 @@ export async function atPlace<T>(
   const byPlace = line !== undefined && column !== undefined && path !== undefined && symbol === undefined;
   const bySymbol = symbol !== undefined && symbol !== '' && line === undefined && column === undefined;
   if (!byPlace && !bySymbol)
-    throw new ToolError('INVALID_ARGUMENT', 'Give path, line and column; or symbol, with or without path.');
+    throw new ToolError('INVALID_ARGUMENT', 'Set path, line and column; or symbol, with or without path.');
   using patience = new Patience(context.requestTimeoutMs, signal);
   if (path === undefined) {
     const found = await findInWorkspace(context, symbol ?? '', patience);
@@ -75,7 +75,7 @@ export async function atPlace<T>(
   }
   const asked = await askedPath(context, path);
   if (asked.isDirectory)
-    throw new ToolError('INVALID_ARGUMENT', `${quote(asked.shown)} is a directory; name a file, or leave path out.`);
+    throw new ToolError('INVALID_ARGUMENT', `${quote(asked.shown)} is a directory; use a file, or omit path.`);
   return await inFile(context, asked.absolute, patience, async (server, document) => {
     const position = byPlace
       ? new TextPlaces(document.text).position(line, column)
@@ -123,7 +123,7 @@ export async function inWorkspace<T>(
     if (!('hint' in client)) first.set(client, { absolute, language });
   }
   if (first.size === 0)
-    throw new ToolError('UNAVAILABLE', 'There is no language server for the files of this project; see servers.');
+    throw new ToolError('UNAVAILABLE', 'No language server supports the files of this project; see the tool servers.');
   return await Promise.all(
     [...first].map(([client, { absolute, language }]) =>
       client.use(async () => {
@@ -142,10 +142,10 @@ async function clientOf(
 ): Promise<{ client: LanguageClient; language: Language }> {
   const language = servers.languageOf(absolute);
   const shown = quote(files.scope.find(absolute)?.shown ?? absolute);
-  if (!language) throw new ToolError('UNAVAILABLE', `No language server is known for files such as ${shown}.`);
+  if (!language) throw new ToolError('UNAVAILABLE', `No language server supports files such as ${shown}.`);
   const client = await servers.clientFor(absolute, language);
   if ('hint' in client)
-    throw new ToolError('UNAVAILABLE', `There is no language server for ${shown}. ${client.hint}`, {
+    throw new ToolError('UNAVAILABLE', `The language server for ${shown} is not installed. ${client.hint}`, {
       retryable: false,
     });
   return { client, language };
@@ -170,7 +170,7 @@ async function findInFile(
   if (!first)
     throw new ToolError(
       'NOT_FOUND',
-      `${quote(shown)} has no symbol ${quote(symbol)}. It has ${someNames(all.map(({ names }) => names.join('.')))}.`,
+      `${quote(shown)} has no symbol ${quote(symbol)}. Its symbols: ${someNames(all.map(({ names }) => names.join('.')))}.`,
     );
   const others = outermost.filter(({ start }) => start.line !== first.start.line);
   if (others.length > 0)
@@ -205,7 +205,7 @@ async function findInWorkspace(
   if (!first)
     throw new ToolError(
       'NOT_FOUND',
-      `No symbol ${quote(symbol)} is known in the project. Give the path of its file, or path, line and column.`,
+      `The symbol ${quote(symbol)} was not found in the project. Set the path of its file, or path, line and column.`,
     );
   if (found.length > 1)
     throw several(
@@ -221,7 +221,7 @@ function several(symbol: string, places: readonly string[]): ToolError {
   const more = places.length > MAX_NAMED ? ` and ${places.length - MAX_NAMED} more` : '';
   return new ToolError(
     'MULTIPLE_MATCHES',
-    `${quote(symbol)} is the name of several symbols: ${shown}${more}. Give path, line and column of one.`,
+    `${quote(symbol)} matches several symbols: ${shown}${more}. Set path, line and column of one.`,
   );
 }
 

@@ -101,7 +101,7 @@ export class LanguageClient {
     const { running } = this;
     if (running) return running;
     if (!this.#starting) {
-      if (this.#closed) throw new ToolError('NOT_CONNECTED', `${this.launch.name} was ended.`);
+      if (this.#closed) throw new ToolError('NOT_CONNECTED', `${this.launch.name} was stopped.`);
       if (this.state === 'failed') throw this.#limit();
       const wait = this.#retryAt - performance.now();
       if (wait > 0) await patience.pause(wait);
@@ -157,8 +157,8 @@ export class LanguageClient {
   #limit(): ToolError {
     return new ToolError(
       'RESTART_LIMIT',
-      `${this.launch.name} ended ${this.#crashes} times and is not started again by itself. ${this.#failure?.message ?? ''} ` +
-        'Call servers with restart to try once more.',
+      `${this.launch.name} exited ${this.#crashes} times and is no longer restarted automatically. ${this.#failure?.message ?? ''} ` +
+        'Call servers with restart to try again.',
     );
   }
 }

@@ -52,7 +52,7 @@ export class ServerRequests {
     connection.onRequest((method: string, params: unknown) => {
       const answer = this.#answer(method, params);
       pushed.wake();
-      return answer === undefined ? refusal(METHOD_NOT_FOUND, `This client does not know ${method}.`) : answer;
+      return answer === undefined ? refusal(METHOD_NOT_FOUND, `This client does not support ${method}.`) : answer;
     });
     connection.onNotification((method: string, params: unknown) => {
       if (method === 'textDocument/publishDiagnostics') pushed.take(params as object | undefined);
@@ -84,7 +84,7 @@ export class ServerRequests {
         for (const { id } of listIn<Registration>(params, 'unregisterations')) this.#registrations.delete(id);
         return null;
       case 'workspace/applyEdit':
-        return { applied: false, failureReason: 'Files are changed by tools that were asked to, and by nobody else.' };
+        return { applied: false, failureReason: 'Language servers may not change files; only tools do.' };
       case 'window/showDocument':
         return { success: false };
       case 'window/showMessageRequest':

@@ -103,12 +103,12 @@ export class LanguageServers {
     const launch = await this.locate(preset);
     if (!('command' in launch)) return launch;
     const root = await this.#rootOf(absolute, preset.rootMarkers);
-    if (this.#closed) throw new ToolError('NOT_CONNECTED', 'The language servers were ended.');
+    if (this.#closed) throw new ToolError('NOT_CONNECTED', 'The language servers were stopped.');
     const key = `${preset.name}\0${root}`;
     let client = this.#clients.get(key);
     if (!client) {
       await this.#makeRoom();
-      if (this.#closed) throw new ToolError('NOT_CONNECTED', 'The language servers were ended.');
+      if (this.#closed) throw new ToolError('NOT_CONNECTED', 'The language servers were stopped.');
       const cwd = this.places.trust === 'trusted' ? root : launch.cwd;
       client =
         this.#clients.get(key) ??
@@ -171,11 +171,11 @@ export class LanguageServers {
     if (bytes.length > MAX_DOCUMENT_BYTES)
       throw new ToolError(
         'TOO_LARGE',
-        `${quote(shown)} has ${bytes.length} bytes; files are checked up to ${MAX_DOCUMENT_BYTES / 1024 / 1024} MiB.`,
+        `${quote(shown)} has ${bytes.length} bytes; the limit for checked files is ${MAX_DOCUMENT_BYTES / 1024 / 1024} MiB.`,
       );
     const text = decodeDocument(bytes);
     if (text !== undefined) return text;
-    throw new ToolError('BINARY_FILE', `${quote(shown)} is not text, so no language server is asked.`);
+    throw new ToolError('BINARY_FILE', `${quote(shown)} is not text, so no language server can check it.`);
   }
 
   /** Ends all servers. */
@@ -190,7 +190,7 @@ export class LanguageServers {
   async #search(preset: LanguagePreset): Promise<ServerLaunch | MissingServer> {
     if (preset.needsTrust && this.places.trust !== 'trusted')
       return {
-        hint: `${preset.name} runs code of the project (build scripts, macros), and the project is not trusted.`,
+        hint: `${preset.name} runs code of the project (build scripts, macros), but the project is not trusted.`,
       };
     try {
       const found = await preset.locate(this.places);
@@ -224,7 +224,7 @@ export class LanguageServers {
       await client.close();
     }
     if (this.#clients.size >= MAX_CLIENTS)
-      throw new ToolError('BUSY', `${MAX_CLIENTS} language servers are at work. Ask again when one is done.`);
+      throw new ToolError('BUSY', `${MAX_CLIENTS} language servers are running, which is the limit. Try again later.`);
   }
 
   #tell(session: LanguageSession, { at, stamps: now }: TreeSnapshot): void {

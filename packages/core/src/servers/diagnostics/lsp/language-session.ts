@@ -154,7 +154,7 @@ export class LanguageSession {
     if ((capabilities.positionEncoding ?? 'utf-16') !== 'utf-16')
       throw new ToolError(
         'PROTOCOL_VIOLATION',
-        `${this.launch.name} counts columns in ${String(capabilities.positionEncoding)}, which was not offered.`,
+        `${this.launch.name} uses the position encoding ${String(capabilities.positionEncoding)}, which was not offered.`,
       );
     this.capabilities = capabilities;
     this.version = this.launch.version ?? textOr(serverInfo?.version);
@@ -213,7 +213,7 @@ export class LanguageSession {
   }
 
   #notRunning(): ToolError {
-    return new ToolError('NOT_CONNECTED', `${this.launch.name} was ended.`);
+    return new ToolError('NOT_CONNECTED', `${this.launch.name} was stopped.`);
   }
 
   #exited(how: string): ToolError {

@@ -33,8 +33,8 @@ export const locationOutput = objectSchema(
     range: rangeOutput,
   },
   {
-    preview: { type: 'string', description: 'The line there.' },
-    external: { type: 'boolean', description: 'True for a place outside the project; its path is absolute.' },
+    preview: { type: 'string', description: 'The text of the line.' },
+    external: { type: 'boolean', description: 'True for a location outside the project; its path is absolute.' },
   },
 );
 

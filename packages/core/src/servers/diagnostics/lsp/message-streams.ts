@@ -126,7 +126,10 @@ export class BoundedMessageWriter implements MessageWriter {
     this.#output.write(body, ignoreWriteError);
     if (this.#output.writableLength > MAX_UNSENT_BYTES)
       this.#fail(
-        new ToolError('PROTOCOL_VIOLATION', `It reads nothing: ${this.#output.writableLength} bytes wait for it.`),
+        new ToolError(
+          'PROTOCOL_VIOLATION',
+          `It does not read: ${this.#output.writableLength} bytes are waiting for it.`,
+        ),
       );
     return Promise.resolve();
   }
@@ -149,10 +152,7 @@ function bodyLength(header: Buffer): number {
   if (digits === undefined) throw notAMessage(header);
   const length = Number(digits);
   if (length > MAX_MESSAGE_BYTES)
-    throw new ToolError(
-      'FRAME_TOO_LARGE',
-      `It sent a message of ${digits} bytes; at most ${MAX_MESSAGE_BYTES} are taken.`,
-    );
+    throw new ToolError('FRAME_TOO_LARGE', `It sent a message of ${digits} bytes; the limit is ${MAX_MESSAGE_BYTES}.`);
   return length;
 }
 
@@ -169,5 +169,5 @@ function parseMessage(body: Buffer): Message {
 
 function notAMessage(bytes: Buffer): ToolError {
   const shown = JSON.stringify(bytes.subarray(0, 80).toString('latin1'));
-  return new ToolError('PROTOCOL_VIOLATION', `It wrote to stdout what is no message: ${shown}.`);
+  return new ToolError('PROTOCOL_VIOLATION', `It wrote a line to stdout that is not a message: ${shown}.`);
 }

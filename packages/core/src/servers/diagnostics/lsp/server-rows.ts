@@ -24,7 +24,7 @@ export const serverOutput = objectSchema(
   },
   {
     version: { type: 'string' },
-    error: { type: 'string', description: 'Why it ended last.' },
+    error: { type: 'string', description: 'Why it last exited.' },
   },
 );
 

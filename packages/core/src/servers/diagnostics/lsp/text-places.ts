@@ -31,11 +31,14 @@ export class TextPlaces {
   position(line: number, column: number): Position {
     const text = this.line(line);
     if (text === undefined)
-      throw new ToolError('INVALID_ARGUMENT', `There is no line ${line}; the file has ${this.#starts.length} lines.`);
+      throw new ToolError(
+        'INVALID_ARGUMENT',
+        `Line ${line} does not exist; the file has ${this.#starts.length} lines.`,
+      );
     if (column > text.length + 1)
       throw new ToolError(
         'INVALID_ARGUMENT',
-        `Line ${line} has no column ${column}; it has ${text.length} UTF-16 units: ${JSON.stringify(text.slice(0, 200))}`,
+        `Column ${column} does not exist; line ${line} has ${text.length} UTF-16 units: ${JSON.stringify(text.slice(0, 200))}`,
       );
     return { line: line - 1, character: column - 1 };
   }
@@ -53,7 +56,7 @@ export class TextPlaces {
     let at = 0;
     for (const { start, end, newText } of places) {
       if (start < at || end < start)
-        throw new ToolError('PROTOCOL_VIOLATION', 'The server gave edits that overlap; nothing was changed.');
+        throw new ToolError('PROTOCOL_VIOLATION', 'The server returned overlapping edits; nothing was changed.');
       parts.push(this.#text.slice(at, start), newText);
       at = end;
     }
@@ -63,7 +66,7 @@ export class TextPlaces {
   #offset({ line, character }: Position): number {
     const start = this.#starts[line];
     if (start === undefined || character > (this.line(line + 1)?.length ?? -1))
-      throw new ToolError('PROTOCOL_VIOLATION', 'The server gave an edit outside the text; nothing was changed.');
+      throw new ToolError('PROTOCOL_VIOLATION', 'The server returned an edit outside the text; nothing was changed.');
     return start + character;
   }
 }

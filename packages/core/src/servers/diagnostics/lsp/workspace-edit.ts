@@ -29,7 +29,7 @@ export function editsByFile(edit: WorkspaceEdit | null, { scope }: ProjectFiles)
     const absolute = pathOfUri(uri);
     if (absolute === undefined || !Array.isArray(edits) || !edits.every(isTextEdit)) throw noEdit();
     const place = scope.find(absolute);
-    if (!place) throw scope.outside(absolute, 'would be changed, and is outside the project; nothing was changed');
+    if (!place) throw scope.outside(absolute, 'would be changed but is outside the project; nothing was changed');
     scope.assertWritable(place);
     const known = found.get(absolute);
     if (known) for (const each of edits) known.edits.push(each);
@@ -41,7 +41,7 @@ export function editsByFile(edit: WorkspaceEdit | null, { scope }: ProjectFiles)
       if ('kind' in each)
         throw new ToolError(
           'INVALID_ARGUMENT',
-          `The server would also ${each.kind} files, which is not done here; nothing was changed.`,
+          `The edit would also ${each.kind} files, which is not supported; nothing was changed.`,
         );
       add(each?.textDocument?.uri, each?.edits);
     }
@@ -73,7 +73,7 @@ export async function applyEdits(
         if (!bytes || decodeDocument(bytes) !== text)
           throw new ToolError(
             'FILE_CHANGED',
-            `${quote(shown)} changed while the edits were made up; nothing was changed. Try again.`,
+            `${quote(shown)} changed while the edits were computed; nothing was changed. Try again.`,
           );
         file.after = encoded(bytes, new TextPlaces(text).edited(edits), shown);
       }
@@ -86,7 +86,7 @@ function encoded(old: Buffer, text: string, shown: string): Buffer {
   const { encoding, bom } = (old.length > 0 && encodingOf(old)) || ({ encoding: 'utf-8', bom: false } as const);
   const bytes = encodeText(bom ? `\ufeff${text}` : text, encoding);
   if (bytes) return bytes;
-  throw new ToolError('INVALID_ARGUMENT', `${quote(shown)} is ${encoding}, which does not have the new characters.`);
+  throw new ToolError('INVALID_ARGUMENT', `${quote(shown)} is ${encoding}, which lacks the new characters.`);
 }
 
 function isTextEdit(edit: unknown): edit is TextEdit {
@@ -95,5 +95,5 @@ function isTextEdit(edit: unknown): edit is TextEdit {
 }
 
 function noEdit(): ToolError {
-  return new ToolError('PROTOCOL_VIOLATION', 'The server gave something that is no edit; nothing was changed.');
+  return new ToolError('PROTOCOL_VIOLATION', 'The server returned an invalid edit; nothing was changed.');
 }

@@ -45,7 +45,7 @@ export function customPreset(options: LanguageServerOptions, index: number): Lan
   if (typeof command !== 'string' || command === '' || (!isAbsolute(command) && /[/\\]/.test(command)))
     throw wrong(`${at}.command must be an absolute path or a plain name, not ${JSON.stringify(command)}.`);
   if (!Array.isArray(args) || !args.every((each) => typeof each === 'string'))
-    throw wrong(`${at}.args must be a list of texts.`);
+    throw wrong(`${at}.args must be an array of strings.`);
   const languages = languagesOf(extensions);
   const wrongOnes = Object.keys(languages).filter((each) => !/^\.[^./\\]+$/.test(each));
   if (Object.keys(languages).length === 0 || wrongOnes.length > 0)
@@ -63,7 +63,7 @@ export function customPreset(options: LanguageServerOptions, index: number): Lan
       const found = isAbsolute(command) ? command : await places.onPath(command);
       return found === undefined
         ? {
-            hint: `${name} is not on the PATH outside the project; install it, or give the absolute path of its command.`,
+            hint: `${name} is not on the PATH outside the project; install it, or set command to its absolute path.`,
           }
         : { command: found, args, pushesOnce };
     },

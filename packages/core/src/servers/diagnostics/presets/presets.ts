@@ -61,7 +61,7 @@ export function presets(typescript: string | undefined): LanguagePreset[] {
           package: ['bash-language-server', 'out/cli.js'],
           program: 'bash-language-server',
           args: ['start'],
-          get: 'Install "bash-language-server" (npm), and shellcheck, which finds the faults.',
+          get: 'Install "bash-language-server" (npm), and shellcheck, which reports the problems.',
           pushesOnce: true,
           settings: { bashIde: { backgroundAnalysisMaxFiles: 0, enableSourceErrorDiagnostics: false } },
         }),

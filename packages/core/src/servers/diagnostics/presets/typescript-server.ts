@@ -8,7 +8,7 @@ import type { MissingServer, ServerCommand } from '../lsp/launch.js';
 import { directoriesAbove, readPackage, type FoundPackage, type ProgramPlaces } from './program-places.js';
 
 const HOW_TO_GET =
-  'Install "typescript" 7 beside the host application or on the PATH, or give a TypeScript package as the option typescript. ' +
+  'Install "typescript" 7 beside the host application or on the PATH, or set the option typescript to a TypeScript package. ' +
   'TypeScript 5 and 6 need "typescript-language-server" beside it.';
 
 /** No types are downloaded for what a project imports. */
@@ -35,7 +35,7 @@ export async function locateTypeScript(
     reasons.push(found?.hint ?? `TypeScript ${candidate.version} is too old: 5 or later is needed.`);
   }
   if (given !== undefined && reasons.length === 0)
-    reasons.push(`The option typescript is no TypeScript package: ${escapeControls(given)}.`);
+    reasons.push(`The option typescript is not a TypeScript package: ${escapeControls(given)}.`);
   return { hint: [...new Set(reasons), HOW_TO_GET].join(' ') };
 }
 

@@ -15,7 +15,7 @@ const input = objectSchema({ path: { type: 'string', description: 'A file, a dir
 const output = objectSchema({
   has_errors: { type: 'boolean' },
   count: { type: 'integer' },
-  complete: { type: 'boolean', description: 'Only when true does "no errors" mean that there are none.' },
+  complete: { type: 'boolean', description: 'If false, "no errors" does not mean that there are none.' },
 });
 
 /** The tool `check_errors`. */
@@ -24,7 +24,7 @@ export function checkErrorsTool(context: DiagnosticsContext): Tool {
     name: 'check_errors',
     title: 'Check for errors',
     description:
-      'Say whether a file has errors, as its language server sees it now. Warnings do not count; diagnostics lists them.',
+      'Report whether a file has errors, according to its language server. Warnings do not count; diagnostics lists them.',
     input,
     output,
     annotations: hints('readOnly', 'idempotent'),
@@ -42,10 +42,10 @@ export function checkErrorsTool(context: DiagnosticsContext): Tool {
       const shown = escapeControls(asked.shown);
       const head =
         lines.length > 0
-          ? `Yes, ${shown} has ${lines.length} ${lines.length === 1 ? 'error' : 'errors'}${complete ? '' : ', and perhaps more'}:`
+          ? `Yes, ${shown} has ${lines.length} ${lines.length === 1 ? 'error' : 'errors'}${complete ? '' : ', possibly more'}:`
           : complete
             ? `No, ${shown} has no errors.`
-            : `Not known whether ${shown} has errors.`;
+            : `It is not known whether ${shown} has errors.`;
       const why = pending.slice(0, 5).map((answer) => answer.pending ?? '');
       return {
         content: [

@@ -51,22 +51,26 @@ const output = objectSchema(
       type: 'array',
       items: objectSchema({ path: { type: 'string' }, diagnostics: { type: 'array', items: diagnosticOutput } }),
     },
-    counts: { ...countsOutput, description: 'Of all, also of those that are not in files.' },
+    counts: { ...countsOutput, description: 'The counts of all diagnostics, including those without a file.' },
     complete: {
       type: 'boolean',
-      description: 'The checker has looked at all it should have. Only then does none mean none.',
+      description: 'Whether the checker has checked everything. If false, an empty list does not mean clean.',
     },
-    truncated: { type: 'boolean', description: 'There are more than limit.' },
+    truncated: { type: 'boolean', description: 'Whether there are more than limit.' },
     checker: { type: 'string' },
     command: { type: 'string' },
-    exit_code: { type: ['integer', 'null'], description: 'Null when it was ended.' },
+    exit_code: { type: ['integer', 'null'], description: 'Null when the checker was ended.' },
     timed_out: { type: 'boolean' },
     others: { type: 'array', items: { type: 'string' }, description: 'Other checkers that fit the project.' },
   },
   {
     files_checked: { type: 'integer' },
-    outside: { type: 'integer', description: 'How many diagnostics are of files outside the project.' },
-    said: { type: 'array', items: { type: 'string' }, description: 'What it said that is of no file.' },
+    outside: { type: 'integer', description: 'The number of diagnostics in files outside the project.' },
+    said: {
+      type: 'array',
+      items: { type: 'string' },
+      description: 'Output of the checker that does not belong to a file.',
+    },
   },
 );
 
@@ -99,13 +103,18 @@ export function checkProjectTool(context: CheckProjectContext): Tool {
     name: 'check_project',
     title: 'Check the whole project',
     description:
-      `Run the project's checker (${names.join(', ')}) and give its diagnostics. "auto" takes the first that fits the project. ` +
-      'Slower than diagnostics, and needs no language server.',
+      `Run the project's checker (${names.join(', ')}) and return its diagnostics. "auto" selects the first that fits the project. ` +
+      'Slower than diagnostics, but needs no language server.',
     input: {
       type: 'object',
       properties: {
         checker: { type: 'string', default: 'auto', description: `auto, ${names.join(', ')}.` },
-        severity: { type: 'string', enum: SEVERITIES, default: 'warning', description: 'The least that is told.' },
+        severity: {
+          type: 'string',
+          enum: SEVERITIES,
+          default: 'warning',
+          description: 'The least severity to return.',
+        },
         limit: { type: 'integer', minimum: 1, maximum: 1_000, default: 100 },
         timeout_ms: { type: 'integer', minimum: 1, maximum: MAX_TIMEOUT_MS, default: DEFAULT_TIMEOUT_MS },
       },
@@ -126,13 +135,13 @@ async function checkProject(
   if (trust !== 'trusted')
     throw new ToolError(
       'PERMISSION_DENIED',
-      "check_project runs programs and configuration that the project brings along, which only a trusted project may: trust: 'trusted' is the operator's to set. Use diagnostics.",
+      "check_project runs programs and configuration of the project, which requires a trusted project (the operator sets trust: 'trusted'). Use diagnostics.",
     );
   const { projectDir } = files.scope;
   const { checker, command, others } = await chooseChecker(context, args.checker);
   const run = await runChecker(command, projectDir, args.timeout_ms, ctx);
   const report: CheckerReport = run.cut
-    ? { found: [], said: ['It printed more than 64 MiB.'], understood: false }
+    ? { found: [], said: ['Its output was larger than 64 MiB.'], understood: false }
     : checker.parse(run);
   const { inside, outside } = await placed(files, report);
   const all = byFile(inside);
@@ -166,11 +175,11 @@ async function checkProject(
   const rows = shown.files.flatMap(({ path, diagnostics }) => diagnostics.map((each) => diagnosticLine(path, each)));
   const head = complete
     ? `${checker.name}: ${countWords(counts)}.`
-    : `${checker.name} did not check all of the project; found so far: ${countWords(counts)}.`;
+    : `${checker.name} did not check the whole project; found so far: ${countWords(counts)}.`;
   const notes = [
-    ...said.slice(0, MAX_SAID_LINES).map((each) => `[${checker.name} said] ${escapeControls(each)}`),
-    ...(shown.truncated ? [`[More than ${args.limit}. Mend these first, or raise limit.]`] : []),
-    ...(outside > 0 ? [`[${outside} more are of files outside the project.]`] : []),
+    ...said.slice(0, MAX_SAID_LINES).map((each) => `[output of ${checker.name}] ${escapeControls(each)}`),
+    ...(shown.truncated ? [`[More than ${args.limit}. Fix these first, or raise limit.]`] : []),
+    ...(outside > 0 ? [`[${outside} more are in files outside the project.]`] : []),
     ...(others.length > 0 ? [`[Other checkers that fit: ${others.join(', ')}.]`] : []),
   ];
   const text = limitText(rows.join('\n'), context.limits, (more) => `[${more} more lines are not shown.]`);
@@ -178,7 +187,7 @@ async function checkProject(
   if (!run.timedOut) return { content, structuredContent };
   const error = new ToolError(
     'TIMED_OUT',
-    `${checker.name} was ended after ${args.timeout_ms} ms. Raise timeout_ms, or ask diagnostics for the files that matter.`,
+    `${checker.name} was ended after ${args.timeout_ms} ms. Raise timeout_ms, or use diagnostics for the files that matter.`,
   );
   return { content, structuredContent, isError: true, error };
 }
@@ -200,13 +209,13 @@ async function chooseChecker({ files, checkers }: CheckProjectContext, name: str
         name,
         checkers.map((each) => each.name),
       ).join(', ');
-      throw new ToolError('INVALID_ARGUMENT', `There is no checker ${JSON.stringify(name)}. Known are: ${near}.`);
+      throw new ToolError('INVALID_ARGUMENT', `Unknown checker ${JSON.stringify(name)}; valid checkers: ${near}.`);
     }
     const command = await checker.find(projectDir);
     if (!command)
       throw new ToolError(
         'UNAVAILABLE',
-        `${name} is not installed, neither in the project nor on the PATH. To get it: ${checker.hint}.`,
+        `${name} is not installed in the project or on the PATH. To install it: ${checker.hint}.`,
       );
     return { checker, command, others: fitting.map((each) => each.name).filter((each) => each !== name) };
   }
@@ -222,7 +231,7 @@ async function chooseChecker({ files, checkers }: CheckProjectContext, name: str
     'UNAVAILABLE',
     fitting.length > 0
       ? `The project's checkers are not installed: ${missing}.`
-      : `No checker fits the project: its top directory has none of the files that ${checkers.map((each) => each.name).join(', ')} go by. Name one with checker.`,
+      : `No checker fits the project: its top directory has no configuration of ${checkers.map((each) => each.name).join(', ')}. Set checker to run one.`,
   );
 }
 

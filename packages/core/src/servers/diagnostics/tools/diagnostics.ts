@@ -30,16 +30,22 @@ const input = objectSchema(
   {},
   {
     path: { type: 'string', default: 'all', description: 'A file, a directory, or "all" for the project.' },
-    severity: { type: 'string', enum: SEVERITIES, default: 'warning', description: 'The least that is listed.' },
-    since: { type: 'string', description: 'The token of an earlier answer: only what is new since then is listed.' },
+    severity: { type: 'string', enum: SEVERITIES, default: 'warning', description: 'The least severity to list.' },
+    since: { type: 'string', description: 'The token of an earlier result: only new diagnostics are listed.' },
     wait_ms: {
       type: 'integer',
       minimum: 0,
       maximum: MAX_WAIT_MS,
       default: 5_000,
-      description: 'How long to wait for servers that have not said everything.',
+      description: 'How long to wait for servers that have not reported everything.',
     },
-    limit: { type: 'integer', minimum: 1, maximum: 1_000, default: 100, description: 'Diagnostics at most.' },
+    limit: {
+      type: 'integer',
+      minimum: 1,
+      maximum: 1_000,
+      default: 100,
+      description: 'The most diagnostics to return.',
+    },
   },
 );
 
@@ -49,12 +55,12 @@ const output = objectSchema(
       type: 'array',
       items: objectSchema({ path: { type: 'string' }, diagnostics: { type: 'array', items: diagnosticOutput } }),
     },
-    counts: { ...countsOutput, description: 'Of everything that was found, whatever is listed.' },
-    checked: { type: 'integer', description: 'Files of which everything is known.' },
-    complete: { type: 'boolean', description: 'Only when true is a file without diagnostics a file without faults.' },
+    counts: { ...countsOutput, description: 'The counts of all diagnostics found, listed or not.' },
+    checked: { type: 'integer', description: 'The number of files checked completely.' },
+    complete: { type: 'boolean', description: 'If false, a file without diagnostics may have some.' },
     pending: {
       type: 'array',
-      description: 'Files of which not everything is known, and why; the first 20.',
+      description: 'Files that are not checked completely, and why; the first 20.',
       items: objectSchema({ path: { type: 'string' }, reason: { type: 'string' } }),
     },
     pending_count: { type: 'integer' },
@@ -65,10 +71,10 @@ const output = objectSchema(
   {
     not_checked: {
       type: 'array',
-      description: 'Kinds of files that have no server and do not count as pending.',
+      description: 'Kinds of files without a server, which do not count as pending.',
       items: objectSchema({ extension: { type: 'string' }, count: { type: 'integer' }, hint: { type: 'string' } }),
     },
-    withheld: { type: 'integer', description: 'How many files the policy leaves out; absent for none.' },
+    withheld: { type: 'integer', description: 'The number of files that the policy leaves out; absent if none.' },
   },
 );
 
@@ -79,9 +85,9 @@ export function diagnosticsTool(context: DiagnosticsContext): Tool {
     name: 'diagnostics',
     title: 'Diagnostics',
     description:
-      'List errors and warnings of a file, a directory or the whole project, as the language servers of its languages see them now. ' +
-      'Lines and columns count from 1. Only when complete is true do files that are not listed have none; otherwise pending says ' +
-      'what is not known, and asking again gives the rest.',
+      'List errors and warnings of a file, a directory or the whole project, according to their language servers. ' +
+      'Lines and columns count from 1. If complete is true, files that are not listed have none; otherwise pending says ' +
+      'what is not known yet, and a later call returns the rest.',
     input,
     output,
     annotations: hints('readOnly', 'idempotent'),
@@ -131,7 +137,7 @@ export function diagnosticsTool(context: DiagnosticsContext): Tool {
         counts: countWords(counts),
         withheld,
       });
-      const more = (lines: number): string => `[${lines} more lines. Ask for less at once.]`;
+      const more = (lines: number): string => `[${lines} more lines. Request less.]`;
       return {
         content: [{ type: 'text', text: limitText(text, context.limits, more) }],
         structuredContent: {
@@ -193,19 +199,16 @@ function answerText(words: AnswerWords): string {
   const lines = files.flatMap(({ path, diagnostics }) => diagnostics.map((each) => diagnosticLine(path, each)));
   const where = asked.isDirectory ? `${checked} ${checked === 1 ? 'file' : 'files'}` : escapeControls(asked.shown);
   const what = `${isSince ? 'new ' : ''}diagnostics of severity ${severity}${severity === 'error' ? '' : ' or worse'}`;
-  if (total === 0) lines.push(`There is no file of a known language in ${escapeControls(asked.shown)}.`);
+  if (total === 0) lines.push(`No file in ${escapeControls(asked.shown)} has a supported language.`);
   else if (complete) lines.push(lines.length === 0 ? `No ${what} in ${where}. Everything was checked.` : '');
-  else
-    lines.push(
-      `NOT COMPLETE: ${pendingCount} of ${total} files are not known yet, which does not mean that they are right.`,
-    );
-  if (total > 0) lines.push(`Found in all: ${words.counts}.`);
+  else lines.push(`NOT COMPLETE: ${pendingCount} of ${total} files are not checked yet; they may have diagnostics.`);
+  if (total > 0) lines.push(`Total: ${words.counts}.`);
   for (const { path, reason } of pending) lines.push(`pending ${escapeControls(path)}: ${reason}`);
   if (pendingCount > pending.length) lines.push(`[${pendingCount - pending.length} more are pending.]`);
   for (const { extension, count, hint } of notChecked)
     lines.push(`Not checked: ${count} ${escapeControls(extension)} ${count === 1 ? 'file' : 'files'}. ${hint}`);
-  if (words.unknownToken) lines.push('The token of since is not known any more, so everything is listed.');
+  if (words.unknownToken) lines.push('The token in since has expired, so everything is listed.');
   if (words.withheld > 0) lines.push(`The policy leaves out ${words.withheld} files.`);
-  if (words.isCut) lines.push('[There is more. Raise limit, or ask for less at once.]');
+  if (words.isCut) lines.push('[There is more. Raise limit, or request less.]');
   return lines.filter((line) => line !== '').join('\n');
 }

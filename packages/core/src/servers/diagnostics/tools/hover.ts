@@ -9,14 +9,14 @@ import { hints, objectSchema } from '../../../tool/object-schema.js';
 
 const MAX_BYTES = 16 * 1024;
 
-const output = objectSchema({ markdown: { type: 'string', description: 'Empty when nothing is known there.' } });
+const output = objectSchema({ markdown: { type: 'string', description: 'Empty when there is no information.' } });
 
 /** The tool `hover`. */
 export function hoverTool(context: DiagnosticsContext): Tool {
   return defineTool({
     name: 'hover',
     title: 'Hover',
-    description: 'Show the type and the documentation of the symbol at a place, or of a name.',
+    description: 'Show the type and the documentation of a symbol, by position or name.',
     input: { type: 'object', properties: placeInput } as const,
     output,
     annotations: hints('readOnly', 'idempotent'),
@@ -26,7 +26,7 @@ export function hoverTool(context: DiagnosticsContext): Tool {
         const params = { textDocument: { uri: document.uri }, position };
         const answer = await session.request<Hover | null>('textDocument/hover', params, patience.signal);
         const markdown = cutText(markdownOf(answer?.contents), MAX_BYTES);
-        const text = markdown === '' ? 'Nothing is known of that place.' : markdown;
+        const text = markdown === '' ? 'There is no information at that position.' : markdown;
         return {
           content: [{ type: 'text', text: limitText(text, context.limits, (lines) => `[${lines} more lines]`) }],
           structuredContent: { markdown },

@@ -12,18 +12,18 @@ const input = {
   type: 'object',
   properties: {
     ...placeInput,
-    limit: { type: 'integer', minimum: 1, maximum: 1_000, default: 100, description: 'Places at most.' },
+    limit: { type: 'integer', minimum: 1, maximum: 1_000, default: 100, description: 'The most locations to return.' },
   },
 } as const;
 
 const output = objectSchema(
   {
     locations: { type: 'array', items: locationOutput },
-    count: { type: 'integer', description: 'All that there are.' },
+    count: { type: 'integer', description: 'The number of all locations.' },
     truncated: { type: 'boolean' },
   },
   {
-    withheld: { type: 'integer', description: 'How many the policy leaves out; absent for none.' },
+    withheld: { type: 'integer', description: 'The number of locations that the policy leaves out; absent if none.' },
   },
 );
 
@@ -41,14 +41,14 @@ export const LOCATION_TOOLS: readonly ((context: DiagnosticsContext) => Tool)[] 
   {
     name: 'definition',
     title: 'Go to definition',
-    description: 'Find where the symbol at a place, or of a name, is defined.',
+    description: 'Find the definition of a symbol, by position or name.',
     method: 'textDocument/definition',
     capability: 'definitionProvider',
   } as const,
   {
     name: 'references',
     title: 'Find references',
-    description: 'Find every use of the symbol at a place, or of a name, its declaration included.',
+    description: 'Find all references to a symbol, by position or name, including its declaration.',
     method: 'textDocument/references',
     capability: 'referencesProvider',
     more: { context: { includeDeclaration: true } },
@@ -56,7 +56,7 @@ export const LOCATION_TOOLS: readonly ((context: DiagnosticsContext) => Tool)[] 
   {
     name: 'implementation',
     title: 'Find implementations',
-    description: 'Find what implements the interface or the abstract member at a place, or of a name.',
+    description: 'Find the implementations of an interface or an abstract member, by position or name.',
     method: 'textDocument/implementation',
     capability: 'implementationProvider',
   } as const,
@@ -77,15 +77,15 @@ function locationTool(
     async execute({ limit, ...args }, ctx) {
       return await atPlace(context, args, ctx, async ({ servers, session, document, position, patience }) => {
         if (session.capabilities[capability] === undefined && session.requests.registered(method).length === 0)
-          throw new ToolError('UNAVAILABLE', `${session.launch.name} cannot do this.`, { retryable: false });
+          throw new ToolError('UNAVAILABLE', `${session.launch.name} does not support this.`, { retryable: false });
         const params = { textDocument: { uri: document.uri }, position, ...more };
         const answer = await session.request<unknown>(method, params, patience.signal);
         const { rows, withheld } = locationsOf(answer, context.files.scope, ctx.permits);
         const locations = await withPreviews(rows.slice(0, limit), servers);
         const truncated = rows.length > limit;
         const lines = [
-          ...(rows.length === 0 ? ['There is none.'] : locations.map(locationLine)),
-          ...(truncated ? [`[${rows.length - limit} more. Raise limit for them.]`] : []),
+          ...(rows.length === 0 ? ['None found.'] : locations.map(locationLine)),
+          ...(truncated ? [`[${rows.length - limit} more. Raise limit to see them.]`] : []),
           ...(withheld > 0 ? [`The policy leaves out ${withheld}.`] : []),
         ];
         return {

@@ -19,7 +19,11 @@ const input = {
   properties: {
     ...placeInput,
     new_name: { type: 'string', minLength: 1, maxLength: 500, description: 'Without white space.' },
-    dry_run: { type: 'boolean', default: true, description: 'Only show what would change. false makes the change.' },
+    dry_run: {
+      type: 'boolean',
+      default: true,
+      description: 'Only show what would change. Set to false to make the change.',
+    },
   },
   required: ['new_name'],
 } as const;
@@ -27,7 +31,10 @@ const input = {
 const output = objectSchema({
   changes: {
     type: 'array',
-    items: objectSchema({ path: { type: 'string' }, edits: { type: 'integer', description: 'Places in it.' } }),
+    items: objectSchema({
+      path: { type: 'string' },
+      edits: { type: 'integer', description: 'The number of places changed in the file.' },
+    }),
   },
   applied: { type: 'boolean' },
 });
@@ -39,8 +46,8 @@ export function renameTool(context: DiagnosticsContext): Tool {
     name: 'rename',
     title: 'Rename symbol',
     description:
-      'Rename a symbol wherever it is used, in all files or in none. Name it where it is defined: a name that was imported may get ' +
-      'an alias there instead. Without dry_run=false it only shows the diff.',
+      'Rename a symbol in all files, or in none. Use the position of its definition: an imported name may get ' +
+      'an alias instead. Unless dry_run is false, only shows the diff.',
     input,
     output,
     annotations: hints('destructive'),
@@ -51,10 +58,7 @@ export function renameTool(context: DiagnosticsContext): Tool {
         : claimPath(context, 'all', 'may change any file'),
     async execute({ new_name: newName, dry_run: dryRun, ...args }, ctx) {
       if (/[\s\p{Cc}\p{Surrogate}]/u.test(newName))
-        throw new ToolError(
-          'INVALID_ARGUMENT',
-          'new_name holds white space or a control character, which no name has.',
-        );
+        throw new ToolError('INVALID_ARGUMENT', 'new_name contains white space or a control character.');
       return await atPlace(context, args, ctx, async (place) => {
         const changes = await foundEdits(context, place, newName);
         for (const { shown } of changes) {
@@ -99,18 +103,15 @@ async function foundEdits(
     const answer = await session.request<WorkspaceEdit | null>('textDocument/rename', params, patience.signal);
     const changes = editsByFile(answer, files);
     if (changes.length === 0)
-      throw new ToolError('NO_CHANGE', 'There is nothing to rename at that place. Give the place of a name.');
+      throw new ToolError('NO_CHANGE', 'There is nothing to rename at that position. Use the position of a name.');
     const unseen = changes.filter(({ absolute }) => !session.documents.get(absolute));
     if (unseen.length === 0) return changes;
     for (const { absolute } of unseen) {
       const language = servers.languageOf(absolute);
       if (!language)
-        throw new ToolError(
-          'UNAVAILABLE',
-          `The server would change ${quote(absolute)}, which is of no known language.`,
-        );
+        throw new ToolError('UNAVAILABLE', `The server would change ${quote(absolute)}, whose language is unknown.`);
       await patience.race(servers.show(session, absolute, language));
     }
   }
-  throw new ToolError('TOO_LARGE', 'The symbol is used in more files than can be open at once; rename it with edits.');
+  throw new ToolError('TOO_LARGE', 'The symbol is used in more files than can be open; rename it with edits.');
 }

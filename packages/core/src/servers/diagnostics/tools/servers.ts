@@ -11,12 +11,12 @@ import { hints, objectSchema } from '../../../tool/object-schema.js';
 const input = objectSchema(
   {},
   {
-    restart: { type: 'string', description: 'The name of a server that is ended; the next question starts it again.' },
+    restart: { type: 'string', description: 'The name of a server to stop; the next call starts it again.' },
   },
 );
 
 const output = objectSchema({
-  servers: { type: 'array', items: serverOutput, description: 'Those that were started.' },
+  servers: { type: 'array', items: serverOutput, description: 'The servers that were started.' },
   languages: {
     type: 'array',
     items: objectSchema(
@@ -26,11 +26,11 @@ const output = objectSchema({
         found: { type: 'boolean' },
       },
       {
-        hint: { type: 'string', description: 'How to get it, where it is not found.' },
+        hint: { type: 'string', description: 'How to install it, if it was not found.' },
       },
     ),
   },
-  restarted: { type: 'integer', description: 'How many were ended.' },
+  restarted: { type: 'integer', description: 'The number of servers stopped.' },
 });
 
 /** The tool `servers`. */
@@ -38,7 +38,7 @@ export function serversTool(context: DiagnosticsContext): Tool {
   return defineTool({
     name: 'servers',
     title: 'Language servers',
-    description: 'Show which language servers run, which could, and how to get the others; or start one anew.',
+    description: 'Show which language servers run, which are installed, and how to install the others; or restart one.',
     input,
     output,
     annotations: hints('readOnly', 'idempotent'),
@@ -48,7 +48,7 @@ export function serversTool(context: DiagnosticsContext): Tool {
       if (restart !== undefined && !servers.presets.some(({ name }) => name === restart))
         throw new ToolError(
           'INVALID_ARGUMENT',
-          `There is no server ${quote(restart)}; known are ${servers.presets.map(({ name }) => name).join(', ')}.`,
+          `Unknown server ${quote(restart)}; valid servers: ${servers.presets.map(({ name }) => name).join(', ')}.`,
         );
       await Promise.all(ended.map((client) => client.stop()));
       const languages = await Promise.all(

@@ -15,16 +15,16 @@ import { hints, objectSchema } from '../../../tool/object-schema.js';
 const input = objectSchema(
   {},
   {
-    path: { type: 'string', description: 'A file: its outline.' },
-    query: { type: 'string', description: 'Instead of path: a name, or a part of one, anywhere in the project.' },
+    path: { type: 'string', description: 'A file, for its outline.' },
+    query: { type: 'string', description: 'Instead of path: a name, or a part of one, to find in the project.' },
     depth: {
       type: 'integer',
       minimum: 1,
       maximum: 20,
       default: 2,
-      description: 'Levels of the outline: 1 shows no members.',
+      description: 'Levels of the outline; 1 leaves out members.',
     },
-    limit: { type: 'integer', minimum: 1, maximum: 2_000, default: 200, description: 'Symbols at most.' },
+    limit: { type: 'integer', minimum: 1, maximum: 2_000, default: 200, description: 'The most symbols to return.' },
   },
 );
 
@@ -41,7 +41,7 @@ const output = objectSchema({
         end_line: { type: 'integer' },
       },
       {
-        container: { type: 'string', description: 'What it is in; absent at the top.' },
+        container: { type: 'string', description: 'The symbol that contains it; absent at the top level.' },
       },
     ),
   },
@@ -77,7 +77,7 @@ export function symbolsTool(context: DiagnosticsContext): Tool {
     permission: ({ path }) => claimPath(context, path ?? 'all', 'lists its symbols'),
     async execute({ path, query, depth, limit }, ctx) {
       if ((path === undefined) === (query === undefined))
-        throw new ToolError('INVALID_ARGUMENT', 'Give path for the outline of a file, or query for the project.');
+        throw new ToolError('INVALID_ARGUMENT', 'Set path for the outline of a file, or query to search the project.');
       using patience = new Patience(context.requestTimeoutMs, ctx.signal);
       const all =
         path === undefined
@@ -88,8 +88,8 @@ export function symbolsTool(context: DiagnosticsContext): Tool {
       const lines = symbols.map(({ name, kind, path: shown, line, column, container }) =>
         escapeControls(`${shown}:${line}:${column} ${kind} ${container === undefined ? name : `${container}.${name}`}`),
       );
-      if (all.length === 0) lines.push('There is none.');
-      if (truncated) lines.push(`[${all.length - limit} more. Raise limit, or ask more narrowly.]`);
+      if (all.length === 0) lines.push('None found.');
+      if (truncated) lines.push(`[${all.length - limit} more. Raise limit, or narrow the query.]`);
       return {
         content: [
           { type: 'text', text: limitText(lines.join('\n'), context.limits, (more) => `[${more} more lines]`) },
@@ -108,7 +108,7 @@ async function outline(
 ): Promise<SymbolRow[]> {
   const asked = await askedPath(context, path);
   if (asked.isDirectory)
-    throw new ToolError('INVALID_ARGUMENT', `${quote(asked.shown)} is a directory; give query instead.`);
+    throw new ToolError('INVALID_ARGUMENT', `${quote(asked.shown)} is a directory; use query instead.`);
   return await inFile(context, asked.absolute, patience, async ({ session }, { uri }) => {
     const params = { textDocument: { uri } };
     const answer = await session.request<unknown>('textDocument/documentSymbol', params, patience.signal);

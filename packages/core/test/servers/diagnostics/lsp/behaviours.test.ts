@@ -91,20 +91,20 @@ it.concurrent('diagnostics() gives rows of its own, which a reader may change', 
 
 describe('diagnostics() says that it is not complete with a server that', () => {
   it.concurrent.each([
-    ['never answers the handshake', 'hang', 'has not said everything'],
+    ['never answers the handshake', 'hang', 'has not reported everything'],
     ['exits at once', 'exit', 'no licence file'],
     ['counts in bytes', 'utf-8', 'which was not offered'],
-    ['says nothing', 'silent', 'has not said everything'],
-    ['pushes for the version before and nothing else', 'stale', 'has not said everything', 'for-ever'],
+    ['says nothing', 'silent', 'has not reported everything'],
+    ['pushes for the version before and nothing else', 'stale', 'has not reported everything', 'for-ever'],
     ['dies of a file', 'die', 'exited with code 7'],
-    ['announces a message of nine gigabytes', 'huge', 'at most'],
-    ['prints what is no message', 'garbage', 'what is no message'],
-    ['floods', 'flood', 'has not said everything'],
-    ['reports what is no diagnostic', 'malformed', 'is no diagnostic'],
-    ['never answers the question', 'slow-pull', 'has not said everything'],
+    ['announces a message of nine gigabytes', 'huge', 'the limit is'],
+    ['prints not a message', 'garbage', 'not a message'],
+    ['floods', 'flood', 'has not reported everything'],
+    ['reports what an invalid diagnostic', 'malformed', 'an invalid diagnostic'],
+    ['never answers the question', 'slow-pull', 'has not reported everything'],
   ])('%s, in time', async (_, behaviour, reason, ...more) => {
     await using tools = await openTools({ 'a.fix': 'DIE\n' }, { servers: fixtureServer(behaviour, ...more) });
-    const isSlow = reason === 'has not said everything';
+    const isSlow = reason === 'has not reported everything';
     const waitMs = isSlow ? 1_000 : 15_000;
     const startedAt = performance.now();
     const { data, text, code } = await tools.call('diagnostics', { path: 'a.fix', wait_ms: waitMs });
@@ -123,7 +123,7 @@ describe('diagnostics() says that it is not complete with a server that', () => 
     for (let tries = 0; tries < 2; tries++) await tools.call('diagnostics', PATH);
     const { data, text } = await tools.call('diagnostics', PATH);
     expect(data).toMatchObject({ complete: false, servers: [{ name: 'fixture', state: 'failed' }] });
-    expect(text).toContain('is not started again by itself');
+    expect(text).toContain('is no longer restarted automatically');
     await tools.write('a.fix', BAD);
     expect((await tools.call('servers', { restart: 'fixture' })).data.restarted).toBe(1);
     expect((await tools.call('diagnostics', PATH)).data).toMatchObject(FOUND);
@@ -254,10 +254,10 @@ describe('the client of a language server', () => {
     );
     const missing = await tools.call('diagnostics', { path: 'a.fix' });
     expect(missing.data).toMatchObject({ complete: false, pending: [{ path: 'a.fix' }] });
-    expect(missing.text).toContain('install it, or give the absolute path of its command');
+    expect(missing.text).toContain('install it, or set command to its absolute path');
     const unknown = await tools.call('check_errors', { path: 'b.xyz' });
     expect(unknown.data).toEqual({ has_errors: false, count: 0, complete: false });
-    expect(unknown.text).toContain('No language server is known for .xyz files');
+    expect(unknown.text).toContain('No language server supports .xyz files');
     expect((await tools.call('diagnostics', { path: 'c.rs' })).text).toContain('the project is not trusted');
     expect((await tools.call('diagnostics')).data).toMatchObject({ complete: false, pending_count: 2 });
     expect((await tools.call('diagnostics', { path: 'gone.fix' })).code).toBe('NOT_FOUND');
@@ -272,7 +272,7 @@ it.each([
   [{ servers: [{ name: 'x', command: './x', extensions: ['.x'] }] }, 'servers[0].command must be'],
   [{ servers: [{ name: 'x', command: 'x', extensions: ['x'] }] }, 'servers[0].extensions must be'],
   [{ servers: [{ name: 'x', command: 'x', extensions: [] }] }, 'servers[0].extensions must be'],
-  [{ servers: [...fixtureServer('a')!, ...fixtureServer('b')!] }, 'two of one name'],
+  [{ servers: [...fixtureServer('a')!, ...fixtureServer('b')!] }, 'two entries of one name'],
 ])('createDiagnosticsServer() refuses wrong options: %j', async (options, message) => {
   await using project = await createTestProject();
   expect(() => createDiagnosticsServer({ projectDir: project.projectDir, ...options })).toThrow(message);
@@ -310,7 +310,7 @@ describe('diagnostics()', () => {
       counts: { error: 2, warning: 1 },
     });
     expect((await tools.call('diagnostics', { ...PATH, since: data.token })).data.files).toEqual([]);
-    expect((await tools.call('diagnostics', { ...PATH, since: 'unknown' })).text).toContain('not known any more');
+    expect((await tools.call('diagnostics', { ...PATH, since: 'unknown' })).text).toContain('has expired');
   });
 
   it('keeps to severity and limit, and says what it leaves out', async () => {

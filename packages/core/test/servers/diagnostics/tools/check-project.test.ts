@@ -116,7 +116,7 @@ describe.each(typescripts)('check_project() by tsc of TypeScript %s', (_version,
       );
       const { data, text } = await opened.check();
       expect(data.complete, `${tsconfig}\n${text}`).toBe(false);
-      expect(text).toContain('did not check all');
+      expect(text).toContain('did not check the whole project');
     }
   });
 });
@@ -154,7 +154,7 @@ describe('check_project() by eslint', () => {
 const cargo = existsSync(join(process.env.HOME ?? '/', '.cargo/bin/cargo')) || undefined;
 describe('check_project() by cargo', () => {
   it.skipIf(!cargo)(
-    `counts columns in UTF-16 units${cargo ? '' : ': cargo is not installed'}`,
+    `uses the position encoding UTF-16 units${cargo ? '' : ': cargo is not installed'}`,
     async () => {
       await using opened = await openProject({
         'Cargo.toml': '[package]\nname = "x"\nversion = "0.1.0"\nedition = "2021"\n',
@@ -238,7 +238,7 @@ describe('check_project()', () => {
       expect(data.complete, `${script}\n${text}`).toBe(false);
     }
     await using opened = await openProject({}, scripted("console.error('it broke'); process.exit(3)"));
-    expect((await opened.check()).text).toContain('[own said] it broke');
+    expect((await opened.check()).text).toContain('[output of own] it broke');
   });
 
   it('gives the first of many, and counts all', async () => {
@@ -278,7 +278,7 @@ describe('check_project()', () => {
       scripted("const b = 'x'.repeat(1 << 20); (function w() { process.stdout.write(b, w) })()"),
     );
     const { data } = await opened.check();
-    expect(data).toMatchObject({ complete: false, exit_code: null, said: ['It printed more than 64 MiB.'] });
+    expect(data).toMatchObject({ complete: false, exit_code: null, said: ['Its output was larger than 64 MiB.'] });
   }, 60_000);
 
   it('gives the checker a plain environment, without the secrets of the host', async () => {
