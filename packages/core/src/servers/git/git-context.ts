@@ -1,4 +1,4 @@
-// What every tool of this server stands on, and what tools claim before they run.
+// What the git tools share, and the claims that they make.
 
 import { ToolError } from '../../contract/errors.js';
 import { quoteWord, quoteWords } from '../../contract/shell-words.js';
@@ -6,7 +6,7 @@ import type { PermissionClaim } from '../../contract/claims.js';
 import type { OutputLimits } from '../project/output-budget.js';
 import type { ProjectFiles } from '../project/project-files.js';
 
-/** Made once a server, shared by its tools. */
+/** The context of one server, shared by its tools. */
 export interface GitContext {
   files: ProjectFiles;
   trust: 'untrusted' | 'trusted';
@@ -18,8 +18,8 @@ export interface GitContext {
 }
 
 /**
- * One claim for each path, project-relative as filesystem tools claim theirs; `.` where a tool was given none and works
- * on the whole tree. git follows no links, so a path is only what it says.
+ * One claim per path, relative to the project as in the filesystem tools; `.` for a tool without paths, which works on the
+ * whole tree. git does not follow links, so each path means only itself.
  *
  * @throws {ToolError} OUTSIDE_PROJECT; with `'write'` PROTECTED_PATH
  */
@@ -38,8 +38,8 @@ export function claimPaths(
 }
 
 /**
- * A claim for an action: its words, the one that says most first, so that denying `delete` or `origin` covers what
- * follows. The wider pattern is that word with whatever follows.
+ * A claim for an action, as words with the most significant first, so that denying `delete` or `origin` covers all that
+ * follows. The wider pattern is the first word followed by anything.
  */
 export function claimAction(...words: (string | undefined)[]): PermissionClaim[] {
   const given = words.filter((word) => word !== undefined);
@@ -54,7 +54,7 @@ export function claimAction(...words: (string | undefined)[]): PermissionClaim[]
   ];
 }
 
-/** A text that is given to git as part of an option: no line of its own, no NUL. @throws {ToolError} INVALID_ARGUMENT */
+/** Checks a text that is passed to git within an option: no control characters. @throws {ToolError} INVALID_ARGUMENT */
 export function assertPlain(name: string, value: string | undefined): void {
   if (value === undefined || !/[\p{Cc}\p{Surrogate}]/u.test(value)) return;
   throw new ToolError('INVALID_ARGUMENT', `${name} contains a control character or an invalid character; remove it.`);

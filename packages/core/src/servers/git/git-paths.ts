@@ -1,4 +1,4 @@
-// Paths as arguments: their schema, and the one form in which git is given them.
+// Path arguments: their schema, and the checked form in which they are passed to git.
 
 import { dirname, relative, sep } from 'node:path';
 import { ToolError } from '../../contract/errors.js';
@@ -13,10 +13,7 @@ export const PATHS = {
   description: 'Files or directories, relative to the project. Not patterns.',
 } as const;
 
-/**
- * A path that passed the project scope. A run of git takes paths in this form only, so that no tool can pass on what a
- * caller wrote.
- */
+/** A path that passed the project scope. git commands accept only this form, so no tool can pass on an unchecked path. */
 export class GitPath {
   /** Relative to the working tree's top; `.` for all of it. */
   readonly name: string;
@@ -34,7 +31,7 @@ export class GitPath {
    */
   static async check(scope: ProjectScope, top: string, path: string): Promise<GitPath> {
     const asked = scope.parse(path);
-    // The project itself stands for the whole working tree, wherever in it that is.
+    // The project itself means the whole working tree.
     if (asked.absolute === scope.projectDir) return new GitPath('.');
     if (!isInside(top, asked.absolute) || (!asked.root.isProject && !isInside(scope.projectDir, asked.absolute)))
       throw new ToolError(
@@ -49,12 +46,12 @@ export class GitPath {
   }
 }
 
-/** @throws {ToolError} INVALID_ARGUMENT for none, which git would take for all */
+/** @throws {ToolError} INVALID_ARGUMENT for an empty list, which git would read as all paths */
 export function assertSome(paths: readonly string[]): void {
   if (paths.length === 0) throw new ToolError('INVALID_ARGUMENT', 'paths is empty. List files, or "." for all.');
 }
 
-/** A list of paths for a model, the first few of many. */
+/** Lists the first paths for a model, and counts the others. */
 export function nameList(paths: readonly string[], most = 20): string {
   const shown = paths.slice(0, most).map(escapeControls).join('\n');
   return paths.length > most ? `${shown}\n[and ${paths.length - most} more]` : shown;

@@ -49,30 +49,30 @@ import { statusTool } from './tools/status.js';
 import { tagTool } from './tools/tag.js';
 import { unstageTool } from './tools/unstage.js';
 
-/** A group of tools that are off unless asked for. */
+/** A group of optional tools. */
 export type GitToolGroup = 'merge' | 'rewrite' | 'tag' | 'network';
 
-/** What {@link createGitServer} takes: the project, how far its repository is trusted, and which tools there are. */
+/** Options of {@link createGitServer}. */
 export interface GitServerOptions extends ProjectFilesOptions {
   /**
-   * `'untrusted'`: nothing that the repository names is run, no hook, filter, driver or helper. `'trusted'`: hooks,
-   * filters and merge drivers run, and the user's own git configuration counts. Default: `'untrusted'`.
+   * `'untrusted'`: hooks, filters, drivers and helpers configured in the repository never run. `'trusted'`: they run, and the
+   * user's git configuration applies. Default: `'untrusted'`.
    */
   trust?: 'untrusted' | 'trusted' | undefined;
   /**
-   * More tools: `'merge'` (merge, cherry_pick, revert), `'rewrite'` (rebase, reset), `'tag'` (tag), `'network'` (fetch,
+   * Optional tools: `'merge'` (merge, cherry_pick, revert), `'rewrite'` (rebase, reset), `'tag'` (tag), `'network'` (fetch,
    * pull, push). Default: none.
    */
   groups?: readonly GitToolGroup[] | undefined;
-  /** The transports that the network tools may use, in git's names. Default: `['https', 'ssh']`. */
+  /** The transports that network tools may use, by git's names. Default: `['https', 'ssh']`. */
   protocols?: readonly string[] | undefined;
-  /** How long one git may take, in milliseconds, 1,000 to 3,600,000. Default: 30,000. */
+  /** The timeout of one git command, in milliseconds, 1,000 to 3,600,000. Default: 30,000. */
   timeoutMs?: number | undefined;
-  /** The same where git uses the network or runs hooks. Default: 120,000. */
+  /** The timeout of commands that use the network or run hooks. Default: 120,000. */
   networkTimeoutMs?: number | undefined;
-  /** The text that one answer may have; at least 1 line and 1 KiB. Default: 2,000 lines, 50 KiB. */
+  /** The limits of the text of one result; at least 1 line and 1 KiB. Default: 2,000 lines, 50 KiB. */
   output?: Partial<OutputLimits> | undefined;
-  /** The files to work on, shared with other servers. Default: made from the project options here, which it replaces. */
+  /** The project's files, shared with other servers; replaces the project options. Default: created from the project options. */
   projectFiles?: ProjectFiles | undefined;
 }
 
@@ -114,9 +114,9 @@ const OPTIONS: OptionNames<GitServerOptions> = {
 };
 
 /**
- * The tools over the git repository of one project. Nothing is looked at, and no git is run, before the first call.
+ * Creates the server of the git tools for one project. Runs no git before the first call.
  *
- * @throws {ToolError} INVALID_ARGUMENT for a project directory that is relative, missing or too wide, or a wrong option
+ * @throws {ToolError} INVALID_ARGUMENT for a project directory that is relative, missing or too broad, or an invalid option
  * @example
  * ```ts
  * const provider = new InProcessToolProvider({ servers: [createGitServer({ projectDir: '/work/shop' })] });
@@ -126,7 +126,7 @@ const OPTIONS: OptionNames<GitServerOptions> = {
 export function createGitServer(options: GitServerOptions): ToolServer {
   assertOptions('createGitServer()', options, OPTIONS);
   const { trust = 'untrusted', groups = [], protocols = ['https', 'ssh'] } = options;
-  // A word that is neither (JavaScript, JSON configuration) must not read as trust.
+  // Any other value (from JavaScript or JSON) must not count as trust.
   if (trust !== 'untrusted' && trust !== 'trusted')
     throw wrong(`trust must be 'untrusted' or 'trusted', not ${JSON.stringify(trust)}.`);
   const unknown = groups.find((group) => !Object.hasOwn(GROUPS, group));

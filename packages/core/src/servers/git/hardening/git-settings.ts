@@ -1,14 +1,14 @@
-// The environment and the settings that every git gets. Built from nothing: the host's GIT_* variables never reach it.
-// Settings travel in the environment and not as `-c name=value`: there a driver named "a=b" would be misread.
+// The environment and the settings of every git process. Built from scratch, so the host's GIT_* variables never reach it.
+// Settings are passed in the environment rather than as `-c name=value`, which would misread a driver named "a=b".
 
 import { delimiter, dirname } from 'node:path';
 import { allowedEnvironment } from '../../../process/index.js';
 import type { GitProgram } from '../../project/git/git-program.js';
 
-/** Name and value, as `git config` has them. */
+/** The name and the value of a setting, as in `git config`. */
 export type Setting = readonly [name: string, value: string];
 
-/** Answers that programs read, whatever the configuration; nothing that outlives the call; no question to anybody. */
+/** Settings for machine-readable output, without prompts and without processes that outlive the call. */
 const ALWAYS: readonly Setting[] = [
   ['advice.detachedHead', 'false'],
   ['blame.ignoreRevsFile', ''],
@@ -18,7 +18,7 @@ const ALWAYS: readonly Setting[] = [
   ['commit.verbose', 'false'],
   ['core.commentChar', '#'],
   ['core.editor', 'true'],
-  ['core.fsmonitor', 'false'], // a command, or a daemon that stays
+  ['core.fsmonitor', 'false'], // may be a command, or start a daemon
   ['core.pager', 'cat'],
   ['core.quotePath', 'false'],
   ['diff.external', ''],
@@ -46,7 +46,7 @@ const ALWAYS: readonly Setting[] = [
   ['rebase.autoStash', 'false'],
   ['rebase.rebaseMerges', 'false'],
   ['rebase.updateRefs', 'false'],
-  ['rerere.enabled', 'false'], // copies the files that .git/MERGE_RR names, wherever they are
+  ['rerere.enabled', 'false'], // copies the files listed in .git/MERGE_RR, wherever they are
   ['safe.bareRepository', 'explicit'],
   ['status.relativePaths', 'false'],
   ['status.submoduleSummary', 'false'],
@@ -54,7 +54,7 @@ const ALWAYS: readonly Setting[] = [
   ['user.useConfigOnly', 'true'],
 ];
 
-/** What else an untrusted repository is denied: whatever would run a program that it names, or write where nothing says. */
+/** Settings for untrusted repositories: prevent programs named by the repository from running, and unexpected writes. */
 const UNTRUSTED: readonly Setting[] = [
   ['commit.gpgSign', 'false'],
   ['core.alternateRefsCommand', 'true'],
@@ -67,7 +67,7 @@ const UNTRUSTED: readonly Setting[] = [
   ['gpg.ssh.defaultKeyCommand', 'false'],
   ['gpg.ssh.program', 'false'],
   ['gpg.x509.program', 'false'],
-  // A rename that is detected takes a change to a path that no difference names, a protected one too.
+  // A detected rename applies a change to a path that no diff lists, which may be protected.
   ['merge.directoryRenames', 'false'],
   ['merge.renames', 'false'],
   ['merge.verifySignatures', 'false'],
@@ -76,22 +76,22 @@ const UNTRUSTED: readonly Setting[] = [
   ['tag.gpgSign', 'false'],
 ];
 
-/** What the environment depends on. */
+/** Options of the environment. */
 export interface GitEnvironmentOptions {
   program: GitProgram;
   projectDir: string;
   trusted: boolean;
-  /** Over what {@link ALWAYS} and {@link UNTRUSTED} say. */
+  /** Override {@link ALWAYS} and {@link UNTRUSTED}. */
   settings: readonly Setting[];
-  /** A command that only looks must not rewrite the index for it, nor wait for its lock. */
+  /** True for a read-only command, which must not rewrite the index or wait for its lock. */
   readOnly: boolean;
-  /** Pathspecs are patterns after all: for a git that makes some of its own, and is given none by a caller. */
+  /** Whether pathspecs are patterns: for commands that create some themselves and receive none from a caller. */
   patterns?: boolean | undefined;
-  /** The transports that may be used; none for whatever is not a network tool. */
+  /** The allowed transports; none unless it is a network tool. */
   protocols?: readonly string[] | undefined;
 }
 
-/** The whole environment of one git. */
+/** The whole environment of one git process. */
 export function gitEnvironment(options: GitEnvironmentOptions): Record<string, string> {
   const { program, projectDir, trusted, readOnly, patterns = false, protocols = [] } = options;
   const host = allowedEnvironment();
@@ -110,10 +110,10 @@ export function gitEnvironment(options: GitEnvironmentOptions): Record<string, s
     SSH_ASKPASS_REQUIRE: 'never',
     GIT_LITERAL_PATHSPECS: patterns ? '0' : '1',
     GIT_PROTOCOL_FROM_USER: '0',
-    // A name of no transport stands for none: an empty list would mean git's own default.
+    // An invalid name stands for no transport: an empty list would mean git's default.
     GIT_ALLOW_PROTOCOL: protocols.length > 0 ? protocols.join(':') : 'none',
     GIT_NO_LAZY_FETCH: '1',
-    // What holds the separator cannot be listed; the repository's place is looked at as well.
+    // A path with the separator cannot be listed; the repository's location is checked as well.
     ...(dirname(projectDir).includes(delimiter) ? {} : { GIT_CEILING_DIRECTORIES: dirname(projectDir) }),
     ...(readOnly && { GIT_OPTIONAL_LOCKS: '0' }),
     GIT_CONFIG_COUNT: String(settings.length),
@@ -129,12 +129,12 @@ export function gitEnvironment(options: GitEnvironmentOptions): Record<string, s
     GIT_CONFIG_GLOBAL: '/dev/null',
     GIT_ATTR_NOSYSTEM: '1',
     GIT_SSH_COMMAND: 'ssh -oBatchMode=yes',
-    // Passwords that curl would find in ~/.netrc are not sent to where a repository's settings lead.
+    // Prevents curl from sending passwords of ~/.netrc to hosts that a repository configures.
     ...(protocols.length > 0 && { HOME: '/nonexistent' }),
   };
 }
 
-/** The environment in which the user's own settings are read, and nothing is done. */
+/** The environment for reading the user's settings. */
 export function configEnvironment(program: GitProgram, projectDir: string): Record<string, string> {
   const env = gitEnvironment({ program, projectDir, trusted: true, settings: [], readOnly: true });
   return withUsersPlaces(env);

@@ -1,17 +1,17 @@
-// Links inside .git that lead out of it, and objects borrowed from elsewhere: git follows them when it writes, for instance to logs/HEAD. A clone
-// never has any; an archive that somebody unpacked may.
+// Finds links inside .git whose target is outside, and objects of other repositories (alternates): git follows them even when it
+// writes, for instance to logs/HEAD. A clone has none, but an unpacked archive may.
 
 import { readdir, readFile, realpath } from 'node:fs/promises';
 import { isAbsolute, join, relative } from 'node:path';
 import { ToolError } from '../../../contract/errors.js';
 import { isInside, quote, type ProjectScope } from '../../project/scope/project-scope.js';
 
-/** A .git with more entries, objects not counted, is looked at no further and not used. */
+/** A .git with more entries, apart from objects, is rejected. */
 const MAX_ENTRIES = 200_000;
-/** Objects are named by their content, in directories of two digits; what a link there gives is checked by git. */
+/** The directories of objects, which need no check: git verifies objects by their hashes. */
 const OBJECT_DIRECTORY = /^[0-9a-f]{2}$/;
 
-/** git follows borrowed objects that borrow in turn so far. */
+/** How far git follows alternates of alternates. */
 const MAX_BORROWED = 6;
 
 /**
@@ -21,7 +21,7 @@ const MAX_BORROWED = 6;
 export async function assertNoLinksOut(scope: ProjectScope, gitDir: string, commonDir: string): Promise<void> {
   let seen = 0;
   const visit = async (directory: string): Promise<void> => {
-    const entries = await readdir(directory, { withFileTypes: true }).catch(() => []); // gone meanwhile, or no directory
+    const entries = await readdir(directory, { withFileTypes: true }).catch(() => []); // deleted meanwhile, or not a directory
     seen += entries.length;
     if (seen > MAX_ENTRIES)
       throw new ToolError(
@@ -49,12 +49,12 @@ async function assertNothingBorrowed(
   objects: string,
   depth: number,
 ): Promise<void> {
-  const text = await readFile(join(objects, 'info', 'alternates'), 'utf8').catch(() => ''); // none, as nearly always
+  const text = await readFile(join(objects, 'info', 'alternates'), 'utf8').catch(() => ''); // the usual case
   for (const line of text.split('\n').filter((path) => path !== '' && !path.startsWith('#'))) {
-    // One in quotes is spelt in a way that only git reads.
+    // A quoted entry uses an escape syntax that only git parses.
     if (line.startsWith('"') || depth > MAX_BORROWED) throw leadsOut('objects/info/alternates');
     const target = await realpath(isAbsolute(line) ? line : join(objects, line)).catch(() => undefined);
-    if (target === undefined) continue; // not there, for git neither
+    if (target === undefined) continue; // missing, so git ignores it too
     if (!isInside(commonDir, target) && !scope.find(target)) throw leadsOut('objects/info/alternates');
     await assertNothingBorrowed(scope, commonDir, target, depth + 1);
   }

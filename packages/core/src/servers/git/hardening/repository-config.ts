@@ -1,5 +1,5 @@
-// What a repository's configuration could run, found by name and switched off by name: filters, drivers, helpers and
-// remote programs have no common switch. Also the user's own settings that an untrusted repository is used with.
+// Finds and overrides each configured program of a repository by name, as filters, drivers, helpers and remote programs have no
+// common switch. Also selects the user's settings that apply to an untrusted repository.
 
 import { ToolError } from '../../../contract/errors.js';
 import type { Setting } from './git-settings.js';
@@ -7,15 +7,15 @@ import type { Setting } from './git-settings.js';
 /** One entry of `git config --list`. */
 export interface ConfigEntry {
   scope: string;
-  /** Section and variable in lower case, what is between them as it was written. */
+  /** The section and the variable in lower case, the subsection unchanged. */
   key: string;
   value: string | undefined;
 }
 
-/** A configuration of more such names would not fit into an environment. */
+/** The limit of neutralised entries, which must fit into an environment. */
 const MAX_NEUTRALIZED = 1_000;
 
-/** By the end of a key's section and its variable: what is run there, and what stands in its place. */
+/** Keys whose value is a program, by section and variable, with the value that replaces it. */
 const RUNS: readonly (readonly [
   section: string,
   variables: readonly string[],
@@ -31,7 +31,7 @@ const RUNS: readonly (readonly [
       [`filter.${name}.required`, 'false'],
     ],
   ],
-  // An empty driver would break the merge.
+  // An empty driver would make the merge fail.
   ['merge', ['driver'], (name) => [[`merge.${name}.driver`, 'git merge-file --marker-size=%L %A %O %B']]],
   ['diff', ['textconv'], (name) => [[`diff.${name}.textconv`, 'cat']]],
   ['diff', ['command'], (name) => [[`diff.${name}.command`, 'true']]],
@@ -44,7 +44,7 @@ const RUNS: readonly (readonly [
   ['remote', ['receivepack'], (name) => [[`remote.${name}.receivepack`, 'git-receive-pack']]],
   ['remote', ['proxy'], (name) => [[`remote.${name}.proxy`, '']]],
   ['submodule', ['update'], (name) => [[`submodule.${name}.update`, 'none']]],
-  // Options for every merge into a branch; one of them reads a file as the message.
+  // Options for every merge into a branch; one of them reads the message from a file.
   ['branch', ['mergeoptions'], (name) => [[`branch.${name}.mergeOptions`, '--no-verify-signatures']]],
 ];
 
@@ -64,15 +64,15 @@ export function parseConfig(output: Buffer): ConfigEntry[] {
   return entries;
 }
 
-/** True for what the repository says itself, in contrast to its user and the system. */
+/** True for an entry of the repository, as opposed to the user's or the system's. */
 export function isOwn({ scope }: ConfigEntry): boolean {
   return scope !== 'global' && scope !== 'system';
 }
 
 /**
- * Settings under which nothing that the entries name is run.
+ * Settings that override the programs in these entries.
  *
- * @throws {ToolError} PERMISSION_DENIED for more names than can be switched off
+ * @throws {ToolError} PERMISSION_DENIED for more programs than can be overridden
  */
 export function neutralSettings(entries: readonly ConfigEntry[]): Setting[] {
   const settings = new Map<string, Setting>();
@@ -92,7 +92,7 @@ export function neutralSettings(entries: readonly ConfigEntry[]): Setting[] {
   return [...settings.values()];
 }
 
-/** The user's settings that an untrusted repository is used with, unless it has its own: who commits, what is ignored. */
+/** The user's settings that apply to an untrusted repository unless it has its own: identity and ignored files. */
 const CARRIED: ReadonlySet<string> = new Set([
   'user.name',
   'user.email',
@@ -107,7 +107,7 @@ const CARRIED: ReadonlySet<string> = new Set([
   'safe.directory',
 ]);
 
-/** What of the user's own configuration counts for an untrusted repository. It names no programs. */
+/** Settings of the user that apply to an untrusted repository; none names a program. */
 export function carriedSettings(entries: readonly ConfigEntry[]): Setting[] {
   const own = new Set(entries.filter(isOwn).map(({ key }) => key));
   return entries
@@ -117,21 +117,21 @@ export function carriedSettings(entries: readonly ConfigEntry[]): Setting[] {
     .map(({ key, value = 'true' }) => [key, value]);
 }
 
-/** Whether the repository's configuration goes on in other files, and whether in ones that depend on the branch. */
+/** Whether the repository's configuration includes other files, and whether it does so depending on the branch. */
 export function includesOf(entries: readonly ConfigEntry[]): 'none' | 'fixed' | 'by-branch' {
   const keys = entries.filter(isOwn).map(({ key }) => key);
   if (keys.some((key) => key.startsWith('includeif.onbranch:'))) return 'by-branch';
   return keys.some((key) => key === 'include.path' || key.startsWith('includeif.')) ? 'fixed' : 'none';
 }
 
-/** Settings of the repository's own that say how its remotes are reached, and with what. */
+/** Settings of the repository that change how its remotes are accessed. */
 export function networkSettings(entries: readonly ConfigEntry[]): string[] {
   const loose =
     /^(?:http|credential|url|ssh)\.|^core\.(?:sshcommand|gitproxy|askpass)$|^remote\..*\.(?:uploadpack|receivepack|vcs|proxy|proxyauthmethod)$/s;
   return [...new Set(entries.filter((entry) => isOwn(entry) && loose.test(entry.key)).map(({ key }) => key))];
 }
 
-/** `filter.a.b.clean` is the section filter, the name a.b and the variable clean. */
+/** Splits a key: `filter.a.b.clean` has the section filter, the subsection a.b and the variable clean. */
 function splitKey(key: string): { section: string; name: string | undefined; variable: string } {
   const first = key.indexOf('.');
   const last = key.lastIndexOf('.');

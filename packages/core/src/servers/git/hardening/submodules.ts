@@ -1,5 +1,5 @@
-// The configuration of submodules: git enters them by itself to see whether they are changed, and would run what they
-// name. They are looked at in the way in which git enters them, so that both see the same.
+// Reads the configuration of submodules: git enters them to check for changes, and would run programs that they configure.
+// Submodules are located in the same way as git does.
 
 import { lstat, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ const MAX_SUBMODULES = 500;
 const MAX_DEPTH = 20;
 const GITLINK = '160000';
 
-/** How submodules are looked at: git in a directory, which is the one with `.git` in it. */
+/** Runs git in a submodule's directory, the one with its `.git`. */
 export interface SubmoduleScan {
   top: string;
   list: (directory: string, onOutput: (chunk: Buffer) => boolean) => Promise<unknown>;
@@ -22,9 +22,9 @@ export interface SubmoduleScan {
 }
 
 /**
- * The configuration of every submodule that is checked out, and of theirs.
+ * The configuration of all checked-out submodules, recursively.
  *
- * @throws {ToolError} TOO_LARGE above 500 of them, PERMISSION_DENIED for one that cannot be judged
+ * @throws {ToolError} TOO_LARGE for more than 500, PERMISSION_DENIED for one that cannot be checked
  */
 export async function submoduleEntries({ top, list, topOf, config }: SubmoduleScan): Promise<ConfigEntry[]> {
   const entries: ConfigEntry[] = [];
@@ -32,7 +32,7 @@ export async function submoduleEntries({ top, list, topOf, config }: SubmoduleSc
   const visit = async (directory: string, depth: number): Promise<void> => {
     for (const name of await gitlinksOf(directory, list)) {
       const below = join(directory, name);
-      if (!(await lstat(join(below, '.git')).catch(() => undefined))) continue; // not checked out: git does not enter it
+      if (!(await lstat(join(below, '.git')).catch(() => undefined))) continue; // not checked out, so git does not enter it
       count++;
       if (count > MAX_SUBMODULES || depth > MAX_DEPTH)
         throw new ToolError(
@@ -40,7 +40,7 @@ export async function submoduleEntries({ top, list, topOf, config }: SubmoduleSc
           `The repository has more than ${MAX_SUBMODULES} submodules, or submodules nested deeper than ${MAX_DEPTH}, which cannot be checked. ` +
             "The operator can open it with trust: 'trusted'.",
         );
-      // Its submodules are looked for below its own top; one that has it elsewhere would hide them.
+      // Nested submodules are searched below its top level; a working tree elsewhere would hide them.
       if ((await topOf(below)) !== (await realpath(below))) throw notJudged(name, 'has its working tree elsewhere');
       for (const entry of await config(below)) entries.push(entry);
       await visit(below, depth + 1);

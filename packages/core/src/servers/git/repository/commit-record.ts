@@ -1,16 +1,16 @@
-// A commit as git prints it for programs, and as answers have it.
+// Commits: git's machine-readable format, and their form in results.
 
-/** The fields, each ended by NUL, in the order of {@link parseCommit}. */
+/** The format: fields terminated by NUL, in the order of {@link parseCommit}. */
 export const COMMIT_FORMAT =
   '--format=tformat:%H%x00%P%x00%an%x00%ae%x00%aI%x00%cn%x00%ce%x00%cI%x00%D%x00%s%x00%b%x00';
 import { objectSchema } from '../../../tool/object-schema.js';
 
-/** How many there are. */
+/** The number of fields. */
 export const COMMIT_FIELDS = 11;
 
 const PERSON = objectSchema({ name: { type: 'string' }, email: { type: 'string' }, date: { type: 'string' } });
 
-/** The schema of a commit in an answer. */
+/** The schema of a commit in a result. */
 export const COMMIT = objectSchema({
   oid: { type: 'string' },
   parents: { type: 'array', items: { type: 'string' } },
@@ -21,14 +21,14 @@ export const COMMIT = objectSchema({
   body: { type: 'string' },
 });
 
-/** Name, address and time, ISO 8601. */
+/** A name, an address and a time in ISO 8601. */
 export interface Person {
   name: string;
   email: string;
   date: string;
 }
 
-/** A commit of an answer. */
+/** A commit in a result. */
 export interface Commit {
   oid: string;
   parents: string[];

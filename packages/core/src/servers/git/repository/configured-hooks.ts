@@ -1,4 +1,4 @@
-// The hooks that a repository has: which would run, or were skipped because the repository is not trusted.
+// Finds a repository's hooks, which run, or are skipped if the repository is not trusted.
 
 import { constants } from 'node:fs';
 import { access } from 'node:fs/promises';
@@ -8,7 +8,7 @@ import type { Repository } from './repository.js';
 /** The hooks of a commit. */
 export const COMMIT_HOOKS = ['pre-commit', 'prepare-commit-msg', 'commit-msg', 'post-commit'] as const;
 
-/** Those of `names` that are there and executable, which is when git runs them. */
+/** Those of `names` that exist and are executable, as git requires. */
 export async function hooksOf(repository: Repository, names: readonly string[]): Promise<string[]> {
   const directory = await hooksDirectory(repository);
   const present = await Promise.all(
@@ -27,7 +27,7 @@ async function hooksDirectory(repository: Repository): Promise<string> {
     const { stdout } = await repository.read(['rev-parse', '--git-path', 'hooks']);
     return resolve(repository.top, stdout.toString('utf8').replace(/\n$/, ''));
   }
-  // Here core.hooksPath is overruled, so git would name that.
+  // core.hooksPath is overridden here, so git would return that.
   const named = repository.config.findLast(({ key }) => key === 'core.hookspath')?.value;
   return named === undefined ? join(repository.commonDir, 'hooks') : resolve(repository.top, named);
 }

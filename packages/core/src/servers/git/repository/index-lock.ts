@@ -1,4 +1,4 @@
-// The lock that git holds on its index while it changes it: waited for a moment, then told of.
+// Waits a short time for git's index lock, then reports it.
 
 import { lstat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -10,9 +10,9 @@ const TRIES = 4;
 const PAUSE_MS = 200;
 
 /**
- * Resolves when no git holds the index.
+ * Resolves when the index is not locked.
  *
- * @throws {ToolError} LOCKED when one does for longer than a moment, with what to do about one that was left behind
+ * @throws {ToolError} LOCKED when it stays locked, with advice about a stale lock
  */
 export async function waitForIndexLock(gitDir: string, signal: AbortSignal): Promise<void> {
   for (let tries = 1; ; tries++) {

@@ -1,16 +1,16 @@
-// Output whose fields end with NUL, as it comes in chunks: the only form in which no name of a file is ambiguous.
+// Splits chunks of NUL-terminated output, the only unambiguous form for file names.
 
-/** Gives each field, without its NUL, to a function. */
+/** Passes each field, without its NUL, to a function. */
 export class NulRecords {
   readonly #take: (record: Buffer) => boolean | void;
   #rest: Buffer = Buffer.alloc(0);
 
-  /** @param take false when it is enough */
+  /** @param take receives a field; returns false to stop */
   constructor(take: (record: Buffer) => boolean | void) {
     this.#take = take;
   }
 
-  /** False when it was enough. */
+  /** Returns false once `take` has stopped it. */
   push(chunk: Buffer): boolean {
     const bytes = this.#rest.length > 0 ? Buffer.concat([this.#rest, chunk]) : chunk;
     let start = 0;
@@ -23,7 +23,7 @@ export class NulRecords {
   }
 }
 
-/** The fields of output that is there as a whole. What has no NUL at its end was cut and is left out. */
+/** The fields of complete output; leaves out a truncated last field. */
 export function nulFields(output: Buffer): Buffer[] {
   const fields: Buffer[] = [];
   new NulRecords((field) => void fields.push(field)).push(output);

@@ -1,10 +1,10 @@
-// What was begun in the repository and is not finished: a merge with conflicts, a rebase that has stopped.
+// Detects an operation in progress: a merge with conflicts, a stopped rebase.
 
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Repository } from './repository.js';
 
-/** Every operation that {@link operationOf} tells apart. */
+/** The operations that {@link operationOf} distinguishes. */
 export const OPERATIONS = ['none', 'merge', 'rebase', 'am', 'cherry_pick', 'revert', 'bisect'] as const;
 
 /** One of {@link OPERATIONS}. */
@@ -22,7 +22,7 @@ const TRACES: readonly (readonly [file: string, operation: Operation])[] = [
   ['BISECT_LOG', 'bisect'],
 ];
 
-/** What is under way in this working tree. */
+/** The operation in progress in this working tree. */
 export async function operationOf({ gitDir }: Repository): Promise<Operation> {
   for (const [file, operation] of TRACES) {
     const there = await access(join(gitDir, file)).then(

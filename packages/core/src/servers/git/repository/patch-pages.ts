@@ -1,5 +1,5 @@
-// A difference as two things: its files, parsed, and its patch, in pages. A page is read from git again and skipped to,
-// so that no patch is ever held whole.
+// Reads a diff as a parsed list of files and a patch in pages. Each page runs git again and skips to its offset, so that a patch is
+// never held in memory as a whole.
 
 import { createHash } from 'node:crypto';
 import { ToolError } from '../../../contract/errors.js';
@@ -10,10 +10,10 @@ import type { Repository } from './repository.js';
 import { objectSchema } from '../../../tool/object-schema.js';
 
 const MAX_FILES = 1_000;
-/** Nothing that the repository names is run to show a difference. */
+/** Options that prevent programs named by the repository from running for a diff. */
 const PLAIN = ['--no-ext-diff', '--no-textconv', '--no-color', '-M'];
 
-/** The arguments that every tool with a patch takes. */
+/** The input properties of all tools that return a patch. */
 export const PATCH_INPUT = {
   context: {
     type: 'integer',
@@ -37,7 +37,7 @@ export const PATCH_INPUT = {
   cursor: { type: 'string', maxLength: 200, description: 'The cursor of the previous result, to continue.' },
 } as const;
 
-/** What they answer. */
+/** Their output properties. */
 export const PATCH_OUTPUT = {
   files: {
     type: 'array',
@@ -62,7 +62,7 @@ export const PATCH_OUTPUT = {
   cursor: { type: 'string' },
 } as const;
 
-/** A file of a difference. */
+/** A file of a diff. */
 export interface ChangedFile {
   path: string;
   old_path?: string;
@@ -72,19 +72,19 @@ export interface ChangedFile {
   binary: boolean;
 }
 
-/** One page of a difference. */
+/** One page of a diff. */
 export interface PatchPage {
   files: ChangedFile[];
   file_count: number;
   truncated: boolean;
   cursor?: string;
-  /** For the model: the files with their numbers, or a part of the patch. */
+  /** The text for the model: the files with line counts, or a part of the patch. */
   text: string;
 }
 
-/** What is compared, and which part of it is wanted. */
+/** What to compare, and which part to return. */
 export interface PatchRequest {
-  /** A git subcommand of the diff family with its revisions, without paths. */
+  /** A git diff command with its revisions, without paths. */
   args: readonly string[];
   paths: readonly GitPath[];
   context: number;
@@ -93,7 +93,7 @@ export interface PatchRequest {
   cursor?: string;
 }
 
-/** Compares, and gives the page that the cursor names. @throws {ToolError} INVALID_ARGUMENT for a cursor of another difference */
+/** Compares, and returns the page of the cursor. @throws {ToolError} INVALID_ARGUMENT for a cursor of a different diff */
 export async function readPatch(repository: Repository, request: PatchRequest): Promise<PatchPage> {
   const { paths } = request;
   const list = [...request.args, ...PLAIN, '--raw', '--numstat', '--no-abbrev', '-z'];
@@ -126,7 +126,7 @@ export function statText(count: number, files: readonly ChangedFile[], more: boo
   return [...lines, ...(more ? [`[${count - files.length} or more further files. Restrict paths.]`] : [])].join('\n');
 }
 
-/** A part of a command's output, from a byte on, ended at a line where there is one. */
+/** A part of a command's output from an offset, cut at the end of a line if possible. */
 export async function readPart(
   repository: Repository,
   args: readonly string[],
@@ -144,7 +144,7 @@ export async function readPart(
       skip -= chunk.length - rest.length;
       kept.push(Buffer.from(rest));
       held += rest.length;
-      return held <= maxBytes; // one byte more tells that there is more
+      return held <= maxBytes; // one more byte shows whether there is more
     },
   });
   const bytes = Buffer.concat(kept);
@@ -161,7 +161,7 @@ function characterStart(bytes: Buffer, end: number): number {
   return start > 0 ? start : end;
 }
 
-/** Where a cursor leads. @throws {ToolError} INVALID_ARGUMENT for one of another version */
+/** The offset of a cursor. @throws {ToolError} INVALID_ARGUMENT for a cursor of a different version */
 export function offsetOf(cursor: string | undefined, version: string): number {
   if (cursor === undefined) return 0;
   const [, of, offset] = /^([0-9a-f]{12,64})\.(\d{1,15})$/.exec(cursor) ?? [];
@@ -183,8 +183,8 @@ const STATUS: Readonly<Record<string, ChangedFile['status']>> = {
 };
 
 /**
- * Parses `--raw --numstat -z`: first every file with its status, then every file with its numbers. Renames have two
- * names after the first kind of record, and an empty one before their two in the second.
+ * Parses `--raw --numstat -z`: first all files with their status, then all files with their line counts. A rename has two names
+ * after the first kind of record, and an empty name before its two in the second.
  */
 export function parseChangedFiles(fields: readonly Buffer[], show: (path: Buffer) => string): ChangedFile[] {
   const files = new Map<string, ChangedFile>();
@@ -197,7 +197,7 @@ export function parseChangedFiles(fields: readonly Buffer[], show: (path: Buffer
       const first = next();
       const path = letter === 'R' || letter === 'C' ? next() : first;
       const known = files.get(path.toString('latin1'));
-      // An unmerged file is listed twice: as that, and as modified.
+      // An unmerged file is listed twice: as unmerged and as modified.
       if (known?.status === 'unmerged') continue;
       files.set(path.toString('latin1'), {
         path: show(path),

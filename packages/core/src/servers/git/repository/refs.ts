@@ -1,4 +1,4 @@
-// From the name of a commit to its object: what a caller wrote is verified once, and git gets the object's id.
+// Resolves revisions: a caller's name is verified once, and git receives only the object's id.
 
 import { ToolError } from '../../../contract/errors.js';
 import { nearestNames } from '../../../contract/nearest-names.js';
@@ -7,14 +7,14 @@ import type { Repository } from './repository.js';
 
 const MAX_NAMES_COMPARED = 2_000;
 
-/** The schema of an argument that names a commit. */
+/** The schema of a revision argument. */
 export const REF = { type: 'string', minLength: 1, maxLength: 1_000 } as const;
 
 /**
- * The id of what a name stands for.
+ * Resolves a revision to an object id.
  *
- * @param kind what it must be, tags followed
- * @throws {ToolError} INVALID_ARGUMENT for what cannot be a name, NOT_FOUND with the nearest branches and tags
+ * @param kind the required type, after following tags
+ * @throws {ToolError} INVALID_ARGUMENT for an invalid revision, NOT_FOUND with similar branches and tags
  */
 export async function resolveRef(
   repository: Repository,
@@ -26,7 +26,7 @@ export async function resolveRef(
   return oid;
 }
 
-/** As {@link resolveRef}, undefined when there is no such thing. */
+/** Like {@link resolveRef}, but undefined if it does not exist. */
 export async function findRef(
   repository: Repository,
   ref: string,
@@ -39,19 +39,19 @@ export async function findRef(
   return code === 0 && /^[0-9a-f]{40,64}$/.test(oid) ? oid : undefined;
 }
 
-/** The id of a branch or tag by its full name, and of nothing that is only reached from one; undefined when there is none. */
+/** The id of the branch or tag with this full name; undefined if it does not exist. */
 export async function exactRef(repository: Repository, full: string): Promise<string | undefined> {
   assertRefText(full);
   const { code, stdout } = await repository.read(['show-ref', '--verify', '--hash', full], { accept: [0, 1, 128] });
   return code === 0 ? stdout.toString('latin1').trim() : undefined;
 }
 
-/** HEAD's commit; undefined while the repository has none. */
+/** The commit of HEAD; undefined before the first commit. */
 export function headOf(repository: Repository): Promise<string | undefined> {
   return findRef(repository, 'HEAD');
 }
 
-/** The branch that is checked out, born or not; undefined when the head is detached. */
+/** The current branch, even before its first commit; undefined when HEAD is detached. */
 export async function currentBranch(repository: Repository): Promise<string | undefined> {
   const { code, stdout } = await repository.read(['symbolic-ref', '--quiet', 'HEAD'], { accept: [0, 1] });
   return code === 0
@@ -62,14 +62,14 @@ export async function currentBranch(repository: Repository): Promise<string | un
     : undefined;
 }
 
-/** @throws {ToolError} INVALID_ARGUMENT for what git could take for an option or more than one name */
+/** @throws {ToolError} INVALID_ARGUMENT for a text that git could read as an option or as several revisions */
 export function assertRefText(ref: string): void {
   if (ref.startsWith('-')) throw wrong(ref, 'begins with "-"');
   if (ref.startsWith(':')) throw wrong(ref, 'begins with ":"');
   if (/[\p{Cc}\p{Surrogate}]/u.test(ref)) throw wrong(ref, 'contains a control character');
 }
 
-/** A name that a new branch or tag may have. @throws {ToolError} INVALID_ARGUMENT */
+/** Checks the name of a new branch or tag. @throws {ToolError} INVALID_ARGUMENT */
 export async function assertNewName(repository: Repository, kind: 'branch' | 'tag', name: string): Promise<void> {
   assertRefText(name);
   const full = `${kind === 'branch' ? 'refs/heads' : 'refs/tags'}/${name}`;

@@ -1,5 +1,4 @@
-// Remotes: which one is meant, and that reaching it runs no program that the repository names and follows none of its
-// settings for the network.
+// Resolves remotes, and checks that accessing one runs no program of the repository and uses none of its network settings.
 
 import { ToolError } from '../../../contract/errors.js';
 import { quote } from '../../project/scope/project-scope.js';
@@ -7,7 +6,7 @@ import { assertRefText } from './refs.js';
 import { networkSettings } from '../hardening/repository-config.js';
 import type { Repository } from './repository.js';
 
-/** The schema of an argument that names a remote. */
+/** The schema of a remote argument. */
 export const REMOTE = {
   type: 'string',
   minLength: 1,
@@ -16,7 +15,7 @@ export const REMOTE = {
   description: 'The name of a remote.',
 } as const;
 
-/** @throws {ToolError} NOT_FOUND for a remote that is not configured, PERMISSION_DENIED for one with settings of its own */
+/** @throws {ToolError} NOT_FOUND for an unknown remote, PERMISSION_DENIED if the repository changes how it is accessed */
 export async function assertRemote(repository: Repository, remote: string): Promise<void> {
   assertRefText(remote);
   const names = (await repository.read(['remote'])).stdout
@@ -38,7 +37,7 @@ export async function assertRemote(repository: Repository, remote: string): Prom
     );
 }
 
-/** The branch of a remote that a local one follows, or has the name of. */
+/** The upstream of a local branch on the remote; by default the branch of the same name. */
 export async function remoteBranch(repository: Repository, remote: string, branch: string): Promise<string> {
   const { code, stdout } = await repository.read(['config', '--get', `branch.${branch}.merge`], { accept: [0, 1] });
   const follows = await repository.read(['config', '--get', `branch.${branch}.remote`], { accept: [0, 1] });

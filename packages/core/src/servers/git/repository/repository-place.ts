@@ -1,4 +1,4 @@
-// Where the project's repository is, and that it is the project's: its tree inside, its data inside or bound to this tree.
+// Locates the project's repository: its working tree must be inside the project, its data inside or bound to this tree.
 
 import { access, readFile, realpath } from 'node:fs/promises';
 import { dirname, join, resolve, sep } from 'node:path';
@@ -6,13 +6,13 @@ import { ToolError } from '../../../contract/errors.js';
 import { isInside } from '../../project/scope/project-scope.js';
 import type { GitOutcome } from '../../project/git/run-git.js';
 
-/** The directories of a repository, all absolute and real. */
+/** The directories of a repository; absolute, with links resolved. */
 export interface RepositoryPlace {
-  /** The top of the working tree. */
+  /** The top level of the working tree. */
   top: string;
   /** The data of this working tree. */
   gitDir: string;
-  /** The data that linked working trees share. */
+  /** The data shared by linked working trees. */
   commonDir: string;
 }
 
@@ -39,7 +39,7 @@ export async function locateRepository(
   const [top, gitDir, commonDir] = await Promise.all(
     paths.slice(0, 3).map((path) => realpath(resolve(projectDir, path))),
   );
-  // A name with a newline would shift the lines: what is not understood is not opened.
+  // A path with a line break would shift the lines of the output.
   if (paths.length !== 4 || top === undefined || gitDir === undefined || commonDir === undefined)
     throw new ToolError(
       'NOT_A_REPOSITORY',
@@ -50,7 +50,7 @@ export async function locateRepository(
   return place;
 }
 
-/** The repository must be the project's: its tree inside, and its data inside or bound to this very tree. */
+/** Checks that the working tree is inside the project, and that the data is inside or bound to this tree. */
 async function assertOwn(projectDir: string, place: RepositoryPlace): Promise<void> {
   const { top, gitDir, commonDir } = place;
   if (!isInside(projectDir, top))
@@ -75,7 +75,7 @@ async function isLinkedWorktree({ top, gitDir, commonDir }: RepositoryPlace): Pr
   return back === join(top, '.git');
 }
 
-/** A submodule's data is in modules/ of the outer repository and names its working tree by core.worktree. */
+/** A submodule's data is in modules/ of the outer repository, with its working tree as core.worktree. */
 async function isSubmodule({ top, gitDir, commonDir }: RepositoryPlace): Promise<boolean> {
   if (gitDir !== commonDir || !gitDir.split(sep).includes('modules')) return false;
   const text = await readFile(join(gitDir, 'config'), 'utf8').catch(() => '');
@@ -84,7 +84,7 @@ async function isSubmodule({ top, gitDir, commonDir }: RepositoryPlace): Promise
   return (await realpath(resolve(gitDir, named)).catch(() => undefined)) === top;
 }
 
-/** A repository that holds the project is not the project's. */
+/** A repository that contains the project is not used. */
 async function notARepository(projectDir: string): Promise<ToolError> {
   for (let directory = dirname(projectDir); ; directory = dirname(directory)) {
     const found = await access(join(directory, '.git')).then(

@@ -1,5 +1,5 @@
-// The project's repository, opened for one call: where it is, that it is the project's own, and git in it with
-// everything switched off that it would run.
+// The project's repository, opened for one call: located, checked to be the project's, and with its configured programs
+// overridden.
 
 import { lstat } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
@@ -26,29 +26,29 @@ import { runGit, type GitOutcome, type GitRun } from '../../project/git/run-git.
 import { configEnvironment, gitEnvironment, type Setting } from '../hardening/git-settings.js';
 import { submoduleEntries } from '../hardening/submodules.js';
 
-/** What a run in the repository may ask for beside its arguments. */
+/** Options of a git command. */
 export interface RunOptions extends Pick<GitRun, 'stdin' | 'accept' | 'onOutput'> {
-  /** Given to git as arguments, after `--`. */
+  /** Passed as arguments, after `--`. */
   paths?: readonly GitPath[];
-  /** Given to git through its input, for subcommands that can: no list is too long. Not empty. */
+  /** Passed through stdin, for commands that support it, so that no list is too long. Not empty. */
   pathInput?: readonly GitPath[];
-  /** The transports that may be used, with the time of the network. Default: none. */
+  /** The allowed transports; also sets the network timeout. Default: none. */
   protocols?: readonly string[];
-  /** It runs hooks, which take their time. */
+  /** True if it runs hooks, which need the longer timeout. */
   hooks?: boolean;
-  /** It makes pathspecs of its own that are patterns, and is given no path. */
+  /** True if it creates pathspec patterns itself and receives no paths. */
   patterns?: boolean;
 }
 
-/** The project's repository as one call sees it. */
+/** The project's repository, for one call. */
 export class Repository {
   readonly context: GitContext;
-  /** The working tree's top: the project, or a directory in it. */
+  /** The top level of the working tree: the project, or a directory in it. */
   readonly top: string;
-  /** Of this working tree; a linked one has its own. */
+  /** The git directory of this working tree. */
   readonly gitDir: string;
   readonly commonDir: string;
-  /** The whole configuration; empty when the repository is trusted, as nobody looks. */
+  /** The whole configuration; empty for a trusted repository, where it is not needed. */
   readonly config: readonly ConfigEntry[];
   readonly #program: GitProgram;
   readonly #settings: readonly Setting[];
@@ -96,7 +96,7 @@ export class Repository {
     let below: readonly ConfigEntry[] = [];
     if (!trusted) {
       await assertNoLinksOut(scope, place.gitDir, place.commonDir);
-      // What is switched off here is switched off in the submodules too, which git enters by itself.
+      // Applies to submodules too, which git enters by itself.
       const inside = (cwd: string): Record<string, string> => (cwd === place.top ? env : { ...env, GIT_DIR: '.git' });
       below = await submoduleEntries({
         top: place.top,
@@ -113,7 +113,7 @@ export class Repository {
     return new Repository(context, ctx, program, place, config, settings, includesOf([...config, ...below]));
   }
 
-  /** As {@link open}, for a change: one at a time in a repository, not while another git holds its index. */
+  /** Like {@link open}, for a change: one at a time per repository, and not while the index is locked. */
   static async change<T>(
     context: GitContext,
     ctx: Pick<ToolContext, 'signal' | 'progress'>,
@@ -135,12 +135,12 @@ export class Repository {
     return this.#ctx.signal;
   }
 
-  /** Runs git to look at something: it takes no lock and writes nothing. */
+  /** Runs a read-only git command, which takes no lock. */
   read(args: readonly string[], options: RunOptions = {}): Promise<GitOutcome> {
     return this.#run(args, options, true);
   }
 
-  /** Runs git to change something. */
+  /** Runs a git command that changes something. */
   write(args: readonly string[], options: RunOptions = {}): Promise<GitOutcome> {
     return this.#run(args, options, false);
   }
@@ -150,11 +150,11 @@ export class Repository {
     { protocols, hooks, patterns, paths, pathInput, ...options }: RunOptions,
     readOnly: boolean,
   ): Promise<GitOutcome> {
-    // What follows `--` are paths, and those come checked.
+    // Paths after `--` must be checked.
     if (args.includes('--')) throw new ToolError('INTERNAL', 'The paths of a git run must be passed as `paths`.');
     const { context, trusted } = this;
     const { projectDir } = context.files.scope;
-    // A change of several steps would otherwise look into submodules that came with its first.
+    // Otherwise a change of several steps would enter submodules that its first step added.
     const settings =
       readOnly || trusted ? this.#settings : [...this.#settings, ['diff.ignoreSubmodules', 'dirty'] as const];
     return runGit({
@@ -175,7 +175,7 @@ export class Repository {
     });
   }
 
-  /** A path that git wrote, relative to the working tree's top, as answers show it: relative to the project. */
+  /** Converts a path of git, relative to the top level, to one relative to the project, as shown in results. */
   shown(path: Buffer | string): string {
     const name = typeof path === 'string' ? path : showName(path);
     const prefix = relative(this.context.files.scope.projectDir, this.top).split(sep).join('/');
@@ -183,7 +183,7 @@ export class Repository {
   }
 
   /**
-   * Paths that a caller gave, checked, as git takes them.
+   * Checks a caller's paths, for git.
    *
    * @throws {ToolError} OUTSIDE_PROJECT, INVALID_ARGUMENT as {@link GitPath.check}
    */
@@ -193,14 +193,14 @@ export class Repository {
     return paths;
   }
 
-  /** One path, as {@link paths}. */
+  /** Like {@link paths}, for one path. */
   path(given: string): Promise<GitPath> {
     return GitPath.check(this.context.files.scope, this.top, given);
   }
 
   /**
-   * Refuses what runs several gits one after the other while the configuration goes on in files that the first of
-   * them could bring along.
+   * Refuses an operation of several git commands when the configuration includes files that the first command could
+   * change.
    *
    * @throws {ToolError} PERMISSION_DENIED
    */
@@ -215,13 +215,13 @@ export class Repository {
   }
 }
 
-/** git waits for a FIFO in the place of a file that it reads first. @throws {ToolError} NOT_A_REPOSITORY */
+/** Checks the files that git reads first: on a FIFO it would hang. @throws {ToolError} NOT_A_REPOSITORY */
 async function assertReadable(projectDir: string): Promise<void> {
   const gitDir = gitDirOf(join(projectDir, '.git'));
-  if (gitDir === undefined) return; // git says so
+  if (gitDir === undefined) return; // git reports it
   const files = ['commondir', 'config.worktree', 'HEAD', 'index', 'packed-refs'].map((name) => join(gitDir, name));
   for (const file of [join(projectDir, '.git'), ...files, join(commonDirOf(gitDir), 'config')]) {
-    const stats = await lstat(file).catch(() => undefined); // git says what is missing
+    const stats = await lstat(file).catch(() => undefined); // git reports what is missing
     if (!stats || stats.isFile() || stats.isDirectory() || stats.isSymbolicLink()) continue;
     throw new ToolError(
       'NOT_A_REPOSITORY',

@@ -1,5 +1,4 @@
-// What merge, rebase, cherry_pick and revert have in common: they are started, may stop at conflicts, and are then
-// continued, skipped or aborted.
+// Shared by merge, rebase, cherry_pick and revert, which may stop at conflicts and are then continued, skipped or aborted.
 
 import { join } from 'node:path';
 import { ToolError } from '../../../contract/errors.js';
@@ -14,7 +13,7 @@ import { gitFailure } from '../../project/git/run-git.js';
 import { allPaths, assertTreeWritable, changeTree, differingPaths, treeDiff } from './tree-changes.js';
 import { objectSchema } from '../../../tool/object-schema.js';
 
-/** The schema of what they answer. */
+/** The schema of their results. */
 export const SEQUENCE_OUTPUT = objectSchema(
   {
     status: {
@@ -41,18 +40,18 @@ interface SequenceAnswer {
   conflicts: string[];
 }
 
-/** How to go on with what was begun. */
+/** How to proceed with the operation in progress. */
 export type Step = 'continue' | 'skip' | 'abort';
 
 /**
- * Before git 2.50 its default strategy detects renames whatever the settings say, and `recursive` does as it is told; since
- * then the two are one.
+ * Before git 2.50 the default strategy detects renames regardless of the settings, but `recursive` respects them; since then they
+ * are the same.
  */
 const WITHOUT_RENAMES = ['--strategy=recursive', '--strategy-option=no-renames'];
 
 /**
- * Starts a merge, rebase, cherry-pick or revert. In an untrusted repository renames are not detected: they take a change
- * to a path that the commits do not name, a protected one too.
+ * Starts a merge, rebase, cherry-pick or revert. In an untrusted repository renames are not detected, as they apply a change to a
+ * path that the commits do not list, which may be protected.
  */
 export function startSequence(
   repository: Repository,
@@ -63,7 +62,7 @@ export function startSequence(
   return runSequence(repository, operation, [subcommand, ...strategy, ...args]);
 }
 
-/** Runs a step of an operation, and says how far it came. */
+/** Runs a step of an operation, and returns its state. */
 async function runSequence(
   repository: Repository,
   operation: Operation,
@@ -76,7 +75,7 @@ async function runSequence(
   );
   const conflicts = await conflictsOf(repository);
   const isUnderWay = (await operationOf(repository)) === operation;
-  // git also says 1 when it has not even begun.
+  // git also exits with 1 when it has not started.
   if (result.code === 1 && !isUnderWay && conflicts.length === 0)
     throw gitFailure(args[0] ?? '', `${result.stderr}\n${result.stdout.toString('utf8', 0, 2_000)}`, 1);
   const unchanged = before.oid === after.oid && before.branch === after.branch;
@@ -103,10 +102,9 @@ async function runSequence(
 }
 
 /**
- * Goes on with an operation that has stopped.
+ * Continues, skips or aborts a stopped operation.
  *
- * @throws {ToolError} INVALID_ARGUMENT when there is none; PERMISSION_DENIED when its state, which is a file in .git,
- *   would run a program
+ * @throws {ToolError} INVALID_ARGUMENT when there is none; PERMISSION_DENIED when its state in .git would run a program
  */
 export async function goOn(
   repository: Repository,
@@ -128,17 +126,17 @@ export async function goOn(
   return runSequence(repository, operation, [subcommand, `--${step}`], { aborts: step === 'abort' });
 }
 
-/** @throws {ToolError} INVALID_ARGUMENT when something is under way that has to be finished first */
+/** @throws {ToolError} INVALID_ARGUMENT when another operation is in progress */
 export async function assertNothingUnderWay(repository: Repository): Promise<void> {
   const current = await operationOf(repository);
   if (current === 'none' || current === 'bisect') return;
   throw new ToolError('INVALID_ARGUMENT', `A ${current} is in progress. Continue or abort it first.`);
 }
 
-/** A history in which branches were joined crosswise has several. */
+/** The limit of merge bases; a history with criss-cross merges has several. */
 const MAX_BASES = 20;
 
-/** What the operation would write, judged from what the commits have changed since they parted from here. */
+/** The paths that the operation would write: those changed since the merge base. */
 export async function assertCommitsWritable(repository: Repository, target: string): Promise<void> {
   const head = await headOf(repository);
   if (head === undefined) return assertTreeWritable(repository, await allPaths(repository, target));
@@ -147,8 +145,8 @@ export async function assertCommitsWritable(repository: Repository, target: stri
 }
 
 /**
- * Where two commits parted, as a merge sees it: what is the same in all of them and in the target stays as it is here.
- * Where they never met, or did too often, all that differs may be written.
+ * The merge bases of two commits: what is the same in all of them and in the target is not written. Without a merge base, or
+ * with too many, everything that differs may be written.
  */
 export async function mergeBases(repository: Repository, head: string, target: string): Promise<string[]> {
   const { stdout } = await repository.read(['merge-base', '--all', head, target], { accept: [0, 1] });
@@ -156,7 +154,7 @@ export async function mergeBases(repository: Repository, head: string, target: s
   return bases.length === 0 || bases.length > MAX_BASES ? [head] : bases;
 }
 
-/** A rebase that somebody prepared in .git runs what its list of steps says, and merges with the program that it names. */
+/** Checks the state in .git, which another program may have written: its steps may run programs. */
 async function assertHarmlessState(repository: Repository): Promise<void> {
   if (repository.trusted) return;
   for (const directory of UNFINISHED_DIRECTORIES) {
@@ -168,7 +166,7 @@ async function assertHarmlessState(repository: Repository): Promise<void> {
   }
 }
 
-/** Commits that are left would be merged as the state says, which may detect renames: see {@link startSequence}. */
+/** Checks that the state in .git does not detect renames for the remaining commits: see {@link startSequence}. */
 async function assertNoRenames(repository: Repository): Promise<void> {
   if (repository.trusted) return;
   for (const directory of UNFINISHED_DIRECTORIES) {
@@ -189,13 +187,13 @@ const STATE_COMMITS = [
 ];
 const STATE_STEPS = ['rebase-merge/git-rebase-todo', 'sequencer/todo'];
 
-/** The rest of what was begun is judged like the beginning. */
+/** Checks the remaining commits like the first ones. */
 async function assertStateWritable(repository: Repository, step: Step): Promise<void> {
   for (const name of STATE_COMMITS) {
     const [oid = ''] = (await unfinishedText(join(repository.gitDir, name))).split('\n');
     if (await isCommit(repository, oid)) await assertCommitsWritable(repository, oid);
   }
-  if (step === 'abort') return; // what is left is not done
+  if (step === 'abort') return; // the rest is not applied
   for (const name of STATE_STEPS) {
     for (const step of (await unfinishedText(join(repository.gitDir, name))).split('\n')) {
       const [, oid = ''] = /^\s*[a-z]+\s+(?:-[cC]\s+)?([0-9a-f]{4,64})\b/.exec(step) ?? [];

@@ -1,4 +1,4 @@
-// What is in the index and not in the last commit.
+// Lists staged files.
 
 import { parseChangedFiles, PATCH_OUTPUT, type ChangedFile } from './patch-pages.js';
 import { nulFields } from './nul-records.js';
@@ -7,13 +7,13 @@ import type { Repository } from './repository.js';
 
 const MAX_FILES = 1_000;
 
-/** The schema of staged files in an answer. */
+/** The schema of staged files in a result. */
 export const STAGED = {
   ...PATCH_OUTPUT.files,
   description: 'The staged changes to these paths; the first 1,000 files.',
 } as const;
 
-/** The files below some paths that the next commit would change. */
+/** The staged files below these paths. */
 export async function stagedFiles(repository: Repository, paths: readonly GitPath[]): Promise<ChangedFile[]> {
   const args = ['diff', '--cached', '--no-ext-diff', '--no-textconv', '--raw', '--numstat', '--no-abbrev', '-M', '-z'];
   const { stdout } = await repository.read(args, { paths });

@@ -1,4 +1,4 @@
-// Changes that git makes to the working tree: judged before (nothing protected is written), told of afterwards.
+// Changes of the working tree by git: checked before (no protected path is written), reported afterwards.
 
 import { lstat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -10,38 +10,38 @@ import { currentBranch, headOf } from './refs.js';
 import type { GitPath } from '../git-paths.js';
 import type { Repository } from './repository.js';
 
-/** More changed files than this are told of as one change of the whole working tree. */
+/** More changed files than this are reported as one change of the whole working tree. */
 const MAX_ANNOUNCED = 10_000;
 const MAX_NAMED = 5;
 
-/** What a change of the working tree left. */
+/** The outcome of a change of the working tree. */
 export interface TreeOutcome<T> {
   result: T;
-  /** Head and branch before and after. */
+  /** HEAD before and after. */
   before: HeadState;
   after: HeadState;
-  /** Project-relative, sorted; the first 10,000. */
+  /** The changed files, relative to the project, sorted; the first 10,000. */
   changed: string[];
-  /** How many there are in all. */
+  /** The number of all changed files. */
   changedCount: number;
 }
 
-/** Where the head is. */
+/** The state of HEAD. */
 export interface HeadState {
   oid: string | undefined;
   branch: string | undefined;
 }
 
-/** Head and branch as they are now. */
+/** The current HEAD and branch. */
 export async function headState(repository: Repository): Promise<HeadState> {
   const [oid, branch] = [await headOf(repository), await currentBranch(repository)];
   return { oid, branch };
 }
 
 /**
- * Runs a change and tells the project's listeners of every file that it touched, also when it fails half-way.
+ * Runs a change and reports all changed files to the project's listeners, even when it fails.
  *
- * @throws whatever `change` throws
+ * @throws what `change` throws
  */
 export async function changeTree<T>(repository: Repository, change: () => Promise<T>): Promise<TreeOutcome<T>> {
   const before = await headState(repository);
@@ -55,7 +55,7 @@ export async function changeTree<T>(repository: Repository, change: () => Promis
     }
     for (const [path, { raw, fingerprint }] of dirtyBefore) {
       const now = await fingerprintOf(repository, raw);
-      // What was committed as it was is in the difference of the commits, and not a change of the file.
+      // A file that was committed unchanged is in the diff of the commits, but did not change.
       if (now === fingerprint) changes.delete(path);
       else changes.set(path, kindOf(now));
     }
@@ -67,7 +67,7 @@ export async function changeTree<T>(repository: Repository, change: () => Promis
   try {
     result = await change();
   } catch (error) {
-    // An aborted call runs no more git: which files were touched is not known.
+    // An aborted call runs no more git, so the changed files are unknown.
     if (repository.signal.aborted) announceAll(repository);
     else await finish().catch(() => announceAll(repository));
     throw error;
@@ -76,10 +76,10 @@ export async function changeTree<T>(repository: Repository, change: () => Promis
 }
 
 /**
- * Refuses a change that would write what is protected, or what is in a read-only root. A trusted repository may write
- * its own protected files: its hooks run anyway.
+ * Refuses a change of protected paths or in a read-only root. A trusted repository may change its protected files, as its hooks
+ * run anyway.
  *
- * @param paths as git gives them, from the working tree's top
+ * @param paths relative to the top level of the working tree
  * @throws {ToolError} PROTECTED_PATH, PERMISSION_DENIED
  */
 export function assertTreeWritable(repository: Repository, paths: readonly Buffer[]): void {
@@ -101,7 +101,7 @@ export function assertTreeWritable(repository: Repository, paths: readonly Buffe
   );
 }
 
-/** The paths in which two trees, or a tree and the working tree, differ. */
+/** The paths that differ between two trees, or a tree and the working tree. */
 export async function differingPaths(
   repository: Repository,
   args: readonly string[],
@@ -114,7 +114,7 @@ export async function differingPaths(
   return nulFields(stdout);
 }
 
-/** Every path of a commit, for a working tree that had none. @throws {ToolError} TOO_LARGE */
+/** All paths of a commit, for a working tree without one. @throws {ToolError} TOO_LARGE */
 export async function allPaths(repository: Repository, oid: string): Promise<Buffer[]> {
   const { stdout, cut } = await repository.read(['ls-tree', '-r', '-z', '--name-only', '--full-tree', oid]);
   if (cut) throw tooManyPaths();
@@ -128,7 +128,7 @@ function tooManyPaths(): ToolError {
   );
 }
 
-/** The arguments of a comparison that names no helper of the repository's. */
+/** The arguments of a comparison that runs no helper of the repository. */
 export function treeDiff(from: string, to: string): string[] {
   return ['diff-tree', '-r', '--no-ext-diff', '--no-textconv', from, to];
 }
@@ -157,7 +157,7 @@ interface DirtyFile {
   fingerprint: string | undefined;
 }
 
-/** Files that differ from the head, with what tells their versions apart. */
+/** Files that differ from HEAD, with a stamp of each version. */
 async function dirtyFiles(repository: Repository): Promise<Map<string, DirtyFile>> {
   const args = ['status', '--porcelain=v1', '-z', '--no-renames', '--untracked-files=all', '--ignore-submodules=dirty'];
   const { stdout } = await repository.read(args);
@@ -171,7 +171,7 @@ async function dirtyFiles(repository: Repository): Promise<Map<string, DirtyFile
 
 async function fingerprintOf(repository: Repository, path: Buffer): Promise<string | undefined> {
   const address = Buffer.concat([Buffer.from(`${repository.top}/`), path]);
-  const stats = await lstat(address, { bigint: true }).catch(() => undefined); // not there: deleted
+  const stats = await lstat(address, { bigint: true }).catch(() => undefined); // deleted
   return stats && `${stats.ino} ${stats.size} ${stats.mtimeNs} ${stats.ctimeNs}`;
 }
 

@@ -1,4 +1,4 @@
-// add: puts files as they are now into the next commit.
+// add: stages the current content of files.
 
 import { ToolError } from '../../../contract/errors.js';
 import { defineTool, type Tool } from '../../../tool/define-tool.js';
@@ -42,7 +42,7 @@ export function addTool(context: GitContext): Tool {
       Repository.change(context, ctx, async (repository) => {
         if (all === paths.length > 0) throw new ToolError('INVALID_ARGUMENT', 'Set either paths or all, not both.');
         const asked = all ? ['.'] : paths;
-        // Without a file to look at, "." matches nothing, which git takes for a mistake.
+        // Without any file, "." matches nothing, which git treats as an error.
         const pathInput = await repository.paths(asked);
         if (!all || !(await isEmpty(repository)))
           await repository.write(['add', ...(intent ? ['--intent-to-add'] : [])], { pathInput });

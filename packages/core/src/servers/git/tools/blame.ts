@@ -13,10 +13,10 @@ import { Repository } from '../repository/repository.js';
 import { hints, objectSchema } from '../../../tool/object-schema.js';
 
 const MAX_LINES = 1_000;
-/** Of the working tree's file, which goes through this process. */
+/** The limit of a file of the working tree, which is read by this process. */
 const MAX_FILE_BYTES = 64 * 1024 * 1024;
 const MAX_LINE_BYTES = 2_000;
-/** The id of what is not committed yet. */
+/** The id of uncommitted lines. */
 const NOT_COMMITTED = /^0+$/;
 
 const input = objectSchema(
@@ -86,7 +86,7 @@ export function blameTool(context: GitContext): Tool {
         throw new ToolError('NOT_FOUND', 'The repository has no commits yet, so no line has an author. Commit first.');
       const last = Math.min(end ?? Infinity, start + MAX_LINES - 1);
       const revision = ref === undefined ? [] : [await resolveRef(repository, ref)];
-      // One line more tells whether there is more; git ends the range with the file.
+      // One more line shows whether there is more; git cuts the range at the end of the file.
       const args = ['blame', '--porcelain', '--no-textconv', `-L${start},${last + 1}`, ...revision];
       const paths = [await repository.path(path)];
       const { stdout } =
@@ -107,7 +107,7 @@ export function blameTool(context: GitContext): Tool {
   });
 }
 
-/** The file as it is, read through the project scope: git would follow a link in place of a directory. */
+/** Reads the file through the project scope, as git would follow a link in place of a directory. */
 async function readWorkingFile({ files }: GitContext, path: string): Promise<Buffer> {
   const asked = files.scope.parse(path);
   await using place = await openEntryPlace(files.scope, asked, { write: false, mustExist: true });
@@ -125,7 +125,7 @@ async function readWorkingFile({ files }: GitContext, path: string): Promise<Buf
   }
 }
 
-/** Parses `blame --porcelain`: each commit's facts come with its first line. https://git-scm.com/docs/git-blame#_the_porcelain_format */
+/** Parses `blame --porcelain`, where each commit is described at its first line. https://git-scm.com/docs/git-blame#_the_porcelain_format */
 export function parseBlame(stdout: Buffer): BlamedLine[] {
   const commits = new Map<string, { author: string; time: string; summary: string }>();
   const lines: BlamedLine[] = [];
@@ -150,7 +150,7 @@ export function parseBlame(stdout: Buffer): BlamedLine[] {
   return lines;
 }
 
-/** A commit may claim any time, also one that no calendar has. */
+/** Formats a time; a commit may contain any number. */
 function timeOf(seconds: number): string {
   const time = new Date(1_000 * seconds);
   return Number.isNaN(time.getTime()) ? '' : time.toISOString();

@@ -1,4 +1,4 @@
-// branch_list: the branches, where they are, and how they stand to their upstreams.
+// branch_list: lists branches, with their commits and upstreams.
 
 import { defineTool, type Tool } from '../../../tool/define-tool.js';
 import { limitText } from '../../project/output-budget.js';

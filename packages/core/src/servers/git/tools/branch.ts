@@ -1,4 +1,4 @@
-// branch: makes, renames and deletes branches; switching to one is checkout.
+// branch: creates, renames and deletes branches; checkout switches.
 
 import { ToolError } from '../../../contract/errors.js';
 import { defineTool, type Tool } from '../../../tool/define-tool.js';

@@ -1,4 +1,4 @@
-// checkout: switches to a branch or a commit, or makes a branch and switches to it.
+// checkout: switches to a branch or a commit, or creates a branch and switches to it.
 
 import { ToolError } from '../../../contract/errors.js';
 import { defineTool, type Tool } from '../../../tool/define-tool.js';
@@ -89,7 +89,7 @@ export function checkoutTool(context: GitContext): Tool {
 
 interface Way {
   args: string[];
-  /** The commit that is checked out; undefined before there is any. */
+  /** The current commit; undefined before the first one. */
   target: string | undefined;
 }
 
@@ -104,7 +104,7 @@ async function toNew(repository: Repository, name: string, start: string | undef
 async function toExisting(repository: Repository, ref: string): Promise<Way> {
   assertRefText(ref);
   const branch = await exactRef(repository, `refs/heads/${ref}`);
-  // A branch is switched to by its name, which is verified; anything else by its id.
+  // Switches to a branch by its verified name, and to anything else by id.
   if (branch !== undefined) return { args: [ref], target: branch };
   const target = await resolveRef(repository, ref);
   return { args: ['--detach', target], target };

@@ -1,4 +1,4 @@
-// cherry_pick and revert: the change of one commit made again, or undone, as a new commit.
+// cherry_pick and revert: apply or undo the change of one commit, as a new commit.
 
 import { ToolError } from '../../../contract/errors.js';
 import { defineTool, type Tool } from '../../../tool/define-tool.js';

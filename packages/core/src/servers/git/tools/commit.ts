@@ -1,4 +1,4 @@
-// commit: makes a commit of what is staged.
+// commit: commits the staged changes.
 
 import { ToolError } from '../../../contract/errors.js';
 import { defineTool, type Tool } from '../../../tool/define-tool.js';
@@ -12,7 +12,7 @@ import { readableMessage } from '../../project/git/run-git.js';
 import { readCommit } from './show.js';
 import { hints, objectSchema } from '../../../tool/object-schema.js';
 
-/** A message is read by people; more is a file that went astray. */
+/** The limit of a message, in bytes. */
 export const MESSAGE = {
   type: 'string',
   minLength: 1,
@@ -116,7 +116,7 @@ export function commitTool(context: GitContext): Tool {
   });
 }
 
-/** @throws {ToolError} INVALID_ARGUMENT for a message that git would cut or leave empty */
+/** @throws {ToolError} INVALID_ARGUMENT for a message that git would truncate or empty */
 export function assertMessage(message: string): void {
   if (message.includes('\0'))
     throw new ToolError('INVALID_ARGUMENT', 'message contains a NUL character, at which git would cut it.');

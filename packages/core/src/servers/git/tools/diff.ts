@@ -1,4 +1,4 @@
-// diff: the working tree against the index, the index against a commit, or two commits.
+// diff: compares the working tree with the index, the index with a commit, or two commits.
 
 import { ToolError } from '../../../contract/errors.js';
 import { defineTool, type Tool } from '../../../tool/define-tool.js';

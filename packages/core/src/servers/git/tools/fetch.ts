@@ -1,4 +1,4 @@
-// fetch: brings a remote's commits into the repository; no branch of ours and no file changes.
+// fetch: fetches a remote's commits, without changing local branches and files.
 
 import { defineTool, type Tool } from '../../../tool/define-tool.js';
 import { escapeControls } from '../../project/scope/project-scope.js';
@@ -61,7 +61,7 @@ export function fetchTool(context: GitContext): Tool {
   });
 }
 
-/** Fetches. @throws {ToolError} NOT_FOUND for no such remote or branch, PERMISSION_DENIED */
+/** Fetches. @throws {ToolError} NOT_FOUND for an unknown remote or branch, PERMISSION_DENIED */
 export async function fetchFrom(
   repository: Repository,
   remote: string,

@@ -1,4 +1,4 @@
-// log: commits, newest first, a page at a time.
+// log: lists commits, newest first, page by page.
 
 import { ToolError } from '../../../contract/errors.js';
 import { defineTool, type Tool } from '../../../tool/define-tool.js';
@@ -90,7 +90,7 @@ export function logTool(context: GitContext): Tool {
   });
 }
 
-/** Commits of `git log`, parsed. @throws {ToolError} TOO_LARGE when their messages are over 8 MiB */
+/** Runs `git log` and parses its commits. @throws {ToolError} TOO_LARGE when the output exceeds 8 MiB */
 async function readCommits(
   repository: Repository,
   args: readonly string[],
@@ -102,7 +102,7 @@ async function readCommits(
   if (cut) throw new ToolError('TOO_LARGE', 'The messages of these commits are larger than 8 MiB. Use a smaller max.');
   const fields = nulFields(stdout);
   const commits: Commit[] = [];
-  // One more, empty, ends each record.
+  // Each record ends with one empty field.
   for (let start = 0; start + COMMIT_FIELDS <= fields.length; start += COMMIT_FIELDS + 1)
     commits.push(parseCommit(fields.slice(start, start + COMMIT_FIELDS)));
   return commits;

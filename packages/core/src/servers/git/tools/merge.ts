@@ -1,4 +1,4 @@
-// merge: joins another branch into the current one.
+// merge: merges a branch into the current one.
 
 import { ToolError } from '../../../contract/errors.js';
 import { defineTool, type Tool } from '../../../tool/define-tool.js';
@@ -24,7 +24,7 @@ const input = objectSchema(
       enum: ['continue', 'abort'],
       description: 'Instead of ref: continue or abort a stopped merge.',
     },
-    // As part of one argument, as merge reads no message from its input.
+    // As an argument, because merge cannot read the message from stdin.
     message: {
       ...MESSAGE,
       maxLength: 10_000,
@@ -58,7 +58,7 @@ export function mergeTool(context: GitContext): Tool {
         const target = await resolveRef(repository, ref ?? '');
         await assertCommitsWritable(repository, target);
         const forward = { auto: '--ff', only: '--ff-only', never: '--no-ff' }[fast_forward];
-        // An id alone would be all that the message says.
+        // The default message would contain only the id.
         const said = message ?? `Merge ${ref}`;
         const args = ['merge', '--quiet', '--no-edit', '--no-overwrite-ignore', forward, `--message=${said}`, target];
         return startSequence(repository, 'merge', args);

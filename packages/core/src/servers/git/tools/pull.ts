@@ -1,4 +1,4 @@
-// pull: fetches, and merges what came into the current branch or moves its commits onto it.
+// pull: fetches, then merges into or rebases the current branch.
 
 import { ToolError } from '../../../contract/errors.js';
 import { defineTool, type Tool } from '../../../tool/define-tool.js';

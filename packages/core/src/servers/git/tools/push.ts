@@ -1,4 +1,4 @@
-// push: sends a branch or a tag to a remote. What is there is never overwritten.
+// push: sends a branch or a tag to a remote, without overwriting anything there.
 
 import { ToolError } from '../../../contract/errors.js';
 import { defineTool, type Tool } from '../../../tool/define-tool.js';

@@ -1,4 +1,4 @@
-// rebase: puts the commits of the current branch onto another one.
+// rebase: moves the commits of the current branch onto another one.
 
 import { ToolError } from '../../../contract/errors.js';
 import { defineTool, type Tool } from '../../../tool/define-tool.js';
@@ -53,7 +53,7 @@ export function rebaseTool(context: GitContext): Tool {
   });
 }
 
-/** The branch's own commits are taken away, and written again one by one: it may stop at any of them. */
+/** Rewrites the branch's commits one by one, and may stop at any of them. */
 async function assertOwnCommitsWritable(repository: Repository, target: string, head: string): Promise<void> {
   for (const base of await mergeBases(repository, head, target))
     assertTreeWritable(repository, await differingPaths(repository, treeDiff(base === head ? target : base, head)));

@@ -1,4 +1,4 @@
-// restore: puts files back as they are in the index or in a commit. What was not committed is lost.
+// restore: restores files from the index or from a commit; uncommitted changes are lost.
 
 import { ToolError } from '../../../contract/errors.js';
 import { defineTool, type Tool } from '../../../tool/define-tool.js';
@@ -54,7 +54,7 @@ export function restoreTool(context: GitContext): Tool {
         const from = source === undefined ? [] : [await resolveRef(repository, source)];
         if (staged && from.length === 0 && (await headOf(repository)) === undefined)
           throw new ToolError('NOT_FOUND', 'The repository has no commits to restore from. Use unstage.');
-        // The same paths, as arguments: a comparison takes none from its input.
+        // As arguments, because diff cannot read paths from stdin.
         const specs = ['--no-ext-diff', '--no-textconv', ...(staged && from.length === 0 ? ['HEAD'] : from)];
         const different = await differing(repository, specs, given, worktree);
         if (worktree) {

@@ -1,4 +1,4 @@
-// show: a commit with its patch, a tag, a directory or a file as it was at some commit.
+// show: a commit with its patch, a tag, or a directory or file as of a commit.
 
 import { ToolError } from '../../../contract/errors.js';
 import { defineTool, type Tool } from '../../../tool/define-tool.js';
@@ -118,7 +118,7 @@ async function showCommit(repository: Repository, oid: string, type: 'commit' | 
   };
 }
 
-/** One commit. @throws {ToolError} TOO_LARGE for a message over 8 MiB */
+/** Reads one commit. @throws {ToolError} TOO_LARGE for a message above 8 MiB */
 export async function readCommit(repository: Repository, oid: string): Promise<Commit> {
   const { stdout, cut } = await repository.read(
     ['log', '-z', '--no-walk', '--no-notes', '--no-color', COMMIT_FORMAT, oid],

@@ -1,4 +1,4 @@
-// stash: lays changes aside that are not committed, and takes them up again.
+// stash: saves uncommitted changes, and restores them.
 
 import { ToolError } from '../../../contract/errors.js';
 import { defineTool, type Tool } from '../../../tool/define-tool.js';
@@ -119,7 +119,7 @@ async function entriesOf(repository: Repository): Promise<Entry[]> {
 
 async function entryAt(repository: Repository, index: number): Promise<string> {
   const oid = await findRef(repository, `stash@{${index}}`);
-  // A reflog that is shorter gives its oldest entry instead of none.
+  // For an index beyond the reflog, git returns the oldest entry instead of an error.
   const entries = await entriesOf(repository);
   if (oid !== undefined && (index < entries.length || entries.length === MAX_ENTRIES)) return oid;
   throw new ToolError(
@@ -151,7 +151,7 @@ async function show(
   };
 }
 
-/** New files are in a third parent of the entry. */
+/** The untracked files of an entry, which are in its third parent. */
 async function untrackedOf(repository: Repository, oid: string): Promise<Buffer[]> {
   const parent = await findRef(repository, `${oid}^3`);
   return parent === undefined ? [] : allPaths(repository, parent);
@@ -175,7 +175,7 @@ async function push(repository: Repository, message: string | undefined, include
         ...(includeUntracked ? ['--include-untracked'] : []),
         ...(message === undefined ? [] : [`--message=${message}`]),
       ],
-      { patterns: true }, // it removes new files by a pattern that stands for the top
+      { patterns: true }, // it removes untracked files with a pattern for the top level
     ),
   );
   return {
@@ -185,8 +185,8 @@ async function push(repository: Repository, message: string | undefined, include
 }
 
 /**
- * What taking up an entry would write, by the merge that git will do: with renames that it detects, it may write where the
- * entry names nothing. None where git has no such merge, and heeds `merge.renames` (before 2.38).
+ * The paths that applying an entry would write, determined by the merge that git will run: with detected renames, it may write to
+ * paths that the entry does not list. Empty for git before 2.38, which has no such merge but respects `merge.renames`.
  */
 async function mergedPaths(repository: Repository, oid: string): Promise<Buffer[]> {
   if (repository.trusted) return [];
@@ -195,7 +195,7 @@ async function mergedPaths(repository: Repository, oid: string): Promise<Buffer[
     return stdout.toString('latin1').split('\n', 1)[0] ?? '';
   };
   const index = await line(['write-tree']);
-  // The merge finds its base by itself: the one parent that both have.
+  // The merge base is the parent that both have.
   const ident = ['-c', 'user.name=toolwright', '-c', 'user.email=toolwright@localhost'];
   const ours = await line([...ident, 'commit-tree', '-p', `${oid}^1`, '-m', 'index', index]);
   const merged = await line(['merge-tree', '--write-tree', ours, oid], [0, 1, 128, 129]);

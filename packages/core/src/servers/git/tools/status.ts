@@ -1,4 +1,4 @@
-// status: the branch, what is under way, and every file that differs.
+// status: the branch, an operation in progress, and all files that differ.
 
 import { defineTool, type Tool } from '../../../tool/define-tool.js';
 import { limitText } from '../../project/output-budget.js';
@@ -180,7 +180,7 @@ function parseHeader(line: string, head: Head): void {
     Object.assign(head, { ahead: Number(ahead), behind: Number(behind) });
 }
 
-/** So many words, and what is after them as bytes. */
+/** Splits off a number of words; returns them and the rest as bytes. */
 function splitWords(field: Buffer, count: number): { texts: string[]; rest: Buffer } {
   const texts: string[] = [];
   let start = 0;

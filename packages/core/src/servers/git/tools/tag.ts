@@ -1,4 +1,4 @@
-// tag: lists, makes and deletes tags.
+// tag: lists, creates and deletes tags.
 
 import { ToolError } from '../../../contract/errors.js';
 import { defineTool, type Tool } from '../../../tool/define-tool.js';

@@ -1,4 +1,4 @@
-// unstage: takes files out of the next commit; the files themselves stay as they are.
+// unstage: removes changes from the index; files are not changed.
 
 import { defineTool, type Tool } from '../../../tool/define-tool.js';
 import { claimPaths, type GitContext } from '../git-context.js';
@@ -31,7 +31,7 @@ export function unstageTool(context: GitContext): Tool {
         assertSome(paths);
         const pathInput = await repository.paths(paths);
         const before = await stagedFiles(repository, pathInput);
-        // With a path, even ".", a merge that is under way stays.
+        // With a path, even ".", a merge in progress is kept.
         if (before.length > 0) await repository.write(['reset', '--quiet'], { pathInput });
         const left = new Set((await stagedFiles(repository, pathInput)).map(({ path }) => path));
         const unstaged = before.map(({ path }) => path).filter((path) => !left.has(path));
