@@ -28,7 +28,7 @@ export type { ProcessToolProviderOptions } from './process/process-provider-opti
 export type { ProviderRuntime, RuntimeCommand } from './process/runtimes.js';
 export { providerFromModule, type ModuleProviderOptions } from './process/provider-from-module.js';
 
-// For those who supervise and reload.
+// For supervision and reload.
 export { ProviderGeneration, type GenerationOptions } from './process/generation.js';
 export type { ProviderProgram } from './process/start-process.js';
 export { ProviderListener, type ListenerOptions } from './wire/listener.js';

@@ -5,15 +5,15 @@ import { lastText, withoutSecrets, type StartOutput } from '@toolwright/core/int
 import type { Child, ChildExit } from '@toolwright/core/process';
 import { REFUSED_EXIT_CODE } from '../wire/protocol.js';
 
-/** What is known of a process that is gone, or does not do what it should. */
+/** What is known about a process that ended or failed. */
 export interface ProcessTrace {
   name: string;
-  /** What was started, as a person knows it. */
+  /** The file or command, for messages. */
   program: string;
   child: Child;
   stdoutTail: () => string;
-  /** Values that were given in confidence; they are shown in no message. */
-  secrets: readonly string[]; // replaced when others are given
+  /** Secrets, which are redacted in messages. */
+  secrets: readonly string[]; // replaced when new ones are set
 }
 
 const SHOWN_CHARACTERS = 4_000;
@@ -24,7 +24,7 @@ export function lastOutput({ child, stdoutTail, secrets }: ProcessTrace): string
   return stderr === '' ? lastText(withoutSecrets(stdoutTail(), secrets), SHOWN_CHARACTERS) : stderr;
 }
 
-/** {@link lastOutput}, in words and as details of an error. */
+/** {@link lastOutput}, as a sentence and as details of an error. */
 export function startOutput(trace: ProcessTrace): StartOutput {
   const output = lastOutput(trace);
   if (output === '') return { text: 'It wrote nothing to stderr.' };
@@ -60,7 +60,7 @@ export function howItEnded({ code, signal }: ChildExit): string {
   return signal === null ? `exited with code ${code}` : `was ended by ${signal}`;
 }
 
-/** What a person would look at first. */
+/** The most likely cause, for a person. */
 function hintFor({ code, signal }: ChildExit, output: string): string | undefined {
   if (/Cannot find (module|package)|ERR_MODULE_NOT_FOUND|ModuleNotFoundError/.test(output)) {
     return 'A module that it imports is not installed.';

@@ -1,4 +1,4 @@
-// One call of a tool in a generation: sent, its progress and its logs passed on, settled once, cancelled with its scope.
+// One tool call in a generation: sends it, forwards its progress and logs, settles it once, and cancels it with its scope.
 
 import type { JsonObject, Logger, ToolResult } from '@toolwright/core';
 import { copyJson, fromWireResult, outcomeUnknown, type CallScope } from '@toolwright/core/internal';
@@ -8,13 +8,13 @@ import type { ProviderGeneration } from './generation.js';
 
 const CANCELLED_WORDS = 500;
 
-/** Who calls: the provider's name for errors, and who is told of what is odd in a result. */
+/** The provider's name, for errors, and a callback for warnings about results. */
 interface Caller {
   provider: string;
   logger: Logger;
 }
 
-/** @throws {ToolError} what the generation or the scope ends it with; OUTCOME_UNKNOWN in its details where it was sent */
+/** @throws {ToolError} what ends the call; with `outcomeUnknown` in its details if it was sent */
 export function callGeneration(
   generation: ProviderGeneration,
   tool: ListedTool,
@@ -23,7 +23,7 @@ export function callGeneration(
   { provider, logger }: Caller,
 ): Promise<ToolResult> {
   const meta: JsonObject = typeof scope.meta === 'object' ? copyJson(scope.meta) : {};
-  // Last: what a caller gives as meta cannot name another call or session.
+  // Last, so that the caller's meta cannot override the call or session id.
   meta[CALL_META] = { callId: scope.callId, sessionId: scope.sessionId };
   return new Promise<ToolResult>((resolve, reject) => {
     const { onLog } = scope;

@@ -42,7 +42,7 @@ export interface GenerationOptions {
   settings: ProviderSettings;
   /** Accepts the connection of the process. */
   listener: ProviderListener;
-  /** From the spawn to the registration, in milliseconds. */
+  /** The time from spawn to registration, in milliseconds. */
   startTimeoutMs: number;
   /** Receives the process's log. */
   logger: Logger;
@@ -52,29 +52,29 @@ export interface GenerationOptions {
   onLost: (generation: ProviderGeneration, error: ToolError) => void;
 }
 
-/** What a start may be given. */
+/** Options of a start. */
 export interface Takeover {
   previousState?: JsonObject | null;
   signal?: AbortSignal | undefined;
-  /** Told of the process as soon as it runs. */
+  /** Receives the process as soon as it runs. */
   onSpawned?: (trace: ProcessTrace) => void;
 }
 
-/** For its `dispose`, and for its `endSession`. */
+/** The time limit of `dispose` and `endSession`. */
 const DISPOSE_MS = 2_000;
-/** For a provider that ends by itself once its socket is closed. */
+/** How long a provider may take to exit after its socket was closed. */
 const EXIT_MS = 1_000;
 const GRACE_MS = 2_000;
-/** For a list that the provider says has changed. */
+/** The timeout for reading a changed list. */
 const LIST_MS = 15_000;
-/** A provider whose list changes at each reading is read at this pace. */
+/** The interval for reading a list that changes at every reading. */
 const RELIST_PAUSE_MS = 50;
 
 let generations = 0;
 
 /** One process of a provider: a restart or reload creates the next generation. */
 export class ProviderGeneration {
-  /** Counts the generations of this process, from 1. */
+  /** The number of the generation, from 1. */
   readonly number = ++generations;
   /** The registered name, version and tools. */
   readonly registration: Registration;
@@ -108,7 +108,7 @@ export class ProviderGeneration {
     };
     started.child.exited.then(
       (exit) => void this.#whenExited(exit),
-      () => undefined, // it was started, or there would be no generation
+      () => undefined, // a generation exists only for a started process
     );
     if (peer.isClosed) void this.#whenClosed(undefined);
   }
@@ -148,7 +148,7 @@ export class ProviderGeneration {
     return this.registration.capabilities;
   }
 
-  /** The tools as they are now, in the provider's order. */
+  /** The current tools, in the provider's order. */
   get listed(): readonly ListedTool[] {
     return this.#listed;
   }
@@ -158,7 +158,7 @@ export class ProviderGeneration {
     return this.#tools;
   }
 
-  /** Defined while the list is being read again. */
+  /** Set while the list is read again. */
   get relisting(): Promise<void> | undefined {
     return this.#relisting;
   }
@@ -173,17 +173,17 @@ export class ProviderGeneration {
     return this.#lost;
   }
 
-  /** Calls and other requests that have not been answered. */
+  /** The number of pending calls and other requests. */
   get inFlight(): number {
     return this.#peer.open;
   }
 
-  /** For a request that does not hurry: it waits while too much waits to be sent. */
+  /** Waits while the send queue is full; for requests that are not urgent. */
   get peer(): WirePeer {
     return this.#peer;
   }
 
-  /** Runs the provider's `initialize`, after one that still runs. Rejects with what it threw; the process goes on. */
+  /** Runs the provider's `initialize`, after a running one. Rejects with what it threw; the process keeps running. */
   initialize(settings: ProviderSettings, previousState: JsonObject | null, reason: InitializeReason): Promise<void> {
     const isReinitialization = reason !== 'start';
     const { trace } = this.#started;
@@ -201,7 +201,7 @@ export class ProviderGeneration {
       }
     };
     const initialized = this.#initializing?.then(initialize, initialize) ?? initialize();
-    const settled = initialized.catch(() => undefined); // told to its caller
+    const settled = initialized.catch(() => undefined); // its caller receives the error
     this.#initializing = settled;
     void settled.then(() => {
       if (this.#initializing === settled) this.#initializing = undefined;
@@ -209,11 +209,11 @@ export class ProviderGeneration {
     return initialized;
   }
 
-  /** Ends what the provider keeps for one session. Never rejects; waits two seconds at most. */
+  /** Ends the provider's state of one session. Never rejects; waits at most two seconds. */
   async endSession(sessionId: string): Promise<void> {
     if (this.capabilities.endSession !== true || !this.isAlive) return;
     const ended = this.#peer.request('provider/end_session', { sessionId }).catch((thrown: unknown) => {
-      if (!this.isAlive) return; // and with it what it kept
+      if (!this.isAlive) return; // and its state with it
       const { message } = ToolError.from(thrown);
       this.#options.logger.warn(
         `The provider "${this.#options.program.name}" did not end a session cleanly: ${message}`,
@@ -222,14 +222,14 @@ export class ProviderGeneration {
     await settledWithin([ended], DISPOSE_MS);
   }
 
-  /** What the provider wants done for a changed config; undefined where it leaves that to the host. */
+  /** The provider's decision about a changed config; undefined if it leaves that to the host. */
   async decide(before: ProviderSettings, after: ProviderSettings): Promise<Decision | undefined> {
     if (this.capabilities.decide !== true) return undefined;
     const { restart, reinitialize } = await this.#peer.request('provider/decide', { old: before, new: after });
     return { restart: restart === true, reinitialize: reinitialize === true };
   }
 
-  /** The provider's state as far as JSON carries it, and the dotted paths of the rest. */
+  /** The part of the provider's state that JSON can represent, and the dotted paths of the rest. */
   async exportState(): Promise<ExportedState> {
     if (this.capabilities.state !== true) return { state: null, dropped: [] };
     const { state, dropped } = await this.#peer.request('provider/export_state');
@@ -239,7 +239,7 @@ export class ProviderGeneration {
     };
   }
 
-  /** Answered without waiting for calls: a provider that does not is stuck. Rejects after `timeoutMs`. */
+  /** Checks that the provider responds, which does not wait for calls. Rejects after `timeoutMs`. */
   async ping(timeoutMs: number): Promise<void> {
     const answer = this.#peer.request('ping');
     if (await settledWithin([answer], timeoutMs)) return void (await answer);
@@ -249,7 +249,7 @@ export class ProviderGeneration {
     );
   }
 
-  /** Waits until no call is in flight; false when some were at the deadline. */
+  /** Waits until no call is in flight; false if some still are at the deadline. */
   async drain(deadlineMs: number): Promise<boolean> {
     const answer = this.#peer.request('provider/drain', { deadlineMs });
     if (!(await settledWithin([answer], deadlineMs + FOLLOWS_WITHIN_MS))) return false;
@@ -267,7 +267,7 @@ export class ProviderGeneration {
     return this.#peer.send('tools/call', { name: bareName, arguments: args, _meta }, settle);
   }
 
-  /** Asks for the end of a call; its answer, should it come, is dropped. */
+  /** Cancels a call; a later response is dropped. */
   cancel(id: number, reason: string): void {
     this.#peer.forget(id);
     this.#peer.notify('notifications/cancelled', { requestId: id, reason });
@@ -285,7 +285,7 @@ export class ProviderGeneration {
   async #end(drainMs: number): Promise<void> {
     const { child } = this.#started;
     if (!this.#lost && !this.#peer.isClosed) {
-      // A process that goes by itself meanwhile answers nothing more.
+      // The process may exit by itself meanwhile.
       const gone = Promise.race([this.#peer.closed, child.exited.then(() => undefined)]).catch(() => undefined);
       if (drainMs > 0) {
         const cut = new Promise<void>((resolve) => (this.#cutDrain = resolve));
@@ -293,14 +293,14 @@ export class ProviderGeneration {
       }
       if (this.capabilities.dispose === true && !this.#exit && !this.#peer.isClosed) {
         const disposed = this.#peer.request('provider/dispose').catch((error: unknown) => {
-          if (this.#exit || this.#peer.isClosed) return; // told below
+          if (this.#exit || this.#peer.isClosed) return; // reported below
           const { message } = ToolError.from(error);
           this.#options.logger.warn(`The provider "${this.#options.program.name}" did not dispose cleanly: ${message}`);
         });
         await settledWithin([Promise.race([disposed, gone])], DISPOSE_MS);
       }
       this.#peer.close();
-      // It ends by itself now. One that is given SIGTERM in the middle of its exit would be reported as killed.
+      // It exits by itself now; a SIGTERM during its exit would be reported as the cause.
       await settledWithin([child.exited], this.capabilities.dispose === true ? EXIT_MS : FOLLOWS_WITHIN_MS);
     }
     await child.end({ graceMs: GRACE_MS });
@@ -316,7 +316,7 @@ export class ProviderGeneration {
   async #whenExited(exit: ChildExit): Promise<void> {
     this.#exit = exit;
     if (this.#ending) return;
-    await settledWithin([this.#peer.closed], FOLLOWS_WITHIN_MS); // answers that are on their way
+    await settledWithin([this.#peer.closed], FOLLOWS_WITHIN_MS); // responses in transit
     this.#lose(
       this.#breach(this.#peer.reason) ?? endError(this.#started.trace, 'PROCESS_EXITED', howItEnded(exit), exit),
     );
@@ -327,12 +327,12 @@ export class ProviderGeneration {
     const breach = this.#breach(reason);
     if (breach) return this.#lose(breach);
     if (!this.#exit) await settledWithin([this.#started.child.exited], ENDS_WITHIN_MS);
-    if (this.#exit) return; // told there, with how it ended
+    if (this.#exit) return; // reported there, with how it ended
     const why = 'closed its connection but is still running';
     this.#lose(endError(this.#started.trace, 'CONNECTION_CLOSED', why, undefined));
   }
 
-  /** This end closed the connection and knows why; how the process ended then says nothing more. */
+  /** True if the host closed the connection, so that the exit of the process is not the cause. */
   #breach(reason: ToolError | undefined): ToolError | undefined {
     if (!reason) return undefined;
     const why = `broke the protocol: ${reason.message.replace(/\.$/, '')}`;
@@ -347,7 +347,7 @@ export class ProviderGeneration {
     this.#options.onLost(this, error);
   }
 
-  /** What was sent may have been done. */
+  /** Marks the error of a request that was sent: it may have been processed. */
   #failOpen(error: ToolError): void {
     const { code, message, details } = error;
     const unknown = new ToolError(
@@ -358,7 +358,7 @@ export class ProviderGeneration {
     this.#peer.failAll((settle) => (settle.callId === undefined ? error : unknown));
   }
 
-  // What it says of its own accord.
+  // Notifications of the provider.
 
   #onNotification(method: string, params: JsonObject): void {
     if (method === 'notifications/tools/list_changed') this.#relist();

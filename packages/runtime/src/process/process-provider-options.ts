@@ -15,17 +15,17 @@ import type { ProviderSettings } from '../wire/protocol.js';
 import type { ProviderProgram } from './start-process.js';
 import type { ProviderRuntime } from './runtimes.js';
 
-/** Options of {@link ProcessToolProvider}. Give `path` or `command`. */
+/** Options of {@link ProcessToolProvider}. Set `path` or `command`. */
 export interface ProcessToolProviderOptions {
-  /** Names the provider and is the prefix of its tools; the file's `createProvider` says the same. */
+  /** The provider's name and the prefix of its tools; must equal the name in the file's `createProvider`. */
   name: string;
   /** The provider file: absolute, or relative to `cwd`. */
   path?: string;
-  /** What runs the file. Default: by its extension, see {@link ProviderRuntime}. */
+  /** The runtime for the file. Default: chosen by its extension, see {@link ProviderRuntime}. */
   runtime?: ProviderRuntime;
   /** A program that is a provider itself, instead of `path`: absolute, or a name on the PATH. Never given to a shell. */
   command?: string;
-  /** Arguments after the file, or of the command. Default: none. They can be seen by every user of the machine. */
+  /** Arguments after the file, or of the command; visible to all users of the machine. Default: none. */
   args?: readonly string[];
   /** Passed to the provider's `initialize`. JSON. Default: `{}`. */
   config?: JsonObject;
@@ -37,7 +37,7 @@ export interface ProcessToolProviderOptions {
   projectDir?: string;
   /** The working directory. Absolute. Default: `projectDir`, else that of this process. */
   cwd?: string;
-  /** From the start of the process to the end of its `initialize`, in milliseconds. Default 15,000. */
+  /** The time from starting the process to the end of its `initialize`, in milliseconds. Default 15,000. */
   startTimeoutMs?: number;
   /** The deadline of a call that sets none and whose tool has none, in milliseconds. Default 30,000. */
   callTimeoutMs?: number;
@@ -85,7 +85,7 @@ export interface ResolvedProcessOptions {
   maxTotalTimeoutMs: number;
 }
 
-/** @throws {ToolError} INVALID_ARGUMENT for the first option that is wrong */
+/** @throws {ToolError} INVALID_ARGUMENT for the first invalid option */
 export function resolveProcessOptions(options: ProcessToolProviderOptions): ResolvedProcessOptions {
   assertOptions('new ProcessToolProvider()', options, PROCESS_OPTIONS);
   const fault = nameFault('name', options.name);

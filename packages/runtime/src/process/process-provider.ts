@@ -48,9 +48,9 @@ import {
   type ResolvedProcessOptions,
 } from './process-provider-options.js';
 
-/** A prepared call waits so long for a list that is being read again; after that the last one counts. */
+/** How long a prepared call waits for a list that is being read again, before it uses the previous one. */
 const RELIST_MS = 250;
-/** Longer than a generation takes to end, with its disposal and the kill ladder. */
+/** Longer than disposal and the kill ladder take. */
 const END_TIMEOUT_MS = 10_000;
 
 /**
@@ -74,7 +74,7 @@ export class ProcessToolProvider implements ToolProvider {
   readonly [TAKES_SCOPES] = true;
   readonly callTimeoutMs: number;
   readonly servers: readonly string[];
-  /** Whether the tools' annotations are believed where that decides on sending a call again. */
+  /** Whether the tools' annotations are trusted when deciding if a call may be sent again. */
   readonly trustAnnotations: boolean;
   readonly #options: ResolvedProcessOptions;
   readonly #listener: ProviderListener;
@@ -86,18 +86,18 @@ export class ProcessToolProvider implements ToolProvider {
   readonly #retiring = new Set<ProviderGeneration>();
   #settings: ProviderSettings;
   #generation: ProviderGeneration | undefined;
-  /** The list of the last generation, by which a changed one is told. */
+  /** The list of the previous generation, to detect a change. */
   #listing: readonly ToolDefinition[] | undefined;
   #abortStart: AbortController | undefined;
-  /** The process that has not been initialized yet. */
+  /** The process that is not initialized yet. */
   #starting: ProcessTrace | undefined;
-  /** Set while a generation takes over from another: new calls wait for it. */
+  /** Set while a generation takes over; new calls wait for it. */
   #held: Promise<void> | undefined;
   #starts = 0;
   #disconnects = 0;
   #lastFailure: ToolError | undefined;
 
-  /** @throws {ToolError} INVALID_ARGUMENT for a wrong option, named in the message */
+  /** @throws {ToolError} INVALID_ARGUMENT naming the invalid option */
   constructor(options: ProcessToolProviderOptions) {
     this.#options = resolveProcessOptions(options);
     this.#settings = this.#options.settings;
@@ -150,7 +150,7 @@ export class ProcessToolProvider implements ToolProvider {
     await this.disconnect();
   }
 
-  /** A process that has gone keeps nothing; none is started for this. */
+  /** Ends the state of a session in the running process; starts none for this. */
   async endSession(sessionId: string): Promise<void> {
     await this.generation?.endSession(sessionId);
   }
@@ -185,29 +185,29 @@ export class ProcessToolProvider implements ToolProvider {
     return this.#starting && startOutput(this.#starting);
   }
 
-  /** The number of the process that is called now; undefined while there is none. */
+  /** The number of the current process; undefined while none runs. */
   get pid(): number | undefined {
     return this.#generation?.isAlive ? this.#generation.pid : undefined;
   }
 
-  // For those who supervise and reload.
+  // For supervision and reload.
 
-  /** @internal The generation that is called now. */
+  /** @internal The current generation. */
   get generation(): ProviderGeneration | undefined {
     return this.#generation?.isAlive ? this.#generation : undefined;
   }
 
-  /** @internal What the next generation is started with. */
+  /** @internal The options of the next generation. */
   get settings(): ProviderSettings {
     return this.#settings;
   }
 
-  /** @internal For the next generation; the one that runs is not told. */
+  /** @internal Sets the options of the next generation; the current one is not affected. */
   set settings(settings: ProviderSettings) {
     this.#settings = settings;
   }
 
-  /** @internal Starts a generation beside the one that is called. It is registered and not initialized. */
+  /** @internal Starts a second generation, registered but not initialized. */
   startGeneration(takeover: Takeover = {}): Promise<ProviderGeneration> {
     const { program, startTimeoutMs } = this.#options;
     return ProviderGeneration.start(
@@ -226,7 +226,7 @@ export class ProcessToolProvider implements ToolProvider {
     );
   }
 
-  /** @internal Lets new calls wait until the function it gives is called. */
+  /** @internal Makes new calls wait until the returned function is called. */
   holdCalls(): () => void {
     const { promise: held, resolve: release } = deferred();
     this.#held = held;
@@ -236,7 +236,7 @@ export class ProcessToolProvider implements ToolProvider {
     };
   }
 
-  /** @internal Calls the generation from now on. Gives the one before, which its caller ends. */
+  /** @internal Makes a generation the current one. Returns the previous one, which the caller must end. */
   adopt(generation: ProviderGeneration): ProviderGeneration | undefined {
     const before = this.#generation;
     this.#generation = generation;
@@ -244,7 +244,7 @@ export class ProcessToolProvider implements ToolProvider {
     return before;
   }
 
-  /** @internal Ends a generation; a disconnect waits for that. */
+  /** @internal Ends a generation; a disconnect waits for it. */
   retire(generation: ProviderGeneration, options?: { drainMs?: number }): Promise<void> {
     const ending = generation.end(options);
     this.#connection.track(ending);
@@ -263,7 +263,7 @@ export class ProcessToolProvider implements ToolProvider {
     return this.#connection.open(this.generation, () => this.#start());
   }
 
-  /** @throws {ToolError} why there is none; with what the process wrote, where the scope ended before it had started */
+  /** @throws {ToolError} why no process could be started; with its output, if the scope ended first */
   #opened(scope: CallScope): Promise<ProviderGeneration> {
     return scope.race(this.#open()).catch((thrown: unknown) => {
       throw withStartOutput(ToolError.from(thrown), this);
@@ -334,7 +334,7 @@ export class ProcessToolProvider implements ToolProvider {
     await this.#connection.openingSettled();
     const closed = this.#connection.closedDuringCall();
     for (const scope of [...this.#inFlight]) scope.end(closed);
-    for (const generation of this.#retiring) void generation.end(); // nobody waits for its calls any more
+    for (const generation of this.#retiring) void generation.end(); // its calls are no longer awaited
     if (this.#generation?.isAlive) void this.retire(this.#generation);
     if (!(await this.#connection.ended(END_TIMEOUT_MS))) {
       this.#logger.warn(`The provider "${this.name}" did not end within ${END_TIMEOUT_MS} ms and was abandoned.`);
@@ -360,7 +360,7 @@ export class ProcessToolProvider implements ToolProvider {
     return this.#held ?? peer.congestion;
   }
 
-  /** The tool, starting the process first where there is none. @throws {ToolError} TOOL_NOT_FOUND, or why not */
+  /** The tool; starts the process first if none runs. @throws {ToolError} TOOL_NOT_FOUND, or why it could not be started */
   async #find(name: string, scope: CallScope): Promise<ListedTool> {
     while (this.#held) await scope.race(this.#held);
     const generation = await this.#opened(scope);
@@ -407,13 +407,13 @@ export class ProcessToolProvider implements ToolProvider {
     }
   }
 
-  /** @param prepared what the call was prepared for: another tool of that name does not run in its place */
+  /** @param prepared what the call was prepared for: a different tool of that name does not run */
   async #run(name: string, args: JsonObject, scope: CallScope, prepared?: ListedTool): Promise<ToolResult> {
     this.#inFlight.add(scope);
     let result: ToolResult;
     try {
       if (scope.error) throw scope.error;
-      // Finding the tool may take a start, which is under the deadline too.
+      // Finding the tool may start the process, which counts towards the deadline.
       let tool = this.#isReady ? this.#generation?.tools.get(name) : undefined;
       const generation = this.#generation;
       const own = tool && generation && !this.#waitFor(generation) ? args : snapshot(args); // it may wait
@@ -440,9 +440,9 @@ export class ProcessToolProvider implements ToolProvider {
     scope: CallScope,
     prepared: ListedTool | undefined,
   ): Promise<ToolResult> {
-    const args = isJsonObject(given) ? given : copyArguments(tool.definition.name, given); // which throws
+    const args = isJsonObject(given) ? given : copyArguments(tool.definition.name, given); // throws
     let generation = this.#generation?.isAlive ? this.#generation : await this.#opened(scope);
-    // Whoever waited looks again: a call must not reach a generation that has handed over its state.
+    // Checked again after waiting: a call must not reach a generation that has handed over its state.
     for (let wait = this.#waitFor(generation); wait; wait = this.#waitFor(generation)) {
       await scope.race(wait);
       generation = this.#generation?.isAlive ? this.#generation : await this.#opened(scope);

@@ -16,7 +16,7 @@ export interface ModuleProviderOptions {
   variables?: Readonly<Record<string, string>>;
   /** The deadline of a call that sets none and whose tool has none, in milliseconds. Default: none. */
   callTimeoutMs?: number;
-  /** Given to tools as `ctx.logger`. Default: `process.emitWarning` for warnings and errors, each text once. */
+  /** Passed to tools as `ctx.logger`. Default: `process.emitWarning` for warnings and errors, each text once. */
   logger?: Logger;
 }
 
@@ -64,7 +64,7 @@ export async function providerFromModule(
   function ending<State>(state: State): DisposeContext<State> {
     return { state, logger: logger ?? SILENT, signal: AbortSignal.timeout(DISPOSE_MS) };
   }
-  /** The server's tools are the provider's, also when some came or went. */
+  /** Keeps the server's tools equal to the provider's. */
   function follow(): void {
     const wanted = new Set(provider.tools);
     for (const tool of server.tools) if (!wanted.has(tool)) server.removeTool(tool.name);

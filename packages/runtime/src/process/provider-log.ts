@@ -1,4 +1,4 @@
-// What a provider logs, as its host has it: a line is data, and goes to terminals and files of people who trust their host.
+// A provider's log entries, sanitised for the host's log.
 
 import type { JsonObject, LogEntry, Logger } from '@toolwright/core';
 import { isJsonObject, plainText, withoutSecretsInside } from '@toolwright/core/internal';
@@ -22,13 +22,13 @@ export function logEntryOf({ level, data }: JsonObject, secrets: readonly string
   };
 }
 
-/** To the logger of the host. */
+/** Writes an entry to the host's logger. */
 export function writeLog(logger: Logger, { level, message, fields }: LogEntry): void {
   if (fields) logger[level](message, fields);
   else logger[level](message);
 }
 
-/** The levels of a {@link Logger}, and MCP's further ones as the nearest of them. */
+/** The level of a {@link Logger} for one of MCP's levels. */
 function levelOf(level: unknown): keyof Logger {
   switch (level) {
     case 'debug':

@@ -6,7 +6,7 @@ import { delimiter, extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ToolError } from '@toolwright/core';
 
-/** A program with the arguments that come before the file. */
+/** A program and the arguments before the file. */
 export interface RuntimeCommand {
   /** The program. */
   command: string;
@@ -20,7 +20,7 @@ export interface RuntimeCommand {
  */
 export type ProviderRuntime = string | RuntimeCommand;
 
-/** A command line without the provider's own arguments. */
+/** A command line, without the provider's arguments. */
 export interface ResolvedRuntime {
   command: string;
   args: string[];
@@ -28,7 +28,7 @@ export interface ResolvedRuntime {
   env: Record<string, string>;
 }
 
-/** What the choice depends on. */
+/** The lookups that the choice depends on. */
 export interface HostRuntime {
   execPath: string;
   platform: NodeJS.Platform;
@@ -37,7 +37,7 @@ export interface HostRuntime {
 
 const TYPESCRIPT: ReadonlySet<string> = new Set(['.ts', '.mts', '.cts', '.tsx']);
 
-/** @throws {ToolError} SPAWN_FAILED where tsx is needed and not installed */
+/** @throws {ToolError} SPAWN_FAILED if tsx is required but not installed */
 export function resolveRuntime(
   path: string,
   given: ProviderRuntime | undefined,
@@ -75,7 +75,7 @@ function stripsTypes(version: string): boolean {
   return major > 23 || (major === 23 && minor >= 6) || (major === 22 && minor >= 18);
 }
 
-/** Under Bun a file for node is run by the node on the PATH. */
+/** Under Bun, the node on the PATH runs files for node. */
 function nodeOf({ execPath, versions }: HostRuntime): string {
   return versions.bun === undefined ? execPath : 'node';
 }
@@ -96,7 +96,7 @@ function locateTsx(): string {
 function pythonEnvironment(env: Readonly<Record<string, string>>): Record<string, string> {
   const paths = [pythonFolder(), env.PYTHONPATH].filter((path) => path !== undefined && path !== '');
   return {
-    // Python takes a cached module for current when its source has the same size and modification second.
+    // Python considers a cached module current if its source has the same size and modification time in seconds.
     ...(env.PYTHONDONTWRITEBYTECODE === undefined && { PYTHONDONTWRITEBYTECODE: '1' }),
     ...(paths.length > 0 && { PYTHONPATH: paths.join(delimiter) }),
   };

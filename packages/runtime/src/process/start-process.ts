@@ -1,4 +1,4 @@
-// From a provider's file or program to a process that has registered, or to the reason why there is none.
+// Starts a provider's process and waits for its registration.
 
 import { existsSync } from 'node:fs';
 import { ToolError, type JsonObject } from '@toolwright/core';
@@ -9,7 +9,7 @@ import { NAME_VARIABLE, SOCKET_VARIABLE, TOKEN_VARIABLE, type ProviderSettings }
 import { endError, howItEnded, type ProcessTrace } from './end-of-process.js';
 import { resolveRuntime, type ProviderRuntime } from './runtimes.js';
 
-/** What is started. */
+/** The program to start. */
 export interface ProviderProgram {
   /** The provider's name. */
   name: string;
@@ -27,20 +27,20 @@ export interface ProviderProgram {
   env: Readonly<Record<string, string>>;
 }
 
-/** How long a process that has closed its socket, or a socket whose process has gone, may take to follow. */
+/** How long to wait for the exit after the socket closed, or for the socket after the exit. */
 export const FOLLOWS_WITHIN_MS = 50;
-/** How long a process that has closed its socket may take to end, before it is said to run on. */
+/** How long a process that has closed its socket may take to exit before it is reported as still running. */
 export const ENDS_WITHIN_MS = 1_000;
 const OUTPUT_TAIL_BYTES = 64 * 1024;
 
-/** A process that was spawned, and the place that is kept for it at the socket. */
+/** A spawned process and its reservation at the socket. */
 export interface StartedProcess {
   child: Child;
   expectation: Expectation;
   trace: ProcessTrace;
 }
 
-/** @throws {ToolError} SPAWN_FAILED, permanent, where the provider's file is missing */
+/** @throws {ToolError} SPAWN_FAILED, permanent, if the provider's file is missing */
 export function assertFileExists({ name, path }: ProviderProgram): void {
   if (path === undefined || existsSync(path)) return;
   throw new ToolError('SPAWN_FAILED', `Provider file not found: ${path}`, {
@@ -49,7 +49,7 @@ export function assertFileExists({ name, path }: ProviderProgram): void {
   });
 }
 
-/** Spawns the process; what it is told in confidence is known to its trace. */
+/** Spawns the process; its trace knows the secrets to redact. */
 export function spawnProvider(
   program: ProviderProgram,
   settings: ProviderSettings,
@@ -72,7 +72,7 @@ export function spawnProvider(
       [NAME_VARIABLE]: name,
       [TOKEN_VARIABLE]: token,
     },
-    stdin: 'pipe', // its end tells a provider that has no connection yet
+    stdin: 'pipe', // its end is the signal for a provider without a connection
     stderrTailBytes: OUTPUT_TAIL_BYTES,
   });
   const stdout = new StreamTail(OUTPUT_TAIL_BYTES);
@@ -82,7 +82,7 @@ export function spawnProvider(
   return { child, expectation, trace };
 }
 
-/** @throws {ToolError} PROCESS_EXITED, TIMED_OUT, SPAWN_FAILED, PROTOCOL_VIOLATION: why it did not register */
+/** @throws {ToolError} PROCESS_EXITED, TIMED_OUT, SPAWN_FAILED or PROTOCOL_VIOLATION when it does not register */
 export async function waitForRegistration(
   { child, trace }: StartedProcess,
   { registered }: Expectation,
@@ -90,7 +90,7 @@ export async function waitForRegistration(
 ): Promise<Awaited<Expectation['registered']>> {
   const ended = child.exited.then(
     async (exit) => {
-      // What it registered wrongly says more than how it ended, and may be on its way.
+      // An invalid registration is more informative than the exit, and may still arrive.
       await settledWithin([registered], FOLLOWS_WITHIN_MS);
       throw endError(trace, 'PROCESS_EXITED', `${howItEnded(exit)} before it registered`, exit);
     },
@@ -105,7 +105,7 @@ export async function waitForRegistration(
   throw endError(trace, 'TIMED_OUT', `did not register within ${startTimeoutMs} ms`, undefined, hint);
 }
 
-/** A system that is short of something may have it the next time. */
+/** True for a temporary shortage of the system. */
 function isPermanent(details: JsonObject | undefined): boolean {
   return !['EAGAIN', 'EMFILE', 'ENFILE', 'ENOMEM', 'ETXTBSY'].includes(String(details?.errno));
 }

@@ -1,14 +1,14 @@
-// A state as another process can have it: what JSON carries, and the paths of what it does not.
+// Exports a state for another process: what JSON can represent, and the paths of what it cannot.
 
 import { isJsonObject } from '@toolwright/core/internal';
 import type { JsonObject } from '@toolwright/core';
 import type { ExportedState } from '../wire/protocol.js';
 
-/** A message of the wire has 64 levels, of which its envelope takes some. */
+/** The deepest state: a message may have 64 levels, including its envelope. */
 const MAX_DEPTH = 56;
 const MAX_PATHS = 100;
 
-/** Copies the plain part of a state. What is left out is named by its dotted path, 100 paths at most. */
+/** Copies the JSON part of a state, and lists the dotted paths of what is left out (at most 100). */
 export function exportState(state: unknown): ExportedState {
   const dropped: string[] = [];
   const copied = copy(state, '', new Set(), dropped);
@@ -20,7 +20,7 @@ export function exportState(state: unknown): ExportedState {
 function copy(value: unknown, path: string, above: Set<object>, dropped: string[]): unknown {
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return value;
   if (typeof value === 'number' && Number.isFinite(value)) return value;
-  if (value === undefined) return undefined; // JSON leaves it out, and reading it gives the same
+  if (value === undefined) return undefined; // JSON omits it, which reads back the same
   if (typeof value !== 'object' || above.has(value) || above.size >= MAX_DEPTH) return drop(dropped, path);
   above.add(value);
   try {
@@ -29,7 +29,7 @@ function copy(value: unknown, path: string, above: Set<object>, dropped: string[
     }
     const prototype: unknown = Object.getPrototypeOf(value);
     if (prototype !== Object.prototype && prototype !== null) return drop(dropped, path);
-    const result: JsonObject = Object.create(null) as JsonObject; // where "__proto__" is a name like any other
+    const result: JsonObject = Object.create(null) as JsonObject; // treats "__proto__" as an ordinary name
     for (const [key, item] of Object.entries(value)) {
       const copied = copy(item, path === '' ? key : `${path}.${key}`, above, dropped);
       if (copied !== undefined) result[key] = copied;

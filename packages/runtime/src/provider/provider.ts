@@ -33,7 +33,7 @@ export interface SessionContext<State> extends DisposeContext<State> {
   readonly sessionId: string;
 }
 
-/** A provider as its author writes it. */
+/** Options of {@link createProvider}. */
 export interface ProviderOptions<State> {
   /** `^[A-Za-z0-9_-]{1,64}$`; the prefix of its tools' names. The host starts it under the same name. */
   name: string;
@@ -77,7 +77,7 @@ const PROVIDER_OPTIONS: OptionNames<ProviderOptions<any>> = {
   dispose: true,
 };
 
-/** A provider. It holds no state of its own: whoever runs it initializes one. */
+/** A provider. Each host that runs it initializes its own state. */
 export class Provider<State = unknown> {
   /** @internal */
   readonly [BRAND] = 'Provider';
@@ -112,7 +112,7 @@ export class Provider<State = unknown> {
     this.options = options;
   }
 
-  /** The tools as they are now, in the order they were added. */
+  /** The current tools, in the order in which they were added. */
   get tools(): readonly Tool[] {
     return this.#server.tools;
   }
@@ -133,7 +133,7 @@ export class Provider<State = unknown> {
     return this.#server.onToolsChanged(listener);
   }
 
-  /** @internal Which of its functions a host may ask for. */
+  /** @internal The optional functions that it has. */
   get capabilities(): ProviderCapabilities {
     const { initialize, shouldRestart, shouldReinitialize, endSession, dispose } = this.options;
     return {
@@ -145,12 +145,12 @@ export class Provider<State = unknown> {
   }
 }
 
-/** True for a provider of this copy of the package, or of another. */
+/** True for a provider from any copy of the package. */
 export function isProvider(value: unknown): value is AnyProvider {
   return isMadeBy('Provider', value);
 }
 
-/** A provider, whatever its state is. */
+/** A provider with any type of state. */
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- the one type that stands for every state
 export type AnyProvider = Provider<any>;
 

@@ -41,18 +41,18 @@ import { RpcError } from '../wire/wire-error.js';
 import { exportState } from './exported-state.js';
 import type { AnyProvider } from './provider.js';
 
-/** How long a drain waits where the host names no time, and at most. */
+/** The default and longest time of a drain. */
 const DEFAULT_DRAIN_MS = 30_000;
 const MAX_DRAIN_MS = 600_000;
-/** For `dispose`, and for `endSession`. */
+/** The time limit of `dispose` and `endSession`. */
 const DISPOSE_MS = 2_000;
 
-/** A provider at one connection. */
+/** A provider on one connection. */
 export class ServedProvider implements PeerHandlers {
   readonly #provider: AnyProvider;
   readonly #lifetime = new AbortController();
   readonly #calls = new Map<MessageId, CallScope>();
-  /** Functions that run, also when their call was settled early. */
+  /** Running tool functions, including those whose call was settled early. */
   #running = 0;
   #whenIdle: (() => void)[] = [];
   #tools = new Map<string, Tool>();
@@ -62,14 +62,14 @@ export class ServedProvider implements PeerHandlers {
   #disposing: Promise<void> | undefined;
   readonly #onEnd: () => void;
 
-  /** @param onEnd told when the host has gone and the state is disposed of */
+  /** @param onEnd called when the host has disconnected and the state is disposed of */
   constructor(provider: AnyProvider, onEnd: () => void) {
     this.#provider = provider;
     this.#onEnd = onEnd;
     this.#indexTools();
   }
 
-  /** Its calls' notifications go there. */
+  /** The connection for notifications of calls. */
   attach(peer: WirePeer): void {
     this.#peer = peer;
     this.#provider.onToolsChanged(() => {
@@ -78,7 +78,7 @@ export class ServedProvider implements PeerHandlers {
     });
   }
 
-  /** The tools as a host lists them, with bare names. @throws {ToolError} INVALID_ARGUMENT for a schema that does not compile */
+  /** The tools for the host's list, with bare names. @throws {ToolError} INVALID_ARGUMENT for a schema that does not compile */
   async list(): Promise<JsonObject[]> {
     const tools = this.#provider.tools;
     await Promise.all(tools.map(prepareTool));
@@ -226,13 +226,13 @@ export class ServedProvider implements PeerHandlers {
     return this.#run(tool, value, scope);
   }
 
-  /** A tool that was added a moment ago. */
+  /** Waits for a tool that was just added. */
   async #parseWhenReady(tool: Tool, args: unknown): Promise<{ value: unknown }> {
     await prepareTool(tool);
     return parseArguments(tool, args);
   }
 
-  /** Answers with what the function gives, or with what ends the call before. */
+  /** Responds with the function's output, or with what ends the call early. */
   #settle(tool: Tool, finished: Promise<UntimedResult>, scope: CallScope, id: MessageId): Promise<WireResult> {
     this.#running++;
     this.#calls.set(id, scope);
@@ -259,7 +259,7 @@ export class ServedProvider implements PeerHandlers {
     for (const resolve of waiting) resolve();
   }
 
-  /** What a call brings along, as the options of its scope. */
+  /** The options of a call's scope, from its request. */
   #optionsOf(meta: JsonObject | undefined): ConstructorParameters<typeof CallScope>[0] {
     if (typeof meta !== 'object' || (meta as unknown) === null) return undefined;
     const { progressToken, [CALL_META]: ids, ...rest } = meta;
@@ -270,7 +270,7 @@ export class ServedProvider implements PeerHandlers {
       sessionId: typeof sessionId === 'string' ? sessionId : undefined,
       meta: hasKeys(rest) ? rest : undefined,
       onProgress: (progress) => {
-        // Who is behind is not told of each step: a later one says more.
+        // A slow reader skips progress: a later one is more informative.
         if (progressToken === undefined || !peer || peer.isBehind) return;
         peer.notify('notifications/progress', { progressToken, ...progress });
       },
@@ -303,7 +303,7 @@ export class ServedProvider implements PeerHandlers {
 }
 
 function wireOf(result: UntimedResult): WireResult {
-  return toWireResult(result as ToolResult); // its time is the caller's to measure
+  return toWireResult(result as ToolResult); // the caller measures the duration
 }
 
 function failureOf(thrown: unknown, scope: CallScope): WireResult {

@@ -17,9 +17,9 @@ import {
 import type { AnyProvider } from './provider.js';
 import { ServedProvider } from './serving.js';
 
-/** A host makes its socket again within moments when somebody removed it. */
+/** How long to retry: a host recreates a removed socket within moments. */
 const CONNECT_TIMEOUT_MS = 2_000;
-/** A host that is busy has a place within the time that a handshake may take. */
+/** How long to retry when the host is busy. */
 const BUSY_TIMEOUT_MS = 12_000;
 const RETRY_MS = 50;
 const GONE: ReadonlySet<unknown> = new Set(['ENOENT', 'ECONNREFUSED', 'EAGAIN']);
@@ -44,7 +44,7 @@ export function startProvider(provider: AnyProvider): void {
 }
 
 async function serve(provider: AnyProvider, path: string, token: string): Promise<void> {
-  // The host's end, as long as there is no connection to show it.
+  // Detects the end of the host until there is a connection.
   const hostHasGone = (): never => process.exit(1);
   process.stdin.on('end', hostHasGone).resume();
   process.stdin.unref?.();
@@ -63,7 +63,7 @@ async function serve(provider: AnyProvider, path: string, token: string): Promis
   for (;;) {
     try {
       await register(await connectTo(path), params, served);
-      process.stdin.off('end', hostHasGone); // from here on it is the connection's end that counts
+      process.stdin.off('end', hostHasGone); // from here on the connection reports the end
       return;
     } catch (thrown) {
       const error = ToolError.from(thrown, 'CONNECTION_CLOSED');
@@ -90,7 +90,7 @@ async function connectTo(path: string): Promise<Socket> {
   }
 }
 
-/** @throws {ToolError} what the host refused it with; BUSY at once */
+/** @throws {ToolError} the host's refusal */
 async function register(socket: Socket, params: RegisterParams, served: ServedProvider): Promise<void> {
   let isRegistered = false;
   await new Promise<void>((resolve, reject) => {

@@ -1,23 +1,23 @@
-// What a changed config asks for: a new process, another `initialize`, or nothing.
+// Decides whether a changed config needs a new process, another `initialize`, or nothing.
 
 import { ToolError } from '@toolwright/core';
 import { isJsonObject, assertOptions, type OptionNames } from '@toolwright/core/internal';
 import type { Decision } from '../wire/protocol.js';
 
-/** Which parts of a config ask for what, where the provider itself does not say. Dotted paths, such as `database.url`. */
+/** What a change of parts of the config requires, unless the provider decides itself. Dotted paths, such as `database.url`. */
 export interface ChangeAnalysis {
-  /** A change at or below one of these takes a new process. */
+  /** Paths whose change requires a new process. */
   restartTriggers?: readonly string[];
-  /** A change at or below one of these takes another `initialize`, also where the provider sees no need. */
+  /** Paths whose change requires another `initialize`, even if the provider does not. */
   reinitTriggers?: readonly string[];
 }
 
-/** What is done for a changed config. */
+/** What was done for a changed config. */
 export type ConfigAction = 'restart' | 'reinitialize' | 'nothing';
 
 const TRIGGERS: OptionNames<ChangeAnalysis> = { restartTriggers: true, reinitTriggers: true };
 
-/** @throws {ToolError} INVALID_ARGUMENT for a wrong name, or what is no list of texts */
+/** @throws {ToolError} INVALID_ARGUMENT for an unknown name, or a value that is not an array of strings */
 export function assertChangeAnalysis(analysis: ChangeAnalysis): void {
   assertOptions('superviseProcess()', analysis, TRIGGERS, 'changeAnalysis.');
   for (const [name, paths] of Object.entries(analysis) as [string, unknown][]) {
@@ -26,7 +26,7 @@ export function assertChangeAnalysis(analysis: ChangeAnalysis): void {
   }
 }
 
-/** The dotted paths at which two configs differ: those of the smallest parts. */
+/** The dotted paths of the smallest parts in which two configs differ. */
 export function changedPaths(before: unknown, after: unknown, path = ''): string[] {
   if (Object.is(before, after)) return [];
   if (!isJsonObject(before) || !isJsonObject(after))
@@ -39,7 +39,7 @@ export function changedPaths(before: unknown, after: unknown, path = ''): string
   });
 }
 
-/** The provider is asked first, then the triggers; who has said nothing is initialized again. */
+/** The provider decides first, then the triggers; by default it is initialized again. */
 export function actionFor(
   changed: readonly string[],
   decision: Decision | undefined,
@@ -50,7 +50,7 @@ export function actionFor(
   return decision?.reinitialize === false && !touches(changed, reinitTriggers) ? 'nothing' : 'reinitialize';
 }
 
-/** A change below a trigger touches it, and so does one of a part that the trigger is in. */
+/** Whether a change is at, below or above a trigger. */
 function touches(changed: readonly string[], triggers: readonly string[]): boolean {
   return triggers.some((trigger) =>
     changed.some((path) => path === trigger || path.startsWith(`${trigger}.`) || trigger.startsWith(`${path}.`)),

@@ -67,7 +67,7 @@ async function bundle(entry: string, directory: string, signal: AbortSignal | un
     }
     const unknown = /No loader is configured for "(\.[^"]+)" files/.exec(stderr)?.[1];
     if (unknown === undefined || loaders.length >= MAX_UNKNOWN_LOADERS) return faultyGraph(entry, cwd, stderr);
-    loaders.push(`--loader:${unknown}=empty`); // a data file: watched, and not read
+    loaders.push(`--loader:${unknown}=empty`); // a data file: watched, but not read
   }
 }
 
@@ -83,7 +83,7 @@ function faultyGraph(entry: string, cwd: string, stderr: string): ImportGraph {
   };
 }
 
-/** Where a module that is missing may appear. */
+/** The paths at which a missing module may appear. */
 function candidates(path: string): string[] {
   const stem = path.slice(0, path.length - extname(path).length);
   return EXTENSIONS.flatMap((extension) => [path + extension, stem + extension]);

@@ -12,7 +12,7 @@ export async function pythonImports(entry: string): Promise<ReadonlySet<string>>
   const files = new Set([entry]);
   for (const file of files) {
     if (files.size > MAX_FILES) break;
-    const text = await readFile(file, 'utf8').catch(() => ''); // gone, or not to be read: Python will tell
+    const text = await readFile(file, 'utf8').catch(() => ''); // missing or unreadable, which Python will report
     for (const { base, name } of modulesOf(text, dirname(file), root)) {
       for (const found of await filesOf(base, name)) files.add(found);
     }
@@ -20,7 +20,7 @@ export async function pythonImports(entry: string): Promise<ReadonlySet<string>>
   return files;
 }
 
-/** Dotted names, each below the directory where it is looked for. */
+/** Dotted names, each with the directory in which it is searched. */
 function* modulesOf(text: string, here: string, root: string): Generator<{ base: string; name: string }> {
   const flat = text.replace(/\\\r?\n/g, ' ');
   for (const [, names = ''] of flat.matchAll(/^[ \t]*import[ \t]+([^\n#;]+)/gm)) {
@@ -44,7 +44,7 @@ function* modulesOf(text: string, here: string, root: string): Generator<{ base:
   }
 }
 
-/** A module, and the packages that it is in: each runs when it is imported. */
+/** The files of a module and of the packages that contain it, as all of them run on import. */
 async function filesOf(base: string, name: string): Promise<string[]> {
   const found: string[] = [];
   const parts = name.split('.').filter((part) => part !== '');
@@ -58,6 +58,6 @@ async function filesOf(base: string, name: string): Promise<string[]> {
 async function isFile(path: string): Promise<boolean> {
   return stat(path).then(
     (found) => found.isFile(),
-    () => false, // it is not there
+    () => false, // does not exist
   );
 }

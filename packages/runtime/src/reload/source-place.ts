@@ -1,11 +1,11 @@
-// Where in a provider's sources a process failed, by what it wrote before it went: Node's and Python's traces.
+// Finds the place of a failure in a provider's sources from the stack traces of Node and Python.
 
 import type { SourceFault } from './import-graph.js';
 
 /** `File "x.py", line 3` of Python, `file:///x.mjs:3:5` and `/x.cjs:3` of Node. */
 const PLACES = [/File "([^"\n]+)", line (\d+)/g, /(?:file:\/\/)?((?:[A-Za-z]:)?[/\\][^\s:"'()]+):(\d+)/g];
 
-/** The fault with its place: the last of Python's trace, the first of Node's, that is in one of the files. */
+/** The fault with its place: the innermost frame of the trace that is in one of the files. */
 export function placeFault(message: string, stderr: string, files: ReadonlySet<string>): SourceFault {
   for (const [index, pattern] of PLACES.entries()) {
     const found = [...stderr.matchAll(pattern)].filter(([, file = '']) => files.has(file));

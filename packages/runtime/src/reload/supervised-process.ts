@@ -1,4 +1,4 @@
-// superviseProcess: a provider file under supervision, which is loaded anew when it changes, or when its config does.
+// superviseProcess(): supervises a provider file, and reloads it when it or its config changes.
 
 import { stat } from 'node:fs/promises';
 import { setTimeout } from 'node:timers/promises';
@@ -25,19 +25,19 @@ import { DEBOUNCE_MS, FileWatch } from './watch.js';
 /** Options of {@link superviseProcess}: those of the process and those of its supervision. */
 export interface SuperviseProcessOptions extends ProcessToolProviderOptions, SuperviseOptions {
   name: string;
-  /** Load the provider anew when its file, or one that it imports, changes. Needs `path`. Default false. */
+  /** Whether to reload the provider when its file, or a file that it imports, changes. Requires `path`. Default false. */
   watch?: boolean;
-  /** What a changed config asks for, where the provider itself does not say. */
+  /** What a changed config requires, unless the provider decides itself. Default: another `initialize`. */
   changeAnalysis?: ChangeAnalysis;
 }
 
-/** A reload that held calls for too long is tried again after this, and then ever more slowly. */
+/** The delay before a postponed reload is retried; it increases with each retry. */
 const FIRST_RETRY_MS = 1_000;
 const LONGEST_RETRY_MS = 30_000;
-/** Of the times of files, in milliseconds. */
+/** The resolution of file times, in milliseconds. */
 const COARSE_MS = 20;
 const CONFIG_TRIES = 3;
-/** How long a provider may take to say what a changed config needs. */
+/** How long a provider may take to decide about a changed config. */
 const ANSWER_MS = 5_000;
 const DEFAULT_START_TIMEOUT_MS = 15_000;
 
@@ -61,7 +61,7 @@ const OPTIONS: OptionNames<SuperviseProcessOptions> = {
   changeAnalysis: true,
 };
 
-/** What the constructor and the function that makes processes share. */
+/** Shared by the constructor and the function that creates processes. */
 interface Current {
   process: ProcessToolProvider | undefined;
   settings: ProviderSettings;
@@ -75,18 +75,18 @@ export class SupervisedProcess extends SupervisedToolProvider {
   readonly #watches: boolean;
   readonly #analysis: ChangeAnalysis;
   readonly #startTimeoutMs: number;
-  /** Parts of the state that were told not to be carried; each is told once. */
+  /** Parts of the state reported as not exportable, each once. */
   readonly #droppedTold = new Set<string>();
-  /** Reloads and changes of the config, one after the other. */
+  /** The queue of reloads and config changes. */
   #work: Promise<unknown> = Promise.resolve();
   #lifetime = new AbortController();
   #watch: FileWatch | undefined;
   #watching: Promise<void> = Promise.resolve();
   #failing: Promise<void> = Promise.resolve();
   #files: ReadonlySet<string>;
-  /** How many changes of files were noticed. */
+  /** The number of file changes noticed. */
   #changes = 0;
-  /** A reload waits for its turn; it will see whatever changes until then. */
+  /** True while a reload is queued; it includes all changes until it starts. */
   #isWaiting = false;
   #retry: NodeJS.Timeout | undefined;
   #retries = 0;
@@ -128,7 +128,7 @@ export class SupervisedProcess extends SupervisedToolProvider {
     if (watch) this.on('stateChanged', ({ to }) => to === 'INITIALIZING' && this.#openWatch());
   }
 
-  /** The number of the process that is called now; undefined while there is none. */
+  /** The number of the current process; undefined while none runs. */
   get pid(): number | undefined {
     return this.#current.process?.pid;
   }
@@ -165,14 +165,14 @@ export class SupervisedProcess extends SupervisedToolProvider {
   override async disconnect(): Promise<void> {
     this.#lifetime.abort(new ToolError('NOT_CONNECTED', `The provider "${this.name}" was disconnected.`));
     this.#lifetime = new AbortController();
-    this.#isWaiting = false; // a reload that waits is refused its turn
+    this.#isWaiting = false; // a queued reload is rejected
     clearTimeout(this.#retry);
     const watch = this.#watch;
     this.#watch = undefined;
     await Promise.all([super.disconnect(), watch?.close(), this.#watching, this.#work, this.#failing]);
   }
 
-  // What changes comes in turn.
+  // The queue.
 
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
     const { signal } = this.#lifetime;
@@ -181,11 +181,11 @@ export class SupervisedProcess extends SupervisedToolProvider {
       await this.#whenSettled();
       return work();
     });
-    this.#work = turn.catch(() => undefined); // whoever asked is told
+    this.#work = turn.catch(() => undefined); // its caller receives the error
     return turn;
   }
 
-  /** Waits for a start that is under way. */
+  /** Waits for a start in progress. */
   async #whenSettled(): Promise<void> {
     if (this.state !== 'INITIALIZING') return;
     await new Promise<void>((resolve) => {
@@ -200,7 +200,7 @@ export class SupervisedProcess extends SupervisedToolProvider {
   async #switch(): Promise<'switched' | 'put off' | 'nothing runs'> {
     const { process } = this.#current;
     if (!process || this.state !== 'READY') {
-      this.forgive(); // what failed may be mended now
+      this.forgive(); // the cause of a failure may be fixed now
       return 'nothing runs';
     }
     const { signal } = this.#lifetime;
@@ -245,7 +245,7 @@ export class SupervisedProcess extends SupervisedToolProvider {
       else if (action === 'reinitialize') await reinitialize(process, generation, this.#startTimeoutMs);
     } catch (thrown) {
       process.settings = before;
-      // What was not done in time may still take effect; then the config of before does after it.
+      // An initialize that timed out may still take effect, so the previous config is applied after it.
       if (action === 'reinitialize') void generation.initialize(before, null, 'config').catch(() => undefined);
       throw thrown;
     }
@@ -289,14 +289,14 @@ export class SupervisedProcess extends SupervisedToolProvider {
     const { files, fault } = graph;
     await watch.watch(fault ? new Set([...this.#files, ...files]) : new Set([this.#path as string, ...files]));
     if (fault) {
-      // What was missing may have come before it was watched.
+      // A missing file may have been created before it was watched.
       if (await haveChanged(files, since)) this.#reloadSoon();
       await this.#reportFault(fault, seen);
-    } else this.#files = new Set([this.#path as string, ...files]); // the path may be a link to one of them
+    } else this.#files = new Set([this.#path as string, ...files]); // the path may be a link to one
     return fault === undefined;
   }
 
-  /** Without the graph the provider file alone is watched, and whether it loads is seen when it does. */
+  /** Without the import graph, only the provider file is watched, and errors show when it is loaded. */
   #reportUnread(why: string): void {
     this.logger.warn(`The imports of "${this.name}" are unknown and not watched: ${why}`);
   }
@@ -337,7 +337,7 @@ export class SupervisedProcess extends SupervisedToolProvider {
 
   async #reportFailure(thrown: unknown, seen: number): Promise<void> {
     const error = ToolError.from(thrown);
-    if (error.code === 'NOT_CONNECTED' || error.code === 'CANCELLED') return; // it was disconnected
+    if (error.code === 'NOT_CONNECTED' || error.code === 'CANCELLED') return; // disconnected meanwhile
     const stderr = error.details?.stderr;
     const fault = placeFault(error.message, typeof stderr === 'string' ? stderr : error.message, this.#files);
     this.logger.warn(
@@ -349,7 +349,7 @@ export class SupervisedProcess extends SupervisedToolProvider {
 
 /** @param since in milliseconds since 1970; a file of the moment before counts, as clocks of file systems are coarse */
 async function haveChanged(files: Iterable<string>, since: number): Promise<boolean> {
-  const times = await Promise.all(Array.from(files, (file) => stat(file).catch(() => undefined))); // it may be missing
+  const times = await Promise.all(Array.from(files, (file) => stat(file).catch(() => undefined))); // may be missing
   return times.some((found) => found && found.mtimeMs > since - COARSE_MS);
 }
 

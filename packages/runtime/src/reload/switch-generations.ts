@@ -7,24 +7,24 @@ import type { ProviderGeneration } from '../process/generation.js';
 import type { ProcessToolProvider } from '../process/process-provider.js';
 import type { Decision, InitializeReason, ProviderSettings } from '../wire/protocol.js';
 
-/** How long calls may be held; a switch that has not come to its end then is put off. */
+/** How long calls may be held; a switch that takes longer is postponed. */
 const HOLD_MS = 2_000;
-/** How long calls of the old process may take to settle before its state is read. */
+/** How long calls of the old process may take before its state is exported. */
 const DRAIN_MS = 500;
-/** How long they may go on in the old process after the switch. */
+/** How long calls may continue in the old process after the switch. */
 const FINISH_MS = 30_000;
 const PING_MS = 5_000;
 
-/** What a switch is given. */
+/** Options of a switch. */
 export interface SwitchOptions {
   provider: ProcessToolProvider;
   signal: AbortSignal;
   logger: Logger;
-  /** Told of the parts of a state that JSON does not carry. */
+  /** Receives the parts of a state that JSON cannot represent. */
   onDropped: (paths: readonly string[]) => void;
 }
 
-/** Thrown inside a switch that has run out of time. */
+/** Thrown when a switch takes too long. */
 class PutOff extends Error {}
 
 /**
@@ -41,7 +41,7 @@ export async function switchGenerations(options: SwitchOptions): Promise<'switch
   let outcome: 'switched' | 'put off' | 'nothing runs';
   try {
     await next.ping(PING_MS);
-    // Calls are held for the switch alone, not for the end of the process that is not called.
+    // Calls are held only during the switch, not while the old process ends.
     const release = provider.holdCalls();
     try {
       outcome = await replace(old, next, options);
@@ -95,13 +95,13 @@ export async function reinitialize(
     if (await settledWithin([work], timeoutMs)) return await work;
   } finally {
     clearTimeout(held);
-    work.catch(() => undefined); // told, or too late
+    work.catch(() => undefined); // reported, or too late
   }
   const words = `The provider "${provider.name}" had not finished initialize() after ${timeoutMs} ms.`;
   throw new ToolError('TIMED_OUT', words, { provider: provider.name });
 }
 
-/** What the provider says of a changed config. @throws {ToolError} what it threw, TIMED_OUT after `timeoutMs` */
+/** The provider's decision about a changed config. @throws {ToolError} what it threw, TIMED_OUT after `timeoutMs` */
 export async function decide(
   generation: ProviderGeneration,
   before: ProviderSettings,
@@ -113,7 +113,7 @@ export async function decide(
   throw new ToolError('TIMED_OUT', `shouldRestart() and shouldReinitialize() had not answered after ${timeoutMs} ms.`);
 }
 
-/** The state, from the old to the new. */
+/** Transfers the state from the old process to the new. */
 async function handOver(
   old: ProviderGeneration,
   next: ProviderGeneration,

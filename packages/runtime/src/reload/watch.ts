@@ -4,7 +4,7 @@ import type { FSWatcher } from 'chokidar';
 import { lstatSync, realpathSync, type Stats } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 
-/** Editors and formatters write several files, or one several times. */
+/** How long to collect changes: editors and formatters write several files, or one several times. */
 export const DEBOUNCE_MS = 100;
 
 /**
@@ -25,12 +25,12 @@ export class FileWatch {
     this.#onError = onError;
   }
 
-  /** True when something has changed that is not told yet. */
+  /** True when a change was not reported yet. */
   get isPending(): boolean {
     return this.#timer !== undefined;
   }
 
-  /** Watches these files from now on, and no others. Files that do not exist are told of when they do. */
+  /** Watches exactly these files; missing ones are reported when they are created. */
   async watch(files: ReadonlySet<string>): Promise<void> {
     if (files.size === this.#files.size && [...files].every((file) => this.#files.has(file))) return this.#opening;
     this.#files = files;
@@ -44,7 +44,7 @@ export class FileWatch {
     await this.#watcher?.close();
   }
 
-  /** One after the other, as each looks at what is there. */
+  /** Sequential, as each update reads the directory. */
   #open(): Promise<void> {
     return (this.#opening = this.#opening.then(() => this.#replaceWatcher()));
   }
@@ -66,15 +66,15 @@ export class FileWatch {
       const entry = entries.get(path);
       if (this.#watcher !== watcher || !entry) return;
       if (entry === 'file') return this.#noteChange();
-      // What was behind it is watched no longer.
+      // The target behind it is no longer watched.
       void this.#open().then(() => this.#noteChange());
     });
     watcher.on('error', (error) => this.#onError(error instanceof Error ? error.message : String(error)));
     await new Promise<void>((ready) => watcher.once('ready', ready));
     const before = this.#watcher;
-    this.#watcher = watcher; // the one before has watched until now: nothing is missed
+    this.#watcher = watcher; // the previous watcher ran until now, so nothing is missed
     await before?.close();
-    // What was made while it was opened is not told of.
+    // Files created while it was opened are not reported.
     const now = this.#entries();
     if (now.size !== entries.size || [...now.keys()].some((path) => !entries.has(path))) await this.#replaceWatcher();
   }
@@ -94,7 +94,7 @@ export class FileWatch {
   }
 }
 
-/** The entries by which a path leads to its file, each in a directory that is there, by its real path. */
+/** The entries on the way from a path to its file, each in an existing directory, by real path. */
 function entriesTo(file: string): [path: string, kind: 'file' | 'way'][] {
   const entries: [string, 'file' | 'way'][] = [];
   for (let path = file; dirname(path) !== path; path = dirname(path)) {

@@ -1,4 +1,4 @@
-// Which calls may go now: so many at once, none while they are held, the others in their order.
+// Limits concurrent calls, holds calls, and queues the others in order.
 
 import type { ToolError } from '@toolwright/core';
 import type { CallScope } from '@toolwright/core/internal';
@@ -18,7 +18,7 @@ export class CallGate {
     this.#maxRunning = maxRunning;
   }
 
-  /** Takes a place where one is free and nobody waits for it. */
+  /** Takes a slot if one is free and no call is queued. */
   tryEnter(): boolean {
     if (this.#holds > 0 || this.#waiting.size > 0 || this.#running >= this.#maxRunning) return false;
     this.#running++;
@@ -53,7 +53,7 @@ export class CallGate {
     this.#admit();
   }
 
-  /** Keeps calls back until the function that it returns is called. */
+  /** Holds calls until the returned function is called. */
   hold(): () => void {
     this.#holds++;
     let isHeld = true;
@@ -65,7 +65,7 @@ export class CallGate {
     };
   }
 
-  /** Refuses all who wait. */
+  /** Rejects all queued calls. */
   refuse(error: ToolError): void {
     const waiting = [...this.#waiting];
     this.#waiting.clear();

@@ -3,18 +3,18 @@
 
 import type { ProviderInstance } from './provider-instance.js';
 
-/** What a {@link HealthMonitor} is kept with. Times are milliseconds; 0 means never. */
+/** Options of {@link HealthMonitor}. Times are in milliseconds; 0 means never. */
 export interface HealthMonitorOptions {
   healthIntervalMs: number;
   idleTtlMs: number;
-  /** True while a call waits or runs. */
+  /** True while a call is queued or running. */
   isBusy: () => boolean;
-  /** Asked for at each interval, and at once when a call is silent. */
+  /** Called at each interval, and immediately when a call is silent. */
   onCheck: (instance: ProviderInstance) => void;
   onIdle: (instance: ProviderInstance) => void;
 }
 
-/** Node takes no longer delay; what is due later is looked at again then. */
+/** The longest delay of a Node timer; longer delays are split. */
 const LONGEST_DELAY_MS = 2 ** 31 - 1;
 
 export class HealthMonitor {
@@ -24,7 +24,7 @@ export class HealthMonitor {
   #idle: NodeJS.Timeout | undefined;
   #silence: NodeJS.Timeout | undefined;
   #silenceDueAt = Infinity;
-  /** When the last call came or settled. */
+  /** When the last call arrived or settled. */
   #activeAt = performance.now();
 
   constructor(instance: ProviderInstance, options: HealthMonitorOptions) {
@@ -38,12 +38,12 @@ export class HealthMonitor {
     if (idleTtlMs > 0 && idleTtlMs !== Infinity) this.#waitForIdle(idleTtlMs);
   }
 
-  /** A call is sent, which should not be silent for `silenceMs`. */
+  /** Records that a call was sent, which must not be silent for `silenceMs`. */
   callSent(now: number, silenceMs: number): void {
     if (now + silenceMs < this.#silenceDueAt) this.#waitForSilence(now, now + silenceMs);
   }
 
-  /** A call came or settled. */
+  /** Records that a call arrived or settled. */
   noteActivity(now: number): void {
     this.#activeAt = now;
   }

@@ -10,24 +10,24 @@ import { RestartBudget } from './restart-budget.js';
 import { assertTransition, type SupervisorState } from './state.js';
 import { HealthMonitor } from './health-monitor.js';
 
-/** Calls of a provider that has gone are settled by it, or else by the supervisor after this. */
+/** How long a lost provider may take to settle its calls before the supervisor does. */
 const LOST_TIMEOUT_MS = 50;
-/** A provider that does not answer is asked once more. */
+/** The number of health checks after which a silent provider has failed. */
 const PINGS = 2;
 
-/** What a {@link Lifecycle} is made of. */
+/** Options of {@link Lifecycle}. */
 export interface LifecycleOptions {
   name: string;
-  /** Makes a provider that is not connected. */
+  /** Creates a provider, not connected. */
   make: () => ToolProvider;
   options: ResolvedSuperviseOptions;
-  /** How long calls of a degraded provider may take to settle. */
+  /** How long calls of a degraded provider may take. */
   drainMs: number;
   events: Events;
   logger: Logger;
-  /** True while a call waits or runs. */
+  /** True while a call is queued or running. */
   isBusy: () => boolean;
-  /** Told before an instance connects, and when it is ready. */
+  /** Called before an instance connects, and when it is ready. */
   onCreated: (instance: ProviderInstance) => void;
   onReady: (instance: ProviderInstance) => void;
   onToolsChanged: (instance: ProviderInstance) => void;
@@ -36,20 +36,20 @@ export interface LifecycleOptions {
 export class Lifecycle {
   readonly #given: LifecycleOptions;
   readonly #budget: RestartBudget;
-  /** Lives on their way out; the next start, and a disconnect, wait for them. */
+  /** Instances that are ending; the next start and a disconnect wait for them. */
   readonly #ending = new Set<Promise<void>>();
   #state: SupervisorState = { name: 'COLD' };
   #healthMonitor: HealthMonitor | undefined;
-  /** The one that is being asked whether it answers. */
+  /** The instance of a health check in progress. */
   #checked: ProviderInstance | undefined;
   #abortStart: AbortController | undefined;
   #starting: ProviderInstance | undefined;
-  /** What made the last start fail may be mended. */
+  /** True after {@link forgive}: the cause of the last failed start may be fixed. */
   #isForgiven = false;
   #isDisconnected = false;
   #lives = 0;
   #restarts = 0;
-  /** Failures of the provider in a row, while it is ready. */
+  /** The number of consecutive failures while ready. */
   #failures = 0;
   #lastError: ToolError | undefined;
 
@@ -75,17 +75,17 @@ export class Lifecycle {
     return this.#state.name === 'READY' && this.#state.instance === instance;
   }
 
-  /** What a program that is being started has written. */
+  /** The output of a program that is being started. */
   startOutput(): StartOutput | undefined {
     return this.#starting && startOutputOf(this.#starting.provider);
   }
 
-  /** A failure of before says nothing of the next start. */
+  /** Forgets earlier failures. */
   forgive(): void {
     this.#isForgiven = true;
   }
 
-  /** The number of the next instance, or of what took the place of one. */
+  /** The number of the next instance. */
   countLife(): number {
     return ++this.#lives;
   }
@@ -125,7 +125,7 @@ export class Lifecycle {
     return this.#start(state.name !== 'COLD');
   }
 
-  /** Ends whatever runs or starts. Never rejects. */
+  /** Ends a running or starting instance. Never rejects. */
   async end(): Promise<void> {
     this.#isDisconnected = true;
     this.#abortStart?.abort(this.notConnected());
@@ -140,12 +140,12 @@ export class Lifecycle {
 
   // What calls say of the instance that has them.
 
-  /** A call is sent, which should not be silent for `silenceMs`. */
+  /** Records that a call was sent, which must not be silent for `silenceMs`. */
   noteSent(silenceMs: number): void {
     this.#healthMonitor?.callSent(performance.now(), silenceMs);
   }
 
-  /** A call came or settled. */
+  /** Records that a call arrived or settled. */
   noteActivity(now: number): void {
     this.#healthMonitor?.noteActivity(now);
   }

@@ -96,7 +96,7 @@ export type ResolvedSuperviseOptions = { readonly [Key in keyof typeof DEFAULTS]
   readonly backoff: Required<BackoffOptions>;
 };
 
-/** @throws {ToolError} INVALID_ARGUMENT for the first option that is wrong */
+/** @throws {ToolError} INVALID_ARGUMENT for the first invalid option */
 export function resolveSuperviseOptions(options: SuperviseOptions): ResolvedSuperviseOptions {
   assertOptions('supervise()', options, SUPERVISE_OPTIONS);
   const { name, callTimeoutMs, backoff: givenBackoff = {}, trustAnnotations } = options;

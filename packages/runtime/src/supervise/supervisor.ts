@@ -227,7 +227,7 @@ export class SupervisedToolProvider implements ToolProvider {
 
   // For those who know what the provider is made of.
 
-  /** @internal A failure of before says nothing of the next start. */
+  /** @internal Forgets earlier failures. */
   protected forgive(): void {
     this.#lifecycle.forgive();
   }
