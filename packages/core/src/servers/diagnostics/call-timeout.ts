@@ -1,11 +1,11 @@
-// How long a call waits: until its time is over or its caller gives up, whichever comes first.
+// The time limit of a call combined with its caller's signal.
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { untilAborted } from '../../call/waiting.js';
 import { setMaxListeners } from 'node:events';
 import { ToolError } from '../../contract/errors.js';
 
-/** A deadline and the caller's signal in one. Close it, so that its timer goes. */
+/** A deadline combined with the caller's signal. Close it to clear its timer. */
 export class Patience implements Disposable {
   readonly #caller: AbortSignal;
   readonly #own = new AbortController();
@@ -13,18 +13,18 @@ export class Patience implements Disposable {
   readonly #timer: NodeJS.Timeout;
   readonly #onAbort = (): void => this.#own.abort(this.#caller.reason);
 
-  /** @param ms from now on */
+  /** @param ms the time from now */
   constructor(ms: number, caller: AbortSignal) {
     this.#caller = caller;
     this.#endsAt = performance.now() + ms;
-    setMaxListeners(0, this.#own.signal); // one for each file that is checked side by side
+    setMaxListeners(0, this.#own.signal); // one listener per file that is checked concurrently
     const late = (): void => this.#own.abort(new ToolError('TIMED_OUT', `It took more than ${ms} ms.`));
     this.#timer = setTimeout(late, ms);
     if (caller.aborted) this.#onAbort();
     else caller.addEventListener('abort', this.#onAbort, { once: true });
   }
 
-  /** Aborted when it is over, with TIMED_OUT or with the caller's reason. */
+  /** Aborted at the end, with TIMED_OUT or the caller's reason. */
   get signal(): AbortSignal {
     return this.#own.signal;
   }
@@ -34,17 +34,17 @@ export class Patience implements Disposable {
     return Math.max(0, this.#endsAt - performance.now());
   }
 
-  /** True when the time is over, and not because the caller gave up. */
+  /** True when the time has passed, as opposed to an abort by the caller. */
   get isOver(): boolean {
     return !this.#caller.aborted && (this.#own.signal.aborted || this.left === 0);
   }
 
-  /** What the promise gives. @throws {ToolError} TIMED_OUT, or the caller's reason, when it is over before that */
+  /** Awaits a promise. @throws {ToolError} TIMED_OUT, or the caller's reason, if that comes first */
   race<T>(promise: Promise<T>): Promise<T> {
     return untilAborted(promise, this.#own.signal);
   }
 
-  /** Waits so many milliseconds. @throws {ToolError} as {@link race} */
+  /** Waits for a time in milliseconds. @throws {ToolError} as {@link race} */
   async pause(ms: number): Promise<void> {
     const { signal } = this.#own;
     await delay(ms, undefined, { signal }).catch(() => Promise.reject(ToolError.from(signal.reason)));

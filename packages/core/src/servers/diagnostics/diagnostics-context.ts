@@ -1,4 +1,4 @@
-// What every tool of this server stands on, what it claims before it runs, and how a path is asked for.
+// What the diagnostics tools share: their context, their claims, and the resolution of paths.
 
 import { lstat } from 'node:fs/promises';
 import type { PermissionClaim } from '../../contract/claims.js';
@@ -7,26 +7,26 @@ import type { OutputLimits } from '../project/output-budget.js';
 import type { ProjectFiles } from '../project/project-files.js';
 import type { LanguageServers } from './lsp/language-servers.js';
 
-/** Made once a server, shared by its tools. */
+/** The context of one server, shared by its tools. */
 export interface DiagnosticsContext {
   files: ProjectFiles;
   limits: OutputLimits;
-  /** How long definition, rename and their like may take, in milliseconds. */
+  /** The time limit of definition, rename and similar requests, in milliseconds. */
   requestTimeoutMs: number;
-  /** The servers of the connection that runs. @throws {ToolError} NOT_CONNECTED before the start and after the stop */
+  /** The language servers of the current connection. @throws {ToolError} NOT_CONNECTED before the start and after the stop */
   servers(): LanguageServers;
 }
 
-/** A path that was asked for. */
+/** A requested path. */
 export interface AskedPath {
-  /** As results show it. */
+  /** The path as shown in results. */
   shown: string;
-  /** Real. */
+  /** The path with links resolved. */
   absolute: string;
   isDirectory: boolean;
 }
 
-/** `all` is another word for the project itself. */
+/** `all` means the project itself. */
 const EVERYTHING = 'all';
 
 /** @throws {ToolError} NOT_FOUND, OUTSIDE_PROJECT, INVALID_ARGUMENT */
@@ -52,7 +52,7 @@ export async function claimPath(
     const { realPath } = await files.resolve(asked, 'read');
     return realPath === shown ? [claim(shown)] : [claim(shown), claim(realPath)];
   } catch (error) {
-    // Nothing there: the tool says so itself, with the nearest names.
+    // Missing: the tool itself reports it, with similar names.
     if (ToolError.isInstance(error) && error.code === 'NOT_FOUND') return [claim(shown)];
     throw error;
   }

@@ -46,34 +46,34 @@ import { symbolsTool } from './tools/symbols.js';
 export type { CheckerFormat, CheckerOptions } from './checkers/checkers.js';
 export type { LanguageServerOptions } from './presets/custom-server.js';
 
-/** What {@link createDiagnosticsServer} takes: the project, how far it is trusted, and where language servers are. */
+/** Options of {@link createDiagnosticsServer}. */
 export interface DiagnosticsServerOptions extends ProjectFilesOptions {
   /**
    * `'untrusted'`: no program and no package of the project is run, its TypeScript neither. `'trusted'`: what is installed
    * in the project comes first. Default: `'untrusted'`.
    */
   trust?: 'untrusted' | 'trusted' | undefined;
-  /** A TypeScript package to use, version 5 or later, absolute. Default: the host application's, or the one of the PATH. */
+  /** The absolute path of a TypeScript package, version 5 or later. Default: the host application's, or that on the PATH. */
   typescript?: string | undefined;
-  /** Language servers to add, or to use instead of the known one of that name or for those extensions. Default: none. */
+  /** Custom language servers; they replace known ones of the same name or for the same extensions. Default: none. */
   servers?: readonly LanguageServerOptions[] | undefined;
-  /** Checkers for `check_project` to add, or to use instead of the known one of that name. Default: none. */
+  /** Custom checkers for `check_project`; they replace known ones of the same name. Default: none. */
   checkers?: readonly CheckerOptions[] | undefined;
   /** How long a server may take to start, in milliseconds, 1,000 to 600,000. Default: 45,000. */
   initializeTimeoutMs?: number | undefined;
-  /** How long definition, references, hover, symbols and rename may take, in milliseconds, 100 to 600,000. Default: 30,000. */
+  /** The time limit of definition, references, hover, symbols and rename, in milliseconds, 100 to 600,000. Default: 30,000. */
   requestTimeoutMs?: number | undefined;
-  /** After how long without use a server is stopped, in milliseconds, 100 to 86,400,000. Default: 600,000. */
+  /** How long a server may be idle before it is stopped, in milliseconds, 100 to 86,400,000. Default: 600,000. */
   idleMs?: number | undefined;
-  /** The text that one answer may have; at least 1 line and 1 KiB. Default: 2,000 lines, 50 KiB. */
+  /** The limits of the text of one result; at least 1 line and 1 KiB. Default: 2,000 lines, 50 KiB. */
   output?: Partial<OutputLimits> | undefined;
-  /** The files to work on, shared with other servers. Default: made from the project options here, which it replaces. */
+  /** The project's files, shared with other servers; replaces the project options. Default: created from the project options. */
   projectFiles?: ProjectFiles | undefined;
 }
 
-/** A {@link ToolServer} that can also tell of the errors that a change brought. */
+/** A {@link ToolServer} that can also report the errors caused by a change. */
 export interface DiagnosticsServer extends ToolServer {
-  /** For the filesystem server's option of this name. Says nothing while no provider runs the server. */
+  /** For the filesystem server's option of this name. Reports nothing while no provider runs the server. */
   readonly afterChange: AfterChangeHook;
 }
 
@@ -103,7 +103,7 @@ const OPTIONS: OptionNames<DiagnosticsServerOptions> = {
 export function createDiagnosticsServer(options: DiagnosticsServerOptions): DiagnosticsServer {
   assertOptions('createDiagnosticsServer()', options, OPTIONS);
   const { trust = 'untrusted', typescript } = options;
-  // A word that is neither (JavaScript, JSON configuration) must not read as trust.
+  // Any other value (from JavaScript or JSON) must not count as trust.
   if (trust !== 'untrusted' && trust !== 'trusted')
     throw wrong(`trust must be 'untrusted' or 'trusted', not ${JSON.stringify(trust)}.`);
   if (typescript !== undefined && !(typeof typescript === 'string' && isAbsolute(typescript)))

@@ -13,7 +13,7 @@ import {
   type Found,
 } from './checker-report.js';
 
-/** Reads cargo. Without its closing "build-finished" the build did not get far, and it is not understood. */
+/** Parses cargo's output. Without the final "build-finished" the output is incomplete. */
 export function parseCargo({ stdout, stderr }: CheckerOutput): CheckerReport {
   const found: Found[] = [];
   let finished = false;
@@ -27,7 +27,7 @@ export function parseCargo({ stdout, stderr }: CheckerOutput): CheckerReport {
     const span = Array.isArray(spans)
       ? (spans as unknown[]).find((each) => field(each, 'is_primary') === true)
       : undefined;
-    if (!span) continue; // "aborting due to 2 previous errors" and the like are of no place
+    if (!span) continue; // messages such as "aborting due to 2 previous errors" have no location
     found.push({
       file: text(field(span, 'file_name')),
       line: place(field(span, 'line_start')),

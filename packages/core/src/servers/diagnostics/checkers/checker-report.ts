@@ -1,42 +1,42 @@
-// What every parser of a checker's output gives, and what several of them need.
+// The result of a checker's output parser, and shared helpers of the parsers.
 
 import type { Diagnostic, Severity } from '../../project/diagnostic-rows.js';
 
-/** One diagnostic as the checker printed it. */
+/** A diagnostic as the checker printed it. */
 export interface Found extends Diagnostic {
-  /** The file as it was printed: absolute, or relative to the directory that the checker ran in. */
+  /** The printed path: absolute, or relative to the checker's working directory. */
   file: string;
-  /** What its columns count. Default: UTF-16 units, as everywhere here. */
+  /** The unit of its columns. Default: UTF-16 units. */
   columns?: 'code-points' | 'bytes';
 }
 
-/** A checker's output, taken apart. */
+/** A parsed checker output. */
 export interface CheckerReport {
   found: Found[];
-  /** What it said that is of no file, such as a configuration that it could not read. */
+  /** Messages without a file, such as an unreadable configuration. */
   said: string[];
-  /** How many files it looked at, where it tells. */
+  /** The number of files checked, if reported. */
   filesChecked?: number;
-  /** False when the output could not be read: no diagnostics then means nothing. */
+  /** False when the output could not be parsed: an empty list then does not mean clean. */
   understood: boolean;
 }
 
-/** What a checker printed. */
+/** The output of a checker. */
 export interface CheckerOutput {
   stdout: string;
   stderr: string;
 }
 
-/** Reads what a checker printed. Never throws. */
+/** Parses a checker's output. Never throws. */
 export type CheckerParser = (output: CheckerOutput) => CheckerReport;
 
-/** The report of what cannot be read. */
+/** The report of output that cannot be parsed. */
 export function notUnderstood({ stdout, stderr }: CheckerOutput): CheckerReport {
   const said = lastLines(stderr.trim() === '' ? stdout : stderr);
   return { found: [], said, understood: false };
 }
 
-/** The end of an output, for the one who has to find out why. */
+/** The end of an output, to find the cause of a failure. */
 export function lastLines(text: string, count = 20): string[] {
   return text
     .split(/\r?\n/)
@@ -44,7 +44,7 @@ export function lastLines(text: string, count = 20): string[] {
     .slice(-count);
 }
 
-/** The value of a JSON text; undefined for what is none. */
+/** Parses JSON; undefined if it is invalid. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -53,22 +53,22 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** A field of a foreign object, if it is an object. */
+/** A field of an unknown value; undefined if it is not an object. */
 export function field(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined;
 }
 
-/** A foreign number that counts from 1; 1 for anything else. */
+/** An unknown value as a number from 1; 1 if it is invalid. */
 export function place(value: unknown): number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 1 ? value : 1;
 }
 
-/** A foreign text; empty for anything else. */
+/** An unknown value as a string; empty if it is not one. */
 export function text(value: unknown): string {
   return typeof value === 'string' ? value : typeof value === 'number' ? `${value}` : '';
 }
 
-/** A checker's word for how bad it is; an unknown one is an error, so that nothing is played down. */
+/** Parses a severity; an unknown one counts as an error. */
 export function severityOf(word: unknown): Severity {
   switch (typeof word === 'string' ? word.toLowerCase() : '') {
     case 'warning':

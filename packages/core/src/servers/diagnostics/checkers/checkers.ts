@@ -1,4 +1,4 @@
-// The checkers that check_project knows: by what a project is told to have one, where its program is, how it is run.
+// The known checkers of check_project: how a project with one is recognised, where its program is, and how it is run.
 
 import { constants } from 'node:fs';
 import { access, readdir, readFile } from 'node:fs/promises';
@@ -15,36 +15,36 @@ import { field, parseJson, type CheckerParser } from './checker-report.js';
 import { parseRuff } from './ruff-output.js';
 import { parseTsc } from './tsc-output.js';
 
-/** How a checker's output is read. `'generic'`: lines of the form `file:line:column: message`. */
+/** The format of a checker's output. `'generic'`: lines of the form `file:line:column: message`. */
 export type CheckerFormat = 'tsc' | 'eslint' | 'ruff' | 'pyright' | 'cargo' | 'go' | 'generic';
 
-/** A checker of the host's own, for `check_project`. */
+/** A custom checker for `check_project`. */
 export interface CheckerOptions {
-  /** What the model calls it; `[A-Za-z0-9_-]{1,64}`. The name of a known one replaces it. */
+  /** The checker's name; `[A-Za-z0-9_-]{1,64}`. A known name replaces the known checker. */
   name: string;
   /** The program: an absolute path, or a name on the PATH. Never a shell. */
   command: string;
-  /** Its arguments, one a string. Default: none. */
+  /** The arguments. Default: none. */
   args?: readonly string[] | undefined;
-  /** Default: `'generic'`. */
+  /** The output format. Default: `'generic'`. */
   format?: CheckerFormat | undefined;
 }
 
 const OPTIONS: OptionNames<CheckerOptions> = { name: true, command: true, args: true, format: true };
 
-/** A checker, ready to be looked for in a project. */
+/** A checker. */
 export interface Checker {
   name: string;
   parse: CheckerParser;
-  /** True when the project looks as if it were checked by it. `names` are those of its top directory. */
+  /** Whether the project uses it. @param names the names in the top directory */
   applies: (names: ReadonlySet<string>) => boolean;
-  /** The program and its arguments; undefined when it is not installed. */
+  /** The program and its arguments; undefined if it is not installed. */
   find: (projectDir: string) => Promise<CheckerCommand | undefined>;
-  /** How to get it. */
+  /** How to install it. */
   hint: string;
 }
 
-/** What is run. */
+/** The command to run. */
 export interface CheckerCommand {
   command: string;
   args: readonly string[];
@@ -67,7 +67,7 @@ const has =
 
 const TSC_ARGUMENTS = ['--noEmit', '--pretty', 'false', '--listFiles', '-p', '.'];
 
-/** @param typescript the directory of a TypeScript package, for a project that has none */
+/** @param typescript the directory of a TypeScript package, for projects without one */
 function tsc(typescript: string | undefined): Checker {
   return {
     name: 'tsc',
@@ -83,7 +83,7 @@ function tsc(typescript: string | undefined): Checker {
   };
 }
 
-/** In the order in which `auto` takes the first that applies: what finds errors of types before what finds those of style. */
+/** In the order of `auto`, which selects the first that applies: type checkers before linters. */
 const KNOWN: readonly Checker[] = [
   {
     name: 'cargo',
@@ -155,7 +155,7 @@ export function checkersWith(own: readonly CheckerOptions[], typescript?: string
   const given = own.map(({ name, command, args = [], format = 'generic' }): Checker => ({
     name,
     parse: PARSERS[format],
-    applies: () => true, // the host would not have named it otherwise
+    applies: () => true, // a custom checker always applies
     find: () => (isAbsolute(command) ? inDirectory('', command, args) : onPath(command, args)),
     hint: `install ${command}`,
   }));
@@ -171,7 +171,7 @@ async function firstOf(...tries: Promise<CheckerCommand | undefined>[]): Promise
   return (await Promise.all(tries)).find((each) => each !== undefined);
 }
 
-/** A command of an npm package, run by this Node. */
+/** A command of an npm package, run with this Node. */
 async function nodeProgram(
   directory: string,
   bin: string,
@@ -208,7 +208,7 @@ async function inDirectory(
 
 async function onPath(name: string, args: readonly string[]): Promise<CheckerCommand | undefined> {
   for (const directory of (process.env.PATH ?? '').split(delimiter)) {
-    if (!isAbsolute(directory)) continue; // the current directory may be anything
+    if (!isAbsolute(directory)) continue; // the current directory could be any directory
     const found = await inDirectory(directory, name, args);
     if (found) return found;
   }

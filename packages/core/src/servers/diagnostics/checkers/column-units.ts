@@ -4,7 +4,7 @@
 import type { ProjectFiles } from '../../project/project-files.js';
 import type { Found } from './checker-report.js';
 
-/** Turns the columns of diagnostics into UTF-16 units, file by file; those of a file that cannot be read stay. */
+/** Converts the columns of diagnostics to UTF-16 units; those of unreadable files are kept. */
 export class ColumnUnits {
   readonly #files: ProjectFiles;
   readonly #lines = new Map<string, Promise<readonly string[] | undefined>>();
@@ -30,7 +30,7 @@ export class ColumnUnits {
     if (!lines) {
       lines = this.#files.read(path).then(
         ({ bytes }) => Buffer.from(bytes).toString('utf8').split(/\r?\n/),
-        () => undefined, // too large, or gone meanwhile
+        () => undefined, // too large, or deleted meanwhile
       );
       this.#lines.set(path, lines);
     }
@@ -38,7 +38,7 @@ export class ColumnUnits {
   }
 }
 
-/** A column from 1 in a line; one that is past its end stays as far past it. */
+/** Converts a column of a line; beyond its end the distance is kept. */
 function toUtf16(line: string, column: number, units: 'code-points' | 'bytes'): number {
   if (/^[\0-\x7f]*$/.test(line)) return column;
   let left = column - 1;

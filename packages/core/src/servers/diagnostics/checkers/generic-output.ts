@@ -1,15 +1,15 @@
-// What most checkers print: `file:line:column: message`, with or without a column, a severity and a code.
+// Parses `file:line:column: message`, with an optional column, severity and code.
 
 import { lastLines, severityOf, type CheckerOutput, type CheckerReport, type Found } from './checker-report.js';
 
 const AT_PLACE =
   /^(?<file>(?:[A-Za-z]:[\\/])?[^\s:()][^:()]*?)(?::(?<line>\d+)(?::(?<column>\d+))?|\((?<line2>\d+)(?:[,:](?<column2>\d+))?\)):?\s+(?<rest>\S.*)$/;
-/** The hour of a time of day. */
+/** Matches a time of day, which looks like a location. */
 const NO_FILE = /(?:^|[\s/\\])\d+$/;
 const SEVERITY =
   /^(?<severity>fatal error|error|warning|warn|note|info|information|hint)\b(?:\s*\[(?<code>[\w./-]+)\]|\s+(?<code2>[A-Z]+\d+))?\s*:?\s*(?<message>.*)$/i;
 
-/** Reads lines of that form, on both streams. What has no such line is told by its end, and not understood. */
+/** Parses lines of that form on both streams. Output without one is not understood. */
 export function parseGeneric({ stdout, stderr }: CheckerOutput): CheckerReport {
   const found: Found[] = [];
   const rest: string[] = [];

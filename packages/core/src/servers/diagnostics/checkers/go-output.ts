@@ -6,7 +6,7 @@ import { field, parseJson, text, type CheckerOutput, type CheckerReport, type Fo
 
 const PLACE = /^(?<file>.+):(?<line>\d+):(?<column>\d+)$/;
 
-/** Reads go vet. */
+/** Parses go vet's output. */
 export function parseGo({ stdout, stderr }: CheckerOutput): CheckerReport {
   const found: Found[] = [];
   const rest: string[] = [];

@@ -11,7 +11,7 @@ import {
   type CheckerReport,
 } from './checker-report.js';
 
-/** Reads pyright. A run that analysed no file is not understood: it has checked nothing. */
+/** Parses pyright's output. A run without any file has checked nothing, so it is not understood. */
 export function parsePyright(output: CheckerOutput): CheckerReport {
   const report = parseJson(output.stdout);
   const diagnostics = field(report, 'generalDiagnostics');

@@ -11,7 +11,7 @@ import {
   type CheckerReport,
 } from './checker-report.js';
 
-/** Reads ruff. */
+/** Parses ruff's output. */
 export function parseRuff(output: CheckerOutput): CheckerReport {
   const violations = parseJson(output.stdout);
   if (!Array.isArray(violations)) return notUnderstood(output);
@@ -25,7 +25,7 @@ export function parseRuff(output: CheckerOutput): CheckerReport {
       column: place(field(from, 'column')),
       end_line: place(field(to, 'row')),
       end_column: place(field(to, 'column')),
-      // A rule is a warning; what cannot be parsed has no code, or that of the parser.
+      // A rule violation is a warning; a syntax error has no code, or that of the parser.
       severity: code === '' || code === 'E999' || code === 'invalid-syntax' ? ('error' as const) : ('warning' as const),
       code,
       source: 'ruff',
@@ -33,7 +33,7 @@ export function parseRuff(output: CheckerOutput): CheckerReport {
       columns: 'code-points' as const,
     };
   });
-  // ruff says so, and exits 0, when there is no Python file.
+  // Without Python files ruff prints a message and exits with 0.
   const checkedNothing = /No Python files found/i.test(output.stderr);
   return { found, said: checkedNothing ? ['ruff found no Python files.'] : [], understood: !checkedNothing };
 }

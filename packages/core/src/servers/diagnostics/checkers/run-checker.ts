@@ -1,19 +1,19 @@
-// Running a checker once: no shell, no questions, bounded time and output, its whole group ended on abort.
+// Runs a checker once: without a shell and prompts, with limited time and output; an abort ends its process group.
 
 import { allowedEnvironment, spawnChild } from '../../../process/index.js';
 import type { ToolContext } from '../../../tool/define-tool.js';
 import type { CheckerCommand } from './checkers.js';
 
 const GRACE_MS = 2_000;
-/** A checker that prints more has gone astray, and cannot be read. */
+/** The limit of a checker's output. */
 const MAX_OUTPUT_BYTES = 64 * 1024 * 1024;
 const PROGRESS_INTERVAL_MS = 1_000;
 
-/** What checkers need that their programs do not find in `HOME`. */
+/** Environment variables that checkers need in addition to `HOME`. */
 const TOOLCHAIN_VARIABLES = [
   ...['CARGO_HOME', 'RUSTUP_HOME', 'RUSTUP_TOOLCHAIN', 'GOROOT', 'GOPATH', 'GOCACHE', 'GOMODCACHE', 'VIRTUAL_ENV'],
 ];
-/** No colours, no questions, no network. */
+/** Disables colours, prompts and network access. */
 const UNATTENDED = {
   TERM: 'dumb',
   CI: '1',
@@ -24,14 +24,14 @@ const UNATTENDED = {
   GOPROXY: 'off',
 };
 
-/** What came of it. */
+/** The outcome of a run. */
 export interface CheckerRun {
   stdout: string;
   stderr: string;
-  /** Null when it was ended. */
+  /** The exit code; null when it was ended. */
   code: number | null;
   timedOut: boolean;
-  /** It printed too much, and was ended. */
+  /** True when it was ended because its output was too large. */
   cut: boolean;
 }
 

@@ -8,7 +8,7 @@ const AT_PLACE =
   /^(?<file>.+?)\((?<line>\d+),(?<column>\d+)\): (?<severity>error|warning) TS(?<code>\d+): (?<message>.*)$/;
 const OF_NO_FILE = /^(?:error|warning) TS\d+: .*$/;
 
-/** Reads tsc. A run that looked at no file of the project is not understood: it has checked nothing. */
+/** Parses tsc's output. A run without any project file has checked nothing, so it is not understood. */
 export function parseTsc(output: CheckerOutput): CheckerReport {
   const found: Found[] = [];
   const said: string[] = [];

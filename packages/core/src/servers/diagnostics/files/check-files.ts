@@ -1,4 +1,4 @@
-// Checking files: each by the server of its language, at what it is now, and for each whether that is all there is to say.
+// Checks the current content of files, each with the server of its language, and reports whether each result is complete.
 
 import { messageOf, ToolError } from '../../../contract/errors.js';
 import type { Diagnostic } from '../../project/diagnostic-rows.js';
@@ -9,26 +9,26 @@ import type { Patience } from '../call-timeout.js';
 import type { LanguageSession } from '../lsp/language-session.js';
 import type { TreeSnapshot } from './source-tree.js';
 
-/** Documents that one server is asked about at a time. */
+/** The number of documents that a server checks concurrently. */
 const AT_ONCE = 16;
-/** A server that ends while it is asked is started again so often. */
+/** How often a server that exits during a check is restarted. */
 const SECOND_TRIES = 1;
 
-/** A file that is to be checked. */
+/** A file to check. */
 export interface CheckedFile {
   absolute: string;
   language: Language;
 }
 
-/** What is known of a file. */
+/** The result for a file. */
 export interface FileAnswer {
   absolute: string;
   diagnostics: Diagnostic[];
-  /** The text that they are about; undefined when nothing was said. */
+  /** The text that was checked; undefined without a result. */
   text: string | undefined;
-  /** Undefined when this is all there is to say; or else why it is not known. */
+  /** Why the result is incomplete; undefined when it is complete. */
   pending: string | undefined;
-  /** No server is there for it; {@link pending} says how to get one. */
+  /** True without a server; {@link pending} says how to install one. */
   isMissing?: true;
 }
 
@@ -83,7 +83,7 @@ async function checkWith(
   const queue = [...files];
   const informed = (): Promise<LanguageSession> =>
     (starting ??= patience.race(servers.informed(client, snapshot, patience)));
-  if (client.pretending) await patience.race(client.pretending).catch(() => undefined); // out of time, as each file says
+  if (client.pretending) await patience.race(client.pretending).catch(() => undefined); // timed out, as each file reports
   const worker = async (): Promise<void> => {
     for (let file = queue.shift(); file; file = queue.shift()) {
       let answer = unknown(file, '');
@@ -115,7 +115,7 @@ async function checkOne(
     const document = await patience.race(servers.show(session, file.absolute, file.language));
     const { text, version } = document;
     const diagnostics = await askDiagnostics(session, document, patience);
-    // Somebody may write while the server thinks; then it thought of something that is no more.
+    // The file may have changed during the check; the result is then about an old version.
     if (document.version === version && (await patience.race(servers.isCurrent(document))))
       return { absolute: file.absolute, diagnostics, text, pending: undefined };
   }

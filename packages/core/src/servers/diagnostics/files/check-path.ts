@@ -1,4 +1,4 @@
-// Checking a path: which files that means, what each is known of, and which of them nothing is there for.
+// Checks a path: finds its files, checks each, and reports those without a server.
 
 import { basename, extname } from 'node:path';
 import { inOrder, type Diagnostic } from '../../project/diagnostic-rows.js';
@@ -11,23 +11,23 @@ import { filesToCheck } from './project-files-to-check.js';
 import { serverRow, type ServerRow } from '../lsp/server-rows.js';
 import type { TreeSnapshot } from './source-tree.js';
 
-/** How a path is checked. */
+/** Options of a check. */
 export interface CheckOptions {
   waitMs: number;
   signal: AbortSignal;
   permits: (shown: string) => boolean;
-  /** Told of each file that was checked. */
+  /** Called after each file. */
   onChecked?: (done: number, total: number) => void;
 }
 
-/** A kind of file that was left out, as nothing is there to check it. */
+/** A kind of file without a server. */
 export interface NotChecked {
   extension: string;
   count: number;
   hint: string;
 }
 
-/** What is known of a path. */
+/** The result for a path. */
 export interface PathAnswer {
   answers: FileAnswer[];
   servers: ServerRow[];
@@ -95,7 +95,7 @@ async function chosenFiles(
   return { files: [], unknown: [{ absolute, diagnostics: [], text: undefined, pending }] };
 }
 
-/** A file that has no server, and of which nobody expects that a compiler looks at it. */
+/** True for a file without a server that compilers do not check either. */
 function isOptional(servers: LanguageServers, { absolute, isMissing }: FileAnswer): boolean {
   return isMissing === true && servers.languageOf(absolute)?.preset.isOptional === true;
 }
@@ -111,7 +111,7 @@ function missingOptional(answers: readonly FileAnswer[]): NotChecked[] {
   return [...rows.values()];
 }
 
-/** What servers said of other files, such as a tsconfig.json that they cannot read. */
+/** Diagnostics of other files, such as an invalid tsconfig.json. */
 function unaskedFor(
   { files }: DiagnosticsContext,
   servers: LanguageServers,

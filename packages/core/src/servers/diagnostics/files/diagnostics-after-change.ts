@@ -14,10 +14,10 @@ import { Patience } from '../call-timeout.js';
 import type { LanguageSession } from '../lsp/language-session.js';
 import type { TreeSnapshot } from './source-tree.js';
 
-/** Other open documents that are looked at again, the last used first. */
+/** The number of other open documents that are checked again, most recently used first. */
 const MAX_OTHERS = 20;
 
-/** What was said of files before the change. */
+/** The diagnostics before the change. */
 type Before = Map<string, KnownDiagnostics>;
 
 /**
@@ -38,7 +38,7 @@ export function afterChangeHook(
     for (const path of paths) {
       const language = servers.languageOf(path);
       if (!language) continue;
-      const resolved = await files.resolve(path, 'read').catch(() => undefined); // removed, perhaps by this change
+      const resolved = await files.resolve(path, 'read').catch(() => undefined); // deleted, perhaps by this change
       const absolute = resolved?.absolute ?? files.scope.parse(path).absolute;
       const client = await servers.clientFor(absolute, language);
       if ('hint' in client) continue;
@@ -65,7 +65,7 @@ export function afterChangeHook(
       return { diagnostics, complete: answers.every(({ pending }) => pending === undefined) };
     } catch (error) {
       if (!ToolError.isInstance(error)) throw error;
-      return NOT_KNOWN; // out of time, or a server that does not start
+      return NOT_KNOWN; // timed out, or the server does not start
     }
   };
 }

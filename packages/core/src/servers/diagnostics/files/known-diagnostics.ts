@@ -7,16 +7,16 @@ import type { Diagnostic } from '../../project/diagnostic-rows.js';
 /** Diagnostics of one file, each by a text that stands for it; the same fault twice is two. */
 export class KnownDiagnostics {
   readonly #counts = new Map<string, number>();
-  /** How many there are. */
+  /** The number of diagnostics. */
   readonly size: number;
 
-  /** @param text of the file that they are about */
+  /** @param text the text of the file */
   constructor(diagnostics: readonly Diagnostic[], text: string) {
     this.size = diagnostics.length;
     for (const key of keysOf(diagnostics, text)) this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1);
   }
 
-  /** Those that are not among the known ones. */
+  /** The diagnostics that are not known. */
   newOnes(diagnostics: readonly Diagnostic[], text: string): Diagnostic[] {
     const left = new Map(this.#counts);
     const keys = keysOf(diagnostics, text);
@@ -43,16 +43,16 @@ function keysOf(diagnostics: readonly Diagnostic[], text: string): string[] {
   );
 }
 
-/** Later answers can be asked for what is new since one of the last so many. */
+/** The number of results that `since` can refer to. */
 const MAX_TOKENS = 32;
-/** Diagnostics of all of them; the last answer is kept however many it has. */
+/** The limit of diagnostics in all results; the latest result is always kept. */
 const MAX_KEPT = 20_000;
 
-/** Answers that were given, by their token. */
+/** The results, by token. */
 export class GivenAnswers {
   readonly #answers = new Map<string, ReadonlyMap<string, KnownDiagnostics>>();
 
-  /** Keeps an answer, by file, and gives its token. */
+  /** Stores a result, and returns its token. */
   keep(answer: ReadonlyMap<string, KnownDiagnostics>): string {
     const token = randomBytes(9).toString('base64url');
     let kept = sizeOf(answer);

@@ -6,7 +6,7 @@ import type { ProjectFiles } from '../../project/project-files.js';
 import { isInside } from '../../project/scope/project-scope.js';
 import type { TreeSnapshot } from './source-tree.js';
 
-/** All files below a directory, sorted, without what lies in a directory that the project's .gitignore names plainly. */
+/** All files below a directory, sorted, without directories listed by plain name in the project's .gitignore. */
 export async function filesToCheck(
   files: ProjectFiles,
   directory: string,
@@ -15,7 +15,7 @@ export async function filesToCheck(
   const { projectDir } = files.scope;
   const ignored = await ignoredDirectories(files);
   const isIgnored = (absolute: string): boolean => {
-    // A directory that was asked for by name is looked into, whatever is ignored.
+    // The requested directory is searched even if it is ignored.
     const names = relative(isInside(projectDir, directory) ? directory : absolute, absolute).split(sep);
     const below = relative(projectDir, directory).split(sep).join('/');
     return names.slice(0, -1).some((name, index) => {
@@ -26,9 +26,9 @@ export async function filesToCheck(
   return [...stamps.keys()].filter((absolute) => isInside(directory, absolute) && !isIgnored(absolute)).sort();
 }
 
-/** Names anywhere, and paths with a `/` in front. Lines with patterns or exceptions are left to git. */
+/** Plain names, and paths with a leading `/`. Patterns and exceptions are not supported. */
 async function ignoredDirectories(files: ProjectFiles): Promise<ReadonlySet<string>> {
-  const content = await files.read('.gitignore').catch(() => undefined); // none, or none that counts
+  const content = await files.read('.gitignore').catch(() => undefined); // missing or unreadable
   const found = new Set<string>();
   for (const line of content?.bytes.toString('utf8').split('\n') ?? []) {
     const [, anchor, name] = /^(\/?)([\w.-]+(?:\/[\w.-]+)*)\/?\s*$/.exec(line) ?? [];

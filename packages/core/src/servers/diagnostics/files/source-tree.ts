@@ -6,13 +6,13 @@ import { lstat, readdir } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import type { ProjectScope } from '../../project/scope/project-scope.js';
 
-/** More are not followed; the answer says so. */
+/** The limit of files; beyond it the result says so. */
 const MAX_FILES = 20_000;
 const MAX_DEPTH = 100;
 const AT_ONCE = 32;
-/** A file that changed so shortly before the look may change again within one tick of the file system's clock. */
+/** A file that changed this recently may change again with the same timestamp. */
 const RACY_MS = 20;
-/** Configuration of checkers, beside the languages' own files. */
+/** Configuration files of checkers. */
 const SETTINGS = new Set([
   '.json',
   '.jsonc',
@@ -29,15 +29,15 @@ const SETTINGS = new Set([
 const PACKAGES = 'node_modules';
 const LEFT_OUT = new Set([PACKAGES, '__pycache__', 'venv']);
 
-/** The files of the project at one time. */
+/** A snapshot of the project's files. */
 export interface TreeSnapshot {
-  /** When the look began, by `performance.now()`. */
+  /** When the snapshot began, as a time of `performance.now()`. */
   at: number;
-  /** By absolute path. Empty for one that changed just now and may again. */
+  /** The stamps, by absolute path; empty for a file that has just changed. */
   stamps: ReadonlyMap<string, string>;
-  /** Of installed packages: when it changes, whoever has read them has to read anew. */
+  /** The stamp of installed packages; after a change servers must be restarted. */
   packages: string;
-  /** There are more than are followed. */
+  /** True when there are more files than the limit. */
   isCut: boolean;
 }
 
@@ -57,7 +57,7 @@ export async function lookAtTree(
   let isCut = false;
   const visit = async (directory: string, depth: number): Promise<void> => {
     signal.throwIfAborted();
-    const entries = await readdir(directory, { withFileTypes: true }).catch(() => []); // gone, or not ours to read
+    const entries = await readdir(directory, { withFileTypes: true }).catch(() => []); // deleted or unreadable
     const files: string[] = [];
     const directories: string[] = [];
     for (const entry of entries) {
@@ -81,7 +81,7 @@ export async function lookAtTree(
   return { at, stamps, packages: packages.join(), isCut };
 }
 
-/** What tells versions of a file apart without reading it. */
+/** A stamp that identifies a version of a file without reading it. */
 export async function stampOfFile(absolute: string): Promise<string | undefined> {
   const stats = await lstat(absolute).catch(() => undefined);
   return stats?.isFile() ? stampOf(stats) : undefined;

@@ -10,21 +10,21 @@ import type { Patience } from '../call-timeout.js';
 import type { Push } from './pushed-diagnostics.js';
 import type { LanguageSession } from './language-session.js';
 
-/** A list without errors of a server that pushes once a version. */
+/** The wait after an empty list from a server that pushes once per version. */
 const CLEAN_QUIET_MS = 1_000;
 /**
  * Of any other server a list without errors may be its greeting, or the syntax alone, with the errors to come: only a
  * long silence after it says that there are none.
  */
 const CLEAN_SILENCE_MS = 4_000;
-/** A push with findings may be followed by one with more. */
+/** The wait after a push with errors, which may be followed by another. */
 const VERSIONED_QUIET_MS = 150;
 const UNVERSIONED_QUIET_MS = 300;
-/** A push without a version, while one for the version before may still be under way. */
+/** The wait for a push without a version, as one for the previous version may still arrive. */
 const AMBIGUOUS_QUIET_MS = 1_500;
-/** A server that is busy for longer than this after it said that there is nothing is taken at its word. */
+/** How long to wait for a busy server after it has reported no errors. */
 const CATCH_UP_MS = 5_000;
-/** Diagnostics of one document that are remembered. */
+/** The limit of stored diagnostics of one document. */
 const MAX_SAID = 2_000;
 const RETRY_MS = 30;
 /** https://microsoft.github.io/language-server-protocol/specifications/lsp/3.17/specification/#errorCodes */
@@ -90,7 +90,7 @@ async function caughtUp(session: LanguageSession, patience: Patience): Promise<v
   if (session.failure) throw session.failure;
 }
 
-/** The identifiers of what can be pulled. */
+/** The identifiers of pull diagnostics. */
 function pullProviders(session: LanguageSession, { languageId }: OpenDocument): (string | undefined)[] {
   const { diagnosticProvider } = session.capabilities;
   const options: unknown[] = session.requests
@@ -105,7 +105,7 @@ function pullProviders(session: LanguageSession, { languageId }: OpenDocument): 
   return [...new Set(identifiers)];
 }
 
-/** Whether what was registered is for documents of a language. Where it does not say, it is. */
+/** Whether a registration applies to documents of a language; by default it does. */
 function isFor(options: unknown, languageId: string): boolean {
   const { documentSelector } = Object(options) as { documentSelector?: unknown };
   if (!Array.isArray(documentSelector)) return true;
@@ -115,7 +115,7 @@ function isFor(options: unknown, languageId: string): boolean {
   });
 }
 
-/** Waits until a server whose answers are not final while it loads has loaded. */
+/** Waits until the server has loaded, if its results are preliminary before that. */
 async function loaded(session: LanguageSession, patience: Patience): Promise<void> {
   while (session.requests.isWorking && !session.launch.pullIsFinal) {
     await patience.race(session.pushed.changed(patience.left + 1));
@@ -135,17 +135,17 @@ async function pull(
     const report = await retried(patience, () =>
       session.request<DocumentDiagnosticReport | null>('textDocument/diagnostic', params, patience.signal),
     );
-    // "unchanged" since what? No earlier result was named.
+    // "unchanged" is invalid without a previous result.
     if (report?.kind !== 'full' || !Array.isArray(report.items))
       throw new ToolError('PROTOCOL_VIOLATION', `${session.launch.name} answered without a full report.`);
     for (const item of report.items) found.push(fromLsp(session, item));
   }
-  // Some servers pull one part and push another.
+  // Some servers provide a part by pull and another by push.
   for (const each of pushedFor(session, document)) found.push(each);
   return found;
 }
 
-/** What was pushed about this version of the document. @throws {ToolError} PROTOCOL_VIOLATION */
+/** The pushed diagnostics of this version. @throws {ToolError} PROTOCOL_VIOLATION */
 function pushedFor(session: LanguageSession, { absolute, version, changedAt }: OpenDocument): readonly Diagnostic[] {
   const push = session.pushed.get(absolute);
   if (!push || push.at < changedAt || (push.version !== undefined && push.version !== version)) return [];
@@ -153,7 +153,7 @@ function pushedFor(session: LanguageSession, { absolute, version, changedAt }: O
   return push.diagnostics;
 }
 
-/** Asks again when the server says that it was interrupted. */
+/** Repeats the request when the server reports an interruption. */
 async function retried<T>(patience: Patience, ask: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
@@ -166,7 +166,7 @@ async function retried<T>(patience: Patience, ask: () => Promise<T>): Promise<T>
   }
 }
 
-/** How long to wait, if nothing more comes, until what was pushed is all there is; 0 when it is. */
+/** How long to wait without a push until the result is complete; 0 when it is. */
 function untilSettled(session: LanguageSession, document: OpenDocument): number {
   const push = session.pushed.get(document.absolute);
   const { version, changedAt, wasSettled } = document;
@@ -190,7 +190,7 @@ function fromLsp(session: LanguageSession, item: LspDiagnostic): Diagnostic {
   return diagnostic;
 }
 
-/** What is left out would make a faulty file look clean. */
+/** Checks that no diagnostic is invalid: leaving one out would make a file look clean. */
 function noDiagnostic(session: LanguageSession): ToolError {
   return new ToolError('PROTOCOL_VIOLATION', `${session.launch.name} returned an invalid diagnostic.`);
 }

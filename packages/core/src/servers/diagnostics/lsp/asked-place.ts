@@ -18,7 +18,7 @@ import { TextPlaces } from './text-places.js';
 
 const MAX_NAMED = 10;
 
-/** In JSON Schema. */
+/** The JSON Schema properties of a position. */
 export const placeInput = {
   path: { type: 'string', description: 'The file. Optional with symbol.' },
   line: { type: 'integer', minimum: 1, description: 'The line, from 1; together with column.' },
@@ -26,7 +26,7 @@ export const placeInput = {
   symbol: { type: 'string', description: 'Instead of line and column: a name, or Container.name.' },
 } as const;
 
-/** As {@link placeInput} takes it. */
+/** A position as in {@link placeInput}. */
 export interface PlaceArguments {
   path?: string;
   line?: number;
@@ -34,7 +34,7 @@ export interface PlaceArguments {
   symbol?: string;
 }
 
-/** A running server, and what the call may use of it. */
+/** A running server, with the call's time limit. */
 export interface AskedServer {
   servers: LanguageServers;
   session: LanguageSession;
@@ -42,7 +42,7 @@ export interface AskedServer {
   patience: Patience;
 }
 
-/** A place, in a server that has its document. */
+/** A position in a document that is open in a server. */
 export interface AskedPlace extends AskedServer {
   document: OpenDocument;
   position: Position;
@@ -163,7 +163,7 @@ async function findInFile(
   const found = all.filter(
     (each) => each.names.join('.') === symbol || `.${each.names.join('.')}`.endsWith(`.${symbol}`),
   );
-  // A symbol's parts may be listed under the same name as itself: the outermost is meant.
+  // Parts of a symbol may have its name; the outermost is meant.
   const depth = found.reduce((least, { names }) => Math.min(least, names.length), Infinity);
   const outermost = found.filter(({ names }) => names.length === depth);
   const [first] = outermost;
@@ -231,18 +231,18 @@ function someNames(names: readonly string[]): string {
   return names.slice(0, MAX_NAMED).map(escapeControls).join(', ') + more;
 }
 
-/** A symbol of a file, out of its tree. */
+/** A symbol of a file. */
 export interface FlatSymbol {
-  /** Its own name last, those of what it is in before it. */
+  /** The names of its containers, then its name. */
   names: string[];
   kind: number;
-  /** Of the name. */
+  /** The range of the name. */
   start: Position;
-  /** Of all of it. */
+  /** The range of the whole symbol. */
   range: unknown;
 }
 
-/** Both forms in which a server may answer, flattened. */
+/** Flattens both formats of a server's response. */
 export function flatSymbols(answer: unknown): FlatSymbol[] {
   const found: FlatSymbol[] = [];
   const visit = (symbols: unknown, above: readonly string[]): void => {

@@ -1,43 +1,43 @@
-// The documents that are open in a language server: opened once, versioned, and the oldest closed when there are many.
+// The open documents of a language server: versioned, and the least recently used are closed.
 
 import { pathToFileURL } from 'node:url';
 import type { Diagnostic } from '../../project/diagnostic-rows.js';
 import type { ServerCapabilities } from 'vscode-languageserver-protocol';
 import type { PushedDiagnostics } from './pushed-diagnostics.js';
 
-/** More than these are closed again, the longest unused first. */
+/** The limit of open documents; the least recently used are closed. */
 const MAX_OPEN = 200;
-/** The texts of all that are open; the youngest is open whatever it has. */
+/** The limit of all open texts; the most recent one is always open. */
 const MAX_CHARACTERS = 32 * 1024 * 1024;
 
-/** A document as the server has it. */
+/** A document as the server knows it. */
 export interface OpenDocument {
-  /** Absolute and real. */
+  /** The absolute path with links resolved. */
   readonly absolute: string;
   readonly uri: string;
   readonly languageId: string;
   version: number;
   text: string;
-  /** Of the file, when it was read; empty when that says nothing. */
+  /** The file's stamp when it was read; empty if unreliable. */
   stamp: string;
-  /** By `performance.now()`: what the server says from then on can be of this version. */
+  /** When this version was sent, as a time of `performance.now()`. */
   changedAt: number;
-  /** Whether the server had said all of the version before this one when it was changed. */
+  /** Whether the result for the previous version was complete when it changed. */
   wasSettled: boolean;
-  /** Whether the server has said all of this version. */
+  /** Whether the result for this version is complete. */
   isSettled: boolean;
-  /** What it said last, and of which text; undefined before it has said all of one. */
+  /** The latest complete diagnostics, with their text; undefined before the first. */
   said?: { diagnostics: readonly Diagnostic[]; text: string };
 }
 
-/** What documents need of the session that they are open in. */
+/** What documents need of their session. */
 export interface DocumentSession {
   readonly pushed: PushedDiagnostics;
   readonly capabilities: ServerCapabilities;
   notify(method: string, params: unknown): void;
 }
 
-/** Opens, changes and closes; the server is told of each change once. */
+/** Opens, changes and closes documents; each change is sent once. */
 export class Documents {
   readonly #session: DocumentSession;
   readonly #open = new Map<string, OpenDocument>();
@@ -46,7 +46,7 @@ export class Documents {
     this.#session = session;
   }
 
-  /** All that are open, the longest unused first. */
+  /** The open documents, least recently used first. */
   get all(): OpenDocument[] {
     return [...this.#open.values()];
   }
@@ -55,11 +55,11 @@ export class Documents {
     return this.#open.get(absolute);
   }
 
-  /** Makes the server see this text. */
+  /** Sends this text to the server. */
   show(absolute: string, languageId: string, text: string, stamp: string): OpenDocument {
     const known = this.#open.get(absolute);
     if (known) {
-      this.#open.delete(absolute); // so that it is the youngest
+      this.#open.delete(absolute); // makes it the most recent
       this.#open.set(absolute, known);
       known.stamp = stamp;
       if (known.text !== text) this.#change(known, text);
@@ -102,7 +102,7 @@ export class Documents {
     }
   }
 
-  /** The whole text goes: it is as right for servers that take parts, and nothing can be applied wrongly. */
+  /** Sends the whole text, which all servers accept and none can apply wrongly. */
   #change(document: OpenDocument, text: string): void {
     document.text = text;
     document.version++;
@@ -114,7 +114,7 @@ export class Documents {
     this.#session.notify('textDocument/didChange', { textDocument: { uri, version }, contentChanges: [{ text }] });
     const sync = this.#session.capabilities.textDocumentSync;
     const save = typeof sync === 'object' ? sync.save : undefined;
-    // What is shown is what is on the disk.
+    // The server's text equals the file.
     if (save) {
       const withText = typeof save === 'object' && save.includeText === true;
       this.#session.notify('textDocument/didSave', { textDocument: { uri }, ...(withText && { text }) });

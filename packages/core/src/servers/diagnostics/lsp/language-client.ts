@@ -1,36 +1,36 @@
-// A language server over its runs: started on first use, again after a crash, and stopped when nobody needs it.
+// A language server across restarts: started on first use, restarted after a crash, stopped when idle.
 
 import { ToolError } from '../../../contract/errors.js';
 import type { ServerLaunch } from './launch.js';
 import type { Patience } from '../call-timeout.js';
 import { LanguageSession } from './language-session.js';
 
-/** After the first, second and third crash. After one more it is left alone. */
+/** The delays after the first three crashes; after the fourth it is not restarted. */
 const BACKOFF_MS = [200, 1_000, 3_000] as const;
-/** Who ran so long has recovered. */
+/** Uptime after which the crash count resets. */
 const HEALTHY_AFTER_MS = 60_000;
 
-/** `idle`: not running, and started by the next call. `failed`: not started again by itself. */
+/** `idle`: not running, started by the next call. `failed`: not restarted automatically. */
 export type ClientState = 'idle' | 'starting' | 'ready' | 'waiting' | 'failed';
 
-/** How long things may take, in milliseconds. */
+/** Time limits, in milliseconds. */
 export interface ClientTimes {
   initializeTimeoutMs: number;
   idleMs: number;
 }
 
-/** One server for one directory. */
+/** A server for one directory. */
 export class LanguageClient {
   readonly launch: ServerLaunch;
   readonly root: string;
   /** By `performance.now()`. */
   lastUsedAt = performance.now();
-  /** Starts since it was made, the first included. */
+  /** The number of starts. */
   starts = 0;
-  /** While the server is shown something else than the disk has; nobody should ask it anything then. */
+  /** Set while the server's text differs from the disk; other requests wait. */
   pretending: Promise<void> | undefined;
   readonly #times: ClientTimes;
-  /** Called before each start; its end is what the session takes as told. */
+  /** Called before each start; the session assumes its snapshot as known to the server. */
   readonly #beforeStart: (session: LanguageSession) => Promise<void>;
   #session: LanguageSession | undefined;
   #starting: Promise<LanguageSession> | undefined;
@@ -60,12 +60,12 @@ export class LanguageClient {
     return this.#crashes > 0 && performance.now() < this.#retryAt ? 'waiting' : 'idle';
   }
 
-  /** Why it ended last, if it did not by our wish. */
+  /** Why it last exited, unless it was stopped. */
   get failure(): ToolError | undefined {
     return this.#failure;
   }
 
-  /** The run that is under way, once hands are shaken: nothing may be sent to a server before that. */
+  /** The current session, after `initialize`: nothing may be sent before that. */
   get running(): LanguageSession | undefined {
     return this.#starting || this.#session?.failure ? undefined : this.#session;
   }
@@ -74,12 +74,12 @@ export class LanguageClient {
     return this.#users > 0 || this.#starting !== undefined;
   }
 
-  /** True when more than one call needs it. */
+  /** True when several calls use it. */
   get isShared(): boolean {
     return this.#users > 1;
   }
 
-  /** Runs something that needs the server; it is not stopped as idle meanwhile. */
+  /** Runs something with the server, which is not stopped as idle meanwhile. */
   async use<T>(run: () => Promise<T>): Promise<T> {
     this.#users++;
     clearTimeout(this.#idleTimer);
@@ -110,7 +110,7 @@ export class LanguageClient {
     return await patience.race((this.#starting ??= this.#start().finally(() => (this.#starting = undefined))));
   }
 
-  /** Ends the server; the next use starts it again, however often it crashed before. */
+  /** Stops the server; the next use starts it again, regardless of earlier crashes. */
   async stop(): Promise<void> {
     clearTimeout(this.#idleTimer);
     this.#crashes = 0;
@@ -121,11 +121,11 @@ export class LanguageClient {
     await session?.close();
   }
 
-  /** Ends it for good. */
+  /** Stops it permanently. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.stop();
-    await this.#starting?.catch(() => undefined); // it sees that it was closed, and ends what it started
+    await this.#starting?.catch(() => undefined); // it detects that it was closed, and stops what it started
   }
 
   async #start(): Promise<LanguageSession> {
@@ -134,7 +134,7 @@ export class LanguageClient {
     this.starts++;
     const startedAt = performance.now();
     void session.ended.then((reason) => {
-      if (this.#session !== session) return; // ended by us
+      if (this.#session !== session) return; // stopped on purpose
       if (performance.now() - startedAt > HEALTHY_AFTER_MS) this.#crashes = 0;
       this.#retryAt = performance.now() + (BACKOFF_MS[this.#crashes] ?? 0);
       this.#crashes++;

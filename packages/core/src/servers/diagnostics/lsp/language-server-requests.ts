@@ -1,4 +1,4 @@
-// What a language server asks of us and is told: settings, folders, registrations, progress. It may change nothing.
+// Answers a language server's requests (settings, folders, registrations, progress). It may not change anything.
 
 import { basename } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -7,19 +7,19 @@ import type { ConfigurationParams, Registration, WorkspaceFolder } from 'vscode-
 import type { JsonObject } from '../../../contract/json.js';
 import type { PushedDiagnostics } from './pushed-diagnostics.js';
 
-/** More than a server has use for. */
+/** The limit of registrations. */
 const MAX_REGISTRATIONS = 1_000;
 const MAX_PROGRESS = 1_000;
 /** https://www.jsonrpc.org/specification#error_object */
 const METHOD_NOT_FOUND = -32601;
 
-/** Answers the requests of one session, and keeps what they registered. */
+/** Answers the requests of one session, and stores its registrations. */
 export class ServerRequests {
-  /** The one folder that it works in. */
+  /** The workspace folder. */
   readonly folders: WorkspaceFolder[];
   readonly #settings: JsonObject;
   readonly #registrations = new Map<string, Registration>();
-  /** Tokens of work that has begun and not ended. */
+  /** The tokens of progress that has not ended. */
   readonly #working = new Set<string | number>();
   #idleSince = 0;
 
@@ -28,22 +28,22 @@ export class ServerRequests {
     this.#settings = settings;
   }
 
-  /** Whether it says that it is at work (indexing, loading), so that what it has said so far may not be all. */
+  /** Whether it reports progress (indexing, loading), so that its results may be incomplete. */
   get isWorking(): boolean {
     return this.#working.size > 0;
   }
 
-  /** When it last said that work has ended, by `performance.now()`: what that found may still be on its way. */
+  /** When progress last ended, as a time of `performance.now()`: its results may still arrive. */
   get idleSince(): number {
     return this.#idleSince;
   }
 
-  /** The options of what was registered for a method. */
+  /** The registered options of a method. */
   registered(method: string): Registration[] {
     return [...this.#registrations.values()].filter((each) => each.method === method);
   }
 
-  /** @param refusal makes the answer to what we do not know */
+  /** @param refusal creates the error for an unknown request */
   listen(
     connection: MessageConnection,
     pushed: PushedDiagnostics,
@@ -65,7 +65,7 @@ export class ServerRequests {
     });
   }
 
-  /** Undefined for what we do not know. A known one is never refused: pyright exits when its refresh is. */
+  /** Undefined for an unknown request. A known one is never refused: pyright exits when its refresh is. */
   #answer(method: string, params: unknown): unknown {
     switch (method) {
       case 'workspace/configuration': {
@@ -80,7 +80,7 @@ export class ServerRequests {
         }
         return null;
       case 'client/unregisterCapability':
-        // The misspelling is the protocol's own.
+        // The misspelling is the protocol's.
         for (const { id } of listIn<Registration>(params, 'unregisterations')) this.#registrations.delete(id);
         return null;
       case 'workspace/applyEdit':
@@ -101,7 +101,7 @@ function listIn<T extends object>(params: unknown, name: string): T[] {
   return Array.isArray(list) ? (list.filter((each) => typeof each === 'object' && each !== null) as T[]) : [];
 }
 
-/** A section by its dotted name; null, as the protocol wants it, for none. */
+/** A section by its dotted name; null if missing, as the protocol requires. */
 function settingOf(settings: JsonObject, section: unknown): unknown {
   if (typeof section !== 'string' || section === '') return settings;
   let value: unknown = settings;

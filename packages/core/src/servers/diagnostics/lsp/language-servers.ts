@@ -18,28 +18,28 @@ import type { ProgramPlaces } from '../presets/program-places.js';
 import type { LanguageSession } from './language-session.js';
 import { lookAtTree, stampOfFile, type TreeSnapshot } from '../files/source-tree.js';
 
-/** A project of more roots has its longest unused servers stopped. */
+/** The limit of running servers; the least recently used are stopped. */
 const MAX_CLIENTS = 8;
-/** Larger ones are generated, and make a server stand still. */
+/** Larger files are usually generated, and block a server. */
 export const MAX_DOCUMENT_BYTES = 4 * 1024 * 1024;
 
-/** What is not there may be installed meanwhile. */
+/** How long a missing program is not searched again; it may be installed meanwhile. */
 const LOOK_AGAIN_MS = 10_000;
 /** https://microsoft.github.io/language-server-protocol/specifications/lsp/3.17/specification/#fileChangeType */
 const FILE_CHANGE = { created: 1, changed: 2, deleted: 3 } as const;
 
-/** A language that a file is of. */
+/** The language of a file. */
 export interface Language {
   preset: LanguagePreset;
-  /** The protocol's name of it. */
+  /** The protocol's name of the language. */
   languageId: string;
 }
 
-/** What {@link LanguageServers} stands on. */
+/** Options of {@link LanguageServers}. */
 export interface LanguageServersOptions {
   files: ProjectFiles;
   places: ProgramPlaces;
-  /** The caller's own come first. */
+  /** The presets; custom ones first. */
   presets: readonly LanguagePreset[];
   times: ClientTimes;
 }
@@ -49,7 +49,7 @@ interface Found {
   at: number;
 }
 
-/** Finds, starts, informs and ends the servers. */
+/** Finds, starts, notifies and stops the servers. */
 export class LanguageServers {
   readonly files: ProjectFiles;
   readonly places: ProgramPlaces;
@@ -73,22 +73,22 @@ export class LanguageServers {
     this.#unsubscribe = files.onChanged((change) => this.#forget(change));
   }
 
-  /** The language of a file, by its name; undefined when none is known. */
+  /** The language of a file, by name; undefined if unknown. */
   languageOf(path: string): Language | undefined {
     return this.#byExtension.get(extname(path).toLowerCase());
   }
 
-  /** All kinds, in the order in which they were given. */
+  /** All presets, in order. */
   get presets(): readonly LanguagePreset[] {
     return this.#presets;
   }
 
-  /** Those that were started, or are to be again. */
+  /** The servers that were started. */
   get clients(): LanguageClient[] {
     return [...this.#clients.values()];
   }
 
-  /** What is run for a language, or what is missing. Looked for once, and again after a while where nothing was found. */
+  /** The program for a language, or what is missing. Searched once, and again after a while if missing. */
   async locate(preset: LanguagePreset): Promise<ServerLaunch | MissingServer> {
     const known = await this.#found.get(preset.name);
     if (known && ('command' in known.launch || performance.now() - known.at < LOOK_AGAIN_MS)) return known.launch;
@@ -98,7 +98,7 @@ export class LanguageServers {
     return (await search).launch;
   }
 
-  /** The client for a file, not started yet; or what is missing. */
+  /** The client for a file, not started; or what is missing. */
   async clientFor(absolute: string, { preset }: Language): Promise<LanguageClient | MissingServer> {
     const launch = await this.locate(preset);
     if (!('command' in launch)) return launch;
@@ -113,7 +113,7 @@ export class LanguageServers {
       client =
         this.#clients.get(key) ??
         new LanguageClient({ ...launch, cwd }, root, this.#times, async (session) => {
-          // Looked at before it starts: whatever changes while it reads is told to it.
+          // Taken before the start, so that changes during the start are sent to it.
           const { at, stamps, packages } = await this.lookAround(new AbortController().signal);
           session.seen = stamps;
           session.seenAt = at;
@@ -124,7 +124,7 @@ export class LanguageServers {
     return client;
   }
 
-  /** The project's files as they are now. */
+  /** A snapshot of the project's files. */
   lookAround(signal: AbortSignal): Promise<TreeSnapshot> {
     return lookAtTree(this.files.scope, new Set(this.#byExtension.keys()), signal);
   }
@@ -158,7 +158,7 @@ export class LanguageServers {
     return session.documents.show(absolute, languageId, text, stamp ?? '');
   }
 
-  /** Whether the file is still what the server was shown. */
+  /** Whether the file still equals the server's text. */
   async isCurrent({ absolute, text, stamp }: OpenDocument): Promise<boolean> {
     if (stamp !== '' && stamp === (await stampOfFile(absolute))) return true;
     return (await this.readText(absolute).catch(() => undefined)) === text;
@@ -178,7 +178,7 @@ export class LanguageServers {
     throw new ToolError('BINARY_FILE', `${quote(shown)} is not text, so no language server can check it.`);
   }
 
-  /** Ends all servers. */
+  /** Stops all servers. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#unsubscribe();
@@ -196,7 +196,7 @@ export class LanguageServers {
       const found = await preset.locate(this.places);
       if (!('command' in found)) return found;
       const env = { ...(await this.places.environment()), ...found.extraEnv };
-      // Not the project: interpreters load what they find in their working directory.
+      // Not the project: interpreters load files from their working directory.
       return { ...found, name: preset.name, env, cwd: dirname(process.execPath) };
     } catch (error) {
       return { hint: escapeControls(messageOf(error)) };
@@ -228,7 +228,7 @@ export class LanguageServers {
   }
 
   #tell(session: LanguageSession, { at, stamps: now }: TreeSnapshot): void {
-    if (at <= session.seenAt) return; // somebody has told of later ones
+    if (at <= session.seenAt) return; // later ones were already sent
     const before = session.seen;
     const changes: { uri: string; type: number }[] = [];
     const note = (absolute: string, kind: keyof typeof FILE_CHANGE): unknown =>
@@ -249,11 +249,11 @@ export class LanguageServers {
     try {
       if (language) await this.show(session, absolute, language);
     } catch {
-      session.documents.close(absolute); // gone, grown or no text any more: the disk is all there is
+      session.documents.close(absolute); // deleted, too large or no longer text: use the disk
     }
   }
 
-  /** What was changed through our own files is told whatever its stamp says. */
+  /** Marks files that the tools changed, so that they are sent regardless of their stamp. */
   #forget({ absolute, from }: FileChange): void {
     for (const client of this.#clients.values()) {
       const { running } = client;
@@ -268,7 +268,7 @@ export class LanguageServers {
   }
 }
 
-/** The text that servers see; undefined for what is not text. A byte order mark is no part of it, nor of its columns. */
+/** The text for servers; undefined for a file that is not text. Without a byte order mark, which is not part of its columns. */
 export function decodeDocument(bytes: Buffer): string | undefined {
   if (bytes.length === 0) return '';
   const detected = encodingOf(bytes);

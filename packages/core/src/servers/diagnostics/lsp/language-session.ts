@@ -1,4 +1,4 @@
-// One run of a language server: the process, the protocol's handshake, and requests that end with it.
+// One session of a language server: the process, `initialize`, and the requests, which end with it.
 
 import { settledWithin } from '../../../call/waiting.js';
 import { pathToFileURL } from 'node:url';
@@ -14,32 +14,32 @@ import { BoundedMessageReader, BoundedMessageWriter } from './message-streams.js
 import { PushedDiagnostics } from './pushed-diagnostics.js';
 import { ServerRequests } from './language-server-requests.js';
 
-/** Room for a polite end; the signals come after it. */
+/** How long a server may take to exit by itself before it is signalled. */
 const SHUTDOWN_MS = 300;
 const GRACE_MS = 1_000;
 const MAX_TOLD_CHARACTERS = 600;
 
-/** Starts a server, and speaks with it until either side ends it. */
+/** A running server. */
 export class LanguageSession {
   readonly launch: ServerLaunch;
-  /** The directory that it was started for, absolute. */
+  /** The absolute path of its directory. */
   readonly root: string;
   readonly documents: Documents;
   readonly pushed: PushedDiagnostics;
   readonly requests: ServerRequests;
-  /** Resolves with why, once the session is of no more use. Never rejects. */
+  /** Resolves with the reason when the session has ended. Never rejects. */
   readonly ended: Promise<ToolError>;
-  /** The same, as soon as it is known. */
+  /** The reason, once the session has ended. */
   failure: ToolError | undefined;
-  /** What the files of the project were when the server was last told of them: a stamp a path. */
+  /** The stamps of the project's files as last sent to the server, by path. */
   seen: ReadonlyMap<string, string> = new Map();
-  /** When that was looked at, by `performance.now()`. */
+  /** When they were read, as a time of `performance.now()`. */
   seenAt = -Infinity;
-  /** What the installed packages were when it started. */
+  /** The stamp of installed packages at the start. */
   packages = '';
   capabilities: ServerCapabilities = {};
   version: string | undefined;
-  /** Told when the session ends: the requests that are open. */
+  /** The pending requests, which are rejected when the session ends. */
   readonly #open = new Set<(reason: ToolError) => void>();
   #child: Child | undefined;
   #connection: MessageConnection | undefined;
@@ -109,17 +109,17 @@ export class LanguageSession {
     });
   }
 
-  /** Tells the server something. Nothing happens once the session has ended. */
+  /** Sends a notification; does nothing once the session has ended. */
   notify(method: string, params?: unknown): void {
     if (this.failure || !this.#connection) return;
     const sent =
       params === undefined
         ? this.#connection.sendNotification(method)
         : this.#connection.sendNotification(method, params);
-    sent.catch(() => undefined); // its exit says more
+    sent.catch(() => undefined); // its exit is more informative
   }
 
-  /** Ends the server and everything it started. Idempotent, never rejects. */
+  /** Stops the server and everything it started. Idempotent, never rejects. */
   close(): Promise<void> {
     return (this.#closing ??= this.#close());
   }
@@ -130,7 +130,7 @@ export class LanguageSession {
     if (this.failure) throw this.failure;
     const { command, args, cwd, env } = this.launch;
     const child = (this.#child = spawnChild({ command, args, cwd, env, stdin: 'pipe' }));
-    if (!child.stdin) throw await child.exited.then(() => this.#notRunning()); // rejects with why it was not started
+    if (!child.stdin) throw await child.exited.then(() => this.#notRunning()); // rejects with the reason
     const reader = new BoundedMessageReader(child.stdout, (reason) => this.#fail(reason));
     const writer = new BoundedMessageWriter(child.stdin, (reason) => this.#fail(reason));
     const connection = (this.#connection = createMessageConnection(reader, writer, NullLogger, {
@@ -206,7 +206,7 @@ export class LanguageSession {
       await this.request('shutdown', undefined, patience.signal);
       this.notify('exit');
     } catch {
-      // The signals that follow end it as well.
+      // The following signals end it anyway.
     } finally {
       clearTimeout(timer);
     }
@@ -238,7 +238,7 @@ function textOr(value: unknown): string | undefined {
   return typeof value === 'string' ? value.slice(0, 100) : undefined;
 }
 
-/** The end of what a stranger said, safe to show. */
+/** The end of a server's text, sanitised. */
 function lastWords(text: string): string {
   return text.trim().slice(-MAX_TOLD_CHARACTERS).split(/\r?\n/).map(escapeControls).join('\n');
 }

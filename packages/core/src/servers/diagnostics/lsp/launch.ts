@@ -1,39 +1,39 @@
-// What is run for a language, and why nothing is where nothing can be.
+// The program for a language, or why there is none.
 
 import type { JsonObject } from '../../../contract/json.js';
 
-/** A language server as it was found. */
+/** A language server that was found. */
 export interface ServerCommand {
   /** Absolute. */
   command: string;
   args: readonly string[];
-  /** The server's version where it is known before it runs. */
+  /** The server's version, if known before it runs. */
   version?: string | undefined;
   /** Added to the environment. */
   extraEnv?: Readonly<Record<string, string>> | undefined;
   initializationOptions?: JsonObject | undefined;
-  /** Answers of `workspace/configuration`, by section. */
+  /** Settings for `workspace/configuration`, by section. */
   settings?: JsonObject | undefined;
-  /** What it answers when it is asked for diagnostics is all there is, also while it says that it is at work. */
+  /** True if pulled diagnostics are complete even while it reports progress. */
   pullIsFinal?: boolean | undefined;
-  /** It pushes the diagnostics of a version once, so that a list without errors is the answer after a short silence. */
+  /** True if it pushes diagnostics once per version, so that an empty list is complete after a short wait. */
   pushesOnce?: boolean | undefined;
-  /** It is typescript-language-server, which hands questions on to tsserver: an exact answer instead of waiting for a push. */
+  /** True for typescript-language-server, which forwards requests to tsserver: an exact result without waiting for a push. */
   asksTsserver?: boolean | undefined;
 }
 
-/** A language server that is to be started. */
+/** A language server to start. */
 export interface ServerLaunch extends ServerCommand {
-  /** As answers call it: `typescript`, `pyright`. */
+  /** Its name in results: `typescript`, `pyright`. */
   name: string;
-  /** Never the project unless that is trusted: interpreters look into their working directory for what to load. */
+  /** The working directory; never an untrusted project, as interpreters load files from it. */
   cwd: string;
   /** The whole environment. */
   env: Readonly<Record<string, string>>;
 }
 
-/** Why there is no server for a language. */
+/** A missing server for a language. */
 export interface MissingServer {
-  /** What would help, in whole sentences. */
+  /** How to install it, in whole sentences. */
   hint: string;
 }

@@ -1,4 +1,4 @@
-// Places in files, as answers list them: with the line that is there, and none of what the policy withholds.
+// Locations for results: with the text of their lines, without files that the policy denies.
 
 import type { Location, LocationLink } from 'vscode-languageserver-protocol';
 import { cutText } from '../../project/output-budget.js';
@@ -11,13 +11,13 @@ import { objectSchema } from '../../../tool/object-schema.js';
 
 const MAX_PREVIEW_BYTES = 200;
 
-/** A place. */
+/** A location. */
 export interface LocationRow {
   path: string;
   range: FileRange;
-  /** The line there, without the white space around it. */
+  /** The text of the line, trimmed. */
   preview?: string;
-  /** It is outside the project, such as in a library; its path is absolute. */
+  /** True for a location outside the project, such as in a library; its path is absolute. */
   external?: true;
 }
 
@@ -38,7 +38,7 @@ export const locationOutput = objectSchema(
   },
 );
 
-/** Every form in which a server answers with places: sorted, each once, without what the policy denies. */
+/** Converts every format of a server's locations: sorted, without duplicates and files that the policy denies. */
 export function locationsOf(
   answer: unknown,
   scope: ProjectScope,
@@ -70,13 +70,13 @@ export function locationsOf(
   return { rows: sorted, withheld };
 }
 
-/** Adds the line at each place inside the project, where it can be read. */
+/** Adds the text of the line to each location inside the project. */
 export async function withPreviews(rows: readonly LocationRow[], servers: LanguageServers): Promise<LocationRow[]> {
   const texts = new Map<string, TextPlaces | undefined>();
   const shown: LocationRow[] = [];
   for (const row of rows) {
     if (!row.external && !texts.has(row.path)) {
-      const text = await servers.readText(row.path).catch(() => undefined); // gone meanwhile: the place stands alone
+      const text = await servers.readText(row.path).catch(() => undefined); // deleted meanwhile: without the text
       texts.set(row.path, text === undefined ? undefined : new TextPlaces(text));
     }
     const line = row.external ? undefined : texts.get(row.path)?.line(row.range.line);
@@ -85,7 +85,7 @@ export async function withPreviews(rows: readonly LocationRow[], servers: Langua
   return shown;
 }
 
-/** One as a line of an answer. */
+/** A location as a line of text. */
 export function locationLine({ path, range, preview }: LocationRow): string {
   const at = escapeControls(`${path}:${range.line}:${range.column}`);
   return preview === undefined ? at : `${at}: ${escapeControls(preview)}`;

@@ -1,4 +1,4 @@
-// What the protocol counts from 0 and numbers, in the terms of our answers.
+// Converts the protocol's positions from 0 and numeric codes to those of results.
 
 import type { Diagnostic as LspDiagnostic, Range as LspRange } from 'vscode-languageserver-protocol';
 import { cutText } from '../../project/output-budget.js';
@@ -14,7 +14,7 @@ export interface FileRange {
 
 const MAX_MESSAGE_BYTES = 4 * 1024;
 
-/** Undefined for what is no range. */
+/** Undefined for an invalid range. */
 export function rangeFromLsp(range: unknown): FileRange | undefined {
   const { start, end } = Object(range) as Partial<LspRange>;
   const numbers = [start?.line, start?.character, end?.line, end?.character];
@@ -23,7 +23,7 @@ export function rangeFromLsp(range: unknown): FileRange | undefined {
   return { line: line + 1, column: column + 1, end_line: endLine + 1, end_column: endColumn + 1 };
 }
 
-/** Undefined for what is no diagnostic. */
+/** Undefined for an invalid diagnostic. */
 export function diagnosticFromLsp(item: LspDiagnostic, server: string): Diagnostic | undefined {
   const { range, severity, code, source, message } = Object(item) as Partial<LspDiagnostic>;
   const at = rangeFromLsp(range);
@@ -31,7 +31,7 @@ export function diagnosticFromLsp(item: LspDiagnostic, server: string): Diagnost
   if (!at || typeof text !== 'string') return undefined;
   return {
     ...at,
-    // Without one the client is to decide; what a server took the trouble to report is an error.
+    // Without a severity the client decides: it counts as an error.
     severity: SEVERITIES[(severity ?? 1) - 1] ?? 'error',
     code: typeof code === 'string' || typeof code === 'number' ? String(code).slice(0, 200) : '',
     source: (typeof source === 'string' ? source : server).slice(0, 200),

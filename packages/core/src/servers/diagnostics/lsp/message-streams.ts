@@ -6,11 +6,11 @@ import type { Readable, Writable } from 'node:stream';
 import type { DataCallback, Disposable, Message, MessageReader, MessageWriter } from 'vscode-jsonrpc';
 import { ToolError } from '../../../contract/errors.js';
 
-/** The largest message that is taken, in bytes. */
+/** The largest accepted message, in bytes. */
 export const MAX_MESSAGE_BYTES = 32 * 1024 * 1024;
 const MAX_HEADER_BYTES = 8 * 1024;
 const MAX_UNSENT_BYTES = 64 * 1024 * 1024;
-/** Messages that may wait; then the server waits. */
+/** The limit of queued messages; beyond it the server has to wait. */
 const MAX_WAITING = 256;
 const HEADER_END = Buffer.from('\r\n\r\n');
 
@@ -21,21 +21,21 @@ const HEADER_END = Buffer.from('\r\n\r\n');
 export class BoundedMessageReader implements MessageReader {
   readonly #input: Readable;
   readonly #fail: (reason: ToolError) => void;
-  /** The beginning of what is not read yet; one buffer that grows by doubling. */
+  /** The unread bytes; the buffer grows by doubling. */
   #kept = Buffer.alloc(0);
   #length = 0;
-  /** The length of the body that is being read; undefined in the header. */
+  /** The length of the current body; undefined within a header. */
   #body: number | undefined;
   #waiting = 0;
   #onData: ((chunk: Buffer) => void) | undefined;
 
-  /** @param fail told once of what makes the stream unreadable; nothing is read from then on */
+  /** @param fail called once when the stream becomes unreadable */
   constructor(input: Readable, fail: (reason: ToolError) => void) {
     this.#input = input;
     this.#fail = fail;
   }
 
-  // The end of the stream is told by the end of the process, which knows more.
+  // The exit of the process is more informative than the end of the stream.
   readonly onError = neverTold;
   readonly onClose = neverTold;
   readonly onPartialMessage = neverTold;
@@ -53,7 +53,7 @@ export class BoundedMessageReader implements MessageReader {
     return { dispose: () => this.dispose() };
   }
 
-  /** A message was worked off. */
+  /** Called when a message was processed. */
   done(): void {
     this.#waiting--;
     if (this.#onData && this.#waiting < MAX_WAITING / 2 && this.#input.isPaused()) this.#input.resume();
@@ -64,7 +64,7 @@ export class BoundedMessageReader implements MessageReader {
     this.#input.off('data', this.#onData);
     this.#onData = undefined;
     this.#kept = Buffer.alloc(0);
-    this.#input.resume(); // so that the server, which may still write, is not held up by nobody
+    this.#input.resume(); // so that the server can still write
   }
 
   #push(chunk: Buffer, callback: DataCallback): void {
@@ -86,7 +86,7 @@ export class BoundedMessageReader implements MessageReader {
       this.#body = undefined;
       this.#waiting++;
       callback(message);
-      if (!this.#onData) return; // disposed by what it led to
+      if (!this.#onData) return; // disposed meanwhile
     }
     this.#kept.copyWithin(0, start, this.#length);
     this.#length -= start;
@@ -106,7 +106,7 @@ export class BoundedMessageReader implements MessageReader {
   }
 }
 
-/** Writes frames. What waits for a server that does not read is bounded, too. */
+/** Writes frames, with a limit for a server that does not read. */
 export class BoundedMessageWriter implements MessageWriter {
   readonly #output: Writable;
   readonly #fail: (reason: ToolError) => void;
@@ -119,7 +119,7 @@ export class BoundedMessageWriter implements MessageWriter {
   readonly onError = neverTold;
   readonly onClose = neverTold;
 
-  /** Does not wait: a server that has gone is told by its exit. */
+  /** Does not wait: the exit reports a lost server. */
   write(message: Message): Promise<void> {
     const body = Buffer.from(JSON.stringify(message));
     this.#output.write(`Content-Length: ${body.length}\r\n\r\n`, ignoreWriteError);

@@ -1,36 +1,36 @@
-// What a language server has pushed, the last of each file, and the wait for more.
+// Stores a language server's latest pushed diagnostics of each file, and waits for more.
 
 import { fileURLToPath } from 'node:url';
 import type { PublishDiagnosticsParams } from 'vscode-languageserver-protocol';
 import type { Diagnostic } from '../../project/diagnostic-rows.js';
 import { diagnosticFromLsp } from './lsp-conversion.js';
 
-/** Files of which pushes are kept. A server may push for every file of a workspace. */
+/** The limit of files, as a server may push for every file of a workspace. */
 const MAX_FILES = 1_000;
-/** Of one file. */
+/** The limit of diagnostics of one file. */
 const MAX_ITEMS = 2_000;
-/** Of all files. */
+/** The limit of diagnostics of all files. */
 const MAX_ALL_ITEMS = 20_000;
 
-/** What was pushed for a file. */
+/** The pushed diagnostics of a file. */
 export interface Push {
-  /** Of the document that it is about; undefined where the server does not say. */
+  /** The version of the document; undefined if the server does not report it. */
   version: number | undefined;
   diagnostics: readonly Diagnostic[];
-  /** Something in it was no diagnostic, so that it cannot be relied on. */
+  /** True if some diagnostic was invalid, so that the list is unreliable. */
   isWrong: boolean;
   /** By `performance.now()`. */
   at: number;
-  /** When the first one about this version came. */
+  /** When the first push for this version arrived. */
   firstAt: number;
-  /** None about this version had an error in it: it may be the server's greeting, or the syntax alone. */
+  /** True if no push for this version had an error: it may be an initial push, or only syntax errors. */
   isCleanSoFar: boolean;
 }
 
-/** What comes later than this after a list without errors has another cause, such as a file that it depends on. */
+/** A push later than this after an empty list has another cause, such as a changed dependency. */
 const MAX_LEARNT_MS = 10_000;
 
-/** The last push of each file. */
+/** The latest push of each file. */
 export class PushedDiagnostics {
   readonly #server: string;
   readonly #pushes = new Map<string, Push>();
@@ -39,12 +39,12 @@ export class PushedDiagnostics {
   #disturbedAt = 0;
   #findsErrorsAfterMs = 0;
 
-  /** @param server the source of diagnostics that name none */
+  /** @param server the default source of diagnostics */
   constructor(server: string) {
     this.#server = server;
   }
 
-  /** All that is kept, by file. */
+  /** All stored pushes, by file. */
   get all(): ReadonlyMap<string, Push> {
     return this.#pushes;
   }
@@ -53,12 +53,12 @@ export class PushedDiagnostics {
     return this.#pushes.get(absolute);
   }
 
-  /** The longest that this server took from a list without errors to one with errors in the same version. */
+  /** The longest time from an empty list to one with errors in the same version. */
   get findsErrorsAfterMs(): number {
     return this.#findsErrorsAfterMs;
   }
 
-  /** Drops what is kept of a file that was opened, changed or closed. */
+  /** Drops the push of a file that was opened, changed or closed. */
   forget(absolute: string): void {
     this.#disturbedAt = performance.now();
     this.#drop(absolute);
@@ -69,7 +69,7 @@ export class PushedDiagnostics {
     this.#pushes.delete(absolute);
   }
 
-  /** Takes a notification as it came from the server; what is none is left out. */
+  /** Stores an unchecked notification; ignores invalid ones. */
   take(params: Partial<PublishDiagnosticsParams> | undefined): void {
     const absolute = pathOfUri(params?.uri);
     if (absolute === undefined || !Array.isArray(params?.diagnostics)) return;
@@ -99,14 +99,14 @@ export class PushedDiagnostics {
     this.wake();
   }
 
-  /** Something happened that a wait may end by: a push, a registration, the end of progress or of the session. */
+  /** Wakes waiting calls after a push, a registration, the end of progress or of the session. */
   wake(): void {
     const waiting = [...this.#waiting];
     this.#waiting.clear();
     for (const resolve of waiting) resolve();
   }
 
-  /** Resolves at the next {@link wake}, or after so many milliseconds. */
+  /** Resolves at the next {@link wake}, or after a time in milliseconds. */
   async changed(ms: number): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
     let wake: (() => void) | undefined;
@@ -123,7 +123,7 @@ export class PushedDiagnostics {
   }
 }
 
-/** The file that a URI names; undefined for what names none. */
+/** The file of a URI; undefined for any other URI. */
 export function pathOfUri(uri: unknown): string | undefined {
   if (typeof uri !== 'string' || !/^file:\/\//i.test(uri)) return undefined;
   try {

@@ -1,17 +1,17 @@
-// How answers tell of a language server.
+// Language servers in results.
 
 import type { ProjectScope } from '../../project/scope/project-scope.js';
 import type { ClientState, LanguageClient } from './language-client.js';
 import { objectSchema } from '../../../tool/object-schema.js';
 
-/** A server as answers show it. */
+/** A server in a result. */
 export interface ServerRow {
   name: string;
   state: ClientState;
-  /** The directory that it works in. */
+  /** Its directory. */
   root: string;
   version?: string;
-  /** Why it ended last. */
+  /** Why it last exited. */
   error?: string;
 }
 

@@ -1,12 +1,12 @@
-// Places in a text, between our lines and columns from 1, the protocol's from 0, and offsets.
+// Converts between positions from 1, the protocol's positions from 0, and offsets.
 
 import type { Position, TextEdit } from 'vscode-languageserver-protocol';
 import { ToolError } from '../../../contract/errors.js';
 
-/** A text by its lines, which end as the protocol's do: with \n, \r\n or \r. */
+/** A text split into lines by the protocol's rules: \n, \r\n or \r. */
 export class TextPlaces {
   readonly #text: string;
-  /** Where each line begins. */
+  /** The offset of each line. */
   readonly #starts: readonly number[];
 
   constructor(text: string) {
@@ -16,7 +16,7 @@ export class TextPlaces {
     this.#starts = starts;
   }
 
-  /** A line, counted from 1, without its end; undefined behind the last. */
+  /** A line, from 1, without its line break; undefined beyond the last. */
   line(line: number): string | undefined {
     const start = this.#starts[line - 1];
     if (start === undefined) return undefined;

@@ -1,4 +1,4 @@
-// The edits that a server proposes for several files, and their way to the disk: all judged first, then all or none.
+// Applies a server's edits of several files: all are checked first, then all or none are applied.
 
 import type { TextEdit, WorkspaceEdit } from 'vscode-languageserver-protocol';
 import { ToolError } from '../../../contract/errors.js';
@@ -10,7 +10,7 @@ import { rangeFromLsp } from './lsp-conversion.js';
 import { pathOfUri } from './pushed-diagnostics.js';
 import { TextPlaces } from './text-places.js';
 
-/** The edits of one file, which are about this text of it. */
+/** The edits of one file, with the text that they apply to. */
 export interface FileEdits {
   absolute: string;
   shown: string;
@@ -81,7 +81,7 @@ export async function applyEdits(
   );
 }
 
-/** In the encoding of the old content, with its byte order mark. */
+/** Encodes a text like the old content, with its byte order mark. */
 function encoded(old: Buffer, text: string, shown: string): Buffer {
   const { encoding, bom } = (old.length > 0 && encodingOf(old)) || ({ encoding: 'utf-8', bom: false } as const);
   const bytes = encodeText(bom ? `\ufeff${text}` : text, encoding);

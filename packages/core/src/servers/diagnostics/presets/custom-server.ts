@@ -1,21 +1,21 @@
-// A language server that the operator names.
+// Custom language servers of the operator.
 
 import { isAbsolute } from 'node:path';
 import { ToolError } from '../../../contract/errors.js';
 import { assertOptions, type OptionNames } from '../../../contract/options.js';
 import type { LanguagePreset } from './presets.js';
 
-/** A language server of the operator's choice. */
+/** A custom language server. */
 export interface LanguageServerOptions {
-  /** As answers call it; one of a known name takes its place. */
+  /** Its name in results; a known name replaces the known server. */
   name: string;
-  /** An absolute path, or a name that is looked up on the PATH outside the project. Never given to a shell. */
+  /** An absolute path, or a name on the PATH outside the project. Never passed to a shell. */
   command: string;
   /** Default: none. */
   args?: readonly string[] | undefined;
-  /** The files that it is for, by extension: `['.lua']`, or `{ '.h': 'objective-c' }` with the protocol's name of the language. */
+  /** Its files, by extension: `['.lua']`, or `{ '.h': 'objective-c' }` with the protocol's name of the language. */
   extensions: readonly string[] | Readonly<Record<string, string>>;
-  /** The nearest directory above a file that has one of these is the server's root. Default: the project is. */
+  /** File names; the nearest parent directory with one of them is the server's root. Default: none, and the project is the root. */
   rootMarkers?: readonly string[] | undefined;
   /**
    * It pushes the diagnostics of a version once. Of a server that does not say so a list without errors counts after 4
@@ -59,7 +59,7 @@ export function customPreset(options: LanguageServerOptions, index: number): Lan
     languages,
     rootMarkers: rootMarkers as readonly string[],
     async locate(places) {
-      // An absolute one is the operator's word, wherever it lies.
+      // An absolute path is the operator's choice and may be anywhere.
       const found = isAbsolute(command) ? command : await places.onPath(command);
       return found === undefined
         ? {

@@ -6,21 +6,21 @@ import type { MissingServer, ServerCommand } from '../lsp/launch.js';
 import type { ProgramPlaces } from './program-places.js';
 import { locateTypeScript } from './typescript-server.js';
 
-/** A kind of language server. */
+/** A known language server. */
 export interface LanguagePreset {
   name: string;
-  /** The protocol's language by extension, with its dot. */
+  /** The protocol's language by extension, with the dot. */
   languages: Readonly<Record<string, string>>;
-  /** The nearest directory above a file that has one of these is the server's root; none: the project. */
+  /** File names; the nearest parent directory with one of them is the server's root; empty: the project. */
   rootMarkers: readonly string[];
-  /** It runs what the project says (build scripts, macros): only for a trusted one. */
+  /** True if it runs code of the project (build scripts, macros), so that it requires trust. */
   needsTrust?: boolean | undefined;
-  /** Without a server, its files do not keep the check of a directory from being complete: data and pages, not programs. */
+  /** True for data and pages: without a server they do not make the check of a directory incomplete. */
   isOptional?: boolean | undefined;
   locate(places: ProgramPlaces): Promise<ServerCommand | MissingServer>;
 }
 
-/** All presets. @param typescript the TypeScript package that the caller named */
+/** All presets. @param typescript the configured TypeScript package */
 export function presets(typescript: string | undefined): LanguagePreset[] {
   return [
     {
@@ -35,7 +35,7 @@ export function presets(typescript: string | undefined): LanguagePreset[] {
         '.cjs': 'javascript',
         '.jsx': 'javascriptreact',
       },
-      rootMarkers: [], // it knows several tsconfig.json at once, and what one of them breaks in another
+      rootMarkers: [], // it handles several tsconfig.json files and their dependencies
       locate: (places) => locateTypeScript(places, typescript),
     },
     {
@@ -93,7 +93,7 @@ export function presets(typescript: string | undefined): LanguagePreset[] {
           program: 'gopls',
           args: ['serve'],
           get: 'Install gopls (go install golang.org/x/tools/gopls@latest).',
-          // No toolchain and no module is downloaded, and no git is run over the project's repository.
+          // Prevents downloads of toolchains and modules, and git commands in the project's repository.
           extraEnv: { GOTOOLCHAIN: 'local', GOPROXY: 'off', GOFLAGS: '-mod=readonly -buildvcs=false' },
         }),
     },
@@ -125,7 +125,7 @@ export function presets(typescript: string | undefined): LanguagePreset[] {
   ];
 }
 
-/** One of the servers of Visual Studio Code that are published together. */
+/** A server of the package vscode-langservers-extracted. */
 function extracted(name: string, languages: Readonly<Record<string, string>>): LanguagePreset {
   const program = `vscode-${name}-language-server`;
   return {
@@ -140,7 +140,7 @@ function extracted(name: string, languages: Readonly<Record<string, string>>): L
         args: ['--stdio'],
         get: 'Install "vscode-langservers-extracted" (npm).',
         pushesOnce: true,
-        // Schemas that a file names by an address are not fetched.
+        // Prevents fetching of schemas by URL.
         initializationOptions: { provideFormatter: false, handledSchemaProtocols: ['file'] },
         settings: { json: { validate: { enable: true } }, css: {}, scss: {}, less: {}, html: {} },
       }),
@@ -148,11 +148,11 @@ function extracted(name: string, languages: Readonly<Record<string, string>>): L
 }
 
 interface Recipe extends Omit<ServerCommand, 'command'> {
-  /** A package and the script in it. */
+  /** An npm package and its script. */
   package?: readonly [name: string, script: string];
-  /** On the PATH. */
+  /** A program on the PATH. */
   program: string;
-  /** How to get it. */
+  /** How to install it. */
   get: string;
 }
 

@@ -8,15 +8,15 @@ import { fileURLToPath } from 'node:url';
 import { allowedEnvironment } from '../../../process/index.js';
 import { isInside, type ProjectScope } from '../../project/scope/project-scope.js';
 
-/** A package as its directory holds it. */
+/** An installed package. */
 export interface FoundPackage {
-  /** Absolute and real. */
+  /** The absolute path with links resolved. */
   directory: string;
   name: string;
   version: string;
 }
 
-/** How far the project is trusted, here and for git. */
+/** Whether the project is trusted. */
 export type Trust = 'untrusted' | 'trusted';
 
 const EXECUTABLE_SUFFIXES = process.platform === 'win32' ? ['.exe'] : [''];
@@ -32,7 +32,7 @@ export class ProgramPlaces {
     this.trust = trust;
   }
 
-  /** A program on the PATH, absolute; undefined for none that may be run. */
+  /** The absolute path of a program on the PATH; undefined if there is none that may run. */
   async onPath(name: string): Promise<string | undefined> {
     for (const directory of await this.#directories()) {
       for (const suffix of EXECUTABLE_SUFFIXES) {
@@ -43,17 +43,17 @@ export class ProgramPlaces {
     return undefined;
   }
 
-  /** Whether there is a program, and it is not the project's own. */
+  /** Whether a program exists and is outside the project. */
   async mayRun(program: string): Promise<boolean> {
     try {
       await access(program, constants.X_OK);
       return this.#isAllowed(await realpath(program));
     } catch {
-      return false; // not there, or not ours to run
+      return false; // missing, or not executable
     }
   }
 
-  /** A package of the project's, when that is trusted, or else of the host application. */
+  /** A package of the project, if it is trusted, else of the host application. */
   async findPackage(name: string): Promise<FoundPackage | undefined> {
     const own = this.trust === 'trusted' ? [this.#scope.projectDir] : [];
     const places = [...own, ...directoriesAbove(fileURLToPath(import.meta.url)), ...directoriesAbove(mainScript())];
@@ -64,7 +64,7 @@ export class ProgramPlaces {
     return undefined;
   }
 
-  /** The environment of a language server: harmless names, and a PATH without the project. */
+  /** The environment of a language server: safe variables, and a PATH without the project. */
   async environment(): Promise<Record<string, string>> {
     return { ...allowedEnvironment(), PATH: (await this.#directories()).join(delimiter) };
   }
@@ -77,7 +77,7 @@ export class ProgramPlaces {
     const own = this.trust === 'trusted' ? [join(this.#scope.projectDir, 'node_modules', '.bin')] : [];
     const allowed: string[] = [];
     for (const directory of new Set([...own, ...(process.env.PATH ?? '').split(delimiter)])) {
-      if (!isAbsolute(directory)) continue; // whatever the working directory is
+      if (!isAbsolute(directory)) continue; // regardless of the working directory
       const real = await realpath(directory).catch(() => undefined);
       if (real !== undefined && this.#isAllowed(directory) && this.#isAllowed(real)) allowed.push(directory);
     }
@@ -89,7 +89,7 @@ export class ProgramPlaces {
   }
 }
 
-/** The package in a directory; undefined where there is none. */
+/** The package in a directory; undefined if there is none. */
 export async function readPackage(directory: string): Promise<FoundPackage | undefined> {
   try {
     const real = await realpath(directory);
@@ -99,11 +99,11 @@ export async function readPackage(directory: string): Promise<FoundPackage | und
     };
     return typeof name === 'string' && typeof version === 'string' ? { directory: real, name, version } : undefined;
   } catch {
-    return undefined; // none, or none that can be read
+    return undefined; // missing or unreadable
   }
 }
 
-/** A directory and all above it, innermost first. */
+/** A directory and its parents, innermost first. */
 export function directoriesAbove(file: string | undefined): string[] {
   if (file === undefined) return [];
   const directories: string[] = [];

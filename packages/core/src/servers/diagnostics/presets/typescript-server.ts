@@ -1,4 +1,4 @@
-// Which server speaks for TypeScript: version 7 brings its own, version 5 and 6 need typescript-language-server.
+// Selects the server for TypeScript: version 7 includes one, versions 5 and 6 need typescript-language-server.
 
 import { access, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ const HOW_TO_GET =
   'Install "typescript" 7 beside the host application or on the PATH, or set the option typescript to a TypeScript package. ' +
   'TypeScript 5 and 6 need "typescript-language-server" beside it.';
 
-/** No types are downloaded for what a project imports. */
+/** Prevents downloads of type packages. */
 const NO_DOWNLOADS: JsonObject = {
   disableAutomaticTypeAcquisition: true,
   tsserver: { automaticTypeAcquisition: { enabled: false } },
@@ -43,7 +43,7 @@ async function candidates(places: ProgramPlaces): Promise<(FoundPackage | undefi
   const found = [await places.findPackage('typescript')];
   const program = await places.onPath('tsc');
   if (program !== undefined) {
-    // A link of a package manager to the package, whose version says what it is without running it.
+    // A package manager's link to the package, whose version is known without running it.
     for (const directory of directoriesAbove(await realpath(program)).slice(0, 4)) {
       const owner = await readPackage(directory);
       if (owner?.name === 'typescript') found.push(owner);
@@ -53,7 +53,7 @@ async function candidates(places: ProgramPlaces): Promise<(FoundPackage | undefi
   return found;
 }
 
-/** TypeScript 7: its own program, without the script around it, which would be one process more. */
+/** TypeScript 7: its native program, without the wrapper script, which would be another process. */
 async function native({ directory, version }: FoundPackage): Promise<ServerCommand | { hint: string }> {
   const name = process.platform === 'win32' ? 'tsc.exe' : 'tsc';
   const platform = `typescript-${process.platform}-${process.arch}`;
@@ -72,7 +72,7 @@ async function native({ directory, version }: FoundPackage): Promise<ServerComma
   return { hint: `TypeScript ${version} is installed without the package @typescript/${platform}.` };
 }
 
-/** TypeScript 5 and 6, through typescript-language-server, which finds tsserver by the path that it is given. */
+/** TypeScript 5 and 6, through typescript-language-server with the path of tsserver. */
 async function bridged(
   places: ProgramPlaces,
   { directory, version }: FoundPackage,

@@ -1,4 +1,4 @@
-// check_errors: whether a file has errors, in one word, or that it is not known.
+// check_errors: whether a file has errors.
 
 import { defineTool, type Tool } from '../../../tool/define-tool.js';
 import { diagnosticLine } from '../../project/diagnostic-rows.js';

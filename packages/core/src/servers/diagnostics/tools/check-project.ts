@@ -32,15 +32,15 @@ import { hints, objectSchema } from '../../../tool/object-schema.js';
 
 const DEFAULT_TIMEOUT_MS = 120_000;
 const MAX_TIMEOUT_MS = 3_600_000;
-/** What the ending of a checker may take beyond its time. */
+/** How long a checker may take to end after its timeout. */
 const ENDING_MS = 10_000;
 const MAX_SAID_LINES = 20;
 
-/** What the tool is given. */
+/** Options of the tool. */
 export interface CheckProjectContext {
   files: ProjectFiles;
   trust: 'untrusted' | 'trusted';
-  /** From `checkersWith`. */
+  /** The checkers, from `checkersWith`. */
   checkers: readonly Checker[];
   limits: OutputLimits;
 }
@@ -151,7 +151,7 @@ async function checkProject(
   }));
   const shown = firstOf(told, args.limit);
   const counts = countsOf(all.flatMap(({ diagnostics }) => diagnostics));
-  // A checker that failed and has named nothing is no clean project, whatever else it said.
+  // A checker that failed without a diagnostic does not mean that the project is clean.
   const silentFailure = run.code !== 0 && report.found.length === 0;
   const complete = report.understood && !run.timedOut && run.code !== null && !silentFailure;
   const said = silentFailure && report.said.length === 0 ? lastLines(run.stderr || run.stdout) : report.said;
@@ -235,7 +235,7 @@ async function chooseChecker({ files, checkers }: CheckProjectContext, name: str
   );
 }
 
-/** Where in the project each is; what is of files outside is counted and not told. */
+/** Makes paths relative to the project; diagnostics of outside files are only counted. */
 async function placed(
   files: ProjectFiles,
   { found }: CheckerReport,

@@ -1,4 +1,4 @@
-// diagnostics: what is wrong with a file, a directory or the project, and whether that is all.
+// diagnostics: lists the diagnostics of a file, a directory or the project, and whether they are complete.
 
 import { defineTool, type Tool } from '../../../tool/define-tool.js';
 import {
@@ -23,7 +23,7 @@ import { hints, objectSchema } from '../../../tool/object-schema.js';
 
 const MAX_WAIT_MS = 120_000;
 const PENDING_SHOWN = 20;
-/** The rows of one answer, in bytes. */
+/** The limit of the rows of one result, in bytes. */
 const MAX_ROW_BYTES = 256 * 1024;
 
 const input = objectSchema(

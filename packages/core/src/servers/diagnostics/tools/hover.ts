@@ -1,4 +1,4 @@
-// hover: what the server knows of the symbol at a place: its type, its documentation.
+// hover: shows the type and the documentation of a symbol.
 
 import type { Hover } from 'vscode-languageserver-protocol';
 import { defineTool, type Tool } from '../../../tool/define-tool.js';
@@ -36,7 +36,7 @@ export function hoverTool(context: DiagnosticsContext): Tool {
   });
 }
 
-/** Of every form that the protocol has known. */
+/** The text of a hover, in all formats of the protocol. */
 function markdownOf(contents: unknown): string {
   if (typeof contents === 'string') return contents.trim();
   if (Array.isArray(contents)) return contents.map(markdownOf).filter(Boolean).join('\n\n');

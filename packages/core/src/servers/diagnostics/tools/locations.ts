@@ -1,4 +1,4 @@
-// definition, references and implementation: where a symbol comes from, where it is used, and what carries it out.
+// definition, references and implementation: find where a symbol is defined, used and implemented.
 
 import { ToolError } from '../../../contract/errors.js';
 import { defineTool, type Tool } from '../../../tool/define-tool.js';

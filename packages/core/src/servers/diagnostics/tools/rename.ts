@@ -1,4 +1,4 @@
-// rename: a symbol under another name, wherever it is used; all files change together or none does.
+// rename: renames a symbol in all files, or in none.
 
 import type { WorkspaceEdit } from 'vscode-languageserver-protocol';
 import { ToolError } from '../../../contract/errors.js';
@@ -11,7 +11,7 @@ import { TextPlaces } from '../lsp/text-places.js';
 import { applyEdits, editsByFile, type FileEdits } from '../lsp/workspace-edit.js';
 import { hints, objectSchema } from '../../../tool/object-schema.js';
 
-/** Each try opens the files that it found; the edits are then about texts that are held here. */
+/** The number of tries; each opens the files found, so that the edits apply to known texts. */
 const MAX_TRIES = 5;
 
 const input = {
@@ -51,7 +51,7 @@ export function renameTool(context: DiagnosticsContext): Tool {
     input,
     output,
     annotations: hints('destructive'),
-    // Where the symbol is used is known when the server has been asked: the claim is the whole project.
+    // The files are unknown before the request, so the claim is the whole project.
     permission: ({ path, dry_run }) =>
       dry_run
         ? claimPath(context, path ?? 'all', 'looks for a symbol')
@@ -67,7 +67,7 @@ export function renameTool(context: DiagnosticsContext): Tool {
               'PERMISSION_DENIED',
               `The policy does not permit ${quote(shown)}; nothing was changed.`,
             );
-          await files.resolve(shown, 'write'); // a link that leads outside or onto a protected file
+          await files.resolve(shown, 'write'); // a link to an outside or protected file
         }
         const textOf = (absolute: string): string => place.session.documents.get(absolute)?.text ?? '';
         const diffs: DiffText[] = [];
@@ -92,7 +92,7 @@ export function renameTool(context: DiagnosticsContext): Tool {
   });
 }
 
-/** The edits, each about a text that the server was shown by us. */
+/** The edits, all of texts that were sent to the server. */
 async function foundEdits(
   { files }: DiagnosticsContext,
   { servers, session, document, position, patience }: AskedPlace,

@@ -1,4 +1,4 @@
-// servers: which language servers there are, how they are, and a new start for one.
+// servers: lists language servers and their states, or restarts one.
 
 import { ToolError } from '../../../contract/errors.js';
 import { defineTool, type Tool } from '../../../tool/define-tool.js';

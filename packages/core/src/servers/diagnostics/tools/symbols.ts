@@ -1,4 +1,4 @@
-// symbols: what a file declares, or where in the project a name is declared.
+// symbols: lists the declarations of a file, or finds declarations by name.
 
 import type { SymbolInformation } from 'vscode-languageserver-protocol';
 import { ToolError } from '../../../contract/errors.js';
