@@ -54,6 +54,9 @@ const ALWAYS: readonly Setting[] = [
   ['user.useConfigOnly', 'true'],
 ];
 
+/** Options of git's diff commands that prevent helpers configured in the repository from running. */
+export const NO_DIFF_HELPERS = ['--no-ext-diff', '--no-textconv'] as const;
+
 /** Settings for untrusted repositories: prevent programs named by the repository from running, and unexpected writes. */
 const UNTRUSTED: readonly Setting[] = [
   ['commit.gpgSign', 'false'],

@@ -1,6 +1,7 @@
 // Reads a diff as a parsed list of files and a patch in pages. Each page runs git again and skips to its offset, so that a patch is
 // never held in memory as a whole.
 
+import { NO_DIFF_HELPERS } from '../hardening/git-settings.js';
 import { createHash } from 'node:crypto';
 import { ToolError } from '../../../contract/errors.js';
 import { escapeControls } from '../../project/scope/project-scope.js';
@@ -11,7 +12,7 @@ import { objectSchema } from '../../../tool/object-schema.js';
 
 const MAX_FILES = 1_000;
 /** Options that prevent programs named by the repository from running for a diff. */
-const PLAIN = ['--no-ext-diff', '--no-textconv', '--no-color', '-M'];
+const PLAIN = [...NO_DIFF_HELPERS, '--no-color', '-M'];
 
 /** The input properties of all tools that return a patch. */
 export const PATCH_INPUT = {

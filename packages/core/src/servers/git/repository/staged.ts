@@ -1,5 +1,6 @@
 // Lists staged files.
 
+import { NO_DIFF_HELPERS } from '../hardening/git-settings.js';
 import { parseChangedFiles, PATCH_OUTPUT, type ChangedFile } from './patch-pages.js';
 import { nulFields } from './nul-records.js';
 import type { GitPath } from '../git-paths.js';
@@ -15,7 +16,7 @@ export const STAGED = {
 
 /** The staged files below these paths. */
 export async function stagedFiles(repository: Repository, paths: readonly GitPath[]): Promise<ChangedFile[]> {
-  const args = ['diff', '--cached', '--no-ext-diff', '--no-textconv', '--raw', '--numstat', '--no-abbrev', '-M', '-z'];
+  const args = ['diff', '--cached', ...NO_DIFF_HELPERS, '--raw', '--numstat', '--no-abbrev', '-M', '-z'];
   const { stdout } = await repository.read(args, { paths });
   return parseChangedFiles(nulFields(stdout), (path) => repository.shown(path)).slice(0, MAX_FILES);
 }

@@ -1,5 +1,6 @@
 // Changes of the working tree by git: checked before (no protected path is written), reported afterwards.
 
+import { NO_DIFF_HELPERS } from '../hardening/git-settings.js';
 import { lstat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ToolError } from '../../../contract/errors.js';
@@ -130,7 +131,7 @@ function tooManyPaths(): ToolError {
 
 /** The arguments of a comparison that runs no helper of the repository. */
 export function treeDiff(from: string, to: string): string[] {
-  return ['diff-tree', '-r', '--no-ext-diff', '--no-textconv', from, to];
+  return ['diff-tree', '-r', ...NO_DIFF_HELPERS, from, to];
 }
 
 async function changesBetween(

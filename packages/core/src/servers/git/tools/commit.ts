@@ -1,5 +1,6 @@
 // commit: commits the staged changes.
 
+import { NO_DIFF_HELPERS } from '../hardening/git-settings.js';
 import { ToolError } from '../../../contract/errors.js';
 import { defineTool, type Tool } from '../../../tool/define-tool.js';
 import { escapeControls } from '../../project/scope/project-scope.js';
@@ -140,7 +141,7 @@ async function notCommitted(
       'EXECUTION_FAILED',
       'Some files have conflicts. Resolve them, stage them with add, then commit again.',
     );
-  const staged = ['diff', '--cached', '--quiet', '--no-ext-diff', '--no-textconv'];
+  const staged = ['diff', '--cached', '--quiet', ...NO_DIFF_HELPERS];
   if (!allow_empty && (await repository.read(staged, { accept: [0, 1] })).code === 0)
     return new ToolError('NO_CHANGE', 'Nothing is staged. Stage files with add, or set all.');
   const by = repository.trusted && hooks.length > 0 ? ` Its hooks ran: ${hooks.join(', ')}.` : '';

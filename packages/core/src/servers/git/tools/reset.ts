@@ -1,5 +1,6 @@
 // reset: moves the current branch to another commit.
 
+import { NO_DIFF_HELPERS } from '../hardening/git-settings.js';
 import { defineTool, type Tool } from '../../../tool/define-tool.js';
 import { claimAction, type GitContext } from '../git-context.js';
 import { nameList } from '../git-paths.js';
@@ -55,10 +56,7 @@ export function resetTool(context: GitContext): Tool {
           await repository.write(args);
           return answer(from, oid, []);
         }
-        assertTreeWritable(
-          repository,
-          await differingPaths(repository, ['diff', '--no-ext-diff', '--no-textconv', oid]),
-        );
+        assertTreeWritable(repository, await differingPaths(repository, ['diff', ...NO_DIFF_HELPERS, oid]));
         const { before, changed } = await changeTree(repository, () => repository.write(args));
         return answer(before.oid, oid, changed);
       }),

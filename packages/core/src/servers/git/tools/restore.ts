@@ -1,5 +1,6 @@
 // restore: restores files from the index or from a commit; uncommitted changes are lost.
 
+import { NO_DIFF_HELPERS } from '../hardening/git-settings.js';
 import { ToolError } from '../../../contract/errors.js';
 import { defineTool, type Tool } from '../../../tool/define-tool.js';
 import { claimPaths, type GitContext } from '../git-context.js';
@@ -55,7 +56,7 @@ export function restoreTool(context: GitContext): Tool {
         if (staged && from.length === 0 && (await headOf(repository)) === undefined)
           throw new ToolError('NOT_FOUND', 'The repository has no commits to restore from. Use unstage.');
         // As arguments, because diff cannot read paths from stdin.
-        const specs = ['--no-ext-diff', '--no-textconv', ...(staged && from.length === 0 ? ['HEAD'] : from)];
+        const specs = [...NO_DIFF_HELPERS, ...(staged && from.length === 0 ? ['HEAD'] : from)];
         const different = await differing(repository, specs, given, worktree);
         if (worktree) {
           for (const path of paths) context.files.scope.assertWritable(context.files.scope.parse(path));

@@ -1,5 +1,6 @@
 // stash: saves uncommitted changes, and restores them.
 
+import { NO_DIFF_HELPERS } from '../hardening/git-settings.js';
 import { ToolError } from '../../../contract/errors.js';
 import { defineTool, type Tool } from '../../../tool/define-tool.js';
 import { escapeControls } from '../../project/scope/project-scope.js';
@@ -160,7 +161,7 @@ async function untrackedOf(repository: Repository, oid: string): Promise<Buffer[
 async function push(repository: Repository, message: string | undefined, includeUntracked: boolean) {
   if ((await headOf(repository)) === undefined)
     throw new ToolError('NOT_FOUND', 'The repository has no commits yet to restore to. Commit first.');
-  const dirty = await differingPaths(repository, ['diff', '--no-ext-diff', '--no-textconv', 'HEAD']);
+  const dirty = await differingPaths(repository, ['diff', ...NO_DIFF_HELPERS, 'HEAD']);
   const news = includeUntracked
     ? nulFields((await repository.read(['ls-files', '-z', '--others', '--exclude-standard'])).stdout)
     : [];

@@ -2,6 +2,23 @@
 
 import { HISTORY_OPTIONS, SELECTING_OPTIONS, type GitCommandSpec } from './git-options.js';
 
+/** The options of commands that show a patch. */
+const PATCH_OPTIONS = {
+  ...HISTORY_OPTIONS,
+  ...SELECTING_OPTIONS,
+  '-a': 'flag',
+  '-b': 'flag',
+  '-C': 'flag',
+  '-M': 'flag',
+  '-p': 'flag',
+  '-R': 'flag',
+  '-s': 'flag',
+  '-u': 'flag',
+  '-w': 'flag',
+  '-W': 'flag',
+  '-z': 'flag',
+} as const;
+
 const CHANGES_BRANCHES = 'changes branches';
 const CHANGES_TAGS = 'changes tags';
 
@@ -75,19 +92,7 @@ export const GIT_READING_COMMANDS: Readonly<Record<string, GitCommandSpec>> = {
   },
   diff: {
     options: {
-      ...HISTORY_OPTIONS,
-      ...SELECTING_OPTIONS,
-      '-a': 'flag',
-      '-b': 'flag',
-      '-C': 'flag',
-      '-M': 'flag',
-      '-p': 'flag',
-      '-R': 'flag',
-      '-s': 'flag',
-      '-u': 'flag',
-      '-w': 'flag',
-      '-W': 'flag',
-      '-z': 'flag',
+      ...PATCH_OPTIONS,
       '--cached': 'flag',
       '--staged': 'flag',
     },
@@ -95,19 +100,7 @@ export const GIT_READING_COMMANDS: Readonly<Record<string, GitCommandSpec>> = {
   show: {
     numericOption: true,
     options: {
-      ...HISTORY_OPTIONS,
-      ...SELECTING_OPTIONS,
-      '-a': 'flag',
-      '-b': 'flag',
-      '-C': 'flag',
-      '-M': 'flag',
-      '-p': 'flag',
-      '-R': 'flag',
-      '-s': 'flag',
-      '-u': 'flag',
-      '-w': 'flag',
-      '-W': 'flag',
-      '-z': 'flag',
+      ...PATCH_OPTIONS,
     },
   },
   blame: {
