@@ -63,7 +63,7 @@ export class ProcessGroup {
     if (!this.#isLeaderReaped) return true;
     // POSIX gives no process a pid that is still the id of a group. So a process with the leader's pid proves that this
     // group has ended, and that a group with this id is another one.
-    if (isTaken(this.id) || !isTaken(-this.id)) this.#isGone = true;
+    if (processExists(this.id) || !processExists(-this.id)) this.#isGone = true;
     return !this.#isGone;
   }
 
@@ -74,7 +74,8 @@ export class ProcessGroup {
   }
 }
 
-function isTaken(id: number): boolean {
+/** Whether a process, or with a negative id a process group, exists, even if it belongs to another user. */
+export function processExists(id: number): boolean {
   try {
     process.kill(id, 0);
     return true;

@@ -1,5 +1,6 @@
 // Stores OAuth tokens in one file that only this user can read; writes are atomic and locked across processes.
 
+import { processExists } from '../../process/process-group.js';
 import { randomBytes } from 'node:crypto';
 import { mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -117,7 +118,7 @@ export class OAuthStore {
     if (age === undefined) return false; // released
     if (age > LOCK_STALE_MS) return true;
     const pid = Number.parseInt((await this.#holder()) ?? '', 10);
-    return Number.isInteger(pid) && pid > 0 && !isRunning(pid);
+    return Number.isInteger(pid) && pid > 0 && !processExists(pid);
   }
 
   /** Renames the lock before deleting it, so that one of several processes succeeds; puts back a new lock moved by mistake. */
@@ -161,14 +162,5 @@ function parse(text: string): { version?: unknown; servers?: unknown } | undefin
     return JSON.parse(text) as { version?: unknown; servers?: unknown };
   } catch {
     return undefined; // the caller reports it, without the text, which may contain secrets
-  }
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
 }

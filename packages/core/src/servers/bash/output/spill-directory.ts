@@ -1,11 +1,11 @@
 // The directory for output that is too long for memory: one for each connection, readable by this user only, removed with
 // the connection.
 
+import { processExists } from '../../../process/process-group.js';
 import { lstat, mkdtemp, open, readdir, readlink, rm, type FileHandle } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ToolError } from '../../../contract/errors.js';
-import { errnoOf } from '../../project/open/file-failure.js';
 
 /** A directory that is created with its first file. */
 export class SpillDirectory {
@@ -40,7 +40,7 @@ async function createDirectory(): Promise<string> {
   const prefix = `toolwright-bash-${namespace}-`;
   for (const name of await readdir(tmpdir()).catch(() => [])) {
     const [, owner] = name.startsWith(prefix) ? (/^(\d+)-/.exec(name.slice(prefix.length)) ?? []) : [];
-    if (owner !== undefined && !isRunning(Number(owner))) await removeOwn(join(tmpdir(), name));
+    if (owner !== undefined && !processExists(Number(owner))) await removeOwn(join(tmpdir(), name));
   }
   return mkdtemp(join(tmpdir(), `${prefix}${process.pid}-`));
 }
@@ -52,14 +52,5 @@ async function removeOwn(directory: string): Promise<void> {
     await rm(directory, { recursive: true, force: true });
   } catch {
     // Another host removed it, or it belongs to another user.
-  }
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return errnoOf(error) === 'EPERM';
   }
 }

@@ -2,6 +2,7 @@
 // exists. git ignores an empty directory, other programs nearly so, and removing one can destroy nothing. A file is empty,
 // or has a text that means the same as no file.
 
+import { processExists } from '../../../process/process-group.js';
 import { chmod, link, lstat, mkdir, readdir, readFile, rmdir, unlink, utimes, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { errnoOf, fileFailure } from '../../project/open/file-failure.js';
@@ -93,7 +94,7 @@ async function createFile(path: string): Promise<void> {
   const prefix = `${basename(path)}.placeholder-of-`;
   for (const name of await readdir(directory)) {
     const owner = name.startsWith(prefix) ? Number(name.slice(prefix.length)) : undefined;
-    if (owner !== undefined && (owner === process.pid || !isRunning(owner)))
+    if (owner !== undefined && (owner === process.pid || !processExists(owner)))
       await unlink(join(directory, name)).catch(() => {}); // another host removed it
   }
   const temporary = join(directory, `${prefix}${process.pid}`);
@@ -126,15 +127,6 @@ async function wasLeftBehind(path: string): Promise<boolean> {
     return await isLeftBehind(path);
   } catch {
     return false; // removed meanwhile, or not readable
-  }
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return errnoOf(error) === 'EPERM';
   }
 }
 
