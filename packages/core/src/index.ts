@@ -84,6 +84,9 @@ export type { LogEntry, Logger } from './contract/logger.js';
 // For implementers of providers.
 export type {
   CallOptions,
+  InputAnswer,
+  InputRelay,
+  InputRound,
   McpPeer,
   PeerRequestHandler,
   PreparedCall,

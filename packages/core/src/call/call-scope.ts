@@ -27,6 +27,7 @@ export const CALL_OPTIONS: OptionNames<CallOptions> = {
   onLog: true,
   approve: true,
   onRequest: true,
+  relay: true,
   meta: true,
   permits: true,
   hold: true,
@@ -177,6 +178,12 @@ export class CallScope implements Deadline, CallOptions {
     return typeof onRequest === 'function' ? onRequest : undefined;
   }
 
+  /** Relays a server's rounds to the caller; undefined if the caller does not relay them. */
+  get relay(): CallOptions['relay'] {
+    const { relay } = this.#given;
+    return typeof relay?.onRound === 'function' ? relay : undefined;
+  }
+
   /** What the policies of all layers permit; undefined when none restricts the call. */
   get permits(): CallOptions['permits'] {
     return this.#permits ?? this.#parent?.permits;
@@ -206,12 +213,13 @@ export class CallScope implements Deadline, CallOptions {
   /** The options for a foreign layer: a plain object, so that a wrapper can spread it. */
   get inward(): CallOptions {
     if (this.#inward) return this.#inward;
-    const { callId, sessionId, meta, timeoutMs, onProgress, onLog, approve, onRequest, permits } = this;
+    const { callId, sessionId, meta, timeoutMs, onProgress, onLog, approve, onRequest, relay, permits } = this;
     const inward: CallOptions = { callId, sessionId, timeoutMs, onProgress, permits, hold: () => this.hold() };
     inward.meta = meta && copyJson(meta); // changing it does not change the caller's
     if (onLog) inward.onLog = onLog;
     if (approve) inward.approve = approve;
     if (onRequest) inward.onRequest = onRequest;
+    if (relay) inward.relay = relay;
     // An own, enumerable and lazy property; an accessor in the literal is much slower.
     Object.defineProperty(inward, 'signal', { enumerable: true, configurable: true, get: () => this.signal });
     return (this.#inward = inward);

@@ -95,6 +95,11 @@ export interface CallOptions {
    * answers a request of another's call. Callers are distinguished by `sessionId`, or by this function.
    */
   onRequest?: PeerRequestHandler | undefined;
+  /**
+   * Relays the rounds of a server of MCP 2026-07-28 that requires input during this call, instead of answering them with
+   * `onRequest`. Providers of other kinds ignore it.
+   */
+  relay?: InputRelay | undefined;
   /** Passed to the tool as `ctx.meta`, and to an MCP server as `_meta`. */
   meta?: JsonObject | undefined;
   /**
@@ -107,6 +112,35 @@ export interface CallOptions {
    * that ask during a call; a provider that enforces its own deadline pauses that too.
    */
   hold?: (() => () => void) | undefined;
+}
+
+/** How a caller relays the rounds of an MCP server to the client on whose behalf it calls. */
+export interface InputRelay {
+  /** The client capabilities that are declared to the server for this call. Default: those of the provider. */
+  readonly capabilities?: JsonObject | undefined;
+  /** The answer to the previous round, sent with the call. Default: none, as in the first round. */
+  readonly answer?: InputAnswer | undefined;
+  /**
+   * Receives the input that the server requires. The call then settles with `CANCELLED`, as the server has ended it; to
+   * continue, call again with the same arguments and the {@link answer}.
+   */
+  onRound(round: InputRound): void;
+}
+
+/** The input that an MCP server requires before it completes a request: `input_required` of MCP 2026-07-28. */
+export interface InputRound {
+  /** Requests by key, each with `method` and `params`: elicitation, sampling, roots. Absent when only a retry is required. */
+  readonly inputRequests?: JsonObject;
+  /** The server's opaque state, at most 64 KiB, which the answer must contain unchanged. */
+  readonly requestState?: string;
+}
+
+/** The answer to an {@link InputRound}. */
+export interface InputAnswer {
+  /** The results of the requests, by the same keys. */
+  readonly inputResponses?: JsonObject | undefined;
+  /** The `requestState` of the round. */
+  readonly requestState?: string | undefined;
 }
 
 /** The progress of a call: `progress` increases, up to `total` if that is known. */
@@ -194,7 +228,7 @@ export interface McpPeer {
   request(
     method: string,
     params?: JsonObject,
-    options?: Pick<CallOptions, 'signal' | 'timeoutMs' | 'callId' | 'sessionId' | 'onRequest'>,
+    options?: Pick<CallOptions, 'signal' | 'timeoutMs' | 'callId' | 'sessionId' | 'onRequest' | 'relay'>,
   ): Promise<JsonObject>;
   /**
    * Calls `listener` for each notification of the server, in order with its responses, and with `list_changed` after each
