@@ -1,6 +1,6 @@
 /**
- * MCP servers as providers: over stdio, HTTP, sockets, and in containers. Needs `@modelcontextprotocol/sdk`, which the
- * first connection loads, not this import.
+ * MCP servers as providers: over stdio, HTTP, sockets, and in containers. Needs `@modelcontextprotocol/client`, or
+ * `@modelcontextprotocol/sdk` for servers of earlier revisions than 2026-07-28; the first connection loads it, not this import.
  *
  * @example
  * ```ts
@@ -34,6 +34,8 @@ export {
 } from './transport/container-command.js';
 export type { OAuthOptions } from './auth/oauth.js';
 export type { HostOffers, ServerRequestHandler } from './session/server-requests.js';
+export type { EngineName, Era } from './engines/engine.js';
+export type { EraStore, EraVerdict } from './session/era-memory.js';
 export type { PeerRequestHandler } from '../contract/tool-provider.js';
 export type { McpMessage, McpTransport } from './transport/transport.js';
 export { DIRECTIVES_META, ERROR_META, fromWireResult, toWireResult, type WireResult } from './tools/wire-result.js';

@@ -10,6 +10,8 @@ import { containerCommand } from './transport/container-command.js';
 import { DEFAULT_MAX_FRAME_BYTES } from './transport/frames.js';
 import type { OAuthOptions } from './auth/oauth.js';
 import type { HostOffers } from './session/server-requests.js';
+import type { EngineName } from './engines/engine.js';
+import type { EraStore } from './session/era-memory.js';
 import { secretsOfHeaders } from './tools/sanitize.js';
 import type { McpTransport } from './transport/transport.js';
 
@@ -83,6 +85,19 @@ export interface McpServerOptions extends HostOffers {
   shutdownTimeoutMs?: number;
   /** The largest message accepted from the server, in bytes. Default 16 MiB. */
   maxFrameBytes?: number;
+  /**
+   * Which revisions of MCP to speak: `'modern'` is 2026-07-28, `'legacy'` are the earlier ones, with `initialize`. Default
+   * `'auto'`: asks the server with `server/discover`, and uses the legacy revisions if it does not answer that within 1 s. A
+   * transport that serves one connection is not asked.
+   */
+  protocol?: 'auto' | 'legacy' | 'modern';
+  /**
+   * The SDK to use: `'v2'` is `@modelcontextprotocol/client`, which speaks all revisions; `'v1'` is `@modelcontextprotocol/sdk`,
+   * which speaks the legacy ones. Default: v2 where it is installed, else v1.
+   */
+  engine?: EngineName;
+  /** Remembers which revisions the servers speak. Default: in memory, for this process. */
+  eraStore?: EraStore;
   /** Default: `process.emitWarning` for warnings and errors, each text once. Arguments and results are never logged. */
   logger?: Logger;
 }
@@ -125,6 +140,9 @@ const SHARED: OptionNames<McpServerOptions> = {
   maxTotalTimeoutMs: true,
   shutdownTimeoutMs: true,
   maxFrameBytes: true,
+  protocol: true,
+  engine: true,
+  eraStore: true,
   logger: true,
   elicitation: true,
   sampling: true,
@@ -161,6 +179,9 @@ export interface ResolvedOptions {
   maxTotalTimeoutMs: number;
   maxFrameBytes: number;
   shutdownTimeoutMs: number;
+  protocol: 'auto' | 'legacy' | 'modern';
+  engine: EngineName | undefined;
+  eraStore: EraStore | undefined;
   /** True for a custom transport that serves one connection. */
   isSingleUse: boolean;
 }
@@ -189,10 +210,20 @@ export function resolveOptions(options: MCPToolProviderOptions): ResolvedOptions
     if (options[handler] !== undefined && typeof options[handler] !== 'function')
       throw wrong(`${handler} must be a function`);
   }
+  const { protocol = 'auto', engine, eraStore } = options;
+  if (!['auto', 'legacy', 'modern'].includes(protocol)) throw wrong(`protocol must be 'auto', 'legacy' or 'modern'`);
+  if (engine !== undefined && !['v1', 'v2'].includes(engine)) throw wrong(`engine must be 'v1' or 'v2'`);
+  if (engine === 'v1' && protocol === 'modern')
+    throw wrong(`engine 'v1' does not speak the modern protocol; set engine to 'v2', or protocol to 'auto'`);
+  if (eraStore !== undefined && !(typeof eraStore?.get === 'function' && typeof eraStore.set === 'function'))
+    throw wrong('eraStore must be an object with the functions get and set');
   const place = placeOf(options);
   return {
     name: options.name,
     place,
+    protocol,
+    engine,
+    eraStore,
     isSingleUse: place.kind === 'given' && typeof place.transport !== 'function',
     roots: projectDir === undefined ? undefined : [projectDir, ...(extraRoots as readonly string[])],
     validateOutput,

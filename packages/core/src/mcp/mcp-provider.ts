@@ -28,7 +28,10 @@ import type {
 } from '../contract/tool-provider.js';
 import type { ToolDefinition } from '../contract/tool-definition.js';
 import { callFailure, type PendingCall } from './session/call-failure.js';
-import { SessionLostError, McpSession, RpcError } from './session/mcp-session.js';
+import { SessionLostError, RpcError, type McpSession } from './session/mcp-session.js';
+import { loadEngine } from './engines/engine.js';
+import { EraMemory } from './session/era-memory.js';
+import { openSession } from './session/open-session.js';
 import { ToolListCache } from './tools/tool-list-cache.js';
 import { createTransport } from './transport/open-transport.js';
 import {
@@ -59,7 +62,8 @@ const CLIENT_INFO = { name: 'toolwright', version: '0.2.0' };
 
 /**
  * Provides the tools of one MCP server, with the prefix `name.`: over stdio, in a container, at a socket, over HTTP, or over a
- * custom transport. Needs the package `@modelcontextprotocol/sdk`.
+ * custom transport. Needs the package `@modelcontextprotocol/client`, or `@modelcontextprotocol/sdk` for servers of earlier
+ * revisions of MCP than 2026-07-28.
  *
  * A call reconnects to a server that was lost; a call that was in flight then is `OUTCOME_UNKNOWN`. Like every provider it has
  * no policy, and the server's directives are in `result.directives`: add it to a `ToolHub` to have calls evaluated,
@@ -85,6 +89,7 @@ export class MCPToolProvider implements ToolProvider {
   readonly #logger: Logger;
   readonly #requests: ServerRequests;
   readonly #tools: ToolListCache;
+  readonly #eras: EraMemory;
   readonly #counters = new CallCounters();
   readonly #changed = new Listeners();
   readonly #lifecycle: ConnectionLifecycle<McpSession>;
@@ -115,6 +120,7 @@ export class MCPToolProvider implements ToolProvider {
     const { elicitation, sampling } = options;
     const offers = { ...(elicitation && { elicitation }), ...(sampling && { sampling }) };
     this.#requests = new ServerRequests(roots, offers, this.#inFlight);
+    this.#eras = new EraMemory(this.#options.place, this.#options.eraStore);
     this.#tools = new ToolListCache({
       name,
       listTimeoutMs,
@@ -269,15 +275,22 @@ export class MCPToolProvider implements ToolProvider {
     const scope = (this.#attempt = new CallScope());
     scope.setDeadline(connectTimeoutMs, connectTimeoutMs);
     try {
-      // The host's transport function may never resolve.
-      const transport = await scope.race(
-        createTransport(this.#options, { warn: this.#warn, clock: this.#clockOf(scope) }),
-      );
-      this.#transport = transport;
-      const session = await McpSession.open(
-        transport,
+      const { place, protocol, isSingleUse } = this.#options;
+      const engine = await scope.race(loadEngine(this.#options.engine));
+      const session = await openSession(
         {
           name,
+          engine,
+          protocol,
+          eras: this.#eras,
+          isSingleUse,
+          isHttp: place.kind === 'http',
+          createTransport: async () =>
+            (this.#transport = await createTransport(this.#options, {
+              warn: this.#warn,
+              clock: this.#clockOf(scope),
+              engine,
+            })),
           connectTimeoutMs,
           secrets: secretsOf(this.#options.place),
           clientInfo: CLIENT_INFO,

@@ -1,15 +1,11 @@
 // OAuth for HTTP servers: runs the SDK's flow, with one renewal at a time among all processes that share the file.
 
-import type { OAuthClientProvider } from '@modelcontextprotocol/sdk/client/auth.js';
-import type {
-  OAuthClientInformationMixed,
-  OAuthClientMetadata,
-  OAuthTokens,
-} from '@modelcontextprotocol/sdk/shared/auth.js';
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { ToolError } from '../../contract/errors.js';
+import type { JsonObject } from '../../contract/json.js';
 import { OAuthStore, type StoredCredentials } from './oauth-store.js';
 import { plainText, withoutSecrets } from '../tools/sanitize.js';
+import type { Engine, EngineOAuthProvider, EngineOAuthRun } from '../engines/engine.js';
 import { watchedBody } from '../transport/http-body.js';
 import { assertFollowable } from './web-address.js';
 
@@ -44,10 +40,12 @@ export class Authorizer {
   readonly #server: URL;
   readonly #store: OAuthStore;
   readonly #clock: { pause(): void; resume(): void };
-  #signingIn: Promise<string> | undefined;
+  readonly #engine: Engine;
+  #signingIn: Promise<SignInAnswer> | undefined;
 
   /** @param clock paused while a person signs in */
-  constructor(options: OAuthOptions, server: URL, clock: { pause(): void; resume(): void }) {
+  constructor(options: OAuthOptions, server: URL, clock: { pause(): void; resume(): void }, engine: Engine) {
+    this.#engine = engine;
     this.#options = options;
     this.#server = server;
     this.#store = new OAuthStore(options.file);
@@ -67,16 +65,9 @@ export class Authorizer {
    * @throws {ToolError} PERMISSION_DENIED when no new token can be obtained
    */
   async renew(refusal: Response, rejected: string | undefined): Promise<void> {
-    const { auth, extractWWWAuthenticateParams } = await import('@modelcontextprotocol/sdk/client/auth.js');
-    const { resourceMetadataUrl, scope } = extractWWWAuthenticateParams(refusal);
-    const flow = {
-      serverUrl: this.#server,
-      fetchFn: this.#fetch,
-      ...(resourceMetadataUrl && { resourceMetadataUrl }),
-      ...(scope !== undefined && { scope }),
-    };
+    const flow: EngineOAuthRun = { serverUrl: this.#server, refusal, fetchFn: this.#fetch };
     let session: ClientSession | undefined;
-    const run = async (authorizationCode?: string): Promise<'AUTHORIZED' | 'REDIRECT'> => {
+    const run = async (answer?: SignInAnswer): Promise<'AUTHORIZED' | 'REDIRECT'> => {
       const credentials = await this.#store.read(this.#server.href);
       if (credentials.tokens?.access_token !== undefined && credentials.tokens.access_token !== rejected)
         return 'AUTHORIZED';
@@ -86,15 +77,15 @@ export class Authorizer {
         (changed) => this.#store.write(this.#server.href, changed),
         session,
       );
-      return auth(session, { ...flow, ...(authorizationCode !== undefined && { authorizationCode }) });
+      return this.#engine.authorize(session, { ...flow, answer });
     };
     try {
       if ((await this.#store.locked(() => run())) === 'AUTHORIZED') return;
       // The lock is released while a person signs in, so that others can use their tokens.
-      const code = await (this.#signingIn ??= this.#signIn(session as unknown as ClientSession).finally(
+      const answer = await (this.#signingIn ??= this.#signIn(session as unknown as ClientSession).finally(
         () => (this.#signingIn = undefined),
       ));
-      await this.#store.locked(() => run(code));
+      await this.#store.locked(() => run(answer));
     } catch (thrown) {
       if (ToolError.isInstance(thrown)) throw thrown;
       const known = [this.#options.clientSecret, rejected, ...(session?.secrets ?? [])].filter(
@@ -107,7 +98,7 @@ export class Authorizer {
     }
   }
 
-  async #signIn({ authorizationUrl, sentState }: ClientSession): Promise<string> {
+  async #signIn({ authorizationUrl, sentState }: ClientSession): Promise<SignInAnswer> {
     if (!authorizationUrl) throw new ToolError('INTERNAL', 'The SDK provided no authorization URL.');
     const url = assertFollowable(authorizationUrl, this.#server);
     const { authorize } = this.#options;
@@ -119,7 +110,7 @@ export class Authorizer {
     }
     this.#clock.pause();
     try {
-      return codeFrom(await authorize(url.href), sentState);
+      return answerFrom(await authorize(url.href), sentState);
     } finally {
       this.#clock.resume();
     }
@@ -133,13 +124,14 @@ export class Authorizer {
 }
 
 /** The state of one run of the SDK's flow. */
-class ClientSession implements OAuthClientProvider {
+class ClientSession implements EngineOAuthProvider {
   authorizationUrl: URL | undefined;
   readonly sentState = randomBytes(24).toString('base64url');
   readonly #options: OAuthOptions;
   readonly #write: (credentials: StoredCredentials) => Promise<void>;
   #credentials: StoredCredentials;
   #verifier: string | undefined;
+  #discovery: JsonObject | undefined;
 
   /** @param before the run that started the sign-in, whose verifier the code needs */
   constructor(
@@ -152,13 +144,14 @@ class ClientSession implements OAuthClientProvider {
     this.#credentials = credentials;
     this.#write = write;
     this.#verifier = before ? before.#verifier : undefined;
+    this.#discovery = before ? before.#discovery : undefined;
   }
 
   get redirectUrl(): string {
     return this.#options.redirectUrl;
   }
 
-  get clientMetadata(): OAuthClientMetadata {
+  get clientMetadata(): JsonObject {
     const { clientName = 'Toolwright', redirectUrl, scope, clientSecret } = this.#options;
     return {
       client_name: clientName,
@@ -174,27 +167,26 @@ class ClientSession implements OAuthClientProvider {
     return this.sentState;
   }
 
-  clientInformation(): OAuthClientInformationMixed | undefined {
+  clientInformation(): JsonObject | undefined {
     const { clientId, clientSecret } = this.#options;
     if (clientId !== undefined) {
       // Only the first authorization server that accepted the client receives it.
-      const { client_id: known, issuer } = (this.#credentials.clientInformation ??
-        {}) as OAuthClientInformationMixed & { issuer?: string };
+      const { client_id: known, issuer } = this.#credentials.clientInformation ?? {};
       return {
         client_id: clientId,
         ...(clientSecret !== undefined && { client_secret: clientSecret }),
         ...(known === clientId && issuer !== undefined && { issuer }),
       };
     }
-    return this.#credentials.clientInformation as OAuthClientInformationMixed | undefined;
+    return this.#credentials.clientInformation;
   }
 
-  saveClientInformation(clientInformation: OAuthClientInformationMixed): Promise<void> {
-    return this.#save({ ...this.#credentials, clientInformation: clientInformation });
+  saveClientInformation(clientInformation: JsonObject): Promise<void> {
+    return this.#save({ ...this.#credentials, clientInformation });
   }
 
-  tokens(): OAuthTokens | undefined {
-    return this.#credentials.tokens as OAuthTokens | undefined;
+  tokens(): JsonObject | undefined {
+    return this.#credentials.tokens;
   }
 
   /** The secrets of this run, for redaction. */
@@ -204,10 +196,10 @@ class ClientSession implements OAuthClientProvider {
     return [access, refresh, secret, this.#verifier].filter((secret) => typeof secret === 'string');
   }
 
-  saveTokens(tokens: OAuthTokens): Promise<void> {
+  saveTokens(tokens: JsonObject): Promise<void> {
     // A server that does not rotate refresh tokens does not send the token again.
-    const before = this.#credentials.tokens as (OAuthTokens & { issuer?: string }) | undefined;
-    const isSameIssuer = before?.issuer === (tokens as { issuer?: string }).issuer;
+    const before = this.#credentials.tokens;
+    const isSameIssuer = before?.issuer === tokens.issuer;
     const refreshToken = tokens.refresh_token ?? (isSameIssuer ? before?.refresh_token : undefined);
     return this.#save({
       ...this.#credentials,
@@ -228,9 +220,19 @@ class ClientSession implements OAuthClientProvider {
     return this.#verifier;
   }
 
+  discoveryState(): JsonObject | undefined {
+    return this.#discovery;
+  }
+
+  /** Kept for the second run, so that the code is redeemed at the authorization server that issued it. */
+  saveDiscoveryState(state: JsonObject): void {
+    this.#discovery = state;
+  }
+
   invalidateCredentials(scope: 'all' | 'client' | 'tokens' | 'verifier' | 'discovery'): Promise<void> {
     const { clientInformation, tokens } = this.#credentials;
     if (scope === 'verifier') this.#verifier = undefined;
+    if (scope === 'discovery' || scope === 'all') this.#discovery = undefined;
     return this.#save({
       ...(clientInformation && scope !== 'all' && scope !== 'client' && { clientInformation }),
       ...(tokens && scope !== 'all' && scope !== 'tokens' && { tokens }),
@@ -243,12 +245,16 @@ class ClientSession implements OAuthClientProvider {
   }
 }
 
-/** The code from a redirect URL. @throws {ToolError} PERMISSION_DENIED for a refusal, or a different state */
-function codeFrom(answer: string, state: string): string {
-  if (!/^[a-z][a-z0-9+.-]*:\//i.test(answer)) return answer;
+/** The answer of a sign-in. */
+type SignInAnswer = NonNullable<EngineOAuthRun['answer']>;
+
+/** The answer in a redirect URL. @throws {ToolError} PERMISSION_DENIED for a refusal, or a different state */
+function answerFrom(answer: string, state: string): SignInAnswer {
+  if (!/^[a-z][a-z0-9+.-]*:\//i.test(answer)) return { code: answer };
   const { searchParams } = new URL(answer);
   const code = searchParams.get('code');
-  if (code !== null && sameText(searchParams.get('state') ?? '', state)) return code;
+  if (code !== null && sameText(searchParams.get('state') ?? '', state))
+    return { code, issuer: searchParams.get('iss') ?? undefined };
   const error = searchParams.get('error');
   throw new ToolError(
     'PERMISSION_DENIED',

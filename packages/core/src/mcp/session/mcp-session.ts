@@ -1,11 +1,12 @@
-// One MCP session over one transport, on the SDK's client. Never reconnects: a lost session is replaced by its owner.
+// One MCP session over one transport, on an engine's client. Never reconnects: a lost session is replaced by its owner.
 
-import type { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import type { CallScope } from '../../call/call-scope.js';
 import { ToolError } from '../../contract/errors.js';
-import type { JsonObject } from '../../contract/json.js';
+import { isJsonObject, type JsonObject } from '../../contract/json.js';
 import type { Progress } from '../../contract/tool-provider.js';
-import { MessageFilter, unboxed, type NotificationListener } from '../transport/message-filter.js';
+import type { Engine, EngineClient, Era } from '../engines/engine.js';
+import type { MessageFilter } from '../transport/message-filter.js';
+import { unboxed, type RpcFault } from '../transport/message-filter.js';
 import { plainText, withoutSecrets, withoutSecretsInside } from '../tools/sanitize.js';
 import type { SessionTransport } from '../transport/transport.js';
 import { markUnread } from './unread-request.js';
@@ -17,7 +18,6 @@ export interface SessionOptions {
   clientInfo: { name: string; version: string };
   /** The client capabilities that are declared to the server. */
   capabilities: JsonObject;
-  onNotification: NotificationListener;
   /** Answers a request of the server; an error that it throws is sent as the response. */
   onRequest: (method: string, params: JsonObject, signal: AbortSignal) => Promise<JsonObject>;
   /** Called once when the session is lost, but not when it is closed. */
@@ -26,16 +26,10 @@ export interface SessionOptions {
   onClosing: (closing: Promise<void>) => void;
   /** Secrets that are redacted from the server's texts. */
   secrets: readonly string[];
-  /** For the text of a failure; `scope` enforces the deadline. */
-  connectTimeoutMs: number;
 }
 
-/** The longest time of a Node timer: scopes enforce the deadlines of requests. */
-const NO_TIMEOUT_MS = 2 ** 31 - 1;
-const CLOSED = -32_000;
-
-/** Accepts any result: the message filter boxes results, so that the SDK does not parse them. */
-const ANY_RESULT = { safeParse: (data: unknown) => ({ success: true, data }) };
+/** How the engines name a closed connection. */
+const CLOSED_CODES: ReadonlySet<unknown> = new Set([-32_000, 'CONNECTION_CLOSED', 'NOT_CONNECTED']);
 
 /** A JSON-RPC error response of the server. */
 export class RpcError extends Error {
@@ -72,47 +66,55 @@ export class SessionLostError extends Error {
 }
 
 export class McpSession {
-  readonly #client: Client;
+  readonly era: Era;
   readonly #transport: SessionTransport;
   readonly #filter: MessageFilter;
   readonly #options: SessionOptions;
+  readonly #discovered: JsonObject | undefined;
+  #client: EngineClient | undefined;
   #over = false;
-  #isInitialized = false;
   #closing: Promise<void> | undefined;
 
-  private constructor(client: Client, transport: SessionTransport, filter: MessageFilter, options: SessionOptions) {
-    this.#client = client;
+  private constructor(
+    transport: SessionTransport,
+    filter: MessageFilter,
+    options: SessionOptions,
+    discovered: JsonObject | undefined,
+  ) {
     this.#transport = transport;
     this.#filter = filter;
     this.#options = options;
-    client.onclose = () => this.#onClose();
-    client.onerror = () => undefined; // errors that matter fail a request or end the session
-    client.fallbackRequestHandler = (request, extra) =>
-      options.onRequest(request.method, request.params ?? {}, extra.signal);
+    this.#discovered = discovered;
+    this.era = discovered ? 'modern' : 'legacy';
   }
 
   /**
-   * Opens the transport and initializes the session. The end of `scope` closes the transport.
+   * Opens the session: without a handshake where the server was discovered, else with `initialize`. The end of `scope` closes
+   * the transport.
    *
-   * @throws {ToolError} the transport's failure, PROCESS_EXITED, TIMED_OUT, CANCELLED, PROTOCOL_VIOLATION; UNAVAILABLE when the
-   *   SDK is not installed
+   * @param filter of the transport; started already if the server was discovered
+   * @param discovered the server's answer to `server/discover`
+   * @throws {ToolError} the transport's failure, PROCESS_EXITED, TIMED_OUT, CANCELLED, PROTOCOL_VIOLATION
    */
-  static async open(transport: SessionTransport, options: SessionOptions, scope: CallScope): Promise<McpSession> {
-    const { Client } = await scope.race(loadSdk());
-    const filter = new MessageFilter(transport, options.onNotification);
-    const client = new Client(options.clientInfo, {
-      capabilities: options.capabilities,
-      jsonSchemaValidator: NO_VALIDATOR, // the provider validates results
-    });
-    const session = new McpSession(client, transport, filter, options);
+  static async open(
+    engine: Engine,
+    transport: SessionTransport,
+    filter: MessageFilter,
+    options: SessionOptions,
+    scope: CallScope,
+    discovered?: JsonObject,
+  ): Promise<McpSession> {
+    const session = new McpSession(transport, filter, options, discovered);
+    const { clientInfo, capabilities, onRequest } = options;
+    const onClosed = (): void => session.#onClose();
     try {
-      await scope.race(client.connect(filter as never, { timeout: NO_TIMEOUT_MS }));
-      session.#isInitialized = true;
+      session.#client = await scope.race(
+        engine.connect(filter, { clientInfo, capabilities, era: session.era, onRequest, onClosed }),
+      );
       return session;
     } catch (thrown) {
-      const failure = session.#startFailure(thrown, scope);
       void session.close(); // not awaited; a disconnect waits for it
-      throw failure;
+      throw thrown;
     }
   }
 
@@ -123,7 +125,8 @@ export class McpSession {
 
   /** The server's capabilities. */
   get capabilities(): JsonObject {
-    return this.#filter.capabilities;
+    const { capabilities } = this.#discovered ?? this.#filter;
+    return isJsonObject(capabilities) ? capabilities : {};
   }
 
   /** The client capabilities that were declared. */
@@ -143,17 +146,18 @@ export class McpSession {
     params: JsonObject,
     scope: CallScope,
     onProgress: (progress: Progress) => void = ignoreProgress,
+    headers?: Readonly<Record<string, string>>,
   ): Promise<JsonObject> {
     if (scope.error) throw scope.error;
-    if (!this.isOpen) throw markUnread(new ToolError(this.#lost().toInfo())); // a copy, to mark this request only
-    const options = { timeout: NO_TIMEOUT_MS, onprogress: ignoreProgress }; // makes the SDK send a progress token
-    const { sent, id } = this.#filter.watch(onProgress, () =>
-      this.#client.request({ method, params }, ANY_RESULT as never, options),
-    );
+    const client = this.#client;
+    if (!this.isOpen || !client) throw markUnread(new ToolError(this.#lost().toInfo())); // a copy, to mark this request only
+    const { sent, id } = this.#filter.watch(onProgress, () => client.request(method, params, headers));
     const cancel = (error: ToolError): void => this.#filter.cancel(id, error);
     scope.onEnd(cancel);
     try {
-      return unboxed(await sent);
+      const outcome = unboxed(await sent);
+      if ('result' in outcome) return outcome.result;
+      throw 'failure' in outcome ? outcome.failure : this.#rpcError(outcome.error);
     } catch (thrown) {
       throw scope.error ?? this.#requestFailure(thrown);
     } finally {
@@ -173,7 +177,7 @@ export class McpSession {
   #onClose(): void {
     if (this.#over) return;
     this.#over = true;
-    if (!this.#closing && this.#isInitialized) this.#options.onLost(this.#lost());
+    if (!this.#closing && this.#client) this.#options.onLost(this.#lost());
     void this.close();
   }
 
@@ -184,71 +188,18 @@ export class McpSession {
     );
   }
 
-  #startFailure(thrown: unknown, scope: CallScope): ToolError {
-    const { name, connectTimeoutMs } = this.#options;
-    const { failure, stderrNote } = this.#transport;
-    const why =
-      failure ?? (scope.error?.code === 'TIMED_OUT' ? tooSlow(connectTimeoutMs) : scope.error) ?? fromStart(thrown);
-    const hint = why.code === 'PROCESS_EXITED' ? ' Run its command in a terminal to see why.' : '';
-    const more = stderrNote === undefined || why.message.includes(stderrNote) ? '' : ` ${stderrNote}`;
-    const { code, message, details, retryable } = why;
-    const secrets = [...this.#options.secrets, ...(this.#transport.secrets?.() ?? [])];
-    const text = withoutSecrets(`The MCP server "${name}" did not start: ${message}${hint}${more}`, secrets);
-    return new ToolError(code, text, {
-      provider: name,
-      details,
-      retryable,
-      cause: thrown,
-    });
-  }
-
   #requestFailure(thrown: unknown): unknown {
-    if (ToolError.isInstance(thrown)) return thrown;
-    const { code, message, data } = thrown as { code?: unknown; message?: unknown; data?: unknown };
-    if (this.#over && code === CLOSED) return new SessionLostError(this.#lost());
-    if (ToolError.isInstance(data)) return data;
-    if (typeof code === 'number' && typeof message === 'string') {
-      const secrets = [...this.#options.secrets, ...(this.#transport.secrets?.() ?? [])];
-      const text = withoutSecrets(message.replace(`MCP error ${code}: `, ''), secrets);
-      return new RpcError(code, plainText(text, 8_000), withoutSecretsInside(data, secrets));
-    }
+    if (ToolError.isInstance(thrown) || thrown instanceof RpcError) return thrown;
+    const { code } = thrown as { code?: unknown };
+    if (this.#over && CLOSED_CODES.has(code)) return new SessionLostError(this.#lost());
     return ToolError.from(thrown, 'INTERNAL');
   }
-}
 
-const NO_VALIDATOR = {
-  getValidator: () => (input: unknown) => ({ valid: true, data: input, errorMessage: undefined }),
-} as never;
-
-function ignoreProgress(): void {}
-
-/** Loads the SDK, an optional peer dependency. */
-async function loadSdk(): Promise<{ Client: typeof Client }> {
-  try {
-    return await import('@modelcontextprotocol/sdk/client/index.js');
-  } catch (cause) {
-    throw new ToolError(
-      'UNAVAILABLE',
-      'MCP servers need the package @modelcontextprotocol/sdk (1.32 or later): npm install @modelcontextprotocol/sdk',
-      { cause, retryable: false },
-    );
+  #rpcError({ code, message, data }: RpcFault): RpcError {
+    const secrets = [...this.#options.secrets, ...(this.#transport.secrets?.() ?? [])];
+    const text = plainText(withoutSecrets(message, secrets), 8_000);
+    return new RpcError(code, text, withoutSecretsInside(data, secrets));
   }
 }
 
-function tooSlow(ms: number): ToolError {
-  return new ToolError(
-    'TIMED_OUT',
-    `it did not answer "initialize" within ${ms} ms; check the server, or raise connectTimeoutMs.`,
-  );
-}
-
-function fromStart(thrown: unknown): ToolError {
-  if (ToolError.isInstance(thrown)) return ToolError.from(thrown);
-  const { code, data, message } = thrown as { code?: unknown; data?: unknown; message?: unknown };
-  if (ToolError.isInstance(data)) return ToolError.from(data);
-  const text = plainText(typeof message === 'string' ? message : String(thrown), 500);
-  if (code === CLOSED) return new ToolError('CONNECTION_CLOSED', 'it closed the connection before it responded.');
-  return new ToolError('PROTOCOL_VIOLATION', `its response to initialize is invalid: ${text}`, {
-    cause: thrown,
-  });
-}
+function ignoreProgress(): void {}

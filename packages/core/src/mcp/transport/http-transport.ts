@@ -1,12 +1,12 @@
-// MCP over Streamable HTTP, or over SSE for older servers: wraps the SDK's transports, limits bodies, and fails requests whose
-// response breaks off.
+// MCP over Streamable HTTP, or over SSE for older servers: wraps the engine's transports, limits bodies, and fails requests
+// whose response breaks off.
 
 import { settledWithin } from '../../call/waiting.js';
-import type { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
-import type { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { setMaxListeners } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { ToolError, type ToolErrorCode } from '../../contract/errors.js';
+import { isJsonObject } from '../../contract/json.js';
+import { MODERN_VERSION, type Engine, type EngineHttpTransport } from '../engines/engine.js';
 import { watchedBody } from './http-body.js';
 import type { Authorizer } from '../auth/oauth.js';
 import { plainText, secretsOfHeaders, withoutSecrets } from '../tools/sanitize.js';
@@ -19,8 +19,11 @@ export interface HttpTransportOptions {
   headers: Readonly<Record<string, string>>;
   authorizer: Authorizer | undefined;
   maxFrameBytes: number;
+  engine: Engine;
 }
 
+/** Requests whose error decides which revision the server speaks. */
+const HANDSHAKES = /^\{"method":"(server\/discover|initialize)"/;
 /** How long to wait for a server to terminate its session. */
 const TERMINATE_TIMEOUT_MS = 1_000;
 /** How long to wait for responses in progress after a session has ended. */
@@ -37,13 +40,15 @@ export class HttpTransport implements SessionTransport {
   onmessage?: SessionTransport['onmessage'];
   failure: ToolError | undefined;
   readonly #options: HttpTransportOptions;
-  #transport: StreamableHTTPClientTransport | SSEClientTransport | undefined;
+  #transport: EngineHttpTransport | undefined;
   /** Functions that cancel responses in progress, by request id. */
   readonly #responses = new Map<number, () => void>();
+  /** Requests of a modern session whose response has not begun, by id. */
+  readonly #unanswered = new Map<number, AbortController>();
   /** Called when no response is in progress. */
   #onResponded: (() => void) | undefined;
   /** The SSE transport while it is being opened. */
-  #opening: SSEClientTransport | undefined;
+  #opening: EngineHttpTransport | undefined;
   /** Requests whose response arrives on a stream that the SDK resumes. */
   readonly #resumable = new Set<number>();
   /** The latest tokens, for redaction. */
@@ -55,6 +60,8 @@ export class HttpTransport implements SessionTransport {
   /** Called when all responses have begun. */
   #onSent: (() => void) | undefined;
   #closed = false;
+  /** True once the session is one of MCP 2026-07-28. */
+  #isModern = false;
 
   constructor(options: HttpTransportOptions) {
     this.#options = options;
@@ -64,12 +71,14 @@ export class HttpTransport implements SessionTransport {
     return [...this.#tokens];
   }
 
-  readonly setProtocolVersion = (version: string): void => this.#transport?.setProtocolVersion(version);
+  readonly setProtocolVersion = (version: string): void => {
+    this.#isModern = version >= MODERN_VERSION;
+    this.#transport?.setProtocolVersion?.(version);
+  };
 
   async start(): Promise<void> {
-    const { StreamableHTTPClientTransport } = await import('@modelcontextprotocol/sdk/client/streamableHttp.js');
-    const { url, headers } = this.#options;
-    const transport = new StreamableHTTPClientTransport(url, { fetch: this.#fetch, requestInit: { headers } });
+    const { url, headers, engine } = this.#options;
+    const transport = engine.streamableHttp({ url, headers, fetch: this.#fetch });
     this.#listen(transport);
     await transport.start();
   }
@@ -77,18 +86,17 @@ export class HttpTransport implements SessionTransport {
   async send(message: McpMessage, options?: object): Promise<void> {
     const transport = this.#transport;
     if (!transport || this.#closed) throw new ToolError('CONNECTION_CLOSED', 'The connection is closed.');
+    const { method } = message as { method?: string };
+    if (this.#isModern && method === 'notifications/cancelled') return this.#cancelResponse(message);
     this.#sending++;
     try {
-      await (transport as StreamableHTTPClientTransport).send(message as never, options); // SSE ignores the options
+      await transport.send(message, options);
       this.#cancelResponse(message);
     } catch (thrown) {
-      if (
-        (message as { method?: string }).method === 'initialize' &&
-        MAY_BE_SSE.has((thrown as { code?: unknown }).code)
-      ) {
+      if (method === 'initialize' && MAY_BE_SSE.has(statusOf(thrown))) {
         return await this.#sendOverSse(message, thrown);
       }
-      throw this.#sendFailure(thrown, (message as { method?: string }).method === 'tools/call');
+      throw this.#sendFailure(thrown, method === 'tools/call');
     } finally {
       if (--this.#sending === 0) this.#onSent?.();
     }
@@ -100,13 +108,13 @@ export class HttpTransport implements SessionTransport {
     this.#closed = true;
     await this.#opening?.close();
     this.#onSent?.();
-    if (transport && 'terminateSession' in transport && !this.failure)
+    if (transport?.terminateSession && !this.failure)
       await settledWithin([transport.terminateSession()], TERMINATE_TIMEOUT_MS); // the server may have exited already
     await transport?.close();
     this.onclose?.();
   }
 
-  #listen(transport: StreamableHTTPClientTransport | SSEClientTransport): void {
+  #listen(transport: EngineHttpTransport): void {
     this.#transport = transport;
     transport.onmessage = (message) => {
       const { id } = message as { id?: unknown };
@@ -118,9 +126,8 @@ export class HttpTransport implements SessionTransport {
 
   /** https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#backwards-compatibility */
   async #sendOverSse(message: McpMessage, refusal: unknown): Promise<void> {
-    const { SSEClientTransport } = await import('@modelcontextprotocol/sdk/client/sse.js');
-    const { url, headers } = this.#options;
-    const transport = new SSEClientTransport(url, { fetch: this.#fetch, requestInit: { headers } });
+    const { url, headers, engine } = this.#options;
+    const transport = engine.sse({ url, headers, fetch: this.#fetch });
     this.#opening = transport;
     try {
       transport.onerror = () => undefined; // start() rejects
@@ -135,12 +142,25 @@ export class HttpTransport implements SessionTransport {
     if (this.#closed) return transport.close();
     this.#isSse = true;
     this.#listen(transport);
-    await transport.send(message as never).catch((thrown: unknown) => {
+    await transport.send(message).catch((thrown: unknown) => {
       throw this.#sendFailure(thrown);
     });
   }
 
   readonly #fetch = async (input: string | URL, init: RequestInit = {}): Promise<Response> => {
+    const id = init.method === 'POST' ? requestIdOf(init.body) : undefined;
+    if (!this.#isModern || id === undefined) return this.#fetchOnce(input, init, id);
+    const controller = new AbortController();
+    this.#unanswered.set(id, controller);
+    try {
+      const signal = init.signal ? AbortSignal.any([init.signal, controller.signal]) : controller.signal;
+      return await this.#fetchOnce(input, { ...init, signal }, id);
+    } finally {
+      this.#unanswered.delete(id);
+    }
+  };
+
+  async #fetchOnce(input: string | URL, init: RequestInit, id: number | undefined): Promise<Response> {
     const { authorizer, maxFrameBytes } = this.#options;
     // The SDK uses one signal for all requests of a connection.
     if (init.signal) setMaxListeners(0, init.signal);
@@ -151,13 +171,15 @@ export class HttpTransport implements SessionTransport {
       await authorizer.renew(response, sentTokens.get(response));
       response = await this.#send(input, init, await authorizer.token());
     }
-    const id = init.method === 'POST' && response.status === 200 ? requestIdOf(init.body) : undefined;
-    return watchedBody(response, {
+    const answered = response.status === 200 ? id : undefined;
+    const watched = watchedBody(response, {
       maxMessageBytes: maxFrameBytes,
-      onBegin: (cancel) => id !== undefined && this.#responses.set(id, cancel),
-      onEnd: (failure, resumable) => this.#bodyEnded(id, failure, resumable),
+      onBegin: (cancel) => answered !== undefined && this.#responses.set(answered, cancel),
+      onEnd: (failure, resumable) => this.#bodyEnded(answered, failure, resumable),
     });
-  };
+    const mayBeError = this.#isModern || HANDSHAKES.test(String(init.body).slice(0, 40));
+    return id !== undefined && response.status >= 400 && mayBeError ? asRpcResponse(watched, id) : watched;
+  }
 
   /** Limits how often streams are opened: a server can end each and request the next immediately (`retry: 0`). */
   async #waitForTurn(signal: AbortSignal | undefined): Promise<void> {
@@ -238,17 +260,23 @@ export class HttpTransport implements SessionTransport {
   /** Closes the response stream of a cancelled request, which the server may leave open. */
   #cancelResponse(message: McpMessage): void {
     const { method, params } = message as { method?: string; params?: { requestId?: unknown } };
-    if (method === 'notifications/cancelled') this.#responses.get(Number(params?.requestId))?.();
+    if (method === 'notifications/cancelled') this.abandon(Number(params?.requestId));
+  }
+
+  abandon(id: number): void {
+    this.#unanswered.get(id)?.abort();
+    this.#responses.get(id)?.();
   }
 
   /** The error for a request that could not be sent. @param isCall whether a failing server may have run a tool */
   #sendFailure(thrown: unknown, isCall = false): ToolError {
     if (ToolError.isInstance(thrown)) return ToolError.from(thrown);
     const { url, headers } = this.#options;
-    const { code: status, message, cause } = thrown as { code?: unknown; message?: string; cause?: { code?: unknown } };
+    const { message, cause } = thrown as { message?: string; cause?: { code?: unknown } };
+    const status = statusOf(thrown);
     const secrets = [...secretsOfHeaders(headers), ...this.#tokens];
     const text = plainText(withoutSecrets(message ?? '', secrets), 300);
-    if (typeof status === 'number' && status > 0) {
+    if (status !== undefined) {
       const [code, hint] = meaningOf(status, this.#transport, isCall);
       const error = new ToolError(code, `${url.origin} responded with ${status}: ${text}${hint}`, {
         cause: thrown,
@@ -277,6 +305,30 @@ export class HttpTransport implements SessionTransport {
       },
     );
   }
+}
+
+/** The HTTP status of an error of an engine's transport. */
+function statusOf(thrown: unknown): number | undefined {
+  const { status, code } = thrown as { status?: unknown; code?: unknown };
+  const number = status ?? code;
+  return typeof number === 'number' && number > 0 ? number : undefined;
+}
+
+/**
+ * The response with status 200 if its body is the JSON-RPC error of the request: MCP 2026-07-28 sends errors with a status, and
+ * the engines would not read them.
+ */
+async function asRpcResponse(response: Response, id: number): Promise<Response> {
+  const text = await response.text().catch(() => '');
+  let body: unknown;
+  try {
+    body = JSON.parse(text);
+  } catch {
+    // not an error of the protocol
+  }
+  const isError = isJsonObject(body) && isJsonObject(body.error) && body.id === id;
+  const headers = isError ? { 'content-type': 'application/json' } : response.headers;
+  return new Response(text, { status: isError ? 200 : response.status, statusText: response.statusText, headers });
 }
 
 /** The token of each response's request. */

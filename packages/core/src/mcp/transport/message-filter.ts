@@ -9,14 +9,24 @@ import type { SessionTransport, McpMessage, McpTransport } from './transport.js'
 /** The deepest nesting of a message, as later readers are recursive. */
 export const MAX_DEPTH = 128;
 
+/** A JSON-RPC error of the server, as it was sent. */
+export interface RpcFault {
+  code: number;
+  message: string;
+  data?: unknown;
+}
+
+/** The outcome of a request: the server's result or error, or why there is neither. */
+export type Outcome = { result: JsonObject } | { error: RpcFault } | { failure: ToolError };
+
 /** Receives a server's notifications, in order with its responses. */
 export type NotificationListener = (method: string, params: JsonObject) => void;
 
 type RequestId = string | number;
 
 /**
- * The transport that the SDK uses. Drops responses without a pending request (the SDK would print them), boxes results (the SDK
- * would reject unknown fields), and passes notifications on in order.
+ * The transport that an SDK's client uses. Drops responses without a pending request (the SDK would print them), boxes the
+ * outcomes of requests (the SDK would reject unknown fields and change errors), and passes notifications on in order.
  */
 export class MessageFilter implements McpTransport {
   onclose?: (() => void) | undefined;
@@ -32,6 +42,10 @@ export class MessageFilter implements McpTransport {
   /** Pending `tools/list` requests: the depth is checked for each tool, so that one does not affect the others. */
   readonly #lists = new Set<RequestId>();
   #capabilities: JsonObject = {};
+  #started: Promise<void> | undefined;
+  #isClosed = false;
+  /** Receive the outcome of a request that was sent by `exchange`, or undefined when the transport has closed. */
+  readonly #exchanges = new Map<RequestId, (outcome: Outcome | undefined) => void>();
 
   constructor(inner: SessionTransport, onNotification: NotificationListener) {
     this.#inner = inner;
@@ -71,12 +85,41 @@ export class MessageFilter implements McpTransport {
     this.#fail(id, error);
   }
 
+  /** Starts the transport, once: `exchange` starts it before the client does. Rejects when it has closed meanwhile. */
   async start(): Promise<void> {
+    await (this.#started ??= this.#start());
+    if (this.#isClosed)
+      throw this.#inner.failure ?? new ToolError('CONNECTION_CLOSED', 'The server closed the connection.');
+  }
+
+  async #start(): Promise<void> {
     const inner = this.#inner;
     inner.onmessage = (message) => this.#receive(message);
-    inner.onclose = () => this.onclose?.();
+    inner.onclose = () => {
+      this.#isClosed = true;
+      for (const settle of this.#exchanges.values()) settle(undefined);
+      this.#exchanges.clear();
+      this.onclose?.();
+    };
     inner.onerror = (error) => this.onerror?.(error);
     await inner.start();
+  }
+
+  /**
+   * Sends a request without a client, and resolves with its outcome; with undefined when the transport closes first.
+   *
+   * @throws what `send` throws
+   */
+  async exchange(id: number, method: string, params: JsonObject): Promise<Outcome | undefined> {
+    const outcome = new Promise<Outcome | undefined>((resolve) => this.#exchanges.set(id, resolve));
+    try {
+      await this.start();
+      await this.send({ method, params, jsonrpc: '2.0', id }); // the order in which the SDKs write, see http-transport.ts
+    } catch (thrown) {
+      this.#exchanges.delete(id);
+      throw thrown;
+    }
+    return outcome;
   }
 
   close(): Promise<void> {
@@ -141,11 +184,13 @@ export class MessageFilter implements McpTransport {
     if (!this.#lists.delete(id) && isDeeperThan(result ?? error, MAX_DEPTH)) {
       this.#reject(id, `Its response is nested deeper than ${MAX_DEPTH} levels.`);
     } else if (isJsonObject(result)) {
-      if (id === this.#initialize && isJsonObject(result.capabilities)) this.#capabilities = result.capabilities;
-      this.onmessage?.({ jsonrpc: '2.0', id, result: id === this.#initialize ? result : { boxed: result } });
+      if (id !== this.#initialize) return this.#settle(id, { result });
+      if (isJsonObject(result.capabilities)) this.#capabilities = result.capabilities;
+      this.onmessage?.({ jsonrpc: '2.0', id, result });
     } else if (isJsonObject(error) && typeof error.message === 'string' && Number.isSafeInteger(error.code)) {
-      const { code, message, data } = error;
-      this.onmessage?.({ jsonrpc: '2.0', id, error: { code, message, ...(data !== undefined && { data }) } });
+      const { code, message, data } = error as unknown as RpcFault;
+      // A transport's own failure, which a server cannot forge: JSON has no such object.
+      this.#settle(id, ToolError.isInstance(data) ? { failure: data } : { error: { code, message, data } });
     } else this.#reject(id, 'Its response has neither a result nor a valid JSON-RPC error.');
   }
 
@@ -153,9 +198,25 @@ export class MessageFilter implements McpTransport {
     this.#fail(id, new ToolError('PROTOCOL_VIOLATION', message));
   }
 
-  /** Fails a request with a ToolError as `data`; a server cannot forge it, as it is the same object. */
-  #fail(id: RequestId, data: ToolError): void {
-    this.onmessage?.({ jsonrpc: '2.0', id, error: { code: -32_603, message: data.message, data } });
+  #fail(id: RequestId, failure: ToolError): void {
+    this.#settle(id, { failure });
+  }
+
+  #settle(id: RequestId, outcome: Outcome): void {
+    const settle = this.#exchanges.get(id);
+    if (settle) {
+      this.#exchanges.delete(id);
+      settle(outcome);
+    } else if (id !== this.#initialize) {
+      // MCP 2026-07-28 requires the type; for the SDK the result is complete, whatever it says.
+      this.onmessage?.({ jsonrpc: '2.0', id, result: { resultType: 'complete', boxed: outcome } });
+    } else if ('failure' in outcome) {
+      const { failure } = outcome;
+      this.onmessage?.({ jsonrpc: '2.0', id, error: { code: -32_603, message: failure.message, data: failure } });
+    } else if ('error' in outcome) {
+      const { code, message, data } = outcome.error;
+      this.onmessage?.({ jsonrpc: '2.0', id, error: { code, message, ...(data !== undefined && { data }) } });
+    }
   }
 
   #respond(id: RequestId, code: number, message: string): void {
@@ -165,9 +226,9 @@ export class MessageFilter implements McpTransport {
   }
 }
 
-/** The server's unparsed result. */
-export function unboxed(result: unknown): JsonObject {
-  return (result as { boxed: JsonObject }).boxed;
+/** The outcome that was boxed. */
+export function unboxed(result: unknown): Outcome {
+  return (result as { boxed: Outcome }).boxed;
 }
 
 /** The id of a request: ids are numbers, but a server may return one as a string. */

@@ -3,6 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { ToolError } from '../../contract/errors.js';
 import { allowedEnvironment, spawnChild } from '../../process/index.js';
+import type { Engine } from '../engines/engine.js';
 import { containerCommand } from './container-command.js';
 import type { ResolvedOptions } from '../mcp-provider-options.js';
 import { SocketTransport } from './socket-transport.js';
@@ -15,6 +16,7 @@ const REMOVE_CONTAINER_MS = 2_000;
 /** What a transport may use of the attempt that opens it. */
 export interface TransportContext {
   warn: (message: string) => void;
+  engine: Engine;
   /** Pauses the deadline of the attempt during a sign-in. */
   clock: { pause(): void; resume(): void };
 }
@@ -22,7 +24,7 @@ export interface TransportContext {
 /** Creates the transport, without starting it. @throws {ToolError} */
 export async function createTransport(
   options: ResolvedOptions,
-  { warn, clock }: TransportContext,
+  { warn, clock, engine }: TransportContext,
 ): Promise<SessionTransport> {
   const { place, maxFrameBytes, shutdownTimeoutMs } = options;
   switch (place.kind) {
@@ -60,7 +62,8 @@ export async function createTransport(
         import('../auth/oauth.js'),
       ]);
       const { url, headers, auth } = place;
-      return new HttpTransport({ url, headers, maxFrameBytes, authorizer: auth && new Authorizer(auth, url, clock) });
+      const authorizer = auth && new Authorizer(auth, url, clock, engine);
+      return new HttpTransport({ url, headers, maxFrameBytes, authorizer, engine });
     }
     case 'given':
       return closedOnce(typeof place.transport === 'function' ? await place.transport() : place.transport);

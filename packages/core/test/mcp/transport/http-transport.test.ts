@@ -30,6 +30,7 @@ async function serveRaw(
         response.writeHead(200, { 'content-type': 'application/json', 'mcp-session-id': 's1' });
         response.end(JSON.stringify({ jsonrpc: '2.0', id, result }));
       };
+      if (method === 'server/discover') return void response.writeHead(400).end(); // as servers with sessions do
       if (method === 'initialize' && initializeStatus !== 200) return void response.writeHead(initializeStatus).end();
       if (method === 'initialize') {
         return give({

@@ -1,0 +1,81 @@
+// Remembers which revisions of MCP a server speaks, so that a legacy server is asked once a day at most.
+
+import { createHash } from 'node:crypto';
+import type { ServerPlace } from '../mcp-provider-options.js';
+import type { Era } from '../engines/engine.js';
+
+/** Which revisions of MCP a server spoke, and when. */
+export interface EraVerdict {
+  /** `'modern'`: MCP 2026-07-28. `'legacy'`: earlier revisions only. */
+  era: Era;
+  /** When the server was asked, in milliseconds since the epoch. */
+  at: number;
+}
+
+/**
+ * Stores verdicts by key. A key is the hash of a server's configuration and credentials. A verdict that cannot be read or
+ * written only costs time: failures are ignored.
+ */
+export interface EraStore {
+  /** Returns the verdict, or undefined when there is none. */
+  get(key: string): EraVerdict | undefined | Promise<EraVerdict | undefined>;
+  /** Stores a verdict; undefined removes it. */
+  set(key: string, verdict: EraVerdict | undefined): void | Promise<void>;
+}
+
+const DAY_MS = 24 * 60 * 60_000;
+const MAX_VERDICTS = 1_000;
+
+const verdicts = new Map<string, EraVerdict>();
+
+/** The store of this process. */
+const PROCESS_STORE: EraStore = {
+  get: (key) => verdicts.get(key),
+  set(key, verdict) {
+    verdicts.delete(key);
+    if (verdict) verdicts.set(key, verdict);
+    const [oldest] = verdicts.keys();
+    if (verdicts.size > MAX_VERDICTS && oldest !== undefined) verdicts.delete(oldest);
+  },
+};
+
+/** The verdict on one server. */
+export class EraMemory {
+  readonly #store: EraStore;
+  readonly #key: string | undefined;
+
+  constructor(place: ServerPlace, store: EraStore = PROCESS_STORE) {
+    this.#store = store;
+    this.#key = keyOf(place);
+  }
+
+  /** The era of the latest verdict, if it is not older than a day. */
+  async recall(): Promise<Era | undefined> {
+    if (this.#key === undefined) return undefined;
+    try {
+      const verdict = await this.#store.get(this.#key);
+      const age = Date.now() - Number(verdict?.at);
+      if (age >= 0 && age < DAY_MS && (verdict?.era === 'legacy' || verdict?.era === 'modern')) return verdict.era;
+    } catch {
+      // The server is asked instead.
+    }
+    return undefined;
+  }
+
+  /** Stores the era; undefined removes the verdict. */
+  async remember(era: Era | undefined): Promise<void> {
+    if (this.#key === undefined) return;
+    try {
+      await this.#store.set(this.#key, era && { era, at: Date.now() });
+    } catch {
+      // The server is asked again next time.
+    }
+  }
+}
+
+/** The hash of a server's place and credentials; undefined for a custom transport, which cannot be identified. */
+function keyOf(place: ServerPlace): string | undefined {
+  if (place.kind === 'given') return undefined;
+  const described = place.kind === 'http' ? { ...place, url: place.url.href, auth: place.auth?.file } : place;
+  return createHash('sha256').update(JSON.stringify(described)).digest('base64url');
+}
