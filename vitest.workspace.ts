@@ -10,6 +10,8 @@ const alias = [
   { find: /^@toolwright\/(core|runtime|gateway)\/(.+)$/, replacement: source('./packages/$1/src/$2/index.ts') },
 ];
 
+const NO_ALIAS: typeof alias = [];
+
 /** Tests that take ten seconds or more, and do not depend on the release of Node. */
 const SLOW = [
   'test/servers/race/**/*.test.ts',
@@ -32,9 +34,23 @@ const TEST_TIMEOUT_MS = 60_000;
 /** In CI a busy machine may cause a failure, so a failed test is retried once; the report lists retried tests. */
 const RETRIES = process.env.CI === undefined ? 0 : 1;
 
-/** One project per package, one for slow tests and one for tests of the build; `test:fast` skips the last two. */
-const project = (name: string, directory: string, include: string[], exclude: string[] = []) => ({
-  resolve: { alias },
+/** Tests of MCP servers, which run a second time without SDK v2: the provider then uses v1. */
+const ENGINES = [
+  'test/mcp/contract.test.ts',
+  'test/mcp/hostile.test.ts',
+  'test/mcp/real-servers.test.ts',
+  'test/mcp/transport/http-transport.test.ts',
+  'test/mcp/auth/*.test.ts',
+  'test/mcp/engines/*.test.ts',
+];
+const withoutV2 = [{ find: /^@modelcontextprotocol\/client$/, replacement: source('./not-installed') }];
+
+/**
+ * One project per package, one for slow tests, one for the other MCP engine and one for tests of the build; `test:fast` skips
+ * the last three.
+ */
+const project = (name: string, directory: string, include: string[], exclude: string[] = [], more = NO_ALIAS) => ({
+  resolve: { alias: [...more, ...alias] },
   test: {
     name,
     root: source(directory),
@@ -55,6 +71,7 @@ export default defineConfig({
       project('gateway', './packages/gateway', ['test/**/*.test.ts']),
       project('eval', './eval', ['*/test/**/*.test.ts']),
       project('slow', './packages/core', SLOW),
+      project('engine-v1', './packages/core', ENGINES, [], withoutV2),
       project('built', './packages/core', ['test/built/**/*.test.ts']),
     ],
   },

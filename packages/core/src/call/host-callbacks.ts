@@ -42,6 +42,11 @@ export class Listeners {
     return () => void this.#listeners.delete(listener);
   }
 
+  /** The number of listeners. */
+  get size(): number {
+    return this.#listeners.size;
+  }
+
   /** Calls all listeners; errors of listeners are logged. */
   emit(logger: Pick<Logger, 'error'>): void {
     for (const listener of [...this.#listeners]) {

@@ -1,5 +1,6 @@
 // The options of an MCPToolProvider and their validation.
 
+import { createHash } from 'node:crypto';
 import { isAbsolute } from 'node:path';
 import { ToolError } from '../contract/errors.js';
 import type { Logger } from '../contract/logger.js';
@@ -242,6 +243,13 @@ export function secretsOf(place: ServerPlace): readonly string[] {
   if (place.kind !== 'http') return [];
   const { clientSecret } = place.auth ?? {};
   return [...secretsOfHeaders(place.headers), ...(clientSecret === undefined ? [] : [clientSecret])];
+}
+
+/** The hash of a server's place and credentials; undefined for a custom transport, which cannot be identified. */
+export function fingerprintOf(place: ServerPlace): string | undefined {
+  if (place.kind === 'given') return undefined;
+  const described = place.kind === 'http' ? { ...place, url: place.url.href, auth: place.auth?.file } : place;
+  return createHash('sha256').update(JSON.stringify(described)).digest('base64url');
 }
 
 function placeOf(options: MCPToolProviderOptions): ServerPlace {

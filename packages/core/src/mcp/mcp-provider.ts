@@ -4,7 +4,7 @@ import { CallCounters } from '../call/call-counters.js';
 import { CallScope, TAKES_SCOPES } from '../call/call-scope.js';
 import { ToolError } from '../contract/errors.js';
 import { copyArguments, copyJson, snapshot } from '../contract/json-copy.js';
-import type { JsonObject } from '../contract/json.js';
+import { isJsonObject, type JsonObject } from '../contract/json.js';
 import { Listeners, safeLogger } from '../call/host-callbacks.js';
 import { WARNING_LOGGER, type Logger } from '../contract/logger.js';
 import { ConnectionLifecycle } from '../provider/connection-lifecycle.js';
@@ -29,12 +29,16 @@ import type {
 import type { ToolDefinition } from '../contract/tool-definition.js';
 import { callFailure, type PendingCall } from './session/call-failure.js';
 import { SessionLostError, RpcError, type McpSession } from './session/mcp-session.js';
-import { loadEngine } from './engines/engine.js';
+import { ChangeSubscription, SUBSCRIPTION_META } from './session/change-subscription.js';
+import { requestInRounds } from './session/input-rounds.js';
+import { CANCEL_TIMEOUT_MS, followTask, TASKS_EXTENSION } from './session/tasks.js';
+import { loadEngine } from './engines/load-engine.js';
 import { EraMemory } from './session/era-memory.js';
 import { openSession } from './session/open-session.js';
 import { ToolListCache } from './tools/tool-list-cache.js';
 import { createTransport } from './transport/open-transport.js';
 import {
+  fingerprintOf,
   resolveOptions,
   secretsOf,
   type MCPToolProviderOptions,
@@ -46,6 +50,9 @@ import { withoutSecrets } from './tools/sanitize.js';
 import type { SessionTransport } from './transport/transport.js';
 import { wasUnread } from './session/unread-request.js';
 import { fromWireResult } from './tools/wire-result.js';
+
+const HEADER_MISMATCH = -32_020;
+const UNSUPPORTED_VERSION = -32_022;
 
 /** Longer than the built-in transports take to close; a custom transport may never close. */
 const CLOSE_TIMEOUT_MS = 8_000;
@@ -90,6 +97,7 @@ export class MCPToolProvider implements ToolProvider {
   readonly #requests: ServerRequests;
   readonly #tools: ToolListCache;
   readonly #eras: EraMemory;
+  readonly #subscription: ChangeSubscription;
   readonly #counters = new CallCounters();
   readonly #changed = new Listeners();
   readonly #lifecycle: ConnectionLifecycle<McpSession>;
@@ -120,13 +128,21 @@ export class MCPToolProvider implements ToolProvider {
     const { elicitation, sampling } = options;
     const offers = { ...(elicitation && { elicitation }), ...(sampling && { sampling }) };
     this.#requests = new ServerRequests(roots, offers, this.#inFlight);
-    this.#eras = new EraMemory(this.#options.place, this.#options.eraStore);
+    this.#eras = new EraMemory(fingerprintOf(this.#options.place), this.#options.eraStore);
     this.#tools = new ToolListCache({
       name,
       listTimeoutMs,
       withSession: this.#withSession,
       warn: this.#warn,
+      isWatched: () => this.#subscription.coversTools,
       onChanged: () => this.#changed.emit(this.#logger),
+    });
+    this.#subscription = new ChangeSubscription({
+      filterFor: (capabilities) => this.#filterFor(capabilities),
+      onReopened: () => {
+        this.#tools.invalidate();
+        this.#peer.reportConnected();
+      },
     });
     this.mcp = this.#peer = new McpServerPeer({
       name,
@@ -135,6 +151,8 @@ export class MCPToolProvider implements ToolProvider {
       inFlight: this.#inFlight,
       withSession: this.#withSession,
       offers: () => this.#serverOffers,
+      subscription: this.#subscription,
+      onListening: () => this.#subscription.update(),
       onOffered: () => this.#renegotiate(),
       onSettled: () => {
         if (this.#isOutdated) this.#renegotiate();
@@ -190,7 +208,12 @@ export class MCPToolProvider implements ToolProvider {
   }
 
   onToolsChanged(listener: () => void): () => void {
-    return this.#changed.add(listener);
+    const remove = this.#changed.add(listener);
+    this.#subscription.update();
+    return () => {
+      remove();
+      this.#subscription.update();
+    };
   }
 
   onLost(listener: (failure: ToolError) => void): () => void {
@@ -204,7 +227,7 @@ export class MCPToolProvider implements ToolProvider {
       const session = this.#lifecycle.isOpening ? await scope.race(this.#open()) : this.#session;
       if (!session?.isOpen) throw this.#lastFailure ?? this.#lifecycle.notConnected();
       scope.setDeadline(this.callTimeoutMs);
-      await session.request('ping', {}, scope);
+      await session.request(session.era === 'modern' ? 'server/discover' : 'ping', {}, scope);
     } catch (thrown) {
       if (thrown instanceof RpcError) return;
       throw scope.error ?? (thrown instanceof SessionLostError ? thrown.failure : ToolError.from(thrown, 'INTERNAL'));
@@ -251,7 +274,7 @@ export class MCPToolProvider implements ToolProvider {
   /** Capabilities are declared when a session is opened: a session with fewer is replaced while no call is in flight. */
   #renegotiate(): void {
     const session = this.#session;
-    this.#isOutdated = session !== undefined && session.isOpen && this.#requests.isMissingFrom(session.offered);
+    this.#isOutdated = session !== undefined && session.isOpen && this.#isMissingCapabilities(session);
     if (!session || !this.#isOutdated || this.#inFlight.size > 0 || this.#lifecycle.isDisconnected) return;
     this.#isOutdated = false;
     if (this.#options.isSingleUse) {
@@ -268,6 +291,17 @@ export class MCPToolProvider implements ToolProvider {
       return this.#start();
     });
     replacing.catch(() => undefined); // the next call tries again
+  }
+
+  /** Requests of the modern era declare capabilities themselves. */
+  #isMissingCapabilities({ era, offered }: McpSession): boolean {
+    return era === 'legacy' && this.#requests.isMissingFrom(offered);
+  }
+
+  #receive(method: string, params: JsonObject): void {
+    if (method === 'notifications/subscriptions/acknowledged') return this.#subscription.acknowledge(params);
+    if (method === 'notifications/tools/list_changed') this.#tools.invalidate();
+    this.#peer.emit(method, withoutSubscriptionId(params));
   }
 
   async #start(): Promise<McpSession> {
@@ -295,17 +329,16 @@ export class MCPToolProvider implements ToolProvider {
           secrets: secretsOf(this.#options.place),
           clientInfo: CLIENT_INFO,
           capabilities: this.#requests.capabilities,
-          onNotification: (method, params) => {
-            if (method === 'notifications/tools/list_changed') this.#tools.invalidate();
-            this.#peer.emit(method, params);
-          },
+          capabilitiesFor: (call) => withTasks(this.#requests.capabilitiesFor(call)),
+          logLevel: () => this.#peer.logLevel,
+          onNotification: (method, params) => this.#receive(method, params),
           onRequest: (method, params, signal) => this.#requests.answer(method, params, signal),
           onLost: (failure) => this.#lose(failure),
           onClosing: (closing) => this.#lifecycle.track(closing),
         },
         scope,
       );
-      if (this.#requests.isMissingFrom(session.offered) && !this.#options.isSingleUse) {
+      if (this.#isMissingCapabilities(session) && !this.#options.isSingleUse) {
         await session.close(); // capabilities were added meanwhile
         if (this.#lifecycle.isDisconnected) throw this.#lifecycle.notConnected();
         return await this.#start();
@@ -315,6 +348,7 @@ export class MCPToolProvider implements ToolProvider {
       this.#serverOffers = { ...session.capabilities };
       this.#lastFailure = undefined;
       this.#requests.startSession();
+      this.#subscription.use(session);
       if (this.#sessions > 1) this.#tools.invalidate(); // another process may have different tools
       this.#peer.reportConnected();
       return session;
@@ -359,6 +393,7 @@ export class MCPToolProvider implements ToolProvider {
     const closed = this.#lifecycle.closedDuringCall();
     for (const scope of [...this.#inFlight]) scope.end(closed);
     this.#tools.clear();
+    this.#subscription.use(undefined);
     void this.#session?.close();
     const timeoutMs = CLOSE_TIMEOUT_MS + this.#options.shutdownTimeoutMs;
     if (!(await this.#lifecycle.ended(timeoutMs))) {
@@ -464,26 +499,90 @@ export class MCPToolProvider implements ToolProvider {
     const { meta } = scope;
     const params: JsonObject = { name: tool.name.slice(this.name.length + 1), arguments: args };
     if (typeof meta === 'object') params._meta = copyJson(meta);
-    call.wasSent = true;
-    const send = (target: McpSession): Promise<JsonObject> =>
-      target.request('tools/call', params, scope, (progress) => scope.progress(progress));
-    let wire: JsonObject;
-    try {
-      wire = await send(session);
-    } catch (thrown) {
-      if (scope.error || !wasUnread(thrown)) throw thrown;
-      call.wasSent = false;
-      const next = await scope.race(this.#open());
-      if (prepared) await this.#assertUnchanged(prepared, scope);
-      call.wasSent = true;
-      wire = await send(next);
-    }
+    const wire = await this.#request(call, tool, session, params, prepared);
     const result = fromWireResult(wire, (message) => this.#warn(`In the result of "${tool.name}" ${message}.`));
     if (tool.outputSchema && !result.isError && this.#options.validateOutput !== 'off') {
       const structured = tool.outputSchema.type === 'object' ? result.structuredContent : wire.structuredContent;
       if (!this.#matchesOutputSchema(tool, structured)) noteBrokenOutput(result);
     }
     return result;
+  }
+
+  /** Sends the call, answers what the server requires meanwhile, and returns its final result. */
+  async #request(
+    call: PendingCall,
+    tool: ToolDefinition,
+    session: McpSession,
+    params: JsonObject,
+    prepared: PreparedFor | undefined,
+  ): Promise<JsonObject> {
+    const { scope } = call;
+    let target = session;
+    let hasRetried = false;
+    const send = async (sent: JsonObject): Promise<JsonObject> => {
+      for (;;) {
+        call.wasSent = true;
+        try {
+          const headers = target.usesHeaders
+            ? this.#tools.current?.headersFor(tool, params.arguments as JsonObject)
+            : undefined;
+          return await target.request('tools/call', sent, scope, { onProgress: scope.onProgress, headers });
+        } catch (thrown) {
+          if (scope.error || hasRetried || !(await this.#canSendAgain(thrown, target, scope))) throw thrown;
+          hasRetried = true;
+          call.wasSent = false;
+          target = await scope.race(this.#open());
+          if (prepared) await this.#assertUnchanged(prepared, scope);
+        }
+      }
+    };
+    const requests = this.#requests;
+    const result = await requestInRounds({ method: 'tools/call', params, scope, requests, send });
+    if (result.resultType !== 'task') return result;
+    return followTask(result, {
+      scope,
+      requests,
+      send: (method, sent) => this.#withSession(scope, (current) => current.request(method, sent, scope)),
+      cancel: (taskId) => this.#cancelTask(target, taskId),
+    });
+  }
+
+  /** True when the server provably did not read the call; prepares the next attempt. */
+  async #canSendAgain(thrown: unknown, session: McpSession, scope: CallScope): Promise<boolean> {
+    if (wasUnread(thrown)) return true;
+    if (!(thrown instanceof RpcError) || session.era === 'legacy') return false;
+    if (thrown.rpcCode === HEADER_MISMATCH) {
+      this.#tools.invalidate();
+      await scope.race(this.#tools.read()); // the tool may mirror other arguments now
+      return true;
+    }
+    if (thrown.rpcCode !== UNSUPPORTED_VERSION) return false;
+    await this.#eras.remember(undefined);
+    await scope.race(session.close());
+    return true;
+  }
+
+  #cancelTask(session: McpSession, taskId: string): void {
+    const scope = new CallScope();
+    scope.setDeadline(CANCEL_TIMEOUT_MS, CANCEL_TIMEOUT_MS);
+    session
+      .request('tasks/cancel', { taskId }, scope)
+      .catch(() => undefined) // the server may have lost the task
+      .finally(() => scope.close());
+  }
+
+  /** The changes to listen to at a server of the modern era. */
+  #filterFor(capabilities: JsonObject): JsonObject | undefined {
+    const reports = (kind: string): boolean => {
+      const capability = capabilities[kind];
+      return isJsonObject(capability) && capability.listChanged === true;
+    };
+    const filter = {
+      ...(this.#changed.size > 0 && reports('tools') && { toolsListChanged: true }),
+      ...(this.#peer.isListening && reports('prompts') && { promptsListChanged: true }),
+      ...(this.#peer.isListening && reports('resources') && { resourcesListChanged: true }),
+    };
+    return Object.keys(filter).length > 0 ? filter : undefined;
   }
 
   async #find(name: string, scope: CallScope): Promise<ToolDefinition> {
@@ -509,4 +608,18 @@ export class MCPToolProvider implements ToolProvider {
 
   readonly #warn = (message: string): void =>
     this.#logger.warn(withoutSecrets(message, secretsOf(this.#options.place)));
+}
+
+/** The parameters of a notification without the id of its stream, which only this client knows. */
+function withoutSubscriptionId(params: JsonObject): JsonObject {
+  const { _meta, ...rest } = params;
+  if (!isJsonObject(_meta) || !(SUBSCRIPTION_META in _meta)) return params;
+  const { [SUBSCRIPTION_META]: _id, ...meta } = _meta;
+  return Object.keys(meta).length > 0 ? { ...rest, _meta: meta } : rest;
+}
+
+/** The client capabilities with the tasks extension: a call may be answered with a task. */
+function withTasks(capabilities: JsonObject): JsonObject {
+  const { extensions } = capabilities;
+  return { ...capabilities, extensions: { ...(isJsonObject(extensions) && extensions), [TASKS_EXTENSION]: {} } };
 }

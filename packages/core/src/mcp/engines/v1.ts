@@ -23,7 +23,7 @@ export function createEngine(): Engine {
       client.onclose = onClosed;
       client.onerror = () => undefined; // errors that matter fail a request or end the session
       client.fallbackRequestHandler = ({ method, params }, { signal }) => onRequest(method, params ?? {}, signal);
-      await client.connect(transport as never, { timeout: NO_TIMEOUT_MS });
+      await client.connect(transport, { timeout: NO_TIMEOUT_MS });
       const options = { timeout: NO_TIMEOUT_MS, onprogress: () => undefined }; // makes the SDK send a progress token
       return { request: (method, params) => client.request({ method, params }, ANY_RESULT, options) };
     },

@@ -9,7 +9,6 @@ import {
   type OAuthClientProvider,
   type PriorDiscovery,
 } from '@modelcontextprotocol/client';
-import type { JsonObject } from '../../contract/json.js';
 import type { McpMessage, McpTransport } from '../transport/transport.js';
 import { MODERN_VERSION, type Engine, type Era } from './engine.js';
 
@@ -40,9 +39,9 @@ export function createEngine(): Engine {
       client.onclose = onClosed;
       client.onerror = () => undefined; // errors that matter fail a request or end the session
       client.fallbackRequestHandler = ({ method, params }, { mcpReq }) =>
-        onRequest(method, (params ?? {}) as JsonObject, mcpReq.signal);
+        onRequest(method, params ?? {}, mcpReq.signal);
       unmarkMethods(transport);
-      await client.connect(transport as never, { timeout: NO_TIMEOUT_MS, prior: PRIOR[era] });
+      await client.connect(transport, { timeout: NO_TIMEOUT_MS, prior: PRIOR[era] });
       const options = { timeout: NO_TIMEOUT_MS, onprogress: () => undefined }; // makes the SDK send a progress token
       return {
         request: (method, params, headers) =>
@@ -53,13 +52,13 @@ export function createEngine(): Engine {
       };
     },
     streamableHttp: ({ url, headers, fetch }) =>
-      new StreamableHTTPClientTransport(url, { fetch, requestInit: { headers } }) as McpTransport,
-    sse: ({ url, headers, fetch }) => new SSEClientTransport(url, { fetch, requestInit: { headers } }) as McpTransport,
+      new StreamableHTTPClientTransport(url, { fetch, requestInit: { headers } }),
+    sse: ({ url, headers, fetch }) => new SSEClientTransport(url, { fetch, requestInit: { headers } }),
     authorize(provider, { serverUrl, refusal, fetchFn, answer }) {
       const { resourceMetadataUrl, scope } = extractWWWAuthenticateParams(refusal);
       return auth(provider as unknown as OAuthClientProvider, {
         serverUrl,
-        fetchFn: fetchFn as never,
+        fetchFn: fetchFn,
         ...(resourceMetadataUrl && { resourceMetadataUrl }),
         ...(scope !== undefined && { scope }),
         ...(answer && { authorizationCode: answer.code, ...(answer.issuer !== undefined && { iss: answer.issuer }) }),

@@ -1,7 +1,5 @@
 // Remembers which revisions of MCP a server speaks, so that a legacy server is asked once a day at most.
 
-import { createHash } from 'node:crypto';
-import type { ServerPlace } from '../mcp-provider-options.js';
 import type { Era } from '../engines/engine.js';
 
 /** Which revisions of MCP a server spoke, and when. */
@@ -44,9 +42,10 @@ export class EraMemory {
   readonly #store: EraStore;
   readonly #key: string | undefined;
 
-  constructor(place: ServerPlace, store: EraStore = PROCESS_STORE) {
+  /** @param key undefined for a server that cannot be identified: nothing is remembered */
+  constructor(key: string | undefined, store: EraStore = PROCESS_STORE) {
     this.#store = store;
-    this.#key = keyOf(place);
+    this.#key = key;
   }
 
   /** The era of the latest verdict, if it is not older than a day. */
@@ -71,11 +70,4 @@ export class EraMemory {
       // The server is asked again next time.
     }
   }
-}
-
-/** The hash of a server's place and credentials; undefined for a custom transport, which cannot be identified. */
-function keyOf(place: ServerPlace): string | undefined {
-  if (place.kind === 'given') return undefined;
-  const described = place.kind === 'http' ? { ...place, url: place.url.href, auth: place.auth?.file } : place;
-  return createHash('sha256').update(JSON.stringify(described)).digest('base64url');
 }

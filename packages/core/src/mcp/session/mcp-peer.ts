@@ -7,6 +7,8 @@ import type { JsonObject } from '../../contract/json.js';
 import { callSafely } from '../../call/host-callbacks.js';
 import type { Logger } from '../../contract/logger.js';
 import type { CallOptions, McpPeer, PeerRequestHandler } from '../../contract/tool-provider.js';
+import type { ChangeSubscription } from './change-subscription.js';
+import { requestInRounds } from './input-rounds.js';
 import { SessionLostError, RpcError, type McpSession } from './mcp-session.js';
 import type { ServerRequests } from './server-requests.js';
 
@@ -22,6 +24,10 @@ export interface McpServerPeerOptions {
   offers: () => JsonObject;
   /** Called when capabilities were added. */
   onOffered: () => void;
+  /** Called when the first listener was added or the last one removed. */
+  onListening: () => void;
+  /** The changes that a server of the modern era reports. */
+  subscription: ChangeSubscription;
   /** Called when a request has settled. */
   onSettled: () => void;
   logger: Logger;
@@ -29,6 +35,14 @@ export interface McpServerPeerOptions {
 
 /** Methods that request() rejects: calls need a policy, and the provider owns the session. */
 const EXCLUDED_METHODS = /^(tools\/|initialize$|notifications\/|tasks\/)/;
+
+/** Methods of the legacy era that the modern one replaced. */
+const REPLACED_METHODS: ReadonlySet<string> = new Set([
+  'ping',
+  'logging/setLevel',
+  'resources/subscribe',
+  'resources/unsubscribe',
+]);
 
 /** Runs requests on the open session, and once more on a new one if the server provably did not read them. */
 export type WithSession = <T>(scope: CallScope, ask: (session: McpSession) => Promise<T>) => Promise<T>;
@@ -38,6 +52,7 @@ type NotificationListener = Parameters<McpPeer['onNotification']>[0];
 export class McpServerPeer implements McpPeer {
   readonly #options: McpServerPeerOptions;
   readonly #listeners = new Set<NotificationListener>();
+  #logLevel: string | undefined;
 
   constructor(options: McpServerPeerOptions) {
     this.#options = options;
@@ -50,7 +65,7 @@ export class McpServerPeer implements McpPeer {
   async request(
     method: string,
     params: JsonObject = {},
-    options: Pick<CallOptions, 'signal' | 'timeoutMs' | 'callId' | 'sessionId' | 'onRequest'> = {},
+    options: Pick<CallOptions, 'signal' | 'timeoutMs' | 'callId' | 'sessionId' | 'onRequest' | 'relay'> = {},
   ): Promise<JsonObject> {
     const { name, inFlight, withSession, requests } = this.#options;
     const { callTimeoutMs, maxTotalTimeoutMs } = this.#options.options;
@@ -58,16 +73,20 @@ export class McpServerPeer implements McpPeer {
       const text = `request() does not send ${String(method)}; call tools with callTool().`;
       throw new ToolError('INVALID_ARGUMENT', text, { provider: name });
     }
-    const { signal, timeoutMs, callId, sessionId, onRequest } = options;
-    const scope = new CallScope({ signal, timeoutMs, callId, sessionId, onRequest });
+    const { signal, timeoutMs, callId, sessionId, onRequest, relay } = options;
+    const scope = new CallScope({ signal, timeoutMs, callId, sessionId, onRequest, relay });
     let wasSent = false;
     inFlight.add(scope);
     try {
       scope.setDeadline(callTimeoutMs, maxTotalTimeoutMs);
-      return await withSession(scope, (session) => {
-        wasSent = true;
-        return session.request(method, copyJson(params), scope, scope.onProgress);
-      });
+      const send = (sent: JsonObject): Promise<JsonObject> =>
+        withSession(scope, (session) => {
+          wasSent = true;
+          if (session.era === 'modern' && REPLACED_METHODS.has(method))
+            return this.#replaced(session, method, sent, scope);
+          return session.request(method, sent, scope, { onProgress: scope.onProgress });
+        });
+      return await requestInRounds({ method, params: copyJson(params), scope, requests, send });
     } catch (thrown) {
       if (scope.error && wasSent) requests.abandon(scope);
       if (thrown instanceof RpcError) throw thrown.toToolError(`The MCP server "${name}" refused ${method}`);
@@ -79,9 +98,33 @@ export class McpServerPeer implements McpPeer {
     }
   }
 
+  /** The log level for requests of the modern era: what was set, or `info` while someone listens. */
+  get logLevel(): string | undefined {
+    return this.#listeners.size > 0 ? (this.#logLevel ?? 'info') : undefined;
+  }
+
+  /** True while someone listens to notifications. */
+  get isListening(): boolean {
+    return this.#listeners.size > 0;
+  }
+
+  /** Does what methods did that the modern era replaced by others. */
+  async #replaced(session: McpSession, method: string, params: JsonObject, scope: CallScope): Promise<JsonObject> {
+    const { uri, level } = params;
+    if (method === 'ping') await session.request('server/discover', {}, scope);
+    else if (method === 'logging/setLevel') this.#logLevel = typeof level === 'string' ? level : undefined;
+    else if (typeof uri === 'string')
+      await this.#options.subscription.watchResource(uri, method === 'resources/subscribe', scope);
+    else throw new ToolError('INVALID_ARGUMENT', `${method} requires uri, a string.`);
+    return {};
+  }
+
   onNotification(listener: NotificationListener): () => void {
     this.#listeners.add(listener);
-    return () => void this.#listeners.delete(listener);
+    this.#options.onListening();
+    return () => {
+      if (this.#listeners.delete(listener)) this.#options.onListening();
+    };
   }
 
   setRequestHandler(handler: PeerRequestHandler | undefined, offers?: JsonObject): void {

@@ -18,6 +18,10 @@ export interface SessionOptions {
   clientInfo: { name: string; version: string };
   /** The client capabilities that are declared to the server. */
   capabilities: JsonObject;
+  /** The client capabilities to declare with a request of the modern era. */
+  capabilitiesFor: (scope: CallScope) => JsonObject;
+  /** The log level to request with each request of the modern era; undefined for no logs. */
+  logLevel: () => string | undefined;
   /** Answers a request of the server; an error that it throws is sent as the response. */
   onRequest: (method: string, params: JsonObject, signal: AbortSignal) => Promise<JsonObject>;
   /** Called once when the session is lost, but not when it is closed. */
@@ -27,6 +31,24 @@ export interface SessionOptions {
   /** Secrets that are redacted from the server's texts. */
   secrets: readonly string[];
 }
+
+/** Options of {@link McpSession.request}. */
+export interface RequestOptions {
+  onProgress?: (progress: Progress) => void;
+  /** Added to the HTTP request; other transports ignore them. */
+  headers?: Readonly<Record<string, string>> | undefined;
+  /** Receives the id of the request, as soon as it was sent. */
+  onSent?: (id: unknown) => void;
+}
+
+const LOG_LEVEL_META = 'io.modelcontextprotocol/logLevel';
+const CAPABILITIES_META = 'io.modelcontextprotocol/clientCapabilities';
+/** What the client declares itself: a caller's `_meta` cannot replace it. */
+const ENVELOPE_KEYS: ReadonlySet<string> = new Set([
+  'io.modelcontextprotocol/protocolVersion',
+  'io.modelcontextprotocol/clientInfo',
+  CAPABILITIES_META,
+]);
 
 /** How the engines name a closed connection. */
 const CLOSED_CODES: ReadonlySet<unknown> = new Set([-32_000, 'CONNECTION_CLOSED', 'NOT_CONNECTED']);
@@ -129,6 +151,11 @@ export class McpSession {
     return isJsonObject(capabilities) ? capabilities : {};
   }
 
+  /** True where requests of the modern era have HTTP headers. */
+  get usesHeaders(): boolean {
+    return this.era === 'modern' && this.#transport.usesHeaders === true;
+  }
+
   /** The client capabilities that were declared. */
   get offered(): JsonObject {
     return this.#options.capabilities;
@@ -145,24 +172,46 @@ export class McpSession {
     method: string,
     params: JsonObject,
     scope: CallScope,
-    onProgress: (progress: Progress) => void = ignoreProgress,
-    headers?: Readonly<Record<string, string>>,
+    { onProgress = ignoreProgress, headers, onSent }: RequestOptions = {},
   ): Promise<JsonObject> {
     if (scope.error) throw scope.error;
     const client = this.#client;
     if (!this.isOpen || !client) throw markUnread(new ToolError(this.#lost().toInfo())); // a copy, to mark this request only
-    const { sent, id } = this.#filter.watch(onProgress, () => client.request(method, params, headers));
+    const message = this.era === 'modern' ? this.#withEnvelope(params, scope) : params;
+    const { sent, id } = this.#filter.watch(onProgress, () => client.request(method, message, headers));
+    onSent?.(id);
     const cancel = (error: ToolError): void => this.#filter.cancel(id, error);
     scope.onEnd(cancel);
     try {
       const outcome = unboxed(await sent);
-      if ('result' in outcome) return outcome.result;
+      if ('result' in outcome) return this.#completed(outcome.result);
       throw 'failure' in outcome ? outcome.failure : this.#rpcError(outcome.error);
     } catch (thrown) {
       throw scope.error ?? this.#requestFailure(thrown);
     } finally {
       scope.offEnd(cancel);
     }
+  }
+
+  /** Adds what a request of the modern era declares; the engine adds the revision and who the client is. */
+  #withEnvelope(params: JsonObject, scope: CallScope): JsonObject {
+    const { _meta } = params;
+    const level = this.#options.logLevel();
+    return {
+      ...params,
+      _meta: {
+        ...(level !== undefined && { [LOG_LEVEL_META]: level }),
+        ...withoutEnvelope(_meta),
+        [CAPABILITIES_META]: this.#options.capabilitiesFor(scope),
+      },
+    };
+  }
+
+  /** The result, with `resultType` only if it is one of the modern era that is not the final result. */
+  #completed(result: JsonObject): JsonObject {
+    const { resultType, ...rest } = result;
+    const isComplete = resultType === undefined || resultType === 'complete';
+    return resultType !== undefined && (isComplete || this.era === 'legacy') ? rest : result;
   }
 
   /** Closes the session and its transport. Never rejects; resolves when the transport is closed. */
@@ -200,6 +249,11 @@ export class McpSession {
     const text = plainText(withoutSecrets(message, secrets), 8_000);
     return new RpcError(code, text, withoutSecretsInside(data, secrets));
   }
+}
+
+function withoutEnvelope(meta: unknown): JsonObject {
+  if (!isJsonObject(meta)) return {};
+  return Object.fromEntries(Object.entries(meta).filter(([key]) => !ENVELOPE_KEYS.has(key)));
 }
 
 function ignoreProgress(): void {}

@@ -71,13 +71,21 @@ export class ServerRequests {
 
   /** The capabilities that the next session declares. */
   get capabilities(): JsonObject {
+    return { ...(Object.assign({}, ...this.#offers) as JsonObject), ...this.#hostCapabilities };
+  }
+
+  get #hostCapabilities(): JsonObject {
     return {
-      ...(Object.assign({}, ...this.#offers) as JsonObject),
       ...this.#handlerOffers,
       ...(this.#roots && { roots: {} }),
       ...(this.#host.elicitation && { elicitation: { form: {} } }),
       ...(this.#host.sampling && { sampling: {} }),
     };
+  }
+
+  /** The client capabilities for one request: what its caller can answer, or else the host. */
+  capabilitiesFor({ onRequest, relay }: Pick<CallOptions, 'onRequest' | 'relay'>): JsonObject {
+    return relay?.capabilities ?? (onRequest ? this.capabilities : this.#hostCapabilities);
   }
 
   /** True when a session with these `capabilities` lacks some of the current ones. */
@@ -120,13 +128,20 @@ export class ServerRequests {
 
   /** Answers a request. Throws errors with a JSON-RPC code and a message that discloses nothing about the host. */
   async answer(method: string, params: JsonObject, signal: AbortSignal): Promise<JsonObject> {
-    if (method === 'roots/list' && this.#roots) {
-      return { roots: this.#roots.map((path) => ({ uri: pathToFileURL(path).href })) };
-    }
-    const handle = this.#handlerOf(method, params, signal);
+    if (method === 'roots/list' && this.#roots) return this.#rootsList(this.#roots);
+    return this.#run(this.#handlerOf(this.caller(), method, params, signal), this.#inFlight);
+  }
+
+  /** Answers a request that a server makes in a round of one call: its caller answers, and only its deadline is paused. */
+  async answerFor(scope: CallScope, method: string, params: JsonObject): Promise<JsonObject> {
+    if (method === 'roots/list' && this.#roots) return this.#rootsList(this.#roots);
+    return scope.race(this.#run(this.#handlerOf(scope, method, params, scope.signal), [scope]));
+  }
+
+  async #run(handle: () => Promise<JsonObject>, paused: Iterable<CallScope>): Promise<JsonObject> {
     if (this.#concurrent >= MAX_CONCURRENT) throw rpcError(INTERNAL_ERROR, 'Too many concurrent requests.');
     this.#concurrent++;
-    const releases = Array.from(this.#inFlight, (scope) => scope.hold());
+    const releases = Array.from(paused, (scope) => scope.hold());
     try {
       const answer: unknown = await handle();
       if (isJsonObject(answer)) return answer;
@@ -141,9 +156,18 @@ export class ServerRequests {
     throw rpcError(INTERNAL_ERROR, 'The host could not answer.');
   }
 
+  #rootsList(roots: readonly string[]): JsonObject {
+    return { roots: roots.map((path) => ({ uri: pathToFileURL(path).href })) };
+  }
+
   /** The caller's handler, else the host's, which also answers while no call is in flight. */
-  #handlerOf(method: string, params: JsonObject, signal: AbortSignal): () => Promise<JsonObject> {
-    const onRequest = this.caller()?.onRequest;
+  #handlerOf(
+    caller: Caller | undefined,
+    method: string,
+    params: JsonObject,
+    signal: AbortSignal,
+  ): () => Promise<JsonObject> {
+    const onRequest = caller?.onRequest;
     if (onRequest) return () => onRequest(method, params, { signal });
     const { elicitation, sampling } = this.#host;
     if (method === 'elicitation/create' && elicitation) return () => elicitation(params, { signal });

@@ -9,7 +9,10 @@ import type { ToolDefinition } from '../../contract/tool-definition.js';
 import type { JsonSchemaValidator } from '../../tool/json-schema-validator.js';
 import { readListedSchema } from '../../tool/listed-schema-validator.js';
 import { ToolIndex } from '../../provider/tool-index.js';
+import type { JsonObject } from '../../contract/json.js';
 import { readToolList } from './list-tools.js';
+import { headersOf, paramHeadersOf, type ParamHeader } from './param-headers.js';
+import { plainText } from './sanitize.js';
 
 /** One list of tools, indexed by name, with the validators of their outputs. */
 export class ToolCatalog {
@@ -47,10 +50,32 @@ export class ToolCatalog {
     return this.#outputs.get(tool);
   }
 
+  /** The HTTP headers that mirror arguments of a call. */
+  headersFor(tool: ToolDefinition, args: JsonObject): Readonly<Record<string, string>> | undefined {
+    const params = mirrored.get(tool);
+    return params && headersOf(params, args);
+  }
+
   /** True when both lists have equal definitions. */
   equals(other: ToolCatalog): boolean {
     return JSON.stringify(this.definitions) === JSON.stringify(other.definitions);
   }
+}
+
+/** The mirrored arguments of the tools that have any. */
+const mirrored = new WeakMap<ToolDefinition, readonly ParamHeader[]>();
+
+/** The tools without those whose mirrored arguments are malformed, which must not be called over HTTP. */
+function withMirroredParams(
+  definitions: readonly ToolDefinition[],
+  warn: (message: string) => void,
+): readonly ToolDefinition[] {
+  return definitions.filter((tool) => {
+    const params = paramHeadersOf(tool.inputSchema);
+    if (typeof params === 'string') warn(`the tool "${plainText(tool.name, 80)}" was left out: ${params}`);
+    else if (params.length > 0) mirrored.set(tool, params);
+    return typeof params !== 'string';
+  });
 }
 
 /** Options of {@link ToolListCache}. */
@@ -60,12 +85,16 @@ export interface ToolListCacheOptions {
   /** Runs a request on the open session, opening one first if needed. */
   withSession: WithSession;
   warn: (message: string) => void;
+  /** True while the server reports changes, so that the list does not expire. */
+  isWatched: () => boolean;
   /** Called when the list has changed. */
   onChanged: () => void;
 }
 
 /** How often a list that changes while it is read is read again without a pause. */
 const EAGER_READINGS = 2;
+/** A server cannot make a list valid for longer. */
+const MAX_TTL_MS = 24 * 60 * 60_000;
 const PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5_000;
 
@@ -79,6 +108,8 @@ export class ToolListCache {
   #delayed = 0;
   #later: NodeJS.Timeout | undefined;
   #lifetime = new AbortController();
+  /** When the list expires, as a time of `performance.now()`. Servers of the legacy era set no time. */
+  #expiresAt = Infinity;
   /** True when reading the list again failed. */
   isStale = false;
 
@@ -93,7 +124,8 @@ export class ToolListCache {
 
   /** Returns the list; reads it if there is none or the last reading failed. @throws {ToolError} when there is no list at all */
   async read(): Promise<ToolCatalog> {
-    if (this.#catalog && !this.#reading && !this.isStale) return this.#catalog;
+    const isFresh = !this.isStale && (performance.now() < this.#expiresAt || this.#options.isWatched());
+    if (this.#catalog && !this.#reading && isFresh) return this.#catalog;
     const known = this.#catalog;
     try {
       return await this.#read();
@@ -118,6 +150,7 @@ export class ToolListCache {
     this.#delayed = 0;
     this.#lifetime = new AbortController();
     this.#catalog = undefined;
+    this.#expiresAt = Infinity;
     this.#reading = undefined;
     this.isStale = false;
     this.#dirty = false;
@@ -177,16 +210,22 @@ export class ToolListCache {
 
   async #readFrom(session: McpSession): Promise<ToolCatalog> {
     const { name, listTimeoutMs, warn } = this.#options;
+    const isModern = session.era === 'modern';
+    const readAt = performance.now();
+    let ttlMs = isModern ? MAX_TTL_MS : Infinity;
     if (session.capabilities.tools === undefined) return new ToolCatalog([]);
     const scope = new CallScope();
     scope.setDeadline(listTimeoutMs, listTimeoutMs);
     try {
-      const definitions = await readToolList(
-        name,
-        (cursor) => session.request('tools/list', cursor === undefined ? {} : { cursor }, scope),
-        (message) => warn(`In the tools of the MCP server "${name}", ${message}.`),
-      );
-      return new ToolCatalog(definitions);
+      const warnOfTool = (message: string): void => warn(`In the tools of the MCP server "${name}", ${message}.`);
+      const readPage = async (cursor: string | undefined): Promise<JsonObject> => {
+        const page = await session.request('tools/list', cursor === undefined ? {} : { cursor }, scope);
+        if (isModern) ttlMs = Math.min(ttlMs, typeof page.ttlMs === 'number' && page.ttlMs > 0 ? page.ttlMs : 0);
+        return page;
+      };
+      const definitions = await readToolList(name, readPage, warnOfTool);
+      this.#expiresAt = readAt + ttlMs;
+      return new ToolCatalog(session.usesHeaders ? withMirroredParams(definitions, warnOfTool) : definitions);
     } catch (thrown) {
       if (scope.error) {
         throw new ToolError(

@@ -39,6 +39,7 @@ export class HttpTransport implements SessionTransport {
   onerror?: ((error: Error) => void) | undefined;
   onmessage?: SessionTransport['onmessage'];
   failure: ToolError | undefined;
+  readonly usesHeaders = true;
   readonly #options: HttpTransportOptions;
   #transport: EngineHttpTransport | undefined;
   /** Functions that cancel responses in progress, by request id. */
@@ -177,7 +178,7 @@ export class HttpTransport implements SessionTransport {
       onBegin: (cancel) => answered !== undefined && this.#responses.set(answered, cancel),
       onEnd: (failure, resumable) => this.#bodyEnded(answered, failure, resumable),
     });
-    const mayBeError = this.#isModern || HANDSHAKES.test(String(init.body).slice(0, 40));
+    const mayBeError = this.#isModern || isHandshake(init.body);
     return id !== undefined && response.status >= 400 && mayBeError ? asRpcResponse(watched, id) : watched;
   }
 
@@ -268,6 +269,12 @@ export class HttpTransport implements SessionTransport {
     this.#responses.get(id)?.();
   }
 
+  /** True when the server at the URL was replaced by one that does not read requests of this era. */
+  #changedEra(status: number, message = ''): boolean {
+    if (this.#isModern) return MAY_BE_SSE.has(status);
+    return status === 400 && this.#transport?.sessionId !== undefined && message.includes('-32022');
+  }
+
   /** The error for a request that could not be sent. @param isCall whether a failing server may have run a tool */
   #sendFailure(thrown: unknown, isCall = false): ToolError {
     if (ToolError.isInstance(thrown)) return ToolError.from(thrown);
@@ -277,7 +284,7 @@ export class HttpTransport implements SessionTransport {
     const secrets = [...secretsOfHeaders(headers), ...this.#tokens];
     const text = plainText(withoutSecrets(message ?? '', secrets), 300);
     if (status !== undefined) {
-      const [code, hint] = meaningOf(status, this.#transport, isCall);
+      const [code, hint] = this.#changedEra(status, message) ? CHANGED_ERA : meaningOf(status, this.#transport, isCall);
       const error = new ToolError(code, `${url.origin} responded with ${status}: ${text}${hint}`, {
         cause: thrown,
         details: { status },
@@ -307,6 +314,10 @@ export class HttpTransport implements SessionTransport {
   }
 }
 
+function isHandshake(body: unknown): boolean {
+  return typeof body === 'string' && HANDSHAKES.test(body.slice(0, 40));
+}
+
 /** The HTTP status of an error of an engine's transport. */
 function statusOf(thrown: unknown): number | undefined {
   const { status, code } = thrown as { status?: unknown; code?: unknown };
@@ -333,6 +344,11 @@ async function asRpcResponse(response: Response, id: number): Promise<Response> 
 
 /** The token of each response's request. */
 const sentTokens = new WeakMap<Response, string | undefined>();
+
+const CHANGED_ERA: [ToolErrorCode, string] = [
+  'CONNECTION_CLOSED',
+  ' The server speaks another revision of MCP than before; the next call asks it again.',
+];
 
 const NEVER_SENT: ReadonlySet<string> = new Set([
   ...['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT'],

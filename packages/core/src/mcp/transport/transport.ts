@@ -38,6 +38,8 @@ export interface SessionTransport extends McpTransport {
   readonly failure?: ToolError | undefined;
   /** The end of the server's stderr as a sentence, for errors. */
   readonly stderrNote?: string | undefined;
+  /** True if it sends headers with each request. */
+  readonly usesHeaders?: boolean;
   /** Gives up a request without telling the server. Absent where its response cannot be told from others. */
   abandon?(id: number): void;
   /** Secrets beyond the options, such as tokens that it was issued. */
