@@ -17,7 +17,7 @@ const CORE = [
   'testing',
 ];
 const RUNTIME = ['wire', 'provider', 'process', 'supervise', 'reload', 'testing'];
-const GATEWAY = ['forwarding', 'session', 'stream', 'http', 'testing'];
+const GATEWAY = ['engines', 'forwarding', 'session', 'stream', 'http', 'testing'];
 
 /** `InProcessToolProvider.forProject()`, a static method, creates the servers that are above its class. */
 const FOR_PROJECT = '^packages/core/src/provider/in-process-provider[.]ts$';

@@ -16,7 +16,9 @@ import type { HttpListener, ServeHttpOptions } from './http/http-listener.js';
 import { parseLimits, type EffectiveLimits, type GatewayLimits } from './gateway-limits.js';
 import { GatewayMetrics } from './metrics.js';
 import { messageOf } from './rpc-error.js';
-import type { ClientSession, SessionHost } from './session/session.js';
+import type { ClientSession } from './session/session.js';
+import type { SessionHost } from './session/session-host.js';
+import { RequestStates, type StateKey } from './session/request-state.js';
 import type { ServeSocketOptions } from './stream/socket-listener.js';
 import type { ServeStdioOptions } from './stream/stdio.js';
 import { VERSION } from './version.js';
@@ -35,11 +37,22 @@ export interface GatewayOptions {
   forward?: boolean;
   /** Limits for each client and for all clients together. */
   limits?: GatewayLimits;
+  /**
+   * Encrypts what a client carries from a question to its answer (`requestState` of MCP 2026-07-28): 32 random bytes or
+   * their base64, shared by all replicas. Of several keys the first encrypts and all decrypt. Default: a key made at start.
+   */
+  stateKey?: StateKey | readonly StateKey[];
   /** Receives warnings; they contain no argument, result or token. Default: none are written. */
   logger?: Logger;
 }
 
-const GATEWAY_OPTIONS: OptionNames<GatewayOptions> = { naming: true, forward: true, limits: true, logger: true };
+const GATEWAY_OPTIONS: OptionNames<GatewayOptions> = {
+  naming: true,
+  forward: true,
+  limits: true,
+  stateKey: true,
+  logger: true,
+};
 const STDIO_OPTIONS: OptionNames<ServeStdioOptions> = { stdin: true, stdout: true };
 
 /** A client's connection over stdin and stdout. */
@@ -110,6 +123,7 @@ class ProviderGateway implements Gateway {
   readonly #limits: EffectiveLimits;
   readonly #nameOf: (qualifiedName: string) => string;
   readonly #forward: boolean;
+  readonly #states: RequestStates;
   readonly #sessions = new Set<ClientSession>();
   readonly #listeners = new Set<() => Promise<void>>();
   readonly #backlog: Backlog;
@@ -124,7 +138,7 @@ class ProviderGateway implements Gateway {
     if (typeof (provider as Partial<ToolProvider> | undefined)?.callTool !== 'function')
       throw new ToolError('INVALID_ARGUMENT', 'createGateway(): provider must be a ToolProvider, such as a ToolHub.');
     assertOptions('createGateway()', options, GATEWAY_OPTIONS);
-    const { naming = 'alias', forward = false, limits, logger } = options;
+    const { naming = 'alias', forward = false, limits, stateKey, logger } = options;
     if (typeof forward !== 'boolean')
       throw new ToolError(
         'INVALID_ARGUMENT',
@@ -134,6 +148,7 @@ class ProviderGateway implements Gateway {
     this.#nameOf = parseNaming(naming);
     this.#forward = forward;
     this.#limits = parseLimits(limits);
+    this.#states = new RequestStates({ keys: stateKey, ttlMs: this.#limits.approvalTimeoutMs });
     this.#logger = logger && safeLogger(logger);
     this.#backlog = new Backlog(this.#limits.maxPendingBytes, this.#warn);
   }
@@ -177,7 +192,7 @@ class ProviderGateway implements Gateway {
     const { maxSessions } = this.#limits;
     const limits = { maxFrameBytes: DEFAULT_MAX_FRAME_BYTES, maxSessions, backlog: this.#backlog, warn: this.#warn };
     const close = await serveOverSocket(options, limits, (transport) => {
-      void this.#addSession(new ClientSession(host, this.#connectionIdentity('socket'))).connect(transport);
+      void this.#addSession(new ClientSession(host, this.#connectionIdentity('socket'))).connectStream(transport);
     });
     await this.#assertOpen(close);
     return { close: this.#track(close) };
@@ -185,15 +200,17 @@ class ProviderGateway implements Gateway {
 
   async serveHttp(options: ServeHttpOptions = {}): Promise<HttpListener> {
     const host = await this.#open();
-    const [{ serveOverHttp }, { ClientSession }] = await Promise.all([
+    const [{ serveOverHttp }, { ClientSession }, { ModernClient }] = await Promise.all([
       import('./http/http-listener.js'),
       import('./session/session.js'),
+      import('./session/modern-client.js'),
     ]);
     const listener = await serveOverHttp(options, {
       limits: this.#limits,
       metrics: this.#metrics,
       backlog: this.#backlog,
       openSession: (id, onClosed) => this.#addSession(new ClientSession(host, this.#identity('http', id, onClosed))),
+      openModernClient: (id, principal) => new ModernClient(host, { id, principal }),
       endConversation: this.#endConversation,
       isReady: () => !this.#closed && !['COLD', 'DEAD'].includes(this.#provider.health?.().state ?? 'READY'),
       metricsText: () => this.#metrics.text(this.#countSessions()),
@@ -234,7 +251,10 @@ class ProviderGateway implements Gateway {
 
   async #start(): Promise<SessionHost> {
     const catalog = new ToolCatalog(this.#provider, this.#nameOf, this.#warn);
-    const { Forwarding } = await import('./forwarding/forwarding.js');
+    const [{ Forwarding }, { ToolCalls }] = await Promise.all([
+      import('./forwarding/forwarding.js'),
+      import('./session/tool-calls.js'),
+    ]);
     const forwarding = this.#forward
       ? new Forwarding({
           peers: () => peersOf(this.#provider),
@@ -251,11 +271,11 @@ class ProviderGateway implements Gateway {
       forwarding?.attach();
       for (const session of this.#sessions) session.notify('notifications/tools/list_changed');
     });
+    const shared = { provider: this.#provider, catalog, forwarding, metrics: this.#metrics };
     return {
-      provider: this.#provider,
-      catalog,
-      forwarding,
-      metrics: this.#metrics,
+      ...shared,
+      calls: new ToolCalls(shared),
+      states: this.#states,
       limits: this.#limits,
       version: VERSION,
       onError: this.#warn,

@@ -1,7 +1,7 @@
 // What forwarding needs of a client.
 
 import type { JsonObject, McpPeer } from '@toolwright/core';
-import type { Exchange } from '../mcp-server.js';
+import type { Exchange } from '../engines/port.js';
 import { METHOD_NOT_FOUND, rpcError } from '../rpc-error.js';
 
 /** The options of a request to a server. */

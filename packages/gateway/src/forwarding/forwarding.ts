@@ -2,7 +2,7 @@
 // server's requests to the client whose call they belong to.
 
 import { ToolError, type CallOptions, type JsonObject, type McpPeer } from '@toolwright/core';
-import type { Exchange } from '../mcp-server.js';
+import type { Exchange } from '../engines/port.js';
 import { PeerLists, type OwnedEntry, type PeerListsOptions } from './peer-lists.js';
 import { RequestsInFlight } from './requests-in-flight.js';
 import {
@@ -206,7 +206,8 @@ export class Forwarding {
   ): Promise<JsonObject> {
     const { options, leave } = this.enter(session, exchange);
     try {
-      return await withRpcErrors(peer.request(method, params, { ...options, signal: exchange.signal }));
+      const { signal, relay } = exchange;
+      return await withRpcErrors(peer.request(method, params, { ...options, signal, ...(relay && { relay }) }));
     } finally {
       leave();
     }

@@ -2,7 +2,7 @@
 
 import { randomBytes } from 'node:crypto';
 import type { CallOptions } from '@toolwright/core';
-import type { Exchange } from '../mcp-server.js';
+import type { Exchange } from '../engines/port.js';
 import type { ForwardingClient } from './forwarding-client.js';
 
 /** A client's request while a server answers it. */

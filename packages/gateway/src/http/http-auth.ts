@@ -37,6 +37,12 @@ export class BearerTokens {
     return { tokens: new BearerTokens(list) };
   }
 
+  /** Names the clients with this token, the same in every process that has the token; it does not reveal it. */
+  nameOf(index: number): string {
+    const hash = this.#hashes?.[index];
+    return hash ? `token:${createHash('sha256').update(hash).digest('base64url')}` : 'anonymous';
+  }
+
   /** The index of the token in this header; undefined when it is not valid. Takes the same time for every token. */
   principalOf(authorization: string | undefined): number | undefined {
     if (!this.#hashes) return 0;

@@ -4,17 +4,21 @@
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { ToolError } from '@toolwright/core';
+import { ToolError, type JsonObject } from '@toolwright/core';
 import { assertOptions, type OptionNames } from '@toolwright/core/internal';
 import { AllowedHosts, BearerTokens, bracketed, type HttpAuth } from './http-auth.js';
 import type { Backlog } from '../session/backlog.js';
 import { HttpConnections } from './http-connections.js';
 import { readBody, sendResponse, setWriteTimeout, webRequestOf } from './http-messages.js';
 import { HttpSessions } from './http-sessions.js';
+import { ModernAnswer } from './modern-answer.js';
+import { assertHeaders, assertParameterHeaders, hasModernHeader, isModernBody } from './modern-headers.js';
 import type { EffectiveLimits } from '../gateway-limits.js';
-import { createHttpTransport, requestIdsOf } from '../mcp-server.js';
+import { createHttpTransport, requestIdsOf } from '../engines/v1.js';
+import { parseModernRequest } from '../engines/v2.js';
 import type { GatewayMetrics } from '../metrics.js';
-import { INVALID_REQUEST, messageOf, PARSE_ERROR } from '../rpc-error.js';
+import { INVALID_REQUEST, messageOf, PARSE_ERROR, rejection, requestFaultOf } from '../rpc-error.js';
+import type { ModernClient } from '../session/modern-client.js';
 import type { ClientSession } from '../session/session.js';
 import { listenPrivately } from '../stream/socket-listener.js';
 
@@ -59,6 +63,7 @@ export interface HttpHost {
   metrics: GatewayMetrics;
   backlog: Backlog;
   openSession: (id: string, onClosed: (session: ClientSession) => void) => ClientSession;
+  openModernClient: (id: string, principal: string) => ModernClient;
   /** Called when no more calls with this session id will follow. */
   endConversation: (id: string, idle: Promise<void>) => void;
   isReady: () => boolean;
@@ -180,8 +185,11 @@ class HttpRouter {
   readonly #hosts: AllowedHosts;
   readonly #sessions: HttpSessions;
   readonly #stateless: boolean;
-  /** The session ids of stateless requests, one for each token, for tools that keep state per conversation. */
-  readonly #conversations = new Map<number, string>();
+  /**
+   * The clients that send requests without a session, one for each token: its id is the session id of their calls, for tools
+   * that keep state per conversation.
+   */
+  readonly #modern = new Map<number, ModernClient>();
 
   constructor(
     host: HttpHost,
@@ -204,8 +212,10 @@ class HttpRouter {
 
   async close(): Promise<void> {
     await this.#sessions.close();
-    for (const conversation of this.#conversations.values())
-      this.#host.endConversation(conversation, Promise.resolve());
+    for (const client of this.#modern.values()) {
+      client.close();
+      this.#host.endConversation(client.id, client.whenIdle());
+    }
   }
 
   /** @param isExcess all connections are in use: only health checks are answered */
@@ -247,11 +257,15 @@ class HttpRouter {
   }
 
   async #answer(principal: number, request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const id = request.headers['mcp-session-id'];
+    const isModern = hasModernHeader(request.headers);
+    if (isModern && request.method !== 'POST') return this.#rejectMethod(response);
+    const id = isModern ? undefined : request.headers['mcp-session-id'];
     const known = typeof id === 'string' ? this.#sessions.find(id, principal) : undefined;
     if (id !== undefined && !known) return this.#reject(response, 'session', 404, 'Session not found.');
     const body = await this.#body(request, response);
     if (!body) return;
+    if (this.#isModern(request, response, body.parsed)) return this.#answerModern(principal, request, response, body);
+    if (response.writableEnded) return;
     if (known) {
       const ids = requestIdsOf(body.parsed);
       if (!known.client.reserveIds(ids))
@@ -287,17 +301,14 @@ class HttpRouter {
   }
 
   async #answerStateless(principal: number, request: IncomingMessage, response: ServerResponse): Promise<void> {
-    if (request.method !== 'POST') {
-      response.setHeader('allow', 'POST');
-      return this.#reject(response, 'method', 405, 'Only POST is supported: this server is stateless.');
-    }
+    if (request.method !== 'POST') return this.#rejectMethod(response);
     const body = await this.#body(request, response);
     if (!body) return;
     const accepted = request.headers.accept ?? '*/*';
     const json = !accepted.includes('text/event-stream');
-    let conversation = this.#conversations.get(principal);
-    if (conversation === undefined) this.#conversations.set(principal, (conversation = randomUUID()));
-    const session = this.#host.openSession(conversation, () => undefined);
+    if (this.#isModern(request, response, body.parsed)) return this.#answerModern(principal, request, response, body);
+    if (response.writableEnded) return;
+    const session = this.#host.openSession(this.#modernClient(principal).id, () => undefined);
     try {
       const transport = createHttpTransport(undefined, json);
       await session.connect(transport);
@@ -306,6 +317,58 @@ class HttpRouter {
     } finally {
       await session.close();
     }
+  }
+
+  #rejectMethod(response: ServerResponse): void {
+    response.setHeader('allow', 'POST');
+    this.#reject(response, 'method', 405, 'Only POST is supported: this server is stateless.');
+  }
+
+  /** Which era a body belongs to; false too when it belongs to none, which is answered then. */
+  #isModern({ headers, method }: IncomingMessage, response: ServerResponse, body: unknown): boolean {
+    try {
+      return method === 'POST' && isModernBody(headers, body);
+    } catch (thrown) {
+      const { code, message, status } = thrown as Error & { code: number; status: number };
+      return this.#reject(response, 'protocol', status, message, code, idOf(body)) ?? false;
+    }
+  }
+
+  /** Answers a request of MCP 2026-07-28, which has no session. */
+  async #answerModern(
+    principal: number,
+    request: IncomingMessage,
+    response: ServerResponse,
+    { parsed }: { parsed: unknown },
+  ): Promise<void> {
+    const message = parsed as JsonObject;
+    if (message.id === undefined) return void response.writeHead(202).end();
+    const acceptsStream = /text\/event-stream|\*\/\*/.test(request.headers.accept ?? '*/*');
+    const answer = new ModernAnswer(response, this.#host.backlog, acceptsStream);
+    try {
+      const fault = requestFaultOf(message);
+      if (fault) throw rejection(400, fault.code, fault.message);
+      assertHeaders(request, message);
+      const parsedRequest = parseModernRequest(message);
+      const client = this.#modernClient(principal);
+      if (parsedRequest.method === 'tools/call') {
+        const { name, arguments: args } = parsedRequest.params;
+        const tool = await client.toolOf(name);
+        if (tool) assertParameterHeaders(request.headers, tool.inputSchema, args);
+      }
+      answer.complete(message.id, await client.handle(parsedRequest, answer));
+    } catch (thrown) {
+      if (answer.fail(idOf(message), thrown) >= 400) this.#host.metrics.refuse('protocol');
+    }
+  }
+
+  #modernClient(principal: number): ModernClient {
+    let client = this.#modern.get(principal);
+    if (!client) {
+      client = this.#host.openModernClient(randomUUID(), this.#tokens.nameOf(principal));
+      this.#modern.set(principal, client);
+    }
+    return client;
   }
 
   /** The parsed body; undefined when it was rejected. Only POST has a body. */
@@ -359,6 +422,12 @@ class HttpRouter {
 
 function isPreflight({ method, headers }: IncomingMessage): boolean {
   return method === 'OPTIONS' && headers['access-control-request-method'] !== undefined;
+}
+
+/** The id of a request, for an answer that rejects it. */
+function idOf(body: unknown): unknown {
+  const { id } = (body ?? {}) as { id?: unknown };
+  return typeof id === 'string' || typeof id === 'number' ? id : null;
 }
 
 function isInitialize(message: unknown): boolean {

@@ -3,7 +3,8 @@
 
 import { randomBytes } from 'node:crypto';
 import type { EffectiveLimits } from '../gateway-limits.js';
-import { createHttpTransport, type HttpTransport } from '../mcp-server.js';
+import type { HttpTransport } from '../engines/port.js';
+import { createHttpTransport } from '../engines/v1.js';
 import type { ClientSession } from '../session/session.js';
 
 /** One client's session. */

@@ -1,7 +1,7 @@
 // Asks the calling client for the approval that the policy requires: one form with up to four answers.
 
 import type { Approval, ApprovalRequest, JsonObject } from '@toolwright/core';
-import type { Exchange } from '../mcp-server.js';
+import type { Exchange } from '../engines/port.js';
 
 /** The longest message, in characters; more than any form shows at a time. */
 const MAX_SHOWN = 32_000;
@@ -17,40 +17,53 @@ export function showsForms({ elicitation }: JsonObject): boolean {
   return 'form' in elicitation || !('url' in elicitation);
 }
 
-/** Asks the calling client. Any answer but an explicit permission denies. */
+/** A form to send to a client, and what its answer means. */
+export interface ApprovalForm {
+  /** The parameters of `elicitation/create`. */
+  readonly params: JsonObject;
+  /** The approval that an answer gives. Any answer but an explicit permission denies. */
+  readonly parse: (answer: unknown) => Approval;
+}
+
+/** The form that shows the whole call and asks for a decision. */
+export function approvalForm(request: ApprovalRequest): ApprovalForm {
+  const { message, isComplete } = messageFor(request);
+  const { suggestedRules, wider = [] } = request;
+  const mayPersist = isComplete && suggestedRules.length > 0; // only rules that were shown in full
+  const persistent = !mayPersist ? [] : wider.length > 0 ? ['always', 'wider'] : ['always'];
+  const params = {
+    message,
+    requestedSchema: {
+      type: 'object',
+      properties: {
+        decision: {
+          type: 'string',
+          title: 'Allow this call?',
+          enum: ['once', ...persistent, 'deny'],
+          description: `once: allow this call; ${persistent.map((name) => `${name}: allow it and add the rules of "${name}"; `).join('')}deny: do not run it`,
+        },
+      },
+      required: ['decision'],
+    },
+  };
+  const parse = (answer: unknown): Approval => {
+    const { action, content } = (answer ?? {}) as { action?: unknown; content?: { decision?: unknown } };
+    const decision = action === 'accept' ? content?.decision : 'deny';
+    if (decision === 'wider' && persistent.includes('wider')) return { decision: 'always', rules: wider };
+    if (decision === 'always') return { decision: mayPersist ? 'always' : 'once' };
+    return { decision: decision === 'once' ? 'once' : 'deny' };
+  };
+  return { params, parse };
+}
+
+/** Asks the calling client by a request. */
 export async function requestApproval(
   exchange: Exchange,
   request: ApprovalRequest,
   options: { signal: AbortSignal; timeoutMs: number },
 ): Promise<Approval> {
-  const { message, isComplete } = messageFor(request);
-  const { suggestedRules, wider = [] } = request;
-  const mayPersist = isComplete && suggestedRules.length > 0; // only rules that were shown in full
-  const persistent = !mayPersist ? [] : wider.length > 0 ? ['always', 'wider'] : ['always'];
-  const answer = await exchange.request(
-    'elicitation/create',
-    {
-      message,
-      requestedSchema: {
-        type: 'object',
-        properties: {
-          decision: {
-            type: 'string',
-            title: 'Allow this call?',
-            enum: ['once', ...persistent, 'deny'],
-            description: `once: allow this call; ${persistent.map((name) => `${name}: allow it and add the rules of "${name}"; `).join('')}deny: do not run it`,
-          },
-        },
-        required: ['decision'],
-      },
-    },
-    options,
-  );
-  const { action, content } = answer as { action?: unknown; content?: { decision?: unknown } };
-  const decision = action === 'accept' ? content?.decision : 'deny';
-  if (decision === 'wider' && persistent.includes('wider')) return { decision: 'always', rules: wider };
-  if (decision === 'always') return { decision: mayPersist ? 'always' : 'once' };
-  return { decision: decision === 'once' ? 'once' : 'deny' };
+  const { params, parse } = approvalForm(request);
+  return parse(await exchange.request('elicitation/create', params, options));
 }
 
 /** @returns `isComplete` is false when part of the call was left out */

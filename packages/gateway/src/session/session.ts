@@ -1,40 +1,15 @@
 // One client of a gateway: its requests, its log level and its calls. Clients share the provider and nothing else.
 
-import { randomUUID } from 'node:crypto';
-import {
-  ToolError,
-  type CallOptions,
-  type JsonObject,
-  type LogEntry,
-  type ToolDefinition,
-  type ToolProvider,
-  type ToolResult,
-} from '@toolwright/core';
-import { hasBrokenOutput, isDeeperThan, isJsonObject } from '@toolwright/core/internal';
-import { toWireResult } from '@toolwright/core/mcp';
+import type { CallOptions, JsonObject } from '@toolwright/core';
+import { isDeeperThan, isJsonObject } from '@toolwright/core/internal';
 import { requestApproval, showsForms } from './approval-form.js';
-import type { ToolCatalog } from '../catalog.js';
-import type { Forwarding } from '../forwarding/forwarding.js';
-import { McpServer, type Exchange, type ServerTransport } from '../mcp-server.js';
-import type { GatewayMetrics } from '../metrics.js';
+import type { Exchange, ServerTransport } from '../engines/port.js';
+import { McpServer } from '../engines/v1.js';
+import { isModernRequest, LOG_LEVELS, ModernStream } from '../engines/v2.js';
 import { INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, rpcError, SERVER_BUSY } from '../rpc-error.js';
-
-/** What the clients of one gateway share. */
-export interface SessionHost {
-  readonly provider: ToolProvider;
-  readonly catalog: ToolCatalog;
-  readonly forwarding: Forwarding | undefined;
-  readonly metrics: GatewayMetrics;
-  readonly limits: { pageSize: number; approvalTimeoutMs: number; maxRequestsInFlight: number };
-  readonly version: string;
-  readonly onError: (message: string) => void;
-}
-
-/** The deepest nesting of a request's parameters. */
-const MAX_DEPTH = 128;
-/** MCP's log levels, those of RFC 5424, from the least severe to the most. */
-const LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'];
-const LEVEL_OF: Record<LogEntry['level'], string> = { debug: 'debug', info: 'info', warn: 'warning', error: 'error' };
+import { InFlight } from './in-flight.js';
+import { ModernClient } from './modern-client.js';
+import { busyMessage, commonCapabilities, MAX_DEPTH, type SessionHost } from './session-host.js';
 
 export class ClientSession {
   /** Sent as `sessionId` with each call, for tools that keep state per conversation. */
@@ -45,9 +20,10 @@ export class ClientSession {
   readonly #onClosed: (session: ClientSession) => void;
   /** The exchanges of calls that may request an approval, by call id. */
   readonly #approvable = new Map<string, Exchange>();
+  readonly #inFlight = new InFlight();
+  /** Its requests of MCP 2026-07-28, if any came. */
+  #modern: { stream: ModernStream; client: ModernClient } | undefined;
   #level = 0;
-  #inFlight = 0;
-  #idle: (() => void)[] = [];
   #closed = false;
 
   constructor(
@@ -64,15 +40,7 @@ export class ClientSession {
     this.#onClosed = onClosed;
     this.#server = new McpServer({
       version: host.version,
-      capabilities: {
-        tools: { listChanged: true },
-        logging: {},
-        ...(host.forwarding && {
-          resources: { subscribe: true, listChanged: true },
-          prompts: { listChanged: true },
-          completions: {},
-        }),
-      },
+      capabilities: commonCapabilities(host),
       handle: (method, params, exchange) => this.#handle(method, params, exchange),
       onNotification: () => undefined,
       onClosed: () => this.#end(),
@@ -86,7 +54,7 @@ export class ClientSession {
 
   /** False while a request is being handled. */
   get isIdle(): boolean {
-    return this.#inFlight === 0;
+    return this.#inFlight.count === 0;
   }
 
   /** See {@link McpServer.reserveIds}. */
@@ -99,22 +67,33 @@ export class ClientSession {
     this.#server.releaseIds(ids);
   }
 
+  /** Serves the messages of one stream: each request in the era that it belongs to. */
+  async connectStream(transport: ServerTransport): Promise<void> {
+    await this.connect(transport);
+    const legacy = transport.onmessage?.bind(transport);
+    transport.onmessage = (message, extra) => {
+      if (!this.#receiveModern(message as JsonObject, transport)) legacy?.(message, extra);
+    };
+  }
+
+  /** Serves a client of the revisions with a handshake. */
   connect(transport: ServerTransport): Promise<void> {
     return this.#server.connect(transport);
   }
 
+  /** Sends a notification. A client of MCP 2026-07-28 gets those that it listens for, and none of these. */
   notify(method: string, params?: JsonObject): void {
-    if (!this.#closed) this.#server.notify(method, params);
+    if (!this.#closed && (!this.#modern || this.#server.isInitialized)) this.#server.notify(method, params);
   }
 
   /** Sends a log message of one of the client's requests, unless its level is below the one that the client set. */
   log(exchange: Exchange, level: string, params: JsonObject): void {
-    if (LEVELS.indexOf(level) >= this.#level) exchange.notify('notifications/message', { level, ...params });
+    if (LOG_LEVELS.indexOf(level) >= this.#level) exchange.notify('notifications/message', { level, ...params });
   }
 
   /** Resolves when no request is being handled. */
-  async whenIdle(): Promise<void> {
-    if (this.#inFlight > 0) await new Promise<void>((resolve) => this.#idle.push(resolve));
+  whenIdle(): Promise<void> {
+    return this.#inFlight.whenNone();
   }
 
   async close(): Promise<void> {
@@ -122,9 +101,30 @@ export class ClientSession {
     this.#end();
   }
 
+  #receiveModern(message: JsonObject, transport: ServerTransport): boolean {
+    if (!this.#modern && !isModernRequest(message)) return false;
+    return this.#modernOf(transport).receive(message);
+  }
+
+  #modernOf(transport: ServerTransport): ModernStream {
+    if (!this.#modern) {
+      // On a connection, whoever holds the other end may continue what it began.
+      const client = new ModernClient(this.#host, { id: this.id, principal: this.id, inFlight: this.#inFlight });
+      const stream = new ModernStream({
+        send: (message) => transport.send(message).catch(() => undefined), // disconnected
+        handle: (request, answers) => client.handle(request, answers),
+        release: (id) => this.#server.releaseIds([id]),
+      });
+      this.#modern = { stream, client };
+    }
+    return this.#modern.stream;
+  }
+
   #end(): void {
     if (this.#closed) return;
     this.#closed = true;
+    this.#modern?.stream.close();
+    this.#modern?.client.close();
     this.#host.forwarding?.forget(this);
     this.#onClosed(this);
   }
@@ -133,23 +133,20 @@ export class ClientSession {
     if (isDeeperThan(params, MAX_DEPTH))
       throw rpcError(INVALID_REQUEST, `The request is nested deeper than ${MAX_DEPTH} levels.`);
     const { maxRequestsInFlight } = this.#host.limits;
-    if (this.#inFlight >= maxRequestsInFlight) return this.#rejectBusy(method, maxRequestsInFlight);
-    this.#inFlight++;
+    if (this.#inFlight.count >= maxRequestsInFlight) return this.#rejectBusy(method, maxRequestsInFlight);
+    this.#inFlight.enter();
     try {
       return await this.#answer(method, params, exchange);
     } finally {
-      if (--this.#inFlight === 0) for (const resolve of this.#idle.splice(0)) setImmediate(resolve); // after the answer was sent
+      this.#inFlight.leave();
     }
   }
 
   /** A rejected call is a result, like any other failure of a call; other requests fail with an RPC error. */
   #rejectBusy(method: string, limit: number): JsonObject {
-    const message = `This client has ${limit} requests in flight, the most allowed. Wait until one is answered.`;
+    const message = busyMessage(limit);
     if (method !== 'tools/call') throw rpcError(SERVER_BUSY, message);
-    const error = new ToolError('BUSY', message).toInfo();
-    const result = { content: [{ type: 'text' as const, text: message }], isError: true, error, directives: [] };
-    this.#host.metrics.record(result, 0);
-    return toWireResult({ ...result, durationMs: 0 });
+    return this.#host.calls.rejectBusy(message);
   }
 
   #answer(method: string, params: JsonObject, exchange: Exchange): Promise<JsonObject> {
@@ -169,8 +166,8 @@ export class ClientSession {
   }
 
   async #setLevel({ level }: JsonObject): Promise<JsonObject> {
-    const index = LEVELS.indexOf(level as string);
-    if (index < 0) throw rpcError(INVALID_PARAMS, `Unknown log level; valid levels: ${LEVELS.join(', ')}.`);
+    const index = LOG_LEVELS.indexOf(level as string);
+    if (index < 0) throw rpcError(INVALID_PARAMS, `Unknown log level; valid levels: ${LOG_LEVELS.join(', ')}.`);
     this.#level = index;
     return {};
   }
@@ -181,61 +178,25 @@ export class ClientSession {
   }
 
   async #call(params: JsonObject, exchange: Exchange): Promise<JsonObject> {
-    const { name, arguments: args = {} } = params;
-    if (typeof name !== 'string')
-      throw rpcError(INVALID_PARAMS, 'tools/call requires name, the name of a tool as a string.');
-    const { metrics, catalog } = this.#host;
-    const startedAt = performance.now();
-    metrics.callsInFlight++;
-    let result: Parameters<typeof toWireResult>[0] | undefined;
+    const { progressToken, ...meta } = isJsonObject(params._meta) ? params._meta : {};
+    let callId: string | undefined;
     try {
-      const found = catalog.find(name);
-      const tool = found instanceof Promise ? await found : found;
-      result = tool
-        ? await this.#run(tool, name, args as JsonObject, params._meta, exchange)
-        : await this.#denial(name, exchange);
-      if (!result) throw rpcError(INVALID_PARAMS, `Unknown tool: ${name.slice(0, 200)}`);
-    } catch (thrown) {
-      if (!ToolError.isInstance(thrown)) throw thrown;
-      const error = ToolError.from(thrown).toInfo(); // the provider could not list its tools
-      const content = [{ type: 'text' as const, text: error.message }];
-      result = { content, isError: true, error, directives: [], durationMs: 0 };
-    } finally {
-      metrics.callsInFlight--;
-      if (result) metrics.record(result, performance.now() - startedAt);
-    }
-    return toWireResult(result);
-  }
-
-  /** The result for a tool that a hub's policy hides, by its name or alias; undefined for any other name. */
-  async #denial(name: string, { signal }: Exchange): Promise<ToolResult | undefined> {
-    const prepared = await this.#host.provider.prepareCall?.(name, {}, { signal, sessionId: this.id });
-    return prepared?.refused?.error?.code === 'PERMISSION_DENIED' ? prepared.refused : undefined;
-  }
-
-  async #run(tool: ToolDefinition, listedName: string, args: JsonObject, rawMeta: unknown, exchange: Exchange) {
-    const { provider, forwarding } = this.#host;
-    const { progressToken, ...meta } = isJsonObject(rawMeta) ? rawMeta : {};
-    const hasToken = typeof progressToken === 'string' || typeof progressToken === 'number';
-    const entered = forwarding?.enter(this, exchange);
-    const canApprove = showsForms(this.clientCapabilities);
-    const callId = entered?.options.callId ?? (canApprove ? randomUUID() : undefined);
-    if (canApprove && callId !== undefined) this.#approvable.set(callId, exchange);
-    try {
-      const result = await provider.callTool(tool.name, args, {
-        signal: exchange.signal,
-        calledAs: listedName,
-        ...(entered?.options ?? { callId, sessionId: this.id, onRequest: declineRequest }),
-        onLog: (entry) => this.log(exchange, LEVEL_OF[entry.level], { logger: listedName, data: dataOf(entry) }),
-        ...(Object.keys(meta).length > 0 && { meta }),
-        ...(hasToken && {
-          onProgress: (progress) => exchange.notify('notifications/progress', { progressToken, ...progress }),
+      return await this.#host.calls.call({
+        params,
+        meta,
+        progressToken,
+        logs: true,
+        client: this,
+        exchange,
+        ...(showsForms(this.clientCapabilities) && {
+          approve: this.#approve,
+          onCallId: (id) => {
+            callId = id;
+            this.#approvable.set(id, exchange);
+          },
         }),
-        ...(canApprove && { approve: this.#approve }),
       });
-      return declaresObject(tool) ? withOutputCheck(result, listedName) : result;
     } finally {
-      entered?.leave();
       if (callId !== undefined) this.#approvable.delete(callId);
     }
   }
@@ -247,47 +208,4 @@ export class ClientSession {
     if (!exchange) return { decision: 'deny' };
     return requestApproval(exchange, request, { signal, timeoutMs: this.#host.limits.approvalTimeoutMs });
   };
-}
-
-/** Without forwarding no one answers a server's requests: the host must not answer for the client. */
-function declineRequest(method: string): Promise<JsonObject> {
-  return Promise.reject(rpcError(METHOD_NOT_FOUND, `Declined: the gateway does not forward ${method.slice(0, 100)}.`));
-}
-
-/** True for a tool that is listed with its outputSchema. Schemas of another type are not listed. */
-function declaresObject({ outputSchema }: ToolDefinition): boolean {
-  return outputSchema !== undefined && (outputSchema.type ?? 'object') === 'object';
-}
-
-/**
- * The result, or an error with its content when its structuredContent is missing or invalid. Clients reject a successful
- * result that does not match the outputSchema, and its text with it.
- */
-function withOutputCheck(result: ToolResult, tool: string): ToolResult {
-  const { structuredContent, ...rest } = result;
-  const { isError, content, _meta } = rest;
-  const isBroken = structuredContent !== undefined && hasBrokenOutput(result);
-  if (isError || (structuredContent !== undefined && !isBroken)) return result;
-  const cut = _meta?.['toolwright/truncated'];
-  const isTooLarge = isJsonObject(cut) && 'structuredBytes' in cut;
-  const message = isTooLarge
-    ? `${tool} ran, but its structuredContent was larger than 1 MiB and was omitted. Request less; do not repeat a call that changes something.`
-    : `${tool} ran, but ${isBroken ? 'its structuredContent does not match its outputSchema' : 'returned no structuredContent, which its outputSchema requires'}. Its content follows; do not repeat a call that changes something.`;
-  const code = isTooLarge ? 'TOO_LARGE' : 'OUTPUT_INVALID';
-  return {
-    ...rest, // without structuredContent: clients validate it in errors too
-    isError: true,
-    error: new ToolError(code, message, { details: { ran: true } }).toInfo(),
-    content: [{ type: 'text', text: message }, ...content],
-  };
-}
-
-/** A log entry as JSON, without its fields where they are not serializable. */
-function dataOf({ message, fields }: LogEntry): unknown {
-  if (fields === undefined) return message;
-  try {
-    return { message, ...(JSON.parse(JSON.stringify(fields)) as object) };
-  } catch {
-    return message; // a cycle, a BigInt, or an accessor that throws
-  }
 }

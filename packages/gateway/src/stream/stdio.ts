@@ -59,7 +59,7 @@ export async function serveOverStdio(
     guard?.release();
   });
   const transport = new StreamTransport(stdin, output, maxFrameBytes, backlog);
-  await session.connect(transport);
+  await session.connectStream(transport);
   return {
     closed,
     close: () => {

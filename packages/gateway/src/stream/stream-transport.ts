@@ -1,12 +1,13 @@
 // MCP over a pair of byte streams, one message a line. stdio and unix sockets share it.
 
-import { frameOf, FrameReader, isJsonObject } from '@toolwright/core/internal';
+import { frameOf, FrameReader } from '@toolwright/core/internal';
 import type { Readable, Writable } from 'node:stream';
 import { ToolError, type JsonObject } from '@toolwright/core';
 import type { McpMessage, McpTransport } from '@toolwright/core/mcp';
 import type { Backlog, Outlet } from '../session/backlog.js';
-import { sendable, type ServerTransport } from '../mcp-server.js';
-import { INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR } from '../rpc-error.js';
+import type { ServerTransport } from '../engines/port.js';
+import { sendable } from '../engines/v1.js';
+import { INVALID_REQUEST, PARSE_ERROR, requestFaultOf } from '../rpc-error.js';
 
 /** The stream that lines are written to. */
 export interface LineWriter {
@@ -27,20 +28,6 @@ export function onceDrained(stream: Writable, listener: () => void): void {
     listener();
   };
   stream.on('drain', done).on('close', done);
-}
-
-/** Finds faults in a request that the SDK would drop without an answer. */
-function faultOf({ id, params }: JsonObject): { code: number; message: string } | undefined {
-  if (typeof id !== 'string' && !Number.isSafeInteger(id))
-    return { code: INVALID_REQUEST, message: 'id must be a string or an integer.' };
-  if (params === undefined) return undefined;
-  if (!isJsonObject(params)) return { code: INVALID_PARAMS, message: 'params must be an object.' };
-  const { _meta: meta = {} } = params;
-  if (!isJsonObject(meta)) return { code: INVALID_PARAMS, message: '_meta must be an object.' };
-  const { progressToken = 0 } = meta;
-  if (typeof progressToken !== 'string' && !Number.isSafeInteger(progressToken))
-    return { code: INVALID_PARAMS, message: 'progressToken must be a string or an integer.' };
-  return undefined;
 }
 
 /** When this many messages wait for a client, its input is no longer read. */
@@ -142,7 +129,7 @@ export class StreamTransport implements McpTransport {
     const { jsonrpc, method, id, result, error } = message as JsonObject;
     const isResponse = id !== undefined && (result !== undefined || error !== undefined);
     if (!Array.isArray(message) && jsonrpc === '2.0' && (typeof method === 'string' || isResponse)) {
-      const fault = typeof method === 'string' && id !== undefined ? faultOf(message as JsonObject) : undefined;
+      const fault = typeof method === 'string' && id !== undefined ? requestFaultOf(message as JsonObject) : undefined;
       if (fault) return this.#reject(fault.code, fault.message, id);
       const isRepeated = typeof method === 'string' && id !== undefined && this.reserveId?.(id) === false;
       if (isRepeated) this.#reject(INVALID_REQUEST, 'A request with this id is in flight already.', id);

@@ -1,45 +1,12 @@
-// The SDK's server for one client, in plain types: the only file of the gateway that imports the SDK. One handler receives
-// all requests and its results are sent unchanged; the SDK does `initialize`, correlation and cancellation.
+// The server of one client of the revisions with a handshake (2024-10-07 to 2025-11-25), on SDK v1: the only file of the
+// gateway that imports an SDK. The SDK does `initialize`, correlation and cancellation.
 
 import { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js';
 import { ResultSchema, type JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
-import { INTERNAL_ERROR, messageOf } from './rpc-error.js';
+import { INTERNAL_ERROR, messageOf } from '../rpc-error.js';
 import type { JsonObject } from '@toolwright/core';
-import type { McpTransport } from '@toolwright/core/mcp';
-
-/** A client's request while it is handled. What is sent through it uses the same stream as its answer. */
-export interface Exchange {
-  /** Aborted when the client cancels the request or disconnects. */
-  readonly signal: AbortSignal;
-  /** Sends a notification to this client; dropped when the client has disconnected. */
-  notify(method: string, params: JsonObject): void;
-  /** Sends a request to this client. Rejects with its error, or when it has disconnected. */
-  request(
-    method: string,
-    params: JsonObject,
-    options: { signal?: AbortSignal; timeoutMs: number },
-  ): Promise<JsonObject>;
-}
-
-/** The parts of one connection. */
-export interface McpServerOptions {
-  version: string;
-  capabilities: JsonObject;
-  /** Answers a request. An error with an integer `code` is sent to the client unchanged. */
-  handle: (method: string, params: JsonObject, exchange: Exchange) => Promise<JsonObject>;
-  onNotification: (method: string, params: JsonObject) => void;
-  onClosed: () => void;
-  onError: (message: string) => void;
-}
-
-/** Carries one client's messages. */
-export interface ServerTransport extends McpTransport {
-  /** Set by the server. Returns false when a request with this id is in flight: the message must not be passed on. */
-  reserveId?: ((id: unknown) => boolean) | undefined;
-  /** Ends the stream on which the answer to this request would be sent. */
-  closeSSEStream?: (requestId: string | number) => void;
-}
+import type { HttpTransport, McpServerOptions, ServerTransport } from './port.js';
 
 /** The ids of the requests in a body: one message, or a batch of them. */
 export function requestIdsOf(body: unknown): unknown[] {
@@ -88,6 +55,11 @@ export class McpServer {
     return this.#server.getClientCapabilities() ?? {};
   }
 
+  /** True once the client has sent `initialize`. */
+  get isInitialized(): boolean {
+    return this.#server.getClientCapabilities() !== undefined;
+  }
+
   /** Reserves the ids of requests that arrived together. Returns false, reserving none, when one is in flight already. */
   reserveIds(ids: readonly unknown[]): boolean {
     if (new Set(ids).size < ids.length || ids.some((id) => this.#idsInFlight.has(id))) return false;
@@ -120,11 +92,6 @@ export class McpServer {
   close(): Promise<void> {
     return this.#server.close();
   }
-}
-
-/** The transport of an HTTP client: takes web requests and returns web responses. */
-export interface HttpTransport extends ServerTransport {
-  handleRequest(request: Request, options: { parsedBody?: unknown }): Promise<Response>;
 }
 
 /** @param session its id is sent to the client with the first answer; undefined for a stateless request */
