@@ -2,6 +2,7 @@
 // server's requests to the client whose call they belong to.
 
 import { ToolError, type CallOptions, type JsonObject, type McpPeer } from '@toolwright/core';
+import { isJsonObject } from '@toolwright/core/internal';
 import type { Exchange } from '../engines/port.js';
 import { PeerLists, type OwnedEntry, type PeerListsOptions } from './peer-lists.js';
 import { RequestsInFlight } from './requests-in-flight.js';
@@ -291,7 +292,8 @@ async function withRpcErrors<T>(request: Promise<T>): Promise<T> {
     return await request;
   } catch (thrown) {
     if (typeof (thrown as { code?: unknown }).code === 'number') throw thrown; // an RPC error already
-    const code = ToolError.isInstance(thrown) ? thrown.details?.rpcCode : undefined;
-    throw rpcError(typeof code === 'number' ? code : INTERNAL_ERROR, messageOf(thrown));
+    const { rpcCode, data } = (ToolError.isInstance(thrown) ? thrown.details : undefined) ?? {};
+    const code = typeof rpcCode === 'number' ? rpcCode : INTERNAL_ERROR;
+    throw rpcError(code, messageOf(thrown), isJsonObject(data) ? data : undefined);
   }
 }

@@ -10,7 +10,7 @@ import {
   type ToolDefinition,
 } from '@toolwright/core';
 import { isDeeperThan, isJsonObject } from '@toolwright/core/internal';
-import { toWireResult } from '@toolwright/core/mcp';
+import { ERROR_META, toWireResult } from '@toolwright/core/mcp';
 import { missingCapabilities } from '../engines/client-capabilities.js';
 import type { AnswerStream, Exchange } from '../engines/port.js';
 import {
@@ -225,6 +225,11 @@ export class ModernClient {
       failure = thrown;
     }
     if (interruption) return this.#interrupted(interruption, capabilities, approved, binding);
+    const missing = capabilitiesRequiredBy(failure ?? errorOfResult(result), capabilities);
+    if (missing)
+      throw rejection(400, MISSING_CAPABILITY, 'The server requires capabilities that the client does not declare.', {
+        requiredCapabilities: missing,
+      });
     if (!result) throw failure;
     if (method === 'resources/read') return this.#complete({ ...result, ...cacheHintsOf(result) });
     return this.#complete(result);
@@ -346,6 +351,26 @@ function relayedCapabilities({ elicitation, sampling, roots }: JsonObject): Json
     ...(sampling !== undefined && { sampling }),
     ...(roots !== undefined && { roots }),
   };
+}
+
+/** The error of a failed call, as `_meta` has it. */
+function errorOfResult(result: JsonObject | undefined): unknown {
+  if (result?.isError !== true || !isJsonObject(result._meta)) return undefined;
+  const { details } = (result._meta[ERROR_META] ?? {}) as { details?: { rpcCode?: number; data?: unknown } };
+  return { code: details?.rpcCode, data: details?.data };
+}
+
+/** The capabilities that a server's error requires, of those that the gateway relays and the client did not declare. */
+function capabilitiesRequiredBy(error: unknown, declared: JsonObject): JsonObject | undefined {
+  const { code, data } = (error ?? {}) as { code?: unknown; data?: unknown };
+  const required = isJsonObject(data) ? data.requiredCapabilities : undefined;
+  if (code !== MISSING_CAPABILITY || !isJsonObject(required)) return undefined;
+  const missing = Object.entries(relayedCapabilities(required)).filter(([name, needed]) => {
+    const has = declared[name];
+    if (!isJsonObject(has)) return true;
+    return isJsonObject(needed) && Object.keys(needed).some((part) => !(part in has));
+  });
+  return missing.length > 0 ? Object.fromEntries(missing) : undefined;
 }
 
 /** A server's cache hints, if they are valid; else none of its answer may be kept. */
