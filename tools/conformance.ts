@@ -2,17 +2,22 @@
 // expected failures; an unexpected pass fails the run too.
 
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { InProcessToolProvider, ToolHub, type ToolProvider } from '@toolwright/core';
 import { MCPToolProvider } from '@toolwright/core/mcp';
 import { spawnChild } from '@toolwright/core/process';
 import { createGateway } from '@toolwright/gateway';
+import { build } from 'tsup';
 import { serveEverything } from '../packages/gateway/test/fixtures/serve-everything.js';
 import { suiteTools } from '../packages/gateway/test/fixtures/suite-tools.js';
 
 const HERE = fileURLToPath(new URL('.', import.meta.url));
 const SUITE = join(HERE, 'peers/node_modules/@modelcontextprotocol/conformance/dist/index.js');
+/** The suite with revision 2026-07-28, which does not start on Node 20. */
+const NEXT = join(HERE, 'peers/node_modules/conformance-next/dist/index.js');
+const NODE_22 = join(HERE, 'peers/node_modules/node22/bin/node');
 /** The suite splits it at spaces, appends a URL and passes it to a shell, so it contains no absolute path. */
 const CLIENT = 'node --import tsx conformance-client.ts';
 
@@ -58,4 +63,58 @@ if (!existsSync(SUITE)) {
 
   for (const scenario of ['initialize', 'tools_call', 'elicitation-sep1034-client-defaults', 'sse-retry'])
     await suite(`MCPToolProvider, ${scenario}`, 'client', '--command', CLIENT, '--scenario', scenario);
+  if (existsSync(NODE_22)) await nextSuite();
+  else console.log('skipped: the next suite, which needs Node 22, is not in tools/peers');
+}
+
+/** The scenarios for clients of both revisions, one by one: in parallel they run into each other's timeouts. */
+async function nextSuite(): Promise<void> {
+  const list = await output(NODE_22, NEXT, 'list');
+  const clients = list.slice(list.indexOf('Client scenarios'), list.indexOf('Authorization server scenarios'));
+  const directory = await mkdtemp(join(HERE, 'conformance-'));
+  try {
+    await bundle(directory);
+    for (const revision of ['2025-11-25', '2026-07-28']) {
+      let passed = 0;
+      const failed: string[] = [];
+      for (const [, scenario] of clients.matchAll(new RegExp(`^ {2}- (\\S+) \\[.*${revision}`, 'gm'))) {
+        const command = `node ${basename(directory)}/conformance-client.mjs`;
+        const args = ['client', '--command', command, '--scenario', scenario!, '--spec-version', revision];
+        await using child = spawnChild({ command: NODE_22, args: [NEXT, ...args], cwd: HERE, stdin: 'ignore' });
+        let text = '';
+        child.stdout.on('data', (chunk: Buffer) => (text += chunk.toString()));
+        if ((await child.exited).code === 0) passed++;
+        else failed.push(`${scenario}\n${text}`);
+      }
+      console.log(`MCPToolProvider, revision ${revision}: ${passed} scenarios passed, ${failed.length} failed`);
+      for (const text of failed) console.log(text);
+      if (failed.length > 0) process.exitCode = 1;
+    }
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+}
+
+/** The client as one plain file, which starts in a third of the time. */
+async function bundle(directory: string): Promise<void> {
+  await build({
+    entry: [join(HERE, 'conformance-client.ts')],
+    outDir: directory,
+    outExtension: () => ({ js: '.mjs' }),
+    format: 'esm',
+    target: 'node20',
+    config: false,
+    silent: true,
+    splitting: false,
+    tsconfig: join(HERE, '../tsconfig.json'),
+    noExternal: [/^@toolwright\//],
+  });
+}
+
+async function output(command: string, ...args: string[]): Promise<string> {
+  await using child = spawnChild({ command, args, cwd: HERE, stdin: 'ignore' });
+  let text = '';
+  child.stdout.on('data', (chunk: Buffer) => (text += chunk.toString()));
+  await child.exited;
+  return text;
 }

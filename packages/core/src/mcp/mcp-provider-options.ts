@@ -165,6 +165,7 @@ const AUTH_OPTIONS: OptionNames<OAuthOptions> = {
   scope: true,
   clientId: true,
   clientSecret: true,
+  clientMetadataUrl: true,
 };
 const WHERE = 'new MCPToolProvider()';
 

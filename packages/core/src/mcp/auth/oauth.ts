@@ -29,6 +29,11 @@ export interface OAuthOptions {
   clientId?: string;
   /** The secret of the registered client. Default: none. */
   clientSecret?: string;
+  /**
+   * The `https` URL of the client's metadata document, which is the client id where the authorization server supports that.
+   * Default: a client is registered dynamically.
+   */
+  clientMetadataUrl?: string;
 }
 
 const MAX_ANSWER_BYTES = 1024 * 1024;
@@ -61,11 +66,12 @@ export class Authorizer {
   /**
    * Replaces a token that was rejected. Concurrent callers share one renewal.
    *
-   * @param refusal the server's 401 response
+   * @param refusal the server's 401 response; or 403, when the token lacks a scope that it names
    * @throws {ToolError} PERMISSION_DENIED when no new token can be obtained
    */
   async renew(refusal: Response, rejected: string | undefined): Promise<void> {
     const flow: EngineOAuthRun = { serverUrl: this.#server, refusal, fetchFn: this.#fetch };
+    const isStepUp = refusal.status === 403;
     let session: ClientSession | undefined;
     const run = async (answer?: SignInAnswer): Promise<'AUTHORIZED' | 'REDIRECT'> => {
       const credentials = await this.#store.read(this.#server.href);
@@ -76,8 +82,10 @@ export class Authorizer {
         credentials,
         (changed) => this.#store.write(this.#server.href, changed),
         session,
+        isStepUp,
       );
-      return this.#engine.authorize(session, { ...flow, answer });
+      const scope = isStepUp ? joinedScope(credentials.tokens?.scope, scopeOf(refusal)) : undefined;
+      return this.#engine.authorize(session, { ...flow, answer, scope });
     };
     try {
       if ((await this.#store.locked(() => run())) === 'AUTHORIZED') return;
@@ -129,6 +137,8 @@ class ClientSession implements EngineOAuthProvider {
   readonly sentState = randomBytes(24).toString('base64url');
   readonly #options: OAuthOptions;
   readonly #write: (credentials: StoredCredentials) => Promise<void>;
+  /** True for a sign-in for more scopes, which a refresh of the current token cannot obtain. */
+  readonly #isStepUp: boolean;
   #credentials: StoredCredentials;
   #verifier: string | undefined;
   #discovery: JsonObject | undefined;
@@ -139,7 +149,9 @@ class ClientSession implements EngineOAuthProvider {
     credentials: StoredCredentials,
     write: (credentials: StoredCredentials) => Promise<void>,
     before: ClientSession | undefined,
+    isStepUp: boolean,
   ) {
+    this.#isStepUp = isStepUp;
     this.#options = options;
     this.#credentials = credentials;
     this.#write = write;
@@ -149,6 +161,10 @@ class ClientSession implements EngineOAuthProvider {
 
   get redirectUrl(): string {
     return this.#options.redirectUrl;
+  }
+
+  get clientMetadataUrl(): string | undefined {
+    return this.#options.clientMetadataUrl;
   }
 
   get clientMetadata(): JsonObject {
@@ -186,7 +202,7 @@ class ClientSession implements EngineOAuthProvider {
   }
 
   tokens(): JsonObject | undefined {
-    return this.#credentials.tokens;
+    return this.#isStepUp ? undefined : this.#credentials.tokens;
   }
 
   /** The secrets of this run, for redaction. */
@@ -243,6 +259,24 @@ class ClientSession implements EngineOAuthProvider {
     this.#credentials = credentials;
     await this.#write(credentials);
   }
+}
+
+/** True for a response that requires more scopes than the token has. https://www.rfc-editor.org/rfc/rfc6750#section-3.1 */
+export function lacksScope({ status, headers }: Response): boolean {
+  return status === 403 && /error="?insufficient_scope/i.test(headers.get('www-authenticate') ?? '');
+}
+
+/** The scopes that a response requires. */
+function scopeOf({ headers }: Response): string {
+  return /\bscope="([^"]*)"/i.exec(headers.get('www-authenticate') ?? '')?.[1] ?? '';
+}
+
+/** The granted scopes and the required ones, so that the sign-in loses none; undefined for no scope. */
+function joinedScope(granted: unknown, required: string): string | undefined {
+  const scopes = `${typeof granted === 'string' ? granted : ''} ${required}`
+    .split(/\s+/)
+    .filter((scope) => scope !== '');
+  return scopes.length > 0 ? [...new Set(scopes)].join(' ') : undefined;
 }
 
 /** The answer of a sign-in. */

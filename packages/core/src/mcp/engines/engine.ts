@@ -52,6 +52,7 @@ export interface EngineHttpTransport extends McpTransport {
 export interface EngineOAuthProvider {
   readonly redirectUrl: string;
   readonly clientMetadata: JsonObject;
+  readonly clientMetadataUrl: string | undefined;
   state(): string;
   clientInformation(): JsonObject | undefined;
   saveClientInformation(information: JsonObject): Promise<void>;
@@ -71,6 +72,8 @@ export interface EngineOAuthRun {
   /** The server's 401 response, which may name its metadata and a scope. */
   refusal: Response;
   fetchFn: (input: string | URL, init?: RequestInit) => Promise<Response>;
+  /** The scope to request instead of the one that the response names. */
+  scope?: string | undefined;
   /** The answer of the sign-in: its code, and the issuer if the authorization server states it. */
   answer?: { code: string; issuer?: string | undefined } | undefined;
 }

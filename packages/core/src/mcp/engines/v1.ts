@@ -30,13 +30,13 @@ export function createEngine(): Engine {
     streamableHttp: ({ url, headers, fetch }) =>
       new StreamableHTTPClientTransport(url, { fetch, requestInit: { headers } }),
     sse: ({ url, headers, fetch }) => new SSEClientTransport(url, { fetch, requestInit: { headers } }),
-    authorize(provider, { serverUrl, refusal, fetchFn, answer }) {
-      const { resourceMetadataUrl, scope } = extractWWWAuthenticateParams(refusal);
+    authorize(provider, { serverUrl, refusal, fetchFn, answer, scope: wanted }) {
+      const { resourceMetadataUrl, scope = wanted } = extractWWWAuthenticateParams(refusal);
       return auth(provider as unknown as OAuthClientProvider, {
         serverUrl,
         fetchFn,
         ...(resourceMetadataUrl && { resourceMetadataUrl }),
-        ...(scope !== undefined && { scope }),
+        ...(scope !== undefined && { scope: wanted ?? scope }),
         ...(answer && { authorizationCode: answer.code }),
       });
     },

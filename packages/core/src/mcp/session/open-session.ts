@@ -6,7 +6,7 @@ import { ToolError } from '../../contract/errors.js';
 import { isJsonObject, type JsonObject } from '../../contract/json.js';
 import { MODERN_VERSION, type Engine } from '../engines/engine.js';
 import { plainText, withoutSecrets } from '../tools/sanitize.js';
-import { MessageFilter, type NotificationListener, type Outcome } from '../transport/message-filter.js';
+import { MessageFilter, type NotificationListener, type Outcome, type RpcFault } from '../transport/message-filter.js';
 import type { SessionTransport } from '../transport/transport.js';
 import type { EraMemory } from './era-memory.js';
 import { McpSession, type SessionOptions } from './mcp-session.js';
@@ -125,7 +125,7 @@ class Attempt {
     if (this.#asked === 'server/discover')
       return this.#transport.failure && !this.#opening.isHttp ? 'legacy' : undefined;
     const isModernOnly = (thrown as { code?: unknown }).code === UNSUPPORTED_VERSION;
-    return this.#plan === 'legacy' && isModernOnly ? 'modern' : undefined;
+    return this.#plan !== 'modern' && isModernOnly ? 'modern' : undefined;
   }
 
   failure(thrown: unknown): ToolError {
@@ -161,6 +161,9 @@ class Attempt {
     let outcome: Outcome | undefined;
     try {
       outcome = await this.#filter.exchange(DISCOVER_ID, 'server/discover', params);
+      // A server may refuse the first request of a client that it does not know, and name this very revision.
+      if (outcome && 'error' in outcome && supportedVersions(outcome.error)?.includes(MODERN_VERSION))
+        outcome = await this.#filter.exchange(DISCOVER_ID + 1, 'server/discover', params);
     } catch (thrown) {
       // A legacy server may reject the request with any status; if it is down, `initialize` says why.
       const isRejected = isHttp && !wasUnread(thrown) && (thrown as ToolError).code !== 'PERMISSION_DENIED';
@@ -193,15 +196,20 @@ export function envelopeOf(clientInfo: { name: string; version: string }, capabi
 /** @throws {ToolError} when the server speaks neither this revision nor an earlier one */
 function answerOf(outcome: Outcome): Answer {
   if ('failure' in outcome) throw outcome.failure;
-  const { result, error } = outcome as { result?: JsonObject; error?: { code: number; data?: unknown } };
-  const data = isJsonObject(error?.data) ? error.data : {};
-  const versions = result ? result.supportedVersions : error?.code === UNSUPPORTED_VERSION ? data.supported : undefined;
+  const discovered = 'result' in outcome ? outcome.result : undefined;
+  const versions = 'result' in outcome ? outcome.result.supportedVersions : supportedVersions(outcome.error);
   if (!Array.isArray(versions)) return { era: 'legacy' };
-  if (result && versions.includes(MODERN_VERSION)) return { era: 'modern', discovered: result };
+  if (discovered && versions.includes(MODERN_VERSION)) return { era: 'modern', discovered };
   if (versions.length === 0 || versions.some((version) => typeof version === 'string' && version < MODERN_VERSION))
     return { era: 'legacy' };
   const named = versions.map((version) => plainText(String(version), 20)).slice(0, 5);
   throw new ToolError('PROTOCOL_VIOLATION', `it speaks only MCP ${named.join(', ')}, which is not supported.`);
+}
+
+/** The revisions that a server names when it refuses one. */
+function supportedVersions({ code, data }: RpcFault): readonly unknown[] | undefined {
+  const supported = isJsonObject(data) ? data.supported : undefined;
+  return code === UNSUPPORTED_VERSION && Array.isArray(supported) ? supported : undefined;
 }
 
 function fromStart(thrown: unknown): ToolError {

@@ -8,7 +8,7 @@ import { ToolError, type ToolErrorCode } from '../../contract/errors.js';
 import { isJsonObject } from '../../contract/json.js';
 import { MODERN_VERSION, type Engine, type EngineHttpTransport } from '../engines/engine.js';
 import { watchedBody } from './http-body.js';
-import type { Authorizer } from '../auth/oauth.js';
+import { lacksScope, type Authorizer } from '../auth/oauth.js';
 import { plainText, secretsOfHeaders, withoutSecrets } from '../tools/sanitize.js';
 import type { SessionTransport, McpMessage } from './transport.js';
 import { markUnread } from '../session/unread-request.js';
@@ -31,6 +31,8 @@ const DRAIN_MS = 1_000;
 /** The shortest interval between two streams that are opened by GET. */
 const STREAM_GAP_MS = 50;
 const MAX_TOKENS = 8;
+/** How often a session asks a person for more scopes. */
+const MAX_STEP_UPS = 2;
 /** Statuses with which an older server, which expects a GET, rejects `initialize`. */
 const MAY_BE_SSE: ReadonlySet<unknown> = new Set([400, 404, 405, 406, 415, 422]);
 
@@ -61,6 +63,7 @@ export class HttpTransport implements SessionTransport {
   /** Called when all responses have begun. */
   #onSent: (() => void) | undefined;
   #closed = false;
+  #stepUps = 0;
   /** True once the session is one of MCP 2026-07-28. */
   #isModern = false;
 
@@ -168,6 +171,11 @@ export class HttpTransport implements SessionTransport {
     if (init.method === 'GET') await this.#waitForTurn(init.signal ?? undefined);
     let response = await this.#send(input, init, await authorizer?.token());
     if (response.status === 401 && authorizer) {
+      await response.body?.cancel();
+      await authorizer.renew(response, sentTokens.get(response));
+      response = await this.#send(input, init, await authorizer.token());
+    }
+    if (authorizer && lacksScope(response) && this.#stepUps++ < MAX_STEP_UPS) {
       await response.body?.cancel();
       await authorizer.renew(response, sentTokens.get(response));
       response = await this.#send(input, init, await authorizer.token());
