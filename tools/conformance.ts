@@ -11,6 +11,7 @@ import { spawnChild } from '@toolwright/core/process';
 import { createGateway } from '@toolwright/gateway';
 import { build } from 'tsup';
 import { serveEverything } from '../packages/gateway/test/fixtures/serve-everything.js';
+import { serveModernEverything } from '../packages/gateway/test/fixtures/modern-everything.js';
 import { suiteTools } from '../packages/gateway/test/fixtures/suite-tools.js';
 
 const HERE = fileURLToPath(new URL('.', import.meta.url));
@@ -67,9 +68,31 @@ if (!existsSync(SUITE)) {
   else console.log('skipped: the next suite, which needs Node 22, is not in tools/peers');
 }
 
-/** The scenarios for clients of both revisions, one by one: in parallel they run into each other's timeouts. */
+/** The next suite: gateways, and clients scenario by scenario, as in parallel they run into each other's timeouts. */
 async function nextSuite(): Promise<void> {
-  const list = await output(NODE_22, NEXT, 'list');
+  for (const [what, server] of [
+    ['a server of the earlier revisions', await serveEverything()],
+    ['a server of 2026-07-28', await serveModernEverything()],
+  ] as const) {
+    await using provider = new MCPToolProvider({ name: 'everything', url: server.url });
+    await using served = createGateway(provider, {
+      forward: true,
+      naming: (name) => name.slice(name.indexOf('.') + 1),
+    });
+    const { port } = await served.serveHttp({ auth: 'none' });
+    // Each revision with a server that has what its scenarios require.
+    const revision = server.url.includes('localhost') ? '2025-11-25' : '2026-07-28';
+    const args = ['server', '--url', `http://localhost:${port}/mcp`, '--requirements', revision];
+    const { code, text } = await output(NODE_22, NEXT, ...args);
+    const passed = text.match(/^✓ /gm)?.length ?? 0;
+    console.log(
+      `a gateway of ${what}, revision ${revision}: ${passed} scenarios passed; ${/^Not scored.*/m.exec(text)?.[0] ?? ''}`,
+    );
+    if (code !== 0) console.log(text);
+    process.exitCode = process.exitCode || (code ?? 1);
+    await server[Symbol.asyncDispose]();
+  }
+  const { text: list } = await output(NODE_22, NEXT, 'list');
   const clients = list.slice(list.indexOf('Client scenarios'), list.indexOf('Authorization server scenarios'));
   const directory = await mkdtemp(join(HERE, 'conformance-'));
   try {
@@ -80,10 +103,8 @@ async function nextSuite(): Promise<void> {
       for (const [, scenario] of clients.matchAll(new RegExp(`^ {2}- (\\S+) \\[.*${revision}`, 'gm'))) {
         const command = `node ${basename(directory)}/conformance-client.mjs`;
         const args = ['client', '--command', command, '--scenario', scenario!, '--spec-version', revision];
-        await using child = spawnChild({ command: NODE_22, args: [NEXT, ...args], cwd: HERE, stdin: 'ignore' });
-        let text = '';
-        child.stdout.on('data', (chunk: Buffer) => (text += chunk.toString()));
-        if ((await child.exited).code === 0) passed++;
+        const { text, code } = await output(NODE_22, NEXT, ...args);
+        if (code === 0) passed++;
         else failed.push(`${scenario}\n${text}`);
       }
       console.log(`MCPToolProvider, revision ${revision}: ${passed} scenarios passed, ${failed.length} failed`);
@@ -111,10 +132,10 @@ async function bundle(directory: string): Promise<void> {
   });
 }
 
-async function output(command: string, ...args: string[]): Promise<string> {
+async function output(command: string, ...args: string[]): Promise<{ text: string; code: number | null }> {
   await using child = spawnChild({ command, args, cwd: HERE, stdin: 'ignore' });
   let text = '';
   child.stdout.on('data', (chunk: Buffer) => (text += chunk.toString()));
-  await child.exited;
-  return text;
+  const { code } = await child.exited;
+  return { text, code };
 }
