@@ -13,6 +13,7 @@ import {
 import { Backlog } from './session/backlog.js';
 import { parseNaming, ToolCatalog, type Naming } from './catalog.js';
 import type { HttpListener, ServeHttpOptions } from './http/http-listener.js';
+import type { ForwardingClient } from './forwarding/forwarding-client.js';
 import { parseLimits, type EffectiveLimits, type GatewayLimits } from './gateway-limits.js';
 import { GatewayMetrics } from './metrics.js';
 import { messageOf } from './rpc-error.js';
@@ -125,6 +126,8 @@ class ProviderGateway implements Gateway {
   readonly #forward: boolean;
   readonly #states: RequestStates;
   readonly #sessions = new Set<ClientSession>();
+  /** The open subscriptions of clients of MCP 2026-07-28. */
+  readonly #subscribers = new Set<ForwardingClient>();
   readonly #listeners = new Set<() => Promise<void>>();
   readonly #backlog: Backlog;
   readonly #metrics = new GatewayMetrics();
@@ -192,7 +195,9 @@ class ProviderGateway implements Gateway {
     const { maxSessions } = this.#limits;
     const limits = { maxFrameBytes: DEFAULT_MAX_FRAME_BYTES, maxSessions, backlog: this.#backlog, warn: this.#warn };
     const close = await serveOverSocket(options, limits, (transport) => {
-      void this.#addSession(new ClientSession(host, this.#connectionIdentity('socket'))).connectStream(transport);
+      const session = this.#addSession(new ClientSession(host, this.#connectionIdentity('socket')));
+      void session.connectStream(transport);
+      return () => session.close();
     });
     await this.#assertOpen(close);
     return { close: this.#track(close) };
@@ -259,7 +264,7 @@ class ProviderGateway implements Gateway {
       ? new Forwarding({
           peers: () => peersOf(this.#provider),
           nameOf: this.#nameOf,
-          sessions: () => this.#sessions,
+          sessions: () => [...this.#sessions, ...this.#subscribers],
           limits: this.#limits,
           warn: this.#warn,
         })
@@ -269,13 +274,14 @@ class ProviderGateway implements Gateway {
     this.#unsubscribe ??= this.#provider.onToolsChanged(() => {
       catalog.invalidate();
       forwarding?.attach();
-      for (const session of this.#sessions) session.notify('notifications/tools/list_changed');
+      for (const client of [...this.#sessions, ...this.#subscribers]) client.notify('notifications/tools/list_changed');
     });
     const shared = { provider: this.#provider, catalog, forwarding, metrics: this.#metrics };
     return {
       ...shared,
       calls: new ToolCalls(shared),
       states: this.#states,
+      listeners: this.#subscribers,
       limits: this.#limits,
       version: VERSION,
       onError: this.#warn,

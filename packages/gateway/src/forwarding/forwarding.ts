@@ -126,6 +126,12 @@ export class Forwarding {
     }
   }
 
+  /** How long and by whom the answer to a list request may be kept. */
+  cacheHints(method: string, ttlMs: number): { ttlMs: number; cacheScope: 'public' | 'private' } {
+    const kind = method === 'prompts/list' ? 'prompts' : method === 'resources/list' ? 'resources' : 'templates';
+    return this.#lists.cacheHints(kind, ttlMs);
+  }
+
   // Requests of clients.
 
   async #getPrompt(params: JsonObject, session: ForwardingClient, exchange: Exchange): Promise<JsonObject> {

@@ -41,6 +41,8 @@ export class PeerList {
   readonly #kind: Kind;
   readonly #peerName: string;
   readonly #options: { warn: (message: string) => void; onLate: () => void };
+  /** When the list must be read again at the latest by the server's own word, and whether anyone may keep it. */
+  #hints: { until: number; isPublic: boolean } = { until: 0, isPublic: false };
   /** The capabilities object of the connection that the list was read from; another connection has another object. */
   #capabilities: JsonObject | undefined;
   /** Hash of the items. */
@@ -74,6 +76,13 @@ export class PeerList {
     this.#isFresh = false;
   }
 
+  /** How long and by whom the list may be kept: no longer, and by no others, than its server says. */
+  cacheHints(ttlMs: number): { ttlMs: number; isPublic: boolean } {
+    const { until, isPublic } = this.#hints;
+    const own = Math.max(0, Math.floor(until - performance.now()));
+    return { ttlMs: this.#reportsChanges ? ttlMs : Math.min(ttlMs, own), isPublic: isPublic && !this.isLate };
+  }
+
   markLate(): void {
     if (this.#reading) this.isLate = true;
   }
@@ -101,12 +110,13 @@ export class PeerList {
   async #read(): Promise<void> {
     try {
       this.#isFresh = true;
-      let { items, digest } = await this.#pages();
+      let { items, digest, hints } = await this.#pages();
       if (!this.#isFresh) {
         this.#isFresh = true; // changed while it was read: read it once more
-        ({ items, digest } = await this.#pages());
+        ({ items, digest, hints } = await this.#pages());
       }
       this.#capabilities = this.peer.capabilities; // after the requests: the first of them may have connected
+      this.#hints = hints;
       const isSame = digest === this.#digest;
       this.#digest = digest;
       if (!isSame) this.items = items;
@@ -118,7 +128,7 @@ export class PeerList {
     }
   }
 
-  async #pages(): Promise<{ items: Item[]; digest: string }> {
+  async #pages(): Promise<{ items: Item[]; digest: string; hints: { until: number; isPublic: boolean } }> {
     const { method, field, nameField } = KINDS[this.#kind];
     const items: Item[] = [];
     const hash = createHash('sha256');
@@ -127,8 +137,12 @@ export class PeerList {
     let characters = 0;
     let isFull = false;
     let cursor: unknown;
+    const hints = { until: Infinity, isPublic: true };
     while (!isFull && cursors.size < MAX_PAGES) {
       const page = await this.peer.request(method, cursor === undefined ? {} : { cursor }, DECLINE_REQUESTS);
+      const { ttlMs, cacheScope } = page;
+      hints.until = Math.min(hints.until, performance.now() + (typeof ttlMs === 'number' && ttlMs > 0 ? ttlMs : 0));
+      hints.isPublic &&= cacheScope === 'public';
       const listed: unknown = page[field];
       if (!Array.isArray(listed)) break;
       for (const entry of listed as (JsonObject | null)[]) {
@@ -155,7 +169,7 @@ export class PeerList {
       this.#options.warn(
         `${subject} ${tooLarge} ${this.#kind} of more than ${MAX_ITEM_CHARACTERS} characters: they are not forwarded.`,
       );
-    return { items, digest: hash.digest('base64') };
+    return { items, digest: hash.digest('base64'), hints };
   }
 }
 

@@ -59,6 +59,14 @@ export class PeerLists {
     return { [PeerList.fieldOf(kind)]: items, ...next };
   }
 
+  /** How long and by whom the pages of one kind may be kept: as the strictest of their servers says. */
+  cacheHints(kind: Kind, ttlMs: number): { ttlMs: number; cacheScope: 'public' | 'private' } {
+    const hints = this.#of(kind).map(([, list]) => list.cacheHints(ttlMs));
+    const isPublic = hints.length > 0 && hints.every((hint) => hint.isPublic);
+    const shortest = hints.reduce((least, hint) => Math.min(least, hint.ttlMs), ttlMs);
+    return { ttlMs: shortest, cacheScope: isPublic ? 'public' : 'private' };
+  }
+
   /** The result of `find` on the known lists, else after reading them again, else after waiting for slow servers too. */
   async find(kinds: readonly Kind[], find: () => OwnedEntry | undefined): Promise<OwnedEntry | undefined> {
     const lists = kinds.flatMap((kind) => this.#of(kind).map(([, list]) => list));

@@ -212,8 +212,8 @@ class HttpRouter {
 
   async close(): Promise<void> {
     await this.#sessions.close();
+    await Promise.all([...this.#modern.values()].map((client) => client.close()));
     for (const client of this.#modern.values()) {
-      client.close();
       this.#host.endConversation(client.id, client.whenIdle());
     }
   }
@@ -349,6 +349,8 @@ class HttpRouter {
       const fault = requestFaultOf(message);
       if (fault) throw rejection(400, fault.code, fault.message);
       assertHeaders(request, message);
+      if (message.method === 'subscriptions/listen' && !acceptsStream)
+        throw rejection(406, INVALID_REQUEST, 'subscriptions/listen requires Accept: text/event-stream.');
       const parsedRequest = parseModernRequest(message);
       const client = this.#modernClient(principal);
       if (parsedRequest.method === 'tools/call') {

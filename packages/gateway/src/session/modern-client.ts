@@ -34,6 +34,7 @@ import {
 import { approvalForm, showsForms } from './approval-form.js';
 import { HeldCall } from './held-call.js';
 import { InFlight } from './in-flight.js';
+import { Listening } from './listening.js';
 import { bindingOf, digestOf, type RequestState } from './request-state.js';
 import { busyMessage, commonCapabilities, MAX_DEPTH, type SessionHost } from './session-host.js';
 import { errorResult } from './tool-calls.js';
@@ -57,6 +58,7 @@ export class ModernClient {
   readonly #principal: string;
   readonly #inFlight: InFlight;
   readonly #held = new Map<string, { call: HeldCall; timer: NodeJS.Timeout }>();
+  readonly #listening: Listening;
   #closed = false;
 
   /** @param options `principal` who may continue what it began; `inFlight` shared with the legacy requests of a connection */
@@ -65,12 +67,15 @@ export class ModernClient {
     this.id = options.id;
     this.#principal = options.principal;
     this.#inFlight = options.inFlight ?? new InFlight();
+    this.#listening = new Listening(host);
   }
 
   /** The result to send, which asks for input where that is required. @throws a JSON-RPC error */
   async handle(request: ModernRequest, stream: AnswerStream): Promise<JsonObject> {
     if (isDeeperThan(request.params, MAX_DEPTH) || isDeeperThan(request.inputResponses, MAX_DEPTH))
       throw rejection(400, INVALID_REQUEST, `The request is nested deeper than ${MAX_DEPTH} levels.`);
+    // A subscription waits for changes: it is not in flight as a call is, and has a limit of its own.
+    if (request.method === 'subscriptions/listen') return this.#complete(await this.#listening.listen(request, stream));
     const { maxRequestsInFlight: limit } = this.#host.limits;
     if (this.#inFlight.count >= limit) {
       if (request.method !== 'tools/call') throw rpcError(SERVER_BUSY, busyMessage(limit));
@@ -94,14 +99,16 @@ export class ModernClient {
     return this.#inFlight.whenNone();
   }
 
-  /** Ends what waits for answers. */
-  close(): void {
+  /** Ends what waits for answers, and the subscriptions with their result. */
+  async close(): Promise<void> {
     this.#closed = true;
+    this.#listening.close();
     for (const { call, timer } of this.#held.values()) {
       clearTimeout(timer);
       call.end();
     }
     this.#held.clear();
+    await new Promise(setImmediate); // the results of subscriptions are written
   }
 
   async #answer(request: ModernRequest, stream: AnswerStream): Promise<JsonObject> {
@@ -129,8 +136,10 @@ export class ModernClient {
       case 'resources/list':
       case 'resources/templates/list':
       case 'prompts/list':
-        if (forwarding)
-          return this.#complete({ ...(await this.#forward(request, stream)), ttlMs: 0, cacheScope: 'private' });
+        if (forwarding) {
+          const page = await this.#forward(request, stream);
+          return this.#complete({ ...page, ...forwarding.cacheHints(method, LIST_TTL_MS) });
+        }
         break;
       case 'completion/complete':
         if (forwarding) return this.#complete(await this.#forward(request, stream));

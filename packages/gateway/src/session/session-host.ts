@@ -2,6 +2,7 @@
 
 import type { JsonObject, ToolProvider } from '@toolwright/core';
 import type { ToolCatalog } from '../catalog.js';
+import type { ForwardingClient } from '../forwarding/forwarding-client.js';
 import type { Forwarding } from '../forwarding/forwarding.js';
 import type { RequestStates } from './request-state.js';
 import type { ToolCalls } from './tool-calls.js';
@@ -13,6 +14,8 @@ export interface SessionHost {
   readonly calls: ToolCalls;
   readonly states: RequestStates;
   readonly forwarding: Forwarding | undefined;
+  /** The open subscriptions of clients of MCP 2026-07-28, which get the changes that they ask for. */
+  readonly listeners: Set<ForwardingClient>;
   readonly limits: {
     pageSize: number;
     approvalTimeoutMs: number;

@@ -97,6 +97,7 @@ export class ClientSession {
   }
 
   async close(): Promise<void> {
+    await this.#modern?.client.close();
     await this.#server.close().catch(() => undefined); // the transport has closed already
     this.#end();
   }
@@ -124,7 +125,7 @@ export class ClientSession {
     if (this.#closed) return;
     this.#closed = true;
     this.#modern?.stream.close();
-    this.#modern?.client.close();
+    void this.#modern?.client.close();
     this.#host.forwarding?.forget(this);
     this.#onClosed(this);
   }

@@ -27,19 +27,20 @@ const FIRST_BYTE_TIMEOUT_MS = 30_000;
 const MAX_PATH_BYTES = process.platform === 'darwin' ? 103 : 107;
 
 /**
- * Listens and passes each connection's transport to `accept`. Returns a function that closes the listener.
+ * Listens and passes each connection's transport to `accept`, which returns what ends the session. Returns a function that
+ * closes the listener.
  *
  * @throws {ToolError} INVALID_ARGUMENT, LOCKED or UNAVAILABLE
  */
 export async function serveOverSocket(
   options: ServeSocketOptions,
   limits: { maxFrameBytes: number; maxSessions: number; backlog: Backlog; warn: (message: string) => void },
-  accept: (transport: McpTransport) => void,
+  accept: (transport: McpTransport) => () => Promise<void>,
 ): Promise<() => Promise<void>> {
   assertOptions('serveSocket()', options, OPTIONS);
-  const sockets = new Set<Socket>();
+  /** The connections, with what ends each. */
+  const sockets = new Map<Socket, () => Promise<void>>();
   const server = createServer((socket) => {
-    sockets.add(socket);
     socket.on('error', () => undefined); // 'close' follows and is handled
     const timer = setTimeout(() => socket.bytesRead === 0 && socket.destroy(), FIRST_BYTE_TIMEOUT_MS).unref();
     socket.once('close', () => clearTimeout(timer));
@@ -52,7 +53,7 @@ export async function serveOverSocket(
       drop: () => void socket.destroy(),
     };
     const transport = new StreamTransport(socket, output, limits.maxFrameBytes, limits.backlog);
-    accept(transport);
+    sockets.set(socket, accept(transport));
     const { onclose } = transport;
     transport.onclose = () => {
       onclose?.();
@@ -76,7 +77,8 @@ export async function serveOverSocket(
   await listenPrivately(server, options.path);
   return async () => {
     const closed = new Promise((resolve) => server.close(resolve));
-    for (const socket of sockets) socket.destroy();
+    await Promise.all([...sockets.values()].map((end) => end()));
+    for (const socket of sockets.keys()) socket.destroy();
     await closed;
   };
 }

@@ -84,6 +84,7 @@ it.each(['2025-11-25', '2025-06-18'] as const)(
     const downstream = new Wire();
     const everything = new MCPToolProvider({
       name: 'everything',
+      protocol: 'legacy', // the probe of the other era is no message of this revision
       transport: async () => {
         const [here, there] = InMemoryTransport.createLinkedPair();
         await everythingServer().connect(there);

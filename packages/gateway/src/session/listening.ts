@@ -1,0 +1,140 @@
+// `subscriptions/listen` of MCP 2026-07-28: a request that stays open and receives the changes that it asks for, and no
+// others. Each is a client of its own to forwarding, so that resource subscriptions are counted for it.
+
+import type { JsonObject } from '@toolwright/core';
+import { deferred, isJsonObject, type Deferred } from '@toolwright/core/internal';
+import type { AnswerStream, Exchange } from '../engines/port.js';
+import { SUBSCRIPTION_KEY, type ModernRequest } from '../engines/v2.js';
+import type { ForwardingClient } from '../forwarding/forwarding-client.js';
+import { INVALID_PARAMS, METHOD_NOT_FOUND, rpcError, SERVER_BUSY } from '../rpc-error.js';
+import type { SessionHost } from './session-host.js';
+
+const MAX_LISTENING = 64;
+const MAX_URIS = 1_000;
+const RESOURCE_UPDATED = 'notifications/resources/updated';
+
+/** The list changes that a client can ask for. */
+const LISTS = {
+  toolsListChanged: 'notifications/tools/list_changed',
+  promptsListChanged: 'notifications/prompts/list_changed',
+  resourcesListChanged: 'notifications/resources/list_changed',
+} as const;
+type ListFilter = keyof typeof LISTS;
+
+/** What a client asks for, or gets. */
+interface Filter extends Partial<Record<ListFilter, true>> {
+  resourceSubscriptions?: string[];
+}
+
+/** The open subscriptions of one client. */
+export class Listening {
+  readonly #host: SessionHost;
+  readonly #open = new Set<Deferred<void>>();
+  #uris = 0;
+  #closed = false;
+
+  constructor(host: SessionHost) {
+    this.#host = host;
+  }
+
+  /**
+   * Sends changes until the client cancels or {@link close} is called; returns the result, which says that it has ended.
+   *
+   * @throws a JSON-RPC error for a filter that is not valid, or when the client listens too often
+   */
+  async listen({ id, params, capabilities }: ModernRequest, stream: AnswerStream): Promise<JsonObject> {
+    const wanted = parseFilter(params.notifications);
+    const { resourceSubscriptions: uris = [] } = wanted;
+    if (this.#open.size >= MAX_LISTENING || this.#uris + uris.length > MAX_URIS)
+      throw rpcError(
+        SERVER_BUSY,
+        `A client can listen ${MAX_LISTENING} times, to ${MAX_URIS} resources in all. End a subscription first.`,
+      );
+    const { forwarding, listeners } = this.#host;
+    const ended = deferred<void>();
+    const methods = new Set<string>();
+    let waiting: [string, JsonObject][] | undefined = []; // until the acknowledgment, which comes first
+    const send = (method: string, given: JsonObject): void => {
+      const _meta = { ...(isJsonObject(given._meta) && given._meta), [SUBSCRIPTION_KEY]: id };
+      stream.notify(method, { ...given, _meta });
+    };
+    const listener: ForwardingClient = {
+      id: `listen-${String(id)}`,
+      clientCapabilities: capabilities,
+      log: () => undefined,
+      notify: (method, given = {}) => {
+        if (!methods.has(method)) return;
+        if (waiting) waiting.push([method, given]);
+        else send(method, given);
+      },
+    };
+    this.#open.add(ended);
+    this.#uris += uris.length;
+    stream.signal.addEventListener('abort', () => ended.resolve());
+    if (this.#closed || stream.signal.aborted) ended.resolve();
+    try {
+      const honored: Filter = {};
+      for (const [key, method] of Object.entries(LISTS) as [ListFilter, string][]) {
+        if (!wanted[key] || (key !== 'toolsListChanged' && !forwarding)) continue;
+        methods.add(method);
+        honored[key] = true;
+      }
+      listeners.add(listener);
+      if (forwarding && uris.length > 0) {
+        methods.add(RESOURCE_UPDATED);
+        honored.resourceSubscriptions = await this.#subscribe(uris, listener, stream);
+      }
+      send('notifications/subscriptions/acknowledged', { notifications: honored });
+      for (const [method, given] of waiting) send(method, given);
+      waiting = undefined;
+      await ended.promise;
+      return { _meta: { [SUBSCRIPTION_KEY]: id } };
+    } finally {
+      listeners.delete(listener);
+      forwarding?.forget(listener);
+      this.#open.delete(ended);
+      this.#uris -= uris.length;
+    }
+  }
+
+  /** Ends all subscriptions with their result. */
+  close(): void {
+    this.#closed = true;
+    for (const { resolve } of this.#open) resolve();
+  }
+
+  /** Subscribes at the servers; returns the URIs for which that succeeded. */
+  async #subscribe(uris: readonly string[], listener: ForwardingClient, stream: AnswerStream): Promise<string[]> {
+    const exchange: Exchange = { signal: stream.signal, notify: () => undefined, request: declineRequest };
+    const subscribed = uris.map(async (uri) => {
+      try {
+        await this.#host.forwarding?.handle('resources/subscribe', { uri }, listener, exchange);
+        return [uri];
+      } catch {
+        return []; // no server has it, or its server refuses: the acknowledgment leaves it out
+      }
+    });
+    return (await Promise.all(subscribed)).flat();
+  }
+}
+
+/** @throws a JSON-RPC error */
+function parseFilter(given: unknown): Filter {
+  const invalid = (): Error =>
+    rpcError(INVALID_PARAMS, 'notifications must say what to listen for, as booleans and URIs of resources.');
+  if (!isJsonObject(given)) throw invalid();
+  const filter: Filter = {};
+  for (const key of Object.keys(LISTS) as ListFilter[]) {
+    if (given[key] === true) filter[key] = true;
+    else if (given[key] !== undefined && given[key] !== false) throw invalid();
+  }
+  const { resourceSubscriptions: uris } = given;
+  if (uris === undefined) return filter;
+  if (!Array.isArray(uris) || !uris.every((uri) => typeof uri === 'string')) throw invalid();
+  return { ...filter, resourceSubscriptions: [...new Set<string>(uris)] };
+}
+
+/** A subscription asks no client. */
+function declineRequest(method: string): Promise<JsonObject> {
+  return Promise.reject(rpcError(METHOD_NOT_FOUND, `Declined ${method}: it belongs to no call.`));
+}
