@@ -43,6 +43,13 @@ export interface GatewayOptions {
    * their base64, shared by all replicas. Of several keys the first encrypts and all decrypt. Default: a key made at start.
    */
   stateKey?: StateKey | readonly StateKey[];
+  /**
+   * True for one of several equal processes, each of which may receive any request of MCP 2026-07-28. Requires `stateKey`.
+   * Serving then rejects with INVALID_ARGUMENT while the provider has tools that keep state per session, such as the record
+   * of files read and background jobs. What waits in another replica for an answer ends with `OUTCOME_UNKNOWN`. Default
+   * false.
+   */
+  replicas?: boolean;
   /** Receives warnings; they contain no argument, result or token. Default: none are written. */
   logger?: Logger;
 }
@@ -52,6 +59,7 @@ const GATEWAY_OPTIONS: OptionNames<GatewayOptions> = {
   forward: true,
   limits: true,
   stateKey: true,
+  replicas: true,
   logger: true,
 };
 const STDIO_OPTIONS: OptionNames<ServeStdioOptions> = { stdin: true, stdout: true };
@@ -124,6 +132,7 @@ class ProviderGateway implements Gateway {
   readonly #limits: EffectiveLimits;
   readonly #nameOf: (qualifiedName: string) => string;
   readonly #forward: boolean;
+  readonly #replicas: boolean;
   readonly #states: RequestStates;
   readonly #sessions = new Set<ClientSession>();
   /** The open subscriptions of clients of MCP 2026-07-28. */
@@ -141,7 +150,12 @@ class ProviderGateway implements Gateway {
     if (typeof (provider as Partial<ToolProvider> | undefined)?.callTool !== 'function')
       throw new ToolError('INVALID_ARGUMENT', 'createGateway(): provider must be a ToolProvider, such as a ToolHub.');
     assertOptions('createGateway()', options, GATEWAY_OPTIONS);
-    const { naming = 'alias', forward = false, limits, stateKey, logger } = options;
+    const { naming = 'alias', forward = false, limits, stateKey, replicas = false, logger } = options;
+    if (typeof replicas !== 'boolean' || (replicas && stateKey === undefined))
+      throw new ToolError(
+        'INVALID_ARGUMENT',
+        'createGateway(): replicas must be true or false, and requires stateKey, which all replicas share.',
+      );
     if (typeof forward !== 'boolean')
       throw new ToolError(
         'INVALID_ARGUMENT',
@@ -150,6 +164,7 @@ class ProviderGateway implements Gateway {
     this.#provider = provider;
     this.#nameOf = parseNaming(naming);
     this.#forward = forward;
+    this.#replicas = replicas;
     this.#limits = parseLimits(limits);
     this.#states = new RequestStates({ keys: stateKey, ttlMs: this.#limits.approvalTimeoutMs });
     this.#logger = logger && safeLogger(logger);
@@ -271,6 +286,7 @@ class ProviderGateway implements Gateway {
       : undefined;
     forwarding?.attach(); // before connecting: servers receive the offered capabilities in `initialize`
     await this.#provider.connect();
+    this.#assertReplicable();
     this.#unsubscribe ??= this.#provider.onToolsChanged(() => {
       catalog.invalidate();
       forwarding?.attach();
@@ -286,6 +302,17 @@ class ProviderGateway implements Gateway {
       version: VERSION,
       onError: this.#warn,
     };
+  }
+
+  /** @throws {ToolError} INVALID_ARGUMENT when replicas would each have other state of one session */
+  #assertReplicable(): void {
+    const stateful = this.#replicas ? (this.#provider.sessionServers ?? []) : [];
+    if (stateful.length === 0) return;
+    throw new ToolError(
+      'INVALID_ARGUMENT',
+      `createGateway(): replicas cannot serve ${stateful.join(', ')}: these keep state per session, of which each replica would have its own. Remove them from the provider, or serve one process.`,
+      { details: { servers: [...stateful] } },
+    );
   }
 
   async #newSession(host: SessionHost, transport: ClientSession['transport']): Promise<ClientSession> {

@@ -65,7 +65,7 @@ it('createGateway() and MCPToolProvider send only messages that the schema of 20
     model: 'm',
   }));
   client.setRequestHandler('roots/list', () => ({ roots: [{ uri: 'file:///project' }] }));
-  await client.connect(noted(url, downstream) as never);
+  await client.connect(noted(url, downstream));
   expect(client.getProtocolEra()).toBe('modern');
   const { tools } = await client.listTools();
   expect(tools.length).toBeGreaterThan(10);

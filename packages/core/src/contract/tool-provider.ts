@@ -25,6 +25,12 @@ export interface ToolProvider extends AsyncDisposable {
   /** The prefixes of its tools' names, known before it connects. A hub has those of all its providers; they may change. */
   readonly servers: readonly string[];
   /**
+   * Those of its {@link servers} that keep state between the calls of one `sessionId`, as far as it is connected: processes
+   * that take turns serving one session would each have other state. Absent for a provider that cannot tell. Wrappers must
+   * forward it.
+   */
+  readonly sessionServers?: readonly string[];
+  /**
    * Connects the provider. Idempotent; concurrent callers share one attempt. `onDemand`: true when a call causes it rather
    * than a person, so that a supervisor may refuse to restart a program that keeps failing.
    *

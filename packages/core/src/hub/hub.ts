@@ -159,6 +159,11 @@ export class ToolHub implements ToolProvider {
     return this.#routing.servers;
   }
 
+  /** The servers of all its providers that keep state between the calls of a session. */
+  get sessionServers(): readonly string[] {
+    return this.#routing.members.flatMap(({ provider }) => provider.sessionServers ?? []);
+  }
+
   /**
    * Connects all providers in parallel, including those that failed before. Resolves once each has connected or failed, or
    * after `connectTimeoutMs`. A failed provider is retried in the background: after 1 s, then with increasing delays of up

@@ -146,6 +146,11 @@ export class InProcessToolProvider implements ToolProvider {
     return this.#names;
   }
 
+  /** The names of the connected servers that keep state between the calls of a session. */
+  get sessionServers(): readonly string[] {
+    return this.#running?.sessionServers ?? [];
+  }
+
   /**
    * Creates a provider of the built-in servers for one project directory. Synchronous and cheap: the servers are loaded by
    * `connect` or the first call, and nothing in the project is opened before a call needs it.

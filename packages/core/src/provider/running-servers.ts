@@ -62,6 +62,11 @@ export class RunningServers {
     throw ToolError.from(failed ? failed.reason : context.signal.reason);
   }
 
+  /** The names of the servers that keep state between the calls of a session. */
+  get sessionServers(): readonly string[] {
+    return this.#started.filter(({ server }) => server.keepsSessionState).map(({ server }) => server.name);
+  }
+
   /** Ends every server's state of one session. Never rejects. */
   async endSession(sessionId: string): Promise<void> {
     const ends = this.#started.map(async ({ server, state }) => {

@@ -32,6 +32,11 @@ export interface ToolServerOptions<State> {
   start?: (ctx: ServerContext) => State | Promise<State>;
   /** Ends what the state holds for one `ctx.sessionId`. */
   endSession?: (state: State, sessionId: string) => void | Promise<void>;
+  /**
+   * True when a call depends on earlier calls with the same `ctx.sessionId`; replicas of a gateway do not serve it. Default:
+   * true with `endSession`, else false.
+   */
+  keepsSessionState?: boolean;
   /** Ends the state. Called after the last call has settled, and when another server of the provider failed to start. */
   stop?: (state: State) => void | Promise<void>;
 }
@@ -42,6 +47,7 @@ const SERVER_OPTIONS: OptionNames<ToolServerOptions<unknown>> = {
   tools: true,
   start: true,
   endSession: true,
+  keepsSessionState: true,
   stop: true,
 };
 
@@ -85,6 +91,11 @@ export class ToolServer<State = unknown> {
   /** The current tools, in the order in which they were added. */
   get tools(): readonly Tool[] {
     return [...this.#tools.values()];
+  }
+
+  /** Whether a call depends on earlier calls of its session. */
+  get keepsSessionState(): boolean {
+    return this.#options.keepsSessionState ?? this.#options.endSession !== undefined;
   }
 
   /** Adds a tool at run time. @throws {ToolError} NAME_CONFLICT when the server has a tool of that name */

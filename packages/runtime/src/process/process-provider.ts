@@ -150,6 +150,11 @@ export class ProcessToolProvider implements ToolProvider {
     await this.disconnect();
   }
 
+  /** Its servers, if the running process has said that it ends the state of sessions. */
+  get sessionServers(): readonly string[] {
+    return this.generation?.capabilities.endSession === true ? this.servers : [];
+  }
+
   /** Ends the state of a session in the running process; starts none for this. */
   async endSession(sessionId: string): Promise<void> {
     await this.generation?.endSession(sessionId);

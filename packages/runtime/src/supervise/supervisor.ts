@@ -130,6 +130,11 @@ export class SupervisedToolProvider implements ToolProvider {
     return this.#servers;
   }
 
+  get sessionServers(): readonly string[] {
+    const { state } = this.#lifecycle;
+    return state.name === 'READY' ? (state.instance.provider.sessionServers ?? []) : [];
+  }
+
   /** The state it is in. */
   get state(): ProviderState {
     return this.#lifecycle.state.name;

@@ -53,5 +53,5 @@ export function createAgentServer(options: AgentServerOptions = {}): ToolServer 
     );
   const lists = new TodoLists();
   const tools = [todoWriteTool(lists), handoffTool(lists, tiers), pruneContextTool()];
-  return defineServer({ name: 'agent', version: '0.2.0', tools });
+  return defineServer({ name: 'agent', version: '0.2.0', tools, keepsSessionState: true });
 }

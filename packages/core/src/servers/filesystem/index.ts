@@ -105,6 +105,7 @@ export function createFilesystemServer(options: FilesystemServerOptions): ToolSe
   return defineServer({
     name: 'filesystem',
     version: '0.2.0',
+    keepsSessionState: true, // the record of what was read, which a change of a file requires
     tools: [
       readFileTool(context),
       readManyTool(context),
