@@ -1,7 +1,8 @@
 // MCPToolProvider with servers of MCP 2026-07-28: rounds, changes, expiry, headers, cancellation, restarts.
 
 import { textOf, type InputRound, type JsonObject } from '@toolwright/core';
-import { MCPToolProvider, type McpServerOptions } from '@toolwright/core/mcp';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { MCPToolProvider, type McpServerOptions, type McpTransport } from '@toolwright/core/mcp';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { bundleFixture } from './bundle.js';
 import { serveHttp } from './serve.js';
@@ -282,6 +283,25 @@ async function untilRead(provider: MCPToolProvider, tool: string, args: JsonObje
     if (result.error?.code !== 'OUTCOME_UNKNOWN') return textOf(result);
   }
 }
+
+describe('MCPToolProvider.disconnect()', () => {
+  it('reports no loss when a transport calls onclose before its close returns', async () => {
+    await using server = await serveModern('http');
+    const { url } = server.place as { url: string };
+    const warn = vi.fn();
+    const provider = new MCPToolProvider({
+      name: 'm',
+      transport: () => new StreamableHTTPClientTransport(new URL(url)) as McpTransport,
+      logger: { debug() {}, info() {}, warn, error() {} },
+    });
+    const lost = vi.fn();
+    provider.onLost(lost);
+    await provider.connect();
+    await provider.disconnect();
+    expect(lost).not.toHaveBeenCalled();
+    expect(warn).not.toHaveBeenCalled();
+  });
+});
 
 describe('MCPToolProvider with a modern server over stdio', () => {
   let program: Awaited<ReturnType<typeof bundleFixture>>;

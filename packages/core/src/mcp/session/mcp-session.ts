@@ -95,6 +95,7 @@ export class McpSession {
   readonly #discovered: JsonObject | undefined;
   #client: EngineClient | undefined;
   #over = false;
+  #isClosing = false;
   #closing: Promise<void> | undefined;
 
   private constructor(
@@ -142,7 +143,7 @@ export class McpSession {
 
   /** False when the next request needs a new session. */
   get isOpen(): boolean {
-    return !this.#over && !this.#closing && !this.#transport.failure;
+    return !this.#over && !this.#isClosing && !this.#transport.failure;
   }
 
   /** The server's capabilities. */
@@ -217,6 +218,7 @@ export class McpSession {
   /** Closes the session and its transport. Never rejects; resolves when the transport is closed. */
   close(): Promise<void> {
     if (!this.#closing) {
+      this.#isClosing = true; // a transport may call `onclose` before `close` returns
       this.#closing = this.#transport.close().catch(() => undefined); // nothing more can be done
       this.#options.onClosing(this.#closing);
     }
@@ -226,7 +228,7 @@ export class McpSession {
   #onClose(): void {
     if (this.#over) return;
     this.#over = true;
-    if (!this.#closing && this.#client) this.#options.onLost(this.#lost());
+    if (!this.#isClosing && this.#client) this.#options.onLost(this.#lost());
     void this.close();
   }
 
