@@ -4,6 +4,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { Client as ClientV2, StreamableHTTPClientTransport as HttpV2 } from '@modelcontextprotocol/client';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
@@ -12,6 +13,7 @@ import { MCPToolProvider } from '@toolwright/core/mcp';
 import { createTestProject, expectNoLeaks } from '@toolwright/core/testing';
 import { createGateway } from '@toolwright/gateway';
 import { describe, expect, it } from 'vitest';
+import { serveModernEverything } from './fixtures/modern-everything.js';
 
 const PEERS = fileURLToPath(new URL('../../../tools/peers/node_modules/@modelcontextprotocol/', import.meta.url));
 const serverOf = (name: string): string => join(PEERS, `server-${name}`, 'dist', 'index.js');
@@ -86,5 +88,55 @@ describe.skipIf(missing.length > 0)(`real servers behind a gateway${skipped}`, (
       }),
     );
     await ours.close();
+  });
+
+  it('have the same tools and answers for clients of both eras, with a server of 2026-07-28 among them', async () => {
+    await using project = await createTestProject({ 'a.txt': 'A\n' });
+    const { projectDir } = project;
+    await using modern = await serveModernEverything();
+    const command = process.execPath;
+    const env = { MEMORY_FILE_PATH: join(projectDir, 'memory') };
+    const stdio = (name: string, ...args: string[]): MCPToolProvider =>
+      new MCPToolProvider({ name, command, args: [serverOf(name), ...args], env });
+    await using hub = new ToolHub({
+      providers: [
+        stdio('filesystem', projectDir),
+        stdio('memory'),
+        stdio('everything', 'stdio'),
+        stdio('sequential-thinking'),
+        new MCPToolProvider({ name: 'modern', url: modern.url }),
+      ],
+    });
+    await using gateway = createGateway(hub, { forward: true, limits: { pageSize: 1_000 } });
+    const { url, token } = await gateway.serveHttp();
+    const requestInit = { headers: { authorization: `Bearer ${token}` } };
+    const legacy = new Client({ name: 'v1', version: '1' });
+    await legacy.connect(new StreamableHTTPClientTransport(new URL(url), { requestInit }));
+    const current = new ClientV2({ name: 'v2', version: '1' }, { versionNegotiation: { mode: 'auto' } });
+    await current.connect(new HttpV2(new URL(url), { requestInit }));
+    expect(current.getProtocolEra()).toBe('modern');
+    const [before, now] = [(await legacy.listTools()).tools, (await current.listTools()).tools];
+    expect(now.map(({ name }) => name)).toEqual(before.map(({ name }) => name));
+    for (const [index, tool] of before.entries()) expect(now[index]?.inputSchema).toEqual(tool.inputSchema);
+    for (const [name, args] of [
+      ['filesystem__list_allowed_directories', {}],
+      ['memory__read_graph', {}],
+      ['everything__echo', { message: 'hello' }],
+      ['sequential-thinking__sequentialthinking', { ...thought, totalThoughts: 2 }],
+      ['modern__test_multiple_content_types', {}],
+      ['modern__test_structured', {}],
+      ['modern__test_error_handling', {}],
+    ] as const) {
+      const one = await legacy.callTool({ name, arguments: args });
+      const other = await current.callTool({ name, arguments: args });
+      if (!name.startsWith('sequential')) expect(other.structuredContent).toEqual(one.structuredContent); // it counts its calls
+      if (!name.startsWith('sequential')) expect(other.content).toEqual(one.content);
+      expect(other.isError ?? false).toBe(one.isError ?? false);
+    }
+    const resources = async (client: Pick<Client, 'listResources'>): Promise<string[]> =>
+      (await client.listResources()).resources.map(({ uri }) => uri).toSorted();
+    expect(await resources(current as never)).toEqual(await resources(legacy));
+    await legacy.close();
+    await current.close();
   });
 });
