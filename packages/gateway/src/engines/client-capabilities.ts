@@ -2,6 +2,7 @@
 
 import type { JsonObject } from '@toolwright/core';
 import { isJsonObject } from '@toolwright/core/internal';
+import { MISSING_CAPABILITY } from '../rpc-error.js';
 
 /** The capabilities that this request needs and the client did not declare; undefined when it declared all of them. */
 export function missingCapabilities(method: string, params: unknown, declared: JsonObject): JsonObject | undefined {
@@ -24,4 +25,26 @@ export function missingCapabilities(method: string, params: unknown, declared: J
     default:
       return {}; // no client can answer it
   }
+}
+
+/** What servers may require of this client through the gateway. The gateway follows tasks itself. */
+export function relayedCapabilities({ elicitation, sampling, roots }: JsonObject): JsonObject {
+  return {
+    ...(elicitation !== undefined && { elicitation }),
+    ...(sampling !== undefined && { sampling }),
+    ...(roots !== undefined && { roots }),
+  };
+}
+
+/** The capabilities that a server's error requires, of those that the gateway relays and the client did not declare. */
+export function capabilitiesRequiredBy(error: unknown, declared: JsonObject): JsonObject | undefined {
+  const { code, data } = (error ?? {}) as { code?: unknown; data?: unknown };
+  const required = isJsonObject(data) ? data.requiredCapabilities : undefined;
+  if (code !== MISSING_CAPABILITY || !isJsonObject(required)) return undefined;
+  const missing = Object.entries(relayedCapabilities(required)).filter(([name, needed]) => {
+    const has = declared[name];
+    if (!isJsonObject(has)) return true;
+    return isJsonObject(needed) && Object.keys(needed).some((part) => !(part in has));
+  });
+  return missing.length > 0 ? Object.fromEntries(missing) : undefined;
 }

@@ -1,7 +1,6 @@
 // Streamable HTTP on a port or a unix socket. Every request is checked in one order: Host and Origin, the public paths, the
 // token, the session, the body. The first failed check rejects it before anything else is read.
 
-import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { ToolError, type JsonObject } from '@toolwright/core';
@@ -11,13 +10,12 @@ import type { Backlog } from '../session/backlog.js';
 import { HttpConnections } from './http-connections.js';
 import { readBody, sendResponse, setWriteTimeout, webRequestOf } from './http-messages.js';
 import { HttpSessions } from './http-sessions.js';
-import { ModernAnswer } from './modern-answer.js';
-import { assertHeaders, assertParameterHeaders, hasModernHeader, isModernBody } from './modern-headers.js';
+import { idOf, ModernEndpoint } from './modern-endpoint.js';
+import { hasModernHeader, isModernBody } from './modern-headers.js';
 import type { EffectiveLimits } from '../gateway-limits.js';
 import { createHttpTransport, requestIdsOf } from '../engines/v1.js';
-import { parseModernRequest } from '../engines/v2.js';
 import type { GatewayMetrics } from '../metrics.js';
-import { INVALID_REQUEST, messageOf, PARSE_ERROR, rejection, requestFaultOf } from '../rpc-error.js';
+import { INVALID_REQUEST, messageOf, PARSE_ERROR } from '../rpc-error.js';
 import type { ModernClient } from '../session/modern-client.js';
 import type { ClientSession } from '../session/session.js';
 import { listenPrivately } from '../stream/socket-listener.js';
@@ -81,7 +79,7 @@ const PAGE_HEADERS = [
 const PREFLIGHT_HEADERS = {
   'access-control-allow-methods': 'GET, POST, DELETE',
   'access-control-allow-headers':
-    'authorization, content-type, accept, mcp-session-id, mcp-protocol-version, last-event-id',
+    'authorization, content-type, accept, mcp-session-id, mcp-protocol-version, last-event-id, mcp-method, mcp-name',
   'access-control-max-age': '600',
   'content-length': '0',
 };
@@ -185,11 +183,7 @@ class HttpRouter {
   readonly #hosts: AllowedHosts;
   readonly #sessions: HttpSessions;
   readonly #stateless: boolean;
-  /**
-   * The clients that send requests without a session, one for each token: its id is the session id of their calls, for tools
-   * that keep state per conversation.
-   */
-  readonly #modern = new Map<number, ModernClient>();
+  readonly #modern: ModernEndpoint;
 
   constructor(
     host: HttpHost,
@@ -202,6 +196,7 @@ class HttpRouter {
     this.#path = path;
     this.#hosts = options.hosts;
     this.#stateless = options.stateless;
+    this.#modern = new ModernEndpoint(host, tokens);
     this.#sessions = new HttpSessions(host.limits, (id, onClosed) =>
       host.openSession(id, (session) => {
         onClosed();
@@ -212,10 +207,7 @@ class HttpRouter {
 
   async close(): Promise<void> {
     await this.#sessions.close();
-    await Promise.all([...this.#modern.values()].map((client) => client.close()));
-    for (const client of this.#modern.values()) {
-      this.#host.endConversation(client.id, client.whenIdle());
-    }
+    await this.#modern.close();
   }
 
   /** @param isExcess all connections are in use: only health checks are answered */
@@ -229,7 +221,7 @@ class HttpRouter {
     if (this.#hosts.needsCors(origin)) {
       for (const [name, value] of PAGE_HEADERS) response.setHeader(name, value);
       response.setHeader('access-control-allow-origin', origin);
-      if (isPreflight(request)) return this.#answerPreflight(response);
+      if (isPreflight(request)) return this.#answerPreflight(request, response);
     }
     const path = (request.url ?? '').split('?', 1)[0];
     if (path === '/healthz') return answer(response, 200, 'ok\n');
@@ -251,9 +243,12 @@ class HttpRouter {
       : this.#answer(principal, request, response);
   }
 
-  /** A browser's CORS preflight, which carries no token. */
-  #answerPreflight(response: ServerResponse): void {
-    response.writeHead(204, PREFLIGHT_HEADERS).end();
+  /** A browser's CORS preflight, which carries no token. The headers of parameters are named by the tools. */
+  #answerPreflight({ headers }: IncomingMessage, response: ServerResponse): void {
+    const requested = (headers['access-control-request-headers'] ?? '').split(',').map((name) => name.trim());
+    const parameters = requested.filter((name) => /^mcp-param-[\w-]+$/i.test(name));
+    const allowed = [PREFLIGHT_HEADERS['access-control-allow-headers'], ...parameters].join(', ');
+    response.writeHead(204, { ...PREFLIGHT_HEADERS, 'access-control-allow-headers': allowed }).end();
   }
 
   async #answer(principal: number, request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -264,7 +259,8 @@ class HttpRouter {
     if (id !== undefined && !known) return this.#reject(response, 'session', 404, 'Session not found.');
     const body = await this.#body(request, response);
     if (!body) return;
-    if (this.#isModern(request, response, body.parsed)) return this.#answerModern(principal, request, response, body);
+    if (this.#isModern(request, response, body.parsed))
+      return this.#modern.answer(principal, request, response, body.parsed as JsonObject);
     if (response.writableEnded) return;
     if (known) {
       const ids = requestIdsOf(body.parsed);
@@ -306,9 +302,10 @@ class HttpRouter {
     if (!body) return;
     const accepted = request.headers.accept ?? '*/*';
     const json = !accepted.includes('text/event-stream');
-    if (this.#isModern(request, response, body.parsed)) return this.#answerModern(principal, request, response, body);
+    if (this.#isModern(request, response, body.parsed))
+      return this.#modern.answer(principal, request, response, body.parsed as JsonObject);
     if (response.writableEnded) return;
-    const session = this.#host.openSession(this.#modernClient(principal).id, () => undefined);
+    const session = this.#host.openSession(this.#modern.clientOf(principal).id, () => undefined);
     try {
       const transport = createHttpTransport(undefined, json);
       await session.connect(transport);
@@ -332,45 +329,6 @@ class HttpRouter {
       const { code, message, status } = thrown as Error & { code: number; status: number };
       return this.#reject(response, 'protocol', status, message, code, idOf(body)) ?? false;
     }
-  }
-
-  /** Answers a request of MCP 2026-07-28, which has no session. */
-  async #answerModern(
-    principal: number,
-    request: IncomingMessage,
-    response: ServerResponse,
-    { parsed }: { parsed: unknown },
-  ): Promise<void> {
-    const message = parsed as JsonObject;
-    if (message.id === undefined) return void response.writeHead(202).end();
-    const acceptsStream = /text\/event-stream|\*\/\*/.test(request.headers.accept ?? '*/*');
-    const answer = new ModernAnswer(response, this.#host.backlog, acceptsStream);
-    try {
-      const fault = requestFaultOf(message);
-      if (fault) throw rejection(400, fault.code, fault.message);
-      assertHeaders(request, message);
-      if (message.method === 'subscriptions/listen' && !acceptsStream)
-        throw rejection(406, INVALID_REQUEST, 'subscriptions/listen requires Accept: text/event-stream.');
-      const parsedRequest = parseModernRequest(message);
-      const client = this.#modernClient(principal);
-      if (parsedRequest.method === 'tools/call') {
-        const { name, arguments: args } = parsedRequest.params;
-        const tool = await client.toolOf(name);
-        if (tool) assertParameterHeaders(request.headers, tool.inputSchema, args);
-      }
-      answer.complete(message.id, await client.handle(parsedRequest, answer));
-    } catch (thrown) {
-      if (answer.fail(idOf(message), thrown) >= 400) this.#host.metrics.refuse('protocol');
-    }
-  }
-
-  #modernClient(principal: number): ModernClient {
-    let client = this.#modern.get(principal);
-    if (!client) {
-      client = this.#host.openModernClient(randomUUID(), this.#tokens.nameOf(principal));
-      this.#modern.set(principal, client);
-    }
-    return client;
   }
 
   /** The parsed body; undefined when it was rejected. Only POST has a body. */
@@ -424,12 +382,6 @@ class HttpRouter {
 
 function isPreflight({ method, headers }: IncomingMessage): boolean {
   return method === 'OPTIONS' && headers['access-control-request-method'] !== undefined;
-}
-
-/** The id of a request, for an answer that rejects it. */
-function idOf(body: unknown): unknown {
-  const { id } = (body ?? {}) as { id?: unknown };
-  return typeof id === 'string' || typeof id === 'number' ? id : null;
 }
 
 function isInitialize(message: unknown): boolean {

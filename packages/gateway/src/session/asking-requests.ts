@@ -1,0 +1,262 @@
+// Requests of one client of MCP 2026-07-28 during which it may be asked: by the policy, by a server of the earlier revisions
+// in the middle of its call, or by a server of this revision. Each attempt is answered with the result or with a question.
+
+import { ToolError, type Approval, type ApprovalRequest, type InputRound, type JsonObject } from '@toolwright/core';
+import { isJsonObject } from '@toolwright/core/internal';
+import { ERROR_META, toWireResult } from '@toolwright/core/mcp';
+import { capabilitiesRequiredBy, missingCapabilities, relayedCapabilities } from '../engines/client-capabilities.js';
+import type { AnswerStream, Exchange } from '../engines/port.js';
+import { completeResult, inputRequiredResult, type ModernRequest } from '../engines/v2.js';
+import {
+  INTERNAL_ERROR,
+  INVALID_PARAMS,
+  METHOD_NOT_FOUND,
+  MISSING_CAPABILITY,
+  rejection,
+  rpcError,
+  SERVER_BUSY,
+} from '../rpc-error.js';
+import { approvalForm, showsForms } from './approval-form.js';
+import { HeldCall } from './held-call.js';
+import { bindingOf, digestOf, type RequestState } from './request-state.js';
+import type { SessionHost } from './session-host.js';
+import { errorResult, type ToolCall } from './tool-calls.js';
+
+/** Unfinished calls of one client during which a server has asked something. */
+const MAX_HELD = 64;
+const APPROVAL = 'approval';
+
+/** What ended an attempt before its request was done. */
+type Interruption = { readonly round: InputRound } | { readonly shown: ApprovalRequest; readonly digest: string };
+
+/** What asking needs of the client. */
+export interface AskedClient {
+  /** Who may continue what the client began. */
+  readonly principal: string;
+  /** Runs a request other than a call. */
+  readonly forward: (request: ModernRequest, exchange: Exchange) => Promise<JsonObject>;
+  /** The client as of one request. */
+  readonly callerOf: (request: ModernRequest) => ToolCall['client'];
+}
+
+/** The requests of one client that may be answered with a question. */
+export class AskingRequests {
+  readonly #host: SessionHost;
+  readonly #client: AskedClient;
+  readonly #held = new Map<string, { call: HeldCall; timer: NodeJS.Timeout }>();
+  /** The calls in progress during which a server has asked something. */
+  readonly #asking = new Set<HeldCall>();
+  #closed = false;
+
+  constructor(host: SessionHost, client: AskedClient) {
+    this.#host = host;
+    this.#client = client;
+  }
+
+  /** Ends what waits for answers. */
+  close(): void {
+    this.#closed = true;
+    for (const { call, timer } of this.#held.values()) {
+      clearTimeout(timer);
+      call.end();
+    }
+    this.#held.clear();
+  }
+
+  /** Runs a request, or continues the one that its state names. @throws a JSON-RPC error */
+  async answer(request: ModernRequest, stream: AnswerStream): Promise<JsonObject> {
+    const { method, params, requestState, inputResponses } = request;
+    const binding = bindingOf(this.#client.principal, method, params);
+    let state: RequestState = {};
+    if (requestState !== undefined) {
+      const opened = await this.#host.states.open(requestState, binding);
+      if ('fault' in opened) return this.#rejectState(method, opened);
+      state = opened.state;
+    }
+    const call = state.held === undefined ? this.#start(request, state, binding) : this.#resume(state.held);
+    if (!call) return this.#outcomeUnknown(method);
+    const attempt = await call.next(stream, inputResponses);
+    if ('result' in attempt) return attempt.result;
+    this.#hold(call);
+    return this.#inputRequired(attempt.inputRequests, { held: call.id }, binding);
+  }
+
+  #start(request: ModernRequest, state: RequestState, binding: string): HeldCall {
+    const { capabilities } = request;
+    const call: HeldCall = new HeldCall({
+      run: (exchange) =>
+        this.#run(request, state, binding, exchange, () => call.end()).finally(() => this.#asking.delete(call)),
+      mayAsk: (method, params) => {
+        if (missingCapabilities(method, params, capabilities))
+          throw rpcError(METHOD_NOT_FOUND, `Declined ${method}: the client does not have the capability for it.`);
+        if (!this.#asking.has(call) && this.#asking.size >= MAX_HELD)
+          throw rpcError(SERVER_BUSY, `Declined ${method}: ${MAX_HELD} calls of this client wait for an answer.`);
+        this.#asking.add(call);
+      },
+    });
+    return call;
+  }
+
+  /** Runs the request to its end, or until an approval or a server's round interrupts it. */
+  async #run(
+    request: ModernRequest,
+    state: RequestState,
+    binding: string,
+    basic: Exchange,
+    end: () => void,
+  ): Promise<JsonObject> {
+    const { method, params, meta, progressToken, logLevel, capabilities, inputResponses } = request;
+    const { forwarding } = this.#host;
+    const approved = [...(state.approved ?? [])];
+    let interruption: Interruption | undefined;
+    const exchange: Exchange = {
+      ...basic,
+      ...(forwarding && {
+        relay: {
+          capabilities: relayedCapabilities(capabilities),
+          ...(state.relayed && { answer: { inputResponses, requestState: state.upstream } }),
+          onRound: (round: InputRound) => (interruption ??= { round }),
+        },
+      }),
+    };
+    const approve = (shown: ApprovalRequest): Approval => {
+      const digest = digestOf(shown);
+      if (approved.includes(digest)) return { decision: 'once' };
+      const answer = state.asked === digest ? inputResponses?.[APPROVAL] : undefined;
+      if (answer !== undefined) {
+        const approval = approvalForm(shown).parse(answer);
+        if (approval.decision !== 'deny') approved.push(digest);
+        return approval;
+      }
+      interruption ??= { shown, digest };
+      end(); // before anything has run: the retry makes the call again
+      return { decision: 'deny' };
+    };
+    let result: JsonObject | undefined;
+    let failure: unknown;
+    try {
+      result =
+        method === 'tools/call'
+          ? await this.#host.calls.call({
+              params,
+              meta,
+              progressToken,
+              logs: logLevel !== undefined,
+              client: this.#client.callerOf(request),
+              exchange,
+              ...(showsForms(capabilities) && { approve }),
+              isInterrupted: () => interruption !== undefined,
+            })
+          : await this.#client.forward(request, exchange);
+    } catch (thrown) {
+      failure = thrown;
+    }
+    if (interruption) return this.#interrupted(interruption, capabilities, approved, binding);
+    const missing = capabilitiesRequiredBy(failure ?? errorOfResult(result), capabilities);
+    if (missing)
+      throw rejection(400, MISSING_CAPABILITY, 'The server requires capabilities that the client does not declare.', {
+        requiredCapabilities: missing,
+      });
+    if (!result) throw failure;
+    if (method === 'resources/read') return this.#complete({ ...result, ...cacheHintsOf(result) });
+    return this.#complete(result);
+  }
+
+  #interrupted(
+    interruption: Interruption,
+    capabilities: JsonObject,
+    approved: readonly string[],
+    binding: string,
+  ): JsonObject {
+    const already = approved.length > 0 ? { approved } : {};
+    if ('shown' in interruption) {
+      const { shown, digest } = interruption;
+      const form = { method: 'elicitation/create', params: approvalForm(shown).params };
+      return this.#inputRequired({ [APPROVAL]: form }, { asked: digest, ...already }, binding);
+    }
+    const { inputRequests, requestState: upstream } = interruption.round;
+    for (const [key, asked] of Object.entries(inputRequests ?? {})) {
+      const { method, params } = (isJsonObject(asked) ? asked : {}) as { method?: string; params?: unknown };
+      const missing = missingCapabilities(String(method), params, capabilities);
+      if (missing)
+        throw rejection(
+          400,
+          MISSING_CAPABILITY,
+          `The server requires the input "${key.slice(0, 100)}", which needs more capabilities.`,
+          {
+            requiredCapabilities: missing,
+          },
+        );
+    }
+    const state = { relayed: true, ...(upstream !== undefined && { upstream }), ...already };
+    return this.#inputRequired(inputRequests, state, binding);
+  }
+
+  #inputRequired(inputRequests: JsonObject | undefined, state: RequestState, binding: string): JsonObject {
+    let sealed: string;
+    try {
+      sealed = this.#host.states.seal(state, binding);
+    } catch (thrown) {
+      return this.#complete(toWireResult(errorResult(ToolError.from(thrown))));
+    }
+    return inputRequiredResult(inputRequests, sealed, this.#host.version);
+  }
+
+  #hold(call: HeldCall): void {
+    const timer = setTimeout(() => {
+      this.#held.delete(call.id);
+      call.end();
+    }, this.#host.limits.approvalTimeoutMs);
+    timer.unref();
+    if (this.#closed) {
+      clearTimeout(timer);
+      return call.end();
+    }
+    this.#held.set(call.id, { call, timer });
+  }
+
+  #resume(id: string): HeldCall | undefined {
+    const held = this.#held.get(id);
+    this.#held.delete(id);
+    clearTimeout(held?.timer);
+    return held?.call;
+  }
+
+  #rejectState(method: string, { fault, wasHeld }: { fault: string; wasHeld: boolean }): JsonObject {
+    // A state that was used, or whose call was given up, belongs to a call that may have run.
+    if (fault === 'used' || (fault === 'expired' && wasHeld)) return this.#outcomeUnknown(method);
+    if (fault === 'full') throw rpcError(SERVER_BUSY, 'Too many calls were answered lately. Try again later.');
+    throw rejection(
+      400,
+      INVALID_PARAMS,
+      fault === 'expired'
+        ? 'requestState has expired, and nothing has run. Make the call again.'
+        : 'requestState is not valid for this request: it was changed, or another client, request or server received it.',
+      { reason: 'invalid_request_state' },
+    );
+  }
+
+  #outcomeUnknown(method: string): JsonObject {
+    const message =
+      'The call that this answer belongs to is no longer held here. It may have run; check its effects before repeating it.';
+    if (method !== 'tools/call') throw rpcError(INTERNAL_ERROR, message);
+    return this.#complete(toWireResult(errorResult(new ToolError('OUTCOME_UNKNOWN', message))));
+  }
+
+  #complete(result: JsonObject): JsonObject {
+    return completeResult(result, this.#host.version);
+  }
+}
+
+/** The error of a failed call, as `_meta` has it. */
+function errorOfResult(result: JsonObject | undefined): unknown {
+  if (result?.isError !== true || !isJsonObject(result._meta)) return undefined;
+  const { details } = (result._meta[ERROR_META] ?? {}) as { details?: { rpcCode?: number; data?: unknown } };
+  return { code: details?.rpcCode, data: details?.data };
+}
+
+/** A server's cache hints, if they are valid; else none of its answer may be kept. */
+function cacheHintsOf({ ttlMs, cacheScope }: JsonObject): JsonObject {
+  const isValid = Number.isSafeInteger(ttlMs) && (ttlMs as number) >= 0;
+  return { ttlMs: isValid ? ttlMs : 0, cacheScope: isValid && cacheScope === 'public' ? 'public' : 'private' };
+}
