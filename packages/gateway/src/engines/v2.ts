@@ -47,7 +47,8 @@ export function isModernRequest(message: unknown): boolean {
   const meta = metaOf(message);
   if (meta === undefined || !(VERSION_KEY in meta)) return false;
   // `initialize` starts a session unless the whole envelope is there; this revision has no such method.
-  if ((message as JsonObject).method !== 'initialize') return true;
+  const { method, id } = message as JsonObject;
+  if (method !== 'initialize' || id === undefined) return true;
   return isModernVersion(meta[VERSION_KEY]) && isJsonObject(meta[CAPABILITIES_KEY]);
 }
 
