@@ -4,7 +4,8 @@
 import { connect } from 'node:net';
 import { defineServer, defineTool, InProcessToolProvider, type JsonObject } from '@toolwright/core';
 import { createGateway, type GatewayOptions, type ServeHttpOptions } from '@toolwright/gateway';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { echoTools } from '../fixtures/echo-tools.js';
 
 const ends: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -194,6 +195,70 @@ describe('serveHttp() answers a modern request', () => {
     expect(await post([call()], { 'mcp-protocol-version': undefined })).toMatchObject({ status: 400 });
     expect(await post({ jsonrpc: '2.0', id: 1, result: {} })).toMatchObject({ status: 400 });
     expect(await post('null')).toMatchObject({ status: 400 });
+  });
+});
+
+describe('serveHttp() ends a modern request', () => {
+  const slow = (onAborted: () => void): InProcessToolProvider =>
+    new InProcessToolProvider({ servers: [echoTools(onAborted)] });
+  const headersOf = (method: string, name?: string): Record<string, string> => ({
+    authorization: `Bearer ${TOKEN}`,
+    'content-type': 'application/json',
+    accept: 'application/json, text/event-stream',
+    'mcp-protocol-version': VERSION,
+    'mcp-method': method,
+    ...(name !== undefined && { 'mcp-name': name }),
+  });
+
+  it.each([
+    ['before its answer has begun', {}],
+    ['while its answer is a stream', { progressToken: 'p' }],
+  ])('when the client closes the response %s', async (_, meta) => {
+    let aborted = 0;
+    const provider = slow(() => aborted++);
+    const gateway = createGateway(provider);
+    ends.push(
+      () => provider.disconnect(),
+      () => gateway.close(),
+    );
+    const { url } = await gateway.serveHttp({ auth: { token: TOKEN } });
+    const name = 'echo__until_aborted';
+    const abort = new AbortController();
+    const answer = fetch(url, {
+      method: 'POST',
+      headers: headersOf('tools/call', name),
+      body: JSON.stringify(request('tools/call', { name }, { ...ENVELOPE, ...meta })),
+      signal: abort.signal,
+    });
+    answer.catch(() => undefined);
+    const metrics = new URL('/metrics', url);
+    const inFlight = async (): Promise<string> => (await fetch(metrics, { headers: headersOf('') })).text();
+    await vi.waitFor(async () => expect(await inFlight()).toContain('calls_in_flight 1'));
+    if ('progressToken' in meta) expect((await answer).headers.get('content-type')).toBe('text/event-stream');
+    abort.abort();
+    await vi.waitFor(() => expect(aborted).toBe(1));
+    await vi.waitFor(async () => expect(await inFlight()).toContain('calls_in_flight 0'));
+  });
+
+  it('with 406 when it listens and takes no stream', async () => {
+    const { post } = await serve();
+    const listen = request('subscriptions/listen', { notifications: { toolsListChanged: true } });
+    expect(await post(listen, { accept: 'application/json' })).toMatchObject({ status: 406 });
+  });
+
+  it('and lets pages send the headers of parameters', async () => {
+    const { url } = await serve({ allowedOrigins: ['https://app.example'] });
+    const { headers } = await fetch(url, {
+      method: 'OPTIONS',
+      headers: {
+        origin: 'https://app.example',
+        'access-control-request-method': 'POST',
+        'access-control-request-headers': 'mcp-method, mcp-param-region, x-other',
+      },
+    });
+    const allowed = headers.get('access-control-allow-headers')!.split(', ');
+    expect(allowed).toEqual(expect.arrayContaining(['mcp-method', 'mcp-name', 'mcp-param-region']));
+    expect(allowed).not.toContain('x-other');
   });
 });
 
