@@ -108,6 +108,7 @@ export class StreamTransport implements McpTransport {
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
+    this.#frames.stop();
     this.#leaveBacklog();
     this.#input.off('data', this.#read);
     this.onclose?.();

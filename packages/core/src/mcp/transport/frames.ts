@@ -42,9 +42,12 @@ const BLOCK_BYTES = 256 * 1024;
 const BRACE = 0x7b;
 const MAX_SHOWN = 200;
 
+/** How many full blocks are retained at most: those of one frame of the default size. */
+const MAX_SPARE_BLOCKS = 64;
+
 /**
  * Full blocks, reused by the next frame on any connection: otherwise the garbage of several large frames would pile up before it
- * is collected. All are released once no frame uses one.
+ * is collected. All are released once no frame uses one; an owner of a reader that closes its connection must `stop` it.
  */
 const fullBlocks = {
   spare: [] as Buffer[],
@@ -55,7 +58,7 @@ const fullBlocks = {
   },
   give(block: Buffer): void {
     if (--this.inUse === 0) this.spare = [];
-    else this.spare.push(block);
+    else if (this.spare.length < MAX_SPARE_BLOCKS) this.spare.push(block);
   },
 };
 

@@ -45,6 +45,7 @@ export class SocketTransport implements SessionTransport {
       if (!this.#ended)
         this.failure ??= new ToolError('CONNECTION_CLOSED', `The server at ${this.#path} closed the connection.`);
       this.#ended = true;
+      reader.stop();
       this.onclose?.();
     });
     await new Promise<void>((resolve, reject) => {

@@ -37,6 +37,7 @@ export class StdioTransport implements SessionTransport {
   failure: ToolError | undefined;
   readonly #options: StdioTransportOptions;
   #child: Child | undefined;
+  #reader: FrameReader | undefined;
   #closing: Promise<void> | undefined;
   #closed = false;
   #badLines = 0;
@@ -55,14 +56,14 @@ export class StdioTransport implements SessionTransport {
   async start(): Promise<void> {
     const { command, args, cwd, env, maxFrameBytes } = this.#options;
     const child = (this.#child = spawnChild({ command, args, cwd, extraEnv: env, stdin: 'pipe' }));
-    const reader = new FrameReader(
+    const reader = (this.#reader = new FrameReader(
       {
         onMessage: (message) => this.onmessage?.(message),
         onBatch: (messages) => this.onmessage?.(messages),
         onUnparseable: (_reason, line) => this.#warnOfLine(line),
       },
       { maxFrameBytes },
-    );
+    ));
     child.stdout.on('data', (chunk: Buffer) => {
       if (this.#closed || this.failure) return;
       try {
@@ -146,6 +147,7 @@ export class StdioTransport implements SessionTransport {
   #emitClose(): void {
     if (this.#closed) return;
     this.#closed = true;
+    this.#reader?.stop();
     this.onclose?.();
   }
 

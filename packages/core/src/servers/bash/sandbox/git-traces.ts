@@ -12,7 +12,7 @@ import { commonDirOf, gitDirOf } from '../../project/scope/configured-paths.js';
 import { quote, type ProjectScope } from '../../project/scope/project-scope.js';
 import { UNFINISHED_DIRECTORIES, unusualSteps } from '../../project/git/unfinished-work.js';
 import { harmfulLine } from './harmless-config.js';
-import { isOwnPlaceholder } from './placeholders.js';
+import { isPlaceholder } from './placeholders.js';
 
 /** A command can create files faster than they are scanned; then the scan is reported as incomplete. */
 const SCAN_MS = 5_000;
@@ -144,7 +144,7 @@ async function scanGitDir(directory: string, names: ReadonlySet<string>, traces:
 async function scanWorktree(directory: string, names: ReadonlySet<string>, traces: GitTrace[]): Promise<void> {
   for (const name of ['commondir', 'config.worktree']) {
     const path = `${directory}/${name}`;
-    if (!names.has(name) || (await isOwnPlaceholder(text(path)))) continue;
+    if (!names.has(name) || (await isPlaceholder(text(path)))) continue;
     const detail = await readSmallText(path);
     const kind = name === 'commondir' ? 'common' : 'config';
     // git itself copies config.worktree from the main working tree.

@@ -12,7 +12,7 @@ import { foldName, PROTECTED_NAMES } from '../../project/scope/protected-paths.j
 import { recordEntry, type MaskedEntry } from './mount-watch.js';
 import type { MaskedRepositories } from './nested-repositories.js';
 import { gitlinksOf } from './repository-listing.js';
-import { isOwnPlaceholder, createPlaceholder, type Placeholder } from './placeholders.js';
+import { isPlaceholder, createPlaceholder, type Placeholder } from './placeholders.js';
 
 /** How deep, and in how many directories, protected paths are searched below the project directory. */
 const MAX_DEPTH = 3;
@@ -150,7 +150,7 @@ class MountMasking {
   }
 
   async #maskExisting(path: string): Promise<void> {
-    if (await isOwnPlaceholder(path)) return this.#maskMissing(path, 'directory'); // this command needs it too
+    if (await isPlaceholder(path)) return this.#maskMissing(path, 'directory'); // this command needs it too
     const stats = await statsOf(path);
     if (!stats) return; // deleted meanwhile
     if (stats.isSymbolicLink()) throw maskedLink(this.#scope, path);
@@ -305,8 +305,8 @@ async function entriesOf(directory: string): Promise<Dirent[]> {
 
 /** True for a missing path and for a placeholder, which this command has to share. */
 async function isMissing(path: string): Promise<boolean> {
-  if ((await isOwnPlaceholder(path)) || (await statsOf(path)) === undefined) return true;
-  return isOwnPlaceholder(path); // created between the two checks
+  if ((await isPlaceholder(path)) || (await statsOf(path)) === undefined) return true;
+  return isPlaceholder(path); // created between the two checks
 }
 
 async function statsOf(path: string): Promise<Stats | undefined> {

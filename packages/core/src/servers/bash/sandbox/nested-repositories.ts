@@ -14,7 +14,7 @@ import { isInside, quote, type ProjectScope } from '../../project/scope/project-
 import { gitTracesOf, disableEntry } from './git-traces.js';
 import { harmfulLine } from './harmless-config.js';
 import { readSmall } from './isolated-git.js';
-import { isOwnPlaceholder } from './placeholders.js';
+import { isPlaceholder } from './placeholders.js';
 import { gitDirsOf, gitlinksOf, listNewCommits, refusedPathsOf, writeIndexWithout } from './repository-listing.js';
 
 /** New repositories beyond this number are disabled without a check. */
@@ -202,7 +202,7 @@ async function reasonToDisable(scope: ProjectScope, dotGit: string, root: string
 
 /** False for a placeholder. */
 async function exists(path: string): Promise<boolean> {
-  return lstatOf(path) !== undefined && !(await isOwnPlaceholder(path));
+  return lstatOf(path) !== undefined && !(await isPlaceholder(path));
 }
 
 /** The first hook that is not one of git's samples. */

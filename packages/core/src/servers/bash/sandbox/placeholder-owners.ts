@@ -31,13 +31,21 @@ export async function removeOwner(path: string): Promise<void> {
   await save();
 }
 
-/** True when the placeholder at a path has owners, and each of them is this process or has ended. */
-export async function isLeftBehind(path: string): Promise<boolean> {
+/** True when a process has recorded that it owns the placeholder at a path, whether it still runs or has ended. */
+export async function hasOwner(path: string): Promise<boolean> {
+  return (await ownersOf(path)).length > 0;
+}
+
+/** True when another process that may still run owns the placeholder at a path too. */
+export async function hasOtherOwner(path: string): Promise<boolean> {
   const self = hostIdentity();
+  return self !== undefined && (await ownersOf(path)).some((owner) => !isSame(owner, self) && !isHostGone(owner, self));
+}
+
+async function ownersOf(path: string): Promise<HostIdentity[]> {
   const directory = stateDirectory('placeholders');
-  if (!self || directory === undefined) return false;
-  const owners = (await recordsIn(directory)).filter(({ paths }) => paths.includes(path));
-  return owners.length > 0 && owners.every(({ owner }) => isSame(owner, self) || isHostGone(owner, self));
+  if (!hostIdentity() || directory === undefined) return [];
+  return (await recordsIn(directory)).filter(({ paths }) => paths.includes(path)).map(({ owner }) => owner);
 }
 
 let writing = Promise.resolve();

@@ -2,7 +2,18 @@
 // write there could decide what the user's next git command runs. The files are parsed here, as git reads them, because
 // every write needs the result and must not start a process.
 
-import { constants, lstatSync, readdirSync, readFileSync, realpathSync, statSync, type Dirent } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  statSync,
+  type Dirent,
+} from 'node:fs';
 import { homedir } from 'node:os';
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 
@@ -44,13 +55,13 @@ export function gitDirOf(dotGit: string): string | undefined {
   } catch {
     return undefined; // below a file, or not accessible
   }
-  const [, named] = /^gitdir: (.+?)[\r\n]*$/s.exec(readText(dotGit)) ?? [];
+  const [, named] = /^gitdir: (.+?)[\r\n]*$/s.exec(readText(dotGit, dirname(dotGit))) ?? [];
   return named === undefined ? undefined : resolve(dirname(dotGit), named);
 }
 
 /** The directory with the configuration: for a linked working tree, the shared one. */
 export function commonDirOf(gitDir: string): string {
-  const named = readText(join(gitDir, 'commondir')).replace(/[\r\n]+$/, '');
+  const named = readText(join(gitDir, 'commondir'), dirname(gitDir)).replace(/[\r\n]+$/, '');
   return named === '' ? gitDir : resolve(gitDir, named);
 }
 
@@ -224,13 +235,23 @@ function versionOf(file: string): string {
   }
 }
 
-/** The text of a regular file; empty for anything else, as a FIFO would block. */
-function readText(file: string): string {
+/**
+ * The text of a regular file; empty for anything else, as a FIFO would block.
+ *
+ * @param within a link that leads out of this directory counts as missing: the text is a path, which messages show
+ */
+function readText(file: string, within?: string): string {
+  let descriptor: number | undefined;
   try {
-    const stats = statSync(file);
-    if (!stats.isFile() || stats.size > MAX_CONFIG_BYTES) return '';
-    return readFileSync(file, { encoding: 'utf8', flag: (constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)) as never });
+    const real = within === undefined ? file : realpathSync(file);
+    if (within !== undefined && !isBelow(realpathSync(within), real)) return '';
+    const follows = within === undefined ? 0 : (constants.O_NOFOLLOW ?? 0); // it may be replaced by a link meanwhile
+    descriptor = openSync(real, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | follows);
+    const stats = fstatSync(descriptor);
+    return stats.isFile() && stats.size <= MAX_CONFIG_BYTES ? readFileSync(descriptor, 'utf8') : '';
   } catch {
     return ''; // missing or not readable
+  } finally {
+    if (descriptor !== undefined) closeSync(descriptor);
   }
 }
