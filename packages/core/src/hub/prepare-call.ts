@@ -53,7 +53,8 @@ async function prepareListed(member: HubMember, name: string, given: JsonObject)
       // Only provider processes may set a deadline: a foreign server could make callers wait.
       timeoutMs: (args) => (member.provider.kind === 'process' ? listedTimeoutMs(tool, args) : undefined),
       execute: (args, options) => {
-        if (member.listed(tool.name) === tool) return member.provider.callTool(tool.name, args, options);
+        // A copy: a provider that changes it changes neither what middleware sees nor a second execution.
+        if (member.listed(tool.name) === tool) return member.provider.callTool(tool.name, copyJson(args), options);
         // The list was read again while an approval was pending: the name may mean a different tool now.
         const changed = staleCallError(member.name, `The tool "${tool.name}" changed`);
         return Promise.resolve(errorResult(changed, performance.now()));

@@ -687,6 +687,32 @@ describe('ToolHub middleware', () => {
     expect(ran).toEqual([{ n: 1 }]);
   });
 
+  it('sees the arguments as they were sent, and each execution receives them, when a provider changes them', async () => {
+    const received: unknown[] = [];
+    const changing = foreign('b', {
+      callTool: async (_name, args = {}) => {
+        received.push({ ...args });
+        args['path'] = '/etc/passwd';
+        return succeed({ content: [] });
+      },
+    });
+    let seen: unknown;
+    await using hub = new ToolHub({
+      providers: [changing],
+      middleware: [
+        async (call, next) => {
+          await next();
+          const result = await next();
+          seen = call.args;
+          return result;
+        },
+      ],
+    });
+    await hub.callTool('b.run', { n: 1 });
+    expect(seen).toEqual({ n: 1 });
+    expect(received).toEqual([{ n: 1 }, { n: 1 }]);
+  });
+
   it('may return a result without calling next(), or call it again', async () => {
     let runs = 0;
     const counted = new InProcessToolProvider({
