@@ -25,7 +25,8 @@ export interface Swapper extends AsyncDisposable {
   missing: string | undefined;
 }
 
-export async function compileSwapper(): Promise<Swapper> {
+/** Compiles the swapper, or another program of the fixtures. */
+export async function compileSwapper(source = SOURCE): Promise<Swapper> {
   const directory = await mkdtemp(join(tmpdir(), `toolwright-${process.pid}-swapper-`));
   const program = join(directory, 'swapper');
   const swapper = {
@@ -34,7 +35,7 @@ export async function compileSwapper(): Promise<Swapper> {
     [Symbol.asyncDispose]: () => rm(directory, { recursive: true, force: true }),
   };
   if (process.platform !== 'linux') return { ...swapper, missing: 'renameat2 is a call of Linux' };
-  await using compiler = spawnChild({ command: 'cc', args: ['-O2', '-Wall', '-o', program, SOURCE], cwd: directory });
+  await using compiler = spawnChild({ command: 'cc', args: ['-O2', '-Wall', '-o', program, source], cwd: directory });
   compiler.stdout.resume();
   try {
     const { code } = await compiler.exited;
