@@ -1,8 +1,10 @@
 // Where git's configuration leads inside the project, nothing is written: not in submodules either, and not through links.
 
-import { mkdir, symlink } from 'node:fs/promises';
+import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { expect, it } from 'vitest';
+import { createTestProject } from '../../../../src/testing/project.js';
+import { commonDirOf, gitDirOf } from '../../../../src/servers/project/scope/configured-paths.js';
 import { ProjectScope } from '../../../../src/servers/project/scope/project-scope.js';
 import { gitIn, GIT_IS_MISSING, openTools, type Tools } from '../../git/git-tools.js';
 
@@ -71,4 +73,18 @@ it.skipIf(GIT_IS_MISSING).each<[what: string, make: (tools: Tools) => Promise<un
   expect(isProtected('sub/a.txt')).toBe(false);
   const opened = new ProjectScope({ projectDir: tools.projectDir, allowProtected: [path] });
   expect(opened.isProtected(opened.parse(path))).toBe(false);
+});
+
+it('commonDirOf() and gitDirOf() read no file outside through a link', async () => {
+  await using world = await createTestProject({ 'outside/secret': 'secret\n', 'outside/git': 'gitdir: secret\n' });
+  const gitDir = world.resolve('project/.git');
+  await mkdir(gitDir, { recursive: true });
+  await symlink(world.resolve('outside/secret'), world.resolve('project/.git/commondir'));
+  expect(commonDirOf(gitDir)).toBe(gitDir);
+  await symlink(world.resolve('outside/git'), world.resolve('project/sub'));
+  expect(gitDirOf(world.resolve('project/sub'))).not.toContain('secret');
+  await writeFile(world.resolve('project/inside'), '../shared\n');
+  await rm(world.resolve('project/.git/commondir'));
+  await symlink('../inside', world.resolve('project/.git/commondir')); // git follows it, so that it counts
+  expect(commonDirOf(gitDir)).toBe(world.resolve('project/shared'));
 });
