@@ -44,7 +44,10 @@ export function resolveRuntime(
   env: Readonly<Record<string, string>> = {},
   host: HostRuntime = process,
 ): ResolvedRuntime {
-  if (typeof given === 'object') return { command: given.command, args: [...(given.args ?? []), path], env: {} };
+  if (typeof given === 'object') {
+    const { command, args = [] } = given;
+    return { command, args: [...args, path], env: isPython(command) ? pythonEnvironment(env) : {} };
+  }
   const runtime = given ?? runtimeOf(path, host);
   switch (runtime) {
     case 'node':
@@ -54,9 +57,14 @@ export function resolveRuntime(
     case 'bun':
       return { command: host.versions.bun ? host.execPath : 'bun', args: ['--no-cache', path], env: {} };
     default:
-      if (!/^(python(3(\.\d+)?)?|py)$/.test(runtime)) return { command: runtime, args: [path], env: {} };
+      if (!isPython(runtime)) return { command: runtime, args: [path], env: {} };
       return { command: runtime, args: ['-u', path], env: pythonEnvironment(env) };
   }
+}
+
+/** True for an interpreter by name or by path, as that of a virtual environment is given. */
+function isPython(command: string): boolean {
+  return /^(python(3(\.\d+)?)?|py)(\.exe)?$/i.test(command.replace(/^.*[\\/]/, ''));
 }
 
 function runtimeOf(path: string, host: HostRuntime): string {

@@ -42,6 +42,7 @@ describe('resolveRuntime()', () => {
     ['tsx', '/bin/node --import TSX /p.ts'],
     ['bun', 'bun --no-cache /p.ts'],
     ['python3.12', 'python3.12 -u /p.ts'],
+    ['/venv/bin/python', '/venv/bin/python -u /p.ts'],
     ['deno', 'deno /p.ts'],
   ])('obeys the runtime %s', (runtime, expected) => {
     expect(line('/p.ts', node('24.1.0'), runtime)).toBe(expected);
@@ -51,6 +52,14 @@ describe('resolveRuntime()', () => {
     const { command, args } = resolveRuntime('/p.ts', { command: 'deno', args: ['run', '-A'] });
     expect([command, ...args]).toEqual(['deno', 'run', '-A', '/p.ts']);
   });
+
+  it.each(['python3', '/usr/bin/python3', 'C:\\venv\\Scripts\\python.exe'])(
+    'resolveRuntime() puts toolwright_provider on the module path when the interpreter is %s',
+    (command) => {
+      expect(resolveRuntime('/p.py', command).env.PYTHONPATH).toContain('python');
+      expect(resolveRuntime('/p.py', { command }).env.PYTHONPATH).toContain('python');
+    },
+  );
 
   it('names a tsx that is there', () => {
     const { args } = resolveRuntime('/p.ts', 'tsx');

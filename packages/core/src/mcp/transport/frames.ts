@@ -188,6 +188,10 @@ export class FrameReader {
   #oneByOne(bytes: Buffer): void {
     for (let start = 0; start < bytes.length && !this.#stopped;) {
       const end = bytes.indexOf(NEWLINE, start);
+      if (end === start) {
+        start++; // an empty line
+        continue;
+      }
       this.#keep(bytes.subarray(start, end));
       this.#finish();
       start = end + 1;
@@ -218,6 +222,7 @@ export class FrameReader {
     try {
       parsed = JSON.parse(text);
     } catch {
+      if (text !== text.trim()) return this.#line(text.trim()); // blanks that JSON does not know
       return this.#reject('The line is not JSON.', text);
     }
     if (Array.isArray(parsed) && this.#listener.onBatch) this.#listener.onBatch(parsed);

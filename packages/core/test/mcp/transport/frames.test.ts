@@ -151,3 +151,18 @@ describe('FrameReader with strict UTF-8 and limits', () => {
     expect(process.memoryUsage().rss - before).toBeLessThan(200 * 1024 * 1024);
   });
 });
+
+it('FrameReader accepts blanks around a message that JSON does not know', () => {
+  const seen: object[] = [];
+  const reader = new FrameReader({ onMessage: (message) => seen.push(message) }, { maxFrameBytes: 100 });
+  reader.push(Buffer.from('\ufeff{"a":1}\n{"a":2}\u00a0\n\n\r\n'));
+  expect(seen).toEqual([{ a: 1 }, { a: 2 }]);
+});
+
+it('FrameReader.stop() releases the blocks of an unfinished frame', () => {
+  const reader = new FrameReader({ onMessage: () => undefined }, { maxFrameBytes: DEFAULT_MAX_FRAME_BYTES });
+  reader.push(Buffer.alloc(700_000, 0x78));
+  expect(reader.heldBytes).toBe(700_000);
+  reader.stop();
+  expect(reader.heldBytes).toBe(0);
+});
