@@ -19,6 +19,7 @@ export type { HttpAuth } from './http/http-auth.js';
 export type { HttpListener, ServeHttpOptions } from './http/http-listener.js';
 export type { GatewayLimits } from './gateway-limits.js';
 export type { Naming } from './catalog.js';
+export type { StateKey } from './session/request-state.js';
 export type { ServeSocketOptions } from './stream/socket-listener.js';
 export type { ServeStdioOptions } from './stream/stdio.js';
 export { VERSION } from './version.js';

@@ -45,7 +45,7 @@ async function serveUpstream(): Promise<{ url: string; runs: Map<string, number>
           return inputRequired({ inputRequests: { sure }, requestState: `state of ${id}` });
         }
         runs.set(id, (runs.get(id) ?? 0) + 1);
-        const answer = acceptedContent(mcpReq.inputResponses, 'sure') as { id?: string } | undefined;
+        const answer = acceptedContent<{ id?: string }>(mcpReq.inputResponses, 'sure');
         return { content: [{ type: 'text' as const, text: `${id} ${answer?.id ?? id}` }] };
       });
       return server;

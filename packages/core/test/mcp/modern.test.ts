@@ -2,7 +2,7 @@
 
 import { textOf, type InputRound, type JsonObject } from '@toolwright/core';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
-import { MCPToolProvider, type McpServerOptions, type McpTransport } from '@toolwright/core/mcp';
+import { MCPToolProvider, type McpServerOptions } from '@toolwright/core/mcp';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { bundleFixture } from './bundle.js';
 import { serveHttp } from './serve.js';
@@ -291,7 +291,7 @@ describe('MCPToolProvider.disconnect()', () => {
     const warn = vi.fn();
     const provider = new MCPToolProvider({
       name: 'm',
-      transport: () => new StreamableHTTPClientTransport(new URL(url)) as McpTransport,
+      transport: () => new StreamableHTTPClientTransport(new URL(url)),
       logger: { debug() {}, info() {}, warn, error() {} },
     });
     const lost = vi.fn();

@@ -130,6 +130,7 @@ export class SupervisedToolProvider implements ToolProvider {
     return this.#servers;
   }
 
+  /** The servers of the running program that keep state per session; empty while none runs. */
   get sessionServers(): readonly string[] {
     const { state } = this.#lifecycle;
     return state.name === 'READY' ? (state.instance.provider.sessionServers ?? []) : [];
