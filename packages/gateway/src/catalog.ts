@@ -1,6 +1,7 @@
 // The names under which a gateway lists tools. They are made from the provider's names and looked up, never parsed back.
 
 import { ToolError, type JsonObject, type ToolDefinition, type ToolProvider } from '@toolwright/core';
+import { bareName, isForViewsOnly, isJsonObject } from '@toolwright/core/internal';
 import { aliasOf } from '@toolwright/core/adapters';
 import { INVALID_PARAMS, messageOf, rpcError } from './rpc-error.js';
 
@@ -14,6 +15,9 @@ export function parseNaming(naming: Naming): (qualifiedName: string) => string {
   if (typeof naming === 'function') return naming;
   throw new ToolError('INVALID_ARGUMENT', `naming must be "alias", "qualified" or a function, not ${String(naming)}.`);
 }
+
+/** The client capability to show views. https://modelcontextprotocol.io/seps/1865-mcp-apps-interactive-user-interfaces-for-mcp */
+const VIEWS_EXTENSION = 'io.modelcontextprotocol/ui';
 
 /** The size of one page. Clients accept messages of 4 or 16 MiB of UTF-8. */
 const MAX_PAGE_CHARACTERS = 1024 * 1024;
@@ -85,6 +89,8 @@ export class ToolCatalog {
   readonly #warn: (message: string) => void;
   #definitions: readonly ToolDefinition[] | undefined;
   #list: NamedList<ToolDefinition> | undefined;
+  /** The list without the tools for views only; undefined if there are none. */
+  #modelList: NamedList<ToolDefinition> | undefined;
   #isFresh = false;
 
   constructor(provider: ToolProvider, nameOf: (qualifiedName: string) => string, warn: (message: string) => void) {
@@ -97,27 +103,48 @@ export class ToolCatalog {
     this.#isFresh = false;
   }
 
-  /** The current list. @throws {ToolError} with which the provider rejects */
+  /** The current list for a client: without the tools for views if it has none. @throws {ToolError} as the provider does */
+  async readFor(clientCapabilities: JsonObject): Promise<NamedList<ToolDefinition>> {
+    const list = await this.read();
+    const { extensions } = clientCapabilities;
+    return isJsonObject(extensions) && VIEWS_EXTENSION in extensions ? list : (this.#modelList ?? list);
+  }
+
+  /** The current list of all tools. @throws {ToolError} with which the provider rejects */
   async read(): Promise<NamedList<ToolDefinition>> {
     this.#isFresh = true; // a change while the list is read makes it stale again
     let definitions: readonly ToolDefinition[];
     try {
-      definitions = await this.#provider.listTools();
+      // Other providers need not know the option.
+      definitions = await this.#provider.listTools(
+        this.#provider.kind === 'hub' ? { includeViewTools: true } : undefined,
+      );
     } catch (thrown) {
       this.#isFresh = false;
       throw ToolError.from(thrown, 'UNAVAILABLE');
     }
     if (this.#list && definitions === this.#definitions) return this.#list;
     this.#definitions = definitions;
-    return (this.#list = new NamedList(this.#entries(definitions), (key, { name }) =>
-      this.#warn(`Tool "${name}" is not listed: another tool has the name "${key}".`),
-    ));
+    const warn = (key: string, { name }: ToolDefinition): void =>
+      this.#warn(`Tool "${name}" is not listed: another tool has the name "${key}".`);
+    this.#list = new NamedList(this.#entries(definitions), warn);
+    const forModels = definitions.filter((tool) => !isForViewsOnly(tool));
+    this.#modelList =
+      forModels.length < definitions.length ? new NamedList(this.#entries(forModels), () => undefined) : undefined;
+    return this.#list;
   }
 
   /** The tool of a listed name, synchronously when the list is fresh. */
   find(name: string): ToolDefinition | Promise<ToolDefinition | undefined> {
     const known = this.#isFresh ? this.#list?.get(name) : undefined;
-    return known ?? this.read().then((list) => list.get(name));
+    return known ?? this.read().then((list) => list.get(name) ?? this.#toolOfView(name));
+  }
+
+  /** The tool that a view means: a view of MCP Apps knows its server's tools by their own names. Undefined if several fit. */
+  #toolOfView(name: string): ToolDefinition | undefined {
+    const found =
+      this.#definitions?.filter((tool) => tool._meta?.ui !== undefined && bareName(tool.name) === name) ?? [];
+    return found.length === 1 ? found[0] : undefined;
   }
 
   *#entries(definitions: readonly ToolDefinition[]): Iterable<{ key: string; item: object; entry: ToolDefinition }> {

@@ -46,3 +46,9 @@ export interface ToolIcon {
   /** Sizes as in HTML, such as `48x48` or `any`. */
   readonly sizes?: readonly string[];
 }
+
+/** True for a tool that only views of MCP Apps call, by `_meta.ui.visibility`. A model must not see it. */
+export function isForViewsOnly({ _meta }: Pick<ToolDefinition, '_meta'>): boolean {
+  const { visibility } = (_meta?.ui ?? {}) as { visibility?: unknown };
+  return Array.isArray(visibility) && visibility.length > 0 && !visibility.includes('model');
+}

@@ -37,8 +37,13 @@ export interface ToolProvider extends AsyncDisposable {
    * @throws {ToolError} why it could not be connected
    */
   connect(options?: { signal?: AbortSignal; onDemand?: boolean }): Promise<void>;
-  /** Lists all tools, by qualified name. @throws {ToolError} why they could not be listed; NOT_CONNECTED after a disconnect */
-  listTools(options?: { signal?: AbortSignal }): Promise<readonly ToolDefinition[]>;
+  /**
+   * Lists all tools, by qualified name. `includeViewTools`: a hub also lists the tools that only views of MCP Apps call; other
+   * providers always do.
+   *
+   * @throws {ToolError} why they could not be listed; NOT_CONNECTED after a disconnect
+   */
+  listTools(options?: { signal?: AbortSignal; includeViewTools?: boolean }): Promise<readonly ToolDefinition[]>;
   /** Calls a tool. Never rejects and never throws: every failure is a result with `isError` and a code. */
   callTool(name: string, args?: JsonObject, options?: CallOptions): Promise<ToolResult>;
   /**

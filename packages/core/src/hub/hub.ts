@@ -12,7 +12,7 @@ import { staleCallError, rejectedCall } from '../provider/prepared-call.js';
 import { errorResult, nameAsCalled, type ToolResult } from '../contract/result.js';
 import type { CallOptions, McpPeer, PreparedCall, ProviderHealth, ToolProvider } from '../contract/tool-provider.js';
 import type { PermissionClaim } from '../contract/claims.js';
-import type { ToolDefinition } from '../contract/tool-definition.js';
+import { isForViewsOnly, type ToolDefinition } from '../contract/tool-definition.js';
 import { PolicyGate, type EarlierAnswer, type PolicyEvents } from './policy/policy-gate.js';
 import { CallPipeline, type EarlierCall } from './call-pipeline.js';
 import { prepareMemberCall } from './prepare-call.js';
@@ -50,6 +50,8 @@ export interface ListOptions {
   include?: readonly string[];
   /** Leaves out tools that match one of these globs. Default: none. */
   exclude?: readonly string[];
+  /** Also lists the tools that only views of MCP Apps call, not models. Default: false. */
+  includeViewTools?: boolean;
 }
 
 const DEFAULT_LIMITS = { connectTimeoutMs: 10_000, maxTotalTimeoutMs: MAX_TOTAL_TIMEOUT_MS, maxTextBytes: 256 * 1024 };
@@ -65,7 +67,7 @@ const HUB_OPTIONS: OptionNames<HubOptions> = {
 };
 const POLICY_OPTIONS: OptionNames<Policy> = { rules: true, default: true, approve: true };
 const ENTRY_OPTIONS: OptionNames<ProviderEntry> = { provider: true, trustDirectives: true, permission: true };
-const LIST_OPTIONS: OptionNames<ListOptions> = { include: true, exclude: true, signal: true };
+const LIST_OPTIONS: OptionNames<ListOptions> = { include: true, exclude: true, signal: true, includeViewTools: true };
 const REMOVE_OPTIONS = { drainMs: true } as const;
 const DEFAULT_DRAIN_MS = 5_000;
 /** How long a provider may take to disconnect before the hub stops waiting for it. */
@@ -93,6 +95,8 @@ export class ToolHub implements ToolProvider {
   readonly name: string;
   readonly kind = 'hub';
   readonly #routing = new Routing();
+  /** All listed tools, and those for models. */
+  #listed: { all: readonly ToolDefinition[]; model: readonly ToolDefinition[] } | undefined;
   readonly #gate: PolicyGate | undefined;
   readonly #calls: CallPipeline;
   readonly #limits: EffectiveLimits;
@@ -187,17 +191,29 @@ export class ToolHub implements ToolProvider {
    */
   async listTools(options: ListOptions = {}): Promise<readonly ToolDefinition[]> {
     assertOptions('listTools()', options, LIST_OPTIONS);
-    const { include, exclude, signal } = options;
+    const { include, exclude, signal, includeViewTools = false } = options;
     assertGlobs('include', include);
     assertGlobs('exclude', exclude);
     if (this.#disconnected) return [];
     if (!this.#connected) await this.connect({ ...(signal && { signal }), onDemand: true });
-    const { definitions } = this.#routing;
+    const definitions = includeViewTools ? this.#routing.definitions : this.#modelTools();
     if (!include && !exclude) return definitions;
     const matches = (globs: readonly string[], name: string): boolean => globs.some((glob) => matchesTool(glob, name));
     return definitions.filter(
       ({ name }) => (!include || matches(include, name)) && !(exclude && matches(exclude, name)),
     );
+  }
+
+  /** The listed tools without those for views only; the same array while nothing has changed. */
+  #modelTools(): readonly ToolDefinition[] {
+    const { definitions } = this.#routing;
+    if (this.#listed?.all !== definitions) {
+      const model = definitions.some(isForViewsOnly)
+        ? definitions.filter((tool) => !isForViewsOnly(tool))
+        : definitions;
+      this.#listed = { all: definitions, model };
+    }
+    return this.#listed.model;
   }
 
   callTool(name: string, args: JsonObject = {}, options?: CallOptions): Promise<ToolResult> {

@@ -348,7 +348,9 @@ export class HubMember {
       for (let reads = 0; this.#dirty; reads++) {
         if (reads === MAX_READS) return this.#pauseListing();
         this.#dirty = false;
-        const listed = await untilAborted(this.provider.listTools({ signal }), signal);
+        // Other providers need not know the option.
+        const options = this.provider.kind === 'hub' ? { signal, includeViewTools: true } : { signal };
+        const listed = await untilAborted(this.provider.listTools(options), signal);
         this.#host.adoptServers(this);
         const isChanged = this.#adopt(listed);
         this.#stale = false;

@@ -29,7 +29,7 @@ export { callSafely, Listeners, safeLogger } from '../call/host-callbacks.js';
 export { SILENT_LOGGER, WARNING_LOGGER } from '../contract/logger.js';
 export { assertOptions, copyTexts, type OptionNames } from '../contract/options.js';
 export { ConnectionLifecycle } from '../provider/connection-lifecycle.js';
-export { prepareFromListing, type ListedCall } from '../provider/prepared-call.js';
+export { bareName, prepareFromListing, type ListedCall } from '../provider/prepared-call.js';
 export { isSameListing, isSameCall, staleCallError, rejectedCall, isStaleCall } from '../provider/prepared-call.js';
 
 export { errorResult, hasBrokenOutput, isOwnFailure, type UntimedResult } from '../contract/result.js';
@@ -46,6 +46,7 @@ export {
   type ParsedArguments,
 } from '../tool/run-call.js';
 
+export { isForViewsOnly } from '../contract/tool-definition.js';
 export { ToolIndex } from '../provider/tool-index.js';
 export { defineTool, fillAnnotations, listingOf, nameFault, prepareTool } from '../tool/define-tool.js';
 export { ToolServer } from '../tool/define-server.js';

@@ -87,7 +87,10 @@ export class ModernClient {
           cacheScope: 'public',
         });
       case 'tools/list': {
-        const { items, ...next } = (await this.#host.catalog.read()).page(params.cursor, this.#host.limits.pageSize);
+        const { items, ...next } = (await this.#host.catalog.readFor(request.capabilities)).page(
+          params.cursor,
+          this.#host.limits.pageSize,
+        );
         // A provider does not say whether its tools depend on who asks.
         return this.#complete({ tools: items, ...next, ttlMs: LIST_TTL_MS, cacheScope: 'private' });
       }

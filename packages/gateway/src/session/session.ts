@@ -174,7 +174,10 @@ export class ClientSession {
   }
 
   async #listTools({ cursor }: JsonObject): Promise<JsonObject> {
-    const { items, ...next } = (await this.#host.catalog.read()).page(cursor, this.#host.limits.pageSize);
+    const { items, ...next } = (await this.#host.catalog.readFor(this.clientCapabilities)).page(
+      cursor,
+      this.#host.limits.pageSize,
+    );
     return { tools: items, ...next };
   }
 
