@@ -39,7 +39,7 @@ function weather(name: string): MCPToolProvider {
     transport: () =>
       new StreamableHTTPClientTransport(new URL(`http://${name}.test/mcp`), {
         fetch: (url, init) => handler.fetch(new Request(url, init)),
-      }) as never,
+      }),
   });
 }
 
