@@ -1,4 +1,4 @@
-// The tool of echo.mjs behind a gateway, over stdio or on the socket in the first argument.
+// The tool of echo.mjs behind a gateway: over stdio, over HTTP if the first argument is `http`, or on the socket that it names.
 
 import { defineServer, defineTool, InProcessToolProvider } from '@toolwright/core';
 import { createGateway } from '@toolwright/gateway';
@@ -21,6 +21,9 @@ if (path === undefined) {
     await gateway.serveStdio()
   ).closed;
   await provider.disconnect();
+} else if (path === 'http') {
+  const { url, token } = await gateway.serveHttp({ port: 0 });
+  console.log(`${url} ${token}`);
 } else {
   await gateway.serveSocket({ path });
   console.log('listening');

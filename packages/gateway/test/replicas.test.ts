@@ -8,9 +8,9 @@ import { createServer } from 'node:net';
 import { createServer as createHttpServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { Readable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { toNodeHandler } from '@modelcontextprotocol/node';
 import { acceptedContent, createMcpHandler, inputRequired, Server } from '@modelcontextprotocol/server';
 import { textOf } from '@toolwright/core';
 import { MCPToolProvider } from '@toolwright/core/mcp';
@@ -52,18 +52,8 @@ async function serveUpstream(): Promise<{ url: string; runs: Map<string, number>
     },
     { legacy: 'reject' },
   );
-  const listener = createHttpServer((request, response) => {
-    const body = request.method === 'POST' ? { body: Readable.toWeb(request) as never, duplex: 'half' as const } : {};
-    const web = new Request(`http://127.0.0.1${request.url}`, {
-      method: request.method!,
-      headers: request.headers as Record<string, string>,
-      ...body,
-    });
-    void handler.fetch(web).then(async (answer) => {
-      response.writeHead(answer.status, Object.fromEntries(answer.headers));
-      response.end(Buffer.from(await answer.arrayBuffer()));
-    });
-  });
+  const answer = toNodeHandler(handler);
+  const listener = createHttpServer((request, response) => void answer(request as never, response));
   await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
   return {
     url: `http://127.0.0.1:${(listener.address() as AddressInfo).port}/mcp`,

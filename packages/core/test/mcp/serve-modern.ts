@@ -5,7 +5,7 @@ import { createServer as createHttpServer, type IncomingHttpHeaders } from 'node
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Readable } from 'node:stream';
+import { toNodeHandler } from '@modelcontextprotocol/node';
 import { createMcpHandler } from '@modelcontextprotocol/server';
 import { serveStdio, StdioServerTransport } from '@modelcontextprotocol/server/stdio';
 import { modernServer, ModernState } from './fixtures/modern-server.js';
@@ -72,26 +72,10 @@ async function serveHttp(state: ModernState, legacy: boolean, port: number): Pro
     onerror: () => undefined,
   });
   const headers: IncomingHttpHeaders[] = [];
+  const answer = toNodeHandler(handler);
   const listener = createHttpServer((request, response) => {
     headers.push(request.headers);
-    const aborted = new AbortController();
-    response.on('close', () => aborted.abort());
-    const { method = 'GET' } = request;
-    const web = new Request(`http://127.0.0.1${request.url}`, {
-      method,
-      headers: request.headers as Record<string, string>,
-      signal: aborted.signal,
-      ...(method === 'POST' && { body: Readable.toWeb(request) as never, duplex: 'half' }),
-    });
-    void handler.fetch(web).then(async (answer) => {
-      response.writeHead(answer.status, Object.fromEntries(answer.headers)).flushHeaders();
-      try {
-        for await (const chunk of (answer.body ?? []) as AsyncIterable<Uint8Array>) response.write(chunk);
-      } catch {
-        // the client has disconnected
-      }
-      response.end();
-    });
+    void answer(request as never, response);
   });
   await new Promise<void>((resolve) => listener.listen(port, '127.0.0.1', resolve));
   return {
