@@ -87,16 +87,25 @@ export class ToolCatalog {
   readonly #provider: ToolProvider;
   readonly #nameOf: (qualifiedName: string) => string;
   readonly #warn: (message: string) => void;
-  #definitions: readonly ToolDefinition[] | undefined;
+  /** The provider's last listing; an equal one is the same array. */
+  #listed: readonly ToolDefinition[] | undefined;
+  /** The tools of it that are served. */
+  #definitions: readonly ToolDefinition[] = [];
   #list: NamedList<ToolDefinition> | undefined;
   /** The list without the tools for views only; undefined if there are none. */
   #modelList: NamedList<ToolDefinition> | undefined;
+  readonly #isReplica: boolean;
   #isFresh = false;
 
-  constructor(provider: ToolProvider, nameOf: (qualifiedName: string) => string, warn: (message: string) => void) {
+  /** @param options `isReplica` leaves out the tools of servers that keep state per session */
+  constructor(
+    provider: ToolProvider,
+    options: { nameOf: (qualifiedName: string) => string; warn: (message: string) => void; isReplica: boolean },
+  ) {
     this.#provider = provider;
-    this.#nameOf = nameOf;
-    this.#warn = warn;
+    this.#nameOf = options.nameOf;
+    this.#warn = options.warn;
+    this.#isReplica = options.isReplica;
   }
 
   invalidate(): void {
@@ -106,8 +115,7 @@ export class ToolCatalog {
   /** The current list for a client: without the tools for views if it has none. @throws {ToolError} as the provider does */
   async readFor(clientCapabilities: JsonObject): Promise<NamedList<ToolDefinition>> {
     const list = await this.read();
-    const { extensions } = clientCapabilities;
-    return isJsonObject(extensions) && VIEWS_EXTENSION in extensions ? list : (this.#modelList ?? list);
+    return showsViews(clientCapabilities) ? list : (this.#modelList ?? list);
   }
 
   /** The current list of all tools. @throws {ToolError} with which the provider rejects */
@@ -123,7 +131,9 @@ export class ToolCatalog {
       this.#isFresh = false;
       throw ToolError.from(thrown, 'UNAVAILABLE');
     }
-    if (this.#list && definitions === this.#definitions) return this.#list;
+    if (this.#list && definitions === this.#listed) return this.#list;
+    this.#listed = definitions;
+    if (this.#isReplica) definitions = this.#withoutSessions(definitions);
     this.#definitions = definitions;
     const warn = (key: string, { name }: ToolDefinition): void =>
       this.#warn(`Tool "${name}" is not listed: another tool has the name "${key}".`);
@@ -134,17 +144,34 @@ export class ToolCatalog {
     return this.#list;
   }
 
-  /** The tool of a listed name, synchronously when the list is fresh. */
-  find(name: string): ToolDefinition | Promise<ToolDefinition | undefined> {
+  /** The tool that a client means by a name, synchronously when the list is fresh and has it. */
+  find(name: string, clientCapabilities: JsonObject): ToolDefinition | Promise<ToolDefinition | undefined> {
     const known = this.#isFresh ? this.#list?.get(name) : undefined;
-    return known ?? this.read().then((list) => list.get(name) ?? this.#toolOfView(name));
+    return (
+      known ??
+      this.read().then(
+        (list) => list.get(name) ?? (showsViews(clientCapabilities) ? this.#toolOfView(name) : undefined),
+      )
+    );
   }
 
-  /** The tool that a view means: a view of MCP Apps knows its server's tools by their own names. Undefined if several fit. */
+  /**
+   * The tool that a view means: a view of MCP Apps knows its server's tools by their own names, and the gateway cannot know
+   * whose view it is. Undefined unless exactly one tool of all servers has the name, and that one belongs to a view.
+   */
   #toolOfView(name: string): ToolDefinition | undefined {
-    const found =
-      this.#definitions?.filter((tool) => tool._meta?.ui !== undefined && bareName(tool.name) === name) ?? [];
-    return found.length === 1 ? found[0] : undefined;
+    const [only, ...others] = this.#definitions.filter((tool) => bareName(tool.name) === name);
+    return only?._meta?.ui !== undefined && others.length === 0 ? only : undefined;
+  }
+
+  /** The tools of servers without state per session: each replica would have its own state of a session. */
+  #withoutSessions(definitions: readonly ToolDefinition[]): readonly ToolDefinition[] {
+    const servers = this.#provider.sessionServers ?? [];
+    if (servers.length === 0) return definitions;
+    this.#warn(
+      `The tools of ${servers.join(', ')} are not served: these servers keep state per session, of which each replica would have its own.`,
+    );
+    return definitions.filter(({ name }) => !servers.some((server) => name.startsWith(`${server}.`)));
   }
 
   *#entries(definitions: readonly ToolDefinition[]): Iterable<{ key: string; item: object; entry: ToolDefinition }> {
@@ -158,6 +185,11 @@ export class ToolCatalog {
       }
     }
   }
+}
+
+/** True for a client that shows the views of MCP Apps. */
+function showsViews({ extensions }: JsonObject): boolean {
+  return isJsonObject(extensions) && VIEWS_EXTENSION in extensions;
 }
 
 /** A tool as it is listed. Schemas are the author's, with the root type that the protocol requires. */

@@ -17,6 +17,7 @@ import type { ForwardingClient } from './forwarding/forwarding-client.js';
 import { parseLimits, type EffectiveLimits, type GatewayLimits } from './gateway-limits.js';
 import { GatewayMetrics } from './metrics.js';
 import { messageOf } from './rpc-error.js';
+import type { ModernClient } from './session/modern-client.js';
 import type { ClientSession } from './session/session.js';
 import type { SessionHost } from './session/session-host.js';
 import { RequestStates, type StateKey } from './session/request-state.js';
@@ -46,8 +47,8 @@ export interface GatewayOptions {
   /**
    * True for one of several equal processes, each of which may receive any request of MCP 2026-07-28. Requires `stateKey`.
    * Serving then rejects with INVALID_ARGUMENT while the provider has tools that keep state per session, such as the record
-   * of files read and background jobs. What waits in another replica for an answer ends with `OUTCOME_UNKNOWN`. Default
-   * false.
+   * of files read and background jobs; such tools that are added later are not served. What waits in another replica for an
+   * answer ends with `OUTCOME_UNKNOWN`. Default false.
    */
   replicas?: boolean;
   /** Receives warnings; they contain no argument, result or token. Default: none are written. */
@@ -137,6 +138,8 @@ class ProviderGateway implements Gateway {
   readonly #sessions = new Set<ClientSession>();
   /** The open subscriptions of clients of MCP 2026-07-28. */
   readonly #subscribers = new Set<ForwardingClient>();
+  /** The clients of MCP 2026-07-28 over HTTP, by principal, with the number of listeners that serve them. */
+  readonly #modernClients = new Map<string, { client: ModernClient; listeners: number }>();
   readonly #listeners = new Set<() => Promise<void>>();
   readonly #backlog: Backlog;
   readonly #metrics = new GatewayMetrics();
@@ -230,7 +233,16 @@ class ProviderGateway implements Gateway {
       metrics: this.#metrics,
       backlog: this.#backlog,
       openSession: (id, onClosed) => this.#addSession(new ClientSession(host, this.#identity('http', id, onClosed))),
-      openModernClient: (id, principal) => new ModernClient(host, { id, principal }),
+      modernClientOf: (principal) => {
+        const entry = this.#modernClients.get(principal) ?? {
+          client: new ModernClient(host, { id: randomUUID(), principal }),
+          listeners: 0,
+        };
+        entry.listeners++;
+        this.#modernClients.set(principal, entry);
+        return entry.client;
+      },
+      releaseModernClient: (principal) => this.#releaseModernClient(principal),
       endConversation: this.#endConversation,
       isReady: () => !this.#closed && !['COLD', 'DEAD'].includes(this.#provider.health?.().state ?? 'READY'),
       metricsText: () => this.#metrics.text(this.#countSessions()),
@@ -270,7 +282,11 @@ class ProviderGateway implements Gateway {
   }
 
   async #start(): Promise<SessionHost> {
-    const catalog = new ToolCatalog(this.#provider, this.#nameOf, this.#warn);
+    const catalog = new ToolCatalog(this.#provider, {
+      nameOf: this.#nameOf,
+      warn: this.#warn,
+      isReplica: this.#replicas,
+    });
     const [{ Forwarding }, { ToolCalls }] = await Promise.all([
       import('./forwarding/forwarding.js'),
       import('./session/tool-calls.js'),
@@ -339,6 +355,14 @@ class ProviderGateway implements Gateway {
         onClosed(session);
       },
     };
+  }
+
+  async #releaseModernClient(principal: string): Promise<void> {
+    const entry = this.#modernClients.get(principal);
+    if (!entry || --entry.listeners > 0) return;
+    this.#modernClients.delete(principal);
+    await entry.client.close();
+    this.#endConversation(entry.client.id, entry.client.whenIdle());
   }
 
   /** @param idle resolves when the session's aborted calls have settled */

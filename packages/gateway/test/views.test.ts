@@ -2,13 +2,14 @@
 
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { createMcpHandler, Server } from '@modelcontextprotocol/server';
-import { textOf, ToolHub } from '@toolwright/core';
+import { defineServer, defineTool, InProcessToolProvider, textOf, ToolHub } from '@toolwright/core';
 import { MCPToolProvider } from '@toolwright/core/mcp';
 import { createGateway } from '@toolwright/gateway';
 import { describe, expect, it } from 'vitest';
 
 const UI = 'io.modelcontextprotocol/ui';
 const VIEW = { uri: 'ui://weather/view', name: 'view', mimeType: 'text/html;profile=mcp-app' };
+const VIEWS = { extensions: { [UI]: { mimeTypes: [VIEW.mimeType] } } };
 const inputSchema = { type: 'object' as const };
 const TOOLS = [
   { name: 'show', inputSchema, _meta: { ui: { resourceUri: VIEW.uri } } },
@@ -43,6 +44,12 @@ function weather(name: string): MCPToolProvider {
   });
 }
 
+/** A provider of this process with one tool. */
+function local(name: string): InProcessToolProvider {
+  const tool = defineTool({ name, description: 'Not of a view.', input: { type: 'object' }, execute: () => 'local' });
+  return new InProcessToolProvider({ servers: [defineServer({ name: 'local', version: '1.0.0', tools: [tool] })] });
+}
+
 describe('ToolHub.listTools()', () => {
   it('leaves out the tools that only views call, unless they are asked for', async () => {
     await using hub = new ToolHub({ providers: [weather('w')] });
@@ -69,7 +76,7 @@ describe('createGateway()', () => {
     };
     const plain = await clientWith({});
     expect((await plain.listTools()).tools.map(({ name }) => name)).toEqual(['w__plain', 'w__show']);
-    const host = await clientWith({ extensions: { [UI]: { mimeTypes: [VIEW.mimeType] } } });
+    const host = await clientWith(VIEWS);
     const { tools } = await host.listTools();
     expect(tools.map(({ name }) => name)).toEqual(['w__plain', 'w__poll', 'w__show']);
     expect(tools.find(({ name }) => name === 'w__show')?._meta).toEqual(TOOLS[0]?._meta);
@@ -82,11 +89,15 @@ describe('createGateway()', () => {
     await host.close();
   });
 
-  it('refuses the name of a view that several servers have', async () => {
-    await using hub = new ToolHub({ providers: [weather('a'), weather('b')] });
+  it.each([
+    ['that the views of several servers have', [weather('b')], VIEWS],
+    ['that a tool of another server has, which no view calls', [local('poll')], VIEWS],
+    ['to a client that shows no views', [], {}],
+  ])('refuses the bare name of a tool %s', async (_, others, capabilities) => {
+    await using hub = new ToolHub({ providers: [weather('a'), ...others] });
     await using gateway = createGateway(hub, { forward: true });
     const { url } = await gateway.serveHttp({ auth: 'none' });
-    const client = new Client({ name: 'c', version: '1' });
+    const client = new Client({ name: 'c', version: '1' }, { capabilities });
     await client.connect(new StreamableHTTPClientTransport(new URL(url)));
     await expect(client.callTool({ name: 'poll' })).rejects.toThrow('Unknown tool');
     await client.close();

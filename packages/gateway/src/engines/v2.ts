@@ -145,17 +145,23 @@ export class ModernStream {
   readonly #send: (message: JsonObject) => unknown;
   readonly #handle: (request: ModernRequest, stream: AnswerStream) => Promise<JsonObject>;
   readonly #release: (id: unknown) => void;
+  readonly #cancelHeld: (id: unknown) => boolean;
   readonly #inFlight = new Map<unknown, AbortController>();
 
-  /** @param options `release` is called for a request that gets no answer, as it was cancelled */
+  /**
+   * @param options `release` is called for a request that gets no answer, as it was cancelled; `cancelHeld` ends a call that
+   *   waits for an answer, by the id of its latest attempt, and returns false if there is none
+   */
   constructor(options: {
     send: (message: JsonObject) => unknown;
     handle: (request: ModernRequest, stream: AnswerStream) => Promise<JsonObject>;
     release: (id: unknown) => void;
+    cancelHeld: (id: unknown) => boolean;
   }) {
     this.#send = options.send;
     this.#handle = options.handle;
     this.#release = options.release;
+    this.#cancelHeld = options.cancelHeld;
   }
 
   /** Takes a message of this revision. Returns false for every other message. */
@@ -176,7 +182,7 @@ export class ModernStream {
   #cancel(params: unknown): boolean {
     const id = isJsonObject(params) ? params.requestId : undefined;
     const abort = this.#inFlight.get(id);
-    if (!abort) return false;
+    if (!abort) return this.#cancelHeld(id);
     this.#inFlight.delete(id);
     this.#release(id);
     abort.abort();

@@ -41,8 +41,8 @@ export class PeerList {
   readonly #kind: Kind;
   readonly #peerName: string;
   readonly #options: { warn: (message: string) => void; onLate: () => void };
-  /** When the list must be read again at the latest by the server's own word, and whether anyone may keep it. */
-  #hints: { until: number; isPublic: boolean } = { until: 0, isPublic: false };
+  /** When the list expires, if its server says so, and whether anyone may keep it. */
+  #hints: { until: number | undefined; isPublic: boolean } = { until: undefined, isPublic: false };
   /** The capabilities object of the connection that the list was read from; another connection has another object. */
   #capabilities: JsonObject | undefined;
   /** Hash of the items. */
@@ -79,8 +79,9 @@ export class PeerList {
   /** How long and by whom the list may be kept: no longer, and by no others, than its server says. */
   cacheHints(ttlMs: number): { ttlMs: number; isPublic: boolean } {
     const { until, isPublic } = this.#hints;
-    const own = Math.max(0, Math.floor(until - performance.now()));
-    return { ttlMs: this.#reportsChanges ? ttlMs : Math.min(ttlMs, own), isPublic: isPublic && !this.isLate };
+    const declared = until === undefined ? undefined : Math.max(0, Math.floor(until - performance.now()));
+    const allowed = declared ?? (this.#reportsChanges ? ttlMs : 0);
+    return { ttlMs: Math.min(ttlMs, allowed), isPublic: isPublic && !this.isLate };
   }
 
   markLate(): void {
@@ -128,7 +129,7 @@ export class PeerList {
     }
   }
 
-  async #pages(): Promise<{ items: Item[]; digest: string; hints: { until: number; isPublic: boolean } }> {
+  async #pages(): Promise<{ items: Item[]; digest: string; hints: { until: number | undefined; isPublic: boolean } }> {
     const { method, field, nameField } = KINDS[this.#kind];
     const items: Item[] = [];
     const hash = createHash('sha256');
@@ -137,11 +138,12 @@ export class PeerList {
     let characters = 0;
     let isFull = false;
     let cursor: unknown;
-    const hints = { until: Infinity, isPublic: true };
+    const hints: { until: number | undefined; isPublic: boolean } = { until: undefined, isPublic: true };
     while (!isFull && cursors.size < MAX_PAGES) {
       const page = await this.peer.request(method, cursor === undefined ? {} : { cursor }, DECLINE_REQUESTS);
       const { ttlMs, cacheScope } = page;
-      hints.until = Math.min(hints.until, performance.now() + (typeof ttlMs === 'number' && ttlMs > 0 ? ttlMs : 0));
+      if (typeof ttlMs === 'number')
+        hints.until = Math.min(hints.until ?? Infinity, performance.now() + Math.max(0, ttlMs));
       hints.isPublic &&= cacheScope === 'public';
       const listed: unknown = page[field];
       if (!Array.isArray(listed)) break;

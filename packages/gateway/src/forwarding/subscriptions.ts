@@ -15,6 +15,9 @@ interface Subscription {
 
 const MAX_SUBSCRIPTIONS = 1_000;
 
+/** By server and URI, the gateways of this process that are subscribed: a hub may be served by several. */
+const subscribers = new WeakMap<McpPeer, Map<string, Set<Subscriptions>>>();
+
 /** The clients' subscriptions, by URI. */
 export class Subscriptions {
   readonly #byUri = new Map<string, Subscription>();
@@ -43,7 +46,7 @@ export class Subscriptions {
       await subscription.opened;
     } catch (thrown) {
       this.#leave(sessions, session);
-      if (this.#byUri.get(uri) === subscription) this.#byUri.delete(uri);
+      this.#drop(uri, subscription);
       throw thrown;
     }
   }
@@ -52,8 +55,8 @@ export class Subscriptions {
   async remove(uri: string, session: ForwardingClient): Promise<void> {
     const subscription = this.#byUri.get(uri);
     if (!subscription || !this.#leave(subscription.sessions, session) || subscription.sessions.size > 0) return;
-    this.#byUri.delete(uri);
-    await subscription.peer.request('resources/unsubscribe', { uri }, DECLINE_REQUESTS);
+    if (this.#drop(uri, subscription))
+      await subscription.peer.request('resources/unsubscribe', { uri }, DECLINE_REQUESTS);
   }
 
   /** Unsubscribes a client from everything. */
@@ -73,7 +76,7 @@ export class Subscriptions {
       try {
         await subscription.opened;
       } catch (thrown) {
-        if (this.#byUri.get(uri) === subscription) this.#byUri.delete(uri);
+        this.#drop(uri, subscription);
         for (const session of [...sessions]) this.#leave(sessions, session);
         warn(uri, thrown);
       }
@@ -107,7 +110,24 @@ export class Subscriptions {
       () => (subscription.capabilities = peer.capabilities),
       () => undefined, // whoever awaits `opened` handles it
     );
+    const replaced = this.#byUri.get(uri);
+    if (replaced) this.#drop(uri, replaced);
     this.#byUri.set(uri, subscription);
+    const byUri = subscribers.get(peer) ?? new Map<string, Set<Subscriptions>>();
+    subscribers.set(peer, byUri);
+    byUri.set(uri, (byUri.get(uri) ?? new Set()).add(this));
     return subscription;
+  }
+
+  /** Forgets a subscription. Returns true when no other gateway of this process has one for the same resource. */
+  #drop(uri: string, subscription: Subscription): boolean {
+    if (this.#byUri.get(uri) !== subscription) return false;
+    this.#byUri.delete(uri);
+    const byUri = subscribers.get(subscription.peer);
+    const gateways = byUri?.get(uri);
+    gateways?.delete(this);
+    if (gateways && gateways.size > 0) return false;
+    byUri?.delete(uri);
+    return true;
   }
 }

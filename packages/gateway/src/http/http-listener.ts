@@ -6,17 +6,14 @@ import type { AddressInfo } from 'node:net';
 import { ToolError, type JsonObject } from '@toolwright/core';
 import { assertOptions, type OptionNames } from '@toolwright/core/internal';
 import { AllowedHosts, BearerTokens, bracketed, type HttpAuth } from './http-auth.js';
-import type { Backlog } from '../session/backlog.js';
 import { HttpConnections } from './http-connections.js';
 import { readBody, sendResponse, setWriteTimeout, webRequestOf } from './http-messages.js';
 import { HttpSessions } from './http-sessions.js';
-import { idOf, ModernEndpoint } from './modern-endpoint.js';
+import { idOf, ModernEndpoint, type ModernEndpointHost } from './modern-endpoint.js';
 import { hasModernHeader, isModernBody } from './modern-headers.js';
 import type { EffectiveLimits } from '../gateway-limits.js';
 import { createHttpTransport, requestIdsOf } from '../engines/v1.js';
-import type { GatewayMetrics } from '../metrics.js';
 import { INVALID_REQUEST, messageOf, PARSE_ERROR } from '../rpc-error.js';
-import type { ModernClient } from '../session/modern-client.js';
 import type { ClientSession } from '../session/session.js';
 import { listenPrivately } from '../stream/socket-listener.js';
 
@@ -56,12 +53,9 @@ export interface HttpListener {
 }
 
 /** What the listener needs from the gateway. */
-export interface HttpHost {
+export interface HttpHost extends ModernEndpointHost {
   limits: EffectiveLimits;
-  metrics: GatewayMetrics;
-  backlog: Backlog;
   openSession: (id: string, onClosed: (session: ClientSession) => void) => ClientSession;
-  openModernClient: (id: string, principal: string) => ModernClient;
   /** Called when no more calls with this session id will follow. */
   endConversation: (id: string, idle: Promise<void>) => void;
   isReady: () => boolean;
@@ -213,8 +207,9 @@ class HttpRouter {
   /** @param isExcess all connections are in use: only health checks are answered */
   async handle(request: IncomingMessage, response: ServerResponse, isExcess: boolean): Promise<void> {
     const { host, origin, authorization } = request.headers;
+    const hosts = request.rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === 'host');
     response.on('error', () => undefined); // 'close' follows and is handled
-    if (!this.#hosts.allowsHost(host))
+    if (hosts.length !== 1 || !this.#hosts.allowsHost(host))
       return this.#reject(response, 'host', 403, 'Host not allowed; add it to allowedHosts to serve it.');
     if (!this.#hosts.allowsOrigin(origin))
       return this.#reject(response, 'origin', 403, 'Origin not allowed; add it to allowedOrigins to serve it.');

@@ -38,6 +38,11 @@ export class ModernAnswer implements AnswerStream {
     return this.#abort.signal;
   }
 
+  /** Cancels the request for the client; its answer is still sent. */
+  abort(): void {
+    this.#abort.abort();
+  }
+
   notify(method: string, params: JsonObject): void {
     this.#writeEvent({ jsonrpc: '2.0', method, params });
   }

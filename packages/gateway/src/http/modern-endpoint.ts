@@ -1,7 +1,6 @@
 // Answers HTTP requests of MCP 2026-07-28, after the listener has checked who sends them: their headers against the body,
 // and each for the client that its token names.
 
-import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { JsonObject } from '@toolwright/core';
 import { parseModernRequest } from '../engines/v2.js';
@@ -17,9 +16,10 @@ import { assertHeaders, assertParameterHeaders } from './modern-headers.js';
 export interface ModernEndpointHost {
   metrics: GatewayMetrics;
   backlog: Backlog;
-  openModernClient: (id: string, principal: string) => ModernClient;
-  /** Called when no more calls with this session id will follow. */
-  endConversation: (id: string, idle: Promise<void>) => void;
+  /** The client with this name, which the gateway's listeners share; each that has received it releases it once. */
+  modernClientOf: (principal: string) => ModernClient;
+  /** Ends the client when no other listener serves it. */
+  releaseModernClient: (principal: string) => Promise<void>;
 }
 
 /** The clients of one listener whose requests have no session. */
@@ -28,6 +28,8 @@ export class ModernEndpoint {
   readonly #tokens: BearerTokens;
   /** One for each token: its id is the session id of their calls, for tools that keep state per conversation. */
   readonly #clients = new Map<number, ModernClient>();
+  /** The answers of open subscriptions. */
+  readonly #subscriptions = new Set<ModernAnswer>();
 
   constructor(host: ModernEndpointHost, tokens: BearerTokens) {
     this.#host = host;
@@ -37,7 +39,7 @@ export class ModernEndpoint {
   clientOf(principal: number): ModernClient {
     let client = this.#clients.get(principal);
     if (!client) {
-      client = this.#host.openModernClient(randomUUID(), this.#tokens.nameOf(principal));
+      client = this.#host.modernClientOf(this.#tokens.nameOf(principal));
       this.#clients.set(principal, client);
     }
     return client;
@@ -50,33 +52,39 @@ export class ModernEndpoint {
     response: ServerResponse,
     message: JsonObject,
   ): Promise<void> {
-    if (message.id === undefined) return void response.writeHead(202).end(); // this revision has none over HTTP
+    if (message.id === undefined) return void response.writeHead(202).end(); // this revision has no notifications over HTTP
     const acceptsStream = /text\/event-stream|\*\/\*/.test(request.headers.accept ?? '*/*');
     const answer = new ModernAnswer(response, this.#host.backlog, acceptsStream);
     try {
       const fault = requestFaultOf(message);
       if (fault) throw rejection(400, fault.code, fault.message);
       assertHeaders(request, message);
-      if (message.method === 'subscriptions/listen' && !acceptsStream)
-        throw rejection(406, INVALID_REQUEST, 'subscriptions/listen requires Accept: text/event-stream.');
+      if (message.method === 'subscriptions/listen') {
+        if (!acceptsStream)
+          throw rejection(406, INVALID_REQUEST, 'subscriptions/listen requires Accept: text/event-stream.');
+        this.#subscriptions.add(answer);
+      }
       const parsed = parseModernRequest(message);
       const client = this.clientOf(principal);
       if (parsed.method === 'tools/call') {
-        const { name, arguments: args } = parsed.params;
-        const tool = await client.toolOf(name);
-        if (tool) assertParameterHeaders(request.headers, tool.inputSchema, args);
+        const tool = await client.toolOf(parsed);
+        if (tool) assertParameterHeaders(request.headers, tool.inputSchema, parsed.params.arguments);
       }
       answer.complete(message.id, await client.handle(parsed, answer));
     } catch (thrown) {
       if (answer.fail(idOf(message), thrown) >= 400) this.#host.metrics.refuse('protocol');
+    } finally {
+      this.#subscriptions.delete(answer);
     }
   }
 
-  /** Ends what the clients wait for. */
+  /** Ends the subscriptions with their result, and releases the clients. */
   async close(): Promise<void> {
-    const clients = [...this.#clients.values()];
-    await Promise.all(clients.map((client) => client.close()));
-    for (const client of clients) this.#host.endConversation(client.id, client.whenIdle());
+    for (const answer of this.#subscriptions) answer.abort();
+    await new Promise(setImmediate); // the results of subscriptions are written
+    const principals = [...this.#clients.keys()];
+    this.#clients.clear();
+    await Promise.all(principals.map((index) => this.#host.releaseModernClient(this.#tokens.nameOf(index))));
   }
 }
 

@@ -44,8 +44,10 @@ export function isModernBody(headers: IncomingHttpHeaders, body: unknown): boole
   throw rejection(400, INVALID_PARAMS, 'params._meta must name the protocol version that MCP-Protocol-Version names.');
 }
 
-/** Checks the standard headers against the body. @throws a rejection with HEADER_MISMATCH */
+/** Checks the standard headers against the body. @throws a rejection: HEADER_MISMATCH, or INVALID_REQUEST for the body */
 export function assertHeaders({ headers, rawHeaders }: IncomingMessage, body: JsonObject): void {
+  if (body.jsonrpc !== '2.0' || typeof body.method !== 'string')
+    throw rejection(400, INVALID_REQUEST, 'The body is not a JSON-RPC 2.0 request.');
   // A header sent twice may be read differently by each program on the way.
   const names = rawHeaders.filter((_, index) => index % 2 === 0).map((name) => name.toLowerCase());
   for (const name of names)
@@ -53,7 +55,7 @@ export function assertHeaders({ headers, rawHeaders }: IncomingMessage, body: Js
       throw mismatch(`${name} is present more than once.`);
   const version = valueOf(headers, 'mcp-protocol-version');
   if (version !== versionOf(body)) throw mismatch('MCP-Protocol-Version is missing or differs from params._meta.');
-  const method = String(body.method);
+  const { method } = body;
   if (valueOf(headers, 'mcp-method') !== method) throw mismatch('Mcp-Method is missing or differs from method.');
   const field = Object.hasOwn(NAMED_BY, method) ? NAMED_BY[method] : undefined;
   if (!field) return;
@@ -70,7 +72,7 @@ export function assertParameterHeaders(headers: IncomingHttpHeaders, inputSchema
     for (const key of path) value = isJsonObject(value) && Object.hasOwn(value, key) ? value[key] : undefined;
     const name = `Mcp-Param-${header}`;
     const given = valueOf(headers, name.toLowerCase());
-    if (value === undefined || value === null) continue;
+    if (value === undefined || value === null) continue; // the header is ignored then, as the official SDK does
     if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'boolean') continue; // not what the schema allows
     const text = decoded(given);
     const isSame =
@@ -106,7 +108,7 @@ function* findHeaders(schema: unknown, path: readonly string[]): Iterable<Declar
 
 function valueOf(headers: IncomingHttpHeaders, name: string): string | undefined {
   const value = headers[name];
-  return typeof value === 'string' ? value.replace(/^[ \t]+|[ \t]+$/g, '') : undefined;
+  return typeof value === 'string' ? value : undefined; // Node has removed the white space around it
 }
 
 /** A value without its Base64 sentinel; undefined when it is not valid. */

@@ -33,10 +33,10 @@ type Interruption = { readonly round: InputRound } | { readonly shown: ApprovalR
 export interface AskedClient {
   /** Who may continue what the client began. */
   readonly principal: string;
-  /** Runs a request other than a call. */
-  readonly forward: (request: ModernRequest, exchange: Exchange) => Promise<JsonObject>;
-  /** The client as of one request. */
-  readonly callerOf: (request: ModernRequest) => ToolCall['client'];
+  /** Runs a request other than a call, on behalf of a client that {@link callerOf} returned. */
+  readonly forward: (request: ModernRequest, exchange: Exchange, caller: ToolCall['client']) => Promise<JsonObject>;
+  /** The client as of the latest attempt of one request. */
+  readonly callerOf: (latest: () => ModernRequest) => ToolCall['client'];
 }
 
 /** The requests of one client that may be answered with a question. */
@@ -44,7 +44,7 @@ export class AskingRequests {
   readonly #host: SessionHost;
   readonly #client: AskedClient;
   readonly #held = new Map<string, { call: HeldCall; timer: NodeJS.Timeout }>();
-  /** The calls in progress during which a server has asked something. */
+  /** The calls during which a server has asked something, until their result is sent or they are given up. */
   readonly #asking = new Set<HeldCall>();
   #closed = false;
 
@@ -56,38 +56,45 @@ export class AskingRequests {
   /** Ends what waits for answers. */
   close(): void {
     this.#closed = true;
-    for (const { call, timer } of this.#held.values()) {
-      clearTimeout(timer);
-      call.end();
-    }
-    this.#held.clear();
+    for (const { call } of [...this.#held.values()]) this.#giveUp(call);
+  }
+
+  /** Ends the held call whose latest attempt had this id; false if there is none. */
+  cancel(requestId: unknown): boolean {
+    const found = [...this.#held.values()].find(({ call }) => call.request.id === requestId);
+    if (found) this.#giveUp(found.call);
+    return found !== undefined;
   }
 
   /** Runs a request, or continues the one that its state names. @throws a JSON-RPC error */
   async answer(request: ModernRequest, stream: AnswerStream): Promise<JsonObject> {
-    const { method, params, requestState, inputResponses } = request;
-    const binding = bindingOf(this.#client.principal, method, params);
+    const { method, params, requestState } = request;
+    const { principal } = this.#client;
+    const binding = bindingOf(principal, method, params);
     let state: RequestState = {};
     if (requestState !== undefined) {
-      const opened = await this.#host.states.open(requestState, binding);
+      const opened = await this.#host.states.open(requestState, binding, principal);
       if ('fault' in opened) return this.#rejectState(method, opened);
       state = opened.state;
     }
     const call = state.held === undefined ? this.#start(request, state, binding) : this.#resume(state.held);
     if (!call) return this.#outcomeUnknown(method);
-    const attempt = await call.next(stream, inputResponses);
-    if ('result' in attempt) return attempt.result;
-    this.#hold(call);
-    return this.#inputRequired(attempt.inputRequests, { held: call.id }, binding);
+    let isHeld = false;
+    try {
+      const attempt = await call.next(request, stream);
+      if ('result' in attempt) return attempt.result;
+      isHeld = this.#hold(call);
+      return this.#inputRequired(attempt.inputRequests, { held: call.id }, binding);
+    } finally {
+      if (!isHeld) this.#asking.delete(call);
+    }
   }
 
   #start(request: ModernRequest, state: RequestState, binding: string): HeldCall {
-    const { capabilities } = request;
-    const call: HeldCall = new HeldCall({
-      run: (exchange) =>
-        this.#run(request, state, binding, exchange, () => call.end()).finally(() => this.#asking.delete(call)),
-      mayAsk: (method, params) => {
-        if (missingCapabilities(method, params, capabilities))
+    const call: HeldCall = new HeldCall(request, {
+      run: (exchange) => this.#run(call, state, binding, exchange),
+      assertMayAsk: (method, params) => {
+        if (missingCapabilities(method, params, call.request.capabilities))
           throw rpcError(METHOD_NOT_FOUND, `Declined ${method}: the client does not have the capability for it.`);
         if (!this.#asking.has(call) && this.#asking.size >= MAX_HELD)
           throw rpcError(SERVER_BUSY, `Declined ${method}: ${MAX_HELD} calls of this client wait for an answer.`);
@@ -98,15 +105,11 @@ export class AskingRequests {
   }
 
   /** Runs the request to its end, or until an approval or a server's round interrupts it. */
-  async #run(
-    request: ModernRequest,
-    state: RequestState,
-    binding: string,
-    basic: Exchange,
-    end: () => void,
-  ): Promise<JsonObject> {
-    const { method, params, meta, progressToken, logLevel, capabilities, inputResponses } = request;
+  async #run(call: HeldCall, state: RequestState, binding: string, basic: Exchange): Promise<JsonObject> {
+    const { request } = call;
+    const { method, params, meta, progressToken, capabilities, inputResponses } = request;
     const { forwarding } = this.#host;
+    const client = this.#client.callerOf(() => call.request);
     const approved = [...(state.approved ?? [])];
     let interruption: Interruption | undefined;
     const exchange: Exchange = {
@@ -129,7 +132,7 @@ export class AskingRequests {
         return approval;
       }
       interruption ??= { shown, digest };
-      end(); // before anything has run: the retry makes the call again
+      call.end(); // before anything has run: the retry makes the call again
       return { decision: 'deny' };
     };
     let result: JsonObject | undefined;
@@ -141,13 +144,13 @@ export class AskingRequests {
               params,
               meta,
               progressToken,
-              logs: logLevel !== undefined,
-              client: this.#client.callerOf(request),
+              logs: true, // a later attempt may want them
+              client,
               exchange,
               ...(showsForms(capabilities) && { approve }),
               isInterrupted: () => interruption !== undefined,
             })
-          : await this.#client.forward(request, exchange);
+          : await this.#client.forward(request, exchange, client);
     } catch (thrown) {
       failure = thrown;
     }
@@ -202,17 +205,26 @@ export class AskingRequests {
     return inputRequiredResult(inputRequests, sealed, this.#host.version);
   }
 
-  #hold(call: HeldCall): void {
-    const timer = setTimeout(() => {
-      this.#held.delete(call.id);
-      call.end();
-    }, this.#host.limits.approvalTimeoutMs);
-    timer.unref();
+  /** Waits for a retry until the oldest question expires. Returns false when the client is gone. */
+  #hold(call: HeldCall): boolean {
     if (this.#closed) {
-      clearTimeout(timer);
-      return call.end();
+      call.end();
+      return false;
     }
+    const now = performance.now();
+    // A retry without the answer does not renew it.
+    const leftMs = (call.askedAt ?? now) + this.#host.limits.approvalTimeoutMs - now;
+    const timer = setTimeout(() => this.#giveUp(call), leftMs);
+    timer.unref();
     this.#held.set(call.id, { call, timer });
+    return true;
+  }
+
+  #giveUp(call: HeldCall): void {
+    clearTimeout(this.#held.get(call.id)?.timer);
+    this.#held.delete(call.id);
+    this.#asking.delete(call);
+    call.end();
   }
 
   #resume(id: string): HeldCall | undefined {
@@ -222,23 +234,23 @@ export class AskingRequests {
     return held?.call;
   }
 
-  #rejectState(method: string, { fault, wasHeld }: { fault: string; wasHeld: boolean }): JsonObject {
-    // A state that was used, or whose call was given up, belongs to a call that may have run.
-    if (fault === 'used' || (fault === 'expired' && wasHeld)) return this.#outcomeUnknown(method);
+  #rejectState(method: string, { fault, began }: { fault: string; began: boolean }): JsonObject {
+    // A state that was used, or whose request a server has received, belongs to a request that may have run.
+    if (fault === 'used' || (fault === 'expired' && began)) return this.#outcomeUnknown(method);
     if (fault === 'full') throw rpcError(SERVER_BUSY, 'Too many calls were answered lately. Try again later.');
     throw rejection(
       400,
       INVALID_PARAMS,
       fault === 'expired'
         ? 'requestState has expired, and nothing has run. Make the call again.'
-        : 'requestState is not valid for this request: it was changed, or another client, request or server received it.',
+        : 'requestState is not valid for this request: it was changed, or another client, request or server received it. If this server was restarted since, a call that was waiting for the answer may have run.',
       { reason: 'invalid_request_state' },
     );
   }
 
   #outcomeUnknown(method: string): JsonObject {
     const message =
-      'The call that this answer belongs to is no longer held here. It may have run; check its effects before repeating it.';
+      'The call that this answer belongs to is no longer waiting here. It may have run; check its effects before repeating it.';
     if (method !== 'tools/call') throw rpcError(INTERNAL_ERROR, message);
     return this.#complete(toWireResult(errorResult(new ToolError('OUTCOME_UNKNOWN', message))));
   }

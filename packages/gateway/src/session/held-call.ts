@@ -5,9 +5,11 @@ import { randomBytes } from 'node:crypto';
 import type { JsonObject } from '@toolwright/core';
 import { deferred, isJsonObject, untilAborted, type Deferred } from '@toolwright/core/internal';
 import type { AnswerStream, Exchange } from '../engines/port.js';
+import type { ModernRequest } from '../engines/v2.js';
 
 interface Question {
   readonly request: { method: string; params: JsonObject };
+  readonly askedAt: number;
   readonly answer: Deferred<JsonObject>;
 }
 
@@ -18,21 +20,40 @@ export type Attempt = { readonly result: JsonObject } | { readonly inputRequests
 export class HeldCall {
   readonly id = randomBytes(16).toString('base64url');
   readonly #run: (exchange: Exchange) => Promise<JsonObject>;
-  readonly #mayAsk: (method: string, params: JsonObject) => void;
+  readonly #assertMayAsk: (method: string, params: JsonObject) => void;
   readonly #abort = new AbortController();
   readonly #questions = new Map<string, Question>();
+  #request: ModernRequest;
   #stream: AnswerStream | undefined;
   #done: Promise<JsonObject> | undefined;
   #asked = deferred<void>();
   #asks = 0;
 
-  /** @param options `mayAsk` throws the error with which a server's question is declined */
-  constructor(options: {
-    run: (exchange: Exchange) => Promise<JsonObject>;
-    mayAsk: (method: string, params: JsonObject) => void;
-  }) {
+  /**
+   * @param request the first attempt
+   * @param options `assertMayAsk` throws the error with which a server's question is declined
+   */
+  constructor(
+    request: ModernRequest,
+    options: {
+      run: (exchange: Exchange) => Promise<JsonObject>;
+      assertMayAsk: (method: string, params: JsonObject) => void;
+    },
+  ) {
+    this.#request = request;
     this.#run = options.run;
-    this.#mayAsk = options.mayAsk;
+    this.#assertMayAsk = options.assertMayAsk;
+  }
+
+  /** The latest attempt: its capabilities, log level and progress token apply. */
+  get request(): ModernRequest {
+    return this.#request;
+  }
+
+  /** When the question was asked that waits longest for an answer, on the monotonic clock; undefined for none. */
+  get askedAt(): number | undefined {
+    const [oldest] = this.#questions.values();
+    return oldest?.askedAt;
   }
 
   /**
@@ -41,12 +62,13 @@ export class HeldCall {
    *
    * @throws whatever the request rejects with
    */
-  async next(stream: AnswerStream, answers: JsonObject = {}): Promise<Attempt> {
+  async next(request: ModernRequest, stream: AnswerStream): Promise<Attempt> {
     const onAbort = (): void => this.end();
     stream.signal.addEventListener('abort', onAbort);
     if (stream.signal.aborted) onAbort();
+    this.#request = request;
     this.#stream = stream;
-    this.#answer(answers);
+    this.#answer(request.inputResponses ?? {});
     const done = (this.#done ??= this.#start());
     try {
       // A question may be withdrawn before it is put, and one that was left out is asked again.
@@ -70,17 +92,24 @@ export class HeldCall {
   #start(): Promise<JsonObject> {
     const done = this.#run({
       signal: this.#abort.signal,
-      notify: (method, params) => this.#stream?.notify(method, params),
+      notify: (method, params) => this.#notify(method, params),
       request: (method, params, { signal }) => this.#ask(method, params, signal),
     });
     done.catch(() => undefined); // it may end while no attempt waits for it
     return done;
   }
 
+  #notify(method: string, params: JsonObject): void {
+    if (method !== 'notifications/progress') return this.#stream?.notify(method, params);
+    const { progressToken } = this.#request; // an earlier attempt's token has ended with its answer
+    if (progressToken !== undefined) this.#stream?.notify(method, { ...params, progressToken });
+  }
+
   async #ask(method: string, params: JsonObject, signal: AbortSignal | undefined): Promise<JsonObject> {
-    this.#mayAsk(method, params);
+    this.#abort.signal.throwIfAborted();
+    this.#assertMayAsk(method, params);
     const key = `q${++this.#asks}`;
-    const question: Question = { request: { method, params }, answer: deferred<JsonObject>() };
+    const question = { request: { method, params }, askedAt: performance.now(), answer: deferred<JsonObject>() };
     this.#questions.set(key, question);
     setImmediate(() => this.#questions.has(key) && this.#asked.resolve()); // together with questions of the same turn
     try {
@@ -95,10 +124,10 @@ export class HeldCall {
 
   #answer(answers: JsonObject): void {
     for (const [key, { answer }] of this.#questions) {
-      const given = Object.hasOwn(answers, key) ? answers[key] : undefined;
-      if (!isJsonObject(given)) continue;
+      const response = Object.hasOwn(answers, key) ? answers[key] : undefined;
+      if (!isJsonObject(response)) continue;
       this.#questions.delete(key);
-      answer.resolve(given);
+      answer.resolve(response);
     }
   }
 

@@ -2,7 +2,7 @@
 // others. Each is a client of its own to forwarding, so that resource subscriptions are counted for it.
 
 import type { JsonObject } from '@toolwright/core';
-import { deferred, isJsonObject, type Deferred } from '@toolwright/core/internal';
+import { deferred, isJsonObject, settledWithin, type Deferred } from '@toolwright/core/internal';
 import type { AnswerStream, Exchange } from '../engines/port.js';
 import { SUBSCRIPTION_KEY, type ModernRequest } from '../engines/v2.js';
 import type { ForwardingClient } from '../forwarding/forwarding-client.js';
@@ -11,6 +11,10 @@ import type { SessionHost } from './session-host.js';
 
 const MAX_LISTENING = 64;
 const MAX_URIS = 1_000;
+/** The longest id of a request, in characters: each message of the subscription repeats it. */
+const MAX_ID = 256;
+/** How long the acknowledgment waits for servers. */
+const SUBSCRIBE_TIMEOUT_MS = 3_000;
 const RESOURCE_UPDATED = 'notifications/resources/updated';
 
 /** The list changes that a client can ask for. */
@@ -40,9 +44,11 @@ export class Listening {
   /**
    * Sends changes until the client cancels or {@link close} is called; returns the result, which says that it has ended.
    *
-   * @throws a JSON-RPC error for a filter that is not valid, or when the client listens too often
+   * @throws a JSON-RPC error for a filter or id that is not valid, or when the client listens too often
    */
   async listen({ id, params, capabilities }: ModernRequest, stream: AnswerStream): Promise<JsonObject> {
+    if (typeof id === 'string' && id.length > MAX_ID)
+      throw rpcError(INVALID_PARAMS, `The id of a subscription must have at most ${MAX_ID} characters.`);
     const wanted = parseFilter(params.notifications);
     const { resourceSubscriptions: uris = [] } = wanted;
     if (this.#open.size >= MAX_LISTENING || this.#uris + uris.length > MAX_URIS)
@@ -68,10 +74,14 @@ export class Listening {
         else send(method, given);
       },
     };
+    const leave = (): void => {
+      if (this.#open.delete(ended)) this.#uris -= uris.length;
+      ended.resolve();
+    };
     this.#open.add(ended);
     this.#uris += uris.length;
-    stream.signal.addEventListener('abort', () => ended.resolve());
-    if (this.#closed || stream.signal.aborted) ended.resolve();
+    stream.signal.addEventListener('abort', leave); // at once: the client may listen again with its next message
+    if (this.#closed || stream.signal.aborted) leave();
     try {
       const honored: Filter = {};
       for (const [key, method] of Object.entries(LISTS) as [ListFilter, string][]) {
@@ -82,7 +92,7 @@ export class Listening {
       listeners.add(listener);
       if (forwarding && uris.length > 0) {
         methods.add(RESOURCE_UPDATED);
-        honored.resourceSubscriptions = await this.#subscribe(uris, listener, stream);
+        honored.resourceSubscriptions = await this.#subscribe(uris, listener, ended.promise);
       }
       send('notifications/subscriptions/acknowledged', { notifications: honored });
       for (const [method, given] of waiting) send(method, given);
@@ -92,8 +102,7 @@ export class Listening {
     } finally {
       listeners.delete(listener);
       forwarding?.forget(listener);
-      this.#open.delete(ended);
-      this.#uris -= uris.length;
+      leave();
     }
   }
 
@@ -103,18 +112,24 @@ export class Listening {
     for (const { resolve } of this.#open) resolve();
   }
 
-  /** Subscribes at the servers; returns the URIs for which that succeeded. */
-  async #subscribe(uris: readonly string[], listener: ForwardingClient, stream: AnswerStream): Promise<string[]> {
-    const exchange: Exchange = { signal: stream.signal, notify: () => undefined, request: declineRequest };
-    const subscribed = uris.map(async (uri) => {
+  /** Subscribes at the servers; returns the URIs for which that succeeded in time, before the subscription has ended. */
+  async #subscribe(uris: readonly string[], listener: ForwardingClient, ended: Promise<void>): Promise<string[]> {
+    const { forwarding } = this.#host;
+    const abort = new AbortController();
+    const exchange: Exchange = { signal: abort.signal, notify: () => undefined, request: declineRequest };
+    const subscribed: string[] = [];
+    const attempts = uris.map(async (uri) => {
       try {
-        await this.#host.forwarding?.handle('resources/subscribe', { uri }, listener, exchange);
-        return [uri];
+        await forwarding?.handle('resources/subscribe', { uri }, listener, exchange);
+        if (!abort.signal.aborted) subscribed.push(uri);
+        else await forwarding?.handle('resources/unsubscribe', { uri }, listener, exchange); // too late to be acknowledged
       } catch {
-        return []; // no server has it, or its server refuses: the acknowledgment leaves it out
+        // No server has it, or its server refuses: the acknowledgment does not list it.
       }
     });
-    return (await Promise.all(subscribed)).flat();
+    await Promise.race([settledWithin(attempts, SUBSCRIBE_TIMEOUT_MS), ended]);
+    abort.abort();
+    return [...subscribed];
   }
 }
 

@@ -34,14 +34,15 @@ export class ModernClient {
     this.#listening = new Listening(host);
     this.#asking = new AskingRequests(host, {
       principal: options.principal,
-      forward: (request, exchange) => this.#forward(request, exchange),
-      callerOf: (request) => this.#callerOf(request),
+      forward: (request, exchange, caller) => this.#forward(request, exchange, caller),
+      callerOf: (latest) => this.#callerOf(latest),
     });
   }
 
   /** The result to send, which asks for input where that is required. @throws a JSON-RPC error */
   async handle(request: ModernRequest, stream: AnswerStream): Promise<JsonObject> {
-    if (isDeeperThan(request.params, MAX_DEPTH) || isDeeperThan(request.inputResponses, MAX_DEPTH))
+    const { params, inputResponses, capabilities, meta } = request;
+    if ([params, inputResponses, capabilities, meta].some((part) => isDeeperThan(part, MAX_DEPTH)))
       throw rejection(400, INVALID_REQUEST, `The request is nested deeper than ${MAX_DEPTH} levels.`);
     // A subscription waits for changes: it is not in flight as a call is, and has a limit of its own.
     if (request.method === 'subscriptions/listen') return this.#complete(await this.#listening.listen(request, stream));
@@ -58,9 +59,14 @@ export class ModernClient {
     }
   }
 
-  /** The tool of a listed name, if there is one. */
-  toolOf(name: unknown): Promise<ToolDefinition | undefined> {
-    return this.#host.calls.find(name);
+  /** The tool that a call names, if there is one. */
+  toolOf({ params, capabilities }: ModernRequest): Promise<ToolDefinition | undefined> {
+    return this.#host.calls.find(params.name, capabilities);
+  }
+
+  /** Ends a call that waits for an answer, by the id of the attempt that was answered with the question. */
+  cancel(requestId: unknown): boolean {
+    return this.#asking.cancel(requestId);
   }
 
   /** Resolves when no request is being handled. */
@@ -114,9 +120,12 @@ export class ModernClient {
     throw rejection(404, METHOD_NOT_FOUND, `Method not found: ${method.slice(0, 100)}`);
   }
 
-  async #forward(request: ModernRequest, stream: AnswerStream & Partial<Exchange>): Promise<JsonObject> {
+  async #forward(
+    request: ModernRequest,
+    stream: AnswerStream & Partial<Exchange>,
+    client = this.#callerOf(() => request),
+  ): Promise<JsonObject> {
     const { method, params, meta } = request;
-    const client = this.#callerOf(request);
     const exchange = { request: declineQuestion, ...stream };
     const given = Object.keys(meta).length > 0 ? { ...params, _meta: meta } : params;
     const answer = this.#host.forwarding?.handle(method, given, client, exchange);
@@ -125,14 +134,17 @@ export class ModernClient {
   }
 
   /** The client as of one request, whose capabilities and log level apply to nothing else. */
-  #callerOf({ capabilities, logLevel }: ModernRequest): ForwardingClient {
-    const lowest = logLevel === undefined ? LOG_LEVELS.length : LOG_LEVELS.indexOf(logLevel);
+  #callerOf(latest: () => ModernRequest): ForwardingClient {
     return {
       id: this.id,
-      clientCapabilities: capabilities,
+      get clientCapabilities() {
+        return latest().capabilities;
+      },
       notify: () => undefined,
       log: (exchange, level, params) => {
-        if (LOG_LEVELS.indexOf(level) >= lowest) exchange.notify('notifications/message', { level, ...params });
+        const { logLevel } = latest();
+        if (logLevel !== undefined && LOG_LEVELS.indexOf(level) >= LOG_LEVELS.indexOf(logLevel))
+          exchange.notify('notifications/message', { level, ...params });
       },
     };
   }

@@ -26,12 +26,18 @@ export interface RequestState {
 /** What opening a state returns: the state, or why it is not valid. */
 export type OpenedState =
   | { readonly state: RequestState }
-  | { readonly fault: 'invalid' | 'expired' | 'used' | 'full'; readonly wasHeld: boolean };
+  | {
+      readonly fault: 'invalid' | 'expired' | 'used' | 'full';
+      /** True when a server has received the request already. */
+      readonly began: boolean;
+    };
 
 /** Records which states were used. A store that replicas share may answer later. */
 export interface UsedStates {
-  /** Returns true the first time for an id, `'full'` when no more can be recorded. */
-  take(id: string, expiresAt: number): boolean | 'full' | Promise<boolean | 'full'>;
+  /** Returns true the first time for an id, `'full'` when no more can be recorded for the client. */
+  take(id: string, expiresAt: number, principal: string): boolean | 'full' | Promise<boolean | 'full'>;
+  /** Drops the records of a client that never returns. */
+  forget(principal: string): void;
 }
 
 const CONTEXT = 'toolwright requestState 1';
@@ -40,7 +46,8 @@ const KEY_ID_BYTES = 4;
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
 const HEADER_BYTES = KEY_ID_BYTES + IV_BYTES;
-const MAX_USED = 65_536;
+/** Used states of one client. A client that has used more within their lifetime is refused; others are not. */
+const MAX_USED = 16_384;
 
 /** Seals and opens the states of one gateway. */
 export class RequestStates {
@@ -84,18 +91,18 @@ export class RequestStates {
     );
   }
 
-  /** Opens a state and marks it as used. Anything that is not exactly what was sealed for the request is a fault. */
-  async open(sealed: string, binding: string): Promise<OpenedState> {
+  /** Opens a client's state and marks it as used. Anything but exactly what was sealed for the request is a fault. */
+  async open(sealed: string, binding: string, principal: string): Promise<OpenedState> {
     const payload = this.#decrypt(sealed);
-    if (!payload || payload.binding !== binding) return { fault: 'invalid', wasHeld: false };
+    if (!payload || payload.binding !== binding) return { fault: 'invalid', began: false };
     const { held, asked, approved, relayed, upstream, id, until } = payload as unknown as RequestState & {
       id: string;
       until: number;
     };
-    const wasHeld = held !== undefined;
-    if (!(Date.now() < until)) return { fault: 'expired', wasHeld };
-    const taken = await this.#used.take(id, until);
-    if (taken !== true) return { fault: taken === 'full' ? 'full' : 'used', wasHeld };
+    const began = held !== undefined || relayed === true;
+    if (!(Date.now() < until)) return { fault: 'expired', began };
+    const taken = await this.#used.take(id, until, principal);
+    if (taken !== true) return { fault: taken === 'full' ? 'full' : 'used', began };
     return {
       state: {
         ...(held !== undefined && { held }),
@@ -105,6 +112,11 @@ export class RequestStates {
         ...(upstream !== undefined && { upstream }),
       },
     };
+  }
+
+  /** Drops what is known of a client that never returns. */
+  forget(principal: string): void {
+    this.#used.forget(principal);
   }
 
   #decrypt(sealed: string): JsonObject | undefined {
@@ -139,30 +151,37 @@ export function digestOf(value: unknown): string {
 
 /** Remembers used states in this process, until they expire. */
 export class UsedStatesInMemory implements UsedStates {
-  /** Ids by expiry, which is the order in which they were sealed but for a few milliseconds. */
-  readonly #until = new Map<string, number>();
+  /** By client, the ids with the time of their expiry. */
+  readonly #byClient = new Map<string, Map<string, number>>();
   readonly #max: number;
 
   constructor(max = MAX_USED) {
     this.#max = max;
   }
 
-  take(id: string, expiresAt: number): boolean | 'full' {
-    if (this.#until.has(id)) return false;
-    if (this.#until.size >= this.#max) {
+  take(id: string, expiresAt: number, principal: string): boolean | 'full' {
+    const used = this.#byClient.get(principal) ?? new Map<string, number>();
+    this.#byClient.set(principal, used);
+    if (used.has(id)) return false;
+    if (used.size >= this.#max) {
       const now = Date.now();
-      for (const [used, until] of this.#until) if (until <= now) this.#until.delete(used);
+      for (const [known, until] of used) if (until <= now) used.delete(known);
       // Forgetting one that has not expired would let it be used again.
-      if (this.#until.size >= this.#max) return 'full';
+      if (used.size >= this.#max) return 'full';
     }
-    this.#until.set(id, expiresAt);
+    used.set(id, expiresAt);
     return true;
+  }
+
+  forget(principal: string): void {
+    this.#byClient.delete(principal);
   }
 }
 
 function deriveKey(given: unknown): { id: Buffer; key: Buffer } {
   const bytes = typeof given === 'string' ? Buffer.from(given, 'base64') : given;
-  if (!(bytes instanceof Uint8Array) || bytes.length !== KEY_BYTES) throw keyError();
+  if (!(bytes instanceof Uint8Array) || bytes.length !== KEY_BYTES || bytes.every((byte) => byte === bytes[0]))
+    throw keyError();
   const derived = Buffer.from(hkdfSync('sha256', bytes, '', CONTEXT, KEY_BYTES + KEY_ID_BYTES));
   return { key: derived.subarray(0, KEY_BYTES), id: derived.subarray(KEY_BYTES) };
 }

@@ -81,9 +81,9 @@ export class ClientSession {
     return this.#server.connect(transport);
   }
 
-  /** Sends a notification. A client of MCP 2026-07-28 gets those that it listens for, and none of these. */
+  /** Sends a notification to a client with a handshake. A client of MCP 2026-07-28 gets those that it listens for. */
   notify(method: string, params?: JsonObject): void {
-    if (!this.#closed && (!this.#modern || this.#server.isInitialized)) this.#server.notify(method, params);
+    if (!this.#closed && this.#server.isInitialized) this.#server.notify(method, params);
   }
 
   /** Sends a log message of one of the client's requests, unless its level is below the one that the client set. */
@@ -115,6 +115,7 @@ export class ClientSession {
         send: (message) => transport.send(message).catch(() => undefined), // disconnected
         handle: (request, answers) => client.handle(request, answers),
         release: (id) => this.#server.releaseIds([id]),
+        cancelHeld: (id) => client.cancel(id),
       });
       this.#modern = { stream, client };
     }
@@ -127,6 +128,7 @@ export class ClientSession {
     this.#modern?.stream.close();
     void this.#modern?.client.close();
     this.#host.forwarding?.forget(this);
+    this.#host.states.forget(this.id);
     this.#onClosed(this);
   }
 

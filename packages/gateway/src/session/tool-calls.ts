@@ -65,11 +65,11 @@ export class ToolCalls {
     return toWireResult(result);
   }
 
-  /** The tool of a listed name; undefined for another name, and when the tools cannot be listed. */
-  async find(name: unknown): Promise<ToolDefinition | undefined> {
+  /** The tool that a client means by a name; undefined for an unknown name, and when the tools cannot be listed. */
+  async find(name: unknown, clientCapabilities: JsonObject): Promise<ToolDefinition | undefined> {
     if (typeof name !== 'string') return undefined;
     try {
-      return await this.#catalog.find(name);
+      return await this.#catalog.find(name, clientCapabilities);
     } catch {
       return undefined; // the call itself reports why
     }
@@ -84,7 +84,7 @@ export class ToolCalls {
     this.#metrics.callsInFlight++;
     let result: Parameters<typeof toWireResult>[0] | undefined;
     try {
-      const found = this.#catalog.find(name);
+      const found = this.#catalog.find(name, call.client.clientCapabilities);
       const tool = found instanceof Promise ? await found : found;
       result = tool ? await this.#run(tool, name, call) : await this.#denial(name, call);
       if (!result) throw rpcError(INVALID_PARAMS, `Unknown tool: ${name.slice(0, 200)}`);

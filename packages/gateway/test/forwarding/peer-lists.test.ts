@@ -10,6 +10,9 @@ import type { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { ToolHub } from '@toolwright/core';
 import { createGateway } from '@toolwright/gateway';
 import { afterEach, describe, expect, it } from 'vitest';
+import { newModernClient } from '../fixtures/modern-client.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { ListPromptsRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import { connectClient } from '../fixtures/connect-client.js';
 import { forwardedServer, type ForwardedServer } from '../fixtures/forwarded-server.js';
 
@@ -134,5 +137,28 @@ describe('PeerLists', () => {
     await hub.remove('two');
     await changed;
     expect(await urisOf(client)).toEqual(['one://a']);
+  });
+
+  it.each([
+    ['the server says, if that is shorter', { listChanged: true }, { ttlMs: 40 }, 40],
+    ['the gateway says, of a server that reports changes', { listChanged: true }, {}, 10_000],
+    ['nothing, of a server that neither reports changes nor says how long', { listChanged: false }, {}, 0],
+    ['nothing, of a server that says so', { listChanged: true }, { ttlMs: 0 }, 0],
+  ])('lets clients keep a list for as long as %s', async (_, options, hints, most) => {
+    const one = forwardedServer('one', [], options);
+    one.server.setRequestHandler(ListPromptsRequestSchema, () => ({ prompts: [{ name: 'greet' }], ...hints }));
+    const hub = new ToolHub({ providers: [one.provider] });
+    const gateway = createGateway(hub, { forward: true });
+    const client = newModernClient();
+    ends.push(
+      () => hub.disconnect(),
+      () => gateway.close(),
+      () => client.close(),
+    );
+    const { url } = await gateway.serveHttp({ auth: 'none' });
+    await client.connect(new StreamableHTTPClientTransport(new URL(url)));
+    const { ttlMs } = (await client.listPrompts()) as { ttlMs?: number };
+    expect(ttlMs).toBeLessThanOrEqual(most);
+    if (most === 10_000) expect(ttlMs).toBe(most);
   });
 });

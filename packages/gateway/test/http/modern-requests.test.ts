@@ -132,7 +132,21 @@ describe('serveHttp() answers a modern request', () => {
     expect((await post(call({ text: 'x'.repeat(3_000) }))).status).toBe(413);
     expect((await post('{')).message?.error?.code).toBe(-32700);
     const deep = JSON.parse(`${'['.repeat(200)}${']'.repeat(200)}`) as unknown;
-    expect(await post(call({ text: deep }))).toMatchObject({ status: 400, message: { error: { code: -32600 } } });
+    const invalid = { status: 400, message: { error: { code: -32600 } } };
+    expect(await post(call({ text: deep }))).toMatchObject(invalid);
+    expect(await post(call({}, { ...ENVELOPE, more: deep }))).toMatchObject(invalid);
+    const capabilities = { 'io.modelcontextprotocol/clientCapabilities': { extensions: deep } };
+    expect(await post(call({}, { ...ENVELOPE, ...capabilities }))).toMatchObject(invalid);
+  });
+
+  it('with -32600 to a body that is not a request of JSON-RPC 2.0', async () => {
+    const { post, received } = await serve();
+    for (const more of [{ jsonrpc: '1.0' }, { jsonrpc: undefined }, { method: undefined }, { method: 7 }])
+      expect(await post({ ...call(), ...more }, { 'mcp-method': 'tools/call' })).toMatchObject({
+        status: 400,
+        message: { error: { code: -32600 } },
+      });
+    expect(received).toEqual([]);
   });
 
   it('with 405 to other methods than POST, and with 202 to a notification', async () => {
@@ -341,6 +355,7 @@ describe('serveHttp() rejects a modern request with -32020', () => {
     received.length = 0;
     for (const more of ['Mcp-Name: other', 'mcp-method: tools/list', 'MCP-PARAM-REGION: eu', 'Mcp-Param-Region: us'])
       expect(await send([more, ...right])).toContain('-32020');
+    expect(await send([`Host: 127.0.0.1:${port}`, ...right])).toMatch(/^HTTP\/1.1 40[03]/);
     expect(received).toEqual([]);
   });
 });

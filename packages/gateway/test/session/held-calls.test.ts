@@ -2,6 +2,7 @@
 // runs twice, and none runs with what was not shown.
 
 import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
 import {
   defineServer,
   defineTool,
@@ -16,6 +17,7 @@ import { createGateway, type GatewayOptions } from '@toolwright/gateway';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { forwardedServer } from '../fixtures/forwarded-server.js';
 import { listen, newModernClient } from '../fixtures/modern-client.js';
+import { openModernSocket } from '../fixtures/modern-socket.js';
 import { modernServer } from '../fixtures/modern-server.js';
 
 const ends: (() => Promise<unknown>)[] = [];
@@ -46,8 +48,10 @@ async function serve(provider: ToolProvider, options: GatewayOptions = {}, auth:
     () => provider.disconnect(),
     () => gateway.close(),
   );
-  const { url } = await gateway.serveHttp({ auth: auth ?? { token: [ALICE, BOB] } });
-  const as =
+  const { url, close } = await gateway.serveHttp({ auth: auth ?? { token: [ALICE, BOB] } });
+  const { url: otherUrl } = await gateway.serveHttp({ auth: auth ?? { token: [ALICE, BOB] } });
+  const asAt =
+    (url: string) =>
     (token: string): Send =>
     async (name, args, more = {}, signal) => {
       const _meta = {
@@ -74,7 +78,7 @@ async function serve(provider: ToolProvider, options: GatewayOptions = {}, auth:
       });
       return (await response.json()) as Answer;
     };
-  return { as, gateway };
+  return { as: asAt(url), elsewhere: asAt(otherUrl), close, gateway };
 }
 
 const codeOf = ({ result }: Answer): unknown => (result?._meta[ERROR_META] as JsonObject | undefined)?.code;
@@ -223,6 +227,72 @@ describe('a held call', () => {
     expect([codeOf(late), runs()]).toEqual(['OUTCOME_UNKNOWN', 1]);
   });
 
+  it('waits for an answer only as long as the question is valid, however often it is retried without one', async () => {
+    const { hub } = heldHub();
+    const { as } = await serve(hub, { limits: { approvalTimeoutMs: 200 } });
+    const alice = as(ALICE);
+    let answer = await alice('one__ask', QUESTION);
+    let retries = 0;
+    while (answer.result?.resultType === 'input_required' && retries++ < 40) {
+      await new Promise((resolve) => setTimeout(resolve, 25));
+      answer = await alice('one__ask', QUESTION, retry(stateOf(answer), {}));
+    }
+    expect(codeOf(answer)).toBe('OUTCOME_UNKNOWN');
+  });
+
+  it('is continued at another listener of the gateway, also when its own has closed', async () => {
+    const { hub, runs } = heldHub();
+    const { as, elsewhere, close } = await serve(hub);
+    for (let call = 0; call < 2; call++) {
+      const state = stateOf(await as(ALICE)('one__ask', QUESTION));
+      if (call === 1) await close();
+      const done = await elsewhere(ALICE)('one__ask', QUESTION, retry(state, { q1: { action: 'accept' } }));
+      expect(done.result?.content?.[0]?.text).toBe('{"action":"accept"}');
+    }
+    expect(runs()).toBe(2);
+  });
+
+  it('counts until its result was sent, also when its server no longer waits for the answer', async () => {
+    const { hub } = heldHub();
+    const { as } = await serve(hub);
+    const alice = as(ALICE);
+    const asks = { ...QUESTION, timeout: 20 };
+    const states: string[] = [];
+    for (let count = 0; count < 64; count++) states.push(stateOf(await alice('one__ask', asks)));
+    await new Promise((resolve) => setTimeout(resolve, 100)); // the server gives up on its questions
+    expect((await alice('one__ask', asks)).result?.content?.[0]?.text).toContain('64 calls');
+    const done = await alice('one__ask', asks, retry(states[0]!, { q1: { action: 'accept' } }));
+    expect(done.result?.content?.[0]?.text).toContain('refused');
+    stateOf(await alice('one__ask', asks));
+  });
+
+  it('ends when its client cancels the attempt that was answered with the question', async () => {
+    const project = await createTestProject({});
+    const { hub, runs } = heldHub();
+    const gateway = createGateway(hub, { forward: true });
+    ends.push(
+      async () => project[Symbol.asyncDispose](),
+      () => hub.disconnect(),
+      () => gateway.close(),
+    );
+    const path = join(project.projectDir, 'g.sock');
+    await gateway.serveSocket({ path });
+    const { send, cancel, answerTo, close } = await openModernSocket(path);
+    ends.push(async () => close());
+    const call = { name: 'one__ask', arguments: QUESTION };
+    send('a', 'tools/call', call);
+    const { result } = await answerTo('a');
+    expect(result?.resultType).toBe('input_required');
+    cancel('a');
+    send('b', 'tools/call', {
+      ...call,
+      requestState: result!.requestState,
+      inputResponses: { q1: { action: 'accept' } },
+    });
+    expect((await answerTo('b')).result?._meta?.[ERROR_META]).toMatchObject({ code: 'OUTCOME_UNKNOWN' });
+    expect(runs()).toBe(1);
+  });
+
   it('is one of 64 of its client at most, and of any number of other clients', async () => {
     const names = ['one', 'two', 'three']; // a server may have 32 questions open
     const hub = new ToolHub({ providers: names.map((name) => forwardedServer(name, []).provider) });
@@ -279,6 +349,25 @@ describe('replicas with one key', () => {
     const state = stateOf(await one.as(ALICE)('one__ask', QUESTION));
     const elsewhere = await two.as(ALICE)('one__ask', QUESTION, retry(state, { q1: { action: 'accept' } }));
     expect([codeOf(elsewhere), held.map(({ runs }) => runs())]).toEqual(['OUTCOME_UNKNOWN', [1, 0]]);
+  });
+});
+
+describe('a replica', () => {
+  it('does not serve tools with state per session that are added after it has started', async () => {
+    const warnings: string[] = [];
+    const { hub } = askingHub();
+    const { as } = await serve(hub, {
+      replicas: true,
+      stateKey: randomBytes(32),
+      logger: { debug() {}, info() {}, warn: (message) => void warnings.push(message), error() {} },
+    });
+    const project = await createTestProject({ 'a.txt': 'a' });
+    ends.push(async () => project[Symbol.asyncDispose]());
+    await hub.add(InProcessToolProvider.forProject(project.projectDir));
+    const read = await as(ALICE)('filesystem__read_file', { path: 'a.txt' });
+    expect(read.error?.message).toContain('Unknown tool');
+    expect((await as(ALICE)('git__status', {})).error).toBeUndefined();
+    expect(warnings.filter((warning) => warning.includes('filesystem'))).toHaveLength(1);
   });
 });
 

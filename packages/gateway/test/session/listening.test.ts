@@ -1,6 +1,5 @@
 // `subscriptions/listen`: the changes that a client asks for, acknowledged first, and no others.
 
-import { connect } from 'node:net';
 import { join } from 'node:path';
 import { defineServer, defineTool, InProcessToolProvider, ToolHub } from '@toolwright/core';
 import { createTestProject } from '@toolwright/core/testing';
@@ -8,16 +7,13 @@ import { createGateway } from '@toolwright/gateway';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { forwardedServer } from '../fixtures/forwarded-server.js';
 import { listen, newModernClient, type ModernTransport } from '../fixtures/modern-client.js';
+import { openModernSocket } from '../fixtures/modern-socket.js';
 
 const ends: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
   for (const end of ends.splice(0).reverse()) await end();
 });
 
-const ENVELOPE = {
-  'io.modelcontextprotocol/protocolVersion': '2026-07-28',
-  'io.modelcontextprotocol/clientCapabilities': {},
-};
 const SUBSCRIPTION = 'io.modelcontextprotocol/subscriptionId';
 
 const oneTool = (name: string): InProcessToolProvider =>
@@ -54,7 +50,7 @@ async function serve(kind: ModernTransport) {
     await client.connect(await open());
     return { client, heard };
   };
-  return { connected, hub, one, gateway };
+  return { connected, hub, one, gateway, project };
 }
 
 describe.each(['http', 'socket', 'stdio'] as const)('subscriptions/listen over %s', (kind) => {
@@ -112,16 +108,9 @@ describe('subscriptions/listen', () => {
     );
     const path = join(project.projectDir, 'g.sock');
     await gateway.serveSocket({ path });
-    const socket = connect(path);
-    const messages: { method?: string; id?: unknown; params?: object; error?: { code: number } }[] = [];
-    socket.setEncoding('utf8').on('data', (text: string) => {
-      for (const line of text.split('\n')) if (line !== '') messages.push(JSON.parse(line) as never);
-    });
-    ends.push(async () => void socket.destroy());
-    const send = (id: unknown, notifications: unknown): void => {
-      const params = { _meta: ENVELOPE, notifications };
-      socket.write(`${JSON.stringify({ jsonrpc: '2.0', id, method: 'subscriptions/listen', params })}\n`);
-    };
+    const { send: request, messages, cancel, close } = await openModernSocket(path);
+    ends.push(async () => close());
+    const send = (id: unknown, notifications: unknown): void => request(id, 'subscriptions/listen', { notifications });
     send('a', { toolsListChanged: true, promptsListChanged: true });
     send(2, { toolsListChanged: true });
     send(3, { toolsListChanged: 'yes' });
@@ -149,13 +138,56 @@ describe('subscriptions/listen', () => {
       [4, -32602],
       [5, -32602],
     ]);
-    const cancel = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 'a' } };
-    socket.write(`${JSON.stringify(cancel)}\n`);
+    cancel('a');
     for (let id = 100; id < 163; id++) send(id, { toolsListChanged: true });
     send('full', { toolsListChanged: true });
     await vi.waitFor(() =>
       expect(messages.some(({ id, error }) => id === 'full' && error?.code === -32050)).toBe(true),
     );
     expect(messages.some(({ id }) => id === 'a')).toBe(false); // cancelled: no further message
+  });
+
+  it('does not list a resource whose server does not answer in time, and frees its place when it is cancelled', async () => {
+    const { one, gateway, hub, project } = await serve('socket');
+    const silent = forwardedServer('silent', ['silent://a']);
+    silent.beforeSubscribing = () => new Promise(() => undefined);
+    await hub.add(silent.provider);
+    const path = join(project.projectDir, 'raw.sock');
+    await gateway.serveSocket({ path });
+    const { send, messages, cancel, close } = await openModernSocket(path);
+    ends.push(async () => close());
+    const listenTo = (id: unknown, resourceSubscriptions: string[]): void =>
+      send(id, 'subscriptions/listen', { notifications: { resourceSubscriptions } });
+    for (let id = 0; id < 64; id++) listenTo(id, ['silent://a']);
+    await vi.waitUntil(() => silent.subscribed.length > 0);
+    for (let id = 0; id < 64; id++) cancel(id);
+    listenTo('both', ['silent://a', 'one://a']);
+    const acknowledged = await vi.waitUntil(() => messages[0], 10_000);
+    expect(acknowledged).toMatchObject({
+      params: { notifications: { resourceSubscriptions: ['one://a'] }, _meta: { [SUBSCRIPTION]: 'both' } },
+    });
+    await one.server.sendResourceUpdated({ uri: 'one://a' });
+    await vi.waitUntil(() => messages.length > 1);
+  });
+
+  it('ends a subscription at a server when the last client of several gateways has left', async () => {
+    const { connected, hub, one } = await serve('http');
+    const other = createGateway(hub, { forward: true });
+    ends.push(() => other.close());
+    const { client: first } = await connected();
+    const mine = await first.listen({ resourceSubscriptions: ['one://a'] });
+    const project = await createTestProject({});
+    const second = newModernClient();
+    ends.push(
+      async () => project[Symbol.asyncDispose](),
+      () => second.close(),
+    );
+    await second.connect(await (await listen(other, 'http', project))());
+    const theirs = await second.listen({ resourceSubscriptions: ['one://a', 'one://b'] });
+    await mine.close();
+    await theirs.close();
+    await vi.waitUntil(() => one.subscribed.includes('-one://b') && one.subscribed.includes('-one://a'));
+    expect(one.subscribed.filter((entry) => entry === '-one://a')).toHaveLength(1);
+    expect(one.subscribed.indexOf('-one://a')).toBeGreaterThan(one.subscribed.indexOf('+one://b'));
   });
 });

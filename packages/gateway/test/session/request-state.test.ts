@@ -26,25 +26,25 @@ describe('RequestStates.open()', () => {
     const one = states();
     const sealed = one.seal(STATE, BINDING);
     expect(sealed).not.toContain(Buffer.from('of the server').toString('base64url').slice(0, 12));
-    expect(await one.open(sealed, BINDING)).toEqual({ state: STATE });
-    expect(await one.open(sealed, BINDING)).toEqual({ fault: 'used', wasHeld: true });
+    expect(await one.open(sealed, BINDING, 'a')).toEqual({ state: STATE });
+    expect(await one.open(sealed, BINDING, 'a')).toEqual({ fault: 'used', began: true });
   });
 
   it('rejects a state with any bit changed, and one that is cut or extended', async () => {
     const one = states();
     const sealed = Buffer.from(one.seal(STATE, BINDING), 'base64url');
-    const invalid = { fault: 'invalid', wasHeld: false };
+    const invalid = { fault: 'invalid', began: false };
     for (let at = 0; at < sealed.length; at++) {
       const changed = Buffer.from(sealed);
       changed[at]! ^= 1 << (at % 8);
-      expect(await one.open(changed.toString('base64url'), BINDING)).toEqual(invalid);
+      expect(await one.open(changed.toString('base64url'), BINDING, 'a')).toEqual(invalid);
     }
     for (let length = 0; length < sealed.length; length++)
-      expect(await one.open(sealed.subarray(0, length).toString('base64url'), BINDING)).toEqual(invalid);
+      expect(await one.open(sealed.subarray(0, length).toString('base64url'), BINDING, 'a')).toEqual(invalid);
     const text = sealed.toString('base64url');
     for (const other of ['', 'x', `${text}AA`, `${text}=`, `${text}\n`, ` ${text}`, '\u0000'])
-      expect(await one.open(other, BINDING)).toEqual(invalid);
-    expect(await one.open(text, BINDING)).toEqual({ state: STATE }); // none of the attempts has used it up
+      expect(await one.open(other, BINDING, 'a')).toEqual(invalid);
+    expect(await one.open(text, BINDING, 'a')).toEqual({ state: STATE }); // none of the attempts has used it up
   });
 
   it('rejects a state that belongs to another client, method, tool or other arguments', async () => {
@@ -58,9 +58,9 @@ describe('RequestStates.open()', () => {
       bindingOf('token:a', 'tools/call', { name: 'deploy', arguments: { to: ['production'] } }),
       bindingOf('token:a', 'tools/call', { name: 'deploy' }),
     ])
-      expect(await one.open(sealed, other)).toEqual({ fault: 'invalid', wasHeld: false });
+      expect(await one.open(sealed, other, 'a')).toEqual({ fault: 'invalid', began: false });
     const reordered = bindingOf('token:a', 'tools/call', { arguments: { to: 'production' }, name: 'deploy' });
-    expect(await one.open(sealed, reordered)).toEqual({ state: STATE });
+    expect(await one.open(sealed, reordered, 'a')).toEqual({ state: STATE });
   });
 
   it('rejects a state that has expired', async () => {
@@ -68,19 +68,21 @@ describe('RequestStates.open()', () => {
     const one = states();
     const sealed = [one.seal(STATE, BINDING), one.seal({ asked: 'a' }, BINDING), one.seal(STATE, BINDING)];
     vi.setSystemTime(Date.now() + TTL_MS - 1);
-    expect(await one.open(sealed[0]!, BINDING)).toEqual({ state: STATE });
+    expect(await one.open(sealed[0]!, BINDING, 'a')).toEqual({ state: STATE });
     vi.setSystemTime(Date.now() + 1);
-    expect(await one.open(sealed[1]!, BINDING)).toEqual({ fault: 'expired', wasHeld: false });
-    expect(await one.open(sealed[2]!, BINDING)).toEqual({ fault: 'expired', wasHeld: true });
+    expect(await one.open(sealed[1]!, BINDING, 'a')).toEqual({ fault: 'expired', began: false });
+    expect(await one.open(sealed[2]!, BINDING, 'a')).toEqual({ fault: 'expired', began: true });
   });
 
   it('accepts the states of a replica with the same key, and of an earlier key while it is listed', async () => {
     const [old, current] = [randomBytes(32), randomBytes(32).toString('base64')];
     const sealed = states(old).seal(STATE, BINDING);
-    expect(await states([current, old]).open(sealed, BINDING)).toEqual({ state: STATE });
-    expect(await states(current).open(sealed, BINDING)).toEqual({ fault: 'invalid', wasHeld: false });
-    expect(await states().open(sealed, BINDING)).toEqual({ fault: 'invalid', wasHeld: false });
-    expect(await states(current).open(states([current, old]).seal(STATE, BINDING), BINDING)).toEqual({ state: STATE });
+    expect(await states([current, old]).open(sealed, BINDING, 'a')).toEqual({ state: STATE });
+    expect(await states(current).open(sealed, BINDING, 'a')).toEqual({ fault: 'invalid', began: false });
+    expect(await states().open(sealed, BINDING, 'a')).toEqual({ fault: 'invalid', began: false });
+    expect(await states(current).open(states([current, old]).seal(STATE, BINDING), BINDING, 'a')).toEqual({
+      state: STATE,
+    });
   });
 });
 
@@ -101,7 +103,7 @@ describe('RequestStates.seal()', () => {
 
 describe('new RequestStates()', () => {
   it('throws INVALID_ARGUMENT for keys that are not 32 bytes', () => {
-    for (const keys of [randomBytes(31), 'short', '', [], [randomBytes(32), 'x'], 7 as never])
+    for (const keys of [randomBytes(31), Buffer.alloc(32), 'short', '', [], [randomBytes(32), 'x'], 7 as never])
       expect(() => states(keys)).toThrowError(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
   });
 });
@@ -110,8 +112,18 @@ describe('UsedStatesInMemory.take()', () => {
   it('forgets only what has expired, and takes no more when it is full', () => {
     const used = new UsedStatesInMemory(2);
     const later = Date.now() + TTL_MS;
-    expect([used.take('a', Date.now() - 1), used.take('b', later), used.take('b', later)]).toEqual([true, true, false]);
-    expect([used.take('c', later), used.take('d', later), used.take('b', later)]).toEqual([true, 'full', false]);
+    const take = (id: string, until = later): unknown => used.take(id, until, 'alice');
+    expect([take('a', Date.now() - 1), take('b'), take('b')]).toEqual([true, true, false]);
+    expect([take('c'), take('d'), take('b')]).toEqual([true, 'full', false]);
+  });
+
+  it('refuses no client for what another has used', () => {
+    const used = new UsedStatesInMemory(1);
+    const later = Date.now() + TTL_MS;
+    expect([used.take('a', later, 'alice'), used.take('b', later, 'alice')]).toEqual([true, 'full']);
+    expect(used.take('c', later, 'bob')).toBe(true);
+    used.forget('alice');
+    expect(used.take('b', later, 'alice')).toBe(true);
   });
 });
 
