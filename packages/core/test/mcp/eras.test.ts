@@ -83,6 +83,21 @@ describe('MCPToolProvider.connect()', () => {
     expect(pids.filter(isAlive)).toHaveLength(1);
   });
 
+  it.each([
+    ['never settles', () => new Promise<never>(() => undefined)],
+    [
+      'throws',
+      () => {
+        throw new Error('the store is broken');
+      },
+    ],
+    ['rejects', () => Promise.reject(new Error('the store is broken'))],
+  ])('asks the server when the store %s', async (_, method) => {
+    await using server = await scripted('modern');
+    await using provider = server.create({ eraStore: { get: method, set: method } });
+    expect(textOf(await provider.callTool('s.do'))).toBe('modern');
+  });
+
   it('asks again when the verdict is old, wrong, or of another configuration', async () => {
     await using server = await scripted('modern');
     const { verdicts, eraStore } = storeOf();

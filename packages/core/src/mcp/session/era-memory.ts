@@ -1,5 +1,6 @@
 // Remembers which revisions of MCP a server speaks, so that a legacy server is asked once a day at most.
 
+import { settledWithin } from '../../call/waiting.js';
 import type { Era } from '../engines/engine.js';
 
 /** Which revisions of MCP a server spoke, and when. */
@@ -12,7 +13,7 @@ export interface EraVerdict {
 
 /**
  * Stores verdicts by key. A key is the hash of a server's configuration and credentials. A verdict that cannot be read or
- * written only costs time: failures are ignored.
+ * written only costs time: failures are ignored, and after a second the server is asked instead.
  */
 export interface EraStore {
   /** Returns the verdict, or undefined when there is none. */
@@ -23,6 +24,8 @@ export interface EraStore {
 
 const DAY_MS = 24 * 60 * 60_000;
 const MAX_VERDICTS = 1_000;
+/** How long to wait for a store. */
+const STORE_TIMEOUT_MS = 1_000;
 
 const verdicts = new Map<string, EraVerdict>();
 
@@ -51,8 +54,11 @@ export class EraMemory {
   /** The era of the latest verdict, if it is not older than a day. */
   async recall(): Promise<Era | undefined> {
     if (this.#key === undefined) return undefined;
+    const key = this.#key;
+    const stored = (async () => this.#store.get(key))();
     try {
-      const verdict = await this.#store.get(this.#key);
+      if (!(await settledWithin([stored], STORE_TIMEOUT_MS))) return undefined;
+      const verdict = await stored;
       const age = Date.now() - Number(verdict?.at);
       if (age >= 0 && age < DAY_MS && (verdict?.era === 'legacy' || verdict?.era === 'modern')) return verdict.era;
     } catch {

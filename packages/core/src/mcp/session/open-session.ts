@@ -55,7 +55,7 @@ export async function openSession(opening: Opening, scope: CallScope): Promise<M
     const attempt = new Attempt(opening, transport, scope, plan);
     try {
       const session = await attempt.open();
-      if (!isFixed) await eras.remember(session.era);
+      if (!isFixed) void eras.remember(session.era);
       return session;
     } catch (thrown) {
       const next = isFixed || scope.error ? undefined : attempt.nextPlan(thrown);
@@ -63,7 +63,7 @@ export async function openSession(opening: Opening, scope: CallScope): Promise<M
       opening.onClosing(closing);
       if (!next) throw attempt.failure(thrown);
       plan = next;
-      await eras.remember(undefined);
+      void eras.remember(undefined);
       await scope.race(closing); // two processes of a server never run at the same time
     }
   }
@@ -212,10 +212,16 @@ function supportedVersions({ code, data }: RpcFault): readonly unknown[] | undef
   return code === UNSUPPORTED_VERSION && Array.isArray(supported) ? supported : undefined;
 }
 
+/** No call was sent yet, so there is none whose outcome would be unknown. */
+function beforeAnyCall(failure: ToolError): ToolError {
+  if (failure.code !== 'OUTCOME_UNKNOWN') return ToolError.from(failure);
+  return new ToolError('UNAVAILABLE', 'the connection ended before its response to initialize.', { cause: failure });
+}
+
 function fromStart(thrown: unknown): ToolError {
-  if (ToolError.isInstance(thrown)) return ToolError.from(thrown);
+  if (ToolError.isInstance(thrown)) return beforeAnyCall(thrown);
   const { code, data, message } = thrown as { code?: unknown; data?: unknown; message?: unknown };
-  if (ToolError.isInstance(data)) return ToolError.from(data);
+  if (ToolError.isInstance(data)) return beforeAnyCall(data);
   const text = plainText(typeof message === 'string' ? message : String(thrown), 500);
   if (code === -32_000 || code === 'CONNECTION_CLOSED')
     return new ToolError('CONNECTION_CLOSED', 'it closed the connection before it responded.');

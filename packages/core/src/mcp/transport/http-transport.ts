@@ -312,8 +312,8 @@ export class HttpTransport implements SessionTransport {
       return error;
     }
     return new ToolError(
-      'OUTCOME_UNKNOWN',
-      `The request to ${url.origin} broke off: ${text}. The server may have processed it.`,
+      isCall ? 'OUTCOME_UNKNOWN' : 'UNAVAILABLE',
+      `The request to ${url.origin} broke off: ${text}.${isCall ? ' The tool may have run.' : ''}`,
       {
         cause: thrown,
         ...(typeof errno === 'string' && { details: { errno } }),

@@ -16,6 +16,7 @@ async function serveRaw(
   answer: Answer,
   stream = (response: ServerResponse): unknown => response.writeHead(405).end(),
   initializeStatus = 200,
+  initialize?: Answer,
 ): Promise<{ url: string; seen: IncomingMessage[]; refuse(): void } & AsyncDisposable> {
   const seen: IncomingMessage[] = [];
   const server = createServer((request, response) => {
@@ -31,6 +32,7 @@ async function serveRaw(
         response.end(JSON.stringify({ jsonrpc: '2.0', id, result }));
       };
       if (method === 'server/discover') return void response.writeHead(400).end(); // as servers with sessions do
+      if (method === 'initialize' && initialize) return initialize(message, request, response);
       if (method === 'initialize' && initializeStatus !== 200) return void response.writeHead(initializeStatus).end();
       if (method === 'initialize') {
         return give({
@@ -255,6 +257,24 @@ describe('MCPToolProvider over HTTP', () => {
     expect(error).toMatchObject({ code: 'UNAVAILABLE', retryable: true });
     expect(error?.message).toContain('ECONNREFUSED');
     expect(provider.health().state).toBe('DEAD');
+  });
+
+  it.each<[string, Answer]>([
+    ['the connection breaks', (_message, request) => request.socket.destroy()],
+    ['the event stream ends', (_message, _request, response) => events(response).end(': hello\n\n')],
+    [
+      'half of a response arrives',
+      (_message, request, response) => {
+        response.writeHead(200, { 'content-type': 'application/json', 'content-length': '100' });
+        response.write('{', () => request.socket.destroy());
+      },
+    ],
+  ])('returns UNAVAILABLE when %s before the handshake is done, as nothing has run', async (_, initialize) => {
+    await using server = await serveRaw(() => undefined, undefined, 200, initialize);
+    await using provider = new MCPToolProvider({ name: 'r', url: server.url });
+    const { error } = await provider.callTool('r.do');
+    expect(error).toMatchObject({ code: 'UNAVAILABLE', retryable: true });
+    expect(error?.message).not.toContain('may have run');
   });
 
   it('returns OUTCOME_UNKNOWN immediately when an event stream ends without the response', async () => {

@@ -30,7 +30,7 @@ import { recover } from './recovery.js';
 import { asBytes, COLUMNS, foldTag, recordOf, textOf, VERSION_COLUMNS, versionOf } from './rows.js';
 import { countsOf } from './store-counts.js';
 import { StoreFile } from './store-file.js';
-import { recordQuarantined, readNote, quarantinedFiles, writeNote } from './store-notes.js';
+import { readNote, quarantinedFiles, writeNote } from './store-notes.js';
 import { StorePlace } from './store-place.js';
 import { pendingVectors, setVectors, vectorFloats, vectorsSince } from './vector-rows.js';
 import { WordSearch } from './word-search.js';
@@ -72,21 +72,15 @@ export class SqliteBackend implements MemoryBackend {
       driver,
       durability: options.durability ?? 'normal',
       recover,
-      onQuarantine: (record) => {
-        this.#unrecorded.push(record);
-        options.onQuarantine?.(record);
-      },
+      onQuarantine: (record) => options.onQuarantine?.(record),
     });
   }
-
-  /** Quarantined files that are not noted in the new file yet. */
-  readonly #unrecorded: QuarantinedFile[] = [];
 
   put(draft: MemoryDraft, onDuplicate: DuplicateRule = 'merge'): Promise<PutOutcome> {
     const nowMs = Date.now();
     const complete = { ...draft, id: draft.id ?? crypto.randomUUID() }; // the same ID if the transaction runs again
     let mayExist = draft.id !== undefined;
-    return this.#write((connection) => {
+    return this.#file.write((connection) => {
       const rows = new MemoryRows(connection);
       const existing = mayExist ? rows.byId(complete.id) : undefined;
       if (existing) return { memory: existing.record, outcome: 'created' };
@@ -117,7 +111,7 @@ export class SqliteBackend implements MemoryBackend {
 
   import(drafts: readonly MemoryDraft[]): Promise<ImportOutcome> {
     const nowMs = Date.now();
-    return this.#write((connection) => {
+    return this.#file.write((connection) => {
       const rows = new MemoryRows(connection);
       let imported = 0;
       for (const draft of drafts) {
@@ -145,7 +139,7 @@ export class SqliteBackend implements MemoryBackend {
   async update(id: string, patch: MemoryPatch, expectedRev?: number): Promise<MemoryRecord | undefined> {
     const nowMs = Date.now();
     if ((await this.get([id])).length === 0) return undefined; // does not create the file
-    return this.#write((connection) => {
+    return this.#file.write((connection) => {
       const rows = new MemoryRows(connection);
       const current = rows.byId(id);
       if (!current || current.record.deletedMs !== null) return undefined;
@@ -168,7 +162,7 @@ export class SqliteBackend implements MemoryBackend {
     const nowMs = Date.now();
     const exists = await this.#file.read((connection) => new MemoryRows(connection).byId(id) !== undefined);
     if (!exists) return undefined;
-    return this.#write((connection) => {
+    return this.#file.write((connection) => {
       const rows = new MemoryRows(connection);
       const current = rows.byId(id);
       if (!current || (current.record.deletedMs !== null && !hard)) return undefined;
@@ -185,7 +179,7 @@ export class SqliteBackend implements MemoryBackend {
     const nowMs = Date.now();
     const exists = await this.#file.read((connection) => new MemoryRows(connection).byId(id) !== undefined);
     if (!exists) return undefined;
-    return this.#write((connection) => {
+    return this.#file.write((connection) => {
       const rows = new MemoryRows(connection);
       const current = rows.byId(id);
       if (!current) return undefined;
@@ -298,7 +292,7 @@ export class SqliteBackend implements MemoryBackend {
   }
 
   async setVectors(embedder: string, vectors: readonly MemoryVector[]): Promise<number> {
-    return this.#write((connection) => setVectors(connection, embedder, vectors));
+    return this.#file.write((connection) => setVectors(connection, embedder, vectors));
   }
 
   async vectorsSince(embedder: string, seq: number, limit: number): Promise<VectorCodes[]> {
@@ -320,13 +314,13 @@ export class SqliteBackend implements MemoryBackend {
   }
 
   async setNote(name: string, value: string): Promise<void> {
-    await this.#write((connection) => writeNote(connection, name, value));
+    await this.#file.write((connection) => writeNote(connection, name, value));
   }
 
   async stats({ check = false }: { check?: boolean | undefined } = {}): Promise<BackendStats> {
     const stats = await this.#file.read((connection) => {
       const counted = countsOf(connection, check);
-      return { ...counted, quarantined: [...quarantinedFiles(connection), ...this.#unrecorded] };
+      return { ...counted, quarantined: quarantinedFiles(connection) };
     });
     const none = { memories: 0, deleted: 0, byCategory: {}, vectors: {}, seq: 0, bytes: 0, quarantined: [] };
     return { engine: this.#engine, ...(stats ?? none) };
@@ -334,13 +328,6 @@ export class SqliteBackend implements MemoryBackend {
 
   async close(): Promise<void> {
     this.#file.close();
-  }
-
-  #write<T>(action: (connection: SqliteConnection) => T): Promise<T> {
-    return this.#file.write((connection) => {
-      if (this.#unrecorded.length > 0) recordQuarantined(connection, this.#unrecorded.splice(0));
-      return action(connection);
-    });
   }
 
   #searchOf(connection: SqliteConnection): WordSearch {

@@ -19,6 +19,7 @@ import {
 } from './sqlite-connection.js';
 import { fileKind, migrate } from './store-schema.js';
 import { quarantine } from './quarantine.js';
+import { recordQuarantined } from './store-notes.js';
 import type { StorePlace } from './store-place.js';
 
 /** How long to wait while another process writes. */
@@ -178,7 +179,8 @@ export class StoreFile {
     connection.exec('PRAGMA journal_mode = WAL');
     connection.exec(`PRAGMA wal_autocheckpoint = ${this.#logPages()}`);
     connection.exec(`PRAGMA synchronous = ${this.#options.durability === 'full' ? 'FULL' : 'NORMAL'}`);
-    if (kind === 'ours') return undefined;
+    if (kind === 'ours')
+      return connection.prepare('SELECT one FROM counter').get() ? undefined : 'it is damaged: its counter is missing';
     return inTransaction(connection, () => {
       kind = fileKind(connection); // another process may have been first
       if (typeof kind === 'object') return kind.foreign;
@@ -202,12 +204,16 @@ export class StoreFile {
         `${place.shown}/memory.db cannot be read (${reason}), and neither can the files created instead. Check the disk, and move the file away.`,
       );
     }
-    const record = await quarantine(place, identity, reason, driver, async (from) => {
+    const record = await quarantine(place, identity, reason, driver, async (from, quarantined) => {
       const successor = await openSqlite(place.file, driver);
       try {
         const fault = this.#prepare(successor, true);
         if (fault !== undefined) throw new Error(fault);
-        return from ? inTransaction(successor, () => recover(from, successor)) : 0;
+        return inTransaction(successor, () => {
+          const recovered = from ? recover(from, successor) : 0;
+          recordQuarantined(successor, { ...quarantined, recovered });
+          return recovered;
+        });
       } finally {
         successor.close();
       }
@@ -288,7 +294,9 @@ function emptyLog(connection: SqliteConnection): boolean {
 
 function brokenReason(error: unknown): string | undefined {
   if (!(error instanceof SqliteError)) return undefined;
-  if (error.result === SQLITE_CORRUPT) return `it is damaged: ${error.message}`;
+  // FTS5 reports a damaged table of settings as an error of the statement.
+  if (error.result === SQLITE_CORRUPT || error.message.includes('invalid fts5 file format'))
+    return `it is damaged: ${error.message}`;
   return error.result === SQLITE_NOTADB ? 'it is not a database' : undefined;
 }
 

@@ -25,6 +25,6 @@ export function quarantinedFiles(connection: SqliteConnection): QuarantinedFile[
   }
 }
 
-export function recordQuarantined(connection: SqliteConnection, records: readonly QuarantinedFile[]): void {
-  writeNote(connection, QUARANTINED, JSON.stringify([...quarantinedFiles(connection), ...records]));
+export function recordQuarantined(connection: SqliteConnection, record: QuarantinedFile): void {
+  writeNote(connection, QUARANTINED, JSON.stringify([...quarantinedFiles(connection), record]));
 }

@@ -111,13 +111,23 @@ export class StorePlace {
   }
 
   #stats(path: string): Stats | undefined {
-    const stats = lstatSync(path, { throwIfNoEntry: false });
+    const stats = lstatIfPresent(path);
     if (!stats?.isSymbolicLink()) return stats;
     const name = path === this.directory ? this.shown : `${this.shown}${path.slice(this.directory.length)}`;
     throw new ToolError(
       'OUTSIDE_PROJECT',
       `${name} is a symbolic link, which is not followed for memories. Remove it, or replace it with a directory.`,
     );
+  }
+}
+
+/** Undefined for what does not exist, also because its directory is a file. */
+export function lstatIfPresent(path: string): Stats | undefined {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false });
+  } catch (error) {
+    if (errnoOf(error) === 'ENOTDIR') return undefined;
+    throw error;
   }
 }
 

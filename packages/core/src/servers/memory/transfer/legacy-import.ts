@@ -3,12 +3,13 @@
 
 import { isJsonObject } from '../../../contract/json.js';
 import { createHash } from 'node:crypto';
-import { closeSync, constants, createReadStream, lstatSync, openSync, writeSync } from 'node:fs';
+import { closeSync, constants, createReadStream, openSync, writeSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { ToolError } from '../../../contract/errors.js';
 import { fileFailure } from '../../project/open/file-failure.js';
 import { redactSecrets } from '../../project/secret-shapes.js';
 import type { MemoryBackend, MemoryDraft, MemoryScope } from '../memory-backend.js';
+import { lstatIfPresent } from '../sqlite/store-place.js';
 import { jsonElements } from './json-elements.js';
 import { MAX_CONTENT_CHARS, MAX_TAGS } from '../memory-limits.js';
 import type { CallContext } from '../service/call-context.js';
@@ -43,7 +44,7 @@ export async function importOnce(
   scope: MemoryScope,
   call: CallContext,
 ): Promise<ImportReport | undefined> {
-  const stats = lstatSync(path, { throwIfNoEntry: false });
+  const stats = lstatIfPresent(path);
   if (!stats?.isFile()) return undefined;
   const note = `imported ${basename(path)}`;
   const known = JSON.parse((await backend.note(note)) ?? '{}') as { size?: number; mtimeMs?: number; digest?: string };

@@ -1,4 +1,4 @@
-import { open, readdir, readFile, rename, stat, truncate, writeFile } from 'node:fs/promises';
+import { open, readdir, readFile, rename, rm, stat, truncate, utimes, writeFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { driverName, openSqlite } from '../../../../src/servers/memory/sqlite/driver.js';
 import { tries } from '../../../soak.js';
@@ -18,6 +18,13 @@ async function overwrite(path: string, at: number, length: number): Promise<void
   );
 }
 
+/** Changes a database as a damaged disk, or another program, would. */
+async function execute(path: string, sql: string): Promise<void> {
+  const connection = await openSqlite(path, driverName());
+  connection.exec(sql);
+  connection.close();
+}
+
 describe('SqliteBackend', () => {
   /** Stores memories, closes the store, and damages its file. */
   async function damaged(tools: Tools, damage: (path: string) => Promise<void>): Promise<Tools> {
@@ -33,6 +40,8 @@ describe('SqliteBackend', () => {
     ['has a page of random bytes', (path) => overwrite(path, 3 * 4096, 4096), 0],
     ['has a broken header', (path) => overwrite(path, 0, 100), 0],
     ['has only its first page left', (path) => truncate(path, 4096), 0],
+    ['has an index of an unknown format', (path) => execute(path, 'UPDATE words_config SET v = 99'), 40],
+    ['has no counter', (path) => execute(path, 'DELETE FROM counter'), 40],
   ])(
     'quarantines and replaces a file, and reports it in the next result and in stats, when it %s',
     async (_name, damage, recovered) => {
@@ -56,6 +65,39 @@ describe('SqliteBackend', () => {
       expect((await readdir(tools.path('.mcp-memory'))).filter((name) => /reading|repair/.test(name))).toEqual([]);
     },
   );
+
+  it('records in the new file what was quarantined, before anything else is written', async () => {
+    await using tools = await openTools();
+    await using later = await damaged(tools, (path) => writeFile(path, 'not a database'.repeat(300)));
+    expect((await later.call('list')).data.notice).toContain('could not be read');
+    await using another = later.another();
+    expect((await another.call('stats')).data.stores[0].quarantined).toHaveLength(1);
+  });
+
+  it('fails with LOCKED when what has the name of the lock is not a lock', async () => {
+    await using tools = await openTools();
+    await using later = await damaged(tools, async (path) => {
+      await writeFile(path, 'not a database'.repeat(300));
+      await writeFile(`${path}.repair`, '');
+      await utimes(`${path}.repair`, 0, 0);
+    });
+    const { code, text } = await later.call('list');
+    expect([code, text]).toEqual(['LOCKED', expect.stringContaining('remove .mcp-memory/memory.db.repair')]);
+    await rm(tools.path('.mcp-memory/memory.db.repair'));
+    expect((await later.call('list')).data.notice).toContain('could not be read');
+  });
+
+  it('names the directory when it is a file', async () => {
+    await using tools = await openTools();
+    await writeFile(tools.path('.mcp-memory'), '');
+    for (const [tool, args] of [
+      ['list', {}],
+      ['store', { content: 'something', category: 'bug' }],
+    ] as const) {
+      const { code, text } = await tools.call(tool, args);
+      expect([code, text]).toEqual(['INVALID_ARGUMENT', expect.stringContaining('.mcp-memory must be a directory')]);
+    }
+  });
 
   it('recovers a file in time when it claims an impossible number of memories', async () => {
     await using tools = await openTools();
