@@ -87,7 +87,7 @@ class Attempt {
   readonly #filter: MessageFilter;
   readonly #scope: CallScope;
   readonly #plan: Plan;
-  #asked: 'server/discover' | 'initialize' = 'initialize';
+  #requested: 'server/discover' | 'initialize' = 'initialize';
 
   constructor(opening: Opening, transport: SessionTransport, scope: CallScope, plan: Plan) {
     this.#opening = opening;
@@ -100,7 +100,7 @@ class Attempt {
   async open(): Promise<McpSession> {
     if (this.#plan === 'legacy') return this.#openLegacy();
     const answering = this.#ask();
-    const answer = await this.#scope.race(this.#plan === 'modern' ? answering : this.#withinPatience(answering));
+    const answer = await this.#scope.race(this.#plan === 'modern' ? answering : this.#withTimeout(answering));
     if (answer?.era === 'modern') return this.#session(answer.discovered);
     if (this.#opening.protocol === 'modern')
       throw new ToolError(
@@ -122,7 +122,7 @@ class Attempt {
   /** What to try after a failure; undefined when another attempt would fail in the same way. */
   nextPlan(thrown: unknown): Plan | undefined {
     if (thrown instanceof LateAnswer) return 'modern';
-    if (this.#asked === 'server/discover')
+    if (this.#requested === 'server/discover')
       return this.#transport.failure && !this.#opening.isHttp ? 'legacy' : undefined;
     const isModernOnly = (thrown as { code?: unknown }).code === UNSUPPORTED_VERSION;
     return this.#plan !== 'modern' && isModernOnly ? 'modern' : undefined;
@@ -132,7 +132,7 @@ class Attempt {
     const { name, connectTimeoutMs } = this.#opening;
     const { failure, stderrNote } = this.#transport;
     const { error } = this.#scope;
-    const tooSlow = `it did not answer "${this.#asked}" within ${connectTimeoutMs} ms; check the server, or raise connectTimeoutMs.`;
+    const tooSlow = `it did not answer "${this.#requested}" within ${connectTimeoutMs} ms; check the server, or raise connectTimeoutMs.`;
     const why =
       failure ?? (error?.code === 'TIMED_OUT' ? new ToolError('TIMED_OUT', tooSlow) : error) ?? fromStart(thrown);
     const hint = why.code === 'PROCESS_EXITED' ? ' Run its command in a terminal to see why.' : '';
@@ -144,7 +144,7 @@ class Attempt {
   }
 
   #openLegacy(): Promise<McpSession> {
-    this.#asked = 'initialize';
+    this.#requested = 'initialize';
     return this.#session(undefined);
   }
 
@@ -156,7 +156,7 @@ class Attempt {
   /** https://modelcontextprotocol.io/specification/2026-07-28/basic/versioning */
   async #ask(): Promise<Answer> {
     const { clientInfo, capabilities, isHttp } = this.#opening;
-    this.#asked = 'server/discover';
+    this.#requested = 'server/discover';
     const params = { _meta: envelopeOf(clientInfo, capabilities) };
     let outcome: Outcome | undefined;
     try {
@@ -175,12 +175,12 @@ class Attempt {
     return answerOf(outcome);
   }
 
-  #withinPatience(answering: Promise<Answer>): Promise<Answer | undefined> {
+  #withTimeout(answering: Promise<Answer>): Promise<Answer | undefined> {
     const { isHttp, connectTimeoutMs } = this.#opening;
     const done = new AbortController();
-    const patienceMs = Math.min(isHttp ? SILENT_HTTP_MS : SILENT_MS, connectTimeoutMs / 2);
-    const patience = pause(patienceMs, undefined, { signal: done.signal });
-    return Promise.race([answering, patience.catch(() => undefined)]).finally(() => done.abort());
+    const timeoutMs = Math.min(isHttp ? SILENT_HTTP_MS : SILENT_MS, connectTimeoutMs / 2);
+    const timeout = pause(timeoutMs, undefined, { signal: done.signal });
+    return Promise.race([answering, timeout.catch(() => undefined)]).finally(() => done.abort());
   }
 }
 

@@ -18,7 +18,7 @@ export interface DiagnosticsContext {
 }
 
 /** A requested path. */
-export interface AskedPath {
+export interface RequestedPath {
   /** The path as shown in results. */
   shown: string;
   /** The path with links resolved. */
@@ -30,7 +30,7 @@ export interface AskedPath {
 const EVERYTHING = 'all';
 
 /** @throws {ToolError} NOT_FOUND, OUTSIDE_PROJECT, INVALID_ARGUMENT */
-export async function askedPath({ files }: DiagnosticsContext, path: string): Promise<AskedPath> {
+export async function requestedPath({ files }: DiagnosticsContext, path: string): Promise<RequestedPath> {
   const { realPath, absolute } = await files.resolve(path === EVERYTHING ? '.' : path, 'read');
   return { shown: realPath, absolute, isDirectory: (await lstat(absolute)).isDirectory() };
 }
@@ -45,11 +45,11 @@ export async function claimPath(
   path: string,
   reason: string,
 ): Promise<PermissionClaim[]> {
-  const asked = path === EVERYTHING ? '.' : path;
+  const requested = path === EVERYTHING ? '.' : path;
   const claim = (pattern: string): PermissionClaim => ({ pattern, match: 'glob', understood: true, reason });
-  const { shown } = files.scope.parse(asked);
+  const { shown } = files.scope.parse(requested);
   try {
-    const { realPath } = await files.resolve(asked, 'read');
+    const { realPath } = await files.resolve(requested, 'read');
     return realPath === shown ? [claim(shown)] : [claim(shown), claim(realPath)];
   } catch (error) {
     // Missing: the tool itself reports it, with similar names.

@@ -35,8 +35,8 @@ export async function claimPath(
 ): Promise<PermissionClaim[]> {
   const verb = mode === 'read' ? 'reads' : 'writes';
   const reason = scope === 'tree' ? `${verb} it and everything below it` : `${verb} it`;
-  const asked = files.scope.parse(path);
-  return claimsOf(asked, reason, async () => (await files.resolve(path, mode)).realPath);
+  const requested = files.scope.parse(path);
+  return claimsOf(requested, reason, async () => (await files.resolve(path, mode)).realPath);
 }
 
 /**
@@ -52,9 +52,9 @@ export async function claimEntry(
   reason: string,
 ): Promise<PermissionClaim[]> {
   const { scope } = files;
-  const asked = scope.parse(path);
-  if (mode === 'write') scope.assertWritable(asked);
-  return claimsOf(asked, reason, async () => (await files.resolveEntry(path, mode)).shown);
+  const requested = scope.parse(path);
+  if (mode === 'write') scope.assertWritable(requested);
+  return claimsOf(requested, reason, async () => (await files.resolveEntry(path, mode)).shown);
 }
 
 /**
@@ -107,7 +107,7 @@ export function claimPair(files: ProjectFiles, source: string, destination: stri
 }
 
 async function claimsOf(
-  asked: ScopePath,
+  requested: ScopePath,
   reason: string,
   realPathOf: () => Promise<string>,
 ): Promise<PermissionClaim[]> {
@@ -119,12 +119,15 @@ async function claimsOf(
   });
   try {
     const realPath = await realPathOf();
-    return realPath === asked.shown
-      ? [claim(asked.shown, reason)]
-      : [claim(asked.shown, reason), claim(realPath, `${reason}, through the link ${escapeControls(asked.shown)}`)];
+    return realPath === requested.shown
+      ? [claim(requested.shown, reason)]
+      : [
+          claim(requested.shown, reason),
+          claim(realPath, `${reason}, through the link ${escapeControls(requested.shown)}`),
+        ];
   } catch (error) {
     // The path does not exist: the tool reports it, with similar names.
-    if (ToolError.isInstance(error) && error.code === 'NOT_FOUND') return [claim(asked.shown, reason)];
+    if (ToolError.isInstance(error) && error.code === 'NOT_FOUND') return [claim(requested.shown, reason)];
     throw error;
   }
 }

@@ -29,8 +29,8 @@ export function claimPaths(
   mode: 'read' | 'write',
   reason: string,
 ): PermissionClaim[] {
-  const asked = paths && paths.length > 0 ? paths : ['.'];
-  return asked.map((path) => {
+  const requested = paths && paths.length > 0 ? paths : ['.'];
+  return requested.map((path) => {
     const place = files.scope.parse(path);
     if (mode === 'write') files.scope.assertWritable(place);
     return { pattern: place.shown, match: 'glob', understood: true, reason };

@@ -30,19 +30,22 @@ export class GitPath {
    * @throws {ToolError} OUTSIDE_PROJECT; INVALID_ARGUMENT for one that is in the project and not in the working tree
    */
   static async check(scope: ProjectScope, top: string, path: string): Promise<GitPath> {
-    const asked = scope.parse(path);
+    const requested = scope.parse(path);
     // The project itself means the whole working tree.
-    if (asked.absolute === scope.projectDir) return new GitPath('.');
-    if (!isInside(top, asked.absolute) || (!asked.root.isProject && !isInside(scope.projectDir, asked.absolute)))
+    if (requested.absolute === scope.projectDir) return new GitPath('.');
+    if (
+      !isInside(top, requested.absolute) ||
+      (!requested.root.isProject && !isInside(scope.projectDir, requested.absolute))
+    )
       throw new ToolError(
         'INVALID_ARGUMENT',
-        `${quote(asked.shown)} is not in the repository's working tree, ${quote(scope.find(top)?.shown ?? '.')}.`,
+        `${quote(requested.shown)} is not in the repository's working tree, ${quote(scope.find(top)?.shown ?? '.')}.`,
       );
-    if (asked.absolute !== top) {
-      const { opened } = await reachOf(scope, asked, dirname(asked.absolute));
+    if (requested.absolute !== top) {
+      const { opened } = await reachOf(scope, requested, dirname(requested.absolute));
       await opened.close();
     }
-    return new GitPath(relative(top, asked.absolute).split(sep).join('/') || '.');
+    return new GitPath(relative(top, requested.absolute).split(sep).join('/') || '.');
   }
 }
 

@@ -121,15 +121,17 @@ export class ProjectFiles {
    * @throws {ToolError} OUTSIDE_PROJECT, INVALID_ARGUMENT, NOT_FOUND (reading), PROTECTED_PATH or PERMISSION_DENIED (writing)
    */
   async resolve(path: string, mode: 'read' | 'write'): Promise<ResolvedPath> {
-    const asked = this.scope.parse(path);
-    if (mode === 'write') this.scope.assertWritable(asked);
+    const requested = this.scope.parse(path);
+    if (mode === 'write') this.scope.assertWritable(requested);
     const { opened, missing } =
-      mode === 'read' ? { opened: await lookUp(this.scope, asked), missing: [] } : await reachOf(this.scope, asked);
+      mode === 'read'
+        ? { opened: await lookUp(this.scope, requested), missing: [] }
+        : await reachOf(this.scope, requested);
     await opened.close();
     const real = this.scope.find(join(opened.path.absolute, ...missing));
-    if (!real) throw this.scope.outside(asked.shown);
+    if (!real) throw this.scope.outside(requested.shown);
     if (mode === 'write') this.scope.assertWritable(real);
-    return { path: asked.shown, realPath: real.shown, absolute: real.absolute, exists: missing.length === 0 };
+    return { path: requested.shown, realPath: real.shown, absolute: real.absolute, exists: missing.length === 0 };
   }
 
   /**
@@ -138,18 +140,18 @@ export class ProjectFiles {
    * @throws {ToolError} as {@link resolve}; NOT_FOUND when a directory above it is missing
    */
   async resolveEntry(path: string, mode: 'read' | 'write'): Promise<ScopePath> {
-    const asked = this.scope.parse(path);
-    if (mode === 'write') this.scope.assertWritable(asked);
-    if (asked.absolute === asked.root.path) return asked;
-    const name = basename(asked.absolute);
-    const { absolute, exists } = await this.resolve(dirname(asked.absolute), mode);
+    const requested = this.scope.parse(path);
+    if (mode === 'write') this.scope.assertWritable(requested);
+    if (requested.absolute === requested.root.path) return requested;
+    const name = basename(requested.absolute);
+    const { absolute, exists } = await this.resolve(dirname(requested.absolute), mode);
     let spelled = name;
     if (exists) {
       await using directory = await lookUp(this.scope, this.scope.parse(absolute));
       if (directory.stats.isDirectory()) spelled = await spellingIn(directory, name);
     }
     const real = this.scope.find(join(absolute, spelled));
-    if (!real) throw this.scope.outside(asked.shown);
+    if (!real) throw this.scope.outside(requested.shown);
     if (mode === 'write') this.scope.assertWritable(real);
     return real;
   }
@@ -160,14 +162,14 @@ export class ProjectFiles {
    * @throws {ToolError} NOT_FOUND, OUTSIDE_PROJECT, INVALID_ARGUMENT if it is not a regular file, TOO_LARGE above 64 MiB
    */
   async read(path: string): Promise<FileContent> {
-    const asked = this.scope.parse(path);
-    const { handle, stats } = await openRegularFile(this.scope, asked);
+    const requested = this.scope.parse(path);
+    const { handle, stats } = await openRegularFile(this.scope, requested);
     try {
       const bytes = await readWhole(handle, stats);
-      if (!bytes) throw tooLarge(asked, stats.size);
+      if (!bytes) throw tooLarge(requested, stats.size);
       return { bytes, etag: etagOfBytes(bytes) };
     } catch (error) {
-      throw fileFailure(error, 'read', asked.shown);
+      throw fileFailure(error, 'read', requested.shown);
     } finally {
       await handle.close();
     }
@@ -199,22 +201,22 @@ export class ProjectFiles {
     options: ChangeOptions,
     change: (current: CurrentFile | undefined) => Uint8Array | undefined | Promise<Uint8Array | undefined>,
   ): Promise<ChangeOutcome> {
-    const asked = this.scope.parse(path);
-    this.scope.assertWritable(asked);
-    if (options.mustExist) await (await lookUp(this.scope, asked)).close(); // throws NOT_FOUND with similar names
+    const requested = this.scope.parse(path);
+    this.scope.assertWritable(requested);
+    if (options.mustExist) await (await lookUp(this.scope, requested)).close(); // throws NOT_FOUND with similar names
     for (let tries = 0; tries < MAX_LOCK_TRIES; tries++) {
-      const key = await this.#lockKey(asked);
+      const key = await this.#lockKey(requested);
       const outcome = await withFileLocks([key], async () => {
         options.signal?.throwIfAborted();
-        const target = await openWriteTarget(this.scope, asked, options.createDirs ?? false);
+        const target = await openWriteTarget(this.scope, requested, options.createDirs ?? false);
         try {
           if ((await removeAbandoned(target.directory)) > 0) return undefined; // one of them may have been a link to this file
           return lockKeyOf(target.path.absolute, target.stats) === key
-            ? await this.#changeTarget(asked, target, options, change)
+            ? await this.#changeTarget(requested, target, options, change)
             : undefined;
         } catch (error) {
           await target.undoDirectories();
-          throw fileFailure(error, 'write', asked.shown);
+          throw fileFailure(error, 'write', requested.shown);
         } finally {
           await target.close();
         }
@@ -223,7 +225,7 @@ export class ProjectFiles {
     }
     throw new ToolError(
       'LOCKED',
-      `${quote(asked.shown)} keeps being moved or relinked; nothing was written. Try again.`,
+      `${quote(requested.shown)} keeps being moved or relinked; nothing was written. Try again.`,
     );
   }
 
@@ -238,23 +240,23 @@ export class ProjectFiles {
    */
   async changeTogether(paths: readonly string[], options: ChangeTogetherOptions, plan: TogetherPlan): Promise<void> {
     const all = [...new Set(paths)].map((path) => this.scope.parse(path));
-    for (const asked of all) this.scope.assertWritable(asked);
+    for (const requested of all) this.scope.assertWritable(requested);
     for (let tries = 0; tries < MAX_LOCK_TRIES; tries++) {
-      const keys = await Promise.all(all.map((asked) => this.#lockKey(asked)));
-      const keyOf = new Map(all.map((asked, index) => [asked, keys[index] ?? '']));
+      const keys = await Promise.all(all.map((requested) => this.#lockKey(requested)));
+      const keyOf = new Map(all.map((requested, index) => [requested, keys[index] ?? '']));
       if (await changeTogether(this, keyOf, options, plan)) return;
     }
     throw new ToolError('LOCKED', 'The files keep being moved or relinked; nothing was written. Try again.');
   }
 
   /** Opens a regular file for reading. Close its handle. @throws {ToolError} as {@link read} */
-  openFile(asked: ScopePath): Promise<OpenedFile> {
-    return openRegularFile(this.scope, asked);
+  openFile(requested: ScopePath): Promise<OpenedFile> {
+    return openRegularFile(this.scope, requested);
   }
 
   /** Opens a directory, which stays reachable even if its path changes. Close it. @throws {ToolError} NOT_FOUND, OUTSIDE_PROJECT, INVALID_ARGUMENT */
-  openDirectory(asked: ScopePath): Promise<OpenedPath> {
-    return openDirectory(this.scope, asked);
+  openDirectory(requested: ScopePath): Promise<OpenedPath> {
+    return openDirectory(this.scope, requested);
   }
 
   /** Calls the listener after every change made through this object. Errors of a listener are ignored. Returns a function that unsubscribes. */
@@ -276,8 +278,8 @@ export class ProjectFiles {
     }
   }
 
-  async #lockKey(asked: ScopePath): Promise<string> {
-    const { opened, missing } = await reachOf(this.scope, asked);
+  async #lockKey(requested: ScopePath): Promise<string> {
+    const { opened, missing } = await reachOf(this.scope, requested);
     await opened.close();
     return missing.length > 0
       ? lockKeyOf(join(opened.path.absolute, ...missing), undefined)
@@ -285,13 +287,13 @@ export class ProjectFiles {
   }
 
   async #changeTarget(
-    asked: ScopePath,
+    requested: ScopePath,
     target: WriteTarget,
     options: ChangeOptions,
     change: (current: CurrentFile | undefined) => Uint8Array | undefined | Promise<Uint8Array | undefined>,
   ): Promise<ChangeOutcome> {
     const current = target.stats && (await readCurrent(target, target.stats));
-    await assertExpected(this.tracker, asked, target, current, options, true);
+    await assertExpected(this.tracker, requested, target, current, options, true);
     const bytes = await change(current);
     if (!bytes) return { etag: current?.etag ?? '', created: false, written: false };
     const stats = await writeAtomically(target, bytes, { fsync: this.fsync, signal: options.signal });
@@ -302,10 +304,10 @@ export class ProjectFiles {
   }
 }
 
-function tooLarge(asked: ScopePath, size: bigint): ToolError {
+function tooLarge(requested: ScopePath, size: bigint): ToolError {
   const limit = MAX_WHOLE_FILE_BYTES / 1024 / 1024;
   return new ToolError(
     'TOO_LARGE',
-    `${quote(asked.shown)} has ${size} bytes; the maximum for a whole file is ${limit} MiB. Read it in pages.`,
+    `${quote(requested.shown)} has ${size} bytes; the maximum for a whole file is ${limit} MiB. Read it in pages.`,
   );
 }

@@ -20,8 +20,8 @@ describe.skipIf(pyright === undefined)('diagnostics with pyright', () => {
       },
     ];
     await using tools = await openTools({ 'm.py': ADD, 'n.py': USE, 'pyproject.toml': '' }, { servers });
-    const asked = { path: 'n.py', wait_ms: 60_000 };
-    expect((await tools.call('diagnostics', asked)).data).toMatchObject({
+    const requested = { path: 'n.py', wait_ms: 60_000 };
+    expect((await tools.call('diagnostics', requested)).data).toMatchObject({
       files: [
         {
           path: 'n.py',
@@ -33,9 +33,9 @@ describe.skipIf(pyright === undefined)('diagnostics with pyright', () => {
       complete: true,
     });
     await tools.write('n.py', USE.replace('str', 'int'));
-    expect((await tools.call('diagnostics', asked)).data).toMatchObject({ files: [], complete: true });
+    expect((await tools.call('diagnostics', requested)).data).toMatchObject({ files: [], complete: true });
     await tools.write('m.py', ADD.replace('b: int', 'b: str').replace('+ b', '+ len(b)'));
-    expect((await tools.call('diagnostics', asked)).data).toMatchObject({
+    expect((await tools.call('diagnostics', requested)).data).toMatchObject({
       files: [{ path: 'n.py', diagnostics: [{ line: 3, column: 21, code: 'reportArgumentType' }] }],
       complete: true,
     });

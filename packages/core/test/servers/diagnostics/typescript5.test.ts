@@ -20,8 +20,8 @@ describe.skipIf(bridge === undefined)('diagnostics with typescript-language-serv
         { 'tsconfig.json': TSCONFIG, 'a.ts': ADD, 'b.ts': USE },
         { typescript: TYPESCRIPT_5 },
       );
-      const asked = { path: 'b.ts', wait_ms: 60_000 };
-      const { data } = await tools.call('diagnostics', asked);
+      const requested = { path: 'b.ts', wait_ms: 60_000 };
+      const { data } = await tools.call('diagnostics', requested);
       expect(data).toMatchObject({
         files: [
           {
@@ -33,9 +33,9 @@ describe.skipIf(bridge === undefined)('diagnostics with typescript-language-serv
         servers: [{ name: 'typescript', version: expect.stringMatching(/^5\./) }],
       });
       await tools.write('b.ts', USE.replace('string', 'number'));
-      expect((await tools.call('diagnostics', asked)).data).toMatchObject({ files: [], complete: true });
+      expect((await tools.call('diagnostics', requested)).data).toMatchObject({ files: [], complete: true });
       await tools.write('a.ts', ADD.replace('b: number', 'b: string').replace('+ b', '+ b.length'));
-      expect((await tools.call('diagnostics', asked)).data).toMatchObject({
+      expect((await tools.call('diagnostics', requested)).data).toMatchObject({
         files: [{ path: 'b.ts', diagnostics: [{ line: 2, code: '2345' }] }],
         complete: true,
       });

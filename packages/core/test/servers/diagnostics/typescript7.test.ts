@@ -200,8 +200,8 @@ describe.skipIf(typescript === undefined)('symbols with TypeScript 7', () => {
   it('rename() shows the change of two files, makes it, and leaves their other bytes alone', async () => {
     const use = USE.replaceAll('\n', '\r\n');
     await using tools = await open({ 'src/b.ts': `\ufeff${use}` });
-    const asked = { path: 'src/a.ts', line: 1, column: 17, new_name: 'plus' };
-    const shown = await tools.call('rename', asked);
+    const requested = { path: 'src/a.ts', line: 1, column: 17, new_name: 'plus' };
+    const shown = await tools.call('rename', requested);
     expect(shown.data).toEqual({
       changes: [
         { path: 'src/a.ts', edits: 1 },
@@ -211,7 +211,7 @@ describe.skipIf(typescript === undefined)('symbols with TypeScript 7', () => {
     });
     expect(shown.text).toContain('+export function plus(a');
     expect(await tools.read('src/a.ts')).toBe(ADD);
-    const made = await tools.call('rename', { ...asked, dry_run: false });
+    const made = await tools.call('rename', { ...requested, dry_run: false });
     expect(made.data).toMatchObject({ applied: true });
     expect(await tools.read('src/a.ts')).toBe(ADD.replace('add', 'plus'));
     expect(await tools.read('src/b.ts')).toBe(`\ufeff${use.replaceAll('add', 'plus')}`);
@@ -225,18 +225,18 @@ describe.skipIf(typescript === undefined)('symbols with TypeScript 7', () => {
       'other/c.ts': "import { add } from '../proj/src/a.js';\nadd(1, 2);\n",
     });
     await using tools = await openTools({}, { typescript: typescript!, projectDir: world.resolve('proj') });
-    const asked = { path: 'src/a.ts', line: 1, column: 17, new_name: 'plus', dry_run: false };
-    const outside = await tools.call('rename', asked);
+    const requested = { path: 'src/a.ts', line: 1, column: 17, new_name: 'plus', dry_run: false };
+    const outside = await tools.call('rename', requested);
     expect(outside).toMatchObject({ code: 'OUTSIDE_PROJECT', text: expect.stringContaining('nothing was changed') });
     expect(await world.read('proj/src/a.ts')).toBe(ADD);
     await using other = await open({
       '.vscode/d.ts': "import { add } from '../src/a.js';\nadd(1, 2);\n",
       'tsconfig.json': TSCONFIG.replace('"src"', '"src",".vscode/d.ts"'),
     });
-    expect(await other.call('rename', asked)).toMatchObject({ code: 'PROTECTED_PATH' });
+    expect(await other.call('rename', requested)).toMatchObject({ code: 'PROTECTED_PATH' });
     expect(await other.read('src/a.ts')).toBe(ADD);
     for (const name of ['', 'two words', 'new\nline'])
-      expect((await tools.call('rename', { ...asked, new_name: name })).code).toBe('INVALID_ARGUMENT');
+      expect((await tools.call('rename', { ...requested, new_name: name })).code).toBe('INVALID_ARGUMENT');
   });
 });
 

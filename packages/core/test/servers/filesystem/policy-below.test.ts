@@ -102,7 +102,7 @@ describe('a rule that denies a part of what is changed', () => {
 
 describe('a rule that an approval saved', () => {
   it('holds for exactly what was shown, whatever the order of the arguments', async () => {
-    const asked: string[][] = [];
+    const requested: string[][] = [];
     const saved: PolicyRule[] = [];
     const server = createFilesystemServer({ projectDir: project.projectDir, requireRead: false });
     const copy = (hub: ToolHub, args: JsonObject) => hub.callTool('filesystem.copy', { overwrite: true, ...args });
@@ -112,20 +112,20 @@ describe('a rule that an approval saved', () => {
         rules: [],
         default: 'ask',
         approve: ({ claims, suggestedRules }) => {
-          asked.push(claims.map(({ pattern }) => pattern));
-          return asked.length === 1 ? { decision: 'always', rules: suggestedRules } : { decision: 'deny' };
+          requested.push(claims.map(({ pattern }) => pattern));
+          return requested.length === 1 ? { decision: 'always', rules: suggestedRules } : { decision: 'deny' };
         },
       },
       onRuleAdded: (rule) => saved.push(rule),
     });
     expect((await copy(hub, { source: 'src/a.ts', destination: 'b[1].ts' })).isError).toBe(false);
     expect((await copy(hub, { destination: 'b[1].ts', source: './src/../src/a.ts' })).isError).toBe(false);
-    expect(asked).toEqual([['src/a.ts', 'b[1].ts', 'src/a.ts -> b[1].ts']]);
+    expect(requested).toEqual([['src/a.ts', 'b[1].ts', 'src/a.ts -> b[1].ts']]);
     // What was not shown: the other direction, and what the name would match as a glob.
     expect((await copy(hub, { source: 'b[1].ts', destination: 'src/a.ts' })).error?.code).toBe('PERMISSION_DENIED');
-    expect(asked.at(-1)).toEqual(['b[1].ts -> src/a.ts']);
+    expect(requested.at(-1)).toEqual(['b[1].ts -> src/a.ts']);
     expect((await copy(hub, { source: 'src/a.ts', destination: 'b1.ts' })).error?.code).toBe('PERMISSION_DENIED');
-    expect(asked.at(-1)).toEqual(['b1.ts', 'src/a.ts -> b1.ts']);
+    expect(requested.at(-1)).toEqual(['b1.ts', 'src/a.ts -> b1.ts']);
     expect(saved.map(({ pattern }) => pattern)).toEqual(['src/a.ts', 'b[1].ts', 'src/a.ts -> b[1].ts']);
     // Another hub that was given the saved rules allows the same and no more.
     await using later = openHub(saved);

@@ -18,9 +18,9 @@ async function tellsApart(tools: Tools): Promise<boolean> {
 it.each([
   [NFC, NFD],
   [NFD, NFC],
-])('every tool finds a file by either form of its name: %j for %j', async (asked, there) => {
+])('every tool finds a file by either form of its name: %j for %j', async (requested, there) => {
   await using tools = await openTools({ [`d\u00e9/${there}`]: 'one\n' });
-  const path = `de\u0301/${asked}`;
+  const path = `de\u0301/${requested}`;
   expect(await tools.call('read_file', { path })).toMatchObject({ code: undefined, body: '     1\tone' });
   expect((await tools.call('stat', { path })).data).toMatchObject({ type: 'file' });
   expect((await tools.call('edit_file', { path, old_string: 'one', new_string: 'two' })).code).toBeUndefined();

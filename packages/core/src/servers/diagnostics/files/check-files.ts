@@ -5,7 +5,7 @@ import type { Diagnostic } from '../../project/diagnostic-rows.js';
 import { askDiagnostics } from '../lsp/ask-diagnostics.js';
 import type { LanguageClient } from '../lsp/language-client.js';
 import type { Language, LanguageServers } from '../lsp/language-servers.js';
-import type { Patience } from '../call-timeout.js';
+import type { Deadline } from '../call-deadline.js';
 import type { LanguageSession } from '../lsp/language-session.js';
 import type { TreeSnapshot } from './source-tree.js';
 
@@ -33,14 +33,14 @@ export interface FileAnswer {
 }
 
 /**
- * Checks files until patience ends. What is not known by then says so; only the caller's own abort rejects.
+ * Checks files until the deadline. Files that were not checked by then are reported as such; only the caller's abort rejects.
  *
  * @throws {ToolError} the caller's reason
  */
 export async function checkFiles(
   servers: LanguageServers,
   files: readonly CheckedFile[],
-  patience: Patience,
+  deadline: Deadline,
   snapshot: TreeSnapshot,
   onChecked: (done: number) => void = () => undefined,
 ): Promise<FileAnswer[]> {
@@ -48,16 +48,16 @@ export async function checkFiles(
   const byClient = new Map<LanguageClient, CheckedFile[]>();
   for (const file of files) {
     try {
-      const client = await patience.race(servers.clientFor(file.absolute, file.language));
+      const client = await deadline.race(servers.clientFor(file.absolute, file.language));
       if ('hint' in client) answers.set(file.absolute, { ...unknown(file, client.hint), isMissing: true });
       else byClient.set(client, [...(byClient.get(client) ?? []), file]);
     } catch (error) {
-      answers.set(file.absolute, unknown(file, reasonOf(error, patience, { name: file.language.preset.name })));
+      answers.set(file.absolute, unknown(file, reasonOf(error, deadline, { name: file.language.preset.name })));
     }
   }
   const checks = [...byClient].map(([client, own]) =>
     client.use(async () => {
-      await checkWith(servers, client, own, patience, snapshot, (answer) => {
+      await checkWith(servers, client, own, deadline, snapshot, (answer) => {
         answers.set(answer.absolute, answer);
         onChecked(answers.size);
       });
@@ -75,15 +75,15 @@ async function checkWith(
   servers: LanguageServers,
   client: LanguageClient,
   files: readonly CheckedFile[],
-  patience: Patience,
+  deadline: Deadline,
   snapshot: TreeSnapshot,
   onAnswer: (answer: FileAnswer) => void,
 ): Promise<void> {
   let starting: Promise<LanguageSession> | undefined;
   const queue = [...files];
   const informed = (): Promise<LanguageSession> =>
-    (starting ??= patience.race(servers.informed(client, snapshot, patience)));
-  if (client.pretending) await patience.race(client.pretending).catch(() => undefined); // timed out, as each file reports
+    (starting ??= deadline.race(servers.informed(client, snapshot, deadline)));
+  if (client.pretending) await deadline.race(client.pretending).catch(() => undefined); // timed out, as each file reports
   const worker = async (): Promise<void> => {
     for (let file = queue.shift(); file; file = queue.shift()) {
       let answer = unknown(file, '');
@@ -91,10 +91,10 @@ async function checkWith(
         let session: LanguageSession | undefined;
         try {
           session = await informed();
-          answer = await checkOne(servers, session, file, patience);
+          answer = await checkOne(servers, session, file, deadline);
           break;
         } catch (error) {
-          answer = unknown(file, reasonOf(error, patience, { name: client.launch.name, failure: client.failure }));
+          answer = unknown(file, reasonOf(error, deadline, { name: client.launch.name, failure: client.failure }));
           if (!session?.failure) break;
           starting = undefined;
         }
@@ -109,14 +109,14 @@ async function checkOne(
   servers: LanguageServers,
   session: LanguageSession,
   file: CheckedFile,
-  patience: Patience,
+  deadline: Deadline,
 ): Promise<FileAnswer> {
   for (;;) {
-    const document = await patience.race(servers.show(session, file.absolute, file.language));
+    const document = await deadline.race(servers.show(session, file.absolute, file.language));
     const { text, version } = document;
-    const diagnostics = await askDiagnostics(session, document, patience);
+    const diagnostics = await askDiagnostics(session, document, deadline);
     // The file may have changed during the check; the result is then about an old version.
-    if (document.version === version && (await patience.race(servers.isCurrent(document))))
+    if (document.version === version && (await deadline.race(servers.isCurrent(document))))
       return { absolute: file.absolute, diagnostics, text, pending: undefined };
   }
 }
@@ -128,14 +128,14 @@ function unknown({ absolute }: CheckedFile, pending: string): FileAnswer {
 /** @throws {ToolError} the caller's reason */
 function reasonOf(
   error: unknown,
-  patience: Patience,
+  deadline: Deadline,
   { name, failure }: { name: string; failure?: ToolError | undefined },
 ): string {
   const { code } = ToolError.from(error);
-  if (patience.isOver && code === 'TIMED_OUT')
+  if (deadline.isOver && code === 'TIMED_OUT')
     return failure
       ? `${failure.message} It was restarted and has not reported everything yet.`
       : `${name} has not reported everything yet; call again, or wait longer.`;
-  if (patience.signal.aborted && !patience.isOver) throw error;
+  if (deadline.signal.aborted && !deadline.isOver) throw error;
   return messageOf(error);
 }

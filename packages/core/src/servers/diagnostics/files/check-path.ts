@@ -4,9 +4,9 @@ import { basename, extname } from 'node:path';
 import { inOrder, type Diagnostic } from '../../project/diagnostic-rows.js';
 import { escapeControls, isInside } from '../../project/scope/project-scope.js';
 import { checkFiles, type CheckedFile, type FileAnswer } from './check-files.js';
-import type { AskedPath, DiagnosticsContext } from '../diagnostics-context.js';
+import type { RequestedPath, DiagnosticsContext } from '../diagnostics-context.js';
 import type { LanguageServers } from '../lsp/language-servers.js';
-import { Patience } from '../call-timeout.js';
+import { Deadline } from '../call-deadline.js';
 import { filesToCheck } from './project-files-to-check.js';
 import { serverRow, type ServerRow } from '../lsp/server-rows.js';
 import type { TreeSnapshot } from './source-tree.js';
@@ -38,31 +38,35 @@ export interface PathAnswer {
 /** Checks a file, or every file below a directory that has a language. @throws {ToolError} the caller's reason */
 export async function checkPath(
   context: DiagnosticsContext,
-  asked: AskedPath,
+  requested: RequestedPath,
   { waitMs, signal, permits, onChecked }: CheckOptions,
 ): Promise<PathAnswer> {
   const servers = context.servers();
-  using patience = new Patience(waitMs, signal);
+  using deadline = new Deadline(waitMs, signal);
   let snapshot: TreeSnapshot;
   try {
-    snapshot = await patience.race(servers.lookAround(patience.signal));
+    snapshot = await deadline.race(servers.lookAround(deadline.signal));
   } catch (error) {
-    if (!patience.isOver) throw error;
+    if (!deadline.isOver) throw error;
     const pending = 'The files of the project could not be listed in time; wait longer.';
-    const answer = { absolute: asked.absolute, diagnostics: [], text: undefined, pending };
+    const answer = { absolute: requested.absolute, diagnostics: [], text: undefined, pending };
     return { answers: [answer], servers: [], withheld: 0, notChecked: [] };
   }
-  const { files, unknown } = await chosenFiles(context, servers, asked, snapshot);
+  const { files, unknown } = await chosenFiles(context, servers, requested, snapshot);
   const permitted = files.filter(({ absolute }) => permits(context.files.scope.find(absolute)?.shown ?? absolute));
-  const answers = await checkFiles(servers, permitted, patience, snapshot, (done) =>
+  const answers = await checkFiles(servers, permitted, deadline, snapshot, (done) =>
     onChecked?.(done, permitted.length),
   );
-  const notChecked = asked.isDirectory ? missingOptional(answers.filter((each) => isOptional(servers, each))) : [];
-  const counted = answers.filter((each) => !asked.isDirectory || !isOptional(servers, each));
+  const notChecked = requested.isDirectory ? missingOptional(answers.filter((each) => isOptional(servers, each))) : [];
+  const counted = answers.filter((each) => !requested.isDirectory || !isOptional(servers, each));
   const involved = new Set(permitted.map(({ language }) => language.preset.name));
   const clients = servers.clients.filter((client) => involved.has(client.launch.name));
   return {
-    answers: [...counted, ...unknown, ...(asked.isDirectory ? unaskedFor(context, servers, asked, answers) : [])],
+    answers: [
+      ...counted,
+      ...unknown,
+      ...(requested.isDirectory ? notRequested(context, servers, requested, answers) : []),
+    ],
     servers: clients.map((client) => serverRow(client, context.files.scope)),
     withheld: files.length - permitted.length,
     notChecked,
@@ -72,11 +76,11 @@ export async function checkPath(
 async function chosenFiles(
   { files }: DiagnosticsContext,
   servers: LanguageServers,
-  asked: AskedPath,
+  requested: RequestedPath,
   snapshot: TreeSnapshot,
 ): Promise<{ files: CheckedFile[]; unknown: FileAnswer[] }> {
-  const { absolute } = asked;
-  if (asked.isDirectory) {
+  const { absolute } = requested;
+  if (requested.isDirectory) {
     const found = await filesToCheck(files, absolute, snapshot);
     return {
       files: found.flatMap((file) => {
@@ -112,17 +116,17 @@ function missingOptional(answers: readonly FileAnswer[]): NotChecked[] {
 }
 
 /** Diagnostics of other files, such as an invalid tsconfig.json. */
-function unaskedFor(
+function notRequested(
   { files }: DiagnosticsContext,
   servers: LanguageServers,
-  asked: AskedPath,
+  requested: RequestedPath,
   answers: readonly FileAnswer[],
 ): FileAnswer[] {
   const known = new Set(answers.filter((each) => !each.isMissing).map(({ absolute }) => absolute));
   const found = new Map<string, Diagnostic[]>();
   for (const { running } of servers.clients) {
     for (const [absolute, { diagnostics }] of running?.pushed.all ?? []) {
-      if (known.has(absolute) || !files.scope.find(absolute) || !isInside(asked.absolute, absolute)) continue;
+      if (known.has(absolute) || !files.scope.find(absolute) || !isInside(requested.absolute, absolute)) continue;
       if (diagnostics.length > 0) found.set(absolute, inOrder([...(found.get(absolute) ?? []), ...diagnostics]));
     }
   }

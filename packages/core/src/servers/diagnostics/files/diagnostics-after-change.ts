@@ -10,7 +10,7 @@ import type { DiagnosticsContext } from '../diagnostics-context.js';
 import { KnownDiagnostics } from './known-diagnostics.js';
 import type { LanguageClient } from '../lsp/language-client.js';
 import { decodeDocument, type LanguageServers } from '../lsp/language-servers.js';
-import { Patience } from '../call-timeout.js';
+import { Deadline } from '../call-deadline.js';
 import type { LanguageSession } from '../lsp/language-session.js';
 import type { TreeSnapshot } from './source-tree.js';
 
@@ -32,7 +32,7 @@ export function afterChangeHook(
   return async (paths, { signal, deadlineMs, before }) => {
     const servers = running();
     if (!servers) return undefined;
-    using patience = new Patience(deadlineMs, signal);
+    using deadline = new Deadline(deadlineMs, signal);
     const changed: (CheckedFile & { old: Buffer | undefined; client: LanguageClient })[] = [];
     const clients = new Set<LanguageClient>();
     for (const path of paths) {
@@ -47,16 +47,16 @@ export function afterChangeHook(
     }
     if (clients.size === 0) return undefined;
     try {
-      const snapshot = await patience.race(servers.lookAround(patience.signal));
+      const snapshot = await deadline.race(servers.lookAround(deadline.signal));
       const known: Before = new Map();
       const checked: CheckedFile[] = [...changed];
       for (const client of clients) {
         const own = changed.filter((each) => each.client === client);
-        const isLearnt = await client.use(() => learnBefore(servers, client, own, known, patience, snapshot));
+        const isLearnt = await client.use(() => learnBefore(servers, client, own, known, deadline, snapshot));
         if (!isLearnt) return NOT_KNOWN;
         for (const other of othersOf(servers, client, own, known)) checked.push(other);
       }
-      const answers = await checkFiles(servers, checked, patience, snapshot);
+      const answers = await checkFiles(servers, checked, deadline, snapshot);
       const diagnostics = answers.flatMap(({ absolute, diagnostics: found, text }): FileDiagnostic[] => {
         const fresh = known.get(absolute)?.newOnes(found, text ?? '') ?? found;
         const path = files.scope.find(absolute)?.shown ?? absolute;
@@ -81,16 +81,16 @@ async function learnBefore(
   client: LanguageClient,
   changed: readonly (CheckedFile & { old: Buffer | undefined })[],
   known: Before,
-  patience: Patience,
+  deadline: Deadline,
   snapshot: TreeSnapshot,
 ): Promise<boolean> {
   for (const { absolute, said } of client.running?.documents.all ?? [])
     if (said) known.set(absolute, new KnownDiagnostics(said.diagnostics, said.text));
   const unknown = changed.filter(({ absolute, old }) => old && !known.has(absolute));
   if (unknown.length === 0) return true;
-  const session = await patience.race(servers.informed(client, snapshot, patience));
+  const session = await deadline.race(servers.informed(client, snapshot, deadline));
   if (client.isShared || client.pretending) return false;
-  const pretending = pretend(servers, session, unknown, known, patience);
+  const pretending = pretend(servers, session, unknown, known, deadline);
   client.pretending = pretending.catch(() => undefined).finally(() => (client.pretending = undefined));
   await pretending;
   return true;
@@ -101,14 +101,14 @@ async function pretend(
   session: LanguageSession,
   unknown: readonly (CheckedFile & { old: Buffer | undefined })[],
   known: Before,
-  patience: Patience,
+  deadline: Deadline,
 ): Promise<void> {
   for (const { absolute, language, old } of unknown) {
     const text = old && decodeDocument(old);
     if (text === undefined) continue;
     try {
       const document = session.documents.show(absolute, language.languageId, text, '');
-      known.set(absolute, new KnownDiagnostics(await askDiagnostics(session, document, patience), text));
+      known.set(absolute, new KnownDiagnostics(await askDiagnostics(session, document, deadline), text));
     } finally {
       await servers.show(session, absolute, language).catch(() => session.documents.close(absolute));
     }

@@ -6,7 +6,7 @@ import { ToolError } from '../../../contract/errors.js';
 import { inOrder, type Diagnostic, type Severity } from '../../project/diagnostic-rows.js';
 import type { OpenDocument } from './documents.js';
 import { diagnosticFromLsp } from './lsp-conversion.js';
-import type { Patience } from '../call-timeout.js';
+import type { Deadline } from '../call-deadline.js';
 import type { Push } from './pushed-diagnostics.js';
 import type { LanguageSession } from './language-session.js';
 
@@ -36,12 +36,12 @@ const REQUEST_CANCELLED = -32800;
 export async function askDiagnostics(
   session: LanguageSession,
   document: OpenDocument,
-  patience: Patience,
+  deadline: Deadline,
 ): Promise<Diagnostic[]> {
   const { version, text } = document;
   const found = session.launch.asksTsserver
-    ? await askTsserver(session, document, patience)
-    : await pullOrWait(session, document, patience);
+    ? await askTsserver(session, document, deadline)
+    : await pullOrWait(session, document, deadline);
   // Copies: what is answered is the reader's own, and what was pushed and said is compared with later.
   const diagnostics = inOrder(found).map((each) => ({ ...each }));
   if (diagnostics.length <= MAX_SAID) document.said = { diagnostics: diagnostics.map((each) => ({ ...each })), text };
@@ -50,13 +50,13 @@ export async function askDiagnostics(
   return diagnostics;
 }
 
-async function pullOrWait(session: LanguageSession, document: OpenDocument, patience: Patience): Promise<Diagnostic[]> {
+async function pullOrWait(session: LanguageSession, document: OpenDocument, deadline: Deadline): Promise<Diagnostic[]> {
   let confirmed: Push | undefined;
   for (;;) {
     const providers = pullProviders(session, document);
     if (providers.length > 0) {
-      await loaded(session, patience);
-      return await pull(session, document, providers, patience);
+      await loaded(session, deadline);
+      return await pull(session, document, providers, deadline);
     }
     const wait = untilSettled(session, document);
     if (wait === 0) {
@@ -64,10 +64,10 @@ async function pullOrWait(session: LanguageSession, document: OpenDocument, pati
       const push = session.pushed.get(document.absolute);
       if (found.length > 0 || confirmed === push) return [...found];
       confirmed = push;
-      await caughtUp(session, patience);
+      await caughtUp(session, deadline);
       continue;
     }
-    await patience.race(session.pushed.changed(Math.min(wait, patience.left + 1)));
+    await deadline.race(session.pushed.changed(Math.min(wait, deadline.left + 1)));
     if (session.failure) throw session.failure;
   }
 }
@@ -77,13 +77,13 @@ async function pullOrWait(session: LanguageSession, document: OpenDocument, pati
  * then what it was going to say (a timer that is due may still come after the first message): silence alone does not mean
  * that a file is clean.
  */
-async function caughtUp(session: LanguageSession, patience: Patience): Promise<void> {
+async function caughtUp(session: LanguageSession, deadline: Deadline): Promise<void> {
   const enough = new AbortController();
   const timer = setTimeout(() => enough.abort(), CATCH_UP_MS);
   try {
-    const signal = AbortSignal.any([patience.signal, enough.signal]);
+    const signal = AbortSignal.any([deadline.signal, enough.signal]);
     for (let turn = 0; turn < 2; turn++)
-      await patience.race(session.request('$/toolwright/caughtUp', null, signal).catch(() => undefined));
+      await deadline.race(session.request('$/toolwright/caughtUp', null, signal).catch(() => undefined));
   } finally {
     clearTimeout(timer);
   }
@@ -116,9 +116,9 @@ function isFor(options: unknown, languageId: string): boolean {
 }
 
 /** Waits until the server has loaded, if its results are preliminary before that. */
-async function loaded(session: LanguageSession, patience: Patience): Promise<void> {
+async function loaded(session: LanguageSession, deadline: Deadline): Promise<void> {
   while (session.requests.isWorking && !session.launch.pullIsFinal) {
-    await patience.race(session.pushed.changed(patience.left + 1));
+    await deadline.race(session.pushed.changed(deadline.left + 1));
     if (session.failure) throw session.failure;
   }
 }
@@ -127,13 +127,13 @@ async function pull(
   session: LanguageSession,
   document: OpenDocument,
   providers: readonly (string | undefined)[],
-  patience: Patience,
+  deadline: Deadline,
 ): Promise<Diagnostic[]> {
   const found: Diagnostic[] = [];
   for (const identifier of providers) {
     const params = { textDocument: { uri: document.uri }, ...(identifier !== undefined && { identifier }) };
-    const report = await retried(patience, () =>
-      session.request<DocumentDiagnosticReport | null>('textDocument/diagnostic', params, patience.signal),
+    const report = await retried(deadline, () =>
+      session.request<DocumentDiagnosticReport | null>('textDocument/diagnostic', params, deadline.signal),
     );
     // "unchanged" is invalid without a previous result.
     if (report?.kind !== 'full' || !Array.isArray(report.items))
@@ -154,14 +154,14 @@ function pushedFor(session: LanguageSession, { absolute, version, changedAt }: O
 }
 
 /** Repeats the request when the server reports an interruption. */
-async function retried<T>(patience: Patience, ask: () => Promise<T>): Promise<T> {
+async function retried<T>(deadline: Deadline, ask: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
       return await ask();
     } catch (error) {
       const code = ToolError.isInstance(error) ? error.details?.lsp_code : undefined;
       if (code !== CONTENT_MODIFIED && code !== SERVER_CANCELLED && code !== REQUEST_CANCELLED) throw error;
-      await patience.pause(RETRY_MS);
+      await deadline.pause(RETRY_MS);
     }
   }
 }
@@ -209,7 +209,7 @@ const TSSERVER_SEVERITIES: Readonly<Record<string, Severity>> = { error: 'error'
 async function askTsserver(
   session: LanguageSession,
   { absolute }: OpenDocument,
-  patience: Patience,
+  deadline: Deadline,
 ): Promise<Diagnostic[]> {
   const found: Diagnostic[] = [];
   for (const command of ['syntacticDiagnosticsSync', 'semanticDiagnosticsSync']) {
@@ -220,7 +220,7 @@ async function askTsserver(
           command: 'typescript.tsserverRequest',
           arguments: [command, { file: absolute, includeLinePosition: true }],
         },
-        patience.signal,
+        deadline.signal,
       ),
     ) as { success?: unknown; body?: unknown };
     if (success !== true || !Array.isArray(body))

@@ -2,7 +2,7 @@
 
 import { ToolError } from '../../../contract/errors.js';
 import type { ServerLaunch } from './launch.js';
-import type { Patience } from '../call-timeout.js';
+import type { Deadline } from '../call-deadline.js';
 import { LanguageSession } from './language-session.js';
 
 /** The delays after the first three crashes; after the fourth it is not restarted. */
@@ -93,21 +93,21 @@ export class LanguageClient {
   }
 
   /**
-   * The server, started if it is not running. Its start goes on when the caller's patience ends before it.
+   * The server, started if it is not running. Its start continues when the caller's deadline ends first.
    *
    * @throws {ToolError} RESTART_LIMIT when it crashed too often, why it did not start, TIMED_OUT, or the caller's reason
    */
-  async session(patience: Patience): Promise<LanguageSession> {
+  async session(deadline: Deadline): Promise<LanguageSession> {
     const { running } = this;
     if (running) return running;
     if (!this.#starting) {
       if (this.#closed) throw new ToolError('NOT_CONNECTED', `${this.launch.name} was stopped.`);
       if (this.state === 'failed') throw this.#limit();
       const wait = this.#retryAt - performance.now();
-      if (wait > 0) await patience.pause(wait);
+      if (wait > 0) await deadline.pause(wait);
       if (this.running) return this.running;
     }
-    return await patience.race((this.#starting ??= this.#start().finally(() => (this.#starting = undefined))));
+    return await deadline.race((this.#starting ??= this.#start().finally(() => (this.#starting = undefined))));
   }
 
   /** Stops the server; the next use starts it again, regardless of earlier crashes. */

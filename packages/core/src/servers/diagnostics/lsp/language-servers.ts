@@ -12,7 +12,7 @@ import { decodeText, encodingOf } from '../../project/open/text-encoding.js';
 import type { OpenDocument } from './documents.js';
 import { LanguageClient, type ClientTimes } from './language-client.js';
 import type { MissingServer, ServerLaunch } from './launch.js';
-import type { Patience } from '../call-timeout.js';
+import type { Deadline } from '../call-deadline.js';
 import type { LanguagePreset } from '../presets/presets.js';
 import type { ProgramPlaces } from '../presets/program-places.js';
 import type { LanguageSession } from './language-session.js';
@@ -135,10 +135,10 @@ export class LanguageServers {
    *
    * @throws {ToolError} as `LanguageClient.session`
    */
-  async informed(client: LanguageClient, snapshot: TreeSnapshot, patience: Patience): Promise<LanguageSession> {
+  async informed(client: LanguageClient, snapshot: TreeSnapshot, deadline: Deadline): Promise<LanguageSession> {
     const { running } = client;
     if (running && running.packages !== snapshot.packages && running.seenAt < snapshot.at) await client.stop();
-    const session = await client.session(patience);
+    const session = await client.session(deadline);
     this.#tell(session, snapshot);
     for (const { absolute, stamp } of session.documents.all) {
       const now = snapshot.stamps.get(absolute);

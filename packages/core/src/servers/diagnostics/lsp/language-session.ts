@@ -200,10 +200,10 @@ export class LanguageSession {
   }
 
   async #shutDown(): Promise<void> {
-    const patience = new AbortController();
-    const timer = setTimeout(() => patience.abort(), SHUTDOWN_MS);
+    const abort = new AbortController();
+    const timer = setTimeout(() => abort.abort(), SHUTDOWN_MS);
     try {
-      await this.request('shutdown', undefined, patience.signal);
+      await this.request('shutdown', undefined, abort.signal);
       this.notify('exit');
     } catch {
       // The following signals end it anyway.

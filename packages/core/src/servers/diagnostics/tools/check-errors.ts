@@ -5,7 +5,7 @@ import { diagnosticLine } from '../../project/diagnostic-rows.js';
 import { limitText } from '../../project/output-budget.js';
 import { escapeControls } from '../../project/scope/project-scope.js';
 import { checkPath } from '../files/check-path.js';
-import { askedPath, claimPath, type DiagnosticsContext } from '../diagnostics-context.js';
+import { requestedPath, claimPath, type DiagnosticsContext } from '../diagnostics-context.js';
 import { hints, objectSchema } from '../../../tool/object-schema.js';
 
 const WAIT_MS = 5_000;
@@ -30,8 +30,12 @@ export function checkErrorsTool(context: DiagnosticsContext): Tool {
     annotations: hints('readOnly', 'idempotent'),
     permission: ({ path }) => claimPath(context, path, 'checks it'),
     async execute({ path }, ctx) {
-      const asked = await askedPath(context, path);
-      const checked = await checkPath(context, asked, { waitMs: WAIT_MS, signal: ctx.signal, permits: ctx.permits });
+      const requested = await requestedPath(context, path);
+      const checked = await checkPath(context, requested, {
+        waitMs: WAIT_MS,
+        signal: ctx.signal,
+        permits: ctx.permits,
+      });
       const pending = checked.answers.filter((answer) => answer.pending !== undefined);
       const lines = checked.answers.flatMap(({ absolute, diagnostics }) =>
         diagnostics
@@ -39,7 +43,7 @@ export function checkErrorsTool(context: DiagnosticsContext): Tool {
           .map((each) => diagnosticLine(context.files.scope.find(absolute)?.shown ?? absolute, each)),
       );
       const complete = pending.length === 0;
-      const shown = escapeControls(asked.shown);
+      const shown = escapeControls(requested.shown);
       const head =
         lines.length > 0
           ? `Yes, ${shown} has ${lines.length} ${lines.length === 1 ? 'error' : 'errors'}${complete ? '' : ', possibly more'}:`

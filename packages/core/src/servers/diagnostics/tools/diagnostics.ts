@@ -16,7 +16,7 @@ import {
 import { limitText } from '../../project/output-budget.js';
 import { escapeControls } from '../../project/scope/project-scope.js';
 import { checkPath, type NotChecked } from '../files/check-path.js';
-import { askedPath, claimPath, type AskedPath, type DiagnosticsContext } from '../diagnostics-context.js';
+import { requestedPath, claimPath, type RequestedPath, type DiagnosticsContext } from '../diagnostics-context.js';
 import { GivenAnswers, KnownDiagnostics } from '../files/known-diagnostics.js';
 import { serverOutput } from '../lsp/server-rows.js';
 import { hints, objectSchema } from '../../../tool/object-schema.js';
@@ -94,8 +94,8 @@ export function diagnosticsTool(context: DiagnosticsContext): Tool {
     permission: ({ path }) => claimPath(context, path, 'checks it'),
     async execute({ path, severity, since, wait_ms: waitMs, limit }, ctx) {
       const known = since === undefined ? undefined : given.get(since);
-      const asked = await askedPath(context, path);
-      const result = await checkPath(context, asked, {
+      const requested = await requestedPath(context, path);
+      const result = await checkPath(context, requested, {
         waitMs,
         signal: ctx.signal,
         permits: ctx.permits,
@@ -127,7 +127,7 @@ export function diagnosticsTool(context: DiagnosticsContext): Tool {
         severity,
         checked: answers.length - pending.length,
         total: answers.length,
-        asked,
+        requested,
         isSince: known !== undefined,
         unknownToken: since !== undefined && !known,
         complete,
@@ -183,7 +183,7 @@ interface AnswerWords {
   severity: Severity;
   checked: number;
   total: number;
-  asked: AskedPath;
+  requested: RequestedPath;
   isSince: boolean;
   unknownToken: boolean;
   complete: boolean;
@@ -195,11 +195,13 @@ interface AnswerWords {
 }
 
 function answerText(words: AnswerWords): string {
-  const { files, complete, severity, isSince, checked, total, asked, pending, pendingCount, notChecked } = words;
+  const { files, complete, severity, isSince, checked, total, requested, pending, pendingCount, notChecked } = words;
   const lines = files.flatMap(({ path, diagnostics }) => diagnostics.map((each) => diagnosticLine(path, each)));
-  const where = asked.isDirectory ? `${checked} ${checked === 1 ? 'file' : 'files'}` : escapeControls(asked.shown);
+  const where = requested.isDirectory
+    ? `${checked} ${checked === 1 ? 'file' : 'files'}`
+    : escapeControls(requested.shown);
   const what = `${isSince ? 'new ' : ''}diagnostics of severity ${severity}${severity === 'error' ? '' : ' or worse'}`;
-  if (total === 0) lines.push(`No file in ${escapeControls(asked.shown)} has a supported language.`);
+  if (total === 0) lines.push(`No file in ${escapeControls(requested.shown)} has a supported language.`);
   else if (complete) lines.push(lines.length === 0 ? `No ${what} in ${where}. Everything was checked.` : '');
   else lines.push(`NOT COMPLETE: ${pendingCount} of ${total} files are not checked yet; they may have diagnostics.`);
   if (total > 0) lines.push(`Total: ${words.counts}.`);

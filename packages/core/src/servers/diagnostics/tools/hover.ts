@@ -3,7 +3,7 @@
 import type { Hover } from 'vscode-languageserver-protocol';
 import { defineTool, type Tool } from '../../../tool/define-tool.js';
 import { cutText, limitText } from '../../project/output-budget.js';
-import { atPlace, placeInput } from '../lsp/asked-place.js';
+import { atPlace, placeInput } from '../lsp/requested-place.js';
 import { claimPath, type DiagnosticsContext } from '../diagnostics-context.js';
 import { hints, objectSchema } from '../../../tool/object-schema.js';
 
@@ -22,9 +22,9 @@ export function hoverTool(context: DiagnosticsContext): Tool {
     annotations: hints('readOnly', 'idempotent'),
     permission: ({ path }) => claimPath(context, path ?? 'all', 'looks for a symbol'),
     async execute(args, ctx) {
-      return await atPlace(context, args, ctx, async ({ session, document, position, patience }) => {
+      return await atPlace(context, args, ctx, async ({ session, document, position, deadline }) => {
         const params = { textDocument: { uri: document.uri }, position };
-        const answer = await session.request<Hover | null>('textDocument/hover', params, patience.signal);
+        const answer = await session.request<Hover | null>('textDocument/hover', params, deadline.signal);
         const markdown = cutText(markdownOf(answer?.contents), MAX_BYTES);
         const text = markdown === '' ? 'There is no information at that position.' : markdown;
         return {

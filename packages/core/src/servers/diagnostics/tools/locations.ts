@@ -3,7 +3,7 @@
 import { ToolError } from '../../../contract/errors.js';
 import { defineTool, type Tool } from '../../../tool/define-tool.js';
 import { limitText } from '../../project/output-budget.js';
-import { atPlace, placeInput } from '../lsp/asked-place.js';
+import { atPlace, placeInput } from '../lsp/requested-place.js';
 import { claimPath, type DiagnosticsContext } from '../diagnostics-context.js';
 import { locationLine, locationOutput, locationsOf, withPreviews } from '../lsp/location-rows.js';
 import { hints, objectSchema } from '../../../tool/object-schema.js';
@@ -75,11 +75,11 @@ function locationTool(
     annotations: hints('readOnly', 'idempotent'),
     permission: ({ path }) => claimPath(context, path ?? 'all', 'looks for a symbol'),
     async execute({ limit, ...args }, ctx) {
-      return await atPlace(context, args, ctx, async ({ servers, session, document, position, patience }) => {
+      return await atPlace(context, args, ctx, async ({ servers, session, document, position, deadline }) => {
         if (session.capabilities[capability] === undefined && session.requests.registered(method).length === 0)
           throw new ToolError('UNAVAILABLE', `${session.launch.name} does not support this.`, { retryable: false });
         const params = { textDocument: { uri: document.uri }, position, ...more };
-        const answer = await session.request<unknown>(method, params, patience.signal);
+        const answer = await session.request<unknown>(method, params, deadline.signal);
         const { rows, withheld } = locationsOf(answer, context.files.scope, ctx.permits);
         const locations = await withPreviews(rows.slice(0, limit), servers);
         const truncated = rows.length > limit;

@@ -5,7 +5,7 @@ import { ToolError } from '../../../contract/errors.js';
 import { defineTool, type Tool } from '../../../tool/define-tool.js';
 import { escapeControls, quote } from '../../project/scope/project-scope.js';
 import { limitDiffs, unifiedDiff, type DiffText } from '../../project/write/unified-diff.js';
-import { atPlace, placeInput, type AskedPlace } from '../lsp/asked-place.js';
+import { atPlace, placeInput, type RequestedPlace } from '../lsp/requested-place.js';
 import { claimPath, type DiagnosticsContext } from '../diagnostics-context.js';
 import { TextPlaces } from '../lsp/text-places.js';
 import { applyEdits, editsByFile, type FileEdits } from '../lsp/workspace-edit.js';
@@ -95,12 +95,12 @@ export function renameTool(context: DiagnosticsContext): Tool {
 /** The edits, all of texts that were sent to the server. */
 async function foundEdits(
   { files }: DiagnosticsContext,
-  { servers, session, document, position, patience }: AskedPlace,
+  { servers, session, document, position, deadline }: RequestedPlace,
   newName: string,
 ): Promise<FileEdits[]> {
   const params = { textDocument: { uri: document.uri }, position, newName };
   for (let tries = 0; tries < MAX_TRIES; tries++) {
-    const answer = await session.request<WorkspaceEdit | null>('textDocument/rename', params, patience.signal);
+    const answer = await session.request<WorkspaceEdit | null>('textDocument/rename', params, deadline.signal);
     const changes = editsByFile(answer, files);
     if (changes.length === 0)
       throw new ToolError('NO_CHANGE', 'There is nothing to rename at that position. Use the position of a name.');
@@ -110,7 +110,7 @@ async function foundEdits(
       const language = servers.languageOf(absolute);
       if (!language)
         throw new ToolError('UNAVAILABLE', `The server would change ${quote(absolute)}, whose language is unknown.`);
-      await patience.race(servers.show(session, absolute, language));
+      await deadline.race(servers.show(session, absolute, language));
     }
   }
   throw new ToolError('TOO_LARGE', 'The symbol is used in more files than can be open; rename it with edits.');

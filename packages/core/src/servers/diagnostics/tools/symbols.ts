@@ -5,10 +5,10 @@ import { ToolError } from '../../../contract/errors.js';
 import { defineTool, type Tool } from '../../../tool/define-tool.js';
 import { limitText } from '../../project/output-budget.js';
 import { escapeControls, quote } from '../../project/scope/project-scope.js';
-import { flatSymbols, inFile, inWorkspace } from '../lsp/asked-place.js';
-import { askedPath, claimPath, type DiagnosticsContext } from '../diagnostics-context.js';
+import { flatSymbols, inFile, inWorkspace } from '../lsp/requested-place.js';
+import { requestedPath, claimPath, type DiagnosticsContext } from '../diagnostics-context.js';
 import { rangeFromLsp } from '../lsp/lsp-conversion.js';
-import { Patience } from '../call-timeout.js';
+import { Deadline } from '../call-deadline.js';
 import { pathOfUri } from '../lsp/pushed-diagnostics.js';
 import { hints, objectSchema } from '../../../tool/object-schema.js';
 
@@ -78,11 +78,11 @@ export function symbolsTool(context: DiagnosticsContext): Tool {
     async execute({ path, query, depth, limit }, ctx) {
       if ((path === undefined) === (query === undefined))
         throw new ToolError('INVALID_ARGUMENT', 'Set path for the outline of a file, or query to search the project.');
-      using patience = new Patience(context.requestTimeoutMs, ctx.signal);
+      using deadline = new Deadline(context.requestTimeoutMs, ctx.signal);
       const all =
         path === undefined
-          ? await declared(context, query ?? '', patience, ctx.permits)
-          : await outline(context, path, depth, patience);
+          ? await declared(context, query ?? '', deadline, ctx.permits)
+          : await outline(context, path, depth, deadline);
       const symbols = all.slice(0, limit);
       const truncated = all.length > limit;
       const lines = symbols.map(({ name, kind, path: shown, line, column, container }) =>
@@ -104,14 +104,14 @@ async function outline(
   context: DiagnosticsContext,
   path: string,
   depth: number,
-  patience: Patience,
+  deadline: Deadline,
 ): Promise<SymbolRow[]> {
-  const asked = await askedPath(context, path);
-  if (asked.isDirectory)
-    throw new ToolError('INVALID_ARGUMENT', `${quote(asked.shown)} is a directory; use query instead.`);
-  return await inFile(context, asked.absolute, patience, async ({ session }, { uri }) => {
+  const requested = await requestedPath(context, path);
+  if (requested.isDirectory)
+    throw new ToolError('INVALID_ARGUMENT', `${quote(requested.shown)} is a directory; use query instead.`);
+  return await inFile(context, requested.absolute, deadline, async ({ session }, { uri }) => {
     const params = { textDocument: { uri } };
-    const answer = await session.request<unknown>('textDocument/documentSymbol', params, patience.signal);
+    const answer = await session.request<unknown>('textDocument/documentSymbol', params, deadline.signal);
     return flatSymbols(answer)
       .filter(({ names }) => names.length <= depth)
       .map(({ names, kind, start, range }): SymbolRow => {
@@ -119,7 +119,7 @@ async function outline(
         return {
           name: names.at(-1) ?? '',
           kind: KINDS[kind - 1] ?? 'symbol',
-          path: asked.shown,
+          path: requested.shown,
           line: start.line + 1,
           column: start.character + 1,
           end_line: rangeFromLsp(range)?.end_line ?? start.line + 1,
@@ -132,11 +132,11 @@ async function outline(
 async function declared(
   context: DiagnosticsContext,
   query: string,
-  patience: Patience,
+  deadline: Deadline,
   permits: (shown: string) => boolean,
 ): Promise<SymbolRow[]> {
-  const answers = await inWorkspace(context, patience, ({ session }) =>
-    session.request<SymbolInformation[] | null>('workspace/symbol', { query }, patience.signal),
+  const answers = await inWorkspace(context, deadline, ({ session }) =>
+    session.request<SymbolInformation[] | null>('workspace/symbol', { query }, deadline.signal),
   );
   const rows = answers
     .flatMap((answer) => (Array.isArray(answer) ? answer : []))

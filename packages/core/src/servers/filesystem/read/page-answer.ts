@@ -63,7 +63,7 @@ export interface ReadPage {
   path: string;
   page: FilePage;
   size: number;
-  asked: PageQuestion;
+  requested: PageQuestion;
 }
 
 /**
@@ -74,11 +74,11 @@ export interface ReadPage {
 export async function readPageOf(
   files: ProjectFiles,
   path: ScopePath,
-  asked: PageQuestion,
+  requested: PageQuestion,
   limits: OutputLimits,
   ctx: ToolContext,
 ): Promise<ReadPage> {
-  const { offset = 1, column, tail, limit, encoding = 'auto', places } = asked;
+  const { offset = 1, column, tail, limit, encoding = 'auto', places } = requested;
   const { handle, stats, path: real } = await files.openFile(path);
   try {
     const size = Number(stats.size);
@@ -100,7 +100,7 @@ export async function readPageOf(
     if (!page) throw binaryFileOf(path.shown, size, await readAt(handle, Buffer.alloc(1024), 0));
     if (tail === undefined) assertReached(path.shown, page, offset, column ?? 1);
     files.tracker.note(ctx.sessionId, { path: real.absolute, dev: stats.dev, ino: stats.ino }, page.etag, page.content);
-    return { path: path.shown, page, size, asked };
+    return { path: path.shown, page, size, requested };
   } catch (error) {
     throw fileFailure(error, 'read', path.shown);
   } finally {
@@ -123,8 +123,8 @@ export function sizeOfPage(read: ReadPage, lineNumbers: boolean): { lines: numbe
 
 /** What a page answers when its text may have so much: the text, notices (empty when there is nothing to say), facts. */
 export function pageAnswer(read: ReadPage, lineNumbers: boolean, limits: OutputLimits) {
-  const { path, page, size, asked } = read;
-  const { text, start, count, units } = fitting(shownLines(read, lineNumbers), limits, asked.tail !== undefined);
+  const { path, page, size, requested } = read;
+  const { text, start, count, units } = fitting(shownLines(read, lineNumbers), limits, requested.tail !== undefined);
   const lines = page.lines.slice(start, start + count);
   const firstLine = page.firstLine === undefined ? undefined : page.firstLine + start;
   const cut: CutLine[] = [];
@@ -133,9 +133,9 @@ export function pageAnswer(read: ReadPage, lineNumbers: boolean, limits: OutputL
     if (firstLine !== undefined && (shown < line.text.length || line.cutUnits > 0))
       cut.push({ line: firstLine + index, column: line.from + shown });
   }
-  const wanted = Math.min(asked.tail ?? 0, page.complete ? page.linesSeen : Infinity);
+  const wanted = Math.min(requested.tail ?? 0, page.complete ? page.linesSeen : Infinity);
   const shown: ShownPart = { firstLine, count, missing: Math.max(0, wanted - count), cut };
-  const next = asked.tail === undefined ? nextOf(read, shown, units !== undefined) : undefined;
+  const next = requested.tail === undefined ? nextOf(read, shown, units !== undefined) : undefined;
   return {
     text,
     notice: noticeOf(read, shown, next),
@@ -172,7 +172,7 @@ interface ShownPart {
   cut: readonly CutLine[];
 }
 
-function shownLines({ page, asked }: ReadPage, lineNumbers: boolean): ShownLine[] {
+function shownLines({ page, requested }: ReadPage, lineNumbers: boolean): ShownLine[] {
   const { firstLine } = page;
   return page.lines.map((line, index) => {
     const number = firstLine === undefined ? undefined : firstLine + index;
@@ -181,7 +181,7 @@ function shownLines({ page, asked }: ReadPage, lineNumbers: boolean): ShownLine[
       before: index === 0 && page.beginsEarlier ? `${start}[this line begins earlier] ...` : start,
       text: line.text,
       // Whoever reads by columns gets the text and nothing else.
-      after: asked.column === undefined && line.cutUnits > 0 ? cutMark(line, number) : '',
+      after: requested.column === undefined && line.cutUnits > 0 ? cutMark(line, number) : '',
     };
   });
 }
@@ -215,7 +215,7 @@ function fitting(
 
 /** Where to read on; undefined at the end of the file. */
 function nextOf(
-  { page, asked }: ReadPage,
+  { page, requested }: ReadPage,
   { firstLine = 1, count, cut }: ShownPart,
   isBudgetCut: boolean,
 ): { line: number; column?: number } | undefined {
@@ -225,11 +225,11 @@ function nextOf(
   // In the middle of a line, where nothing else is known to follow it.
   if (last?.line === endLine && (isEnd || isBudgetCut || page.lines[count - 1]?.open)) return last;
   if (isEnd) return undefined;
-  return { line: endLine + 1, ...(asked.column !== undefined && { column: 1 }) };
+  return { line: endLine + 1, ...(requested.column !== undefined && { column: 1 }) };
 }
 
 function noticeOf(read: ReadPage, shown: ShownPart, next: { line: number; column?: number } | undefined): string {
-  const { page, asked } = read;
+  const { page, requested } = read;
   const notices: string[] = [];
   if (page.complete && page.linesSeen === 0) notices.push('The file is empty.');
   const { firstLine, count, missing, cut } = shown;
@@ -238,12 +238,12 @@ function noticeOf(read: ReadPage, shown: ShownPart, next: { line: number; column
   if (next) {
     const column = next.column === undefined ? '' : `, column=${next.column}`;
     notices.push(`${range}${of}. Continue with offset=${next.line}${column}.`);
-  } else if (asked.tail !== undefined && firstLine === undefined) {
+  } else if (requested.tail !== undefined && firstLine === undefined) {
     notices.push(`The last ${count} lines. With tail, lines of a file above 64 MiB have no numbers.`);
-  } else if (asked.tail !== undefined && (firstLine ?? 1) > 1) {
+  } else if (requested.tail !== undefined && (firstLine ?? 1) > 1) {
     notices.push(`${range}${of}.${missing > 0 ? ` ${missing} more did not fit: use offset.` : ''}`);
   }
-  if (asked.column === undefined && cut.length > 0) {
+  if (requested.column === undefined && cut.length > 0) {
     const lines = cut.slice(0, 10).map(({ line }) => line);
     notices.push(
       `Cut at ${MAX_LINE_UNITS} characters or less: ${cut.length === 1 ? 'line' : 'lines'} ${lines.join(', ')}${cut.length > 10 ? ', ...' : ''}. ` +

@@ -24,7 +24,7 @@ export interface Name {
 /** What to look for, and who takes it. */
 export interface GlobQuestion {
   scope: ProjectScope;
-  asked: ScopePath;
+  requested: ScopePath;
   place: SearchPlace;
   exclude: readonly string[];
   includeIgnored: boolean;
@@ -71,13 +71,13 @@ export async function globByRipgrep(command: string, question: GlobQuestion): Pr
 
 /** Names in path order, from the built-in walk. */
 export async function globByWalk(question: GlobQuestion): Promise<{ timedOut: boolean }> {
-  const { scope, asked, place, exclude, includeIgnored, after, signal, take } = question;
+  const { scope, requested, place, exclude, includeIgnored, after, signal, take } = question;
   const excluded = IgnoreFile.ofGlobs(exclude);
   const timeout = new AbortController();
   const timer = setTimeout(() => timeout.abort(), TIMEOUT_MS);
   try {
     const runs = walkFiles(place.directory, {
-      ...{ scope, asked, after, signal: AbortSignal.any([signal, timeout.signal]) },
+      ...{ scope, requested, after, signal: AbortSignal.any([signal, timeout.signal]) },
       rules: includeIgnored ? undefined : await IgnoreRules.below(scope, place.directory.path),
       accept: (_path, key, isDirectory) => excluded.test(key, isDirectory) !== true,
     });

@@ -81,11 +81,11 @@ async function proveCounts(
 }
 
 function visitFiles<T extends { key: string }>(
-  { scope, asked, place, signal }: GrepQuestion,
+  { scope, requested, place, signal }: GrepQuestion,
   items: readonly T[],
   visit: (item: T, handle: FileHandle) => Promise<void>,
 ): Promise<void> {
-  return visitNames({ scope, asked, directory: place.directory, signal }, items, async (item, address) => {
+  return visitNames({ scope, requested, directory: place.directory, signal }, items, async (item, address) => {
     const handle = address === undefined ? undefined : await openEntryFile(scope, address);
     if (handle) await visit(item, handle);
   });

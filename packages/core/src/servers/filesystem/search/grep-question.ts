@@ -8,7 +8,7 @@ import type { SearchPlace } from './search-place.js';
 /** The query of one search, for both engines. */
 export interface GrepQuestion {
   scope: ProjectScope;
-  asked: ScopePath;
+  requested: ScopePath;
   place: SearchPlace;
   args: {
     pattern: string;

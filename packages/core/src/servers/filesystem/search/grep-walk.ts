@@ -124,7 +124,7 @@ async function searchAll(
 }
 
 async function* filesOf(
-  { scope, place, asked, args, after }: GrepQuestion,
+  { scope, place, requested, args, after }: GrepQuestion,
   stop: AbortSignal,
 ): AsyncGenerator<{ directory: HeldDirectory | undefined; found: WalkedFile[] }> {
   if (place.file !== undefined) {
@@ -139,7 +139,7 @@ async function* filesOf(
   const isOfType = args.type === undefined ? undefined : fileTypeMatcher(args.type);
   const rules = await IgnoreRules.below(scope, place.directory.path);
   const runs = walkFiles(place.directory, {
-    ...{ scope, asked, rules, after: after?.key, signal: stop },
+    ...{ scope, requested, rules, after: after?.key, signal: stop },
     accept: (path, key, isDirectory) => {
       // As ripgrep's --glob: a plain one selects files, one with "!" excludes files or whole directories.
       const wanted = globs?.test(key, isDirectory);

@@ -51,7 +51,7 @@ export interface WalkedRun {
 /** Options of a walk. */
 export interface WalkOptions {
   scope: ProjectScope;
-  asked: ScopePath;
+  requested: ScopePath;
   /** Undefined: nothing is ignored. */
   rules: IgnoreRules | undefined;
   /** Only files after this key. */
@@ -183,14 +183,14 @@ export async function* walkFiles(directory: OpenedPath, options: WalkOptions): A
 }
 
 async function openBelow(
-  { scope, asked }: WalkOptions,
+  { scope, requested }: WalkOptions,
   parent: OpenedPath,
   entry: DirectoryEntry,
   depth: number,
 ): Promise<OpenedPath | undefined> {
-  assertDepth(asked, depth);
+  assertDepth(requested, depth);
   try {
-    return await openSubdirectory(scope, asked, parent, entry);
+    return await openSubdirectory(scope, requested, parent, entry);
   } catch {
     return undefined; // gone, swapped for a link, not to be opened, or of a name that no call can carry
   }

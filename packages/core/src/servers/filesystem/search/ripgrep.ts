@@ -154,8 +154,8 @@ async function bundledRipgrep(): Promise<string> {
 
 async function runs(program: string): Promise<boolean> {
   // Not AbortSignal.timeout(), whose timer would outlive the program.
-  const patience = new AbortController();
-  const timer = setTimeout(() => patience.abort(), PROBE_TIMEOUT_MS);
+  const abort = new AbortController();
+  const timer = setTimeout(() => abort.abort(), PROBE_TIMEOUT_MS);
   try {
     await access(program, constants.X_OK);
     await using child = spawnChild({
@@ -163,7 +163,7 @@ async function runs(program: string): Promise<boolean> {
       args: ['--version'],
       cwd: '/',
       env: {},
-      signal: patience.signal,
+      signal: abort.signal,
     });
     child.stdout.resume();
     return (await child.exited).code === 0;

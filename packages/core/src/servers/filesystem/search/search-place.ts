@@ -27,26 +27,26 @@ export async function openSearchPlace(
   permits: (shown: string) => boolean,
 ): Promise<SearchPlace> {
   const { scope } = files;
-  const asked = scope.parse(path);
-  const opened = await lookUp(scope, asked);
+  const requested = scope.parse(path);
+  const opened = await lookUp(scope, requested);
   try {
     if (opened.path.shown.split('/').some((name) => foldName(name) === '.git')) {
       throw new ToolError(
         'INVALID_ARGUMENT',
-        `${quote(asked.shown)} is in .git, which is not searched. Use read_file for files in it.`,
+        `${quote(requested.shown)} is in .git, which is not searched. Use read_file for files in it.`,
       );
     }
-    if (opened.stats.isDirectory()) return new OpenSearchPlace(opened, undefined, asked.shown, permits);
+    if (opened.stats.isDirectory()) return new OpenSearchPlace(opened, undefined, requested.shown, permits);
     if (!opened.stats.isFile())
-      throw new ToolError('INVALID_ARGUMENT', `${quote(asked.shown)} is neither a file nor a directory.`);
+      throw new ToolError('INVALID_ARGUMENT', `${quote(requested.shown)} is neither a file nor a directory.`);
   } catch (error) {
     await opened.close();
     throw error;
   }
   const { absolute } = opened.path;
   await opened.close();
-  const directory = await openPath(scope, dirname(absolute), asked, { directory: true });
-  return new OpenSearchPlace(directory, basename(absolute), asked.shown, permits);
+  const directory = await openPath(scope, dirname(absolute), requested, { directory: true });
+  return new OpenSearchPlace(directory, basename(absolute), requested.shown, permits);
 }
 
 class OpenSearchPlace implements SearchPlace {

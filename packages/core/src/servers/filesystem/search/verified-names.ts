@@ -13,7 +13,7 @@ import { compareKeys } from './path-order.js';
 /** Where names are looked at. */
 export interface NamesBelow {
   scope: ProjectScope;
-  asked: ScopePath;
+  requested: ScopePath;
   /** Held by the caller. */
   directory: OpenedPath;
   signal: AbortSignal;
@@ -97,7 +97,7 @@ export async function openEntryFile(scope: ProjectScope, address: string | Buffe
 
 /** The directory of these names, opened one in the other as far as they are not open already. */
 async function descend(
-  { scope, asked, directory }: NamesBelow,
+  { scope, requested, directory }: NamesBelow,
   levels: Level[],
   names: readonly string[],
 ): Promise<Pick<Held, 'address'> | undefined> {
@@ -107,12 +107,12 @@ async function descend(
   for (const name of names.slice(same)) {
     const parent = levels.length === 0 ? directory : levels.at(-1)?.held;
     const address = parent && levels.length < MAX_LEVELS ? addressOf(parent, name) : undefined;
-    levels.push({ name, held: address === undefined ? undefined : await hold(scope, asked, address) });
+    levels.push({ name, held: address === undefined ? undefined : await hold(scope, requested, address) });
   }
   return levels.length === 0 ? directory : levels.at(-1)?.held;
 }
 
-async function hold(scope: ProjectScope, asked: ScopePath, address: string | Buffer): Promise<Held | undefined> {
+async function hold(scope: ProjectScope, requested: ScopePath, address: string | Buffer): Promise<Held | undefined> {
   try {
     if (scope.verification === 'descriptor') {
       // One name in a directory that is inside, and no link: nothing is left to be judged.
@@ -120,7 +120,7 @@ async function hold(scope: ProjectScope, asked: ScopePath, address: string | Buf
       return { address: `/proc/self/fd/${handle.fd}`, close: () => handle.close() };
     }
     if (typeof address !== 'string') return undefined; // looked at by its path it would be another name
-    const opened = await openPath(scope, address, asked, { directory: true, follow: false });
+    const opened = await openPath(scope, address, requested, { directory: true, follow: false });
     // An address by path may have led through a link above.
     if (opened.path.absolute === address) return opened;
     await opened.close();

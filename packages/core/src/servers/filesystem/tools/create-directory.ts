@@ -30,14 +30,14 @@ export function createDirectoryTool({ files }: FilesystemContext): Tool {
     permission: ({ path }) => claimPath(files, path, 'write'),
     async execute({ path }) {
       const { scope } = files;
-      const asked = scope.parse(path);
-      scope.assertWritable(asked);
+      const requested = scope.parse(path);
+      scope.assertWritable(requested);
       const made = new MadeDirectories();
       try {
-        await (await openOrMake(scope, asked, asked.absolute, made)).close();
+        await (await openOrMake(scope, requested, requested.absolute, made)).close();
       } catch (error) {
         await made.undo();
-        throw openFailure(error, asked, 'create');
+        throw openFailure(error, requested, 'create');
       } finally {
         await made.close();
       }
@@ -47,10 +47,10 @@ export function createDirectoryTool({ files }: FilesystemContext): Tool {
         files.announce({ path: shown, absolute, kind: 'created', directory: true });
       }
       const created = first !== undefined;
-      const name = escapeControls(asked.shown);
+      const name = escapeControls(requested.shown);
       return {
         content: [{ type: 'text', text: created ? `Created ${name}/.` : `${name}/ already exists.` }],
-        structuredContent: { path: asked.shown, created },
+        structuredContent: { path: requested.shown, created },
       };
     },
   });

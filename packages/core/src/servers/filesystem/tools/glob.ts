@@ -95,8 +95,8 @@ export function globTool({ files, limits, search }: FilesystemContext): Tool {
           );
         compileGlob(each); // throws an error that quotes the pattern
       }
-      const asked = files.scope.parse(path);
-      const identity = ['glob', asked.shown, rest];
+      const requested = files.scope.parse(path);
+      const identity = ['glob', requested.shown, rest];
       const after = readCursor(identity, cursor);
       const engine = await resolveEngine(files.scope, search);
       await using place = await openSearchPlace(files, path, ctx.permits);
@@ -139,7 +139,7 @@ export function globTool({ files, limits, search }: FilesystemContext): Tool {
       const question: GlobQuestion = {
         ...{
           scope: files.scope,
-          asked,
+          requested,
           place,
           exclude: inNormalForms(exclude),
           includeIgnored: include_ignored,
@@ -153,7 +153,7 @@ export function globTool({ files, limits, search }: FilesystemContext): Tool {
         engine.name === 'rg' ? await globByRipgrep(engine.command, question) : await globByWalk(question);
       const budget = new RowBudget<Found>(limit);
       for (const found of smallest.sorted()) if (!budget.add(found, found.shown.length)) break;
-      const below = { scope: files.scope, asked, directory: place.directory, signal: ctx.signal };
+      const below = { scope: files.scope, requested, directory: place.directory, signal: ctx.signal };
       const proven: ProvenNames<Found> =
         engine.name === 'rg'
           ? await provenNames(below, budget.rows, sort === 'mtime' ? order : undefined)

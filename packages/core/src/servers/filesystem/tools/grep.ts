@@ -156,13 +156,13 @@ export function grepTool({ files, limits, search }: FilesystemContext): Tool {
         throw new ToolError('INVALID_ARGUMENT', 'pattern and glob cannot contain a NUL character; write \\x00.');
       if (globs) IgnoreFile.ofGlobs(globs);
       if (rest.type !== undefined) fileTypeMatcher(rest.type);
-      const asked = files.scope.parse(path);
-      const identity = ['grep', asked.shown, rest];
+      const requested = files.scope.parse(path);
+      const identity = ['grep', requested.shown, rest];
       const position = readCursor(identity, cursor);
       const engine = await resolveEngine(files.scope, search);
       await using place = await openSearchPlace(files, path, ctx.permits);
       const question: GrepQuestion = {
-        ...{ scope: files.scope, asked, place, signal: ctx.signal, after: position },
+        ...{ scope: files.scope, requested, place, signal: ctx.signal, after: position },
         args: { ...rest, type: rest.type, glob: globs && inNormalForms(globs), limit, timeoutMs: timeout_ms },
         linesBefore: rest.mode === 'content' ? Math.max(before, context) : 0,
         linesAfter: rest.mode === 'content' ? Math.max(after, context) : 0,

@@ -95,11 +95,11 @@ export function listDirectoryTool({ files, limits }: FilesystemContext): Tool {
     permission: ({ path }) => claimPath(files, path, 'read', 'tree'),
     async execute({ limit, cursor, ...rest }, ctx) {
       const { path, depth, include_ignored, include_hidden } = rest;
-      const asked = files.scope.parse(path);
-      const identity = ['list_directory', asked.shown, rest];
+      const requested = files.scope.parse(path);
+      const identity = ['list_directory', requested.shown, rest];
       const after = readCursor(identity, cursor)?.key;
-      await using directory = await files.openDirectory(asked);
-      const listing = new Listing(files.scope, asked, {
+      await using directory = await files.openDirectory(requested);
+      const listing = new Listing(files.scope, requested, {
         depth,
         limit,
         after,
@@ -111,7 +111,7 @@ export function listDirectoryTool({ files, limits }: FilesystemContext): Tool {
       try {
         await listing.add(directory, { prefix: '', key: '', level: 1 });
       } catch (error) {
-        throw fileFailure(error, 'list', asked.shown);
+        throw fileFailure(error, 'list', requested.shown);
       }
       const { entries, truncated, withheld } = listing;
       const next = truncated && listing.last !== undefined ? writeCursor(identity, { key: listing.last }) : undefined;
@@ -174,13 +174,13 @@ class Listing {
   /** The key of the last entry. */
   last: string | undefined;
   readonly #scope: ProjectScope;
-  readonly #asked: ScopePath;
+  readonly #requested: ScopePath;
   readonly #options: ListingOptions;
   readonly #budget: RowBudget<Entry>;
 
-  constructor(scope: ProjectScope, asked: ScopePath, options: ListingOptions) {
+  constructor(scope: ProjectScope, requested: ScopePath, options: ListingOptions) {
     this.#scope = scope;
-    this.#asked = asked;
+    this.#requested = requested;
     this.#options = options;
     this.#budget = new RowBudget(options.limit);
   }
@@ -222,7 +222,7 @@ class Listing {
   async #addBelow(parent: OpenedPath, entry: DirectoryEntry, at: Level): Promise<void> {
     let directory: OpenedPath;
     try {
-      directory = await openPath(this.#scope, parent.entry(entry.name), this.#asked, {
+      directory = await openPath(this.#scope, parent.entry(entry.name), this.#requested, {
         directory: true,
         follow: false,
       });
@@ -264,7 +264,7 @@ class Listing {
   }
 
   #shownOf(path: string): string {
-    return this.#asked.shown === '.' ? path : `${this.#asked.shown}/${path}`;
+    return this.#requested.shown === '.' ? path : `${this.#requested.shown}/${path}`;
   }
 
   /** Checks the real name as well if the listed directory was reached through a link. */
@@ -285,7 +285,7 @@ class Listing {
     if (entry.type !== 'symlink') return entry;
     const target = await readlink(name.address).catch(() => undefined);
     if (target === undefined) return entry;
-    return { ...entry, target, outside: await leadsOutside(this.#scope, this.#asked, directory, target) };
+    return { ...entry, target, outside: await leadsOutside(this.#scope, this.#requested, directory, target) };
   }
 }
 

@@ -55,10 +55,10 @@ export function readFileTool({ files, limits }: FilesystemContext): Tool {
     output,
     annotations: hints('readOnly', 'idempotent'),
     permission: ({ path }) => claimPath(files, path, 'read'),
-    async execute({ path, line_numbers: lineNumbers, ...asked }, ctx) {
-      if (asked.tail !== undefined && (asked.offset !== undefined || asked.column !== undefined))
+    async execute({ path, line_numbers: lineNumbers, ...requested }, ctx) {
+      if (requested.tail !== undefined && (requested.offset !== undefined || requested.column !== undefined))
         throw new ToolError('INVALID_ARGUMENT', 'Give either tail, or offset and column.');
-      const read = await readPageOf(files, files.scope.parse(path), { ...asked, places }, limits, ctx);
+      const read = await readPageOf(files, files.scope.parse(path), { ...requested, places }, limits, ctx);
       const { text, notice, facts } = pageAnswer(read, lineNumbers, limits);
       const content = [{ type: 'text' as const, text }];
       // In a separate block, so that without line numbers the first block is exactly the file's text.

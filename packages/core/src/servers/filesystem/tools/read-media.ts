@@ -51,28 +51,28 @@ export function readMediaTool({ files }: FilesystemContext): Tool {
     annotations: hints('readOnly', 'idempotent'),
     permission: ({ path }) => claimPath(files, path, 'read'),
     async execute({ path, max_bytes }, ctx) {
-      const asked = files.scope.parse(path);
-      const { handle, stats } = await files.openFile(asked);
+      const requested = files.scope.parse(path);
+      const { handle, stats } = await files.openFile(requested);
       try {
         const size = Number(stats.size);
         const start = await readAt(handle, Buffer.alloc(1024), 0);
         if (!mediaTypeOf(start))
-          throw new ToolError('INVALID_ARGUMENT', `${quote(asked.shown)} is ${otherTypeOf(start)}.`);
-        if (size > max_bytes) throw tooLarge(asked.shown, size, max_bytes);
+          throw new ToolError('INVALID_ARGUMENT', `${quote(requested.shown)} is ${otherTypeOf(start)}.`);
+        if (size > max_bytes) throw tooLarge(requested.shown, size, max_bytes);
         ctx.signal.throwIfAborted();
         // One byte more than the size, to detect that the file has grown.
         const bytes = await readAt(handle, Buffer.alloc(size + 1), 0);
-        if (bytes.length > size) throw changed(asked.shown);
+        if (bytes.length > size) throw changed(requested.shown);
         ctx.signal.throwIfAborted();
         const media = mediaTypeOf(bytes);
-        if (!media) throw changed(asked.shown);
+        if (!media) throw changed(requested.shown);
         const { kind, mimeType, ...dimensions } = media;
         return {
           content: [{ type: kind, data: bytes.toString('base64'), mimeType }],
-          structuredContent: { path: asked.shown, mime_type: mimeType, size: bytes.length, ...dimensions },
+          structuredContent: { path: requested.shown, mime_type: mimeType, size: bytes.length, ...dimensions },
         };
       } catch (error) {
-        throw fileFailure(error, 'read', asked.shown);
+        throw fileFailure(error, 'read', requested.shown);
       } finally {
         await handle.close();
       }

@@ -67,8 +67,8 @@ export function statTool({ files }: FilesystemContext): Tool {
     permission: ({ path, follow }) =>
       follow ? claimPath(files, path, 'read') : claimEntry(files, path, 'read', 'reads its metadata'),
     async execute({ path, follow }) {
-      const asked = files.scope.parse(path);
-      const answer = await statOf(files, asked, follow);
+      const requested = files.scope.parse(path);
+      const answer = await statOf(files, requested, follow);
       return { content: [{ type: 'text', text: textOf(answer) }], structuredContent: answer };
     },
   });
@@ -85,31 +85,31 @@ interface Answer extends LinkInfo {
   etag?: string;
 }
 
-async function statOf(files: ProjectFiles, asked: ScopePath, follow: boolean): Promise<Answer> {
+async function statOf(files: ProjectFiles, requested: ScopePath, follow: boolean): Promise<Answer> {
   const { scope } = files;
   try {
-    if (asked.absolute === asked.root.path) {
-      await using root = await lookUp(scope, asked);
-      return describe(asked, root.stats, { is_symlink: false });
+    if (requested.absolute === requested.root.path) {
+      await using root = await lookUp(scope, requested);
+      return describe(requested, root.stats, { is_symlink: false });
     }
-    await using place = await openEntryPlace(scope, asked, { write: false, mustExist: true });
-    const link = await linkInfo(files, asked, place);
-    if (place.stats?.isSymbolicLink() && !follow) return describe(asked, place.stats, link);
-    await using opened = await lookUp(scope, asked);
-    return { ...describe(asked, opened.stats, link), ...(await etagOf(opened)) };
+    await using place = await openEntryPlace(scope, requested, { write: false, mustExist: true });
+    const link = await linkInfo(files, requested, place);
+    if (place.stats?.isSymbolicLink() && !follow) return describe(requested, place.stats, link);
+    await using opened = await lookUp(scope, requested);
+    return { ...describe(requested, opened.stats, link), ...(await etagOf(opened)) };
   } catch (error) {
-    throw fileFailure(error, 'look at', asked.shown);
+    throw fileFailure(error, 'look at', requested.shown);
   }
 }
 
 async function linkInfo(
   { scope }: ProjectFiles,
-  asked: ScopePath,
+  requested: ScopePath,
   { directory, address, stats }: EntryPlace,
 ): Promise<LinkInfo> {
   if (!stats?.isSymbolicLink()) return { is_symlink: false };
   const target = await readlink(address);
-  return { is_symlink: true, target, outside: await leadsOutside(scope, asked, directory, target) };
+  return { is_symlink: true, target, outside: await leadsOutside(scope, requested, directory, target) };
 }
 
 async function etagOf(opened: OpenedPath): Promise<{ etag?: string }> {
@@ -129,9 +129,9 @@ async function etagOf(opened: OpenedPath): Promise<{ etag?: string }> {
   }
 }
 
-function describe(asked: ScopePath, stats: BigIntStats, link: LinkInfo): Answer {
+function describe(requested: ScopePath, stats: BigIntStats, link: LinkInfo): Answer {
   return {
-    path: asked.shown,
+    path: requested.shown,
     type: entryTypeOf(stats),
     size: Number(stats.size),
     mode: Number(stats.mode & 0o7777n)

@@ -41,9 +41,9 @@ export function addTool(context: GitContext): Tool {
     execute: ({ paths = [], all, intent }, ctx) =>
       Repository.change(context, ctx, async (repository) => {
         if (all === paths.length > 0) throw new ToolError('INVALID_ARGUMENT', 'Set either paths or all, not both.');
-        const asked = all ? ['.'] : paths;
+        const requested = all ? ['.'] : paths;
         // Without any file, "." matches nothing, which git treats as an error.
-        const pathInput = await repository.paths(asked);
+        const pathInput = await repository.paths(requested);
         if (!all || !(await isEmpty(repository)))
           await repository.write(['add', ...(intent ? ['--intent-to-add'] : [])], { pathInput });
         const staged = await stagedFiles(repository, pathInput);

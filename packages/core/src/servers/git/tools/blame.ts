@@ -109,15 +109,15 @@ export function blameTool(context: GitContext): Tool {
 
 /** Reads the file through the project scope, as git would follow a link in place of a directory. */
 async function readWorkingFile({ files }: GitContext, path: string): Promise<Buffer> {
-  const asked = files.scope.parse(path);
-  await using place = await openEntryPlace(files.scope, asked, { write: false, mustExist: true });
+  const requested = files.scope.parse(path);
+  await using place = await openEntryPlace(files.scope, requested, { write: false, mustExist: true });
   if (place.stats?.isSymbolicLink()) return await readlink(place.address, 'buffer');
-  const { handle, stats } = await openRegularFile(files.scope, asked);
+  const { handle, stats } = await openRegularFile(files.scope, requested);
   try {
     if (stats.size > MAX_FILE_BYTES)
       throw new ToolError(
         'TOO_LARGE',
-        `${quote(asked.shown)} is larger than 64 MiB. Set ref: git reads files of a commit itself.`,
+        `${quote(requested.shown)} is larger than 64 MiB. Set ref: git reads files of a commit itself.`,
       );
     return await handle.readFile();
   } finally {

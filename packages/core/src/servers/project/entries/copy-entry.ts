@@ -157,24 +157,24 @@ export class Copying implements CopyOutcome {
   files = 0;
   bytes = 0;
   readonly #files: ProjectFiles;
-  readonly #asked: ScopePath;
+  readonly #requested: ScopePath;
   readonly #options: CopyEntryOptions;
   /** The created entries, by device and inode: entries that others created must not be removed. */
   readonly #made = new Set<string>();
 
-  constructor(files: ProjectFiles, asked: ScopePath, options: CopyEntryOptions) {
+  constructor(files: ProjectFiles, requested: ScopePath, options: CopyEntryOptions) {
     this.#files = files;
-    this.#asked = asked;
+    this.#requested = requested;
     this.#options = options;
   }
 
   /** Copies a directory to a destination that does not exist. */
   async tree(origin: EntryPlace, target: EntryPlace): Promise<void> {
     const { scope } = this.#files;
-    await using directory = await openSubdirectory(scope, this.#asked, origin.directory, origin);
+    await using directory = await openSubdirectory(scope, this.#requested, origin.directory, origin);
     let entries = 0;
     // All paths are checked before any is created.
-    await walkTree(scope, this.#asked, directory, (entry, path, below) => {
+    await walkTree(scope, this.#requested, directory, (entry, path, below) => {
       this.#options.signal?.throwIfAborted();
       if (++entries > MAX_ENTRIES) throw this.#tooMany();
       if (entry.type === 'other') throw special(path);
@@ -203,8 +203,8 @@ export class Copying implements CopyOutcome {
       const stats = await lstat(entry.address, { bigint: true });
       if (!this.#made.has(keyOf(stats))) return;
       if (stats.isDirectory()) {
-        await using directory = await openSubdirectory(this.#files.scope, this.#asked, parent, entry);
-        assertDepth(this.#asked, level);
+        await using directory = await openSubdirectory(this.#files.scope, this.#requested, parent, entry);
+        assertDepth(this.#requested, level);
         await chmod(directory.address, 0o700); // its final mode may be set already
         const entries: DirectoryEntry[] = [];
         for await (const each of entriesOf(directory)) entries.push(each);
@@ -241,7 +241,7 @@ export class Copying implements CopyOutcome {
     let stats: BigIntStats | undefined;
     try {
       if (target === undefined) stats = await this.#bytesTo(temporary, from, entry);
-      else if (await leadsOutside(scope, this.#asked, to, target)) throw this.#linkOutside(from, entry.name);
+      else if (await leadsOutside(scope, this.#requested, to, target)) throw this.#linkOutside(from, entry.name);
       else await symlink(target, overwrite ? temporary : place);
       if (target === undefined || overwrite) {
         this.#options.signal?.throwIfAborted();
@@ -265,18 +265,18 @@ export class Copying implements CopyOutcome {
     place: Pick<DirectoryEntry, 'name' | 'address'>,
     level: number,
   ): Promise<void> {
-    assertDepth(this.#asked, level);
+    assertDepth(this.#requested, level);
     const { scope } = this.#files;
     scope.assertWritable(entryPath(scope, parent, place.name));
     await parent.assertStillInside();
     await mkdir(place.address, 0o700);
-    await using to = await openSubdirectory(scope, this.#asked, parent, place);
+    await using to = await openSubdirectory(scope, this.#requested, parent, place);
     this.#made.add(keyOf(to.stats));
     for await (const entry of entriesOf(from)) {
       this.#options.signal?.throwIfAborted();
       if (isTemporaryName(entry.name)) continue; // a write in progress
       if (entry.type === 'dir') {
-        await using below = await openSubdirectory(scope, this.#asked, from, entry);
+        await using below = await openSubdirectory(scope, this.#requested, from, entry);
         await this.#directory(below, to, { name: entry.name, address: to.entry(entry.name) }, level + 1);
       } else {
         const stats = await this.one(from, entry, to, entry.name);
@@ -295,7 +295,7 @@ export class Copying implements CopyOutcome {
     if (typeof entry.address !== 'string') {
       throw new ToolError('INVALID_ARGUMENT', `${quote(entry.name)} has a name that is not UTF-8. Copy it in a shell.`);
     }
-    await using opened = await openPath(this.#files.scope, entry.address, this.#asked, { follow: false });
+    await using opened = await openPath(this.#files.scope, entry.address, this.#requested, { follow: false });
     // It was not a directory when it was listed.
     if (opened.stats.isDirectory()) throw Object.assign(new Error(), { code: 'EISDIR' });
     if (!opened.stats.isFile()) throw special(entryPath(this.#files.scope, from, entry.name), opened.stats);
@@ -329,7 +329,7 @@ export class Copying implements CopyOutcome {
   #tooMany(): ToolError {
     return new ToolError(
       'TOO_LARGE',
-      `${quote(this.#asked.shown)} contains more than ${MAX_ENTRIES} files and directories; nothing was copied. Copy parts of it.`,
+      `${quote(this.#requested.shown)} contains more than ${MAX_ENTRIES} files and directories; nothing was copied. Copy parts of it.`,
     );
   }
 }

@@ -45,26 +45,26 @@ export async function deleteEntry(
   path: string,
   options: DeleteEntryOptions = {},
 ): Promise<number> {
-  const asked = files.scope.parse(path);
-  await using place = await openEntryPlace(files.scope, asked, { write: true, mustExist: true });
+  const requested = files.scope.parse(path);
+  await using place = await openEntryPlace(files.scope, requested, { write: true, mustExist: true });
   return await withFileLocks(place.lockKeys, async () => {
     options.signal?.throwIfAborted();
     try {
       await place.directory.assertStillInside();
-      if (place.stats?.isDirectory()) return await deleteDirectory(files, asked, place, options);
+      if (place.stats?.isDirectory()) return await deleteDirectory(files, requested, place, options);
       await unlink(place.address);
       announce(files, place, 'deleted');
       return 1;
     } catch (error) {
-      if (wasReplaced(error)) throw replacedMeanwhile(asked.shown, 'deleted');
-      throw fileFailure(error, 'delete', asked.shown);
+      if (wasReplaced(error)) throw replacedMeanwhile(requested.shown, 'deleted');
+      throw fileFailure(error, 'delete', requested.shown);
     }
   });
 }
 
 async function deleteDirectory(
   files: ProjectFiles,
-  asked: ScopePath,
+  requested: ScopePath,
   place: EntryPlace,
   { recursive = false, signal, onProgress, assertPermitted }: DeleteEntryOptions,
 ): Promise<number> {
@@ -72,7 +72,7 @@ async function deleteDirectory(
   if (scope.holdsRoot(place.path)) {
     throw new ToolError(
       'INVALID_ARGUMENT',
-      `${quote(asked.shown)} contains a root of the tools and cannot be deleted. Delete its other entries.`,
+      `${quote(requested.shown)} contains a root of the tools and cannot be deleted. Delete its other entries.`,
     );
   }
   if (!recursive) {
@@ -80,18 +80,18 @@ async function deleteDirectory(
       throw isNotEmpty(error)
         ? new ToolError(
             'INVALID_ARGUMENT',
-            `${quote(asked.shown)} is not empty. Set recursive to delete it with its content.`,
+            `${quote(requested.shown)} is not empty. Set recursive to delete it with its content.`,
           )
         : error;
     });
     announce(files, place, 'deleted');
     return 1;
   }
-  const deletion = new TreeDeletion(files, asked, signal, onProgress);
+  const deletion = new TreeDeletion(files, requested, signal, onProgress);
   try {
-    await using directory = await openSubdirectory(scope, asked, place.directory, place);
+    await using directory = await openSubdirectory(scope, requested, place.directory, place);
     // All paths are checked before any is deleted.
-    await walkTree(scope, asked, directory, (_entry, path) => {
+    await walkTree(scope, requested, directory, (_entry, path) => {
       signal?.throwIfAborted();
       scope.assertWritable(path);
       assertPermitted?.(path.shown);
@@ -102,7 +102,7 @@ async function deleteDirectory(
     deletion.removed++;
   } catch (error) {
     if (deletion.removed > 0) announce(files, place, 'changed');
-    throw isNotEmpty(error) ? filledAgain(asked) : error;
+    throw isNotEmpty(error) ? filledAgain(requested) : error;
   }
   announce(files, place, 'deleted');
   return deletion.removed;
@@ -111,24 +111,24 @@ async function deleteDirectory(
 class TreeDeletion {
   removed = 0;
   readonly #files: ProjectFiles;
-  readonly #asked: ScopePath;
+  readonly #requested: ScopePath;
   readonly #signal: AbortSignal | undefined;
   readonly #onProgress: ((removed: number) => void) | undefined;
 
   constructor(
     files: ProjectFiles,
-    asked: ScopePath,
+    requested: ScopePath,
     signal: AbortSignal | undefined,
     onProgress: ((removed: number) => void) | undefined,
   ) {
     this.#files = files;
-    this.#asked = asked;
+    this.#requested = requested;
     this.#signal = signal;
     this.#onProgress = onProgress;
   }
 
   async empty(directory: OpenedPath, level: number): Promise<void> {
-    assertDepth(this.#asked, level);
+    assertDepth(this.#requested, level);
     for (;;) {
       const batch: DirectoryEntry[] = [];
       for await (const entry of entriesOf(directory)) {
@@ -147,7 +147,7 @@ class TreeDeletion {
     this.#files.scope.assertWritable(entryPath(this.#files.scope, directory, entry.name));
     try {
       if (entry.type === 'dir') {
-        await using subdirectory = await openSubdirectory(this.#files.scope, this.#asked, directory, entry);
+        await using subdirectory = await openSubdirectory(this.#files.scope, this.#requested, directory, entry);
         await this.empty(subdirectory, level + 1);
         await rmdir(entry.address);
       } else await unlink(entry.address);
@@ -169,9 +169,9 @@ function isNotEmpty(error: unknown): boolean {
   return ['ENOTEMPTY', 'EEXIST'].includes(errnoOf(error) ?? '');
 }
 
-function filledAgain(asked: ScopePath): ToolError {
+function filledAgain(requested: ScopePath): ToolError {
   return new ToolError(
     'LOCKED',
-    `Entries were added to ${quote(asked.shown)} while it was being deleted; they were kept. Check them, then try again.`,
+    `Entries were added to ${quote(requested.shown)} while it was being deleted; they were kept. Check them, then try again.`,
   );
 }

@@ -80,28 +80,28 @@ export class EntryPlace implements AsyncDisposable {
  */
 export async function openEntryPlace(
   scope: ProjectScope,
-  asked: ScopePath,
+  requested: ScopePath,
   { write, mustExist = false, createDirs = false }: EntryPlaceOptions,
 ): Promise<EntryPlace> {
-  if (write) scope.assertWritable(asked);
-  assertNoRoot(asked);
+  if (write) scope.assertWritable(requested);
+  assertNoRoot(requested);
   const made = new MadeDirectories();
   let directory: OpenedPath | undefined;
   try {
-    directory = await openOrMake(scope, asked, dirname(asked.absolute), createDirs ? made : undefined);
+    directory = await openOrMake(scope, requested, dirname(requested.absolute), createDirs ? made : undefined);
     // The name on disk if the entry exists, else the name as given.
-    const name = mustExist ? await spellingIn(directory, basename(asked.absolute)) : basename(asked.absolute);
+    const name = mustExist ? await spellingIn(directory, basename(requested.absolute)) : basename(requested.absolute);
     const path = entryPath(scope, directory, name);
     assertNoRoot(path);
     if (write) scope.assertWritable(path);
     const stats = await lstatIfThere(directory.entry(name));
-    if (mustExist && !stats) throw await notFound(asked, { opened: directory, missing: [name] });
+    if (mustExist && !stats) throw await notFound(requested, { opened: directory, missing: [name] });
     return new EntryPlace(directory, name, path, stats, made);
   } catch (error) {
     await made.undo();
     await directory?.close();
     await made.close();
-    throw openFailure(error, asked);
+    throw openFailure(error, requested);
   }
 }
 

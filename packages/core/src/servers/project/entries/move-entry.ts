@@ -77,7 +77,7 @@ export async function moveEntry(
 
 async function assertMayMove(
   files: ProjectFiles,
-  asked: ScopePath,
+  requested: ScopePath,
   origin: EntryPlace,
   target: EntryPlace,
   { signal, assertPermitted }: MoveEntryOptions,
@@ -85,19 +85,19 @@ async function assertMayMove(
   const { scope } = files;
   if (origin.stats?.isSymbolicLink()) {
     const text = await readlink(origin.address);
-    const wasInside = !(await leadsOutside(scope, asked, origin.directory, text));
-    if (wasInside && (await leadsOutside(scope, asked, target.directory, text)))
-      throw scope.outside(asked.shown, 'is a link that would resolve outside the project from its new location');
+    const wasInside = !(await leadsOutside(scope, requested, origin.directory, text));
+    if (wasInside && (await leadsOutside(scope, requested, target.directory, text)))
+      throw scope.outside(requested.shown, 'is a link that would resolve outside the project from its new location');
   }
   if (!origin.stats?.isDirectory()) return;
   if (scope.holdsRoot(origin.path)) {
     throw new ToolError(
       'INVALID_ARGUMENT',
-      `${quote(asked.shown)} contains a root of the tools and cannot be moved. Move its other entries.`,
+      `${quote(requested.shown)} contains a root of the tools and cannot be moved. Move its other entries.`,
     );
   }
-  await using directory = await openSubdirectory(scope, asked, origin.directory, origin);
-  await walkTree(scope, asked, directory, (_entry, path, below) => {
+  await using directory = await openSubdirectory(scope, requested, origin.directory, origin);
+  await walkTree(scope, requested, directory, (_entry, path, below) => {
     signal?.throwIfAborted();
     scope.assertWritable(path);
     const place = entryPath(scope, target.directory, `${target.name}/${below}`);
@@ -120,7 +120,7 @@ async function isOtherSpelling(origin: EntryPlace, target: EntryPlace): Promise<
 /** Returns the stats of the moved entry. */
 async function put(
   files: ProjectFiles,
-  asked: ScopePath,
+  requested: ScopePath,
   origin: EntryPlace,
   target: EntryPlace,
   options: MoveEntryOptions,
@@ -131,7 +131,7 @@ async function put(
     else if (origin.stats) await renameToNew(origin.address, origin.stats, target.address);
   } catch (error) {
     if (errnoOf(error) !== 'EXDEV') throw error;
-    return await putElsewhere(files, asked, origin, target, options);
+    return await putElsewhere(files, requested, origin, target, options);
   }
   return origin.stats;
 }
@@ -157,7 +157,7 @@ async function renameOver(origin: EntryPlace, target: EntryPlace): Promise<void>
 
 async function putElsewhere(
   files: ProjectFiles,
-  asked: ScopePath,
+  requested: ScopePath,
   origin: EntryPlace,
   target: EntryPlace,
   options: MoveEntryOptions,
@@ -165,12 +165,12 @@ async function putElsewhere(
   if (!origin.stats || origin.stats.isDirectory()) {
     throw new ToolError(
       'INVALID_ARGUMENT',
-      `${quote(asked.shown)} cannot be moved: the destination is on another file system. Use copy with recursive=true, then delete.`,
+      `${quote(requested.shown)} cannot be moved: the destination is on another file system. Use copy with recursive=true, then delete.`,
     );
   }
-  const copying = new Copying(files, asked, { signal: options.signal });
+  const copying = new Copying(files, requested, { signal: options.signal });
   const stats = await copying.one(origin.directory, origin, target.directory, target.name, options.overwrite);
-  if (!(await origin.isUnchanged())) throw replacedMeanwhile(asked.shown, 'moved');
+  if (!(await origin.isUnchanged())) throw replacedMeanwhile(requested.shown, 'moved');
   await unlink(origin.address);
   return stats;
 }

@@ -102,7 +102,7 @@ export function entryPath(scope: ProjectScope, directory: OpenedPath, name: stri
  */
 export async function openSubdirectory(
   scope: ProjectScope,
-  asked: ScopePath,
+  requested: ScopePath,
   directory: OpenedPath,
   entry: Pick<DirectoryEntry, 'name' | 'address'>,
 ): Promise<OpenedPath> {
@@ -112,7 +112,7 @@ export async function openSubdirectory(
       `${quote(entryPath(scope, directory, entry.name).shown)} is a directory whose name is not UTF-8. Rename it in a shell first.`,
     );
   }
-  return openPath(scope, entry.address, asked, { directory: true, follow: false });
+  return openPath(scope, entry.address, requested, { directory: true, follow: false });
 }
 
 /**
@@ -124,35 +124,35 @@ export async function openSubdirectory(
  */
 export async function walkTree(
   scope: ProjectScope,
-  asked: ScopePath,
+  requested: ScopePath,
   directory: OpenedPath,
   visit: (entry: DirectoryEntry, path: ScopePath, below: string) => void,
   prefix = '',
   level = 1,
 ): Promise<void> {
-  assertDepth(asked, level);
+  assertDepth(requested, level);
   for await (const entry of entriesOf(directory)) {
     const below = prefix + entry.name;
     visit(entry, entryPath(scope, directory, entry.name), below);
     if (entry.type !== 'dir') continue;
     let subdirectory: OpenedPath;
     try {
-      subdirectory = await openSubdirectory(scope, asked, directory, entry);
+      subdirectory = await openSubdirectory(scope, requested, directory, entry);
     } catch (error) {
       if (['ENOENT', 'ENOTDIR', 'ELOOP'].includes(errnoOf(error) ?? '')) continue;
       throw error;
     }
     await using held = subdirectory;
-    await walkTree(scope, asked, held, visit, `${below}/`, level + 1);
+    await walkTree(scope, requested, held, visit, `${below}/`, level + 1);
   }
 }
 
 /** @throws {ToolError} TOO_LARGE */
-export function assertDepth(asked: ScopePath, level: number): void {
+export function assertDepth(requested: ScopePath, level: number): void {
   if (level <= MAX_DEPTH) return;
   throw new ToolError(
     'TOO_LARGE',
-    `${quote(asked.shown)} has more than ${MAX_DEPTH} levels of directories. Start with a subdirectory.`,
+    `${quote(requested.shown)} has more than ${MAX_DEPTH} levels of directories. Start with a subdirectory.`,
   );
 }
 

@@ -13,7 +13,7 @@ import type { ProjectScope, ScopePath } from '../scope/project-scope.js';
  */
 export async function leadsOutside(
   scope: ProjectScope,
-  asked: ScopePath,
+  requested: ScopePath,
   directory: OpenedPath,
   target: string,
 ): Promise<boolean> {
@@ -22,7 +22,7 @@ export async function leadsOutside(
     // Not joined: the system resolves ".." after a link relative to the link's target.
     const address = isAbsolute(head) ? head : `${directory.address}/${head}`;
     try {
-      await (await openPath(scope, address, asked)).close();
+      await (await openPath(scope, address, requested)).close();
       return goesUp;
     } catch (error) {
       if (ToolError.isInstance(error)) return true;

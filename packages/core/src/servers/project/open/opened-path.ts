@@ -106,24 +106,24 @@ export class OpenedPath implements AsyncDisposable {
  * Opens the object at `address`, following links, and returns it if it is inside the scope. System errors (ENOENT,
  * ENOTDIR, ELOOP) are thrown unchanged, for the caller to explain.
  *
- * @param asked the requested path, for messages
+ * @param requested the requested path, for messages
  * @throws {ToolError} OUTSIDE_PROJECT when it is, or resolves, outside
  */
 export function openPath(
   scope: ProjectScope,
   address: string,
-  asked: ScopePath,
+  requested: ScopePath,
   options: OpenPathOptions = {},
 ): Promise<OpenedPath> {
   return scope.verification === 'descriptor'
-    ? openByDescriptor(scope, address, asked, options)
-    : openByInode(scope, address, asked, options);
+    ? openByDescriptor(scope, address, requested, options)
+    : openByInode(scope, address, requested, options);
 }
 
 async function openByDescriptor(
   scope: ProjectScope,
   address: string,
-  asked: ScopePath,
+  requested: ScopePath,
   { follow = true, directory = false }: OpenPathOptions,
 ): Promise<OpenedPath> {
   const handle = await open(address, O_PATH | (follow ? 0 : O_NOFOLLOW) | (directory ? O_DIRECTORY : 0));
@@ -132,7 +132,7 @@ async function openByDescriptor(
     const stats = await handle.stat({ bigint: true });
     if (stats.isSymbolicLink()) throw systemError('ELOOP');
     const path = scope.find(real);
-    if (!path) throw leadsOutside(scope, asked);
+    if (!path) throw leadsOutside(scope, requested);
     // The kernel appends " (deleted)" to the path of a deleted file.
     if (stats.nlink === 0n) throw systemError('ENOENT');
     return new OpenedPath(scope, path, stats, handle);
@@ -145,21 +145,21 @@ async function openByDescriptor(
 async function openByInode(
   scope: ProjectScope,
   address: string,
-  asked: ScopePath,
+  requested: ScopePath,
   { follow = true, directory = false }: OpenPathOptions,
 ): Promise<OpenedPath> {
   if (!follow && (await lstat(address)).isSymbolicLink()) throw systemError('ELOOP');
   const path = scope.find(await realpath(address));
-  if (!path) throw leadsOutside(scope, asked);
+  if (!path) throw leadsOutside(scope, requested);
   const stats = await lstat(path.absolute, { bigint: true });
-  if (stats.isSymbolicLink()) throw swapped(asked.shown);
+  if (stats.isSymbolicLink()) throw swapped(requested.shown);
   if (directory && !stats.isDirectory()) throw systemError('ENOTDIR');
   // Anything but a regular file is recognized by its stats and never opened.
   const handle = stats.isFile() ? await open(path.absolute, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY) : undefined;
   try {
     const opened = (await handle?.stat({ bigint: true })) ?? stats;
     const same = opened.dev === stats.dev && opened.ino === stats.ino;
-    if (!same || !(await isStillAt(address, path.absolute, opened))) throw swapped(asked.shown);
+    if (!same || !(await isStillAt(address, path.absolute, opened))) throw swapped(requested.shown);
     return new OpenedPath(scope, path, opened, handle);
   } catch (error) {
     await handle?.close();
@@ -181,8 +181,8 @@ function descriptorPath(handle: FileHandle): string {
   return `/proc/self/fd/${handle.fd}`;
 }
 
-function leadsOutside(scope: ProjectScope, asked: ScopePath): ToolError {
-  return scope.outside(asked.shown, 'resolves outside the project through a link');
+function leadsOutside(scope: ProjectScope, requested: ScopePath): ToolError {
+  return scope.outside(requested.shown, 'resolves outside the project through a link');
 }
 
 function swapped(shown: string): ToolError {

@@ -32,19 +32,23 @@ export interface PathReach {
  *
  * @throws {ToolError} OUTSIDE_PROJECT, INVALID_ARGUMENT for links that form a loop, or a system error
  */
-export async function reachOf(scope: ProjectScope, asked: ScopePath, absolute = asked.absolute): Promise<PathReach> {
+export async function reachOf(
+  scope: ProjectScope,
+  requested: ScopePath,
+  absolute = requested.absolute,
+): Promise<PathReach> {
   try {
-    return { opened: await openPath(scope, absolute, asked), missing: [] };
+    return { opened: await openPath(scope, absolute, requested), missing: [] };
   } catch (error) {
-    if (errnoOf(error) !== 'ENOENT' && errnoOf(error) !== 'ENOTDIR') throw openFailure(error, asked);
+    if (errnoOf(error) !== 'ENOENT' && errnoOf(error) !== 'ENOTDIR') throw openFailure(error, requested);
   }
   let opened: OpenedPath | undefined;
   try {
-    opened = await openPath(scope, asked.root.path, asked, { directory: true });
-    const names = relative(asked.root.path, absolute).split(sep);
+    opened = await openPath(scope, requested.root.path, requested, { directory: true });
+    const names = relative(requested.root.path, absolute).split(sep);
     for (const [index, name] of names.entries()) {
       if (!opened.stats.isDirectory()) return { opened, missing: names.slice(index) };
-      const next = await openEntry(scope, asked, opened, await spellingIn(opened, name));
+      const next = await openEntry(scope, requested, opened, await spellingIn(opened, name));
       if (!next) return { opened, missing: names.slice(index) };
       await opened.close();
       opened = next;
@@ -52,26 +56,26 @@ export async function reachOf(scope: ProjectScope, asked: ScopePath, absolute = 
     return { opened, missing: [] };
   } catch (error) {
     await opened?.close();
-    throw openFailure(error, asked);
+    throw openFailure(error, requested);
   }
 }
 
 async function openEntry(
   scope: ProjectScope,
-  asked: ScopePath,
+  requested: ScopePath,
   directory: OpenedPath,
   name: string,
 ): Promise<OpenedPath | undefined> {
   for (let tries = 0; ; tries++) {
     try {
-      return await openPath(scope, directory.entry(name), asked);
+      return await openPath(scope, directory.entry(name), requested);
     } catch (error) {
       if (errnoOf(error) !== 'ENOENT') throw error;
       const there = await lstatIfThere(directory.entry(name));
       if (!there) return undefined;
       // Replaced while it was being opened, as by an atomic write: try again.
       if (tries < MAX_REPLACED) continue;
-      if (there.isSymbolicLink()) throw scope.outside(asked.shown, 'is, or goes through, a dangling link');
+      if (there.isSymbolicLink()) throw scope.outside(requested.shown, 'is, or goes through, a dangling link');
       throw error;
     }
   }
@@ -101,11 +105,11 @@ export async function spellingIn(directory: OpenedPath, name: string): Promise<s
 }
 
 /** Opens a path. Close the result. @throws {ToolError} OUTSIDE_PROJECT; NOT_FOUND with similar names */
-export async function lookUp(scope: ProjectScope, asked: ScopePath): Promise<OpenedPath> {
-  const reach = await reachOf(scope, asked);
+export async function lookUp(scope: ProjectScope, requested: ScopePath): Promise<OpenedPath> {
+  const reach = await reachOf(scope, requested);
   if (reach.missing.length === 0) return reach.opened;
   try {
-    throw await notFound(asked, reach);
+    throw await notFound(requested, reach);
   } finally {
     await reach.opened.close();
   }
@@ -126,24 +130,24 @@ export interface OpenedFile {
  *
  * @throws {ToolError} OUTSIDE_PROJECT; NOT_FOUND with similar names; INVALID_ARGUMENT if it is not a regular file
  */
-export async function openRegularFile(scope: ProjectScope, asked: ScopePath): Promise<OpenedFile> {
-  await using opened = await lookUp(scope, asked);
-  assertRegular(opened.stats, asked);
+export async function openRegularFile(scope: ProjectScope, requested: ScopePath): Promise<OpenedFile> {
+  await using opened = await lookUp(scope, requested);
+  assertRegular(opened.stats, requested);
   try {
     return { handle: await opened.openFile(), path: opened.path, stats: opened.stats };
   } catch (error) {
-    throw fileFailure(error, 'read', asked.shown);
+    throw fileFailure(error, 'read', requested.shown);
   }
 }
 
 /** Opens a directory. Close it. @throws {ToolError} OUTSIDE_PROJECT, NOT_FOUND; INVALID_ARGUMENT if it is not a directory */
-export async function openDirectory(scope: ProjectScope, asked: ScopePath): Promise<OpenedPath> {
-  const opened = await lookUp(scope, asked);
+export async function openDirectory(scope: ProjectScope, requested: ScopePath): Promise<OpenedPath> {
+  const opened = await lookUp(scope, requested);
   if (opened.stats.isDirectory()) return opened;
   await opened.close();
   throw new ToolError(
     'INVALID_ARGUMENT',
-    `${quote(asked.shown)} is ${kindOf(opened.stats)}, not a directory. Give its parent directory.`,
+    `${quote(requested.shown)} is ${kindOf(opened.stats)}, not a directory. Give its parent directory.`,
   );
 }
 
@@ -168,12 +172,12 @@ export interface WriteTarget {
  */
 export async function openWriteTarget(
   scope: ProjectScope,
-  asked: ScopePath,
+  requested: ScopePath,
   createDirs: boolean,
 ): Promise<WriteTarget> {
-  scope.assertWritable(asked);
-  if (asked.absolute === asked.root.path)
-    throw new ToolError('INVALID_ARGUMENT', `${quote(asked.shown)} is a directory. Give the path of a file in it.`);
+  scope.assertWritable(requested);
+  if (requested.absolute === requested.root.path)
+    throw new ToolError('INVALID_ARGUMENT', `${quote(requested.shown)} is a directory. Give the path of a file in it.`);
   const made = new MadeDirectories();
   let directory: OpenedPath | undefined;
   const close = async (): Promise<void> => {
@@ -181,30 +185,30 @@ export async function openWriteTarget(
     await made.close();
   };
   try {
-    directory = await openOrMake(scope, asked, dirname(asked.absolute), createDirs ? made : undefined);
-    let name = await spellingIn(directory, basename(asked.absolute));
+    directory = await openOrMake(scope, requested, dirname(requested.absolute), createDirs ? made : undefined);
+    let name = await spellingIn(directory, basename(requested.absolute));
     for (let links = 0; links <= MAX_LINKS; links++) {
       const path = scope.find(join(directory.path.absolute, name));
-      if (!path) throw scope.outside(asked.shown);
+      if (!path) throw scope.outside(requested.shown);
       scope.assertWritable(path);
       const stats = await lstatIfThere(directory.entry(name));
       if (!stats?.isSymbolicLink()) {
-        if (stats) assertRegular(stats, asked);
+        if (stats) assertRegular(stats, requested);
         return { directory, name, path, stats, undoDirectories: () => made.undo(), close };
       }
-      const target = await openEntry(scope, asked, directory, name);
+      const target = await openEntry(scope, requested, directory, name);
       await target?.close();
       await directory.close();
       if (!target) continue; // the link was deleted: try again
-      assertRegular(target.stats, asked);
-      directory = await openPath(scope, dirname(target.path.absolute), asked, { directory: true });
+      assertRegular(target.stats, requested);
+      directory = await openPath(scope, dirname(target.path.absolute), requested, { directory: true });
       name = basename(target.path.absolute);
     }
-    throw linkLoop(asked);
+    throw linkLoop(requested);
   } catch (error) {
     await made.undo();
     await close();
-    throw openFailure(error, asked, 'write');
+    throw openFailure(error, requested, 'write');
   }
 }
 
@@ -216,23 +220,23 @@ export async function openWriteTarget(
  */
 export async function openOrMake(
   scope: ProjectScope,
-  asked: ScopePath,
+  requested: ScopePath,
   absolute: string,
   made: MadeDirectories | undefined,
 ): Promise<OpenedPath> {
-  const reach = await reachOf(scope, asked, absolute);
+  const reach = await reachOf(scope, requested, absolute);
   let directory: OpenedPath | undefined = reach.opened;
   try {
-    if (!directory.stats.isDirectory()) throw notADirectory('INVALID_ARGUMENT', asked, directory);
-    if (reach.missing.length > 0 && !made) throw await notFound(asked, reach);
+    if (!directory.stats.isDirectory()) throw notADirectory('INVALID_ARGUMENT', requested, directory);
+    if (reach.missing.length > 0 && !made) throw await notFound(requested, reach);
     for (const name of reach.missing) {
       const place = scope.find(join(directory.path.absolute, name));
-      if (!place) throw scope.outside(asked.shown);
+      if (!place) throw scope.outside(requested.shown);
       scope.assertWritable(place);
       const parent: OpenedPath = directory;
       directory = undefined;
       await made?.make(parent, name);
-      directory = await openPath(scope, parent.entry(name), asked, { directory: true, follow: false });
+      directory = await openPath(scope, parent.entry(name), requested, { directory: true, follow: false });
     }
     return directory;
   } catch (error) {
@@ -242,21 +246,21 @@ export async function openOrMake(
 }
 
 /** The error for a path that does not exist: the missing name, and similar ones. */
-export async function notFound(asked: ScopePath, { opened, missing }: PathReach): Promise<ToolError> {
-  if (!opened.stats.isDirectory()) return notADirectory('NOT_FOUND', asked, opened);
+export async function notFound(requested: ScopePath, { opened, missing }: PathReach): Promise<ToolError> {
+  if (!opened.stats.isDirectory()) return notADirectory('NOT_FOUND', requested, opened);
   const parent = opened.path.shown;
   const below = (name: string): string => (parent === '.' ? name : `${parent}/${name}`);
   const [name = ''] = missing;
   const nearest = (await nearestEntries(opened, name)).map(below);
   const what =
     missing.length === 1
-      ? `${quote(asked.shown)} does not exist.`
-      : `${quote(asked.shown)} does not exist: ${quote(below(name))} was not found.`;
+      ? `${quote(requested.shown)} does not exist.`
+      : `${quote(requested.shown)} does not exist: ${quote(below(name))} was not found.`;
   const next =
     nearest.length > 0
       ? `Did you mean ${nearest.map((each) => likeness(each, below(name))).join(', ')}?`
       : `${quote(parent)} is empty.`;
-  return new ToolError('NOT_FOUND', `${what} ${next}`, { details: { path: asked.shown, nearest } });
+  return new ToolError('NOT_FOUND', `${what} ${next}`, { details: { path: requested.shown, nearest } });
 }
 
 function likeness(name: string, wanted: string): string {
@@ -282,34 +286,34 @@ async function nearestEntries(directory: OpenedPath, name: string): Promise<stri
 }
 
 /** The error of an attempt to open a path. A ToolError is returned unchanged. */
-export function openFailure(error: unknown, asked: ScopePath, action = 'open'): ToolError {
-  return errnoOf(error) === 'ELOOP' ? linkLoop(asked) : fileFailure(error, action, asked.shown);
+export function openFailure(error: unknown, requested: ScopePath, action = 'open'): ToolError {
+  return errnoOf(error) === 'ELOOP' ? linkLoop(requested) : fileFailure(error, action, requested.shown);
 }
 
 function notADirectory(
   code: 'INVALID_ARGUMENT' | 'NOT_FOUND',
-  asked: ScopePath,
+  requested: ScopePath,
   { path, stats }: OpenedPath,
 ): ToolError {
   return new ToolError(
     code,
-    `${quote(asked.shown)} cannot exist: ${quote(path.shown)} is ${kindOf(stats)}, not a directory. Check the path.`,
+    `${quote(requested.shown)} cannot exist: ${quote(path.shown)} is ${kindOf(stats)}, not a directory. Check the path.`,
   );
 }
 
-function linkLoop(asked: ScopePath): ToolError {
+function linkLoop(requested: ScopePath): ToolError {
   return new ToolError(
     'INVALID_ARGUMENT',
-    `The links of ${quote(asked.shown)} form a loop. Give the path of the file itself.`,
+    `The links of ${quote(requested.shown)} form a loop. Give the path of the file itself.`,
   );
 }
 
-function assertRegular(stats: BigIntStats, asked: ScopePath): void {
+function assertRegular(stats: BigIntStats, requested: ScopePath): void {
   if (stats.isFile()) return;
   const next = stats.isDirectory()
     ? 'Use list_directory, or give the path of a file in it.'
     : 'Only regular files can be read and written.';
-  throw new ToolError('INVALID_ARGUMENT', `${quote(asked.shown)} is ${kindOf(stats)}. ${next}`);
+  throw new ToolError('INVALID_ARGUMENT', `${quote(requested.shown)} is ${kindOf(stats)}. ${next}`);
 }
 
 /** The type with an article, for messages. */

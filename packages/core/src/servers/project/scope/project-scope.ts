@@ -183,10 +183,10 @@ export class ProjectScope {
   }
 
   /** The error for a path that is, or resolves, outside. */
-  outside(asked: string, how = 'is outside the project'): ToolError {
+  outside(requested: string, how = 'is outside the project'): ToolError {
     const extra = this.roots.filter((root) => !root.isProject).map((root) => root.path);
     const places = [this.projectDir, ...extra].join(', ');
-    return new ToolError('OUTSIDE_PROJECT', `${quote(asked)} ${how}. Use a path inside ${places}.`);
+    return new ToolError('OUTSIDE_PROJECT', `${quote(requested)} ${how}. Use a path inside ${places}.`);
   }
 
   #findByGivenSpelling(absolute: string): ScopePath | undefined {

@@ -46,7 +46,7 @@ export interface ChangedFiles {
 
 interface PlannedFile {
   file: TogetherFile;
-  asked: ScopePath;
+  requested: ScopePath;
   target: WriteTarget | undefined;
 }
 
@@ -90,10 +90,10 @@ async function findFiles(
 ): Promise<{ all: PlannedFile[]; byPath: Map<string, TogetherFile> } | undefined> {
   const byKey = new Map<string, PlannedFile>();
   const byPath = new Map<string, TogetherFile>();
-  for (const [asked, key] of keyOf) {
+  for (const [requested, key] of keyOf) {
     const known = byKey.get(key);
-    const target = (await hasDirectory(files.scope, asked))
-      ? await openWriteTarget(files.scope, asked, false)
+    const target = (await hasDirectory(files.scope, requested))
+      ? await openWriteTarget(files.scope, requested, false)
       : undefined;
     if (target) {
       opened.push(target);
@@ -103,29 +103,29 @@ async function findFiles(
       if (target && target.path.absolute !== known.target?.path.absolute)
         throw new ToolError(
           'INVALID_ARGUMENT',
-          `${quote(known.asked.shown)} and ${quote(asked.shown)} are two names of one file. Use only one of them.`,
+          `${quote(known.requested.shown)} and ${quote(requested.shown)} are two names of one file. Use only one of them.`,
         );
-      byPath.set(asked.absolute, known.file);
+      byPath.set(requested.absolute, known.file);
       continue;
     }
     if (target && lockKeyOf(target.path.absolute, target.stats) !== key) return undefined;
     const current = target?.stats && (await readCurrent(target, target.stats));
     const assertExists = async (): Promise<void> => {
-      if (!target || !current) await (await lookUp(files.scope, asked)).close(); // throws NOT_FOUND with similar names
+      if (!target || !current) await (await lookUp(files.scope, requested)).close(); // throws NOT_FOUND with similar names
     };
     const file: TogetherFile = {
-      path: asked.shown,
+      path: requested.shown,
       current,
       after: undefined,
       assertExists,
       async assertSeen() {
         await assertExists();
         const expected = { ...options, mustExist: true };
-        if (target) await assertExpected(files.tracker, asked, target, current, expected, false);
+        if (target) await assertExpected(files.tracker, requested, target, current, expected, false);
       },
     };
-    byKey.set(key, { file, asked, target });
-    byPath.set(asked.absolute, file);
+    byKey.set(key, { file, requested, target });
+    byPath.set(requested.absolute, file);
   }
   return { all: [...byKey.values()], byPath };
 }
@@ -137,12 +137,12 @@ async function commit(
 ): Promise<void> {
   const statsOf = new Map(planned.map(({ file, target }) => [file, target?.stats]));
   const changes: FileChangeRequest[] = [];
-  for (const { file, asked, target } of planned) {
+  for (const { file, requested, target } of planned) {
     const { after, current, modeOf } = file;
     if (after === undefined || (after === 'delete' && !current)) continue;
-    if (after === 'delete') await assertNoLink(files.scope, asked);
+    if (after === 'delete') await assertNoLink(files.scope, requested);
     const mode = modeOf && statsOf.get(modeOf)?.mode;
-    changes.push({ asked, target, before: current?.bytes, after: after === 'delete' ? undefined : after, mode });
+    changes.push({ requested, target, before: current?.bytes, after: after === 'delete' ? undefined : after, mode });
   }
   for (const { change, target, stats } of await commitTogether(files.scope, changes, { fsync: files.fsync, signal })) {
     const { path } = target;
@@ -155,8 +155,8 @@ async function commit(
   }
 }
 
-async function hasDirectory(scope: ProjectScope, asked: ScopePath): Promise<boolean> {
-  const { opened, missing } = await reachOf(scope, asked);
+async function hasDirectory(scope: ProjectScope, requested: ScopePath): Promise<boolean> {
+  const { opened, missing } = await reachOf(scope, requested);
   await opened.close();
   return missing.length < 2 && (missing.length === 0 || opened.stats.isDirectory());
 }

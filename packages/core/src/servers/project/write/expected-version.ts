@@ -27,13 +27,13 @@ export interface ExpectedVersion {
  */
 export async function assertExpected(
   tracker: ReadTracker,
-  asked: ScopePath,
+  requested: ScopePath,
   target: WriteTarget,
   current: CurrentFile | undefined,
   expected: ExpectedVersion,
   takesEtag: boolean,
 ): Promise<void> {
-  const shown = quote(asked.shown);
+  const shown = quote(requested.shown);
   const version = (etag: string): KnownVersion => ({ etag, bytes: tracker.contentOf(etag) });
   if (!current || !target.stats) {
     if (expected.ifMatch !== undefined)
@@ -51,7 +51,7 @@ export async function assertExpected(
   const { sessionId, ifMatch, requireRead } = expected;
   const stale = async (how: string, etag: string, isKnown: boolean): Promise<ToolError> => {
     const offersEtag = takesEtag && (isKnown || !requireRead);
-    const error = await staleFile(asked.shown, how, version(etag), current, offersEtag);
+    const error = await staleFile(requested.shown, how, version(etag), current, offersEtag);
     if (isKnown && error.details?.difference === 'whole') tracker.noteGiven(file.path, current.etag);
     return error;
   };

@@ -15,7 +15,7 @@ import { assertUnchanged, writeInPlace } from './write-in-place.js';
 
 /** The change of one file. */
 export interface FileChangeRequest {
-  asked: ScopePath;
+  requested: ScopePath;
   /** Undefined while a directory above it is missing. */
   target: WriteTarget | undefined;
   /** The existing file; undefined if there is none. A file without known bytes can be removed, not replaced. */
@@ -84,7 +84,7 @@ export async function commitTogether(
       done.push(await (each.write ? put(each, each.write, options) : remove(each)));
     }
   } catch (error) {
-    const failure = fileFailure(error, at?.after ? 'write' : 'delete', at?.asked.shown ?? '.');
+    const failure = fileFailure(error, at?.after ? 'write' : 'delete', at?.requested.shown ?? '.');
     // First, as it frees space that restoring may need.
     for (const { write } of staged) await write?.discard();
     const left = await undo(done);
@@ -104,7 +104,7 @@ export async function commitTogether(
 
 /** Checks that no written file is a parent of another. @throws {ToolError} INVALID_ARGUMENT */
 function assertNoneInAnother(changes: readonly FileChangeRequest[]): void {
-  const written = changes.filter(({ after }) => after).map(({ asked }) => asked);
+  const written = changes.filter(({ after }) => after).map(({ requested }) => requested);
   // In this order the paths below a path directly follow it.
   const sorted = written.toSorted((a, b) => (`${a.absolute}/` < `${b.absolute}/` ? -1 : 1));
   for (const [index, below] of sorted.entries()) {
@@ -125,12 +125,12 @@ async function stage(
 ): Promise<StagedChange> {
   signal?.throwIfAborted();
   let { target } = change;
-  if (!target) opened.push((target = await openWriteTarget(scope, change.asked, true)));
+  if (!target) opened.push((target = await openWriteTarget(scope, change.requested, true)));
   if (!change.after) return { change, target, write: undefined };
   if (target.stats && !change.before)
     throw new ToolError(
       'TOO_LARGE',
-      `${quote(change.asked.shown)} is larger than 64 MiB: it can be deleted, not replaced. Delete it in a separate call.`,
+      `${quote(change.requested.shown)} is larger than 64 MiB: it can be deleted, not replaced. Delete it in a separate call.`,
     );
   const { mode } = change;
   return { change, target, write: await stageWrite(target, change.after, { fsync, signal, mode }) };
@@ -141,8 +141,8 @@ function rank({ write }: StagedChange): number {
 }
 
 /** Checks that all files are unchanged since the plan. */
-async function assertReady(scope: ProjectScope, { asked, after }: FileChangeRequest, target: WriteTarget) {
-  if (!after) await assertNoLink(scope, asked);
+async function assertReady(scope: ProjectScope, { requested, after }: FileChangeRequest, target: WriteTarget) {
+  if (!after) await assertNoLink(scope, requested);
   await target.directory.assertStillInside();
   assertUnchanged(target, await lstatIfThere(target.directory.entry(target.name)));
 }
@@ -197,7 +197,7 @@ async function remove({ change, target }: StagedChange): Promise<DoneChange> {
 /** The names of the files that could not be put back. */
 async function undo(done: readonly DoneChange[]): Promise<string[]> {
   const left: string[] = [];
-  for (const each of done.toReversed()) await each.undo().catch(() => left.push(each.change.asked.shown));
+  for (const each of done.toReversed()) await each.undo().catch(() => left.push(each.change.requested.shown));
   return left;
 }
 
@@ -214,8 +214,8 @@ function nothingChanged(error: ToolError, left: readonly string[]): ToolError {
 }
 
 /** Removing the target of a link would leave a dangling link. @throws {ToolError} INVALID_ARGUMENT */
-export async function assertNoLink(scope: ProjectScope, asked: ScopePath): Promise<void> {
-  await using place = await openEntryPlace(scope, asked, { write: false, mustExist: true });
+export async function assertNoLink(scope: ProjectScope, requested: ScopePath): Promise<void> {
+  await using place = await openEntryPlace(scope, requested, { write: false, mustExist: true });
   if (place.stats?.isSymbolicLink())
-    throw new ToolError('INVALID_ARGUMENT', `${quote(asked.shown)} is a link. Give the path of its target.`);
+    throw new ToolError('INVALID_ARGUMENT', `${quote(requested.shown)} is a link. Give the path of its target.`);
 }

@@ -168,11 +168,11 @@ describe('the client of a language server', () => {
   it('checks a file again that was written while the server thought of it', async () => {
     await using tools = await openTools({ 'a.fix': 'good\n' }, { servers: fixtureServer('pull-later') });
     await tools.call('diagnostics', PATH);
-    const asked = tools.call('diagnostics', PATH);
+    const requested = tools.call('diagnostics', PATH);
     await expect.poll(async () => (await tools.call('servers')).data.servers[0].state).toBe('ready');
     await setTimeout(200); // the server has the question, and answers after 500 ms
     await tools.write('a.fix', BAD);
-    expect((await asked).data).toMatchObject(FOUND);
+    expect((await requested).data).toMatchObject(FOUND);
   });
 
   it('leaves nothing behind when calls are given up at any time', async () => {
@@ -288,8 +288,8 @@ describe('rename()', () => {
     const servers = fixtureServer(behaviour, pathToFileURL(world.resolve('outside.fix')).href);
     await using tools = await openTools({}, { servers, projectDir: world.resolve('proj') });
     for (const dry_run of [true, false]) {
-      const asked = { path: 'a.fix', line: 1, column: 1, new_name: 'bad', dry_run };
-      expect(await tools.call('rename', asked)).toMatchObject({
+      const requested = { path: 'a.fix', line: 1, column: 1, new_name: 'bad', dry_run };
+      expect(await tools.call('rename', requested)).toMatchObject({
         code,
         text: expect.stringContaining('nothing was changed'),
       });

@@ -128,7 +128,7 @@ describe('P8', () => {
 
   it.each([{ offset: 9_999_999 }, { column: 99_999_999 }])(
     'readPageOf() stops reading when its signal is aborted on the way (%j)',
-    async (asked) => {
+    async (requested) => {
       await using tools = await openTools();
       await writeRepeated(tools.path('a.txt'), 'x'.repeat(MIB), 80);
       const files = new ProjectFiles({ projectDir: tools.projectDir });
@@ -144,12 +144,12 @@ describe('P8', () => {
         sessionId: undefined,
       } as Partial<ToolContext> as ToolContext;
       const limits = { maxLines: 10, maxBytes: 16 * 1024 };
-      const reading = readPageOf(files, files.scope.parse('a.txt'), { ...asked, limit: 1 }, limits, context);
+      const reading = readPageOf(files, files.scope.parse('a.txt'), { ...requested, limit: 1 }, limits, context);
       await expect(reading).rejects.toMatchObject({ code: 'CANCELLED' });
       expect(seen).toEqual([32 * MIB]);
       // The same through the tool.
       const { signal } = controller;
-      expect((await tools.call('read_file', { path: 'a.txt', ...asked }, { signal })).code).toBe('CANCELLED');
+      expect((await tools.call('read_file', { path: 'a.txt', ...requested }, { signal })).code).toBe('CANCELLED');
     },
   );
 

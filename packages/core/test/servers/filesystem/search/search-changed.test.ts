@@ -42,8 +42,8 @@ async function callChanged(
   change: () => void,
 ): Promise<Answer> {
   let isDone = false;
-  const permits = (asked: string): boolean => {
-    if (asked !== path || isDone) return true;
+  const permits = (requested: string): boolean => {
+    if (requested !== path || isDone) return true;
     isDone = true;
     change();
     return true;
@@ -295,7 +295,14 @@ describe('a program that says what is not there', () => {
     const files = new ProjectFiles({ projectDir: tools.projectDir });
     await using place = await openSearchPlace(files, '.', permitsAll);
     const question: GrepQuestion = {
-      ...{ scope: files.scope, asked: files.scope.parse('.'), place, after: undefined, linesBefore: 0, linesAfter: 0 },
+      ...{
+        scope: files.scope,
+        requested: files.scope.parse('.'),
+        place,
+        after: undefined,
+        linesBefore: 0,
+        linesAfter: 0,
+      },
       args: {
         ...{ pattern: 'needle', glob: undefined, type: undefined, literal: false, case: 'sensitive', word: false },
         ...{ multiline: false, mode: 'content', limit: 100, timeoutMs: 10_000 },

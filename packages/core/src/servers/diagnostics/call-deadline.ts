@@ -6,7 +6,7 @@ import { setMaxListeners } from 'node:events';
 import { ToolError } from '../../contract/errors.js';
 
 /** A deadline combined with the caller's signal. Close it to clear its timer. */
-export class Patience implements Disposable {
+export class Deadline implements Disposable {
   readonly #caller: AbortSignal;
   readonly #own = new AbortController();
   readonly #endsAt: number;

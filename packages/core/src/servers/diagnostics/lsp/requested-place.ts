@@ -5,12 +5,12 @@ import type { DocumentSymbol, Position, SymbolInformation } from 'vscode-languag
 import { ToolError } from '../../../contract/errors.js';
 import type { ToolContext } from '../../../tool/define-tool.js';
 import { escapeControls, quote } from '../../project/scope/project-scope.js';
-import { askedPath, type DiagnosticsContext } from '../diagnostics-context.js';
+import { requestedPath, type DiagnosticsContext } from '../diagnostics-context.js';
 import type { OpenDocument } from './documents.js';
 import type { LanguageClient } from './language-client.js';
 import type { Language, LanguageServers } from './language-servers.js';
 import { rangeFromLsp } from './lsp-conversion.js';
-import { Patience } from '../call-timeout.js';
+import { Deadline } from '../call-deadline.js';
 import { pathOfUri } from './pushed-diagnostics.js';
 import type { LanguageSession } from './language-session.js';
 import type { TreeSnapshot } from '../files/source-tree.js';
@@ -35,15 +35,15 @@ export interface PlaceArguments {
 }
 
 /** A running server, with the call's time limit. */
-export interface AskedServer {
+export interface RequestedServer {
   servers: LanguageServers;
   session: LanguageSession;
   snapshot: TreeSnapshot;
-  patience: Patience;
+  deadline: Deadline;
 }
 
 /** A position in a document that is open in a server. */
-export interface AskedPlace extends AskedServer {
+export interface RequestedPlace extends RequestedServer {
   document: OpenDocument;
   position: Position;
 }
@@ -59,27 +59,27 @@ export async function atPlace<T>(
   context: DiagnosticsContext,
   args: PlaceArguments,
   { signal }: CallSignal,
-  run: (place: AskedPlace) => Promise<T>,
+  run: (place: RequestedPlace) => Promise<T>,
 ): Promise<T> {
   const { path, line, column, symbol } = args;
   const byPlace = line !== undefined && column !== undefined && path !== undefined && symbol === undefined;
   const bySymbol = symbol !== undefined && symbol !== '' && line === undefined && column === undefined;
   if (!byPlace && !bySymbol)
     throw new ToolError('INVALID_ARGUMENT', 'Set path, line and column; or symbol, with or without path.');
-  using patience = new Patience(context.requestTimeoutMs, signal);
+  using deadline = new Deadline(context.requestTimeoutMs, signal);
   if (path === undefined) {
-    const found = await findInWorkspace(context, symbol ?? '', patience);
-    return await inFile(context, found.absolute, patience, (server, document) =>
+    const found = await findInWorkspace(context, symbol ?? '', deadline);
+    return await inFile(context, found.absolute, deadline, (server, document) =>
       run({ ...server, document, position: found.position }),
     );
   }
-  const asked = await askedPath(context, path);
-  if (asked.isDirectory)
-    throw new ToolError('INVALID_ARGUMENT', `${quote(asked.shown)} is a directory; use a file, or omit path.`);
-  return await inFile(context, asked.absolute, patience, async (server, document) => {
+  const requested = await requestedPath(context, path);
+  if (requested.isDirectory)
+    throw new ToolError('INVALID_ARGUMENT', `${quote(requested.shown)} is a directory; use a file, or omit path.`);
+  return await inFile(context, requested.absolute, deadline, async (server, document) => {
     const position = byPlace
       ? new TextPlaces(document.text).position(line, column)
-      : await findInFile(server, document, symbol ?? '', asked.shown);
+      : await findInFile(server, document, symbol ?? '', requested.shown);
     return await run({ ...server, document, position });
   });
 }
@@ -92,27 +92,27 @@ export async function atPlace<T>(
 export async function inFile<T>(
   context: DiagnosticsContext,
   absolute: string,
-  patience: Patience,
-  run: (server: AskedServer, document: OpenDocument) => Promise<T>,
+  deadline: Deadline,
+  run: (server: RequestedServer, document: OpenDocument) => Promise<T>,
 ): Promise<T> {
   const servers = context.servers();
   const { client, language } = await clientOf(context, servers, absolute);
   return await client.use(async () => {
-    const snapshot = await patience.race(servers.lookAround(patience.signal));
-    const session = await patience.race(servers.informed(client, snapshot, patience));
-    const document = await patience.race(servers.show(session, absolute, language));
-    return await patience.race(run({ servers, session, snapshot, patience }, document));
+    const snapshot = await deadline.race(servers.lookAround(deadline.signal));
+    const session = await deadline.race(servers.informed(client, snapshot, deadline));
+    const document = await deadline.race(servers.show(session, absolute, language));
+    return await deadline.race(run({ servers, session, snapshot, deadline }, document));
   });
 }
 
 /** Runs something in every server that the project has files for, each with a file open so that it knows of the project. */
 export async function inWorkspace<T>(
   context: DiagnosticsContext,
-  patience: Patience,
-  run: (server: AskedServer) => Promise<T>,
+  deadline: Deadline,
+  run: (server: RequestedServer) => Promise<T>,
 ): Promise<T[]> {
   const servers = context.servers();
-  const snapshot = await patience.race(servers.lookAround(patience.signal));
+  const snapshot = await deadline.race(servers.lookAround(deadline.signal));
   const first = new Map<LanguageClient, { absolute: string; language: Language }>();
   const kinds = new Set<string>();
   for (const absolute of [...snapshot.stamps.keys()].sort()) {
@@ -127,9 +127,9 @@ export async function inWorkspace<T>(
   return await Promise.all(
     [...first].map(([client, { absolute, language }]) =>
       client.use(async () => {
-        const session = await patience.race(servers.informed(client, snapshot, patience));
-        if (session.documents.all.length === 0) await patience.race(servers.show(session, absolute, language));
-        return await patience.race(run({ servers, session, snapshot, patience }));
+        const session = await deadline.race(servers.informed(client, snapshot, deadline));
+        if (session.documents.all.length === 0) await deadline.race(servers.show(session, absolute, language));
+        return await deadline.race(run({ servers, session, snapshot, deadline }));
       }),
     ),
   );
@@ -152,13 +152,13 @@ async function clientOf(
 }
 
 async function findInFile(
-  { session, patience }: AskedServer,
+  { session, deadline }: RequestedServer,
   { uri }: OpenDocument,
   symbol: string,
   shown: string,
 ): Promise<Position> {
   const params = { textDocument: { uri } };
-  const answer = await session.request<unknown>('textDocument/documentSymbol', params, patience.signal);
+  const answer = await session.request<unknown>('textDocument/documentSymbol', params, deadline.signal);
   const all = flatSymbols(answer);
   const found = all.filter(
     (each) => each.names.join('.') === symbol || `.${each.names.join('.')}`.endsWith(`.${symbol}`),
@@ -184,12 +184,12 @@ async function findInFile(
 async function findInWorkspace(
   context: DiagnosticsContext,
   symbol: string,
-  patience: Patience,
+  deadline: Deadline,
 ): Promise<{ absolute: string; position: Position }> {
   const name = symbol.split('.').at(-1) ?? symbol;
   const container = symbol.split('.').slice(0, -1).at(-1);
-  const answers = await inWorkspace(context, patience, ({ session }) =>
-    session.request<SymbolInformation[] | null>('workspace/symbol', { query: name }, patience.signal),
+  const answers = await inWorkspace(context, deadline, ({ session }) =>
+    session.request<SymbolInformation[] | null>('workspace/symbol', { query: name }, deadline.signal),
   );
   const { scope } = context.files;
   const found = answers
