@@ -120,7 +120,7 @@ describe.skipIf(process.platform === 'win32')('serveSocket()', () => {
       'UNAVAILABLE',
       'is not a directory',
     ],
-  ])('says why it cannot bind, and what to do, when it finds %s', async (_what, name, make, code, expected) => {
+  ])('reports why it cannot bind, and what to do, when it finds %s', async (_what, name, make, code, expected) => {
     await using project = await createTestProject({});
     const path = join(project.projectDir, name);
     await make(path);
@@ -130,7 +130,7 @@ describe.skipIf(process.platform === 'win32')('serveSocket()', () => {
     expect(error.message).toContain(expected);
   });
 
-  it.skipIf(process.getuid?.() === 0)('says that it may not write to the directory', async () => {
+  it.skipIf(process.getuid?.() === 0)('reports that it may not write to the directory', async () => {
     await using project = await createTestProject({});
     await chmod(project.projectDir, 0o500);
     const error = await errorOf(() => createGateway(provider()).serveSocket({ path: join(project.projectDir, 's') }));

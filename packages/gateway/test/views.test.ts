@@ -51,7 +51,7 @@ function local(name: string): InProcessToolProvider {
 }
 
 describe('ToolHub.listTools()', () => {
-  it('leaves out the tools that only views call, unless they are asked for', async () => {
+  it('omits the tools that only views call, unless requested', async () => {
     await using hub = new ToolHub({ providers: [weather('w')] });
     const names = async (options = {}): Promise<string[]> => (await hub.listTools(options)).map(({ name }) => name);
     expect(await names()).toEqual(['w.show', 'w.plain']);

@@ -56,7 +56,7 @@ describe.skipIf(reason !== undefined)('toolwright_provider', () => {
     }
   });
 
-  it('gives its config, variables, state and log to and from a host', async () => {
+  it('exchanges config, variables, state and logs with a host', async () => {
     const received: string[] = [];
     await using provider = new ProcessToolProvider({
       name: 'calculator',
@@ -76,7 +76,7 @@ describe.skipIf(reason !== undefined)('toolwright_provider', () => {
     expect(received).toEqual(['divided']);
   });
 
-  it('is told of as ended, with its last words, when it cannot start', async () => {
+  it('is reported as ended, with the end of its output, when it cannot start', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'toolwright-python-'));
     try {
       const path = join(directory, 'broken.py');

@@ -17,7 +17,7 @@ it.each([
   ['math.add', 'math__add'],
   ['git-hub.list_open_issues', 'git-hub__list_open_issues'],
   [`a.${'b'.repeat(60)}`, `a__${'b'.repeat(60)}`],
-])('aliasOf() gives server__tool when %s fits', (name, alias) => {
+])('aliasOf() returns server__tool when %s fits', (name, alias) => {
   expect(aliasOf(name)).toBe(alias);
 });
 
@@ -35,7 +35,7 @@ it.each([
   'a',
   '',
   `a.${'b'.repeat(61)}`,
-])('aliasOf() gives what all vendors take when %j does not fit', (name) => {
+])('aliasOf() returns a name that all vendors accept when %j does not fit', (name) => {
   const hash = createHash('sha256').update(name).digest();
   const bits = [...hash.subarray(0, 5)].map((byte) => byte.toString(2).padStart(8, '0')).join('');
   const ending = bits.replaceAll(/.{5}/g, (five) => 'abcdefghijklmnopqrstuvwxyz234567'[parseInt(five, 2)]!);
@@ -57,7 +57,7 @@ it('aliasOf() returns an alias with ___ only when it adds a hash', () => {
 });
 
 it.each(['1password.get_item', 'a.b c', `a.${'b'.repeat(61)}`, '_a.b'])(
-  'aliasOf() gives no other name the alias of %j, whatever text is made from it',
+  'aliasOf() returns the alias of %j for no other name',
   (name) => {
     const alias = aliasOf(name);
     for (const text of [alias, alias.replace('__', '.'), alias.replace('___', '.'), `x.${alias}`]) {

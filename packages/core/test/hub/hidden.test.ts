@@ -164,7 +164,7 @@ describe('hub.listTools()', () => {
     [{ include: ['files'], exclude: ['files.r*'] }, ['files.write']],
     [{ include: [] }, []],
     [{ exclude: [] }, ['files.read', 'files.write', 'shell.run']],
-  ])('gives the tools whose names %j selects', async (options, expected) => {
+  ])('returns the tools whose names %j selects', async (options, expected) => {
     const { hub } = hubWith({ rules: [], default: 'allow' });
     await using _ = hub;
     expect((await hub.listTools(options)).map(({ name }) => name)).toEqual(expected);

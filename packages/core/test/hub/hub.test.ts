@@ -93,7 +93,7 @@ describe('ToolHub routing', () => {
     expect((await hub.listTools()).map(({ name }) => name)).toEqual(['a.x']);
   });
 
-  it('leaves out a tool without a prefix of its provider, with a warning', async () => {
+  it('omits a tool without a prefix of its provider, with a warning', async () => {
     const warn = vi.fn();
     const stray = { ...(await foreign('a').listTools())[0]!, name: 'b.run' };
     await using hub = new ToolHub({
@@ -216,7 +216,7 @@ describe('ToolHub with broken providers', () => {
     ['gives nothing', async () => undefined as never],
     ['gives a text', async () => 'text' as never],
     ['gives half a result', async () => ({ content: 'x', isError: false }) as never],
-  ])('answers INTERNAL or the failure when a provider %s', async (_what, callTool) => {
+  ])('fails with INTERNAL or the failure when a provider %s', async (_what, callTool) => {
     await using hub = new ToolHub({ providers: [foreign('a', { callTool })] });
     const result = await hub.callTool('a.run', { n: 1 });
     expect(result.isError).toBe(true);
@@ -224,7 +224,7 @@ describe('ToolHub with broken providers', () => {
   });
 
   it.each(['callTool', 'prepareCall', 'health', 'onToolsChanged', 'listTools', 'connect', 'disconnect'] as const)(
-    'goes on when %s of a provider throws at once',
+    'continues when %s of a provider throws at once',
     async (member) => {
       const thrower = (): never => {
         throw new Error('at once');
@@ -239,7 +239,7 @@ describe('ToolHub with broken providers', () => {
   );
 
   it.each(['servers', 'name', 'kind', 'callTimeoutMs', 'prepareCall', 'health'] as const)(
-    'goes on when the accessor %s throws later',
+    'continues when the accessor %s throws later',
     async (member) => {
       const bad = foreign('bad');
       const hub = new ToolHub({ providers: [provider('good', 'x'), bad] });
@@ -252,7 +252,7 @@ describe('ToolHub with broken providers', () => {
     },
   );
 
-  it('leaves out malformed tools of a list, and keeps the others', async () => {
+  it('omits malformed tools of a list, and keeps the others', async () => {
     const [good] = await foreign('a').listTools();
     const garbage = [null, 5, {}, { name: 'a.half' }, good, good, { get name() { throw new Error('no'); } }]; // prettier-ignore
     await using hub = new ToolHub({
@@ -265,7 +265,7 @@ describe('ToolHub with broken providers', () => {
     expect(hub.status()[1]?.error?.code).toBe('PROTOCOL_VIOLATION');
   });
 
-  it('gives each failure a known code and the documented shape', async () => {
+  it('reports each failure with a known code in the documented shape', async () => {
     const answers = [
       { error: null },
       { error: { code: 'WAT', message: 5 } },
@@ -446,7 +446,7 @@ describe('ToolHub and foreign tools', () => {
     ['a trusted MCP server', { kind: 'mcp' as const }, true, 1],
     ['a process of ours', { kind: 'process' as const }, undefined, 1],
     ['a distrusted process', { kind: 'process' as const }, false, 0],
-  ])('takes directives of %s or not', async (_what, kind, trustDirectives, count) => {
+  ])('accepts directives of %s or not', async (_what, kind, trustDirectives, count) => {
     const directives = [{ type: 'stop_processing', params: {} }] as const;
     const given = foreign('a', { ...kind, callTool: async () => succeed({ directives }) });
     await using hub = new ToolHub({
@@ -946,7 +946,7 @@ describe('the output limit', () => {
     ['an image with a long kind', [{ type: 'image', data: 'AA==', mimeType: 'x'.repeat(20_000_000) }]],
     ['a file with a long address', [{ type: 'resource', resource: { uri: 'x'.repeat(20_000_000), text: 'a' } }]],
     ['a million of nothing', Array.from({ length: 1_000_000 }, () => ({ type: 'text', text: '' }))],
-  ])('bounds what a foreign provider gives beside text: %s', async (_what, content) => {
+  ])('limits what a foreign provider returns besides text: %s', async (_what, content) => {
     const callTool = async (): Promise<ToolResult> => ({
       content: content as ToolResult['content'],
       isError: false,

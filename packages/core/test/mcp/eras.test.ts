@@ -157,7 +157,7 @@ describe('MCPToolProvider.callTool() with a server that answers with a task', ()
     expect(messages).toEqual([undefined, 'step 1', 'step 2', 'step 3']);
   });
 
-  it('gives the task the input that it requires, once', async () => {
+  it('sends the task the input that it requires, once', async () => {
     await using server = await scripted('tasks');
     const elicitation = vi.fn((): Promise<JsonObject> => Promise.resolve({ action: 'accept', content: { who: 'me' } }));
     await using provider = server.create({ elicitation });

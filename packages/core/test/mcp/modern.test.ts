@@ -230,7 +230,7 @@ describe('MCPToolProvider with a modern server over HTTP', () => {
     });
   });
 
-  it('leaves out a tool with a malformed header, with a warning', async () => {
+  it('omits a tool with a malformed header, with a warning', async () => {
     const state = new ModernState();
     state.tools = [
       { name: 'bad', inputSchema: { type: 'object', properties: { a: { type: 'number', 'x-mcp-header': 'A' } } } },

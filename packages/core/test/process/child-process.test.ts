@@ -242,7 +242,7 @@ describe('Child.end()', () => {
         throw new Error('no');
       },
     ],
-  ])('end() goes on when what is asked %s', async (_, ask) => {
+  ])('end() continues when the callback %s', async (_, ask) => {
     const child = start({ args: [fixture('graceful.mjs')] });
     await firstLine(child);
     await child.end({ ask, askMs: 50, graceMs: 10_000 });

@@ -318,7 +318,7 @@ describe('InProcessToolProvider', () => {
     );
   });
 
-  it('leaves out an added tool whose schema does not compile, with an error', async () => {
+  it('omits an added tool whose schema does not compile, with an error', async () => {
     const error = vi.fn();
     const server = defineServer({ name: 's', version: '1', tools: [tool('x', () => 'x')] });
     await using provider = new InProcessToolProvider({ servers: [server], logger: { ...console, error } });

@@ -135,7 +135,7 @@ describe('the schemas of listed tools', () => {
     ['a reference to nowhere', object({ x: { $ref: '#/$defs/none' } }), '#/$defs/none'],
     ['a reference to another document', object({ x: { $ref: 'https://example.com/s.json' } }), 'has no target'],
     ['too much text', object({ x: { description: 'x'.repeat(2 ** 20) } }), 'larger than'],
-  ])('with %s are not enforced, and explain() says why', async (_what, schema, words) => {
+  ])('with %s are not enforced, and explain() reports why', async (_what, schema, words) => {
     const { provider, sent } = foreign('f', { t: schema });
     await using hub = new ToolHub({ providers: [provider] });
     expect((await hub.callTool('f.t', { x: 1 })).isError).toBe(false);

@@ -85,7 +85,7 @@ describe('an output schema that is not an object', () => {
   });
 });
 
-it.each(['content', 'no content'])('structuredContent with empty or %s gives its text', async (which) => {
+it.each(['content', 'no content'])('structuredContent with empty or %s returns its text', async (which) => {
   const tool = defineTool({
     name: 't',
     description: 'T',

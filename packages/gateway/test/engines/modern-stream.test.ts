@@ -111,7 +111,7 @@ describe('a connection', () => {
     expect(messages.filter(({ method }) => method !== undefined)).toEqual([]);
   });
 
-  it('is answered for every fault, and outlives them all', async () => {
+  it('receives an error for every fault, and survives them all', async () => {
     const { send, answerTo, messages } = await serve();
     const faults: [unknown, number][] = [
       [call(10, 'nothing'), -32602],

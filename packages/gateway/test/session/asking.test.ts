@@ -114,7 +114,7 @@ describe.each(['http', 'socket'] as const)('createGateway() over %s asks a moder
     expect([result.error?.code, ran]).toEqual(['PERMISSION_DENIED', []]);
   });
 
-  it('and answers APPROVAL_REQUIRED where it shows no forms', async () => {
+  it('and fails with APPROVAL_REQUIRED where it shows no forms', async () => {
     const { hub, ran } = askingHub();
     const { open } = await serve(kind, hub);
     const { client } = await modernClient(open, {}, {});

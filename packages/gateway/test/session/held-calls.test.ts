@@ -330,7 +330,7 @@ describe('a held call', () => {
 });
 
 describe('replicas with one key', () => {
-  it('continue what a modern server asked, and answer OUTCOME_UNKNOWN for what another replica holds', async () => {
+  it('continue what a modern server asked, and fail with OUTCOME_UNKNOWN for what another replica holds', async () => {
     const stateKey = randomBytes(32);
     const up = modernServer('up');
     const again = modernServer('up');

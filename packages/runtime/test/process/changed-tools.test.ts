@@ -35,7 +35,7 @@ it('ProcessToolProvider.disconnect() does not wait for a provider that exits whi
 });
 
 describe.each(makers)('%s', (_name, make) => {
-  it('prepareCall() gives a call that a later process runs when it lists the same tool', async () => {
+  it('prepareCall() returns a call that a later process runs when it lists the same tool', async () => {
     await using project = await createReloadProject(COUNTER);
     await using provider = make(project);
     const prepared = await provider.prepareCall!('counter.count', { ms: '0' });
@@ -44,7 +44,7 @@ describe.each(makers)('%s', (_name, make) => {
     expect((await prepared.execute()).structuredContent).toMatchObject({ count: 1 });
   });
 
-  it('prepareCall() gives a call that no later process runs when it lists another tool', async () => {
+  it('prepareCall() returns a call that no later process runs when it lists another tool', async () => {
     await using project = await createReloadProject(COUNTER);
     await using provider = make(project);
     const prepared = await provider.prepareCall!('counter.count', {});
@@ -56,7 +56,7 @@ describe.each(makers)('%s', (_name, make) => {
     });
   });
 
-  it('prepareCall() gives a call that does not run after a disconnect', async () => {
+  it('prepareCall() returns a call that does not run after a disconnect', async () => {
     await using project = await createReloadProject(COUNTER);
     await using provider = make(project);
     const prepared = await provider.prepareCall!('counter.count', {});
@@ -66,7 +66,7 @@ describe.each(makers)('%s', (_name, make) => {
   });
 
   it.each(['once', 'always'] as const)(
-    'is asked about anew when the tool changed while a person was asked, who says %s',
+    'is asked about again when the tool changed while a person was asked, who says %s',
     async (decision) => {
       await using project = await createReloadProject(COUNTER);
       await using provider = make(project);

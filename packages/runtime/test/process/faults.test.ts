@@ -59,7 +59,7 @@ describe('a provider process', () => {
     expect(textOf(await provider.callTool('raw.echo'))).toBe('right');
   });
 
-  it('is told of a cancelled call, and its late answer goes to nobody', async () => {
+  it('is notified of a cancelled call, and its late response is dropped', async () => {
     await using provider = new ProcessToolProvider({ name: 'raw', path: RAW, args: ['late'] });
     await provider.connect();
     const { error } = await provider.callTool('raw.echo', { mode: 'hang' }, { timeoutMs: 20 });

@@ -120,7 +120,7 @@ describe('a hostile provider process', () => {
     expect(grown()).toBeLessThan(300 * MEBIBYTE);
   });
 
-  it('costs nobody anything with a log or a notification that is malformed', async () => {
+  it('affects no one with a malformed log entry or notification', async () => {
     const lines: unknown[][] = [];
     const write = (...line: unknown[]): void => void lines.push(line);
     await using provider = hostile({ logger: { debug: write, info: write, warn: write, error: write } });
@@ -182,7 +182,7 @@ describe('a hostile provider process', () => {
     expect(performance.now() - startedAt).toBeLessThan(10_000);
   });
 
-  it('that asks without end and reads no answers is read no more, and costs others nothing', async () => {
+  it('is no longer read when it sends requests without end and reads no responses, and others are not affected', async () => {
     await using _ = expectNoLeaks();
     await using provider = hostile();
     await using other = hostile();
@@ -200,7 +200,7 @@ describe('a hostile provider process', () => {
 });
 
 describe.skipIf(process.platform === 'win32')('a host with no file descriptor left', () => {
-  it('calls the provider that it has, says why no other starts, and starts it when there are some', async () => {
+  it('calls the provider that it has, reports why no other starts, and starts it when there are some', async () => {
     await using project = await createTestProject({});
     const raw = fileURLToPath(new URL('../fixtures/raw-provider.mjs', import.meta.url));
     await using host = spawnChild({

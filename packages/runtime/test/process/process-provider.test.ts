@@ -69,7 +69,7 @@ describe('ProcessToolProvider', () => {
     });
   });
 
-  it('gives the process the safe environment, its arguments and its directory, and the token to nobody', async () => {
+  it('starts the process with the safe environment, its arguments, its directory and a token that no other process has', async () => {
     process.env.LAB_SECRET = 'canary-of-the-host';
     const logger = recorder();
     await using provider = lab({ env: { MINE: 'yes' }, args: ['one', 'two words'], projectDir: '/', logger });
@@ -91,7 +91,7 @@ describe('ProcessToolProvider', () => {
     expect(JSON.stringify(logger.lines)).not.toMatch(/[0-9a-f]{64}/);
   });
 
-  it('lets no meta of a caller name another call or session', async () => {
+  it('ignores call and session ids in meta of a caller', async () => {
     await using provider = lab();
     const meta = { trace: 'm', 'toolwright/call': { callId: 'other', sessionId: 'other' } };
     const about = await provider.callTool('lab.about', {}, { sessionId: 's1', callId: 'c1', meta });
@@ -112,7 +112,7 @@ describe('ProcessToolProvider', () => {
     ]);
   });
 
-  it('answers OUTCOME_UNKNOWN soon after the process has ended, with its last words, and starts it again', async () => {
+  it('fails with OUTCOME_UNKNOWN soon after the process has ended, with the end of its output, and starts it again', async () => {
     await using _ = expectNoLeaks();
     await using provider = lab();
     await provider.connect();
@@ -156,7 +156,7 @@ describe('ProcessToolProvider', () => {
     expect(await readFile(disposed, 'utf8')).toBe('1 (1)\n');
   });
 
-  it('tells the process of a session that is over, through a supervisor and a hub, and starts none for it', async () => {
+  it('notifies the process of an ended session, through a supervisor and a hub, and starts none for it', async () => {
     const warnings: string[] = [];
     const logger = { debug() {}, info() {}, warn: (message: string) => void warnings.push(message), error() {} };
     const provider = lab({ logger });
@@ -206,7 +206,7 @@ describe('ProcessToolProvider', () => {
     expect((await provider.callTool('lab.echo', args as never)).error?.code).toBe('INVALID_ARGUMENT');
   });
 
-  it('refuses a result that is too large for the wire, and goes on', async () => {
+  it('refuses a result that is too large for the wire, and continues', async () => {
     await using provider = lab();
     const { error } = await provider.callTool('lab.big', { bytes: 100 * 1024 * 1024 });
     expect(error?.code).toBe('FRAME_TOO_LARGE');
@@ -268,7 +268,7 @@ describe('ProcessToolProvider.connect()', () => {
     ['wrong-name', 'PROTOCOL_VIOLATION', /"raw" registered as "other"/, true],
     ['protocol', 'PROTOCOL_VIOLATION', /version 99 .* version 1/, true],
     ['wrong-tools', 'PROTOCOL_VIOLATION', /a tool's name must be/, true],
-  ])('says why a process did not come up: %s', async (mode, code, words, permanent) => {
+  ])('reports why a process did not come up: %s', async (mode, code, words, permanent) => {
     await using _ = expectNoLeaks();
     await using provider = raw(mode);
     const error = await failure(provider.connect());
@@ -277,7 +277,7 @@ describe('ProcessToolProvider.connect()', () => {
     expect(JSON.stringify(error.toInfo())).not.toMatch(/[0-9a-f]{64}/);
   });
 
-  it('gives up a process that never registers, and ends it', async () => {
+  it('ends a process that never registers', async () => {
     await using _ = expectNoLeaks();
     await using provider = raw('never', { startTimeoutMs: 300 });
     const error = await failure(provider.connect());
@@ -374,7 +374,7 @@ describe('ProviderGeneration', () => {
 });
 
 describe('ProviderListener under others', () => {
-  it('lets a process in that finds all places taken, as soon as one is free', async () => {
+  it('admits a process as soon as one of the taken places is free', async () => {
     await using _ = expectNoLeaks();
     const listener = new ProviderListener({ maxUnregistered: 1, handshakeTimeoutMs: 60_000 });
     await using provider = lab({ listener });

@@ -129,7 +129,7 @@ describe('superviseProcess().setConfig()', () => {
     expect(await supervised.setConfig({ port: 2, database: { url: 'b' }, other: 1 })).toBe('reinitialize');
   });
 
-  it('does nothing when the provider says so, and the next process has the config all the same', async () => {
+  it('does nothing when the provider reports it, and the next process has the config all the same', async () => {
     await using project = await createReloadProject(provider('shouldReinitialize: () => false,'));
     const supervised = project.supervise({ watch: false, changeAnalysis: { reinitTriggers: ['mode'] } });
     await supervised.callTool('counter.count');

@@ -51,7 +51,7 @@ describe('superviseProcess() with watch', () => {
     expect(provider.health()).toMatchObject({ state: 'READY', totalFailures: 0, restarts: 0 });
   }, 120_000);
 
-  it('leaves the old version serving when the new one has a syntax error, and says where', async () => {
+  it('leaves the old version serving when the new one has a syntax error, and reports where', async () => {
     await using project = await createReloadProject(COUNTER);
     const provider = project.supervise();
     const before = structured(await provider.callTool('counter.count'));
@@ -103,7 +103,7 @@ describe('superviseProcess() with watch', () => {
     expect(structured(await provider.callTool('counter.count'))).toMatchObject({ count: 2, version: 0 });
   });
 
-  it('lets a call that runs finish in the old process, and the next one go to the new', async () => {
+  it('finishes a running call in the old process, and sends the next one to the new', async () => {
     await using project = await createReloadProject(COUNTER);
     const provider = project.supervise();
     const { promise: begun, resolve: begin } = withResolvers();
@@ -116,7 +116,7 @@ describe('superviseProcess() with watch', () => {
     expect(structured(await slow)).toEqual({ version: 0 });
   });
 
-  it('tells once of a list that is another, and names once what of the state JSON does not carry', async () => {
+  it('reports a changed list once, and names once the parts of the state that JSON does not carry', async () => {
     await using project = await createReloadProject(COUNTER);
     const provider = project.supervise();
     await provider.connect();

@@ -29,7 +29,7 @@ it('readImportGraph() follows relative imports of TypeScript, and no packages', 
   expect(graph).toEqual({ files: ['lib/b.ts', 'src/a.ts', 'src/data.json', 'src/main.ts', 'words.txt'] });
 });
 
-it('readImportGraph() tells the file and the line of a syntax error', async () => {
+it('readImportGraph() reports the file and the line of a syntax error', async () => {
   const graph = await graphOf('main.ts', { 'main.ts': `import './bad.js';`, 'bad.ts': 'const a = 1;\n\nconst = 2;\n' });
   expect(graph.fault).toEqual({ file: 'bad.ts', line: 3, message: expect.stringContaining('Expected identifier') });
   expect(graph.files).toEqual(['bad.ts', 'main.ts']);

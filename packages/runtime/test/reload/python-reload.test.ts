@@ -59,7 +59,7 @@ describe.skipIf(missing !== undefined)('superviseProcess() of a file in Python, 
     expect((await provider.callTool('counter.count')).structuredContent).toEqual({ count: calls + 1, version: 1 });
   });
 
-  it('leaves the old version serving when the new one has a syntax error, and says where', async () => {
+  it('leaves the old version serving when the new one has a syntax error, and reports where', async () => {
     await using project = await createReloadProject(COUNTER);
     const provider = project.supervise({ path: 'counter.py' });
     await provider.callTool('counter.count');

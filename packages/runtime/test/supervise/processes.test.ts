@@ -124,7 +124,7 @@ describe('supervise() of a provider process', () => {
   });
 
   it.each(['never-registers', 'never-initializes'])(
-    'gives the end of the output of a provider that %s, whoever gives it up',
+    'reports the end of the output of a provider that %s, whoever stops waiting',
     async (TROUBLE) => {
       const told = { code: 'TIMED_OUT', message: expect.stringContaining('waits for a licence') };
       const details = { stderr: expect.stringContaining('waits for a licence') };
@@ -144,7 +144,7 @@ describe('supervise() of a provider process', () => {
     },
   );
 
-  it('says once and for all that a file is missing', async () => {
+  it('reports that a file is missing, once', async () => {
     await using provider = supervise(() => new ProcessToolProvider({ name: 'gone', path: '/nowhere/gone.ts' }));
     for (let call = 0; call < 2; call++) {
       expect((await provider.callTool('gone.x')).error).toMatchObject({
@@ -193,7 +193,7 @@ describe('supervise() of an MCP server', () => {
     expect(provider.health().restarts).toBe(1);
   });
 
-  it('gives the end of stderr of a server that exits at its start', async () => {
+  it('returns the end of stderr of a server that exits at its start', async () => {
     await using provider = mcp('exits-at-start');
     expect((await provider.callTool('hostile.do')).error).toMatchObject({
       code: 'PROCESS_EXITED',
@@ -201,7 +201,7 @@ describe('supervise() of an MCP server', () => {
     });
   });
 
-  it('gives the end of stderr of a server that does not answer in time', async () => {
+  it('returns the end of stderr of a server that does not answer in time', async () => {
     await using provider = mcp('silent-at-start', { startTimeoutMs: 1_000 });
     expect((await provider.callTool('hostile.do')).error).toMatchObject({
       code: 'TIMED_OUT',
@@ -209,7 +209,7 @@ describe('supervise() of an MCP server', () => {
     });
   });
 
-  it('takes a server that does not know ping for one that answers', async () => {
+  it('treats a server without ping as responding', async () => {
     await using provider = mcp('ok', { healthIntervalMs: 50, healthTimeoutMs: 500 });
     const pid = Number(textOf(await provider.callTool('hostile.do', { what: 'pid' })));
     process.kill(pid, 'SIGSTOP');

@@ -94,7 +94,7 @@ describe('createRegistryServer()', () => {
     expect(() => createRegistryServer(undefined as never)).toThrow('createRegistryServer() takes a ToolHub');
   });
 
-  it('asks whoever called invoke, and its deadline stands still meanwhile', async () => {
+  it('asks the caller of invoke, and pauses its deadline meanwhile', async () => {
     const { hub } = make([
       { tool: 'registry.*', action: 'allow' },
       { tool: 'made.*', action: 'ask' },

@@ -88,7 +88,7 @@ describe('supervise() on demand', () => {
     await provider.disconnect();
   });
 
-  it('tells of a list that is another after a restart, and of none that is the same', async () => {
+  it('reports a list that changed with a restart, and no list that did not', async () => {
     const { script, provider } = make();
     await provider.connect();
     let told = 0;
@@ -166,7 +166,7 @@ describe('supervise() after failures', () => {
     await provider.disconnect();
   });
 
-  it('answers RESTART_LIMIT after too many starts in the window, until connect() is called or a minute has passed', async () => {
+  it('fails with RESTART_LIMIT after too many starts in the window, until connect() is called or a minute has passed', async () => {
     const { script, provider } = make({ maxStarts: 3, backoff: { baseMs: 0 } });
     script.start = () => Promise.reject(EXITED);
     const results = [];
@@ -282,7 +282,7 @@ describe('supervise() after failures', () => {
     await provider.disconnect();
   });
 
-  it('answers a call that is cancelled during the start, and goes on with the start', async () => {
+  it('answers a call that is cancelled during the start, and continues with the start', async () => {
     const { script, provider } = make();
     const started = withResolvers();
     script.start = () => started.promise;
@@ -359,7 +359,7 @@ describe('supervise() when the provider fails its calls', () => {
     await caller.disconnect();
   });
 
-  it('forgets failures with an answer', async () => {
+  it('forgets failures when a call succeeds', async () => {
     const { script, provider } = make();
     await provider.connect();
     for (let call = 0; call < 9; call++) {
@@ -370,7 +370,7 @@ describe('supervise() when the provider fails its calls', () => {
     await provider.disconnect();
   });
 
-  it('gives INTERNAL for what is no result, and takes one that is frozen', async () => {
+  it('returns INTERNAL for a value that is not a result, and accepts a frozen result', async () => {
     const { script, provider } = make();
     script.call = (call) => call.settle(undefined as never);
     expect((await provider.callTool('made.read')).error?.code).toBe('INTERNAL');
@@ -448,7 +448,7 @@ describe('supervise() when the provider goes during a call', () => {
     await provider.disconnect();
   });
 
-  it('sees that a provider has gone that cannot say so itself', async () => {
+  it('detects the end of a provider that cannot report it itself', async () => {
     const { script, provider, states } = make();
     const { latest } = script;
     Object.assign(latest, { onLost: undefined, health: undefined });
@@ -475,7 +475,7 @@ describe('supervise() asks whether the provider answers', () => {
     await provider.disconnect();
   });
 
-  it('asks once more after a missed ping, and goes on when that is answered', async () => {
+  it('asks once more after a missed ping, and continues when that is answered', async () => {
     const { script, provider } = make({ healthIntervalMs: 10_000 });
     await provider.connect();
     let pings = 0;
@@ -485,7 +485,7 @@ describe('supervise() asks whether the provider answers', () => {
     await provider.disconnect();
   });
 
-  it('asks at once when a call has been silent for half its deadline, and not while it has progress', async () => {
+  it('asks immediately when a call has been silent for half its deadline, and not while it has progress', async () => {
     const { script, provider } = make({ healthIntervalMs: 0 });
     await provider.connect();
     script.call = () => undefined;
@@ -547,7 +547,7 @@ describe('supervise() when nothing calls', () => {
 });
 
 describe('supervise() limits calls', () => {
-  it('runs maxConcurrent at once, the others in their order, and answers BUSY over maxQueue', async () => {
+  it('runs maxConcurrent at once, the others in their order, and fails with BUSY over maxQueue', async () => {
     const { script, provider } = make({ maxConcurrent: 2, maxQueue: 3 });
     const open: OpenCall[] = [];
     script.call = (call) => open.push(call);
@@ -564,7 +564,7 @@ describe('supervise() limits calls', () => {
     await provider.disconnect();
   });
 
-  it('lets a call that is cancelled while it waits take no place', async () => {
+  it('frees the place of a call that is cancelled while it waits', async () => {
     const { script, provider } = make({ maxConcurrent: 1 });
     const open: OpenCall[] = [];
     script.call = (call) => open.push(call);
@@ -650,7 +650,7 @@ describe('supervise() and disconnect()', () => {
   });
 });
 
-describe('supervise() tells', () => {
+describe('supervise() emits events', () => {
   it('of states, restarts and its log, and is not broken by a listener', async () => {
     const { script, provider } = make();
     const told: [string, unknown][] = [];

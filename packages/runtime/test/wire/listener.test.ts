@@ -80,7 +80,7 @@ describe('ProviderListener', () => {
     await expect(lstat(dirname(expectation.socketPath))).rejects.toThrow(/ENOENT/);
   });
 
-  it('lets in who shows the token, and gives it the settings and the limits', async () => {
+  it('admits a process with the token, and sends it the settings and limits', async () => {
     const { expectation } = await expectOne();
     const raw = await connectRaw(expectation.socketPath);
     raw.send(registration(expectation.token));
@@ -170,7 +170,7 @@ describe('ProviderListener', () => {
     await raw.closed();
   });
 
-  it('tells the 65th connection that it is busy, at once, and serves others meanwhile', async () => {
+  it('refuses the 65th connection immediately, and serves others meanwhile', async () => {
     const { listener, expectation } = await expectOne();
     const busy = await expectAnother(listener);
     const early = await connectRaw(expectation.socketPath);
@@ -193,7 +193,7 @@ describe('ProviderListener', () => {
     expect((await next.next()).result).toBeDefined();
   });
 
-  it('gives a handshake its time in total, however slowly bytes drip in', async () => {
+  it('limits the total time of a handshake, however slowly bytes arrive', async () => {
     const { listener, expectation } = await expectOne({ handshakeTimeoutMs: 300 });
     const loris = await connectRaw(expectation.socketPath);
     const drip = setInterval(() => loris.send('{"jsonrpc'), 20);
@@ -204,7 +204,7 @@ describe('ProviderListener', () => {
     await expect.poll(() => listener.unregistered).toBe(0);
   });
 
-  it(`survives ${tries(10_000)} connections, a thousand at once, and lets the right one in`, async () => {
+  it(`survives ${tries(10_000)} connections, a thousand at once, and admits the right one`, async () => {
     const { listener, expectation } = await expectOne({ maxUnregistered: 64 });
     for (let connects = 0; connects < tries(10_000); connects += 1_000) {
       const flood = await Promise.allSettled(
@@ -311,7 +311,7 @@ describe('bindPrivately()', () => {
 });
 
 describe('speaksProtocol()', () => {
-  it('takes the version of the host and the one before, from 1 on', () => {
+  it('accepts the version of the host and the one before, from 1 on', () => {
     expect([0, 1, 2, 3, 4, '3', undefined].filter((version) => speaksProtocol(version, 3))).toEqual([2, 3]);
     expect([0, 1, 2].filter((version) => speaksProtocol(version, 1))).toEqual([1]);
   });

@@ -60,7 +60,7 @@ const codeOf = (promise: Promise<unknown>): Promise<unknown> =>
   );
 
 describe('WirePeer.request()', () => {
-  it('gives each answer to its own request, in whichever order they come', async () => {
+  it('matches each response to its request, in any order', async () => {
     await using _ = expectNoLeaks();
     await using ends = await pair();
     const answers = [1, 2, 3].map((n) => ends.peer.request('m', { n }));
@@ -104,7 +104,7 @@ describe('WirePeer.request()', () => {
     expect(await codeOf(request)).toBe(code);
   });
 
-  it('rejects with FRAME_TOO_LARGE for an answer over the limit, and for itself, and goes on', async () => {
+  it('rejects with FRAME_TOO_LARGE for an answer over the limit, and for itself, and continues', async () => {
     await using ends = await pair({}, { maxFrameBytes: 65_536 });
     const request = ends.peer.request('m');
     const { id } = await ends.raw.next();
@@ -171,7 +171,7 @@ describe('WirePeer', () => {
     expect(ends.closedWith()?.code).toBe('FRAME_TOO_LARGE');
   });
 
-  it('lets requests wait while its queue is full, and reads no more from one who reads no answers', async () => {
+  it('delays requests while its queue is full, and stops reading from a host that reads no responses', async () => {
     const limit = 1024 * 1024;
     let answered = 0;
     const text = 'a'.repeat(64 * 1024);

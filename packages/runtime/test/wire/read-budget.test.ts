@@ -83,7 +83,7 @@ describe('ReadBudget', () => {
     expect(little.socket.isPaused()).toBe(false);
   });
 
-  it('lets a frame go on after a second when the larger one stalls', async () => {
+  it('continues a frame after a second when the larger one stalls', async () => {
     const budget = new ReadBudget(MEBIBYTE);
     const [stalled, waiting] = (await connections(2, budget)) as [Reader, Reader];
     stalled.send(MEBIBYTE);

@@ -106,7 +106,7 @@ describe.skipIf(process.platform !== 'linux')('removeStaleDirectories()', () => 
     expect(existsSync(killed)).toBe(false);
   });
 
-  it('says nothing of a directory that is not there', async () => {
+  it('reports nothing about a directory that is not there', async () => {
     await removeStaleDirectories(join(base, 'nowhere'), NAMES);
   });
 });

@@ -14,7 +14,7 @@ describe('loadEngine()', () => {
     expect((await loadEngine('v1')).name).toBe('v1');
   });
 
-  it.skipIf(hasV2)('says what to install when the engine that is required is missing', async () => {
+  it.skipIf(hasV2)('explains what to install when the engine that is required is missing', async () => {
     await expect(loadEngine('v2')).rejects.toMatchObject({
       code: 'UNAVAILABLE',
       message: expect.stringContaining('npm install @modelcontextprotocol/client'),

@@ -36,7 +36,7 @@ describe('containerCommand()', () => {
     expect(remove).toEqual(['rm', '--force', 'box']);
   });
 
-  it('gives each container a unique name', () => {
+  it('starts each container under a unique name', () => {
     const nameOf = (): unknown => containerCommand({ image: 'a' }).remove.at(-1);
     expect(nameOf()).not.toBe(nameOf());
   });

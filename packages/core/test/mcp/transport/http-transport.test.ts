@@ -295,7 +295,7 @@ describe('MCPToolProvider over HTTP', () => {
   });
 
   it.each(['events', 'json'])(
-    'answers FRAME_TOO_LARGE within bounded memory when the answer has no end: %s',
+    'fails with FRAME_TOO_LARGE within bounded memory when the answer has no end: %s',
     async (form) => {
       await using server = await serveRaw((_message, _request, response) => {
         if (form === 'events') events(response).write('data: ');
@@ -412,7 +412,7 @@ describe('new MCPToolProvider()', () => {
     [{ command: 'a', name: 'a.b' }, /name must be/],
     [{ container: { image: '--privileged' } }, /without white space or a leading dash/],
     [{ url: 'https://host', auth: { file: 'here' } }, /auth requires file/],
-  ])('refuses %j and says why', (options, why) => {
+  ])('refuses %j and reports why', (options, why) => {
     const make = (): unknown => new MCPToolProvider({ name: 'x', ...options } as never);
     expect(make).toThrow(why);
     expect(make).toThrow(ToolError);

@@ -34,7 +34,7 @@ function openAgent(options?: AgentServerOptions) {
 const typesOf = (directives: readonly Directive[]) => directives.map(({ type }) => type);
 
 describe('todo_write()', () => {
-  it('adds, updates, removes and replaces, and says what it did', async () => {
+  it('adds, updates, removes and replaces, and reports what it did', async () => {
     await using agent = openAgent();
     const todo = async (args: JsonObject) => (await agent.call('todo_write', args)).text;
     expect(await todo({ action: 'add', todos: [item('a'), item('b')] })).toBe('Added 2 item(s). Total: 2');
@@ -50,7 +50,7 @@ describe('todo_write()', () => {
     expect(await todo({ todos: [] })).toBe('Todo list replaced: 0/0 completed');
   });
 
-  it('gives the engine the list as an anchor and the presenter its items', async () => {
+  it('returns the list as an anchor for the engine and its items for the presenter', async () => {
     await using agent = openAgent();
     const todos = [item('read', { status: 'completed' }), item('write', { status: 'in_progress' }), item('test')];
     const { directives, data } = await agent.call('todo_write', { todos });
@@ -204,7 +204,7 @@ describe('handoff()', () => {
     expect(outcome).toEqual({ stopProcessing: true, tierChanged: true, injectedMessages: [] });
   });
 
-  it('refuses while there are items and none is for another tier', async () => {
+  it('refuses while there are open items and none is for another tier', async () => {
     await using agent = openAgent();
     await agent.call('todo_write', { todos: [item('mine')] });
     const refused = await agent.call('handoff', args);
@@ -213,7 +213,7 @@ describe('handoff()', () => {
     expect(refused.directives).toEqual([]);
   });
 
-  it('warns of own items that are open, and lets them go', async () => {
+  it('warns of open items of its own tier, and allows it', async () => {
     await using agent = openAgent();
     const todos = [item('mine'), item('done', { status: 'completed' }), item('theirs', { target_tier: 'code' })];
     await agent.call('todo_write', { todos });
@@ -252,7 +252,7 @@ describe('handoff()', () => {
 });
 
 describe('prune_context()', () => {
-  it('returns one prune_messages, of 2 unless told', async () => {
+  it('returns one prune_messages, of 2 by default', async () => {
     await using agent = openAgent();
     expect((await agent.call('prune_context', {})).directives).toEqual([
       { type: 'prune_messages', params: { keep_recent: 2 } },
@@ -284,7 +284,7 @@ describe('the agent server', () => {
     directives.forEach((directive, index) => expect(directive).toBe(made[0]![index]));
   });
 
-  it('is one of the built-in servers only when it is asked for', async () => {
+  it('is one of the built-in servers only when requested', async () => {
     await using project = await createTestProject({});
     await using without = InProcessToolProvider.forProject(project.projectDir);
     expect(without.servers).not.toContain('agent');

@@ -28,7 +28,7 @@ describe.each(SLOTS)('$name', (slot) => {
   const open = (): Promise<Tools> => openTools({ 'sub/a.txt': 'inside\n', ...LINKS }, { requireRead: false });
   const LAST = ['to-file', 'to-directory', 'to-link', 'absolute', 'to-process', 'dangling', 'dangling-directory'];
 
-  it('P3 answers OUTSIDE_PROJECT when the way leads out through a link', async () => {
+  it('P3 fails with OUTSIDE_PROJECT when the way leads out through a link', async () => {
     await using tools = await open();
     for (const path of [
       ...['to-directory/secret.txt', 'to-link-to-directory/secret.txt', 'up-again/secret.txt', 'to-process/etc/passwd'],
@@ -37,7 +37,7 @@ describe.each(SLOTS)('$name', (slot) => {
       expect(await attack(tools, slot, path), path).toBe('OUTSIDE_PROJECT');
   });
 
-  it('P3 answers INVALID_ARGUMENT at once when links on the way lead in a circle', async () => {
+  it('P3 fails with INVALID_ARGUMENT immediately when links on the way lead in a circle', async () => {
     await using tools = await open();
     for (const path of ['loop/x', 'self/x']) expect(await attack(tools, slot, path), path).toBe('INVALID_ARGUMENT');
   });
@@ -54,23 +54,20 @@ describe.each(SLOTS)('$name', (slot) => {
     },
   );
 
-  it.skipIf(!slot.takesLinks)(
-    'P3 takes a link in the last place for itself, and nothing of what it leads to',
-    async () => {
-      for (const path of [...LAST, 'loop', 'self']) {
-        await using tools = await open();
-        const expected = {
-          'stat of a link': undefined,
-          'move, source': undefined,
-          'move, destination': 'INVALID_ARGUMENT',
-          'copy, source': path === 'loop' || path === 'self' ? undefined : 'OUTSIDE_PROJECT',
-          'copy, destination': 'INVALID_ARGUMENT',
-          delete: undefined,
-        }[slot.name];
-        expect(await attack(tools, slot, path), path).toBe(expected);
-      }
-    },
-  );
+  it.skipIf(!slot.takesLinks)('P3 treats a link as the last part as itself, and does not follow it', async () => {
+    for (const path of [...LAST, 'loop', 'self']) {
+      await using tools = await open();
+      const expected = {
+        'stat of a link': undefined,
+        'move, source': undefined,
+        'move, destination': 'INVALID_ARGUMENT',
+        'copy, source': path === 'loop' || path === 'self' ? undefined : 'OUTSIDE_PROJECT',
+        'copy, destination': 'INVALID_ARGUMENT',
+        delete: undefined,
+      }[slot.name];
+      expect(await attack(tools, slot, path), path).toBe(expected);
+    }
+  });
 });
 
 describe('overwriting a link', () => {
@@ -120,7 +117,7 @@ describe('a policy that denies secrets*', () => {
 });
 
 describe('hard links', () => {
-  it('P5 a second name of a file outside is that file, which no path can tell; SECURITY.md says so', async () => {
+  it('P5 a hard link to a file outside the project is not detected, as SECURITY.md says', async () => {
     await using tools = await openTools();
     await link(tools.world.resolve('outside/secret.txt'), tools.path('second-name'));
     const { text } = await tools.call('read_file', { path: 'second-name' });

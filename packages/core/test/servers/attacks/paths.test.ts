@@ -15,14 +15,14 @@ afterAll(() => tools[Symbol.asyncDispose]());
 const FULL_PATH = `${'d/'.repeat(2047)}ef`;
 
 describe.each(SLOTS)('$name', (slot) => {
-  it('P1 answers OUTSIDE_PROJECT when the path is in a sibling whose name begins like the project', async () => {
+  it('P1 fails with OUTSIDE_PROJECT when the path is in a sibling whose name begins like the project', async () => {
     for (const name of ['proj-evil', 'proj_evil', 'project2', ' proj', 'proj.', 'Proj']) {
       for (const path of [tools.world.resolve(`${name}/secret.txt`), `../${name}/secret.txt`, `../${name}`])
         expect(await attack(tools, slot, path)).toBe('OUTSIDE_PROJECT');
     }
   });
 
-  it('P2 answers OUTSIDE_PROJECT when the path leads up, or is absolute', async () => {
+  it('P2 fails with OUTSIDE_PROJECT when the path leads up, or is absolute', async () => {
     const up = ['..', '../outside/secret.txt', 'a/../../outside/secret.txt', 'a//../../outside', './a/./../../outside'];
     const absolute = [
       '/',
@@ -35,7 +35,7 @@ describe.each(SLOTS)('$name', (slot) => {
     for (const path of [...up, ...absolute]) expect(await attack(tools, slot, path), path).toBe('OUTSIDE_PROJECT');
   });
 
-  it('P2 answers INVALID_ARGUMENT when the path has a foreign form', async () => {
+  it('P2 fails with INVALID_ARGUMENT when the path has a foreign form', async () => {
     for (const path of ['C:\\x', 'c:/x', '\\\\?\\C:\\x', '\\\\server\\share', 'file:///etc/passwd', 'FILE://x'])
       expect(await attack(tools, slot, path), path).toBe('INVALID_ARGUMENT');
   });
@@ -47,11 +47,11 @@ describe.each(SLOTS)('$name', (slot) => {
     ['a name of 256 bytes', 'é'.repeat(128)],
     ['more than 4,096 bytes', 'a/'.repeat(2_049)],
     ['half a surrogate pair', 'a\ud800b'],
-  ])('P6 answers INVALID_ARGUMENT when the path is, or holds, %s', async (_what, path) => {
+  ])('P6 fails with INVALID_ARGUMENT when the path is, or holds, %s', async (_what, path) => {
     expect(await attack(tools, slot, path)).toBe('INVALID_ARGUMENT');
   });
 
-  it('P6 answers with a code when the path has 4,096 bytes, and more with the project before it', async () => {
+  it('P6 fails with a code when the path has 4,096 bytes, and more with the project before it', async () => {
     expect(Buffer.byteLength(FULL_PATH)).toBe(4096);
     expect(['INVALID_ARGUMENT', 'NOT_FOUND']).toContain(await attack(tools, slot, FULL_PATH));
     expect((await readdir(tools.projectDir)).sort()).not.toContain('d');
@@ -84,7 +84,7 @@ describe('a path of any spelling', () => {
   }, 60_000);
 
   it.each(['~/x', '$HOME/x', '%2e%2e/x', '..\\..\\x', '..x', '.../x', 'proj-evil'])(
-    'P2 write_file takes %s for a name of the project',
+    'P2 write_file treats %s as a name in the project',
     async (path) => {
       await using own = await openTools();
       expect(await attack(own, named('write_file'), path)).toBeUndefined();
@@ -120,7 +120,7 @@ describe('names that somebody else chose', () => {
     }
   }, 60_000);
 
-  it('P6 list_directory shows names that are not UTF-8 by their bytes, and no tool takes another file for them', async () => {
+  it('P6 list_directory shows names that are not UTF-8 by their bytes, and no tool confuses them with another file', async () => {
     for (const slot of SLOTS) {
       await using own = await openTools({ 'sub/a.txt': '' }, { requireRead: false });
       await writeFile(Buffer.concat([Buffer.from(own.path('sub/')), LATIN1]), 'needle');
@@ -134,7 +134,7 @@ describe('names that somebody else chose', () => {
     }
   }, 60_000);
 
-  it('P6 move, copy and delete of a directory answer with a code when a name in it is not UTF-8', async () => {
+  it('P6 move, copy and delete of a directory fail with a code when a name in it is not UTF-8', async () => {
     await using own = await openTools({ 'sub/a.txt': '' });
     await writeFile(Buffer.concat([Buffer.from(own.path('sub/')), LATIN1]), 'needle');
     expect(await attack(own, named('copy, source'), 'sub')).toBe('INVALID_ARGUMENT');

@@ -69,14 +69,14 @@ async function expectUntouched(): Promise<void> {
 }
 
 describe.each(WRITING)('$name', (slot) => {
-  it('P11 answers PROTECTED_PATH under every spelling, whether or not it is there', async () => {
+  it('P11 fails with PROTECTED_PATH under every spelling, whether or not it is there', async () => {
     for (const path of [...SPELLINGS, tools.path('.git/config')]) {
       expect(await attack(tools, slot, path), path).toBe('PROTECTED_PATH');
     }
     await expectUntouched();
   });
 
-  it('P11 answers PROTECTED_PATH when a link leads there', async () => {
+  it('P11 fails with PROTECTED_PATH when a link leads there', async () => {
     // These two need something there, or nothing, and say so first.
     const earlier = { edit_file: 'NOT_FOUND', create_directory: 'INVALID_ARGUMENT' }[slot.name];
     for (const path of ['hooks/pre-commit', 'hooks/new', 'link-to-link/new', 'up/a/.git'])

@@ -62,7 +62,7 @@ describe('a tree of 5,000 levels', () => {
     await expect(access(tools.path('copied'))).rejects.toMatchObject({ code: 'ENOENT' });
   });
 
-  it('P8 of long names answers with a code where the system has no path for it any more', PATIENCE, async () => {
+  it('P8 of long names fails with a code where the system has no path for it any more', PATIENCE, async () => {
     await using tools = await openTools();
     const name = 'n'.repeat(250);
     await using _tree = await deepTree(tools, name, 60);

@@ -31,25 +31,25 @@ async function run(command: string, ...args: string[]): Promise<number | null> {
 const SERVED = new Set(['stat', 'stat of a link', 'move, source', 'delete']);
 
 describe.each(SLOTS)('$name', (slot) => {
-  it.each(['fifo', 'socket'])('P7 answers at once, and opens nothing, when the path is a %s', async (path) => {
+  it.each(['fifo', 'socket'])('P7 returns immediately, and opens nothing, when the path is a %s', async (path) => {
     expect(await attack(tools, slot, path)).toBe(SERVED.has(slot.name) ? undefined : 'INVALID_ARGUMENT');
     if (slot.name !== 'move, source' && slot.name !== 'delete')
       expect((await lstat(tools.path(path))).isFile()).toBe(false);
   });
 
-  it('P7 answers at once when the path is a device', async (context) => {
+  it('P7 returns immediately when the path is a device', async (context) => {
     const made = await run('mknod', 'device', 'c', '1', '5'); // /dev/zero
     context.skip(made !== 0, 'devices can be made by root only');
     expect(await attack(tools, slot, 'device')).toBe(SERVED.has(slot.name) ? undefined : 'INVALID_ARGUMENT');
   });
 
-  it('P7 answers with a code when the path is a link to a FIFO, or goes through one', async () => {
+  it('P7 fails with a code when the path is a link to a FIFO, or goes through one', async () => {
     expect(['INVALID_ARGUMENT', 'NOT_FOUND']).toContain(await attack(tools, slot, 'fifo/x'));
     if (slot.takesLinks || slot.name === 'stat') return;
     expect(await attack(tools, slot, 'link-to-fifo')).toBe('INVALID_ARGUMENT');
   });
 
-  it('P7 answers OUTSIDE_PROJECT when the path is a device, a descriptor or a process of the system', async () => {
+  it('P7 fails with OUTSIDE_PROJECT when the path is a device, a descriptor or a process of the system', async () => {
     for (const path of [
       '/dev/zero',
       '/dev/stdin',

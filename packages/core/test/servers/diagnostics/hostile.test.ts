@@ -105,7 +105,7 @@ describe('a project that is not trusted', () => {
     }
   });
 
-  it('is seen to run something when it is trusted', async () => {
+  it('runs something when it is trusted', async () => {
     const { world, projectDir, mark } = await hostileProject();
     await using _world = world;
     await using checked = await openTools({}, { projectDir, trust: 'trusted' });

@@ -9,7 +9,7 @@ const ADD = 'def add(a: int, b: int) -> int:\n    return a + b\n';
 const USE = 'from m import add\n\ntotal: str = add(1, 2)  # 😀\n';
 
 describe.skipIf(pyright === undefined)('diagnostics with pyright', () => {
-  it('diagnostics() tells of a type error, of none when it is mended, and of one in another file', async () => {
+  it('diagnostics() reports a type error, none when it is fixed, and one in another file', async () => {
     await using _ = expectNoLeaks();
     const servers = [
       {

@@ -10,7 +10,7 @@ const USE = "import { add } from './a.js';\n/* 😀 */ export const sum: string 
 const TSCONFIG = JSON.stringify({ compilerOptions: { strict: true, module: 'nodenext', target: 'es2022', types: [] } });
 
 describe.skipIf(bridge === undefined)('diagnostics with typescript-language-server', () => {
-  it('diagnostics() tells of a type error, of none when it is mended, and of one in another file', async () => {
+  it('diagnostics() reports a type error, none when it is fixed, and one in another file', async () => {
     await using _ = expectNoLeaks();
     // On the PATH, as a host that has installed it globally.
     const path = process.env.PATH;

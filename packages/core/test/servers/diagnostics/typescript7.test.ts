@@ -24,7 +24,7 @@ const open = (files: Record<string, string> = {}): Promise<Tools> =>
   );
 
 describe.skipIf(typescript === undefined)('diagnostics with TypeScript 7', () => {
-  it('diagnostics() tells of a type error at its line and UTF-16 column, and of none when it is mended', async () => {
+  it('diagnostics() reports a type error at its line and UTF-16 column, and none when it is fixed', async () => {
     await using _ = expectNoLeaks();
     await using tools = await open();
     const { data, text } = await tools.call('diagnostics', { path: 'src/b.ts' });
@@ -63,7 +63,7 @@ describe.skipIf(typescript === undefined)('diagnostics with TypeScript 7', () =>
     expect((await tools.call('check_errors', { path: 'src/b.ts' })).text).toBe('No, src/b.ts has no errors.');
   });
 
-  it('diagnostics() tells of the error in another file when a signature is changed, by whomever', async () => {
+  it('diagnostics() reports the error in another file when anyone changes a signature', async () => {
     await using tools = await open({ 'src/b.ts': USE.replace('string', 'number') });
     const right = { files: [], complete: true, checked: 1 };
     expect((await tools.call('diagnostics', { path: 'src/b.ts' })).data).toMatchObject(right); // the other is not open
@@ -101,7 +101,7 @@ describe.skipIf(typescript === undefined)('what is installed and what is permitt
       .toMatchObject(wrong);
   });
 
-  it('diagnostics() and references() leave out what the policy denies, and say so', async () => {
+  it('diagnostics() and references() omit what the policy denies, and report it', async () => {
     await using tools = await open();
     const rules = [{ tool: 'diagnostics.*', pattern: 'src/b.ts', action: 'deny' as const }];
     await using hub = new ToolHub({ providers: [tools.provider], policy: { rules, default: 'allow' } });
@@ -157,7 +157,7 @@ describe.skipIf(typescript === undefined)('symbols with TypeScript 7', () => {
     });
   });
 
-  it('symbols() gives the outline of a file, and finds declarations in the project', async () => {
+  it('symbols() returns the outline of a file, and finds declarations in the project', async () => {
     await using tools = await open({ 'src/shape.ts': SHAPES });
     const { data } = await tools.call('symbols', { path: 'src/shape.ts' });
     expect(data.symbols).toMatchObject([
@@ -174,7 +174,7 @@ describe.skipIf(typescript === undefined)('symbols with TypeScript 7', () => {
     ]);
   });
 
-  it('says what is wrong with a place, and which others there are', async () => {
+  it('reports what is wrong with a place, and which others there are', async () => {
     await using tools = await open({ 'src/shape.ts': SHAPES });
     expect(await tools.call('hover', { path: 'src/b.ts', line: 9, column: 1 })).toMatchObject({
       code: 'INVALID_ARGUMENT',
@@ -241,7 +241,7 @@ describe.skipIf(typescript === undefined)('symbols with TypeScript 7', () => {
 });
 
 describe.skipIf(typescript === undefined)('the filesystem tools with TypeScript 7', () => {
-  it('write_file(), edit_file() and apply_patch() tell of the errors that they bring, and of no others', async () => {
+  it('write_file(), edit_file() and apply_patch() report the errors that they cause, and no others', async () => {
     await using _ = expectNoLeaks();
     await using project = await createTestProject({ 'tsconfig.json': TSCONFIG, 'src/a.ts': ADD, 'src/b.ts': USE });
     await using provider = InProcessToolProvider.forProject(project.projectDir, {
@@ -280,7 +280,7 @@ describe.skipIf(typescript === undefined)('the filesystem tools with TypeScript 
     expect((await call('write_file', { path: 'notes.md', content: '# Notes\n' })).diagnostics).toBeUndefined();
   });
 
-  it('edit_file() of a file that nobody has asked about tells only what is new', async () => {
+  it('edit_file() of a file that was not checked before reports only new errors', async () => {
     await using project = await createTestProject({
       'tsconfig.json': TSCONFIG,
       'src/a.ts': `${ADD}export const old: number = '';\n`,

@@ -31,7 +31,7 @@ async function write(afterChange: AfterChangeHook): Promise<{ diagnostics: unkno
   };
 }
 
-it('write_file() tells of what afterChange says, and gives it the path, a deadline and a signal', async () => {
+it('write_file() reports the result of afterChange, which receives the path, a deadline and a signal', async () => {
   let given: unknown[] = [];
   const { diagnostics, text } = await write((...args) => {
     given = args;
@@ -46,7 +46,7 @@ it.each([
   ['fails', () => Promise.reject(new Error('no'))],
   ['throws', () => { throw new Error('no'); }], // prettier-ignore
   ['never answers', () => new Promise<never>(() => undefined)],
-])('write_file() has written, and knows nothing of errors, when afterChange %s', async (_, hook) => {
+])('write_file() has written, and reports no errors, when afterChange %s', async (_, hook) => {
   const { diagnostics, text, written } = await write(hook);
   expect(diagnostics).toEqual({ diagnostics: [], complete: false });
   expect(text).not.toContain('New errors after this change');
@@ -60,12 +60,12 @@ it.each([
   ['a severity that is none', { diagnostics: [{ ...ERROR, severity: 'fatal' }], complete: true }],
   ['a path that is no text', { diagnostics: [{ ...ERROR, path: 3 }], complete: true }],
   ['nothing of completeness', { diagnostics: [] }],
-])('write_file() has written, and knows nothing of errors, when afterChange gives %s', async (_, said) => {
+])('write_file() has written, and reports no errors, when afterChange returns %s', async (_, said) => {
   const { diagnostics, written } = await write(() => Promise.resolve(said as never));
   expect(diagnostics).toEqual({ diagnostics: [], complete: false });
   expect(written).toBe('new');
 });
 
-it('write_file() says nothing of errors when afterChange cannot tell', async () => {
+it('write_file() reports no errors when afterChange does not know', async () => {
   expect((await write(() => Promise.resolve(undefined))).diagnostics).toBeUndefined();
 });

@@ -40,7 +40,7 @@ describe('a rule that denies a part of what is searched', () => {
     ['js', '.'],
     ['rg', 'here'],
     ['js', 'here'],
-  ] as const)('grep (%s) of %s leaves it out, and says so', async (search, path) => {
+  ] as const)('grep (%s) of %s omits it, and reports it', async (search, path) => {
     for (const mode of ['content', 'files', 'count']) {
       const { text, structuredContent } = await call([DENY_SECRETS], 'grep', { pattern: 'needle', path, mode }, search);
       expect(text).toContain('a.ts');
@@ -50,7 +50,7 @@ describe('a rule that denies a part of what is searched', () => {
     }
   });
 
-  it.each(['rg', 'js'] as const)('glob (%s) leaves it out', async (search) => {
+  it.each(['rg', 'js'] as const)('glob (%s) omits it', async (search) => {
     for (const sort of ['path', 'mtime']) {
       const { structuredContent, text } = await call([DENY_SECRETS], 'glob', { pattern: '**/*.ts', sort }, search);
       expect(structuredContent?.files).toEqual(['src/a.ts']);
@@ -58,14 +58,14 @@ describe('a rule that denies a part of what is searched', () => {
     }
   });
 
-  it('list_directory leaves it out', async () => {
+  it('list_directory omits it', async () => {
     const { structuredContent, text } = await call([DENY_SECRETS], 'list_directory', { path: '.', depth: 3 });
     const paths = (structuredContent?.entries as { path: string }[]).map(({ path }) => path);
     expect(paths).toEqual(['here', 'secrets', 'src', 'src/a.ts']);
     expect(text).toContain('The policy hides 2 paths');
   });
 
-  it('says nothing of a policy that leaves out nothing', async () => {
+  it('reports nothing about a policy that hides nothing', async () => {
     const { structuredContent, text } = await call([{ ...DENY_SECRETS, pattern: 'elsewhere/*' }], 'grep', {
       pattern: 'needle',
     });
@@ -91,7 +91,7 @@ describe('a rule that denies a part of what is changed', () => {
     expect(structuredContent?.files).toEqual(['secrets/key.ts', 'secrets/more/deep.ts', 'src/a.ts']);
   });
 
-  it('lets through what it does not name', async () => {
+  it('allows what it does not name', async () => {
     expect((await call([DENY_SECRETS], 'copy', { source: 'src', destination: 'lib', recursive: true })).isError).toBe(
       false,
     );

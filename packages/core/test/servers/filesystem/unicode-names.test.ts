@@ -65,7 +65,7 @@ it('write_file() makes a new file under the very name that was given', async () 
   expect(await readdir(tools.projectDir)).toContain(NFD);
 });
 
-it('read_file() answers NOT_FOUND, and shows the code points, when two files look like the one that is asked for', async () => {
+it('read_file() fails with NOT_FOUND and shows the code points when two files look like the requested one', async () => {
   await using tools = await openTools();
   if (!(await tellsApart(tools))) return;
   await tools.write('\u1e69', 'one');

@@ -46,7 +46,7 @@ const patterns = async (tools: Tools, tool: string, args: JsonObject): Promise<s
   (await tools.provider.prepareCall(`git.${tool}`, args)).claims.map(({ pattern }) => pattern);
 
 describe.skipIf(GIT_IS_MISSING)('git arguments', { timeout: 120_000 }, () => {
-  it('no tool takes a repository, and none makes one (G1)', async () => {
+  it('no tool accepts a repository, and none creates one (G1)', async () => {
     await using tools = await openTools({ 'a.txt': '' }, { init: false });
     const listed = await tools.provider.listTools();
     expect(listed.map(({ name }) => name.replace('git.', ''))).not.toContain('init');
@@ -58,7 +58,7 @@ describe.skipIf(GIT_IS_MISSING)('git arguments', { timeout: 120_000 }, () => {
   });
 
   it.each(['--output=pw', '-O./run', '-'])(
-    'no tool takes %s for the name of a commit, also when there is one (G2)',
+    'no tool treats %s as the name of a commit, even when one exists (G2)',
     async (ref) => {
       await using tools = await openTools({ 'a.txt': 'a\n' });
       await tools.git('remote', 'add', 'origin', '.');

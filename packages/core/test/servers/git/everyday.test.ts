@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { GIT_IS_MISSING, openTools } from './git-tools.js';
 
 describe.skipIf(GIT_IS_MISSING)('git tools', () => {
-  it('status() tells of staged, changed, new, deleted and renamed files as git does', async () => {
+  it('status() reports staged, changed, new, deleted and renamed files as git does', async () => {
     await using tools = await openTools({
       'a.txt': 'a\n',
       'b.txt': 'b\n',
@@ -44,7 +44,7 @@ describe.skipIf(GIT_IS_MISSING)('git tools', () => {
     });
   });
 
-  it('status() tells how far the branch is from its upstream', async () => {
+  it('status() reports how far the branch is from its upstream', async () => {
     await using tools = await openTools({ 'a.txt': 'a\n' });
     await tools.git('branch', 'up');
     await tools.git('branch', '--set-upstream-to=up');
@@ -52,7 +52,7 @@ describe.skipIf(GIT_IS_MISSING)('git tools', () => {
     expect((await tools.call('status')).data).toMatchObject({ upstream: 'up', ahead: 1, behind: 0 });
   });
 
-  it('diff() gives the patch and the numbers that git gives', async () => {
+  it('diff() returns the same patch and numbers as git', async () => {
     await using tools = await openTools({ 'a.txt': 'one\ntwo\n', 'b.bin': new Uint8Array([0, 1]), 'c.txt': 'c\n' });
     const first = await tools.git('rev-parse', 'HEAD');
     await tools.write('a.txt', 'one\n2\nthree\n');
@@ -97,7 +97,7 @@ describe.skipIf(GIT_IS_MISSING)('git tools', () => {
     expect(data.files.map(({ path }: { path: string }) => path)).toEqual(['s.txt']);
   });
 
-  it('log() gives commits with their messages, narrowed by path, author, time and words', async () => {
+  it('log() returns commits with their messages, narrowed by path, author, time and words', async () => {
     await using tools = await openTools({ 'a.txt': 'a\n' });
     await tools.commit('Second\n\nWith a body\nof two lines.', { 'b.txt': 'b\n' });
     await tools.git(
@@ -134,7 +134,7 @@ describe.skipIf(GIT_IS_MISSING)('git tools', () => {
     expect(await subjects({ paths: ['moved.txt'], follow: true })).toEqual(['Move', 'Begin']);
   });
 
-  it('show() gives commits, roots, merges, tags, directories and old files', async () => {
+  it('show() returns commits, roots, merges, tags, directories and old files', async () => {
     await using tools = await openTools({ 'dir/a.txt': 'one\n', 'b.bin': new Uint8Array([1, 0, 2]) });
     const root = await tools.call('show', { ref: 'HEAD' });
     expect(root.data).toMatchObject({ type: 'commit', commit: { subject: 'Begin', parents: [] }, file_count: 2 });
@@ -251,7 +251,7 @@ describe.skipIf(GIT_IS_MISSING)('git tools', () => {
     expect((await tools.call('unstage')).code).toBeUndefined();
   });
 
-  it('checkout() switches, makes branches, detaches, and tells listeners of every file', async () => {
+  it('checkout() switches, makes branches, detaches, and notifies listeners of every file', async () => {
     await using tools = await openTools({ 'a.txt': 'a\n', 'gone.txt': 'g\n' });
     const first = await tools.git('rev-parse', 'HEAD');
     await tools.git('switch', '-q', '-c', 'side');
@@ -291,7 +291,7 @@ describe.skipIf(GIT_IS_MISSING)('git tools', () => {
     expect((await tools.call('branch', { action: 'delete', name: 'side~1' })).code).toBe('NOT_FOUND');
   });
 
-  it('restore() puts back files and the index, and tells listeners', async () => {
+  it('restore() puts back files and the index, and notifies listeners', async () => {
     await using tools = await openTools({ 'a.txt': 'a\n', 'b.txt': 'b\n' });
     await tools.write('a.txt', 'x\n');
     await tools.write('b.txt', 'y\n');
@@ -309,7 +309,7 @@ describe.skipIf(GIT_IS_MISSING)('git tools', () => {
     expect((await tools.call('restore', { paths: ['none.txt'] })).code).toBe('NOT_FOUND');
   });
 
-  it('stash() lays changes aside and takes them up again', async () => {
+  it('stash() stores changes and applies them again', async () => {
     await using tools = await openTools({ 'a.txt': 'a\n' });
     expect((await tools.call('stash', { action: 'push' })).code).toBe('NO_CHANGE');
     await tools.write('a.txt', 'x\n');

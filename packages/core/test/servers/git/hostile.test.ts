@@ -396,7 +396,7 @@ describe.skipIf(GIT_IS_MISSING)('git tools in a hostile repository', { timeout: 
     for (const [tool, of] of Object.entries(codes)) expect(of, tool).toContain('ok');
   });
 
-  it('hooks and filters run when the repository is trusted, and commit() says so', async () => {
+  it('hooks and filters run when the repository is trusted, and commit() reports it', async () => {
     await using tools = await openBattlefield({ trust: 'trusted' });
     const traces = tools.world.resolve('traces');
     await mkdir(traces);

@@ -64,7 +64,7 @@ describe.skipIf(GIT_IS_MISSING)('git limits', { timeout: 120_000 }, () => {
     expect(subjects).toEqual(Array.from({ length: 5_000 }, (_, index) => `Commit ${5_000 - index}`));
   });
 
-  it('diff() cuts a huge patch at lines, and its cursors give all of it', async () => {
+  it('diff() cuts a huge patch at lines, and its cursors return all of it', async () => {
     await using tools = await openTools({ 'big.txt': '' });
     const line = (index: number): string => `line ${index} ${'ä'.repeat(40)}`;
     await tools.write('big.txt', Array.from({ length: 120_000 }, (_, index) => line(index)).join('\n'));
@@ -102,7 +102,7 @@ describe.skipIf(GIT_IS_MISSING)('git limits', { timeout: 120_000 }, () => {
     expect(read === 'ä'.repeat(100_000)).toBe(true);
   });
 
-  it('runGit() holds at most 8 MiB of output, and says that it was cut', async () => {
+  it('runGit() holds at most 8 MiB of output, and reports that it was cut', async () => {
     await using tools = await openTools({ 'big.txt': 'x'.repeat(9 * 1024 * 1024) });
     const run = {
       command: 'git',

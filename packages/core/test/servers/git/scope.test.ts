@@ -77,7 +77,7 @@ describe.skipIf(GIT_IS_MISSING)('paths of git tools', () => {
     expect((await tools.call('blame', { path: 'link' })).text).toContain('a.txt');
   });
 
-  it('blame says so before the first commit', async () => {
+  it('blame reports it before the first commit', async () => {
     await using tools = await openTools();
     await tools.write('a.txt', 'one\n');
     await tools.git('add', 'a.txt');
@@ -147,10 +147,13 @@ describe.skipIf(GIT_IS_MISSING)('protected files and renames', () => {
 });
 
 describe.skipIf(GIT_IS_MISSING)('a repository that would make git wait', () => {
-  it.each(['config', 'HEAD', 'index', 'commondir'])('status answers at once when .git/%s is a FIFO', async (name) => {
-    await using tools = await openTools({ 'a.txt': 'a\n' });
-    await rm(tools.path(`.git/${name}`), { force: true });
-    execFileSync('mkfifo', [tools.path(`.git/${name}`)]);
-    expect(await tools.call('status', {})).toMatchObject({ code: 'NOT_A_REPOSITORY' });
-  });
+  it.each(['config', 'HEAD', 'index', 'commondir'])(
+    'status returns immediately when .git/%s is a FIFO',
+    async (name) => {
+      await using tools = await openTools({ 'a.txt': 'a\n' });
+      await rm(tools.path(`.git/${name}`), { force: true });
+      execFileSync('mkfifo', [tools.path(`.git/${name}`)]);
+      expect(await tools.call('status', {})).toMatchObject({ code: 'NOT_A_REPOSITORY' });
+    },
+  );
 });

@@ -128,7 +128,7 @@ describe('a writer that is killed', () => {
 });
 
 describe.skipIf(process.platform === 'darwin')('two processes that change one file', () => {
-  it('change() lands every change of both, and nobody ever sees a part of a version', async () => {
+  it('change() applies every change of two processes, and no reader sees part of a version', async () => {
     await using world = await createTestProject({ 'shared.txt': 'begin\n' });
     const { projectDir } = world;
     const COUNT = 100;
@@ -150,7 +150,7 @@ describe.skipIf(process.platform === 'darwin')('two processes that change one fi
     expect(await readdir(projectDir)).toEqual(['count.txt']);
   });
 
-  it('write() waits for the change of another process, and goes on when that is killed', async () => {
+  it('write() waits for the change of another process, and continues when that is killed', async () => {
     await using world = await createTestProject({ 'held.txt': 'old' });
     const { projectDir } = world;
     const child = writer.start(['hold', projectDir]);

@@ -75,7 +75,7 @@ describe('a write, when its Nth operation fails', () => {
     },
   );
 
-  it('change() throws NO_SPACE, and says what to do, when the quota is used up', async () => {
+  it('change() throws NO_SPACE, and explains what to do, when the quota is used up', async () => {
     const runs = await failEach('replace', 'from', EDQUOT);
     const refused = runs.filter(({ code }) => code === 'NO_SPACE');
     expect(refused.length).toBeGreaterThan(0);

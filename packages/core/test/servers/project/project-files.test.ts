@@ -103,7 +103,7 @@ describe.each(['descriptor', 'inode'] as const)('ProjectFiles (by %s)', (verific
       expect((await open().read('around')).bytes.toString()).toBe('two\n');
     });
 
-    it('P7 read() and write() answer at once with INVALID_ARGUMENT when the path is no regular file', async () => {
+    it('P7 read() and write() fail immediately with INVALID_ARGUMENT when the path is no regular file', async () => {
       await run('mkfifo', 'fifo');
       const server = createServer();
       await new Promise<void>((resolve) => server.listen(p('sock'), resolve));
@@ -140,7 +140,7 @@ describe.each(['descriptor', 'inode'] as const)('ProjectFiles (by %s)', (verific
       }
     });
 
-    it('P11 write() throws PROTECTED_PATH when it is asked for, or a link leads, to a protected file', async () => {
+    it('P11 write() throws PROTECTED_PATH when it is requested, or a link leads, to a protected file', async () => {
       await mkdir(p('.git'));
       await writeFile(p('.git/config'), 'keep');
       await symlink('.git/config', p('link'));
@@ -246,7 +246,7 @@ describe.each(['descriptor', 'inode'] as const)('ProjectFiles (by %s)', (verific
       expect(await readFile(p('b.txt'), 'utf8')).toBe('new');
     });
 
-    it('write() gives the etag that read() gives', async () => {
+    it('write() returns the same etag as read()', async () => {
       const { etag } = await open().write('b.txt', bytes('hello'));
       expect(etag).toBe('2cf24dba5fb0a30e');
       expect((await open().read('b.txt')).etag).toBe(etag);
@@ -267,7 +267,7 @@ describe.each(['descriptor', 'inode'] as const)('ProjectFiles (by %s)', (verific
   });
 
   describe('change()', () => {
-    it('change() leaves the file as it is when the change throws or gives nothing', async () => {
+    it('change() does not modify the file when the change throws or returns nothing', async () => {
       await expect(
         open().change('b.txt', {}, () => {
           throw new Error('no');
@@ -355,7 +355,7 @@ describe('ProjectFiles', () => {
     new ProjectFiles({ projectDir, ...options });
   const changed = () => bytes('changed');
 
-  it('resolve() gives the path as it was asked for and the real one', async () => {
+  it('resolve() returns the requested path and the real one', async () => {
     await symlink('src', p('dir'));
     expect(await open().resolve('dir/a.ts', 'read')).toEqual({
       path: 'dir/a.ts',
@@ -447,7 +447,7 @@ describe('ProjectFiles', () => {
     });
   });
 
-  it('onChanged() tells of each written file, and not when a listener throws or has left', async () => {
+  it('onChanged() reports each written file, and not when a listener throws or has left', async () => {
     const files = open();
     const changes: unknown[] = [];
     files.onChanged(() => {

@@ -24,7 +24,7 @@ beforeEach(async (context: TestContext) => {
 });
 afterEach(() => arena?.[Symbol.asyncDispose]());
 
-it('P4 read() by inode gives what is outside in less than one of a hundred tries', PATIENCE, async () => {
+it('P4 read() by inode reads outside the project in fewer than one of a hundred tries', PATIENCE, async () => {
   const count = tries(100_000);
   let escapes = 0;
   const figures = await whileSwapping(

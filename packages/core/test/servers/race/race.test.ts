@@ -79,25 +79,33 @@ describe('P4 reading', () => {
   it.each([
     ['a directory is swapped for a link', 'dir/file.txt', 100_000],
     ['the parent of a directory is swapped', 'dir/dir/file.txt', 20_000],
-  ])('P4 read() never gives what is outside when %s', PATIENCE, async (what, path, whole) => {
-    let escapes = 0;
-    const figures = await race(tries(whole), async () => {
-      if (!(await files.read(path)).bytes.equals(INSIDE)) escapes++;
-    });
-    expectRealRace(`reading, ${what}`, figures);
-    expect(escapes).toBe(0);
-  });
+  ])(
+    'P4 read() never returns the content of a file outside the project when %s',
+    PATIENCE,
+    async (what, path, whole) => {
+      let escapes = 0;
+      const figures = await race(tries(whole), async () => {
+        if (!(await files.read(path)).bytes.equals(INSIDE)) escapes++;
+      });
+      expectRealRace(`reading, ${what}`, figures);
+      expect(escapes).toBe(0);
+    },
+  );
 
-  it('P4 read() never gives what is outside when the file is swapped for a link', PATIENCE, async () => {
-    await symlink('../../outside/file.txt', arena.path('dir/other'));
-    let escapes = 0;
-    const names = [arena.path('dir/file.txt'), arena.path('dir/other')] as const;
-    const figures = await whileSwapping(swapper, names, tries(40_000), async () => {
-      if (!(await files.read('dir/file.txt')).bytes.equals(INSIDE)) escapes++;
-    });
-    expectRealRace('reading, the file is swapped for a link', figures);
-    expect(escapes).toBe(0);
-  });
+  it(
+    'P4 read() never returns the content of a file outside the project when the file is swapped for a link',
+    PATIENCE,
+    async () => {
+      await symlink('../../outside/file.txt', arena.path('dir/other'));
+      let escapes = 0;
+      const names = [arena.path('dir/file.txt'), arena.path('dir/other')] as const;
+      const figures = await whileSwapping(swapper, names, tries(40_000), async () => {
+        if (!(await files.read('dir/file.txt')).bytes.equals(INSIDE)) escapes++;
+      });
+      expectRealRace('reading, the file is swapped for a link', figures);
+      expect(escapes).toBe(0);
+    },
+  );
 
   it('P4 read() and change() never wait when the file is swapped for a FIFO', PATIENCE, async () => {
     await makeFifo(arena.path('dir/fifo'));
@@ -111,7 +119,7 @@ describe('P4 reading', () => {
     expectRealRace('writing in place, the file is swapped for a FIFO', writing, 'INVALID_ARGUMENT');
   });
 
-  it('P4 list_directory, grep and glob never tell of what is outside', PATIENCE, async () => {
+  it('P4 list_directory, grep and glob return nothing from outside the project', PATIENCE, async () => {
     await using tools = await openTools({ 'dir/sub/inside.txt': 'needle\n' });
     await tools.world.write('outside/sub/only-outside.txt', 'needle\n');
     await symlink('../outside', tools.path('swap'));

@@ -24,7 +24,7 @@ describe('KeptText', () => {
     expect(tail).toBe('44\n45\n46\n47\n48\n49\n');
   });
 
-  it('KeptText keeps to its limits and counts what it leaves out, whatever the pieces are', () => {
+  it('KeptText respects its limits and counts what it omits when text arrives in any pieces', () => {
     const piece = fc.oneof(
       fc.string({ unit: 'binary' }),
       fc.constantFrom('\n', 'é€𝄞', 'x'.repeat(40), 'line\nline\nline\n'),

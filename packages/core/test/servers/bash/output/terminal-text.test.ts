@@ -36,7 +36,7 @@ describe('terminalText()', () => {
     expect(terminalText(Buffer.from(printed))).toBe(expected);
   });
 
-  it('terminalText() gives the same whatever the chunks are', () => {
+  it('terminalText() returns the same whatever the chunks are', () => {
     const piece = fc.constantFrom(
       ...['a', 'é', '€', '𝄞', '\n', '\r', '\r\n', ' 50%\r', '\x1b[1;31m', '\x1b]0;t\x07', '\x1b]8;;u\x1b\\', '\x1b(B'],
       ...['\u009b1m', '\x1b', '[', '\x07', 'Pq\x1b\\'],

@@ -30,7 +30,7 @@ describe('Timeline', () => {
     await spill.remove();
   });
 
-  it('Timeline keeps every byte in a file that nobody else can read when the output is long', async () => {
+  it('Timeline keeps every byte in a file that no one else can read when the output is long', async () => {
     await using _ = expectNoLeaks();
     const spill = new SpillDirectory();
     const timeline = new Timeline(spill, 'a.log', 1e9);
@@ -64,7 +64,7 @@ describe('Timeline', () => {
     await spill.remove();
   });
 
-  it('Timeline keeps the end and says so when the disk fails', async () => {
+  it('Timeline keeps the end and reports it when the disk fails', async () => {
     const failing = { create: () => Promise.reject(Object.assign(new Error('full'), { code: 'ENOSPC' })) };
     const timeline = new Timeline(failing as unknown as SpillDirectory, 'a.log', 1e9);
     const bytes = pattern(1_000_000);

@@ -229,7 +229,7 @@ describe('analyzeCommand()', () => {
       expect(await wide.action(command), command).toBe('allow');
   });
 
-  it('gives a reason when a command is not understood', async () => {
+  it('returns a reason when a command is not understood', async () => {
     const [claim] = await hub.claims('sort --outp=x a');
     expect(claim).toMatchObject({ understood: false, reason: expect.stringContaining('--outp') as string });
     for (const command of ['eval x', 'ls *', 'a() { b; }', 'x=1', 'git z', 'ls "']) {
@@ -445,7 +445,7 @@ describe('analyzeCommand()', () => {
     }
   });
 
-  it('lets a deny rule see every command that it can find', async () => {
+  it('applies deny rules to every command that it finds', async () => {
     const denying = createAnalyzerHub(project.projectDir, [
       { tool: '*', action: 'allow' },
       { tool: 'bash.execute', pattern: 'rm', action: 'deny' },
@@ -573,7 +573,7 @@ describe('analyzeCommand() with arbitrary input', () => {
     expect(allowed).toBeGreaterThan(12); // else the property above proves nothing
   });
 
-  it('never throws, gives at least one claim and keeps to its patience for random text', async () => {
+  it('never throws, returns at least one claim and respects its limit of steps for random text', async () => {
     const piece = fc.oneof(
       fc.string({ unit: 'binary', maxLength: 12 }),
       fc.string({ maxLength: 12 }),
@@ -621,7 +621,7 @@ describe('analyzeCommand() with arbitrary input', () => {
     ['32 KB of backslashes', `ls ${'\\\\'.repeat(16_000)}`],
     ['32 KB of a printf format', `printf '${'%-'.repeat(15_000)}'`],
     ['32 KB of brackets in sed', `sed 's/${'['.repeat(30_000)}/x/' a`],
-  ])('gives up in time on %s', async (_what, command) => {
+  ])('stops in time for %s', async (_what, command) => {
     const start = performance.now();
     expect((await hub.claims(command)).length).toBeGreaterThan(0);
     expect(performance.now() - start).toBeLessThan(5_000);

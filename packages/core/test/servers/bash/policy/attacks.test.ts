@@ -35,14 +35,17 @@ describe('analyzeCommand()', () => {
     console.log(`${FORMS.length} attack forms`);
   });
 
-  it.each(ATTACKS.map(({ family }) => family))('lets no rule, narrow or wide, allow a form of %s', async (family) => {
-    const allowed: string[] = [];
-    for (const [, form] of FORMS.filter(([each]) => each === family)) {
-      if ((await narrow.action(form)) !== 'ask') allowed.push(`narrow: ${form}`);
-      if ((await wide.action(form)) !== 'ask') allowed.push(`wide: ${form}`);
-    }
-    expect(allowed).toEqual([]);
-  });
+  it.each(ATTACKS.map(({ family }) => family))(
+    'matches no rule, narrow or wide, that would allow a form of %s',
+    async (family) => {
+      const allowed: string[] = [];
+      for (const [, form] of FORMS.filter(([each]) => each === family)) {
+        if ((await narrow.action(form)) !== 'ask') allowed.push(`narrow: ${form}`);
+        if ((await wide.action(form)) !== 'ask') allowed.push(`wide: ${form}`);
+      }
+      expect(allowed).toEqual([]);
+    },
+  );
 
   it('resolves every path against the directory of the call (B14)', async () => {
     for (const cwd of ['..', '/', '/etc', 'out', '~', 'nothing', ''])

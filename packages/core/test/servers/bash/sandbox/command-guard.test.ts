@@ -210,7 +210,7 @@ describe.skipIf(missing !== undefined)(
     });
 
     it.each(['.git/hooks/post-checkout', '../outside.txt', '.GIT/config', 'a/../../x', '/tmp/x'])(
-      'execute takes %s out of the index, and keeps what else is staged',
+      'execute removes %s from the index, and keeps what else is staged',
       async (path) => {
         await using tools = await openRepository();
         const { text } = await tools.execute(
@@ -367,7 +367,7 @@ describe.skipIf(missing !== undefined)('what the host replaces while a command r
     expect(await tools.read('.envrc.disabled')).toMatch(/^export A=2\n(?:evil\n)+$/);
   });
 
-  it('execute goes on when the host writes a protected file in place', async () => {
+  it('execute continues when the host writes a protected file in place', async () => {
     await using tools = await openRepository();
     await writeFile(tools.path('.envrc'), 'export A=1\n');
     const { data } = await tools.execute('read x; echo alive', { background: true });

@@ -141,7 +141,7 @@ describe.skipIf(missing !== undefined)('bubblewrap', () => {
     expect(isRunning(process.pid)).toBe(true);
   });
 
-  it('execute gives the command no privileges', async () => {
+  it('execute runs the command without privileges', async () => {
     await using tools = await open();
     expect((await tools.execute('grep CapEff /proc/self/status')).text).toMatch(/CapEff:\s+0000000000000000/);
   });
@@ -324,7 +324,7 @@ describe.skipIf(missing !== undefined)('protected paths in the sandbox', () => {
     await until(() => readdirSync(tools.projectDir).length === 1);
   });
 
-  it('list_directory and git status leave out the placeholders of a command that runs', async () => {
+  it('list_directory and git status omit the placeholders of a command that runs', async () => {
     await using tools = await open({ 'a.txt': 'text\n' });
     await initGit(tools);
     const { job_id } = (await tools.execute('sleep 60', { background: true })).data as { job_id: string };
@@ -383,7 +383,7 @@ describe('the choice of a sandbox', () => {
     wrap: () => Promise.reject(new Error('never asked')),
   };
 
-  it('execute runs without a sandbox and says why when none works and the mode is auto', async () => {
+  it('execute runs without a sandbox and reports why when none works and the mode is auto', async () => {
     await using tools = await openTools({}, { sandbox: 'auto', sandboxWith: broken });
     const { text, data } = await tools.execute('echo hi');
     expect(text).toBe('hi\n[not sandboxed: it is broken]\n[exit code: 0]');
@@ -399,7 +399,7 @@ describe('the choice of a sandbox', () => {
     expect(existsSync(tools.path('ran'))).toBe(false);
   });
 
-  it('execute says how to install bubblewrap when it is missing', async () => {
+  it('execute explains how to install bubblewrap when it is missing', async () => {
     await using tools = await openTools();
     const scope = new ProjectScope({ projectDir: tools.projectDir });
     await expect(createBubblewrap(scope, [tools.projectDir])).rejects.toMatchObject({

@@ -92,7 +92,7 @@ describe('execute', () => {
     expect((await tools.execute('exit 0', { stdin: 'x'.repeat(1_000_000) })).data.exit_code).toBe(0);
   });
 
-  it('execute answers immediately and lists leftover processes when one of them holds the pipe', async () => {
+  it('execute returns immediately and lists leftover processes when one of them holds the pipe', async () => {
     await using _ = expectNoLeaks();
     await using tools = await openTools();
     const started = performance.now();
@@ -390,7 +390,7 @@ describe('the environment of a command', () => {
     }
   });
 
-  it('execute says what to do when bash is missing', async () => {
+  it('execute explains what to do when bash is missing', async () => {
     await using tools = await openTools({}, { shell: '/nowhere/bash' });
     const { code, text } = await tools.execute('true');
     expect(code).toBe('UNAVAILABLE');

@@ -25,7 +25,7 @@ async function readAll(tools: Tools, job_id: string): Promise<string> {
 }
 
 describe('execute in the background', () => {
-  it('execute answers immediately with a job, whose output job_output reads', async () => {
+  it('execute returns immediately with a job, whose output job_output reads', async () => {
     await using _ = expectNoLeaks();
     await using tools = await openTools();
     const job = await start(tools, 'echo one; read line; echo "two $line"; exit 4');
@@ -121,7 +121,7 @@ describe('job_output', () => {
     expect(text).toBe('99998\n99999\n100000\n[exit code: 0]');
   });
 
-  it('job_output bounds unread output and says what was dropped', async () => {
+  it('job_output bounds unread output and reports what was dropped', async () => {
     await using tools = await openTools({}, { maxSpillBytes: 100_000 });
     const job = await start(tools, 'seq 200000');
     const { data } = await output(tools, job, { wait_ms: 10_000 });

@@ -12,7 +12,7 @@ import { parseTsc } from '../../../../src/servers/diagnostics/checkers/tsc-outpu
 const out = (stdout: string, stderr = '') => ({ stdout, stderr });
 
 describe('parseTsc()', () => {
-  it('reads places, codes, lines that go on, and counts the files of the project', () => {
+  it('reads places, codes, lines that continue, and counts the files of the project', () => {
     const report = parseTsc(
       out(
         [
@@ -43,7 +43,7 @@ describe('parseTsc()', () => {
     ]);
   });
 
-  it('does not take a run that looked at nothing, or at no configuration, for a clean one', () => {
+  it('does not treat a run over nothing, or without a configuration, as clean', () => {
     expect(parseTsc(out('')).understood).toBe(false);
     expect(parseTsc(out('/p/node_modules/typescript/lib/lib.d.ts\n')).understood).toBe(false);
     const missing = parseTsc(out("error TS5083: Cannot read file '/p/base.json'.\n/p/a.ts\n"));
@@ -107,7 +107,7 @@ describe('parseRuff()', () => {
     expect(parseRuff(out('[]'))).toMatchObject({ understood: true, found: [] });
   });
 
-  it('does not take a project without Python for a clean one', () => {
+  it('does not treat a project without Python as clean', () => {
     const none = parseRuff(out('[]', 'warning: No Python files found under the given path(s)\n'));
     expect(none).toMatchObject({ understood: false, found: [] });
     expect(parseRuff(out('error: unexpected argument')).understood).toBe(false);
@@ -136,7 +136,7 @@ describe('parsePyright()', () => {
     });
   });
 
-  it('does not take a run over no file for a clean one', () => {
+  it('does not treat a run over no file as clean', () => {
     const empty = JSON.stringify({ generalDiagnostics: [], summary: { filesAnalyzed: 0 } });
     expect(parsePyright(out(empty)).understood).toBe(false);
     expect(parsePyright(out('No configuration file found.')).understood).toBe(false);
@@ -171,7 +171,7 @@ describe('parseCargo()', () => {
     });
   });
 
-  it('does not take a build that did not finish for a clean one', () => {
+  it('does not treat an unfinished build as clean', () => {
     const stopped = parseCargo(
       out(line({ reason: 'compiler-artifact' }), 'error: no matching package named `x` found'),
     );
@@ -195,7 +195,7 @@ describe('parseGo()', () => {
     expect(parseGo(out('', '# example.com/a\n{}\n'))).toMatchObject({ understood: true, found: [] });
   });
 
-  it('does not take what it cannot read for a clean run', () => {
+  it('does not treat unreadable output as a clean run', () => {
     for (const stderr of [
       '{\n\t"a": {"printf": [{"posn": "nowhere"}]}\n}\n',
       '{\n"a": {"printf": {"error": "failed"}}\n}\n',

@@ -76,20 +76,20 @@ it.concurrent(
   },
 );
 
-it.concurrent('diagnostics() takes an empty list for all after 1 second when the server pushes once', async () => {
+it.concurrent('diagnostics() treats an empty list as complete after 1 second when the server pushes once', async () => {
   const [server] = fixtureServer('push')!;
   await using tools = await openTools({ 'a.fix': 'good\n' }, { servers: [{ ...server!, pushesOnce: true }] });
   expect((await tools.call('diagnostics', { ...PATH, wait_ms: 4_500 })).data).toMatchObject(NONE);
 });
 
-it.concurrent('diagnostics() gives rows of its own, which a reader may change', async () => {
+it.concurrent('diagnostics() returns copies of the rows, which a reader may change', async () => {
   await using tools = await openTools({ 'a.fix': BAD }, { servers: fixtureServer('push') });
   const { data } = await tools.call('diagnostics', PATH);
   for (const each of data.files[0].diagnostics) each.message = each.severity = 'changed';
   expect((await tools.call('diagnostics', PATH)).data).toMatchObject(FOUND);
 });
 
-describe('diagnostics() says that it is not complete with a server that', () => {
+describe('diagnostics() reports that it is not complete with a server that', () => {
   it.concurrent.each([
     ['never answers the handshake', 'hang', 'has not reported everything'],
     ['exits at once', 'exit', 'no licence file'],
@@ -141,14 +141,14 @@ describe('the client of a language server', () => {
     await rm(directory, { recursive: true });
   });
 
-  it('stops a server that nobody uses, and starts it for the next call', async () => {
+  it('stops a server that no one uses, and starts it for the next call', async () => {
     await using tools = await openTools({ 'a.fix': BAD }, { servers: fixtureServer('pull'), idleMs: 150 });
     await tools.call('diagnostics', PATH);
     await expect.poll(async () => (await tools.call('servers')).data.servers[0].state).toBe('idle');
     expect((await tools.call('diagnostics', PATH)).data).toMatchObject(FOUND);
   });
 
-  it('goes on starting a server when the call that started it does not wait for it', async () => {
+  it('continues to start a server when the call that started it was cancelled', async () => {
     await using tools = await openTools({ 'a.fix': BAD }, { servers: fixtureServer('slow-start') });
     const first = await tools.call('diagnostics', { path: 'a.fix', wait_ms: 700 });
     expect(first.data).toMatchObject({ complete: false, servers: [{ state: 'starting' }] });
@@ -191,7 +191,7 @@ describe('the client of a language server', () => {
     }
   });
 
-  it('gives up at once when the caller does, and tells the server', async () => {
+  it('stops immediately when the caller cancels, and cancels the request at the server', async () => {
     await using tools = await openTools({ 'a.fix': BAD }, { servers: fixtureServer('slow-pull') });
     const { code } = await tools.call(
       'diagnostics',
@@ -201,7 +201,7 @@ describe('the client of a language server', () => {
     expect(code).toMatch(/CANCELLED|TIMED_OUT/);
   });
 
-  it('answers whatever a server asks, and lets it change nothing', async () => {
+  it('answers every request of a server, and lets it change nothing', async () => {
     await using tools = await openTools({ 'a.fix': 'good' }, { servers: fixtureServer('ask-all') });
     const { data } = await tools.call('diagnostics', { ...PATH, severity: 'hint' });
     expect(JSON.parse(data.files[0].diagnostics[0].message)).toEqual([
@@ -218,7 +218,7 @@ describe('the client of a language server', () => {
     ]);
   });
 
-  it('opens once, counts versions, and tells of files that came, changed and went', async () => {
+  it('opens once, counts versions, and reports files that were created, changed and deleted', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'toolwright-log-'));
     const log = join(directory, 'log');
     await using tools = await openTools({ 'a.fix': BAD, 'b.fix': 'b' }, { servers: fixtureServer('log', log) });
@@ -313,7 +313,7 @@ describe('diagnostics()', () => {
     expect((await tools.call('diagnostics', { ...PATH, since: 'unknown' })).text).toContain('has expired');
   });
 
-  it('keeps to severity and limit, and says what it leaves out', async () => {
+  it('respects severity and limit, and reports what it omits', async () => {
     await using tools = await openTools(
       { 'a.fix': 'BAD MEH\n'.repeat(50), 'dist/b.fix': 'BAD', '.gitignore': 'dist/\n*.log\n' },
       { servers: fixtureServer('pull') },

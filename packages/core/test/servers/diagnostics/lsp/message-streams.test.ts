@@ -23,7 +23,7 @@ function read(): { input: PassThrough; reader: BoundedMessageReader; messages: o
   return { input, reader, messages, failures };
 }
 
-it('BoundedMessageReader gives every message when bytes come one by one, and when all come at once', async () => {
+it('BoundedMessageReader returns every message when bytes arrive one by one, and when all arrive at once', async () => {
   const sent = [
     { jsonrpc: '2.0', id: 1 },
     { jsonrpc: '2.0', method: '\u{1f600}' },
@@ -37,7 +37,7 @@ it('BoundedMessageReader gives every message when bytes come one by one, and whe
   await expect.poll(() => messages).toEqual([...sent, ...sent]);
 });
 
-it('BoundedMessageReader lets the server wait when its messages are not worked off, and goes on when they are', async () => {
+it('BoundedMessageReader pauses the server when its messages are not processed, and resumes it when they are', async () => {
   const { input, reader, messages } = read();
   input.write(Buffer.concat(Array.from({ length: 1_000 }, (_, id) => frame({ jsonrpc: '2.0', id }))));
   await expect.poll(() => input.isPaused()).toBe(true);

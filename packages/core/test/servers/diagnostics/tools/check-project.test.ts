@@ -94,7 +94,7 @@ describe.each(typescripts)('check_project() by tsc of TypeScript %s', (_version,
     expect(data.exit_code).not.toBe(0);
   });
 
-  it.skipIf(missing)('says that a clean project is clean, and how many files it looked at', async () => {
+  it.skipIf(missing)('reports that a clean project is clean, and how many files it looked at', async () => {
     await using opened = await openProject(
       { 'tsconfig.json': TSCONFIG, 'src/a.ts': 'export const a = 1;\n' },
       { packages },
@@ -215,7 +215,7 @@ describe('check_project()', () => {
     expect(existsSync(opened.project.resolve('ran'))).toBe(false);
   });
 
-  it("runs the host's own checker, and leaves out what is outside the project", async () => {
+  it("runs the host's own checker, and omits what is outside the project", async () => {
     const print =
       "console.log('a.c:3:7: warning: unused\\n/etc/passwd:1:1: error: x\\n../up.c:1:1: error: y'); process.exit(2)";
     await using opened = await openProject({ 'a.c': '' }, scripted(print));
@@ -241,7 +241,7 @@ describe('check_project()', () => {
     expect((await opened.check()).text).toContain('[output of own] it broke');
   });
 
-  it('gives the first of many, and counts all', async () => {
+  it('returns the first of many, and counts all', async () => {
     const print = 'for (let i = 1; i <= 50; i++) console.log(`a.c:${i}:1: error: e\\nb.c:${i}:1: error: e`)';
     await using opened = await openProject({}, scripted(print));
     const { data } = await opened.check({ limit: 60 });
@@ -281,7 +281,7 @@ describe('check_project()', () => {
     expect(data).toMatchObject({ complete: false, exit_code: null, said: ['Its output was larger than 64 MiB.'] });
   }, 60_000);
 
-  it('gives the checker a plain environment, without the secrets of the host', async () => {
+  it('runs the checker with a plain environment, without the secrets of the host', async () => {
     process.env.CHECKER_TEST_SECRET = 'canary';
     try {
       const print = 'console.log(`a.c:1:1: error: ${process.env.CHECKER_TEST_SECRET} ${process.env.CI}`)';

@@ -43,7 +43,7 @@ it('apply_patch() adds, updates and deletes 200,000 lines', async () => {
   expect((await tools.read('a.txt')).equals(Buffer.from('new line\n'.repeat(LINES)))).toBe(true);
 });
 
-it('edit_file() of a stale file of 200,000 lines answers FILE_CHANGED with the beginning of the difference', async () => {
+it('edit_file() of a stale file of 200,000 lines fails with FILE_CHANGED and the beginning of the difference', async () => {
   await using tools = await openTools({ 'a.txt': 'o\n'.repeat(LINES) });
   await tools.call('read_file', { path: 'a.txt' });
   await tools.call('write_file', { path: 'a.txt', content: 'p\n'.repeat(LINES) });
@@ -59,7 +59,7 @@ it('write_file() replaces 60 million lines without running out of memory', async
   expect(answer).toMatchObject({ code: undefined, data: { diff_stat: { added: 30_000_000, removed: 60_000_000 } } });
 }, 60_000);
 
-it('edit_file() says how many lines of a long diff are left out', async () => {
+it('edit_file() reports how many lines of a long diff are omitted', async () => {
   await using tools = await openTools({ 'a.txt': OLD });
   await tools.call('read_file', { path: 'a.txt', limit: 1 });
   const edit = { path: 'a.txt', old_string: 'old', new_string: 'new', replace_all: true };

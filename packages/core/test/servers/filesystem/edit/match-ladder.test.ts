@@ -94,7 +94,7 @@ describe('applyEdits()', () => {
     expect((await failure(() => edit(content, old, 'x'))).code).toBe('NO_MATCH');
   });
 
-  it('applyEdits() says which indentation the file and the text have when they have others', async () => {
+  it('applyEdits() reports which indentation the file and the text have when they have others', async () => {
     const { message } = await failure(() => edit('    a\n        b\n', '\ta\n\t\tb\n', 'x'));
     expect(message).toContain('the file is indented with spaces, old_string with tabs');
   });
@@ -111,7 +111,7 @@ describe('applyEdits()', () => {
     expect(details).toEqual({ count: 2, lines, strategy });
   });
 
-  it('applyEdits() takes the strictest reading that finds the text, whatever a looser one would find', async () => {
+  it('applyEdits() uses the strictest matching that finds the text', async () => {
     expect(await edit('a\nb\na\r\nb\r\n', 'a\nb', 'x')).toMatchObject({
       text: 'x\na\r\nb\r\n',
       applied: { strategy: 'exact', count: 1 },
@@ -231,7 +231,7 @@ describe('applyEdits() with random files', () => {
     },
   );
 
-  it('applyEdits() gives the lines the indentation of the file when they stand deeper there', async () => {
+  it('applyEdits() indents the lines as the file does when they are deeper there', async () => {
     await fc.assert(
       fc.asyncProperty(
         randomFile,

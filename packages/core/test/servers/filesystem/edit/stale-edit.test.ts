@@ -15,7 +15,7 @@ async function stale(tools: Tools, before: string | Buffer, now: string | Buffer
 }
 
 describe.each(CALLS)('%s() of a file that has changed', (tool, args) => {
-  it(`${tool}() answers FILE_CHANGED with the difference since the file was read`, async () => {
+  it(`${tool}() fails with FILE_CHANGED and the difference since the file was read`, async () => {
     await using tools = await openTools();
     await stale(tools, 'one\ntwo\nthree\n', 'one\n2\nthree\n');
     const answer = await tools.call(tool, args);
@@ -26,7 +26,7 @@ describe.each(CALLS)('%s() of a file that has changed', (tool, args) => {
     expect(await tools.call(tool, { ...args, if_match: answer.details.etag ?? '' })).toMatchObject({ code: undefined });
   });
 
-  it(`${tool}() answers FILE_CHANGED with the difference from the etag of if_match`, async () => {
+  it(`${tool}() fails with FILE_CHANGED and the difference from the etag of if_match`, async () => {
     await using tools = await openTools({ 'a.txt': 'one\n' });
     const { etag = '' } = (await tools.call('read_file', { path: 'a.txt' })).data;
     await tools.write('a.txt', 'one\ntwo\n');
@@ -37,14 +37,14 @@ describe.each(CALLS)('%s() of a file that has changed', (tool, args) => {
     expect((await tools.call(tool, { ...args, if_match: '0123456789abcdef' })).details.difference).toBe('unknown');
   });
 
-  it(`${tool}() answers FILE_CHANGED with the difference from what the session wrote itself`, async () => {
+  it(`${tool}() fails with FILE_CHANGED and the difference from what the session wrote itself`, async () => {
     await using tools = await openTools();
     await tools.call('write_file', { path: 'a.txt', content: 'one\n' });
     await tools.write('a.txt', 'one\nmore\n');
     expect((await tools.call(tool, args)).text).toContain(' one\n+more\n');
   });
 
-  it(`${tool}() cuts the difference at 200 lines and 8 KiB, and says so`, async () => {
+  it(`${tool}() cuts the difference at 200 lines and 8 KiB, and reports it`, async () => {
     for (const length of [3, 2_000]) {
       await using tools = await openTools();
       await stale(tools, 'one\n', `one\n${`${'x'.repeat(length)}\n`.repeat(500)}`);
@@ -89,7 +89,7 @@ async function reuseInode(tools: Tools, gone: string, path: string, content: str
 }
 
 describe('a file that has the inode number of one that was read', () => {
-  it.each(CALLS)('%s() answers READ_REQUIRED, also with the etag of stat() or of a refusal', async (tool, args) => {
+  it.each(CALLS)('%s() fails with READ_REQUIRED, also with the etag of stat() or of a refusal', async (tool, args) => {
     await using tools = await openTools({ 'gone.txt': 'the first\n' });
     await tools.call('read_file', { path: 'gone.txt' });
     if (!(await reuseInode(tools, 'gone.txt', 'a.txt', 'one\n'))) return; // this file system counts on
@@ -104,7 +104,7 @@ describe('a file that has the inode number of one that was read', () => {
     expect((await tools.call(tool, { ...args, if_match: etag })).code).toBeUndefined();
   });
 
-  it('edit_file() answers READ_REQUIRED when it was moved by move()', async () => {
+  it('edit_file() fails with READ_REQUIRED when the file was moved by move()', async () => {
     await using tools = await openTools({ 'gone.txt': 'the first\n' });
     await tools.call('read_file', { path: 'gone.txt' });
     if (!(await reuseInode(tools, 'gone.txt', 'a.txt', 'one\n'))) return;
@@ -114,7 +114,7 @@ describe('a file that has the inode number of one that was read', () => {
   });
 });
 
-it('edit_file() answers FILE_CHANGED with the difference when the file was moved by move() and then changed', async () => {
+it('edit_file() fails with FILE_CHANGED and the difference when the file was moved by move() and then changed', async () => {
   await using tools = await openTools({ 'a.txt': 'one\ntwo\n' });
   await tools.call('read_file', { path: 'a.txt' });
   await tools.call('move', { source: 'a.txt', destination: 'b.txt' });

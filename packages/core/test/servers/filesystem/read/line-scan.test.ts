@@ -40,7 +40,7 @@ function scanned(chunks: readonly Buffer[], window: LineWindow, from?: ScanState
 }
 
 describe('Utf8Stream', () => {
-  it('Utf8Stream gives the same text wherever its bytes are cut', () => {
+  it('Utf8Stream returns the same text wherever its bytes are cut', () => {
     fc.assert(
       fc.property(text, cuts, encoding, (whole, at, label) => {
         const bytes = ENCODERS[label](whole);
@@ -96,7 +96,7 @@ describe('LineScan', () => {
     );
   });
 
-  it('LineScan keeps a window from a column on, also when it goes on from any place before it', () => {
+  it('LineScan returns a window that begins at a column, also when it resumes at an earlier offset', () => {
     fc.assert(
       fc.property(
         text,
@@ -161,7 +161,7 @@ describe('LineScan', () => {
     );
   });
 
-  it('LineScan keeps of a line no more than is shown, and says how long it is', () => {
+  it('LineScan keeps of a line no more than is shown, and reports how long it is', () => {
     const scan = scanned(
       Array.from({ length: 1_000 }, () => Buffer.from('x'.repeat(1_000))),
       { ...ALL, maxLineUnits: 100 },

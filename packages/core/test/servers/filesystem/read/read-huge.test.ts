@@ -101,7 +101,7 @@ describe('P8', () => {
     expect(longestMs).toBeLessThan(5_000); // ten times what it takes
   }, 60_000);
 
-  it('read_file() gives the end of a line when that is all of the end of a huge file', async () => {
+  it('read_file() returns the end of a line when that is all of the end of a huge file', async () => {
     await using tools = await openTools();
     await writeRepeated(tools.path('line.txt'), '€'.repeat(MIB / 3), 80);
     const { body, text, data } = await tools.call('read_file', { path: 'line.txt', tail: 5 });
@@ -111,7 +111,7 @@ describe('P8', () => {
     expect(data).not.toHaveProperty('next_offset');
   });
 
-  it('read_file() takes a huge file for what its beginning is, and shows U+FFFD for what is not', async () => {
+  it('read_file() detects the encoding of a huge file from its beginning, and shows U+FFFD for invalid bytes', async () => {
     await using tools = await openTools();
     await writeRepeated(tools.path('a.txt'), 'é\n'.repeat(100_000), 240);
     const handle = await open(tools.path('a.txt'), 'r+');
@@ -189,7 +189,7 @@ describe('LinePlaces', () => {
     };
   }
 
-  it('readPage() gives the same page with places as without, and reads little for it', async () => {
+  it('readPage() returns the same page with places as without, and reads little for it', async () => {
     await using tools = await openTools();
     // One byte before them, so that chunks end within a character.
     const long = `x${'😀'.repeat(2 * MIB)}\r\n`;
@@ -222,7 +222,7 @@ describe('LinePlaces', () => {
     }
   }, 60_000);
 
-  it('FilePlaces gives the last place that is not behind a column', () => {
+  it('FilePlaces returns the last place that is not behind a column', () => {
     const places = new FilePlaces(1024 * MIB);
     const state = { lf: 0, crlf: 0, begun: true, afterReturn: false };
     places.note(10 * MIB, { ...state, linesSeen: 2, units: undefined });

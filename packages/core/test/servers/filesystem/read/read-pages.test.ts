@@ -28,7 +28,7 @@ async function readOn(
 }
 
 describe('read_file() by pages', () => {
-  it('read_file() gives back the whole text when each page is read where the one before says', async () => {
+  it('read_file() returns the whole text when each page is read at the cursor of the one before', async () => {
     await using tools = await openTools({}, SMALL);
     const part = fc.oneof(
       fc.constantFrom('\n', '\r\n', 'é', '😀', 'a\tb', '\r', ' '),
@@ -75,7 +75,7 @@ describe('read_file() by pages', () => {
     expect([await at(2), await at(3), await at(4), await at(5)]).toEqual(['😀b', '😀b', 'b', '']);
   });
 
-  it('read_file() answers INVALID_ARGUMENT with the length of the line when column is past its end', async () => {
+  it('read_file() fails with INVALID_ARGUMENT and the length of the line when column is past its end', async () => {
     await using tools = await openTools({ 'a.txt': 'ab\r\ncd\n', empty: '' });
     expect(await tools.call('read_file', { path: 'a.txt', column: 4 })).toMatchObject({
       code: 'INVALID_ARGUMENT',
@@ -86,7 +86,7 @@ describe('read_file() by pages', () => {
     expect((await tools.call('read_file', { path: 'empty', column: 1 })).code).toBeUndefined();
   });
 
-  it('read_file() says where to read on in a line that is cut at the end of the file', async () => {
+  it('read_file() reports where to read on in a line that is cut at the end of the file', async () => {
     await using tools = await openTools({ 'a.txt': `one\n${'x'.repeat(5_000)}` });
     const { data, text } = await tools.call('read_file', { path: 'a.txt' });
     expect(data).toMatchObject({ next_offset: 2, next_column: 2_001, cut_lines: [{ line: 2, column: 2_001 }] });
@@ -96,7 +96,7 @@ describe('read_file() by pages', () => {
     expect(rest.data).not.toHaveProperty('next_offset');
   });
 
-  it('read_many() says where to read on in a first line that its share has did not fit', async () => {
+  it('read_many() reports where to read on in a first line that its share has did not fit', async () => {
     const files = Object.fromEntries(
       Array.from({ length: 50 }, (_, index) => [`${index}.txt`, `${'é'.repeat(1_990)}\n`]),
     );
@@ -109,7 +109,7 @@ describe('read_file() by pages', () => {
 });
 
 describe('read_file() with tail', () => {
-  it('read_file() gives the last lines with their numbers when tail is given', async () => {
+  it('read_file() returns the last lines with their numbers when tail is given', async () => {
     await using tools = await openTools({ 'a.txt': numbers(100), 'b.txt': 'one\r\ntwo', empty: '' });
     const { body, data } = await tools.call('read_file', { path: 'a.txt', tail: 2 });
     expect(body).toBe('    99\tline 99\n   100\tline 100');
@@ -122,7 +122,7 @@ describe('read_file() with tail', () => {
     });
   });
 
-  it('read_file() gives as tail what the last lines of the whole are', async () => {
+  it('read_file() returns as tail the last lines of the whole file', async () => {
     await using tools = await openTools();
     const content = fc.array(fc.constantFrom('\n', '\r\n', 'é', '😀', 'abc', 'ਊ', 'Ā'), { maxLength: 30 });
     const encodings = fc.constantFrom('utf-8', 'utf-16le', 'utf-16be');
@@ -154,7 +154,7 @@ describe('read_file() with tail', () => {
     expect(text).toContain('did not fit');
   });
 
-  it('read_file() answers INVALID_ARGUMENT when tail is given with offset or column', async () => {
+  it('read_file() fails with INVALID_ARGUMENT when tail is given with offset or column', async () => {
     await using tools = await openTools({ 'a.txt': 'one\n' });
     for (const args of [{ offset: 1 }, { column: 1 }])
       expect((await tools.call('read_file', { path: 'a.txt', tail: 1, ...args })).code).toBe('INVALID_ARGUMENT');
@@ -188,7 +188,7 @@ describe('read_file() with encoding', () => {
     expect(text.includes('U+FFFD')).toBe(shown.includes('\ufffd'));
   });
 
-  it('read_file() leaves a byte order mark out and says nothing more when the named encoding is the one it has', async () => {
+  it('read_file() leaves a byte order mark out and reports nothing more when the named encoding is the one it has', async () => {
     await using tools = await openTools({ 'a.txt': Buffer.from('\ufeffé\n', 'utf16le'), 'b.txt': '\ufeffé\n' });
     for (const [path, encoding] of [
       ['a.txt', 'utf-16le'],
@@ -200,7 +200,7 @@ describe('read_file() with encoding', () => {
       });
   });
 
-  it('read_file() gives the same etag in every encoding, and an edit is made in the one that the content has', async () => {
+  it('read_file() returns the same etag in every encoding, and an edit is made in the one that the content has', async () => {
     await using tools = await openTools({ 'a.txt': Buffer.from('caf\xe9 \x93\n', 'latin1') });
     const etags = new Set<unknown>();
     for (const encoding of ['auto', 'utf-8', 'utf-16le', 'utf-16be', 'latin1', 'windows-1252'])
@@ -212,7 +212,7 @@ describe('read_file() with encoding', () => {
     expect(await tools.read('a.txt')).toEqual(Buffer.from('th\xe9 \x93\n', 'latin1'));
   });
 
-  it('read_file() answers INVALID_ARGUMENT with the list when there is no such encoding', async () => {
+  it('read_file() fails with INVALID_ARGUMENT and the list when there is no such encoding', async () => {
     await using tools = await openTools({ 'a.txt': 'one\n' });
     const { code, text } = await tools.call('read_file', { path: 'a.txt', encoding: 'shift_jis' });
     expect(code).toBe('INVALID_ARGUMENT');

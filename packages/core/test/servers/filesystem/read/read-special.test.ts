@@ -19,34 +19,42 @@ async function inTime<T>(action: () => Promise<T>): Promise<T> {
 }
 
 describe.runIf(process.platform !== 'win32')('P7', () => {
-  it.each(READERS)('%s() answers INVALID_ARGUMENT at once for a FIFO, a socket and a directory', async (tool) => {
-    await using tools = await openTools({ 'a.txt': 'one\n' });
-    const made = spawnChild({ command: 'mkfifo', args: [tools.path('fifo')], cwd: tools.projectDir, stdin: 'ignore' });
-    expect((await made.exited).code).toBe(0);
-    await mkdir(tools.path('dir'));
-    const server = createServer();
-    server.listen(tools.path('socket'));
-    await once(server, 'listening');
-    await tools.call(tool, { path: 'a.txt' });
-    try {
-      for (const [path, kind] of [
-        ['fifo', 'FIFO'],
-        ['socket', 'socket'],
-        ['dir', 'directory'],
-      ]) {
-        const { code, text } = await inTime(() => tools.call(tool, { path: path! }));
-        expect(code).toBe('INVALID_ARGUMENT');
-        expect(text).toContain(kind);
+  it.each(READERS)(
+    '%s() fails with INVALID_ARGUMENT immediately for a FIFO, a socket and a directory',
+    async (tool) => {
+      await using tools = await openTools({ 'a.txt': 'one\n' });
+      const made = spawnChild({
+        command: 'mkfifo',
+        args: [tools.path('fifo')],
+        cwd: tools.projectDir,
+        stdin: 'ignore',
+      });
+      expect((await made.exited).code).toBe(0);
+      await mkdir(tools.path('dir'));
+      const server = createServer();
+      server.listen(tools.path('socket'));
+      await once(server, 'listening');
+      await tools.call(tool, { path: 'a.txt' });
+      try {
+        for (const [path, kind] of [
+          ['fifo', 'FIFO'],
+          ['socket', 'socket'],
+          ['dir', 'directory'],
+        ]) {
+          const { code, text } = await inTime(() => tools.call(tool, { path: path! }));
+          expect(code).toBe('INVALID_ARGUMENT');
+          expect(text).toContain(kind);
+        }
+        const { data } = await inTime(() => tools.call('read_many', { paths: ['fifo', 'a.txt', 'socket'] }));
+        expect((data.files as { ok: boolean }[]).map(({ ok }) => ok)).toEqual([false, true, false]);
+      } finally {
+        server.close();
+        await once(server, 'close');
       }
-      const { data } = await inTime(() => tools.call('read_many', { paths: ['fifo', 'a.txt', 'socket'] }));
-      expect((data.files as { ok: boolean }[]).map(({ ok }) => ok)).toEqual([false, true, false]);
-    } finally {
-      server.close();
-      await once(server, 'close');
-    }
-  });
+    },
+  );
 
-  it.each(READERS)('%s() answers OUTSIDE_PROJECT at once for a link to a device or into /proc', async (tool) => {
+  it.each(READERS)('%s() fails with OUTSIDE_PROJECT immediately for a link to a device or into /proc', async (tool) => {
     const targets = ['/dev/zero', '/dev/stdin', '/proc/self/mem', '/proc/self/environ', '/proc/self/fd/0'];
     const files = Object.fromEntries(targets.map((target, index) => [`link${index}`, { link: target }]));
     await using tools = await openTools({ 'a.txt': 'one\n', ...files });
@@ -56,7 +64,7 @@ describe.runIf(process.platform !== 'win32')('P7', () => {
   });
 
   it.runIf(process.platform === 'linux')(
-    'read_file() answers at once for a device and /proc in an extra root',
+    'read_file() returns immediately for a device and /proc in an extra root',
     async () => {
       const extraRoots = ['/dev', '/proc'].map((path) => ({ path, mode: 'ro' as const }));
       await using tools = await openTools({ zero: { link: '/dev/zero' }, 'a.txt': 'one\n' }, { extraRoots });
@@ -84,7 +92,7 @@ describe('BINARY_FILE', () => {
     ['UTF-16LE without a mark', Buffer.from('text\n', 'utf16le'), ['encoding="utf-16le"']],
     ['UTF-16BE without a mark', Buffer.from('text\n', 'utf16le').swap16(), ['encoding="utf-16be"']],
     ['anything', Buffer.from([0, 1, 2, 3, 254]), ['unknown format', 'set encoding']],
-  ])('read_file() says what it is when it is %s, and what to do', async (_what, bytes, says) => {
+  ])('read_file() reports what it is when it is %s, and what to do', async (_what, bytes, says) => {
     // Some of these have no zero byte at their beginning.
     const content = Buffer.concat([bytes, Buffer.alloc(bytes.includes(0) ? 0 : 4)]);
     await using tools = await openTools({ 'a.txt': content });

@@ -150,7 +150,7 @@ async function openBoth(
 
 describe('the engines of a search', () => {
   it(
-    'give the same rows over a tree of everything odd',
+    'return the same rows over a tree of everything odd',
     async () => {
       await using project = await createTestProject(ODD);
       await writeFile(Buffer.concat([Buffer.from(`${project.projectDir}/n`), Buffer.from([0xff])]), 'needle\n');
@@ -211,7 +211,7 @@ describe('the engines of a search', () => {
   });
 
   it(
-    'give the same rows over random trees with random ignore files',
+    'return the same rows over random trees with random ignore files',
     async () => {
       const name = fc.constantFrom('a', 'b', 'ab', 'a.b', '.c', 'B', 'a-b', 'é');
       const path = fc.array(name, { minLength: 1, maxLength: 3 }).map((names) => names.join('/'));

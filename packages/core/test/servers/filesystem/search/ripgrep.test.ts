@@ -7,7 +7,7 @@ import { createTestProject } from '../../../../src/testing/project.js';
 describe('locateRipgrep()', () => {
   const missing = () => Promise.reject(new Error('Could not find the platform package.'));
 
-  it('locateRipgrep() answers UNAVAILABLE with what to install when there is none', async () => {
+  it('locateRipgrep() fails with UNAVAILABLE and what to install when there is none', async () => {
     await using project = await createTestProject();
     const located = locateRipgrep(new ProjectScope({ projectDir: project.projectDir }), {
       bundled: missing,
@@ -19,7 +19,7 @@ describe('locateRipgrep()', () => {
     });
   });
 
-  it('locateRipgrep() takes one from the search path, but none of the project', async () => {
+  it('locateRipgrep() uses one from the search path, but none of the project', async () => {
     const { rgPath } = await import('@vscode/ripgrep');
     await using project = await createTestProject({ 'elsewhere/x': '', 'proj/bin/x': '', 'linked/x': '' });
     await link(rgPath, project.resolve('elsewhere/rg')).catch(() => symlink(rgPath, project.resolve('elsewhere/rg')));

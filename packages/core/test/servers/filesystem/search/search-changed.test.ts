@@ -76,7 +76,7 @@ function swapFile(tools: Tools): void {
 }
 
 describe('a row of grep()', () => {
-  it.each(CHANGES)('grep() leaves it out and says so when %s meanwhile', async (_what, change) => {
+  it.each(CHANGES)('grep() omits it and reports it when %s meanwhile', async (_what, change) => {
     await using tools = await openOne();
     await using _ = expectNoLeaks();
     const { data, text } = await callChanged(tools, 'grep', { pattern: 'needle' }, 'dir/a.txt', () => change(tools));
@@ -105,14 +105,14 @@ describe('a row of grep()', () => {
   it.each([
     [{ before: 1 }, 'One\nneedle\ntwo\n'],
     [{ after: 1 }, 'one\nneedle\nTwo\n'],
-  ])('grep() leaves it out when a line of its context %j is another meanwhile', async (args, content) => {
+  ])('grep() omits it when a line of its context %j changed meanwhile', async (args, content) => {
     await using tools = await openOne();
     const change = (): void => writeFileSync(tools.path('dir/a.txt'), content);
     const { data } = await callChanged(tools, 'grep', { pattern: 'needle', ...args }, 'dir/a.txt', change);
     expect(data).toMatchObject({ matches: [{ path: 'z.txt' }], changed: 1 });
   });
 
-  it('grep() gives it when the file only grew meanwhile', async () => {
+  it('grep() returns it when the file only grew meanwhile', async () => {
     await using tools = await openOne();
     const grow = (): void => appendFileSync(tools.path('dir/a.txt'), 'more\n');
     const { data, text } = await callChanged(tools, 'grep', { pattern: 'needle' }, 'dir/a.txt', grow);
@@ -121,7 +121,7 @@ describe('a row of grep()', () => {
     expect(text).not.toContain('left out');
   });
 
-  it('grep() goes on after the last row that it gave, so that what changed at the end of a page is seen', async () => {
+  it('grep() continues after the last row that it returned, so that changes at the end of a page are seen', async () => {
     const files = Object.fromEntries(['a', 'b', 'c', 'd', 'e'].map((name) => [`${name}.txt`, 'needle\n']));
     await using tools = await openTools(files, { search: 'rg' });
     const first = await tools.call('grep', { pattern: 'needle', limit: 1 });
@@ -144,7 +144,7 @@ const LONG = `${'x'.repeat(2_000_000)} needle\n`;
 const FAR = `needle\n${'some text of a line\n'.repeat(5_000)}needle`;
 
 describe('where files are verified by inode', () => {
-  it.each(CHANGES)('grep() and glob() leave out what changed when %s meanwhile', async (what, change) => {
+  it.each(CHANGES)('grep() and glob() omit what changed when %s meanwhile', async (what, change) => {
     await using tools = await openTools({ ...ONE, 'é/ü.txt': 'needle\n' }, { search: 'rg', verification: 'inode' });
     await tools.world.write('outside/dir/a.txt', ONE['dir/a.txt']);
     for (const mode of ['content', 'files', 'count']) {
@@ -167,7 +167,7 @@ describe.skipIf(process.platform !== 'linux')('a call that is cancelled before i
     ['grep', { pattern: 'needle' }],
     ['grep', { pattern: 'needle', mode: 'count' }],
     ['glob', { pattern: '*.txt' }],
-  ])('%s() %j answers CANCELLED and leaves no file open', async (tool, args) => {
+  ])('%s() %j fails with CANCELLED and leaves no file open', async (tool, args) => {
     await using tools = await openOne();
     await using _ = expectNoLeaks();
     const before = readdirSync('/proc/self/fd').length;
@@ -195,7 +195,7 @@ describe('the place of a row', () => {
     ['lines far apart', FAR, FAR.replace(/needle$/, 'need')],
     ['a NUL behind', Buffer.from(`needle\n${'x\n'.repeat(90_000)}\0\n`), 'Needle\n'],
     ['an empty line at the end', 'needle', 'needl'],
-  ])('grep() finds the row again in %s, and leaves it out when it is another', async (_what, content, other) => {
+  ])('grep() finds the row again in %s, and omits it when it is different', async (_what, content, other) => {
     await using tools = await openTools({ 'a.txt': content }, { search: 'rg' });
     const plain = (await tools.call('grep', { pattern: 'needle|^$', context: 2 })).data;
     expect(rows(plain).length).toBeGreaterThan(0);
@@ -240,7 +240,7 @@ function mixed(word: string): Buffer {
 
 describe('a name of glob()', () => {
   it.each(CHANGES.filter(([what]) => !/line|shorter/.test(what)))(
-    'glob() leaves it out and says so when %s meanwhile',
+    'glob() omits it and reports it when %s meanwhile',
     async (_what, change) => {
       await using tools = await openOne();
       await using _ = expectNoLeaks();
@@ -269,8 +269,8 @@ describe('a name of glob()', () => {
   });
 });
 
-describe('a program that says what is not there', () => {
-  it('grepByRipgrep() answers nothing of it', async () => {
+describe('a program that reports a file that does not exist', () => {
+  it('grepByRipgrep() returns nothing of it', async () => {
     await using tools = await openTools({ 'dir/a.txt': 'needle\n', link: { link: 'dir' } });
     await tools.world.write('outside/a.txt', 'needle OUTSIDE\n');
     const said = [

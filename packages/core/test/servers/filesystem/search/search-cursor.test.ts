@@ -28,7 +28,7 @@ async function pages(tools: Tools, tool: keyof typeof PAGED, args: JsonObject): 
 }
 
 describe.each(['rg', 'js'] as const)('cursors, by %s', (search) => {
-  it('give every row exactly once, in one order, over random trees and page sizes', async () => {
+  it('return every row exactly once, in one order, over random trees and page sizes', async () => {
     const name = fc.constantFrom('a', 'b', 'ab', 'a.b', '.c', 'a-b', 'é', '\u{1f600}', '\ufffd', 'a b', 'a!b');
     const path = fc.array(name, { minLength: 1, maxLength: 4 }).map((names) => names.join('/'));
     const file = fc.tuple(path, fc.nat(4), fc.nat(3));
@@ -59,14 +59,14 @@ describe.each(['rg', 'js'] as const)('cursors, by %s', (search) => {
     );
   }, 120_000);
 
-  it('give the rest of a file, and lines around rows, when a page ends in it', async () => {
+  it('return the rest of a file, and lines around rows, when a page ends in it', async () => {
     await using tools = await openTools({ 'a.txt': 'x\n1\n2\nx\nx\n3\n4\n', 'b.txt': 'x\n' }, { search });
     const args = { pattern: 'x', before: 1, after: 1 };
     const whole = (await tools.call('grep', args)).data.matches;
     for (const limit of [1, 2, 3]) expect(await pages(tools, 'grep', { ...args, limit })).toEqual(whole);
   });
 
-  it('go on in order when files come and go in between', async () => {
+  it('continue in order when files come and go in between', async () => {
     await using tools = await openTools({ 'a.txt': 'x\n', 'c.txt': 'x\n', 'e.txt': 'x\n' }, { search });
     const first = (await tools.call('grep', { pattern: 'x', limit: 2 })).data;
     expect(first.matches).toMatchObject([{ path: 'a.txt' }, { path: 'c.txt' }]);
@@ -76,7 +76,7 @@ describe.each(['rg', 'js'] as const)('cursors, by %s', (search) => {
     expect(second.matches).toMatchObject([{ path: 'd.txt' }, { path: 'e.txt' }]);
   });
 
-  it('answer INVALID_ARGUMENT when they are forged, cut, or of another question', async () => {
+  it('fail with INVALID_ARGUMENT when they are forged, cut, or of another question', async () => {
     await using tools = await openTools({ 'a.txt': 'x\n', 'b.txt': 'x\n' }, { search });
     for (const [tool, args, other] of [
       ['grep', { pattern: 'x' }, { pattern: 'y' }],

@@ -22,13 +22,13 @@ const CATASTROPHE = '(a+)+$';
 const HOSTILE = `${'a'.repeat(40)}!\n`;
 
 describe('a pattern of exponential time', () => {
-  it('P9 grep() by rg answers at once', async () => {
+  it('P9 grep() by rg returns immediately', async () => {
     await using tools = await openTools({ 'a.txt': HOSTILE }, { search: 'rg' });
     const { data } = await tools.call('grep', { pattern: CATASTROPHE });
     expect(data).toMatchObject({ matches: [], timed_out: false, engine: 'rg' });
   });
 
-  it('P9 grep() by js gives what it found, says timed_out, and holds nobody up', async () => {
+  it('P9 grep() by js returns what it found with timed_out, and does not block other calls', async () => {
     await using tools = await openTools(
       { 'a.txt': 'aa\n', 'b.txt': `aaa\n${HOSTILE}`, 'c.txt': 'aa\n' },
       { search: 'js' },
@@ -53,7 +53,7 @@ describe('a pattern of exponential time', () => {
     expect(stall).toBeLessThan(500);
   });
 
-  it('P9 grep() by js answers CANCELLED when the call is cancelled meanwhile', async () => {
+  it('P9 grep() by js fails with CANCELLED when the call is cancelled meanwhile', async () => {
     await using tools = await openTools({ 'b.txt': HOSTILE }, { search: 'js' });
     await using _ = expectNoLeaks();
     const controller = new AbortController();
@@ -93,7 +93,7 @@ describe('a pattern of exponential time', () => {
 });
 
 describe('a directory of 20,000 entries', () => {
-  it('P8 list_directory() gives the first entries in order and pages to the last, in bounded memory', async () => {
+  it('P8 list_directory() returns the first entries in order and pages to the last, in bounded memory', async () => {
     await using tools = await openTools();
     await mkdir(tools.path('many'));
     const names = Array.from({ length: 20_000 }, (_each, index) => String(index).padStart(5, '0'));
@@ -156,7 +156,7 @@ describe('a directory of 20,000 entries', () => {
 });
 
 describe('the engine of a search', () => {
-  it('createFilesystemServer() answers INVALID_ARGUMENT when search is none that it knows', async () => {
+  it('createFilesystemServer() fails with INVALID_ARGUMENT when search is none that it knows', async () => {
     await expect(openTools({}, { search: 'grep' as 'rg' })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
   });
 

@@ -29,7 +29,7 @@ async function patched(content: string | Buffer, ...lines: string[]): Promise<{ 
 }
 
 describe('apply_patch()', () => {
-  it('apply_patch() adds, updates, moves and deletes, and says what it did', async () => {
+  it('apply_patch() adds, updates, moves and deletes, and reports what it did', async () => {
     await using tools = await openTools({ 'a.txt': 'one\ntwo\n', 'b.sh': 'echo\n', 'c.txt': 'c\n' });
     await chmod(tools.path('b.sh'), 0o755);
     await read(tools, 'a.txt', 'b.sh', 'c.txt');
@@ -93,7 +93,7 @@ describe('apply_patch()', () => {
     expect((await patched(content, '@@', ...lines)).text).toBe(expected);
   });
 
-  it('apply_patch() takes headers of files with blanks round them', async () => {
+  it('apply_patch() accepts file headers with blanks around them', async () => {
     await using tools = await openTools({ 'a.txt': 'a\n', 'b.txt': 'b\n', 'c.txt': 'c\n', 'd.txt': 'd\n' });
     for (const name of ['a', 'b', 'c', 'd']) await read(tools, `${name}.txt`);
     const lines = [
@@ -120,7 +120,7 @@ describe('apply_patch()', () => {
     expect(await readdir(tools.projectDir)).not.toContain('c.txt');
   });
 
-  it('apply_patch() takes a header of a file in the middle of a hunk for a line of context', async () => {
+  it('apply_patch() treats a file header in the middle of a hunk as a line of context', async () => {
     const { text } = await patched('*** Update File: x\na\n', '@@', ' *** Update File: x', '-a', '+b');
     expect(text).toBe('*** Update File: x\nb\n');
   });
@@ -150,7 +150,7 @@ describe('apply_patch()', () => {
       ['@@ class B:', '@@ def f():', '-    x', '+    y'],
       'class A:\n  def f():\n    x\nclass B:\n  def f():\n    y\n',
     ],
-  ])('apply_patch() takes %s', async (_what, content, lines, expected) => {
+  ])('apply_patch() accepts %s', async (_what, content, lines, expected) => {
     const { answer, text } = await patched(content, ...lines);
     expect(answer.code).toBeUndefined();
     expect(text).toBe(expected);
@@ -167,12 +167,15 @@ describe('apply_patch()', () => {
     ['INVALID_ARGUMENT', 'a\n', ['@@', ' a'], 'changes nothing'],
     ['INVALID_ARGUMENT', 'a\n', [], 'no hunk'],
     ['INVALID_ARGUMENT', 'a\n', ['@@', 'a'], 'Line 4 of the patch'],
-  ])('apply_patch() answers %s for %j with %j and leaves the file alone', async (code, content, lines, message) => {
-    const { answer, text } = await patched(content, ...lines);
-    expect(answer.code).toBe(code);
-    expect(answer.text).toContain(message);
-    expect(text).toBe(content);
-  });
+  ])(
+    'apply_patch() fails with %s for %j with %j and does not change the file',
+    async (code, content, lines, message) => {
+      const { answer, text } = await patched(content, ...lines);
+      expect(answer.code).toBe(code);
+      expect(answer.text).toContain(message);
+      expect(text).toBe(content);
+    },
+  );
 
   it.each([
     'no patch',
@@ -181,7 +184,7 @@ describe('apply_patch()', () => {
     '*** Begin Patch\n*** Add File: a.txt\nx\n*** End Patch',
     '*** Begin Patch\n*** Delete File: a.txt\n-x\n*** End Patch',
     '*** Begin Patch\n*** Replace File: a.txt\n*** End Patch',
-  ])('apply_patch() answers INVALID_ARGUMENT for %j', async (text) => {
+  ])('apply_patch() fails with INVALID_ARGUMENT for %j', async (text) => {
     await using tools = await openTools();
     expect((await tools.call('apply_patch', { patch: text })).code).toBe('INVALID_ARGUMENT');
   });
@@ -202,7 +205,7 @@ describe('apply_patch()', () => {
     ['READ_REQUIRED', update('unread.txt', '-unread', '+1')],
     ['READ_REQUIRED', ['*** Delete File: unread.txt']],
     ['NO_MATCH', update('b.txt', '-none', '+1')],
-  ])('apply_patch() answers %s and changes no file when one of several is %j', async (code, lines) => {
+  ])('apply_patch() fails with %s and changes no file when one of several is %j', async (code, lines) => {
     await using tools = await openTools({
       'a.txt': 'one\n',
       'b.txt': 'two\n',
@@ -270,7 +273,7 @@ describe('apply_patch()', () => {
     expect((await tools.read('a.txt')).toString()).toBe('new\nmore\n');
   });
 
-  it('apply_patch() answers FILE_CHANGED with the difference when a file is not as it was read', async () => {
+  it('apply_patch() fails with FILE_CHANGED and the difference when a file is not as it was read', async () => {
     await using tools = await openTools({ 'a.txt': 'one\n' });
     await read(tools, 'a.txt');
     await tools.write('a.txt', 'one\ntwo\n');
@@ -361,7 +364,7 @@ describe('apply_patch()', () => {
     expect((await readdir(tools.projectDir)).filter((name) => name !== '.keep')).toHaveLength(1);
   });
 
-  it('apply_patch() answers INVALID_ARGUMENT when a file would be in another file of the patch', async () => {
+  it('apply_patch() fails with INVALID_ARGUMENT when a file would be in another file of the patch', async () => {
     await using tools = await openTools();
     const answer = await tools.call('apply_patch', {
       patch: patch('*** Add File: x/y', '+y', '*** Add File: x', '+x'),

@@ -75,7 +75,7 @@ describe.each(['descriptor', 'inode'] as const)('copy() (by %s)', (verification)
     expect((await readdir(tools.projectDir)).sort()).toEqual(['.keep', 'a', 'b', 'c']);
   });
 
-  it('P3 copy() copies a link as a link, and answers OUTSIDE_PROJECT when the copy would lead outside', async () => {
+  it('P3 copy() copies a link as a link, and fails with OUTSIDE_PROJECT when the copy would lead outside', async () => {
     await using tools = await openTools(
       { 'a/b.txt': '', 'a/l': { link: '../a/b.txt' }, 'a/gone': { link: 'none' }, out: { link: '../outside' } },
       { verification },
@@ -106,7 +106,7 @@ describe.each(['descriptor', 'inode'] as const)('copy() (by %s)', (verification)
     expect(await readdir(tools.path('a'))).toEqual(['x']);
   });
 
-  it('P7 copy() answers at once with INVALID_ARGUMENT and copies nothing when there is a FIFO', async () => {
+  it('P7 copy() fails immediately with INVALID_ARGUMENT and copies nothing when there is a FIFO', async () => {
     await using tools = await openTools({ 'a/x': '' }, { verification });
     await spawnChild({ command: 'mkfifo', args: ['a/fifo'], cwd: tools.projectDir }).exited;
     for (const source of ['a', 'a/fifo']) {
@@ -116,7 +116,7 @@ describe.each(['descriptor', 'inode'] as const)('copy() (by %s)', (verification)
     expect((await readdir(tools.projectDir)).sort()).toEqual(['.keep', 'a']);
   });
 
-  it('P11 copy() answers PROTECTED_PATH and copies nothing when the copy would hold what is protected', async () => {
+  it('P11 copy() fails with PROTECTED_PATH and copies nothing when the copy would hold what is protected', async () => {
     await using tools = await openTools({ 'sub/.git/config': 'x', 'sub/a': '', 'a.txt': 'a' }, { verification });
     for (const [source, destination] of [
       ['sub', 'b'],
@@ -141,7 +141,7 @@ describe.each(['descriptor', 'inode'] as const)('copy() (by %s)', (verification)
     expect((await readdir(tools.projectDir)).sort()).toEqual(['.keep', 'big']);
   });
 
-  it('copyEntry() tells of the copy', async () => {
+  it('copyEntry() reports the copy', async () => {
     await using tools = await openTools({ 'a/x': '' });
     const files = new ProjectFiles({ projectDir: tools.projectDir, verification, fsync: false });
     const changes: unknown[] = [];
@@ -160,7 +160,7 @@ describe('a copy of a directory that fails', () => {
     (await spawnChild({ command, args, cwd: '/' }).exited.catch(() => ({ code: 1 }))).code;
 
   it.runIf(process.getuid?.() === 0 && process.platform === 'linux')(
-    'copy() removes what it has copied, and says so, when the disk is full',
+    'copy() removes what it has copied, and reports it, when the disk is full',
     async (context) => {
       const half = Buffer.alloc(150 * 1024, 'x');
       await using tools = await openTools({

@@ -4,7 +4,7 @@ import { ProjectFiles } from '../../../../src/servers/project/project-files.js';
 import { openTools } from '../filesystem-tools.js';
 
 describe.each(['descriptor', 'inode'] as const)('create_directory() (by %s)', (verification) => {
-  it('create_directory() makes a directory and those above it, and says when it was there', async () => {
+  it('create_directory() makes a directory and those above it, and reports when it was there', async () => {
     await using tools = await openTools({ l: { link: 'a' } }, { verification });
     expect((await tools.call('create_directory', { path: 'a/b/c' })).data).toEqual({ path: 'a/b/c', created: true });
     expect((await lstat(tools.path('a/b/c'))).isDirectory()).toBe(true);
@@ -34,7 +34,7 @@ describe.each(['descriptor', 'inode'] as const)('create_directory() (by %s)', (v
     expect((await readdir(tools.projectDir)).sort()).toEqual(['.claude', '.keep', 'dir', 'gone', 'notes']);
   });
 
-  it('create_directory() tells of the outermost directory that it made', async () => {
+  it('create_directory() reports the outermost directory that it made', async () => {
     await using world = await openTools({ 'a/x': '' });
     const projectFiles = new ProjectFiles({ projectDir: world.projectDir, verification });
     await using tools = await openTools({}, { projectFiles });

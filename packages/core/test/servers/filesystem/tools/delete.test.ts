@@ -16,7 +16,7 @@ describe.each(['descriptor', 'inode'] as const)('delete() (by %s)', (verificatio
     expect(await readdir(tools.projectDir)).toEqual(['.keep']);
   });
 
-  it('delete() answers INVALID_ARGUMENT and deletes nothing when a directory is not empty', async () => {
+  it('delete() fails with INVALID_ARGUMENT and deletes nothing when a directory is not empty', async () => {
     await using tools = await openTools({ 'dir/a.txt': '' }, { verification });
     expect(await tools.call('delete', { path: 'dir' })).toMatchObject({
       code: 'INVALID_ARGUMENT',
@@ -52,7 +52,7 @@ describe.each(['descriptor', 'inode'] as const)('delete() (by %s)', (verificatio
     expect((await tools.call('delete', { path: 'many', recursive: true })).data.removed).toBe(2_501);
   });
 
-  it('P11 delete() answers PROTECTED_PATH and deletes nothing when anything in the tree is protected', async () => {
+  it('P11 delete() fails with PROTECTED_PATH and deletes nothing when anything in the tree is protected', async () => {
     await using tools = await openTools(
       { 'sub/a.txt': '', 'sub/deep/.git/config': 'keep', '.git/config': 'keep', '.envrc': '', git: { link: '.git' } },
       { verification },
@@ -75,20 +75,20 @@ describe.each(['descriptor', 'inode'] as const)('delete() (by %s)', (verificatio
     expect(await readdir(world.path('vendor/lib'))).toEqual(['x']);
   });
 
-  it('P1 P2 P3 delete() answers OUTSIDE_PROJECT when the path or a link on the way leads outside', async () => {
+  it('P1 P2 P3 delete() fails with OUTSIDE_PROJECT when the path or a link on the way leads outside', async () => {
     await using tools = await openTools({ dir: { link: '../outside' } }, { verification });
     for (const path of ['../outside/secret.txt', '../proj-evil', 'dir/secret.txt', '/etc/passwd'])
       expect((await tools.call('delete', { path, recursive: true })).code).toBe('OUTSIDE_PROJECT');
     expect(await readdir(tools.world.resolve('outside'))).toEqual(['secret.txt']);
   });
 
-  it('delete() answers NOT_FOUND when nothing is there', async () => {
+  it('delete() fails with NOT_FOUND when nothing is there', async () => {
     await using tools = await openTools({ 'a.txt': '' }, { verification });
     expect((await tools.call('delete', { path: 'b.txt' })).code).toBe('NOT_FOUND');
     expect((await tools.call('delete', { path: 'none/b.txt' })).code).toBe('NOT_FOUND');
   });
 
-  it('deleteEntry() leaves what is left when it is aborted, and tells that the directory changed', async () => {
+  it('deleteEntry() stops when it is aborted, and reports that the directory changed', async () => {
     await using tools = await openTools({});
     await mkdir(tools.path('many'));
     await Promise.all(Array.from({ length: 1_500 }, (_, index) => writeFile(tools.path(`many/${index}`), '')));

@@ -22,7 +22,7 @@ const replace = (old_string: string, new_string: string, more: JsonObject = {}):
 });
 
 describe('edit_file()', () => {
-  it('edit_file() replaces the one occurrence and says where', async () => {
+  it('edit_file() replaces the one occurrence and reports where', async () => {
     const { answer, bytes } = await edit('one\ntwo\nthree\n', replace('two', 'TWO'));
     expect(bytes.toString()).toBe('one\nTWO\nthree\n');
     expect(answer.data).toEqual({
@@ -33,7 +33,7 @@ describe('edit_file()', () => {
     expect(answer.text).toContain('--- a/a.txt\n+++ b/a.txt\n@@ -1,3 +1,3 @@\n one\n-two\n+TWO\n three');
   });
 
-  it('edit_file() takes the new text literally when it looks like a replacement pattern', async () => {
+  it('edit_file() treats the new text literally when it looks like a replacement pattern', async () => {
     expect(await after('a b c', replace('b', "$& $1 $$ $` $'"))).toBe("a $& $1 $$ $` $' c");
   });
 
@@ -41,7 +41,7 @@ describe('edit_file()', () => {
     expect(await after('one\ntwo\nthree\n', replace('two\n', ''))).toBe('one\nthree\n');
   });
 
-  it('edit_file() answers MULTIPLE_MATCHES with the lines and leaves the file alone when there are two', async () => {
+  it('edit_file() fails with MULTIPLE_MATCHES and the lines and does not change the file when there are two', async () => {
     const { answer, bytes } = await edit('x\ny\nx\n', replace('x', 'z'));
     expect(answer).toMatchObject({ code: 'MULTIPLE_MATCHES', details: { count: 2, lines: [1, 3] } });
     expect(bytes.toString()).toBe('x\ny\nx\n');
@@ -52,7 +52,7 @@ describe('edit_file()', () => {
     expect(answer.details).toEqual({ count: 30, lines: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10], strategy: 'exact' });
   });
 
-  it('edit_file() answers MULTIPLE_MATCHES when the matches overlap', async () => {
+  it('edit_file() fails with MULTIPLE_MATCHES when the matches overlap', async () => {
     expect((await edit('}\n}\n}\n', replace('}\n}', ''))).answer.code).toBe('MULTIPLE_MATCHES');
   });
 
@@ -108,7 +108,7 @@ describe('edit_file()', () => {
     [{ insert_line: 1, old_string: 'one', new_string: 'x' }, 'INVALID_ARGUMENT'],
     [{ insert_line: 9, new_string: 'x' }, 'INVALID_ARGUMENT'],
     [{ insert_line: 1, new_string: '' }, 'NO_CHANGE'],
-  ])('edit_file() of %j answers %s and leaves the file alone', async (args, code) => {
+  ])('edit_file() of %j fails with %s and does not change the file', async (args, code) => {
     const { answer, bytes } = await edit('one\n', args);
     expect(answer.code).toBe(code);
     expect(bytes.toString()).toBe('one\n');
@@ -136,7 +136,7 @@ describe('edit_file()', () => {
     ['// ... (other methods unchanged)'],
     ['{/* ... remaining props */}'],
     ['// rest of the function…'],
-  ])('edit_file() answers INVALID_ARGUMENT when the new text has the placeholder %s', async (line) => {
+  ])('edit_file() fails with INVALID_ARGUMENT when the new text has the placeholder %s', async (line) => {
     const { answer, bytes } = await edit('one\ntwo\n', replace('one', `1\n${line}\n`));
     expect(answer.code).toBe('INVALID_ARGUMENT');
     expect(bytes.toString()).toBe('one\ntwo\n');
@@ -151,7 +151,7 @@ describe('edit_file()', () => {
     '# See existing code.',
     '  ...other,',
     '--rest',
-  ])('edit_file() takes %s for what it is when it looks like a placeholder', async (line) => {
+  ])('edit_file() treats %s literally when it looks like a placeholder', async (line) => {
     expect(await after('one\n', replace('one', line))).toBe(`${line}\n`);
   });
 
@@ -159,7 +159,7 @@ describe('edit_file()', () => {
     ['the line ends of the span', 'a\nb\nc\r\nd\r\ne\n', 'c\r\nd', 'C\nx\nD', 'a\nb\nC\r\nx\r\nD\r\ne\n'],
     ['those that most lines have, when the span has none', 'a\r\nb\r\nc\n', 'b', 'B\nx', 'a\r\nB\r\nx\r\nc\n'],
     ['LF when CRLF is given and the file has LF', 'a\nb\n', 'b', 'B\r\nx', 'a\nB\nx\n'],
-  ])('edit_file() gives the new text %s', async (_what, content, old, now, expected) => {
+  ])('edit_file() returns the new text %s', async (_what, content, old, now, expected) => {
     expect(await after(content, replace(old, now))).toBe(expected);
   });
 
@@ -230,7 +230,7 @@ describe('edit_file()', () => {
     );
   });
 
-  it('edit_file() answers READ_REQUIRED, FILE_CHANGED or NOT_FOUND when the session has not seen the file as it is', async () => {
+  it('edit_file() fails with READ_REQUIRED, FILE_CHANGED or NOT_FOUND when the session has not seen the file as it is', async () => {
     await using tools = await openTools({ 'a.txt': 'one\n' });
     const again = async (): Promise<unknown> =>
       (await tools.call('edit_file', { path: 'a.txt', ...replace('one', 'two') })).code;
@@ -285,7 +285,7 @@ describe('edit_file()', () => {
     ['FILE_CHANGED', { ...replace('two', 'x'), if_match: '0123456789abcdef' }],
     [undefined, { ...replace('two', 'x'), dry_run: true }],
     [undefined, { insert_line: 1, new_string: 'x', dry_run: true }],
-  ])('edit_file() answers %s for %j and touches neither the bytes nor the time', async (code, args) => {
+  ])('edit_file() fails with %s for %j and changes neither the bytes nor the time', async (code, args) => {
     await using tools = await openTools({ 'a.txt': 'one\ntwo\none\n' });
     await tools.call('read_file', { path: 'a.txt' });
     await utimes(tools.path('a.txt'), 1_000, 1_000);
@@ -296,7 +296,7 @@ describe('edit_file()', () => {
     expect((await tools.read('a.txt')).toString()).toBe('one\ntwo\none\n');
   });
 
-  it('edit_file() answers TOO_LARGE when a short edit would make more than memory holds', async () => {
+  it('edit_file() fails with TOO_LARGE when a short edit would make more than memory holds', async () => {
     const { answer, bytes } = await edit(
       'a'.repeat(100_000),
       replace('a', 'x'.repeat(1_000_000), { replace_all: true }),
@@ -310,7 +310,7 @@ describe('edit_file()', () => {
     expect(one).toMatchObject({ code: 'MULTIPLE_MATCHES', text: expect.stringContaining('at least') as string });
   });
 
-  it('edit_file() says that the looser readings were not tried when the file is above 16 MiB', async () => {
+  it('edit_file() reports that the looser readings were not tried when the file is above 16 MiB', async () => {
     const content = Buffer.from('some line that is here\r\n'.repeat(720_000));
     await using tools = await openTools({ 'a.txt': content }, { requireRead: false });
     const answer = await tools.call('edit_file', {
@@ -324,7 +324,7 @@ describe('edit_file()', () => {
     expect(answer.details.nearest).toHaveLength(3);
   });
 
-  it('edit_file() lets others have their turn while it looks through a file', async () => {
+  it('edit_file() yields to other calls while it searches a file', async () => {
     const lines = Array.from(
       { length: 18_000 },
       (_, index) => `  const value${index} = compute(${index}, "text – ${index % 17}");\r\n`,
@@ -342,7 +342,7 @@ describe('edit_file()', () => {
     expect(loop.max / 1e6).toBeLessThan(500);
   });
 
-  it('edit_file() answers BINARY_FILE when the file is not text', async () => {
+  it('edit_file() fails with BINARY_FILE when the file is not text', async () => {
     await using tools = await openTools({ 'a.bin': Buffer.from([0, 1, 2, 3]) }, { requireRead: false });
     expect((await tools.call('edit_file', { path: 'a.bin', ...replace('a', 'b') })).code).toBe('BINARY_FILE');
   });

@@ -15,7 +15,7 @@ describe.each(['rg', 'js'] as const)('glob() by %s', (search) => {
     ['*.log', []],
     ['**/config', []],
     ['docs/', ['docs/c.md']],
-  ])('glob() of %s gives %j', async (pattern, expected) => {
+  ])('glob() of %s returns %j', async (pattern, expected) => {
     await using tools = await openTools(PROJECT);
     expect((await tools.call('glob', { pattern, sort: 'path' })).data).toEqual({
       files: expected,
@@ -24,7 +24,7 @@ describe.each(['rg', 'js'] as const)('glob() by %s', (search) => {
     });
   });
 
-  it('glob() gives ignored files when they are asked for, and leaves out what is excluded', async () => {
+  it('glob() returns ignored files when requested, and omits excluded ones', async () => {
     await using tools = await openTools(PROJECT);
     expect(
       (await tools.call('glob', { pattern: '*.{log,js}', include_ignored: true, sort: 'path' })).data.files,
@@ -34,7 +34,7 @@ describe.each(['rg', 'js'] as const)('glob() by %s', (search) => {
     ).toEqual(['src/a.ts']);
   });
 
-  it('glob() gives the newest first, and says when there are more', async () => {
+  it('glob() returns the newest first, and reports when there are more', async () => {
     await using tools = await openTools({ 'a.x': '', 'b.x': '', 'c.x': '' });
     const { utimes } = await import('node:fs/promises');
     await utimes(tools.path('b.x'), 3, 3);
@@ -51,7 +51,7 @@ describe.each(['rg', 'js'] as const)('glob() by %s', (search) => {
     });
   });
 
-  it('P3 glob() gives nothing outside the project', async () => {
+  it('P3 glob() returns nothing outside the project', async () => {
     await using tools = await openTools({ link: { link: '../outside' } });
     expect((await tools.call('glob', { pattern: '**', include_ignored: true })).data.files).toEqual(['.keep']);
     expect((await tools.call('glob', { pattern: '*', path: 'link' })).code).toBe('OUTSIDE_PROJECT');

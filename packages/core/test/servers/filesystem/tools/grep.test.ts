@@ -13,7 +13,7 @@ import { openTools as openAny } from '../filesystem-tools.js';
 describe.each(['rg', 'js'] as const)('grep() by %s', (search) => {
   const openTools = (files: Record<string, TestFile> = {}) => openAny(files, { search });
 
-  it('grep() gives the matching lines, sorted, from hidden files but not from .git or ignored ones', async () => {
+  it('grep() returns the matching lines, sorted, from hidden files but not from .git or ignored ones', async () => {
     await using tools = await openTools(PROJECT);
     const { data, text } = await tools.call('grep', { pattern: 'needle' });
     expect(places(data)).toEqual(['.hidden/d.ts:1', 'docs/c.md:1', 'src/a.ts:1', 'src/a.ts:3', 'src/deep/b.ts:1']);
@@ -51,7 +51,7 @@ describe.each(['rg', 'js'] as const)('grep() by %s', (search) => {
     [{ pattern: 'n.edle', literal: true }, []],
     [{ pattern: 'eedl', word: true }, []],
     [{ pattern: 'nothing like it' }, []],
-  ])('grep() of %j gives %j', async (args, expected) => {
+  ])('grep() of %j returns %j', async (args, expected) => {
     await using tools = await openTools(PROJECT);
     expect(places((await tools.call('grep', { pattern: 'needle', ...args })).data)).toEqual(expected);
   });
@@ -78,7 +78,7 @@ describe.each(['rg', 'js'] as const)('grep() by %s', (search) => {
     expect(places((await tools.call('grep', { pattern: 'needle' })).data)).toEqual(['a.txt:1']);
   });
 
-  it('grep() gives the lines around a match when context is asked for', async () => {
+  it('grep() returns the lines around a match when context is requested', async () => {
     await using tools = await openTools({ 'a.txt': '1\n2\nneedle\n4\n5\n6\nneedle\n8\n' });
     const { data, text } = await tools.call('grep', { pattern: 'needle', before: 1, after: 2 });
     expect(data.matches).toMatchObject([
@@ -101,7 +101,7 @@ describe.each(['rg', 'js'] as const)('grep() by %s', (search) => {
     expect(text).toBe('a.txt\n  2- 2\n  3: needle\n  4- 4\n  5- 5\n  6- 6\n  7: needle\n  8- 8');
   });
 
-  it('grep() gives files or counts when mode asks for them', async () => {
+  it('grep() returns files or counts when mode requests them', async () => {
     await using tools = await openTools(PROJECT);
     expect((await tools.call('grep', { pattern: 'needle', path: 'src', mode: 'files' })).data).toMatchObject({
       matches: [{ path: 'src/a.ts' }, { path: 'src/deep/b.ts' }],
@@ -120,7 +120,7 @@ describe.each(['rg', 'js'] as const)('grep() by %s', (search) => {
     });
   });
 
-  it('grep() stops at the limit and says so', async () => {
+  it('grep() stops at the limit and reports it', async () => {
     await using tools = await openTools({ 'a.txt': 'needle\n'.repeat(1_000) });
     const { data, text } = await tools.call('grep', { pattern: 'needle', limit: 7 });
     expect(data).toMatchObject({ match_count: 7, truncated: true });
@@ -129,7 +129,7 @@ describe.each(['rg', 'js'] as const)('grep() by %s', (search) => {
     expect((await tools.call('grep', { pattern: 'needle', limit: 1_000 })).data.truncated).toBe(false);
   });
 
-  it('grep() gives what it found when the time is up', async () => {
+  it('grep() returns what it found when the time is up', async () => {
     await using tools = await openTools({ 'a.txt': 'needle\n' });
     await Promise.all(Array.from({ length: 300 }, (_, index) => tools.write(`many/${index}.txt`, 'x'.repeat(200_000))));
     const { code, data } = await tools.call('grep', { pattern: '(x+x+)+y|needle', timeout_ms: 1 });
@@ -137,7 +137,7 @@ describe.each(['rg', 'js'] as const)('grep() by %s', (search) => {
     expect(data.timed_out).toBe(true);
   });
 
-  it('grep() answers CANCELLED when the call is cancelled', async () => {
+  it('grep() fails with CANCELLED when the call is cancelled', async () => {
     await using tools = await openTools({ 'a.txt': 'needle\n' });
     await Promise.all(Array.from({ length: 100 }, (_, index) => tools.write(`many/${index}.txt`, 'x'.repeat(200_000))));
     const controller = new AbortController();
@@ -172,7 +172,7 @@ describe.each(['rg', 'js'] as const)('grep() by %s', (search) => {
     [{ pattern: 'a', glob: '{a' }, 'glob'],
     [{ pattern: 'a', type: 'nonsense' }, 'file type'],
     [{ pattern: 'a\0' }, 'NUL'],
-  ])('grep() answers INVALID_ARGUMENT when it is given %j', async (args, said) => {
+  ])('grep() fails with INVALID_ARGUMENT when it is given %j', async (args, said) => {
     await using tools = await openTools({ 'a.txt': 'a' });
     expect(await tools.call('grep', args)).toMatchObject({
       code: 'INVALID_ARGUMENT',
@@ -180,7 +180,7 @@ describe.each(['rg', 'js'] as const)('grep() by %s', (search) => {
     });
   });
 
-  it('grep() takes a hostile pattern, glob or type as text and runs nothing', async () => {
+  it('grep() treats a hostile pattern, glob or type as text and runs nothing', async () => {
     await using tools = await openTools({ 'a.txt': '--pre=./evil.sh\n' });
     await tools.write('evil.sh', { content: `#!/bin/sh\ntouch ${tools.path('PWNED')}\ncat\n`, mode: 0o755 });
     await tools.write('.ripgreprc', `--pre=${tools.path('evil.sh')}\n`);
@@ -208,7 +208,7 @@ describe.each(['rg', 'js'] as const)('grep() by %s', (search) => {
     }
   });
 
-  it('grep() answers INVALID_ARGUMENT when the path is in .git', async () => {
+  it('grep() fails with INVALID_ARGUMENT when the path is in .git', async () => {
     await using tools = await openTools(PROJECT);
     expect((await tools.call('grep', { pattern: 'needle', path: '.git' })).code).toBe('INVALID_ARGUMENT');
     expect((await tools.call('glob', { pattern: '*', path: '.git' })).code).toBe('INVALID_ARGUMENT');

@@ -7,7 +7,7 @@ describe('list_directory()', () => {
   const paths = (data: Record<string, unknown>): string[] =>
     (data.entries as { path: string }[]).map((entry) => entry.path);
 
-  it('list_directory() gives the entries of the project, without ignored ones', async () => {
+  it('list_directory() returns the entries of the project, without ignored ones', async () => {
     await using tools = await openTools(PROJECT);
     const { data, text } = await tools.call('list_directory');
     expect(paths(data)).toEqual(['.git', '.gitignore', '.hidden', '.keep', 'docs', 'src']);
@@ -44,7 +44,7 @@ describe('list_directory()', () => {
     ]);
   });
 
-  it('list_directory() leaves out the placeholder of a protected path, and nothing that only has its mode', async () => {
+  it('list_directory() omits the placeholder of a protected path, and nothing else with its mode', async () => {
     await using tools = await openTools({ 'full/inner.txt': 'x', n: 'n', empty: '' });
     for (const [name, mode] of [
       ['full', 0o1700],
@@ -64,7 +64,7 @@ describe('list_directory()', () => {
     expect(paths((await tools.call('list_directory')).data)).not.toContain('.vscode');
   });
 
-  it('list_directory() gives ignored entries and leaves out hidden ones when asked to', async () => {
+  it('list_directory() returns ignored entries and omits hidden ones when requested', async () => {
     await using tools = await openTools(PROJECT);
     expect(paths((await tools.call('list_directory', { include_ignored: true, include_hidden: false })).data)).toEqual([
       'docs',
@@ -102,7 +102,7 @@ describe('list_directory()', () => {
       expect((await tools.call('list_directory', { path })).code).toBe('OUTSIDE_PROJECT');
   });
 
-  it('list_directory() gives the first entries in order when there are more than the limit', async () => {
+  it('list_directory() returns the first entries in order when there are more than the limit', async () => {
     await using tools = await openTools();
     await mkdir(tools.path('many'));
     await Promise.all(
@@ -121,7 +121,7 @@ describe('list_directory()', () => {
     expect(text).toContain('a\\u{a}\\u{1b}[31mb');
   });
 
-  it('list_directory() answers INVALID_ARGUMENT for a file and NOT_FOUND for nothing', async () => {
+  it('list_directory() fails with INVALID_ARGUMENT for a file and NOT_FOUND for nothing', async () => {
     await using tools = await openTools(PROJECT);
     expect((await tools.call('list_directory', { path: 'src/a.ts' })).code).toBe('INVALID_ARGUMENT');
     expect((await tools.call('list_directory', { path: 'scr' })).code).toBe('NOT_FOUND');

@@ -79,7 +79,7 @@ describe.each(['descriptor', 'inode'] as const)('move() (by %s)', (verification)
     expect((await tools.read('b.txt')).toString()).toBe('b');
   });
 
-  it('move() takes two hard links for two files, whatever their spelling', async () => {
+  it('move() treats two hard links as two files, whatever their spelling', async () => {
     await using tools = await openTools({ 'a.txt': 'one' }, { verification });
     await link(tools.path('a.txt'), tools.path('A.txt'));
     const args = { source: 'a.txt', destination: 'A.txt' };
@@ -88,7 +88,7 @@ describe.each(['descriptor', 'inode'] as const)('move() (by %s)', (verification)
     expect((await readdir(tools.projectDir)).sort()).toEqual(['.keep', 'A.txt']);
   });
 
-  it('move() changes the spelling of a name, on a file system that takes both for one as well', async () => {
+  it('move() changes the spelling of a name, also on a file system that treats both as one', async () => {
     await using tools = await openTools({ 'a.txt': 'one', 'dir/x': '' }, { verification });
     expect((await tools.call('move', { source: 'a.txt', destination: 'A.txt' })).code).toBeUndefined();
     expect((await tools.call('move', { source: 'dir', destination: 'DIR' })).code).toBeUndefined();
@@ -103,7 +103,7 @@ describe.each(['descriptor', 'inode'] as const)('move() (by %s)', (verification)
     expect(await readdir(tools.path('a'))).toEqual(['x']);
   });
 
-  it('P11 move() answers PROTECTED_PATH for what is protected, holds it, or would be it', async () => {
+  it('P11 move() fails with PROTECTED_PATH for a protected path, one that contains it, and one that would become it', async () => {
     await using tools = await openTools(
       {
         '.git/config': 'keep',
@@ -129,7 +129,7 @@ describe.each(['descriptor', 'inode'] as const)('move() (by %s)', (verification)
     expect(await readdir(tools.path('.git'))).toEqual(['config']);
   });
 
-  it('P11 move() judges what is in a directory by its new place too when the old one is allowed', async () => {
+  it('P11 move() checks the content of a directory at its new path too when the old one is allowed', async () => {
     await using tools = await openTools(
       { 'a/.vscode/x': '' },
       { verification, allowProtected: ['a/.vscode', 'a/.idea'] },
@@ -138,7 +138,7 @@ describe.each(['descriptor', 'inode'] as const)('move() (by %s)', (verification)
     expect((await tools.call('move', { source: 'a/.vscode', destination: 'a/.idea' })).code).toBeUndefined();
   });
 
-  it('P1 P2 P3 move() answers OUTSIDE_PROJECT when either side is outside', async () => {
+  it('P1 P2 P3 move() fails with OUTSIDE_PROJECT when either side is outside', async () => {
     await using tools = await openTools({ 'a.txt': 'a', dir: { link: '../outside' } }, { verification });
     for (const [source, destination] of [
       ['a.txt', '../outside/a.txt'],
@@ -173,7 +173,7 @@ describe.each(['descriptor', 'inode'] as const)('move() (by %s)', (verification)
     expect((await lstat(tools.path('pipe'))).isFIFO()).toBe(true);
   });
 
-  it('move() keeps what a session has read, and tells of the move', async () => {
+  it('move() keeps what a session has read, and reports the move', async () => {
     await using world = await openTools({ 'a.txt': 'one\n' });
     const projectFiles = new ProjectFiles({ projectDir: world.projectDir, verification, fsync: false });
     await using tools = await openTools({}, { projectFiles });

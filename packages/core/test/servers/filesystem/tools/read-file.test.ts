@@ -7,7 +7,7 @@ const etag = (bytes: string | Buffer): string => createHash('sha256').update(byt
 const numbers = (count: number): string => Array.from({ length: count }, (_, index) => `line ${index + 1}\n`).join('');
 
 describe('read_file()', () => {
-  it('read_file() gives numbered lines and what is known of the file', async () => {
+  it('read_file() returns numbered lines and details of the file', async () => {
     await using tools = await openTools({ 'a.txt': 'one\ntwo\n' });
     const { body, data } = await tools.call('read_file', { path: 'a.txt' });
     expect(body).toBe('     1\tone\n     2\ttwo');
@@ -25,12 +25,12 @@ describe('read_file()', () => {
     });
   });
 
-  it('read_file() gives the bare lines when line_numbers is false', async () => {
+  it('read_file() returns the bare lines when line_numbers is false', async () => {
     await using tools = await openTools({ 'a.txt': 'one\n\n  two' });
     expect((await tools.call('read_file', { path: 'a.txt', line_numbers: false })).text).toBe('one\n\n  two');
   });
 
-  it('read_file() gives a page and says how to read on when there are more lines', async () => {
+  it('read_file() returns a page and how to read on when there are more lines', async () => {
     await using tools = await openTools({ 'a.txt': numbers(100) });
     const { body, text, data } = await tools.call('read_file', { path: 'a.txt', offset: 11, limit: 3 });
     expect(body).toBe('    11\tline 11\n    12\tline 12\n    13\tline 13');
@@ -70,7 +70,7 @@ describe('read_file()', () => {
     expect(pages.join('\n')).toBe(content);
   });
 
-  it('read_file() cuts a long line between characters and says how much is missing', async () => {
+  it('read_file() cuts a long line between characters and reports how much is missing', async () => {
     await using tools = await openTools({
       'a.txt': `${'😀'.repeat(3_000)}\nend\n`,
       'b.txt': `${'a'.repeat(1_999)}😀b\r\n`,
@@ -93,7 +93,7 @@ describe('read_file()', () => {
     });
   });
 
-  it('read_file() gives no lines when the file is empty', async () => {
+  it('read_file() returns no lines when the file is empty', async () => {
     await using tools = await openTools({ 'a.txt': '' });
     expect((await tools.call('read_file', { path: 'a.txt' })).data).toMatchObject({
       start_line: 1,
@@ -104,7 +104,7 @@ describe('read_file()', () => {
     });
   });
 
-  it('read_file() answers INVALID_ARGUMENT with the number of lines when offset is past the end', async () => {
+  it('read_file() fails with INVALID_ARGUMENT and the number of lines when offset is past the end', async () => {
     await using tools = await openTools({ 'a.txt': 'one\ntwo\n' });
     expect(await tools.call('read_file', { path: 'a.txt', offset: 3 })).toMatchObject({
       code: 'INVALID_ARGUMENT',
@@ -119,7 +119,7 @@ describe('read_file()', () => {
     ['one', 'none'],
     ['one\rtwo\n', 'lf'],
     ['\n', 'lf'],
-  ])('read_file() of %j gives the line ends %s', async (content, eol) => {
+  ])('read_file() of %j returns the line ends %s', async (content, eol) => {
     await using tools = await openTools({ 'a.txt': content });
     expect((await tools.call('read_file', { path: 'a.txt' })).data).toMatchObject({ eol });
   });
@@ -136,7 +136,7 @@ describe('read_file()', () => {
     expect(data).toMatchObject({ encoding, bom, total_lines: 1, etag: etag(bytes) });
   });
 
-  it('read_file() takes a file for latin1 when a byte far behind its beginning is not UTF-8', async () => {
+  it('read_file() treats a file as latin1 when a byte far behind its beginning is not UTF-8', async () => {
     const bytes = Buffer.concat([Buffer.from('é\n'.repeat(300_000)), Buffer.from([0xff, 0x0a])]);
     await using tools = await openTools({ 'a.txt': bytes, 'b.txt': 'é\n'.repeat(300_000) });
     expect(await tools.call('read_file', { path: 'a.txt', limit: 1 })).toMatchObject({
@@ -149,7 +149,7 @@ describe('read_file()', () => {
     });
   });
 
-  it('read_file() answers BINARY_FILE by content, not by name', async () => {
+  it('read_file() fails with BINARY_FILE by content, not by name', async () => {
     const png = Buffer.from('89504e470d0a1a0a0000000d49484452', 'hex');
     await using tools = await openTools({
       'image.txt': png,
@@ -164,7 +164,7 @@ describe('read_file()', () => {
     expect((await tools.call('read_file', { path: 'text.png' })).code).toBeUndefined();
   });
 
-  it('read_file() answers NOT_FOUND with the nearest names when there is no such file', async () => {
+  it('read_file() fails with NOT_FOUND and the nearest names when there is no such file', async () => {
     await using tools = await openTools({ 'src/index.ts': '', 'src/inbox.ts': '' });
     expect(await tools.call('read_file', { path: 'src/indx.ts' })).toMatchObject({
       code: 'NOT_FOUND',
@@ -172,7 +172,7 @@ describe('read_file()', () => {
     });
   });
 
-  it('P1 P2 P3 read_file() answers OUTSIDE_PROJECT when the path is or leads outside', async () => {
+  it('P1 P2 P3 read_file() fails with OUTSIDE_PROJECT when the path is or leads outside', async () => {
     await using tools = await openTools({
       link: { link: '/etc/passwd' },
       dir: { link: '../outside' },
@@ -193,7 +193,7 @@ describe('read_file()', () => {
     }
   });
 
-  it('read_file() gives the first page of a 1 GB file without reading the whole', async () => {
+  it('read_file() returns the first page of a 1 GB file without reading the whole', async () => {
     await using tools = await openTools();
     const handle = await open(tools.path('big.txt'), 'w');
     await handle.writeFile(numbers(200_000));
@@ -246,7 +246,7 @@ describe('read_file()', () => {
     );
   });
 
-  it('read_file() gives absolute paths when the file is in an extra root', async () => {
+  it('read_file() returns absolute paths when the file is in an extra root', async () => {
     await using tools = await openTools();
     await symlink('../outside', tools.path('dir'));
     await using wide = await openTools({}, { extraRoots: [{ path: tools.world.resolve('outside'), mode: 'ro' }] });

@@ -5,7 +5,7 @@ const numbers = (count: number): string => Array.from({ length: count }, (_, ind
 type Files = Record<string, unknown>[];
 
 describe('read_many()', () => {
-  it('read_many() gives each file as read_file does, in order', async () => {
+  it('read_many() returns each file as read_file does, in order', async () => {
     await using tools = await openTools({ 'a.txt': 'one\ntwo\n', 'b.txt': '' });
     const { text, data } = await tools.call('read_many', { paths: ['b.txt', 'a.txt'] });
     expect(text).toBe('==> b.txt <==\n[The file is empty.]\n\n==> a.txt <==\n     1\tone\n     2\ttwo');
@@ -30,7 +30,7 @@ describe('read_many()', () => {
     expect(text).not.toContain('secret needle');
   });
 
-  it('read_many() shares the room of an answer: short files whole, long ones cut alike', async () => {
+  it('read_many() shares the size of a result: short files whole, long ones cut equally', async () => {
     await using tools = await openTools({
       'short.txt': numbers(10),
       'long.txt': numbers(50_000),
@@ -56,14 +56,14 @@ describe('read_many()', () => {
     expect((await tools.call('edit_file', edit)).code).toBeUndefined();
   });
 
-  it('read_many() answers INVALID_ARGUMENT for no path or more than 50', async () => {
+  it('read_many() fails with INVALID_ARGUMENT for no path or more than 50', async () => {
     await using tools = await openTools({ a: '' });
     for (const paths of [[], Array.from({ length: 51 }, () => 'a')])
       expect((await tools.call('read_many', { paths })).code).toBe('INVALID_ARGUMENT');
     expect((await tools.call('read_many', { paths: Array.from({ length: 50 }, () => 'a') })).code).toBeUndefined();
   });
 
-  it('read_many() gives a file twice when it is asked for twice, and tells of a failure each time', async () => {
+  it('read_many() returns a file twice when it is requested twice, and each failure', async () => {
     await using tools = await openTools({ 'a.txt': 'one\n', 'b.txt': 'two\n' });
     const { data, text } = await tools.call('read_many', { paths: ['a.txt', 'none', 'b.txt', 'a.txt', 'none'] });
     const files = data.files as Files;
@@ -78,7 +78,7 @@ describe('read_many()', () => {
     expect(text.match(/ {5}1\tone/g)).toHaveLength(2);
   });
 
-  it('read_many() keeps to the room of an answer when 50 files have long lines', async () => {
+  it('read_many() respects the size of a result when 50 files have long lines', async () => {
     const paths = Array.from({ length: 50 }, (_, index) => `${index}.txt`);
     await using tools = await openTools(
       Object.fromEntries(paths.map((path) => [path, `${'é'.repeat(300_000)}\n`.repeat(2)])),

@@ -87,7 +87,7 @@ describe('read_media()', () => {
   });
 
   it.each(WHOLE)(
-    'mediaTypeOf() gives the size of a %s or none wherever it is cut off',
+    'mediaTypeOf() returns the size of a %s or none wherever it is cut off',
     (_name, bytes, mimeType, width, height) => {
       const kinds = new Set<string>();
       for (let length = 0; length < bytes.length; length++) {
@@ -100,7 +100,7 @@ describe('read_media()', () => {
     },
   );
 
-  it('mediaTypeOf() never throws, and gives no size that is not positive, whatever follows the first bytes', () => {
+  it('mediaTypeOf() never throws, and returns no size that is not positive, whatever follows the first bytes', () => {
     const starts = WHOLE.map(([, bytes]) => bytes);
     fc.assert(
       fc.property(fc.constantFrom(...starts), fc.nat(30), fc.uint8Array({ maxLength: 60 }), (bytes, kept, rest) => {
@@ -154,7 +154,7 @@ describe('read_media()', () => {
     ['%PDF-1.7', 'PDF'],
     [hex('ff fe 41 00 42 00'), 'unknown format'],
     ['', 'empty'],
-  ])('read_media() says what it is when it is not an image or audio (%#)', async (content, says) => {
+  ])('read_media() reports what it is when it is not an image or audio (%#)', async (content, says) => {
     await using tools = await openTools({ 'a.png': content });
     expect(await tools.call('read_media', { path: 'a.png' })).toMatchObject({
       code: 'INVALID_ARGUMENT',
@@ -170,7 +170,7 @@ describe('read_media()', () => {
     },
   );
 
-  it('read_media() answers TOO_LARGE when the file is larger than max_bytes', async () => {
+  it('read_media() fails with TOO_LARGE when the file is larger than max_bytes', async () => {
     await using tools = await openTools({ 'a.png': Buffer.concat([PNG, Buffer.alloc(1_000)]) });
     const { code, text: message } = await tools.call('read_media', { path: 'a.png', max_bytes: 1_000 });
     expect(code).toBe('TOO_LARGE');
@@ -178,7 +178,7 @@ describe('read_media()', () => {
     expect((await tools.call('read_media', { path: 'a.png' })).code).toBeUndefined();
   });
 
-  it('P3 read_media() answers OUTSIDE_PROJECT when a link leads outside', async () => {
+  it('P3 read_media() fails with OUTSIDE_PROJECT when a link leads outside', async () => {
     await using tools = await openTools({ 'a.png': { link: '../outside/secret.txt' } });
     expect((await tools.call('read_media', { path: 'a.png' })).code).toBe('OUTSIDE_PROJECT');
   });

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { openTools } from '../filesystem-tools.js';
 
 describe.each(['descriptor', 'inode'] as const)('stat() (by %s)', (verification) => {
-  it('stat() tells kind, size, mode, names and etag of a file', async () => {
+  it('stat() returns kind, size, mode, names and etag of a file', async () => {
     await using tools = await openTools({ 'a.sh': 'echo\n' }, { verification });
     await chmod(tools.path('a.sh'), 0o750);
     await link(tools.path('a.sh'), tools.path('b.sh'));
@@ -31,14 +31,14 @@ describe.each(['descriptor', 'inode'] as const)('stat() (by %s)', (verification)
     expect((await tools.call('stat', { path: 'fits' })).data).toHaveProperty('etag');
   });
 
-  it('stat() tells of the target when follow is true, and of the link when it is false', async () => {
+  it('stat() describes the target when follow is true, and the link when it is false', async () => {
     await using tools = await openTools({ 'a.txt': 'one', l: { link: 'a.txt' } }, { verification });
     const link = { is_symlink: true, target: 'a.txt', outside: false };
     expect((await tools.call('stat', { path: 'l' })).data).toMatchObject({ type: 'file', size: 3, ...link });
     expect((await tools.call('stat', { path: 'l', follow: false })).data).toMatchObject({ type: 'symlink', ...link });
   });
 
-  it('P3 stat() shows a link that leads outside and nothing of what is there', async () => {
+  it('P3 stat() describes a link that leads outside, and nothing of its target', async () => {
     await using tools = await openTools(
       { out: { link: '../outside/secret.txt' }, gone: { link: '../outside/none' }, dir: { link: '../outside' } },
       { verification },
@@ -54,7 +54,7 @@ describe.each(['descriptor', 'inode'] as const)('stat() (by %s)', (verification)
       expect((await tools.call('stat', { path, follow: false })).code).toBe('OUTSIDE_PROJECT');
   });
 
-  it('stat() answers NOT_FOUND with the nearest names when nothing is there', async () => {
+  it('stat() fails with NOT_FOUND and the nearest names when nothing is there', async () => {
     await using tools = await openTools({ 'index.ts': '' }, { verification });
     expect(await tools.call('stat', { path: 'indx.ts' })).toMatchObject({
       code: 'NOT_FOUND',

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { openTools } from '../filesystem-tools.js';
 
 describe('write_file()', () => {
-  it('write_file() creates a file and its directories, and says what it did', async () => {
+  it('write_file() creates a file and its directories, and reports what it did', async () => {
     await using tools = await openTools();
     const { data } = await tools.call('write_file', { path: 'src/new/a.ts', content: 'one\ntwo\n' });
     expect(data).toEqual({
@@ -42,7 +42,7 @@ describe('write_file()', () => {
     expect(data.encoding).toBe(encoding);
   });
 
-  it('write_file() answers TOO_LARGE and writes nothing when the content is above 64 MiB', async () => {
+  it('write_file() fails with TOO_LARGE and writes nothing when the content is above 64 MiB', async () => {
     await using tools = await openTools();
     expect((await tools.call('write_file', { path: 'a', content: 'é'.repeat(32 * 1024 * 1024 + 1) })).code).toBe(
       'TOO_LARGE',
@@ -70,7 +70,7 @@ describe('write_file()', () => {
     expect((data.diff_stat as { added: number }).added).toBeGreaterThan(0);
   });
 
-  it('write_file() answers READ_REQUIRED and changes nothing when the file was not read', async () => {
+  it('write_file() fails with READ_REQUIRED and changes nothing when the file was not read', async () => {
     await using tools = await openTools({ 'a.txt': 'old' });
     expect((await tools.call('write_file', { path: 'a.txt', content: 'new' })).code).toBe('READ_REQUIRED');
     expect((await tools.read('a.txt')).toString()).toBe('old');
@@ -91,7 +91,7 @@ describe('write_file()', () => {
     ).toBeUndefined();
   });
 
-  it('write_file() answers FILE_CHANGED when the file changed since it was read', async () => {
+  it('write_file() fails with FILE_CHANGED when the file changed since it was read', async () => {
     await using tools = await openTools({ 'a.txt': 'old' });
     await tools.call('read_file', { path: 'a.txt' });
     await tools.write('a.txt', 'theirs');
@@ -104,7 +104,7 @@ describe('write_file()', () => {
     expect((await tools.call('write_file', { path: 'a.txt', content: 'new' })).code).toBeUndefined();
   });
 
-  it('write_file() writes when if_match is the etag, and answers FILE_CHANGED when not', async () => {
+  it('write_file() writes when if_match is the etag, and fails with FILE_CHANGED when not', async () => {
     await using tools = await openTools({ 'a.txt': 'old' });
     const { etag } = (await tools.call('read_file', { path: 'a.txt' }, { sessionId: 'other' })).data;
     expect((await tools.call('write_file', { path: 'a.txt', content: 'new', if_match: etag })).code).toBeUndefined();
@@ -113,7 +113,7 @@ describe('write_file()', () => {
     );
   });
 
-  it('write_file() answers INVALID_ARGUMENT when create_only is set and the file exists', async () => {
+  it('write_file() fails with INVALID_ARGUMENT when create_only is set and the file exists', async () => {
     await using tools = await openTools({ 'a.txt': 'old' });
     await tools.call('read_file', { path: 'a.txt' });
     expect((await tools.call('write_file', { path: 'a.txt', content: 'new', create_only: true })).code).toBe(
@@ -124,7 +124,7 @@ describe('write_file()', () => {
     );
   });
 
-  it('write_file() answers NOT_FOUND when create_dirs is off and the directory is missing', async () => {
+  it('write_file() fails with NOT_FOUND when create_dirs is off and the directory is missing', async () => {
     await using tools = await openTools();
     expect((await tools.call('write_file', { path: 'x/a.txt', content: 'new', create_dirs: false })).code).toBe(
       'NOT_FOUND',
@@ -162,7 +162,7 @@ describe('write_file()', () => {
     expect((await tools.call('list_directory', { path: '.', include_ignored: true })).data.entries).toHaveLength(4);
   });
 
-  it('P6 write_file() answers INVALID_ARGUMENT when the path or the content cannot be written', async () => {
+  it('P6 write_file() fails with INVALID_ARGUMENT when the path or the content cannot be written', async () => {
     await using tools = await openTools();
     for (const path of ['', 'a\0b', 'x'.repeat(5_000), 'x'.repeat(300), '.'])
       expect((await tools.call('write_file', { path, content: '' })).code).toBe('INVALID_ARGUMENT');

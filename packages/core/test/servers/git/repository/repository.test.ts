@@ -30,7 +30,7 @@ async function conflict(tools: Tools): Promise<void> {
 }
 
 describe.skipIf(GIT_IS_MISSING)('Repository.open()', () => {
-  it('says NOT_A_REPOSITORY when there is none, or only one above the project', async () => {
+  it('fails with NOT_A_REPOSITORY when there is none, or only one above the project', async () => {
     await using tools = await openTools({ 'a.txt': '' }, { init: false });
     expect(await tools.call('status')).toMatchObject({
       code: 'NOT_A_REPOSITORY',
@@ -63,7 +63,7 @@ describe.skipIf(GIT_IS_MISSING)('Repository.open()', () => {
     expect((await tools.call('commit', { message: 'First' })).data).toMatchObject({ branch: 'first', files: 1 });
   });
 
-  it('tells of a detached head', async () => {
+  it('reports a detached head', async () => {
     await using tools = await openTools({ 'a.txt': 'a\n' });
     await tools.git('switch', '-q', '--detach');
     const { data, text } = await tools.call('status');
@@ -75,7 +75,7 @@ describe.skipIf(GIT_IS_MISSING)('Repository.open()', () => {
     expect(made.branch).toBeUndefined();
   });
 
-  it('tells of a merge and of a rebase that are under way, which can be continued or aborted', async () => {
+  it('reports a merge and a rebase in progress, which can be continued or aborted', async () => {
     await using tools = await openTools({ 'a.txt': 'a\n' });
     await conflict(tools);
     const merged = await tools.call('merge', { ref: 'side' });
@@ -143,7 +143,7 @@ describe.skipIf(GIT_IS_MISSING)('Repository.open()', () => {
     expect((await tools.call('status')).data.detached).toBe(true);
   });
 
-  it('opens a submodule as a project, and tells of submodules in one', async () => {
+  it('opens a submodule as a project, and reports submodules in one', async () => {
     await using tools = await openTools({ 'a.txt': 'a\n' });
     const outer = tools.world.resolve('outer');
     await gitIn(tools.world.projectDir, {}, ['init', '-q', '-b', 'main', 'outer']);
@@ -211,7 +211,7 @@ describe.skipIf(GIT_IS_MISSING)('Repository.open()', () => {
     expect((await tools.call('log')).code).toBe('OUTSIDE_PROJECT');
   });
 
-  it('does not go on with a rebase that was prepared to run, or to write, what it may not', async () => {
+  it('does not continue with a rebase that was prepared to run, or to write, what it may not', async () => {
     await using tools = await openTools({ 'a.txt': 'a\n' });
     await tools.git('switch', '-q', '-c', 'evil');
     const evil = await tools.commit('Evil', { '.envrc': 'run\n' });
@@ -234,7 +234,7 @@ describe.skipIf(GIT_IS_MISSING)('Repository.open()', () => {
     expect(await begin('noop\n')).toBeUndefined();
   });
 
-  it.skipIf(process.getuid?.() !== 0)("says what to do about another user's repository", async () => {
+  it.skipIf(process.getuid?.() !== 0)("explains what to do about another user's repository", async () => {
     await using tools = await openTools({ 'a.txt': 'a\n' });
     await chown(tools.path('.git'), 4321, 4321);
     await chown(tools.projectDir, 4321, 4321);
@@ -244,7 +244,7 @@ describe.skipIf(GIT_IS_MISSING)('Repository.open()', () => {
     });
   });
 
-  it('takes who commits from the user, and nothing that runs', async () => {
+  it('reads only the committer from the configuration of the user', async () => {
     await using tools = await openTools({ 'a.txt': 'a\n' });
     await tools.git('config', '--unset', 'user.name');
     await tools.git('config', '--unset', 'user.email');
@@ -287,7 +287,7 @@ describe.skipIf(GIT_IS_MISSING)('Repository.open()', () => {
     expect((await tools.call('status')).code).toBe('PERMISSION_DENIED');
   });
 
-  it('says LOCKED with what to do while the index is locked, and waits a moment first', async () => {
+  it('fails with LOCKED and what to do while the index is locked, and waits a moment first', async () => {
     await using tools = await openTools({ 'a.txt': 'a\n' });
     await tools.write('a.txt', 'b\n');
     await writeFile(tools.path('.git/index.lock'), '');

@@ -79,7 +79,7 @@ describe('retrieve by meaning', () => {
     expect(found!.why).toBe('words deploy, tagged, release');
   });
 
-  it('retrieve finds by words only when the embedder is off, and says why', async () => {
+  it('retrieve finds by words only when the embedder is off, and reports why', async () => {
     const memory = server({ embedder: 'off' });
     for (const content of MEMORIES) await memory.store(content);
     expect(await memory.retrieve('how do we ship goods')).toMatchObject({ mode: 'lexical', results: [] });
@@ -90,7 +90,7 @@ describe('retrieve by meaning', () => {
     expect(answer.results[0]!.parts).not.toHaveProperty('meaning');
   });
 
-  it('retrieve says why the built-in model is used when another one was configured', async () => {
+  it('retrieve reports why the built-in model is used when another one was configured', async () => {
     const memory = server({ modelPath: project.projectDir });
     await memory.store(MEMORIES[1]!);
     const { mode, notice } = await memory.retrieve('how do we ship');
@@ -98,7 +98,7 @@ describe('retrieve by meaning', () => {
     expect(notice).toContain('contains no config.json');
   });
 
-  it('retrieve finds by words when the model knows no word of the query', async () => {
+  it('retrieve searches by words when the model has no word of the query', async () => {
     const memory = server();
     await memory.store('the qzxv service listens on 4711');
     const answer = await memory.retrieve('4711');

@@ -71,11 +71,11 @@ describe('openStaticModel()', () => {
     expect(places.filter((place) => place < 3).length).toBeGreaterThanOrEqual(8);
   });
 
-  it('returns an embedder that gives no vector when a text has no known words', async () => {
+  it('returns an embedder that returns no vector when a text has no known words', async () => {
     expect(await embedTexts(await opened(), ['', '12 34', '漢字', 'qzxv'], 'doc')).toEqual(Array(4).fill(undefined));
   });
 
-  it('caches what was used, and says why it fails when the file was truncated or closed', async () => {
+  it('caches what was used, and reports why it fails when the file was truncated or closed', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'toolwright-model-'));
     try {
       const file = join(directory, 'model.bin');

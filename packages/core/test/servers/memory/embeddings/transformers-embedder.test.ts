@@ -43,7 +43,7 @@ describe.skipIf(!existsSync(peer))('openTransformersEmbedder() with the peer of 
     await embedder.dispose?.();
   });
 
-  it('openTransformersEmbedder() says why it fails when files are damaged, and "auto" uses the built-in model', async () => {
+  it('openTransformersEmbedder() reports why it fails when files are damaged, and "auto" uses the built-in model', async () => {
     const damaged = join(directory, 'damaged');
     await writeTinyBert(damaged);
     await writeFile(join(damaged, 'onnx/model.onnx'), 'no model');
@@ -72,7 +72,7 @@ describe('openTransformersEmbedder()', () => {
     }
   });
 
-  it('says what to install when the peer dependency is missing', async () => {
+  it('explains what to install when the peer dependency is missing', async () => {
     const missing = (): Promise<unknown> => import(['a-package-that-is-not-there'].join());
     await expect(openTransformersEmbedder({ modelPath: directory, load: missing })).rejects.toMatchObject({
       code: 'UNAVAILABLE',

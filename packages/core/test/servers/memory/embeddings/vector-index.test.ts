@@ -97,7 +97,7 @@ describe('VectorIndex', () => {
     );
   });
 
-  it('search() calls accept only for rows among the best, and leaves out those that it rejects', () => {
+  it('search() calls accept only for rows among the best, and omits those that it rejects', () => {
     const index = new VectorIndex(48);
     modelLikeVectors(3000, 48).forEach((row, key) => index.set(`${key}`, row));
     const asked: string[] = [];
@@ -109,7 +109,7 @@ describe('VectorIndex', () => {
     expect(found).toEqual(all.slice(0, 10));
   });
 
-  it('searchExactly() leaves out a row when its float32 vector is missing', async () => {
+  it('searchExactly() omits a row when its float32 vector is missing', async () => {
     const index = new VectorIndex(8);
     const rows = modelLikeVectors(3, 8);
     rows.forEach((row, key) => index.set(`${key}`, row));

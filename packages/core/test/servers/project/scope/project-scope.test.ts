@@ -77,7 +77,7 @@ describe('ProjectScope.parse()', () => {
     ['%2e%2e/x', '%2e%2e/x'],
     ['..\\..\\x', '..\\..\\x'],
     ['a:b', 'a:b'],
-  ])('P2 parse() takes %s as the name it is when it is inside', (path, shown) => {
+  ])('P2 parse() treats %s literally when it is inside', (path, shown) => {
     expect(scope().parse(path).shown).toBe(shown);
   });
 
@@ -104,7 +104,7 @@ describe('ProjectScope.parse()', () => {
     );
   });
 
-  it('P2 parse() gives only what is inside when the path is any text', () => {
+  it('P2 parse() returns only paths inside when the path is any text', () => {
     const pieces = fc.constantFrom('..', '.', '', '/', 'a', '...', '..a', '~', '\\', 'proj', 'proj-evil', projectDir);
     fc.assert(
       fc.property(fc.array(pieces, { minLength: 1, maxLength: 12 }), (parts) => {
@@ -137,7 +137,7 @@ describe('ProjectScope.parse()', () => {
     expect(() => scope().parse('../a\n\u001b[31m\u202eb')).toThrow(/"\.\.\/a\\u\{a\}\\u\{1b\}\[31m\\u\{202e\}b"/);
   });
 
-  it('parse() gives absolute paths in an extra root, and the mode of the innermost root', () => {
+  it('parse() returns absolute paths in an extra root, and the mode of the innermost root', () => {
     const wide = scope({
       extraRoots: [
         { path: world.resolve('lib'), mode: 'rw' },
@@ -209,11 +209,11 @@ describe('ProjectScope.assertWritable()', () => {
     'x~1',
     'LEGIT~1',
     '.',
-  ])('P11 assertWritable() lets %s through when nothing protects it', (path) => {
+  ])('P11 assertWritable() allows %s when nothing protects it', (path) => {
     expect(refusal(path)).toBe('none');
   });
 
-  it('P11 assertWritable() lets through exactly what allowProtected names when the operator opened it', () => {
+  it('P11 assertWritable() allows exactly the paths of allowProtected', () => {
     const options = { allowProtected: ['.vscode', '.claude/commands'] };
     expect(refusal('.vscode/settings.json', options)).toBe('none');
     expect(refusal('.VSCode/settings.json', options)).toBe('none');
@@ -229,7 +229,7 @@ describe('ProjectScope.assertWritable()', () => {
     );
   });
 
-  it('P11 assertWritable() protects extra roots as well when they may be written', () => {
+  it('P11 assertWritable() protects extra roots too when they may be written', () => {
     expect(
       refusal(world.resolve('lib/.git/config'), { extraRoots: [{ path: world.resolve('lib'), mode: 'rw' }] }),
     ).toBe('PROTECTED_PATH');

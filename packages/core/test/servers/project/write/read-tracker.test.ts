@@ -4,7 +4,7 @@ import { ReadTracker, type FileIdentity } from '../../../../src/servers/project/
 const file = (number: number): FileIdentity => ({ path: `/p/${number}`, dev: 1n, ino: BigInt(number) });
 
 describe('ReadTracker', () => {
-  it('contentOf() gives what was noted, and not what the caller did with it since', () => {
+  it('contentOf() returns what was noted, without later changes by the caller', () => {
     const tracker = new ReadTracker();
     const bytes = Buffer.from('one');
     tracker.note('s', file(1), 'etag', bytes);
@@ -13,7 +13,7 @@ describe('ReadTracker', () => {
     expect(tracker.contentOf('other')).toBeUndefined();
   });
 
-  it('contentOf() gives undefined for a file that was too large, whose etag is still known', () => {
+  it('contentOf() returns undefined for a file that was too large, whose etag is still known', () => {
     const tracker = new ReadTracker({ maxFileBytes: 3 });
     tracker.note('s', file(1), 'large', Buffer.from('four'));
     tracker.note('s', file(2), 'small', Buffer.from('abc'));
