@@ -4,6 +4,7 @@ import { access, readdir, readFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { documentedSizes, sizeOf } from '../../../../tools/source-size.js';
 
 const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
 const read = (path: string): Promise<string> => readFile(join(ROOT, path), 'utf8');
@@ -53,6 +54,16 @@ describe('docs/architecture.md', () => {
     for (const path of paths) {
       const place = path.startsWith('packages/') ? path : `packages/core/src/${path}`;
       await expect(access(join(ROOT, place)), path).resolves.toBeUndefined();
+    }
+  });
+
+  it('counts files and lines of source to within three percent (npm run source-size counts again)', () => {
+    const rows = documentedSizes();
+    expect(rows.at(-1)?.label).toBe('together');
+    for (const { label, files, lines } of rows) {
+      const size = sizeOf(label);
+      expect(Math.abs(files - size.files), label).toBeLessThanOrEqual(Math.max(1, size.files * 0.03));
+      expect(Math.abs(lines - size.lines), label).toBeLessThanOrEqual(Math.max(20, size.lines * 0.03));
     }
   });
 
