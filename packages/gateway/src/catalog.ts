@@ -1,7 +1,7 @@
 // The names under which a gateway lists tools. They are made from the provider's names and looked up, never parsed back.
 
 import { ToolError, type JsonObject, type ToolDefinition, type ToolProvider } from '@toolwright/core';
-import { bareName, isForViewsOnly, isJsonObject } from '@toolwright/core/internal';
+import { bareName, isForViewsOnly, isJsonObject, shownValue } from '@toolwright/core/internal';
 import { aliasOf } from '@toolwright/core/adapters';
 import { INVALID_PARAMS, messageOf, rpcError } from './rpc-error.js';
 
@@ -13,7 +13,10 @@ export function parseNaming(naming: Naming): (qualifiedName: string) => string {
   if (naming === 'alias') return aliasOf;
   if (naming === 'qualified') return (name) => name;
   if (typeof naming === 'function') return naming;
-  throw new ToolError('INVALID_ARGUMENT', `naming must be "alias", "qualified" or a function, not ${String(naming)}.`);
+  throw new ToolError(
+    'INVALID_ARGUMENT',
+    `naming must be "alias", "qualified" or a function, not ${shownValue(naming)}.`,
+  );
 }
 
 /** The client capability to show views. https://modelcontextprotocol.io/seps/1865-mcp-apps-interactive-user-interfaces-for-mcp */

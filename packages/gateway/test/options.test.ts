@@ -39,7 +39,7 @@ describe('createGateway() and its serve methods reject', () => {
     [
       'serveSocket, a path',
       () => createGateway(provider()).serveSocket('/s' as never),
-      'an object of options, not string',
+      'an object of options, not text',
     ],
     [
       'serveSocket, socketPath',
@@ -136,5 +136,18 @@ describe.skipIf(process.platform === 'win32')('serveSocket()', () => {
     const error = await errorOf(() => createGateway(provider()).serveSocket({ path: join(project.projectDir, 's') }));
     await chmod(project.projectDir, 0o700);
     expect(error.message).toContain('no permission to create files in');
+  });
+});
+
+describe('serveHttp() explains', () => {
+  it('a port that is in use, and an address that the machine does not have', async () => {
+    await using gateway = createGateway(provider());
+    const { port } = await gateway.serveHttp();
+    const [inUse, elsewhere] = [
+      await errorOf(() => gateway.serveHttp({ port: port! })),
+      await errorOf(() => gateway.serveHttp({ host: '203.0.113.5' })), // of the range for documentation
+    ];
+    expect([inUse.code, inUse.message]).toEqual(['UNAVAILABLE', expect.stringContaining('0 for a free port')]);
+    expect(elsewhere.message).toContain('host is not an address of this machine');
   });
 });

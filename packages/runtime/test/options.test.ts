@@ -41,14 +41,14 @@ describe('wrong options', () => {
         ],
       ),
     ),
-    ['a path for options', () => new ProcessToolProvider('/x' as never), 'an object of options, not string'],
+    ['a path for options', () => new ProcessToolProvider('/x' as never), 'an object of options, not text'],
     ['supervise', () => supervise(inProcess, { idleTtl: 5 } as never), 'did you mean `idleTtlMs`?'],
     [
       'supervise, idleTtlMs',
       () => supervise(inProcess, { idleTtlMs: null as never }),
       'idleTtlMs must be a number from 0, not null',
     ],
-    ['supervise, backoff', () => supervise(inProcess, { backoff: 5 as never }), 'an object as `backoff`, not number'],
+    ['supervise, backoff', () => supervise(inProcess, { backoff: 5 as never }), 'an object as `backoff`, not 5'],
     ['supervise, backoff.base', () => supervise(inProcess, { backoff: { base: 5 } as never }), '`backoff.baseMs`'],
     [
       'supervise, trust',

@@ -5,7 +5,7 @@ import { unwatchDeadline, watchDeadline, type Deadline } from './deadline.js';
 import { ToolError } from '../contract/errors.js';
 import { copyJson } from '../contract/json-copy.js';
 import { callSafely } from './host-callbacks.js';
-import { optionFaults, type OptionNames } from '../contract/options.js';
+import { optionFaults, shownValue, type OptionNames } from '../contract/options.js';
 import type { CallOptions, Progress } from '../contract/tool-provider.js';
 
 /** The longest that progress can extend a default deadline to. */
@@ -459,6 +459,6 @@ export function assertTimeout(timeoutMs: unknown, option = 'timeoutMs'): asserts
   if (typeof timeoutMs === 'number' && timeoutMs >= 0) return;
   throw new ToolError(
     'INVALID_ARGUMENT',
-    `${option} must be a number of milliseconds from 0 to Infinity, not ${String(timeoutMs)}.`,
+    `${option} must be a number of milliseconds from 0 to Infinity, not ${shownValue(timeoutMs)}.`,
   );
 }

@@ -4,6 +4,9 @@ import { isJsonObject } from './json.js';
 import { ToolError } from './errors.js';
 import { likelyName } from './nearest-names.js';
 
+/** The most characters of a wrong value that an error shows. */
+const MAX_SHOWN = 100;
+
 /** All keys of an options interface; the compiler checks that none is missing. */
 export type OptionNames<Options> = Readonly<Record<keyof Options, true>>;
 
@@ -59,6 +62,15 @@ export function copyTexts(given: unknown): Record<string, string> | undefined {
   return Object.values(copy).every((value) => typeof value === 'string') ? (copy as Record<string, string>) : undefined;
 }
 
+/** A wrong value as an error shows it: text in quotes, an object or function by its kind. */
+export function shownValue(value: unknown): string {
+  if (typeof value === 'string') return JSON.stringify(value.slice(0, MAX_SHOWN));
+  if (Array.isArray(value)) return 'an array';
+  if (value !== null && (typeof value === 'object' || typeof value === 'function'))
+    return `a${typeof value === 'object' ? 'n object' : ' function'}`;
+  return String(value);
+}
+
 /**
  * Checks that a value is an object; for functions that report unknown options together with other faults.
  *
@@ -71,10 +83,9 @@ export function assertOptionsObject(
   path = '',
 ): void {
   if (isJsonObject(given)) return;
-  const got = given === null ? 'null' : Array.isArray(given) ? 'an array' : typeof given;
   const what = path === '' ? 'an object of options' : `an object as \`${path.slice(0, -1)}\``;
   throw new ToolError(
     'INVALID_ARGUMENT',
-    `${where} takes ${what}, not ${got}; valid options: ${Object.keys(known).join(', ')}.`,
+    `${where} takes ${what}, not ${typeof given === 'string' ? 'text' : shownValue(given)}; valid options: ${Object.keys(known).join(', ')}.`,
   );
 }

@@ -7,7 +7,7 @@ import { copyJson, snapshot } from '../contract/json-copy.js';
 import type { JsonObject } from '../contract/json.js';
 import { Listeners, safeLogger } from '../call/host-callbacks.js';
 import { WARNING_LOGGER, type Logger } from '../contract/logger.js';
-import { assertOptions, type OptionNames } from '../contract/options.js';
+import { assertOptions, shownValue, type OptionNames } from '../contract/options.js';
 import { staleCallError, rejectedCall } from '../provider/prepared-call.js';
 import { errorResult, nameAsCalled, type ToolResult } from '../contract/result.js';
 import type { CallOptions, McpPeer, PreparedCall, ProviderHealth, ToolProvider } from '../contract/tool-provider.js';
@@ -144,7 +144,7 @@ export class ToolHub implements ToolProvider {
       if (!(typeof value === 'number' && value > 0)) {
         throw new ToolError(
           'INVALID_ARGUMENT',
-          `new ToolHub(): limits.${limit} must be a number above 0, not ${String(value)}.`,
+          `new ToolHub(): limits.${limit} must be a number above 0, not ${shownValue(value)}.`,
         );
       }
     }

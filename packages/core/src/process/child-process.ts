@@ -226,6 +226,8 @@ function reasonOf(errno: unknown, error: unknown, command: string, cwd: string):
       if (!isDirectory(cwd)) return `its working directory ${cwd} does not exist or is not a directory.`;
       if (isAbsolute(command) && existsSync(command))
         return 'it exists, but its interpreter (the #! line) or loader does not; install the interpreter.';
+      if (/\S\s+\S/.test(command) && !isAbsolute(command))
+        return 'there is no such program on the PATH. Pass only the program as command, and its arguments in args.';
       return isAbsolute(command)
         ? 'the file does not exist; check the path.'
         : 'it was not found on the PATH; install it, or use its absolute path.';

@@ -4,7 +4,7 @@ import { ToolError } from '../contract/errors.js';
 import type { SchemaInput, SchemaOutput, ToolSchema } from './infer-schema.js';
 import { frozenCopy } from '../contract/json-copy.js';
 import { isJsonObject, type JsonObject } from '../contract/json.js';
-import { optionFaults, type OptionNames } from '../contract/options.js';
+import { optionFaults, shownValue, type OptionNames } from '../contract/options.js';
 import type { Logger } from '../contract/logger.js';
 import { CompiledSchema } from './schema.js';
 import type { ContentBlock, ToolOutput } from '../contract/result.js';
@@ -183,7 +183,7 @@ export function defineTool<
   if (typeof options.execute !== 'function') faults.push('execute must be a function');
   if (options.permission && options.permissionPattern) faults.push('set permission or permissionPattern, not both');
   if (options.timeoutMs !== undefined && !(typeof options.timeoutMs === 'number' && options.timeoutMs > 0))
-    faults.push(`timeoutMs must be more than 0, not ${options.timeoutMs}`);
+    faults.push(`timeoutMs must be more than 0, not ${shownValue(options.timeoutMs)}`);
   for (const [hint, value] of Object.entries(options.annotations ?? {})) {
     if (typeof value !== 'boolean' && (value as unknown) !== undefined)
       faults.push(`annotations.${hint} must be true or false`);
@@ -193,7 +193,7 @@ export function defineTool<
     try {
       return new CompiledSchema(schema, side);
     } catch (error) {
-      faults.push(ToolError.from(error).message);
+      faults.push(ToolError.from(error).message.replace(/\.$/, ''));
       return undefined;
     }
   };

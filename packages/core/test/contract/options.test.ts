@@ -155,6 +155,17 @@ describe('wrong arguments of a function', () => {
     ['callTyped(), null', () => callTyped(new ToolHub(), done, {}, null as never), 'an object of options, not null'],
     ['callTyped(), servr', () => callTyped(new ToolHub(), done, {}, { servr: 's' } as never), 'did you mean `server`?'],
     ['processDirectives()', () => processDirectives(undefined as never), 'must be an array'],
+    ['new ToolHub()', async () => new ToolHub({ limits: { callTimeoutMs: '5' as never } }), 'above 0, not "5"'],
+    [
+      'createGitServer()',
+      async () => createGitServer({ projectDir, timeoutMs: '30000' as never }),
+      'milliseconds, not "30000"',
+    ],
+    [
+      'defineTool()',
+      async () => defineTool({ ...tool, input: { type: 'object', properties: {}, required: ['a'] } }),
+      'requires "a", which is not in its properties.',
+    ],
     ['createTestProject()', () => createTestProject({}, { gitt: true } as never), 'did you mean `git`?'],
   ])('are refused: %s', async (_what, run, words) => {
     const error: unknown = await run().then(

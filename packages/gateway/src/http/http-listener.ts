@@ -402,8 +402,22 @@ async function listen(server: Server, port: number, host: string): Promise<void>
   try {
     await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, host, resolve));
   } catch (thrown) {
-    throw new ToolError('UNAVAILABLE', `The gateway cannot listen on ${host}:${port}: ${messageOf(thrown)}`, {
+    throw new ToolError('UNAVAILABLE', `The gateway cannot listen on ${host}:${port}: ${reasonOf(thrown)}`, {
       cause: thrown,
     });
+  }
+}
+
+function reasonOf(thrown: unknown): string {
+  switch ((thrown as { code?: unknown }).code) {
+    case 'EADDRINUSE':
+      return 'the port is in use. Choose another one, or 0 for a free port.';
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+      return 'host is not an address of this machine.';
+    case 'EACCES':
+      return 'this user may not listen on the port. Choose one from 1024 on.';
+    default:
+      return messageOf(thrown);
   }
 }

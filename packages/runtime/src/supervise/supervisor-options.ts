@@ -1,7 +1,7 @@
 // Options of a supervisor: defaults, limits and validation.
 
 import { ToolError, type Logger } from '@toolwright/core';
-import { assertOptions, nameFault, type OptionNames } from '@toolwright/core/internal';
+import { assertOptions, nameFault, shownValue, type OptionNames } from '@toolwright/core/internal';
 
 /** Delays between restarts after consecutive failures. */
 export interface BackoffOptions {
@@ -110,7 +110,7 @@ export function resolveSuperviseOptions(options: SuperviseOptions): ResolvedSupe
   for (const key of Object.keys(DEFAULTS) as (keyof typeof DEFAULTS)[]) {
     const mayBeZero = MAY_BE_ZERO.has(key);
     if (!isNumber(resolved[key], mayBeZero))
-      throw wrong(`${key} must be a number ${mayBeZero ? 'from' : 'above'} 0, not ${String(resolved[key])}`);
+      throw wrong(`${key} must be a number ${mayBeZero ? 'from' : 'above'} 0, not ${shownValue(resolved[key])}`);
   }
   const backoff = { ...BACKOFF, ...given(givenBackoff) };
   for (const key of ['baseMs', 'maxMs', 'resetAfterMs'] as const)

@@ -256,6 +256,11 @@ describe('ProcessToolProvider.connect()', () => {
     expect(error.message).toMatch(/not found on the PATH/);
   });
 
+  it('explains a command that contains its arguments', async () => {
+    const provider = new ProcessToolProvider({ name: 'lab', command: 'toolwright-no-such-program serve' });
+    expect((await failure(provider.connect())).message).toContain('its arguments in args');
+  });
+
   it.each([
     [
       'crash',

@@ -16,7 +16,7 @@
 
 import { isAbsolute } from 'node:path';
 import { ToolError } from '../../contract/errors.js';
-import { assertOptions, type OptionNames } from '../../contract/options.js';
+import { assertOptions, shownValue, type OptionNames } from '../../contract/options.js';
 import { defineServer, type ToolServer } from '../../tool/define-server.js';
 import { outputLimits, type OutputLimits } from '../project/output-budget.js';
 import {
@@ -131,8 +131,8 @@ function checkOptions({ sandbox, network, readable, env, maxSpillBytes }: BashSe
       throw wrong(`readable must contain absolute paths, not ${JSON.stringify(path)}.`);
   }
   checkAdded(env ?? {}, 'env');
-  if (maxSpillBytes !== undefined && !(maxSpillBytes >= MIN_SPILL_BYTES))
-    throw wrong(`maxSpillBytes must be at least ${MIN_SPILL_BYTES}, not ${maxSpillBytes}.`);
+  if (maxSpillBytes !== undefined && !(typeof maxSpillBytes === 'number' && maxSpillBytes >= MIN_SPILL_BYTES))
+    throw wrong(`maxSpillBytes must be at least ${MIN_SPILL_BYTES}, not ${shownValue(maxSpillBytes)}.`);
 }
 
 function wrong(message: string): ToolError {

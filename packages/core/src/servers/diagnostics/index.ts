@@ -17,7 +17,7 @@
 
 import { isAbsolute } from 'node:path';
 import { ToolError } from '../../contract/errors.js';
-import { assertOptions, type OptionNames } from '../../contract/options.js';
+import { assertOptions, shownValue, type OptionNames } from '../../contract/options.js';
 import { defineServer, type ToolServer } from '../../tool/define-server.js';
 import { outputLimits, type OutputLimits } from '../project/output-budget.js';
 import {
@@ -161,8 +161,8 @@ export function createDiagnosticsServer(options: DiagnosticsServerOptions): Diag
 
 function milliseconds(name: string, value: number | undefined, standard: number, least: number, most: number): number {
   if (value === undefined) return standard;
-  if (value >= least && value <= most) return value;
-  throw wrong(`${name} must be ${least} to ${most} milliseconds, not ${value}.`);
+  if (typeof value === 'number' && value >= least && value <= most) return value;
+  throw wrong(`${name} must be ${least} to ${most} milliseconds, not ${shownValue(value)}.`);
 }
 
 function wrong(message: string): ToolError {

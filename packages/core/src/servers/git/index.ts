@@ -16,7 +16,7 @@
  */
 
 import { ToolError } from '../../contract/errors.js';
-import { assertOptions, type OptionNames } from '../../contract/options.js';
+import { assertOptions, shownValue, type OptionNames } from '../../contract/options.js';
 import type { Tool } from '../../tool/define-tool.js';
 import { defineServer, type ToolServer } from '../../tool/define-server.js';
 import { outputLimits, type OutputLimits } from '../project/output-budget.js';
@@ -147,8 +147,8 @@ export function createGitServer(options: GitServerOptions): ToolServer {
 }
 
 function timeout(name: string, value: number): number {
-  if (value >= MIN_TIMEOUT_MS && value <= MAX_TIMEOUT_MS) return value;
-  throw wrong(`${name} must be ${MIN_TIMEOUT_MS} to ${MAX_TIMEOUT_MS} milliseconds, not ${value}.`);
+  if (typeof value === 'number' && value >= MIN_TIMEOUT_MS && value <= MAX_TIMEOUT_MS) return value;
+  throw wrong(`${name} must be ${MIN_TIMEOUT_MS} to ${MAX_TIMEOUT_MS} milliseconds, not ${shownValue(value)}.`);
 }
 
 function wrong(message: string): ToolError {

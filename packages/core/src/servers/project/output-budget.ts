@@ -1,7 +1,7 @@
 // The limits for the text of one answer, and the notices about what they cut.
 
 import { ToolError } from '../../contract/errors.js';
-import { assertOptions, type OptionNames } from '../../contract/options.js';
+import { assertOptions, shownValue, type OptionNames } from '../../contract/options.js';
 
 /** The limits for the text of one answer. */
 export interface OutputLimits {
@@ -24,10 +24,11 @@ const LIMIT_NAMES: OptionNames<OutputLimits> = { maxLines: true, maxBytes: true 
 export function outputLimits(where: string, given: Partial<OutputLimits> = {}, minBytes = 1024): OutputLimits {
   assertOptions(where, given, LIMIT_NAMES, 'output.');
   const limits = { ...DEFAULT_OUTPUT_LIMITS, ...given };
-  if (limits.maxLines >= 1 && limits.maxBytes >= minBytes) return limits;
+  const isAtLeast = (value: unknown, least: number): boolean => typeof value === 'number' && value >= least;
+  if (isAtLeast(limits.maxLines, 1) && isAtLeast(limits.maxBytes, minBytes)) return limits;
   throw new ToolError(
     'INVALID_ARGUMENT',
-    `output needs maxLines of at least 1 and maxBytes of at least ${minBytes}, not ${limits.maxLines} and ${limits.maxBytes}.`,
+    `output needs maxLines of at least 1 and maxBytes of at least ${minBytes}, not ${shownValue(limits.maxLines)} and ${shownValue(limits.maxBytes)}.`,
   );
 }
 
