@@ -1,5 +1,5 @@
-// One process of a provider, from its spawn to its end: registered, initialized, called, asked for its state, drained,
-// disposed of, ended. Two may stand side by side while one takes over from the other; nothing here knows of a second.
+// One process of a provider, from its spawn to its end: registration, initialization, calls, export of its state,
+// drain, disposal, end. Two may exist while one replaces the other; this file handles one.
 
 import { ToolError, type JsonObject, type Logger } from '@toolwright/core';
 import {
@@ -257,7 +257,7 @@ export class ProviderGeneration {
   }
 
   /**
-   * Sends one call, whose answer goes to `settle`. Gives the id to cancel it by.
+   * Sends one call, whose response is passed to `settle`. Returns the id to cancel it by.
    *
    * @throws {ToolError} when it was not sent: PROCESS_EXITED, FRAME_TOO_LARGE
    */
@@ -343,7 +343,7 @@ export class ProviderGeneration {
     if (this.#lost || this.#ending) return;
     this.#lost = error;
     this.#failOpen(error);
-    void this.end(); // its group may hold more than the one that is gone
+    void this.end(); // other processes of its group may still run
     this.#options.onLost(this, error);
   }
 

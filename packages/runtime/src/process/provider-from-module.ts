@@ -1,5 +1,5 @@
-// A provider file in the host's own process: the same file, no subprocess, no JSON. For tests, and for what is called so
-// often that a socket would count.
+// A provider file in the host's own process: the same file, no subprocess, no JSON. For tests, and for tools that are
+// called so often that a socket would be too slow.
 
 import { pathToFileURL } from 'node:url';
 import { isAbsolute } from 'node:path';
@@ -29,8 +29,8 @@ const OPTIONS: OptionNames<ModuleProviderOptions> = {
 
 /**
  * Loads a provider file, or takes a provider, and runs it in this process. Its `initialize` runs when the provider
- * connects, `dispose` when it disconnects. It shares this process's memory and its modules: a file that was changed is
- * not read again, and what it breaks is broken here.
+ * connects, `dispose` when it disconnects. It shares this process's memory and modules: a changed file is not read
+ * again, and its faults affect this process.
  *
  * @param module the absolute path of a file whose default export is a provider, or that provider
  * @throws {ToolError} NOT_FOUND, EXECUTION_FAILED or INVALID_ARGUMENT for a file without a provider

@@ -7,8 +7,8 @@ const MAX_MESSAGE = 8_192;
 const MAX_FIELDS = 16_384;
 
 /**
- * The line of a `notifications/message`: without control characters and secrets, cut after 8 Ki characters. Fields of
- * more than 16 Ki characters as JSON are left out, and their number of characters stands there instead.
+ * The entry of a `notifications/message`: without control characters and secrets, cut after 8 Ki characters. Fields of
+ * more than 16 Ki characters as JSON are replaced by their number of characters.
  */
 export function logEntryOf({ level, data }: JsonObject, secrets: readonly string[]): LogEntry {
   const given = isJsonObject(data) ? data : { message: data };

@@ -1,5 +1,5 @@
-// Which program runs a provider file: by its extension, unless the caller says it. Nothing is downloaded, and no shell or
-// package runner stands between.
+// Which program runs a provider file: by its extension, unless the caller chooses. Nothing is downloaded, and no shell
+// or package runner is involved.
 
 import { existsSync } from 'node:fs';
 import { delimiter, extname } from 'node:path';

@@ -8,7 +8,7 @@ import type { ExportedState } from '../wire/protocol.js';
 const MAX_DEPTH = 56;
 const MAX_PATHS = 100;
 
-/** Copies the JSON part of a state, and lists the dotted paths of what is left out (at most 100). */
+/** Copies the JSON part of a state, and lists the dotted paths of the rest (at most 100). */
 export function exportState(state: unknown): ExportedState {
   const dropped: string[] = [];
   const copied = copy(state, '', new Set(), dropped);

@@ -1,5 +1,5 @@
-// Authoring a provider: its tools, its state and how that lives, without any process. Who runs it is serving.ts, or
-// providerFromModule() for a provider in the host's own process.
+// Defines a provider: its tools, its state and the state's lifetime, independent of any process. serving.ts runs it in
+// a process of its own, providerFromModule() in the host's.
 
 import type { JsonObject, Logger, Tool } from '@toolwright/core';
 import { assertOptions, BRAND, isMadeBy, ToolError, ToolServer, type OptionNames } from '@toolwright/core/internal';
@@ -45,9 +45,9 @@ export interface ProviderOptions<State> {
   // eslint-disable-next-line @typescript-eslint/no-explicit-any -- of any arguments and output
   tools: readonly Tool<any, any, State>[];
   /**
-   * Makes the state, which every tool sees as `ctx.state`: the very object that this returns. `previous` is the state of
-   * the process that this one takes over from, as far as JSON carries it; with the reason `'config'` it is the state
-   * itself. A throw keeps the provider from starting, or the old state in place.
+   * Creates the state, which every tool receives as `ctx.state`: the very object that this returns. `previous` is the
+   * JSON part of the state of the process that this one replaces; with the reason `'config'` it is the state itself. If
+   * this throws, the provider does not start, or keeps the old state.
    */
   initialize?: (
     current: ProviderSettings,

@@ -25,11 +25,10 @@ const RETRY_MS = 50;
 const GONE: ReadonlySet<unknown> = new Set(['ENOENT', 'ECONNREFUSED', 'EAGAIN']);
 
 /**
- * Serves the provider to the host that started this process. Does nothing where no host did (`TOOLWRIGHT_SOCKET` is not
- * set), so that the file can be imported by a test, or loaded by `providerFromModule`.
- *
- * The process ends when its host closes the connection or dies: its calls are aborted, and `dispose` has two seconds. The
- * variables of the connection are taken out of `process.env`, so that children of the provider do not get them.
+ * Serves the provider to the host that started this process. Does nothing without a host (`TOOLWRIGHT_SOCKET` is not
+ * set), so that a test can import the file, or `providerFromModule` load it. The process ends when its host closes the
+ * connection or dies: its calls are aborted, and `dispose` has two seconds. The variables of the connection are removed
+ * from `process.env`, so that children of the provider do not inherit them.
  */
 export function startProvider(provider: AnyProvider): void {
   const path = process.env[SOCKET_VARIABLE];

@@ -1,5 +1,5 @@
-// Which files a provider file is made of: itself and what it imports of its project, not of packages. For TypeScript and
-// JavaScript esbuild tells, which finds a syntax error on the way; for Python the import statements do.
+// Which files a provider file consists of: the file and what it imports from its project, not from packages. For
+// TypeScript and JavaScript esbuild reports them, and finds syntax errors; for Python the import statements are read.
 
 import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
@@ -24,7 +24,7 @@ export interface ImportGraph {
 }
 
 const MAX_UNKNOWN_LOADERS = 20;
-/** What an import without, or with, an extension may stand for. */
+/** The files that an import without, or with, an extension may mean. */
 const EXTENSIONS = ['', '.ts', '.tsx', '.mts', '.cts', '.js', '.jsx', '.mjs', '.cjs', '.json'];
 
 /**
@@ -71,7 +71,7 @@ async function bundle(entry: string, directory: string, signal: AbortSignal | un
   }
 }
 
-/** What esbuild says: `✘ [ERROR] MESSAGE`, an empty line, and `    FILE:LINE:COLUMN:`. */
+/** The format of esbuild's errors: `✘ [ERROR] MESSAGE`, an empty line, and ` FILE:LINE:COLUMN:`. */
 function faultyGraph(entry: string, cwd: string, stderr: string): ImportGraph {
   const [, message, path, line] = /\[ERROR\] ([^\n]*)(?:\n\n\s+(.+?):(\d+):\d+:)?/.exec(stderr) ?? [];
   if (message === undefined) throw new ToolError('UNAVAILABLE', `esbuild failed: ${stderr.slice(0, 500)}`);
@@ -105,8 +105,8 @@ async function runEsbuild(
 }
 
 /**
- * The program itself, not its JavaScript interface: that leaves a service process behind, which is shared with whoever else
- * in this process uses esbuild.
+ * The program itself, not its JavaScript interface, which starts a service process that it never ends and shares with
+ * all users of esbuild in this process.
  */
 function locateEsbuild(): { command: string; first: string[] } {
   const packageDir = dirname(dirname(fileURLToPath(import.meta.resolve('esbuild'))));

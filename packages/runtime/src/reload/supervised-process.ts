@@ -134,11 +134,11 @@ export class SupervisedProcess extends SupervisedToolProvider {
   }
 
   /**
-   * Puts a new process in the place of the one that runs, with its state. Nothing happens while none runs: the next start
-   * is a new one.
+   * Replaces the running process by a new one, with its state. Does nothing while none runs: the next start is a new
+   * one.
    *
-   * @throws {ToolError} why the new process did not come up, the old one serves on; UNAVAILABLE when calls would have been
-   * held for too long
+   * @throws {ToolError} why the new process did not start, while the old one continues; UNAVAILABLE when calls would
+   *   have been held for too long
    */
   async reload(): Promise<void> {
     await this.#inTurn(async () => {
@@ -148,11 +148,12 @@ export class SupervisedProcess extends SupervisedToolProvider {
   }
 
   /**
-   * Gives the provider another config, and other variables where they are given. The provider says whether that takes a new
-   * process or another `initialize`, then `changeAnalysis` does; otherwise it is initialized again where it is. Gives what
-   * was done. A provider that does not run is started with it.
+   * Sets another config, and other variables if given. The provider decides, then `changeAnalysis`, whether that
+   * requires a new process or another `initialize`; by default it is initialized again. Returns what was done. A
+   * provider that does not run is started with it.
    *
-   * @throws {ToolError} INVALID_ARGUMENT for what is no config; what the provider threw, which then keeps the old one
+   * @throws {ToolError} INVALID_ARGUMENT for an invalid config; what the provider threw, which then keeps the previous
+   *   one
    */
   async setConfig(
     config: JsonObject,
@@ -270,7 +271,7 @@ export class SupervisedProcess extends SupervisedToolProvider {
     this.#watching = this.#watchAll(watch, Date.now()).catch((thrown: unknown) => this.#reportFailure(thrown, seen));
   }
 
-  /** The file itself at once; what it imports when that is known, with what was changed until then. */
+  /** The file itself is watched immediately, its imports when they are known, with the changes until then. */
   async #watchAll(watch: FileWatch, since: number): Promise<void> {
     await watch.watch(this.#files);
     if (!(await this.#readGraph(watch)) || this.#watch !== watch) return;
@@ -325,10 +326,10 @@ export class SupervisedProcess extends SupervisedToolProvider {
   }
 
   /**
-   * A file may be read in the middle of a save. What is wrong then is wrong with a version that nobody wrote: by the time
-   * that its change is noticed, nothing is told.
+   * A file may be read in the middle of a save. A fault in such a version is not reported: by then its next change has
+   * been noticed.
    *
-   * @param seen the changes that the version has
+   * @param seen the changes that the version includes
    */
   async #reportFault(fault: SourceFault, seen: number): Promise<void> {
     await setTimeout(DEBOUNCE_MS);
@@ -354,9 +355,9 @@ async function haveChanged(files: Iterable<string>, since: number): Promise<bool
 }
 
 /**
- * Supervises a provider file in a process of its own: {@link supervise} and `ProcessToolProvider` in one. With
- * `watch: true` a changed file starts another process beside the one that runs, and takes its state and its calls when it
- * is ready; one that does not come up costs nothing but an event.
+ * Supervises a provider file in a process of its own: {@link supervise} and `ProcessToolProvider` in one. With `watch:
+ * true` a changed file starts another process beside the running one, which receives its state and its calls when it is
+ * ready; if it does not start, the old one continues and an event reports why.
  *
  * @throws {ToolError} INVALID_ARGUMENT for a wrong option
  * @example

@@ -1,5 +1,5 @@
-// The switch from one process of a provider to the next, with nobody's call lost: the new one stands ready beside the old
-// before any call is held, and a switch that takes too long is undone.
+// Switches from one process of a provider to the next without losing a call: the new one is ready beside the old before
+// any call is held, and a switch that takes too long is undone.
 
 import { ToolError, type JsonObject, type Logger } from '@toolwright/core';
 import { settledWithin } from '@toolwright/core/internal';
@@ -28,10 +28,11 @@ export interface SwitchOptions {
 class PutOff extends Error {}
 
 /**
- * Puts a new process in the place of the one that is called. `'put off'` when calls would have been held for too long, and
- * `'nothing runs'` when there is none, or it went meanwhile; the old one then serves on, or the next start is a new one anyway.
+ * Replaces the process that is called by a new one. `'put off'` when calls would have been held for too long, and
+ * `'nothing runs'` when none runs or it ended meanwhile; the old one then continues, or the next start is a new one
+ * anyway.
  *
- * @throws {ToolError} why the new process did not come up; the old one serves on
+ * @throws {ToolError} why the new process did not start; the old one continues
  */
 export async function switchGenerations(options: SwitchOptions): Promise<'switched' | 'put off' | 'nothing runs'> {
   const { provider, signal } = options;
@@ -76,7 +77,7 @@ async function replace(
 }
 
 /**
- * Lets the calls of a provider rest while its state is made anew.
+ * Holds the calls of a provider while its state is created again.
  *
  * @throws {ToolError} what `initialize` threw, TIMED_OUT after `timeoutMs`
  */

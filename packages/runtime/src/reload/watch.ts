@@ -8,8 +8,8 @@ import { basename, dirname, join } from 'node:path';
 export const DEBOUNCE_MS = 100;
 
 /**
- * Watches some files by the entries that lead to them: the file itself, which may be replaced by a rename, its directory,
- * which a build may remove and make again, and every link on the way, which may be pointed elsewhere.
+ * Watches files by the entries that lead to them: the file, which a rename may replace, its directory, which a build
+ * may remove and create again, and every link on the way, which may be changed.
  */
 export class FileWatch {
   readonly #onChange: () => void;
@@ -110,7 +110,7 @@ function statsOf(path: string): Stats | undefined {
   try {
     return lstatSync(path);
   } catch {
-    return undefined; // not there
+    return undefined; // does not exist
   }
 }
 
@@ -118,6 +118,6 @@ function realOf(directory: string): string | undefined {
   try {
     return realpathSync(directory);
   } catch {
-    return undefined; // not there
+    return undefined; // does not exist
   }
 }

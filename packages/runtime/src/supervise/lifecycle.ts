@@ -104,8 +104,7 @@ export class Lifecycle {
   }
 
   /**
-   * The instance that is ready, started where there is none: once for all who ask. An explicit start does not look at earlier
-   * failures.
+   * The ready instance; starts one if there is none, once for all callers. An explicit start ignores earlier failures.
    *
    * @throws {ToolError} why there is none
    */
@@ -138,7 +137,7 @@ export class Lifecycle {
     await Promise.all([...this.#ending]);
   }
 
-  // What calls say of the instance that has them.
+  // What calls report about their instance.
 
   /** Records that a call was sent, which must not be silent for `silenceMs`. */
   noteSent(silenceMs: number): void {
@@ -154,7 +153,7 @@ export class Lifecycle {
     this.#failures = 0;
   }
 
-  /** The provider failed, and is there still. */
+  /** The provider failed and still runs. */
   noteFailure(instance: ProviderInstance, error: ToolError): void {
     const state = this.#state;
     if (state.name !== 'READY' || state.instance !== instance) return;
@@ -167,7 +166,7 @@ export class Lifecycle {
     this.#track(instance.retire(error, drainMs));
   }
 
-  /** The provider went by itself, or stopped answering. */
+  /** The provider ended by itself, or stopped responding. */
   lose(instance: ProviderInstance, error: ToolError): void {
     const state = this.#state;
     if (state.name !== 'READY' || state.instance !== instance) return;
@@ -206,13 +205,13 @@ export class Lifecycle {
   #start(isRestart: boolean): Promise<ProviderInstance> {
     const abort = (this.#abortStart = new AbortController());
     const started = this.#launch(abort, isRestart);
-    started.catch(() => undefined); // whoever waits for it is told
+    started.catch(() => undefined); // reported to whoever waits for it
     this.#enter({ name: 'INITIALIZING', started });
     return started;
   }
 
   async #launch(abort: AbortController, isRestart: boolean): Promise<ProviderInstance> {
-    await Promise.resolve(); // until the state says that it is under way
+    await Promise.resolve(); // until the state shows that it has begun
     const { signal } = abort;
     const { name, options, logger } = this.#given;
     let instance: ProviderInstance | undefined;
@@ -309,7 +308,7 @@ export class Lifecycle {
     return new ToolError('UNAVAILABLE', words, { provider: name, details: { retryAfterMs } });
   }
 
-  /** Asks whether the provider answers; who asks meanwhile gets the same answer. */
+  /** Checks whether the provider responds; concurrent callers share the result. */
   async #check(instance: ProviderInstance): Promise<void> {
     if (this.#checked === instance) return;
     this.#checked = instance;

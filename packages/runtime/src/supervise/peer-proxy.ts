@@ -1,4 +1,4 @@
-// The McpPeer of a supervised MCP provider: one peer for its users, whichever process stands behind it now.
+// The McpPeer of a supervised MCP provider: one peer for its users, whichever process is current.
 
 import type { CallOptions, JsonObject, LogEntry, McpPeer } from '@toolwright/core';
 import { callSafely } from '@toolwright/core/internal';
@@ -56,7 +56,10 @@ export class PeerProxy implements McpPeer {
     };
   }
 
-  /** Stands for another peer from now on. To be called before that one connects, as connecting says what is offered. */
+  /**
+   * Represents another peer from now on. Call it before that one connects, because capabilities are offered when
+   * connecting.
+   */
   adopt(peer: McpPeer | undefined): void {
     void this.capabilities; // of the one before, for as long as the new one has none
     this.#unsubscribe?.();

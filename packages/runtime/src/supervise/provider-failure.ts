@@ -1,9 +1,9 @@
-// What a failure says of the provider: that it is gone, that it is in trouble, that it is no use to start it again.
+// What a failure means for the provider: it has ended, it has a problem, or another start would fail too.
 
 import { ToolError, type ToolErrorCode, type ToolProvider, type ToolResult } from '@toolwright/core';
 import { isOwnFailure, isStaleCall, type CallScope } from '@toolwright/core/internal';
 
-/** With these, told in this process, the peer or its connection failed, not the tool. */
+/** With these codes, raised in this process, the peer or its connection failed, not the tool. */
 const TRANSPORT: ReadonlySet<ToolErrorCode> = new Set<ToolErrorCode>([
   'NOT_CONNECTED',
   'CONNECTION_CLOSED',
@@ -14,7 +14,7 @@ const TRANSPORT: ReadonlySet<ToolErrorCode> = new Set<ToolErrorCode>([
   'PROCESS_EXITED',
 ]);
 
-/** Of these the connection is gone too, where the provider cannot say so itself. */
+/** With these codes the connection has ended too, for a provider that cannot report it itself. */
 const GONE: ReadonlySet<ToolErrorCode> = new Set<ToolErrorCode>([
   'NOT_CONNECTED',
   'CONNECTION_CLOSED',
@@ -23,7 +23,7 @@ const GONE: ReadonlySet<ToolErrorCode> = new Set<ToolErrorCode>([
   'PROCESS_EXITED',
 ]);
 
-/** A start that failed so fails again until somebody changes something. */
+/** A start that failed with one of these fails again until a person changes something. */
 const PERMANENT: ReadonlySet<ToolErrorCode> = new Set<ToolErrorCode>([
   'INVALID_ARGUMENT',
   'NAME_CONFLICT',
@@ -37,8 +37,8 @@ const PERMANENT: ReadonlySet<ToolErrorCode> = new Set<ToolErrorCode>([
 const PASSING_ERRNOS: ReadonlySet<unknown> = new Set(['EAGAIN', 'EMFILE', 'ENFILE', 'ENOMEM', 'ETXTBSY']);
 
 /**
- * What a call's result says of its provider: `'gone'`, `'failed'`, `'answered'`, or nothing, as for a call that its
- * caller ended. A tool's own failure is an answer, whatever code it has.
+ * What a call's result means for its provider: `'gone'`, `'failed'`, `'answered'`, or nothing, as for a call that its
+ * caller cancelled. A tool's own failure is an answer, whatever its code.
  */
 export function verdictOf(
   result: ToolResult,
@@ -57,7 +57,7 @@ function isDown(provider: ToolProvider, code: ToolErrorCode): boolean {
   try {
     return provider.health ? provider.health().state !== 'READY' : GONE.has(code);
   } catch {
-    return true; // it cannot even say how it is
+    return true; // it cannot even report its health
   }
 }
 

@@ -20,7 +20,7 @@ import {
   CallScope,
 } from '@toolwright/core/internal';
 
-/** How long a provider may take to end before the supervisor goes on without it. */
+/** How long a provider may take to end before the supervisor continues without it. */
 const END_TIMEOUT_MS = 10_000;
 
 /** What an instance needs of the supervisor. */
@@ -104,7 +104,7 @@ export class ProviderInstance {
   /**
    * Runs a call. Never rejects, and settles with the scope, whatever the provider does.
    *
-   * @param silenceMs after so long without a sign of the provider the call is one of {@link silent}
+   * @param silenceMs the time without a sign of the provider after which the call is {@link silent}
    */
   call(send: Send, tool: string, scope: SupervisedScope, silenceMs: number): Promise<ToolResult> {
     return new Promise<ToolResult>((resolve) => {
@@ -150,7 +150,7 @@ export class ProviderInstance {
       const silentAt = Math.max(flight.silentAt, this.lastSignAt + flight.silenceMs);
       if (silentAt <= now) {
         count++;
-        flight.silentAt = now + flight.silenceMs; // asked about once a period
+        flight.silentAt = now + flight.silenceMs; // checked once per period
       }
       nextAt = Math.min(nextAt, silentAt <= now ? flight.silentAt : silentAt);
     }
@@ -162,13 +162,13 @@ export class ProviderInstance {
     return (this.#checking ??= this.#check().finally(() => (this.#checking = undefined)));
   }
 
-  /** Resolves when no call is left, at most after `ms`; false when one is. */
+  /** Resolves when no call is in flight, at most after `ms`; false if one is. */
   idleWithin(ms: number): Promise<boolean> {
     if (this.isIdle) return Promise.resolve(true);
     return settledWithin([new Promise<void>((resolve) => this.#whenIdle.push(resolve))], ms);
   }
 
-  /** Settles each call that is left as one whose outcome nobody knows. */
+  /** Settles each call in flight with OUTCOME_UNKNOWN. */
   abandon(why: ToolError): void {
     for (const flight of [...this.#flights]) {
       const words = `The provider exited before it answered, so the call may have been executed. ${why.message}`;
@@ -190,7 +190,7 @@ export class ProviderInstance {
     await this.end();
   }
 
-  /** Ends the provider. Never rejects; a provider that does not end is left. */
+  /** Ends the provider. Never rejects; a provider that does not end is abandoned. */
   end(): Promise<void> {
     return (this.#ending ??= this.#end());
   }
@@ -218,7 +218,7 @@ export class ProviderInstance {
       this.lastSignAt = performance.now();
       return true;
     } catch {
-      return false; // it did not answer: that is what is asked
+      return false; // it did not respond
     } finally {
       stopTimer();
       this.#lifetime.signal.removeEventListener('abort', stop);

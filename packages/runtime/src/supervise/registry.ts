@@ -154,7 +154,7 @@ function stateOf(hub: ToolHub, name: string): string {
 }
 
 /**
- * A tool under its very name: a bare one could be the registry's own.
+ * A tool by its qualified name: a bare one could be the registry's own.
  *
  * @throws {ToolError} TOOL_NOT_FOUND; PERMISSION_DENIED for one that the policy hides
  */

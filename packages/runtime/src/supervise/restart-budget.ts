@@ -30,7 +30,9 @@ export class RestartBudget {
     return this.#failures;
   }
 
-  /** Until when nothing is started by itself: 0 when there is nothing to wait for, `Infinity` when only an explicit start helps. */
+  /**
+   * The time before which nothing starts automatically: 0 for no wait, `Infinity` when only an explicit start helps.
+   */
   get retryAt(): number {
     return Math.max(this.#retryAt, this.#limitedUntil);
   }

@@ -46,8 +46,9 @@ export interface SuperviseOptions {
   /** Delays between restarts. Default: those of {@link BackoffOptions}. */
   backoff?: BackoffOptions;
   /**
-   * Believe the provider's annotations: a call whose outcome is unknown is then sent again, once, when its tool says that
-   * it is read-only or idempotent. Default: what the provider says, else true for providers of kind `'process'` and `'in-process'`, else false.
+   * Whether to trust the provider's annotations: a call whose outcome is unknown is then sent again, once, if its tool
+   * is read-only or idempotent. Default: what the provider says, else true for providers of kind `'process'` and
+   * `'in-process'`, else false.
    */
   trustAnnotations?: boolean;
   /**

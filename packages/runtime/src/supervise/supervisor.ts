@@ -1,5 +1,5 @@
-// SupervisedToolProvider: a provider that may fail, as one that is there when it is called. It owns the calls; when the
-// provider behind them is started and ended is lifecycle.ts.
+// SupervisedToolProvider: makes a provider that may fail available when it is called. It owns the calls; lifecycle.ts
+// decides when the provider behind them is started and ended.
 
 import {
   ToolError,
@@ -84,7 +84,7 @@ export class SupervisedToolProvider implements ToolProvider {
     const provider = create();
     if (typeof (provider as Partial<ToolProvider> | undefined)?.callTool !== 'function')
       throw new ToolError('INVALID_ARGUMENT', 'supervise() takes a function that returns a provider, not a promise.');
-    let unused: ToolProvider | undefined = provider; // made to learn its name; the first start takes it
+    let unused: ToolProvider | undefined = provider; // created to learn its name; the first start uses it
     const { name, kind, servers, callTimeoutMs, trustAnnotations } = provider as ToolProvider & Believed;
     this.name = options.name ?? name;
     this.kind = kind;
@@ -147,7 +147,7 @@ export class SupervisedToolProvider implements ToolProvider {
   }
 
   /**
-   * Starts the provider, without regard to earlier failures, and learns its tools. With `onDemand`, as a hub asks, it is
+   * Starts the provider, ignoring earlier failures, and reads its tools. With `onDemand`, as a hub passes it, it is
    * refused where a call would be.
    */
   async connect(options: { signal?: AbortSignal; onDemand?: boolean } = {}): Promise<void> {
@@ -166,7 +166,7 @@ export class SupervisedToolProvider implements ToolProvider {
     }
   }
 
-  /** The tools as they were listed last. A provider that was never started is started; one that is idle is not. */
+  /** The tools of the last listing. A provider that was never started is started; an idle one is not. */
   async listTools(options: { signal?: AbortSignal } = {}): Promise<readonly ToolDefinition[]> {
     const scope = new CallScope(options);
     const lifecycle = this.#lifecycle;
@@ -208,7 +208,7 @@ export class SupervisedToolProvider implements ToolProvider {
     await this.disconnect();
   }
 
-  /** Passed to the provider that runs; one that has ended keeps nothing. */
+  /** Passed to the running provider; one that has ended keeps no sessions. */
   async endSession(sessionId: string): Promise<void> {
     const { state } = this.#lifecycle;
     if (state.name !== 'READY') return;
@@ -221,7 +221,10 @@ export class SupervisedToolProvider implements ToolProvider {
     return this.#list.changed.add(listener);
   }
 
-  /** `consecutiveFailures` are those of the provider itself; `totalFailures` are of calls, the tools' own among them. */
+  /**
+   * `consecutiveFailures` counts failures of the provider; `totalFailures` counts failed calls, including failures of
+   * tools.
+   */
   health(): ProviderHealth {
     return { ...this.#counters.health(this.state), ...this.#lifecycle.health() };
   }
@@ -231,7 +234,7 @@ export class SupervisedToolProvider implements ToolProvider {
     return this.#lifecycle.startOutput();
   }
 
-  // For those who know what the provider is made of.
+  // For subclasses that know the type of the provider.
 
   /** @internal Forgets earlier failures. */
   protected forgive(): void {
@@ -250,7 +253,7 @@ export class SupervisedToolProvider implements ToolProvider {
 
   // One call.
 
-  /** @param ownMs the tool's own deadline, where it is known */
+  /** @param ownMs the tool's own deadline, if known */
   async #call(name: string, scope: SupervisedScope, ownMs: () => number | undefined, send: Send): Promise<ToolResult> {
     let result: ToolResult;
     try {
@@ -286,7 +289,7 @@ export class SupervisedToolProvider implements ToolProvider {
     if (scope.error) throw scope.error;
   }
 
-  /** As its listing says, where the provider is ours: a stranger does not choose how long it is waited for. */
+  /** From the listing of a provider of ours: a foreign one does not choose how long to wait for it. */
   #ownTimeoutMs(name: string, args: JsonObject): number | undefined {
     const tool = this.kind === 'process' ? this.#list.get(name) : undefined;
     return tool && listedTimeoutMs(tool, args);
@@ -405,7 +408,7 @@ export class SupervisedToolProvider implements ToolProvider {
   }
 }
 
-/** What a provider process was told by its own options. */
+/** What the provider process received in its own options. */
 interface Believed {
   readonly trustAnnotations?: boolean;
 }

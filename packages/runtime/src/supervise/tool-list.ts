@@ -1,5 +1,5 @@
-// The tools that a supervised provider listed last: kept while nothing runs, read again when the provider says so, and told
-// of when it is another.
+// The tools of a supervised provider's last listing: kept while it does not run, read again when the provider reports a
+// change, and reported when they differ.
 
 import { ToolError, type Logger, type ToolDefinition } from '@toolwright/core';
 import { Listeners, ToolIndex } from '@toolwright/core/internal';
@@ -79,6 +79,6 @@ function isSame(before: readonly ToolDefinition[], after: readonly ToolDefinitio
   try {
     return JSON.stringify(before) === JSON.stringify(after);
   } catch {
-    return false; // a list that has no JSON form is told of each time
+    return false; // a list without a JSON form is reported each time
   }
 }

@@ -1,13 +1,13 @@
-// The limits of frames between the runtime and provider processes, and what the beginning of a frame tells about it.
+// The limits of frames between the runtime and provider processes, and what can be read from the beginning of a frame.
 
-/** A frame larger than this, as a multiple of the limit, ends the connection: no peer sends so much by mistake. */
+/** A frame larger than this multiple of the limit ends the connection: no peer sends so much by mistake. */
 export const HARD_LIMIT_FACTOR = 4;
 /** The highest limit that an option can set, in bytes: a string cannot hold much more than four times that. */
 export const MAX_FRAME_BYTES_CEILING = (512 * 1024 * 1024) / HARD_LIMIT_FACTOR;
 /** The deepest nesting of a message, itself included. */
 export const MAX_DEPTH = 64;
 
-/** The id of a frame and whether it is a request, if its beginning tells. */
+/** The id of a frame, and whether it is a request, as far as its beginning contains them. */
 export interface FrameHead {
   id: string | number | undefined;
   isRequest: boolean;

@@ -1,5 +1,6 @@
-// The one socket of a host that its provider processes connect to. Who connects has fifteen seconds to show the token of a
-// spawn; until then it is nobody, and at most 64 are. What a registered provider does is not looked at here.
+// The one socket of a host that its provider processes connect to. A connection has fifteen seconds to present the
+// token of a spawned process; at most 64 connections may be unregistered. What a registered provider does is handled
+// elsewhere.
 
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { createServer, type Server, type Socket } from 'node:net';
@@ -13,19 +14,19 @@ import { RpcError } from './wire-error.js';
 import { DEFAULT_MAX_QUEUE_BYTES } from './send-queue.js';
 import { bindPrivately, type BoundSocket } from './socket-path.js';
 
-/** Limits of a {@link ProviderListener}. What is out of its range is brought to its end. */
+/** Limits of a {@link ProviderListener}. Values out of range are set to the nearest bound. */
 export interface ListenerOptions {
   /** Connections that have not registered; one more gets `BUSY`. 1 to 1,000. Default 64. */
   maxUnregistered?: number;
-  /** From connecting to registering, in milliseconds, whatever is sent meanwhile. 100 to 60,000. Default 15,000. */
+  /** The time from connecting to registering, in milliseconds. 100 to 60,000. Default 15,000. */
   handshakeTimeoutMs?: number;
-  /** Connections that the system holds before they are accepted. 1 to 2,048. Default 128. */
+  /** Connections that the system queues before they are accepted. 1 to 2,048. Default 128. */
   backlog?: number;
-  /** The largest frame that is taken; four times as much ends its connection. 64 KiB to 128 MiB. Default 16 MiB. */
+  /** The largest accepted frame; one of four times the size ends its connection. 64 KiB to 128 MiB. Default 16 MiB. */
   maxFrameBytes?: number;
-  /** What may wait to be sent on one connection. 64 KiB to 256 MiB. Default 16 MiB. */
+  /** The most bytes that may wait to be sent on one connection. 64 KiB to 256 MiB. Default 16 MiB. */
   maxQueueBytes?: number;
-  /** Where the socket's directory is made. Default: the system's directory for temporary files. */
+  /** Where the directory of the socket is created. Default: the system's directory for temporary files. */
   directory?: string;
 }
 
@@ -38,20 +39,20 @@ const LISTENER_OPTIONS: OptionNames<ListenerOptions> = {
   directory: true,
 };
 
-/** A process that was let in. */
+/** A registered process. */
 export interface RegisteredPeer {
   readonly peer: WirePeer;
   readonly registration: Registration;
 }
 
-/** The place that is kept for one spawn. */
+/** A reservation for one spawned process. */
 export interface Expectation {
   readonly socketPath: string;
-  /** 256 bits, valid once. */
+  /** 256 random bits, valid once. */
   readonly token: string;
-  /** Rejects when the process registered wrongly. Never settles when it does not register. */
+  /** Rejects when the process sends a wrong registration. Never settles when it does not register. */
   readonly registered: Promise<RegisteredPeer>;
-  /** Gives the place up; the last one closes the socket. Idempotent. */
+  /** Releases the reservation; the last one closes the socket. Idempotent. */
   release(): Promise<void>;
 }
 
@@ -63,10 +64,10 @@ interface Expected {
   refuse: (error: ToolError) => void;
 }
 
-/** What a registered provider hears that registers again; its connection and its calls go on. */
+/** The error for a registered provider that registers again; its connection and its calls continue. */
 export const REGISTERED_ALREADY = 'The provider is already registered; send provider/register only once.';
 
-/** How often it is looked whether the socket's file is there, while a process is expected. */
+/** How often the existence of the socket's file is checked while a process is expected. */
 const LOOK_MS = 200;
 
 const clamp = (value: number | undefined, low: number, fallback: number, high: number): number =>
@@ -81,7 +82,7 @@ export class ProviderListener {
   readonly #sockets = new Set<Socket>();
   #holders = 0;
   #bound: { server: Server; socket: BoundSocket } | undefined;
-  /** Opening, closing and mending, one after the other. */
+  /** Opening, closing and repairing run one after the other. */
   #work: Promise<unknown> = Promise.resolve();
   #look: NodeJS.Timeout | undefined;
 
@@ -97,7 +98,7 @@ export class ProviderListener {
     this.#directory = options.directory;
   }
 
-  /** Where it listens; undefined while nobody is expected or connected. */
+  /** Where it listens; undefined while no process is expected or connected. */
   get socketPath(): string | undefined {
     return this.#bound?.socket.path;
   }
@@ -108,10 +109,10 @@ export class ProviderListener {
   }
 
   /**
-   * Keeps a place for one process, listening first where it does not yet.
+   * Reserves a place for one process, and listens first if necessary.
    *
-   * @param welcome what the process is told when it has registered
-   * @throws {ToolError} when no socket can be made that only this user can connect to
+   * @param welcome the response to the process's registration
+   * @throws {ToolError} when no socket can be created that only this user can connect to
    */
   async expect(name: string, welcome: Expected['welcome']): Promise<Expectation> {
     this.#holders++;
@@ -127,7 +128,7 @@ export class ProviderListener {
     const registered = new Promise<RegisteredPeer>((accept, refuse) => {
       expected = { name, tokenDigest: digestOf(token), welcome, accept, refuse };
     });
-    registered.catch(() => undefined); // told to whoever waits, and nobody has to
+    registered.catch(() => undefined); // the caller awaits it if it wants to
     this.#expected.add(expected as Expected);
     this.#lookAgain();
     let released: Promise<void> | undefined;
@@ -146,7 +147,7 @@ export class ProviderListener {
 
   #inTurn<T>(task: () => Promise<T>): Promise<T> {
     const turn = this.#work.then(task);
-    this.#work = turn.catch(() => undefined); // told to its own caller
+    this.#work = turn.catch(() => undefined); // reported to its own caller
     return turn;
   }
 
@@ -154,11 +155,11 @@ export class ProviderListener {
     if (this.#bound?.socket.isThere()) return this.#bound.socket.path;
     const before = this.#bound;
     const server = createServer((socket) => this.#welcome(socket));
-    // A socket whose file was removed is made anew at its path, for those who were told of it.
+    // A socket whose file was removed is created again at its path, which expected processes know.
     const place = before?.socket.vacantDirectory();
     const { backlog } = this.#limits;
     const socket = await bindPrivately(server, { backlog, base: this.#directory, directory: place });
-    server.on('error', () => undefined); // of an accept: out of descriptors, and the next one may do
+    server.on('error', () => undefined); // accept() failed, for example without free descriptors; the next one may succeed
     server.unref();
     this.#bound = { server, socket };
     if (before) before.server.close();
@@ -168,7 +169,7 @@ export class ProviderListener {
 
   readonly #onExit = (): void => this.#bound?.socket.remove();
 
-  /** Runs while somebody is expected, so that a file that is removed meanwhile costs moments. */
+  /** Runs while a process is expected, so that a file that is removed meanwhile is replaced within moments. */
   #lookAgain(): void {
     if (this.#look || this.#expected.size === 0) return;
     this.#look = setTimeout(() => {
@@ -176,7 +177,7 @@ export class ProviderListener {
       if (this.#expected.size === 0) return;
       if (!this.#bound || this.#bound.socket.isThere()) return this.#lookAgain();
       void this.#inTurn(() => this.#ensureOpen())
-        .catch(() => undefined) // tried again at the next look, and told by the next expect()
+        .catch(() => undefined) // tried again at the next check, and reported by the next expect()
         .then(() => this.#lookAgain());
     }, LOOK_MS);
     this.#look.unref();
@@ -195,7 +196,7 @@ export class ProviderListener {
       this.#bound = undefined;
       process.off('exit', this.#onExit);
       const closed = new Promise((resolve) => bound.server.close(resolve));
-      for (const socket of this.#sockets) socket.destroy(); // none of them is anybody's any more
+      for (const socket of this.#sockets) socket.destroy(); // no longer used by anyone
       await closed;
       bound.socket.remove();
     });
@@ -260,7 +261,7 @@ export class ProviderListener {
     return { protocol, ...welcome, limits: { maxFrameBytes: this.#limits.maxFrameBytes, maxDepth: MAX_DEPTH } };
   }
 
-  /** Compares with every token that is waited for, in a time that says nothing about how near it was. */
+  /** Compares with every expected token in constant time. */
   #findByToken(token: unknown): Expected | undefined {
     const digest = digestOf(typeof token === 'string' ? token : '');
     let found: Expected | undefined;
@@ -268,7 +269,7 @@ export class ProviderListener {
     return found;
   }
 
-  /** Sends the error as the answer, then closes the connection. */
+  /** Sends the error as the response, then closes the connection. */
   #closeAfter(peer: WirePeer, error: ToolError): ToolError {
     setImmediate(() => peer.close(error));
     return error;
@@ -286,7 +287,7 @@ export function sharedListener(): ProviderListener {
   return (shared ??= new ProviderListener());
 }
 
-/** A request that a host has no answer to. */
+/** A request that a host does not answer. */
 export function unknownMethod(method: string): RpcError {
   return new RpcError(RPC.methodNotFound, `Unknown method "${method.slice(0, 80)}".`);
 }

@@ -1,5 +1,5 @@
-// One end of a connection: JSON-RPC 2.0 both ways over a socket. It correlates answers, and turns whatever the other end
-// does wrong into the failure of one message, or of this connection.
+// One end of a connection: JSON-RPC 2.0 in both directions over a socket. It matches responses to requests. A fault of
+// the other end fails one message, or this connection.
 
 import type { Socket } from 'node:net';
 import { ToolError, type JsonObject, type LogEntry, type ToolErrorCode } from '@toolwright/core';
@@ -13,26 +13,29 @@ import { SendQueue } from './send-queue.js';
 /** The number of unparsable lines that ends the connection. */
 export const MAX_BAD_FRAMES = 10;
 
-/** How long the last messages may take to be read before the socket is destroyed. */
+/** How long the other end may take to read the last messages before the socket is destroyed. */
 const CLOSE_MS = 1_000;
 
-/** What an end answers and hears. Handlers may be replaced while the connection is open. */
+/** The handlers of an end. They may be replaced while the connection is open. */
 export interface PeerHandlers {
-  /** Answers a request, at once or with a promise. What it throws is the error of the answer. */
+  /** Answers a request, synchronously or with a promise. What it throws becomes the error of the response. */
   onRequest(method: string, params: JsonObject, id: MessageId): unknown;
   onNotification(method: string, params: JsonObject): void;
-  /** An error that answers no request, such as BUSY. */
+  /** An error that responds to no request, such as BUSY. */
   onError?(error: ToolError): void;
-  /** Called once. Requests that are open stay so until {@link WirePeer.failAll}. `reason` is set when this end closed it. */
+  /**
+   * Called once. Open requests stay open until {@link WirePeer.failAll}. `reason` is set when this end closed the
+   * connection.
+   */
   onClose(reason: ToolError | undefined): void;
 }
 
-/** Who waits for an answer. Exactly one of the two is called, unless the request is forgotten. */
+/** Waits for a response. Exactly one of the two functions is called, unless the request is forgotten. */
 export interface Settle {
   resolve(result: JsonObject): void;
   reject(error: ToolError): void;
   onProgress?(params: JsonObject): void;
-  /** For whoever handles the log: a line of this call. */
+  /** Receives the log entries of this call. */
   onLog?(entry: LogEntry): void;
   readonly callId?: string;
 }
@@ -45,7 +48,7 @@ export interface PeerLimits {
 
 /** Counts of messages that were dropped silently, for tests and diagnosis. */
 export interface PeerCounts {
-  /** Answers to nothing: unknown, repeated or late. */
+  /** Responses to unknown requests, repeated and late ones. */
   droppedAnswers: number;
   badFrames: number;
 }
@@ -58,7 +61,7 @@ export class WirePeer {
   /** Resolves when the connection has closed. */
   readonly closed: Promise<void>;
   readonly counts: PeerCounts = { droppedAnswers: 0, badFrames: 0 };
-  /** What the other end takes in one frame. */
+  /** The largest frame that the other end accepts. */
   maxSendBytes = DEFAULT_MAX_FRAME_BYTES;
   readonly #socket: Socket;
   readonly #reader: FrameReader;
@@ -77,7 +80,7 @@ export class WirePeer {
     this.#reader = new FrameReader(
       {
         onMessage: (message) => this.#receive(message),
-        // The fault of whoever gave the arguments, or of the tool; the connection is sound.
+        // The arguments or the tool are at fault; the connection is intact.
         onTooDeep: (message) =>
           this.#refuseWhole(message, message.method === undefined ? 'OUTPUT_INVALID' : 'INVALID_ARGUMENT', TOO_DEEP),
         onUnparseable: (reason) => this.#countBad(reason),
@@ -90,7 +93,7 @@ export class WirePeer {
         strictUtf8: true,
       },
     );
-    socket.on('error', () => undefined); // its close is what counts
+    socket.on('error', () => undefined); // 'close' follows and is handled
     socket.on('data', (chunk: Buffer) => this.#read(chunk));
     this.closed = new Promise((resolve) => {
       socket.on('close', () => {
@@ -109,27 +112,31 @@ export class WirePeer {
     return this.#reason;
   }
 
-  /** Requests that wait for their answer. */
+  /** Requests that wait for their response. */
   get open(): number {
     return this.#waiting.size;
   }
 
-  /** The id that the next request will have. */
+  /** The id of the next request. */
   get nextId(): number {
     return this.#lastId + 1;
   }
 
-  /** Defined while too much waits to be sent; resolves when it has gone, or the connection has. */
+  /** Defined while too much waits to be sent; resolves when the queue has emptied, or the connection has closed. */
   get congestion(): Promise<void> | undefined {
     return this.#queue.congestion;
   }
 
-  /** True when what nobody has to read, such as progress, is better left out. */
+  /** True when optional messages, such as progress, should be dropped. */
   get isBehind(): boolean {
     return this.#queue.isFull;
   }
 
-  /** Sends a request whose answer goes to `settle`. Gives its id. @throws {ToolError} FRAME_TOO_LARGE, CONNECTION_CLOSED */
+  /**
+   * Sends a request whose response is passed to `settle`. Returns its id.
+   *
+   * @throws {ToolError} FRAME_TOO_LARGE, CONNECTION_CLOSED
+   */
   send(method: string, params: object, settle: Settle): number {
     if (this.#closing || this.#closed)
       throw this.#reason ?? new ToolError('CONNECTION_CLOSED', 'The connection has been closed.');
@@ -146,24 +153,24 @@ export class WirePeer {
     return new Promise((resolve, reject) => this.send(method, params, { resolve, reject }));
   }
 
-  /** Sends a notification; nothing happens when the connection has gone, or it is too large. */
+  /** Sends a notification. Does nothing when the connection has closed or the notification is too large. */
   notify(method: string, params: object): void {
     if (this.#closed) return;
     let frame: string;
     try {
       frame = this.#encode({ jsonrpc: '2.0', method, params });
     } catch {
-      return; // nobody waits for it
+      return; // no one waits for it
     }
     this.#queue.push(frame);
   }
 
-  /** An answer that comes for it is dropped as late. */
+  /** Its response is dropped as late. */
   forget(id: number): void {
     this.#waiting.delete(id);
   }
 
-  /** The one who waits for a call's answer, by the id of its request or by the call's own. */
+  /** The waiting call, by the id of its request or its own. */
   waiting(of: { id?: unknown; callId?: unknown }): Settle | undefined {
     if (typeof of.id === 'number') return this.#waiting.get(of.id);
     if (typeof of.callId !== 'string') return undefined;
@@ -171,20 +178,20 @@ export class WirePeer {
     return undefined;
   }
 
-  /** Fails every request that is open. */
+  /** Fails every open request. */
   failAll(errorOf: (settle: Settle) => ToolError): void {
     const waiting = [...this.#waiting.values()];
     this.#waiting.clear();
     for (const settle of waiting) settle.reject(errorOf(settle));
   }
 
-  /** Sends an error that answers nothing, such as BUSY, and closes. */
+  /** Sends an error that responds to no request, such as BUSY, and closes. */
   refuse(error: ToolError): void {
     this.#queue.push(this.#encode({ jsonrpc: '2.0', id: null, error: errorObject(error) }));
     this.close(error);
   }
 
-  /** Sends what is queued and closes; what is not read within a second is cut off. Idempotent. */
+  /** Sends what is queued and closes; data that is not read within a second is discarded. Idempotent. */
   close(reason?: ToolError): void {
     if (this.#closing || this.#closed) return;
     this.#reason ??= reason;
@@ -194,11 +201,11 @@ export class WirePeer {
     const timer = setTimeout(() => this.#socket.destroy(), CLOSE_MS);
     timer.unref();
     this.#socket.once('close', () => clearTimeout(timer));
-    this.#socket.resume(); // what is not read keeps the end from being seen
+    this.#socket.resume(); // unread input would delay the 'end' event
     this.#socket.end();
   }
 
-  /** Cuts the connection. */
+  /** Destroys the connection. */
   destroy(reason?: ToolError): void {
     this.#reason ??= reason;
     this.#closing = true;
@@ -287,7 +294,7 @@ export class WirePeer {
     this.#refuseWhole({ id, ...(isRequest && { method: '' }) }, 'FRAME_TOO_LARGE', words);
   }
 
-  /** The failure of one message whose content is not looked at. */
+  /** The failure of one message whose content is not read. */
   #refuseWhole({ id, method }: JsonObject, code: ToolErrorCode, words: string): void {
     const error = new ToolError(code, words);
     const known = typeof id === 'string' || typeof id === 'number' ? id : null;
@@ -330,7 +337,7 @@ export class WirePeer {
     this.#sendThrown(id, new RpcError(code, message));
   }
 
-  /** @throws {ToolError} FRAME_TOO_LARGE, or INVALID_ARGUMENT for what JSON does not carry */
+  /** @throws {ToolError} FRAME_TOO_LARGE, or INVALID_ARGUMENT for a value that JSON cannot represent */
   #encode(message: object): string {
     let frame: string;
     try {
@@ -342,7 +349,7 @@ export class WirePeer {
         cause,
       });
     }
-    // A character is at most three bytes: only what may be too long is measured.
+    // A character has at most three bytes: only texts that may be too long are measured.
     if (frame.length * 3 > this.maxSendBytes) {
       const bytes = Buffer.byteLength(frame);
       if (bytes > this.maxSendBytes) throw this.#tooLargeToSend(`${bytes}`);

@@ -1,20 +1,20 @@
-// Every message between a host and a provider process, on one page: JSON-RPC 2.0, one object a line, both ways.
-// docs/wire-protocol.md has the rules in words.
+// Every message between a host and a provider process: JSON-RPC 2.0, one object a line, in both directions.
+// docs/wire-protocol.md describes the rules.
 
 import type { JsonObject, ToolErrorInfo } from '@toolwright/core';
 
-/** The protocol that this release speaks; a host also takes the one before. */
+/** The protocol version of this release; a host also accepts the one before. */
 export const PROTOCOL_VERSION = 1;
 
-/** What a provider finds in its environment. It deletes all three as soon as it has read them. */
+/** The environment variables of a provider process. It deletes all three as soon as it has read them. */
 export const SOCKET_VARIABLE = 'TOOLWRIGHT_SOCKET';
 export const NAME_VARIABLE = 'TOOLWRIGHT_PROVIDER';
 export const TOKEN_VARIABLE = 'TOOLWRIGHT_TOKEN';
 
-/** Where a call's ids ride: `{ callId, sessionId? }`. */
+/** The key of `_meta` with a call's ids: `{ callId, sessionId? }`. */
 export const CALL_META = 'toolwright/call';
 
-/** JSON-RPC's numbers, and the one for a {@link ToolErrorInfo} in `data`. */
+/** JSON-RPC's error codes, and the one for a {@link ToolErrorInfo} in `data`. */
 export const RPC = {
   parseError: -32_700,
   invalidRequest: -32_600,
@@ -23,12 +23,12 @@ export const RPC = {
   toolError: -32_000,
 } as const;
 
-/** The exit code of a provider that the host refused for good: a wrong token, name, protocol or registration. */
+/** The exit code of a provider that the host rejected permanently: a wrong token, name, protocol or registration. */
 export const REFUSED_EXIT_CODE = 78;
 
 export type MessageId = string | number;
 
-/** The error of an answer. `data` is a {@link ToolErrorInfo} where the code is `RPC.toolError`. */
+/** The error of a response. `data` is a {@link ToolErrorInfo} where the code is `RPC.toolError`. */
 export interface RpcErrorObject {
   code: number;
   message: string;
@@ -44,13 +44,13 @@ export interface RegisterParams {
   name: string;
   version: string;
   description: string;
-  /** As MCP lists them, with bare names. */
+  /** As in MCP's `tools/list`, with bare names. */
   tools: JsonObject[];
   pid: number;
   capabilities: ProviderCapabilities;
 }
 
-/** Which functions a provider has; an absent one is not asked for. */
+/** Which optional functions a provider has; an absent one is not requested. */
 export interface ProviderCapabilities {
   initialize?: boolean;
   decide?: boolean;
@@ -59,7 +59,7 @@ export interface ProviderCapabilities {
   endSession?: boolean;
 }
 
-/** The answer to `provider/register`. */
+/** The response to `provider/register`. */
 export interface RegisterResult {
   protocol: number;
   config: JsonObject;
@@ -68,7 +68,7 @@ export interface RegisterResult {
   limits: { maxFrameBytes: number; maxDepth: number };
 }
 
-/** `notifications/message`: a line of a provider's log. */
+/** `notifications/message`: an entry of a provider's log. */
 export interface LogParams {
   level: string;
   data: JsonObject;
@@ -77,38 +77,38 @@ export interface LogParams {
 
 // Host -> provider.
 
-/** What a provider runs with. */
+/** The settings of a provider. */
 export interface ProviderSettings {
   /** The configuration that the host passes to the provider. */
   config: JsonObject;
-  /** Settings and secrets by name, which are in no environment. */
+  /** Settings and secrets by name. They are not in the environment. */
   variables: Record<string, string>;
 }
 
-/** Why a provider is initialized: it was started, it takes over from another generation, or its config changed. */
+/** Why a provider is initialized: it was started, it replaces another generation, or its config changed. */
 export type InitializeReason = 'start' | 'reload' | 'config';
 
-/** `provider/initialize`, before any call and again after each change of the config. Answer: `{}`. */
+/** `provider/initialize`, before any call and again after each change of the config. Response: `{}`. */
 export interface InitializeParams extends ProviderSettings {
   previousState: JsonObject | null;
   reason: InitializeReason;
   isReinitialization: boolean;
 }
 
-/** `tools/call`. Answer: MCP's CallToolResult, with `toolwright/error` and `toolwright/directives` in `_meta`. */
+/** `tools/call`. Response: MCP's CallToolResult, with `toolwright/error` and `toolwright/directives` in `_meta`. */
 export interface CallParams {
   name: string;
   arguments: JsonObject;
   _meta?: JsonObject;
 }
 
-/** `provider/decide`. Answer: {@link Decision}. */
+/** `provider/decide`. Response: {@link Decision}. */
 export interface DecideParams {
   old: ProviderSettings;
   new: ProviderSettings;
 }
 
-/** What a provider wants when its config changes; `restart` goes first. */
+/** What a changed config requires; `restart` takes precedence. */
 export interface Decision {
   /** Whether the process must be restarted. */
   restart: boolean;
@@ -116,7 +116,7 @@ export interface Decision {
   reinitialize: boolean;
 }
 
-/** The answer to `provider/export_state`: what JSON carries, and the dotted paths of what it does not. */
+/** The response to `provider/export_state`: the JSON part of the state, and the dotted paths of the rest. */
 export interface ExportedState {
   /** The state as JSON. */
   state: JsonObject | null;
@@ -124,17 +124,20 @@ export interface ExportedState {
   dropped: string[];
 }
 
-/** `provider/drain`, answered `{ drained }` when no call is in flight or the deadline has passed. `provider/dispose`: `{}`. */
+/**
+ * `provider/drain`, answered `{ drained }` when no call is in flight or the deadline has passed. `provider/dispose`:
+ * `{}`.
+ */
 export interface DrainParams {
   deadlineMs: number;
 }
 
-/** `provider/end_session`: the calls of one `sessionId` are over. Answer: `{}`. */
+/** `provider/end_session`: the session with this `sessionId` has ended. Response: `{}`. */
 export interface EndSessionParams {
   sessionId: string;
 }
 
-/** True for a version that a host of version `newest` takes: that one and the one before. */
+/** True for a version that a host of version `newest` accepts: that one and the one before. */
 export function speaksProtocol(version: unknown, newest: number = PROTOCOL_VERSION): boolean {
   return version === newest || (version === newest - 1 && version >= 1);
 }

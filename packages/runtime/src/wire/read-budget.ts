@@ -1,12 +1,14 @@
 // One budget for the incomplete frames of all connections of this process: each may hold a frame of the full size, but
-// not all at once. Over the budget the largest frame goes on and the sockets of the others are paused, so that memory
-// does not grow with the number of connections.
+// not all at the same time. Over the budget the largest frame continues and the sockets of the others are paused, so
+// that memory does not grow with the number of connections.
 
-/** What all incomplete frames may hold together before sockets are paused. In bytes. */
+/** The most bytes that all incomplete frames may hold before sockets are paused. */
 const READ_BUDGET_BYTES = 4 * 1024 * 1024;
-/** A frame that holds less is not counted: small messages never wait for large ones. In bytes. */
+/** A smaller frame is not counted: small messages never wait for large ones. In bytes. */
 const UNCOUNTED_BYTES = 256 * 1024;
-/** How long a socket is paused at most: a connection that stalls in the middle of its frame must not stop the others. */
+/**
+ * How long a socket is paused at most: a connection that stalls in the middle of its frame must not stop the others.
+ */
 const MAX_PAUSE_MS = 1_000;
 
 /** What is paused and resumed: a socket. */
@@ -19,11 +21,11 @@ interface Share {
   heldBytes: number;
   /** Set while the socket is paused. */
   timer?: NodeJS.Timeout;
-  /** True once it was paused for the longest time: it is not paused again in this frame. */
+  /** True once it was paused for the longest time: it is not paused again during this frame. */
   hasWaited: boolean;
 }
 
-/** Counts what connections hold of incomplete frames, and pauses and resumes their sockets. */
+/** Counts the bytes of incomplete frames per connection, and pauses and resumes their sockets. */
 export class ReadBudget {
   readonly #shares = new Map<PausableSocket, Share>();
   readonly #maxBytes: number;
@@ -33,12 +35,14 @@ export class ReadBudget {
     this.#maxBytes = maxBytes;
   }
 
-  /** Bytes that are held in all frames that count. */
+  /** The bytes of all frames that count. */
   get heldBytes(): number {
     return this.#heldBytes;
   }
 
-  /** Call this after every chunk that was read, with what the connection's incomplete frame holds now; 0 when it closes. */
+  /**
+   * Call this after every chunk that was read, with the size of the connection's incomplete frame; 0 when it closes.
+   */
   update(socket: PausableSocket, heldBytes: number): void {
     const known = this.#shares.get(socket);
     if (heldBytes < UNCOUNTED_BYTES) {

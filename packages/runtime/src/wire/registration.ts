@@ -1,5 +1,4 @@
-// What a provider says of itself when it registers, parsed once: a registration is right or refused as a whole, as it is
-// written by the tools of this package and not by strangers.
+// A provider's registration, parsed once. It is accepted or rejected as a whole: this package writes it, not strangers.
 
 import { ToolError, type JsonObject, type ToolAnnotations, type ToolDefinition, type ToolIcon } from '@toolwright/core';
 import { isJsonObject, deepFreeze, fillAnnotations, nameFault, plainText } from '@toolwright/core/internal';
@@ -9,11 +8,11 @@ import { PROTOCOL_VERSION, speaksProtocol, type ProviderCapabilities } from './p
 export interface ListedTool {
   /** Under its qualified name. */
   readonly definition: ToolDefinition;
-  /** As the provider calls it. */
+  /** The name in requests to the provider. */
   readonly bareName: string;
 }
 
-/** A provider, as it said that it is. */
+/** A provider as it registered. */
 export interface Registration {
   readonly version: string;
   readonly description: string;
@@ -119,7 +118,7 @@ function annotationsOf(given: unknown): Required<ToolAnnotations> {
   );
 }
 
-/** Somebody has to correct it: another start would end the same way. */
+/** A person has to correct it: another start would fail the same way. */
 function violation(message: string, faults?: string[]): ToolError {
   return new ToolError('PROTOCOL_VIOLATION', message, { details: { permanent: true, ...(faults && { faults }) } });
 }

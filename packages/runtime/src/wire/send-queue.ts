@@ -1,20 +1,23 @@
-// What an end of a connection has yet to send: gathered over one turn of the event loop, counted, and held against an end
-// that does not read.
+// The messages that an end of a connection has yet to send: gathered over one turn of the event loop, counted, and held
+// back while the other end does not read.
 
 import { deferred } from '@toolwright/core/internal';
 import type { Socket } from 'node:net';
 
-/** What may wait to be sent, in bytes, before new requests wait and the other end's are no longer read. */
+/** How many bytes may wait to be sent before new requests wait and the other end's messages are no longer read. */
 export const DEFAULT_MAX_QUEUE_BYTES = 16 * 1024 * 1024;
 
 const FLUSH_AT = 256 * 1024;
-/** So many frames of a turn are sent before the others, so that the other end works on them meanwhile; then twice as many. */
+/**
+ * The first write of a turn has this many frames, so that the other end can start; each further write has twice as
+ * many.
+ */
 const FIRST_FLUSH_FRAMES = 4;
 const FLOOD_FACTOR = 3;
 
 export class SendQueue {
   readonly #socket: Socket;
-  /** Whether this end waits for answers of the other. */
+  /** True when this end waits for responses of the other. */
   readonly #isWaiting: () => boolean;
   readonly #maxBytes: number;
   #batch = '';
@@ -34,18 +37,18 @@ export class SendQueue {
     socket.on('drain', () => this.#drain());
   }
 
-  /** True when what nobody has to read, such as progress, is better left out. */
+  /** True when optional messages, such as progress, should be dropped. */
   get isFull(): boolean {
     return this.#unsent + this.#batch.length > this.#maxBytes;
   }
 
-  /** Defined while it is full; resolves when it has emptied, or the connection has gone. */
+  /** Defined while the queue is full; resolves when it has emptied, or the connection has closed. */
   get congestion(): Promise<void> | undefined {
     if (!this.isFull || this.#closed) return undefined;
     return (this.#drained ??= deferred()).promise;
   }
 
-  /** What is pushed in one turn of the event loop goes out in one piece, when all of the turn's work is done. */
+  /** Frames of one turn of the event loop are written together when all of the turn's work is done. */
   push(frame: string): void {
     this.#batch += frame;
     if (!this.#flushing) {
@@ -71,13 +74,14 @@ export class SendQueue {
     if (this.#closed || this.#socket.destroyed || this.#socket.writableEnded) return;
     if (this.#socket.write(batch)) return;
     this.#unsent += batch.length;
-    // Who sends requests and reads no answers is not read any more either. An end that waits for answers itself has to
-    // read on, or both would wait; its own requests stop at one queue's worth and a frame, so that three are a flood.
+    // An end that sends requests and reads no responses is no longer read. An end that waits for responses itself must
+    // keep reading, or both would wait for ever; its own requests stop at one queue's worth and a frame, so three are a
+    // flood.
     const factor = this.#isWaiting() ? FLOOD_FACTOR : 1;
     if (this.#unsent > factor * this.#maxBytes) this.#socket.pause();
   }
 
-  /** The connection has gone: nothing more is sent, and who waits for room goes on. */
+  /** The connection has closed: nothing more is sent, and callers that wait for space continue. */
   close(): void {
     this.#closed = true;
     this.#drain();

@@ -1,5 +1,5 @@
-// Where a host listens: a socket in a fresh directory that nobody else can enter, bound so that nobody else can connect at
-// any moment. Whatever cannot be made sure of is refused. Nothing is unlinked that is not a socket of ours.
+// Where a host listens: a socket in a fresh directory that only this user can enter, bound so that no other user can
+// connect at any moment. If that cannot be ensured, it fails. Only sockets of this process are unlinked.
 
 import { randomBytes } from 'node:crypto';
 import {
@@ -19,7 +19,7 @@ import { join } from 'node:path';
 import { ToolError } from '@toolwright/core';
 import { directoryPrefix, removeStaleDirectories } from './stale-directories.js';
 
-/** Systems take 104 to 108, and Node cuts longer paths without a word: two could become one. */
+/** Systems accept 104 to 108 bytes, and Node truncates longer paths silently: two could become one. */
 export const MAX_SOCKET_PATH_BYTES = 100;
 
 /** What mkdtemp adds to a name. */
@@ -28,21 +28,21 @@ const ON_WINDOWS = process.platform === 'win32';
 const SOCKET_NAME = 's';
 /** Bound under another name and renamed: see bindPrivately(). */
 const BOUND_NAME = 's.new';
-/** Where it was looked for what killed hosts have left. */
+/** The directories where sockets of killed hosts were removed already. */
 const swept = new Set<string>();
 
-/** A socket that this process listens at. */
+/** A socket that this process listens on. */
 export interface BoundSocket {
   readonly path: string;
-  /** False when the file is gone or is another's. */
+  /** False when the file was removed or replaced. */
   isThere(): boolean;
-  /** Its directory, where the file is gone and nothing has taken its place: the next one may be made there. */
+  /** Its directory, if the file was removed and not replaced: the next one may be created there. */
   vacantDirectory(): string | undefined;
-  /** Removes the file and its directory, as far as they are ours. Called when the server has closed. */
+  /** Removes the file and its directory, if they belong to this process. Called when the server has closed. */
   remove(): void;
 }
 
-/** @throws {ToolError} INVALID_ARGUMENT for a path that a system would cut, or one without a file */
+/** @throws {ToolError} INVALID_ARGUMENT for a path that a system would truncate, or one without a file name */
 export function assertSocketPath(path: string): void {
   if (ON_WINDOWS) return;
   const bytes = Buffer.byteLength(path);
@@ -67,7 +67,7 @@ export function createSocketDirectory(base: string = tmpdir()): string {
   assertOthersCannotRename(base);
   try {
     const owned = join(base, directoryPrefix());
-    // The owner is left out of a name that would be too long with it.
+    // The owner is omitted from a name that would be too long with it.
     const fits = Buffer.byteLength(owned) + RANDOM_BYTES + 1 + BOUND_NAME.length <= MAX_SOCKET_PATH_BYTES;
     directory = mkdtempSync(fits ? owned : join(base, 'toolwright-'));
   } catch (cause) {
@@ -88,18 +88,18 @@ export function createSocketDirectory(base: string = tmpdir()): string {
   }
   if (!swept.has(base)) {
     swept.add(base);
-    void removeStaleDirectories(base, [SOCKET_NAME, BOUND_NAME]); // nobody waits for it
+    void removeStaleDirectories(base, [SOCKET_NAME, BOUND_NAME]); // no one waits for it
   }
   return directory;
 }
 
-/** Else another user puts a directory of his in the place of ours, and our provider shows him its token. */
+/** Otherwise another user could put a directory in place of ours, and our provider would send its token there. */
 function assertOthersCannotRename(base: string): void {
   let mode: number;
   try {
     mode = statSync(base).mode;
   } catch {
-    return; // there is none, which the attempt to make one tells
+    return; // it does not exist, which mkdtemp reports
   }
   if (ON_WINDOWS || (mode & 0o002) === 0 || (mode & 0o1000) !== 0) return;
   throw new ToolError(
@@ -109,7 +109,7 @@ function assertOthersCannotRename(base: string): void {
   );
 }
 
-/** @throws {ToolError} PERMISSION_DENIED unless it is a directory of this user's, and closed to all others */
+/** @throws {ToolError} PERMISSION_DENIED unless it is a directory of this user that no other user can enter */
 export function assertPrivateDirectory(directory: string): void {
   const stats = lstatSync(directory);
   const fault = !stats.isDirectory()
@@ -126,27 +126,27 @@ export function assertPrivateDirectory(directory: string): void {
   );
 }
 
-/** Where a socket is made. */
+/** Where a socket is created. */
 export interface BindOptions {
   backlog: number;
-  /** Where a fresh directory is made. Default: the system's directory for temporary files. */
+  /** Where a fresh directory is created. Default: the system's directory for temporary files. */
   base?: string | undefined;
-  /** The directory itself, which is removed with the socket. Default: a fresh one. */
+  /** The directory of the socket, which is removed with it. Default: a fresh one. */
   directory?: string | undefined;
 }
 
 /**
- * Makes a new `server` listen at a new socket.
+ * Makes a new `server` listen on a new socket.
  *
- * @throws {ToolError} when anything stands at the socket's path, or the directory is not private
+ * @throws {ToolError} when the path exists, or the directory is not private
  */
 export async function bindPrivately(server: Server, options: BindOptions): Promise<BoundSocket> {
   const { backlog, base, directory = ON_WINDOWS ? '' : createSocketDirectory(base) } = options;
   if (ON_WINDOWS) return bindPipe(server, backlog);
   try {
     const path = join(directory, SOCKET_NAME);
-    // Bound under another name and renamed: Node unlinks the name that it has bound when the server closes, whatever is
-    // there by then.
+    // Bound under another name and renamed: when the server closes, Node unlinks the name that it has bound, whatever
+    // that is by then.
     const bound = join(directory, BOUND_NAME);
     assertSocketPath(bound);
     assertPrivateDirectory(directory);
@@ -180,18 +180,18 @@ function boundSocket(directory: string, path: string, isOurs: (stats: BigIntStat
   };
 }
 
-/** A directory that somebody has put something into stays. */
+/** A directory that contains other files is kept. */
 function removeDirectory(directory: string): void {
   try {
     rmdirSync(directory);
   } catch {
-    // Not empty, or gone: neither is ours to change.
+    // Not empty, or removed already: in both cases it is not ours to change.
   }
 }
 
 /**
- * What is at the path, asked for with `bigint`: Node takes any other synchronous look at a socket for one at the next path
- * that it resolves, stops there, and so loads modules behind a link a second time.
+ * What exists at the path. Reads with `bigint`: after any other synchronous stat of a socket, Node mistakes the next
+ * path that it resolves for a socket and loads modules behind a link a second time.
  * https://github.com/nodejs/node/blob/v20.20.2/lib/fs.js: `realpathSync` reads `binding.statValues`, whoever wrote them
  */
 function lookAt(path: string): BigIntStats | undefined {
@@ -203,7 +203,7 @@ function assertNothingAt(path: string): void {
   throw new ToolError('LOCKED', `${path} already exists and is left unchanged; no socket is created.`);
 }
 
-/** The umask closes the moment between bind and chmod. A worker cannot set it; there the directory alone protects. */
+/** The umask protects the socket between bind and chmod. A worker cannot set it; there only the directory protects. */
 async function listen(server: Server, path: string, backlog: number): Promise<void> {
   const before = narrowUmask();
   const listening = new Promise<void>((resolve, reject) => {
@@ -222,7 +222,7 @@ function narrowUmask(): number | undefined {
   }
 }
 
-/** A pipe's name cannot be guessed, and it is gone with its process. */
+/** The name of a pipe cannot be guessed, and the pipe ends with its process. */
 async function bindPipe(server: Server, backlog: number): Promise<BoundSocket> {
   const path = `\\\\.\\pipe\\toolwright-${process.pid}-${randomBytes(16).toString('hex')}`;
   await listen(server, path, backlog);

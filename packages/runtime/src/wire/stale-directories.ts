@@ -1,5 +1,6 @@
-// Directories of sockets whose hosts were killed: a name says who made it, so that a later host removes what nobody will.
-// What may be another's, or still be used, stays: a directory left over costs a name, and a wrong one a host its providers.
+// Directories of sockets whose hosts were killed: the name says which process created one, so that a later host can
+// remove it. A directory that may belong to another user or be in use is kept: a leftover is harmless, a wrong removal
+// disconnects a host's providers.
 
 import { createHash } from 'node:crypto';
 import { lstat, readdir, rmdir, unlink } from 'node:fs/promises';
@@ -8,9 +9,12 @@ import { join } from 'node:path';
 import { hasEnded, hostIdentity } from '@toolwright/core/process';
 
 const PREFIX = 'toolwright-';
-/** `PREFIX` PLACE `-` PID `-` START `-` and what mkdtemp adds; numbers in base 36, as a socket's path has to be short. */
+/**
+ * `PREFIX` PLACE `-` PID `-` START `-` and the suffix of mkdtemp; numbers in base 36, as the path of a socket must be
+ * short.
+ */
 const NAME = /^toolwright-([0-9a-f]{8})-([0-9a-z]{1,7})-([0-9a-z]{1,11})-[0-9A-Za-z]{6}$/;
-/** One whose name had no room for its owner, or whose system tells of none: whether somebody listens in it says it. */
+/** A name without its owner, which did not fit or is unknown on this system: whether the socket is in use decides. */
 const UNSIGNED_NAME = /^toolwright-[0-9A-Za-z]{6}$/;
 const STICKY = 0o1000;
 const WRITABLE_BY_OTHERS = 0o022;
@@ -26,14 +30,14 @@ function identity(): { place: string; prefix: string } | undefined {
   return (own = { place, prefix: `${PREFIX}${place}-${host.pid.toString(36)}-${host.start.toString(36)}-` });
 }
 
-/** What the name of a directory begins with that this process makes; without its owner where the system tells of none. */
+/** The beginning of the names that this process creates; without the owner where the system does not report one. */
 export function directoryPrefix(): string {
   return identity()?.prefix ?? PREFIX;
 }
 
 /**
- * Removes from `base` the directories of this user's hosts that have ended, as far as they hold nothing but sockets of
- * the given names. Never rejects.
+ * Removes from `base` the directories of this user's ended hosts, if they contain only sockets of the given names.
+ * Never rejects.
  */
 export async function removeStaleDirectories(base: string, socketNames: readonly string[]): Promise<void> {
   const uid = process.getuid?.();
@@ -41,7 +45,7 @@ export async function removeStaleDirectories(base: string, socketNames: readonly
   const place = identity()?.place;
   try {
     const { mode, uid: owner } = await lstat(base);
-    // Where others may rename what is ours, a name can be made to lead elsewhere between the look and the removal.
+    // Where other users may rename our files, a name can be made to lead elsewhere between the check and the removal.
     if ((mode & WRITABLE_BY_OTHERS) !== 0 && (mode & STICKY) === 0) return;
     if (owner !== uid && owner !== 0) return;
     for (const name of await readdir(base)) {
@@ -59,11 +63,13 @@ export async function removeStaleDirectories(base: string, socketNames: readonly
       await removeDirectory(join(base, name), uid, socketNames).catch(() => undefined); // another host was faster
     }
   } catch {
-    // The directory cannot be read; nothing is known of what is in it.
+    // The directory cannot be read, so its content is unknown.
   }
 }
 
-/** Removes a directory with a socket that refuses; one without any may have been made a moment ago. */
+/**
+ * Removes a directory with a socket that refuses connections; one without a socket may have been created a moment ago.
+ */
 async function removeUnanswered(directory: string, uid: number, socketNames: readonly string[]): Promise<void> {
   for (const name of socketNames) {
     const path = join(directory, name);
@@ -72,7 +78,7 @@ async function removeUnanswered(directory: string, uid: number, socketNames: rea
   }
 }
 
-/** True when nobody listens at the socket any more. */
+/** True when no process listens on the socket. */
 function refuses(path: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(path);
@@ -94,5 +100,5 @@ async function removeDirectory(directory: string, uid: number, socketNames: read
     const found = await lstat(path).catch(() => undefined);
     if (found?.isSocket() && found.uid === uid) await unlink(path);
   }
-  await rmdir(directory); // one that somebody has put something into stays
+  await rmdir(directory); // a directory that contains other files is kept
 }

@@ -1,4 +1,4 @@
-// The errors of an answer: a ToolError rides in `data` whole, and whatever else comes is made one.
+// The errors of a response: `data` carries a whole ToolError; any other error is converted to one.
 
 import { isJsonObject } from '@toolwright/core/internal';
 import { ToolError } from '@toolwright/core';
@@ -7,7 +7,7 @@ import { isErrorInfo, RPC, type RpcErrorObject } from './protocol.js';
 /** In characters, as for the error of a result. */
 const MAX_MESSAGE = 16_384;
 
-/** An error answer with a number of JSON-RPC's own; everything else is a {@link ToolError}. */
+/** An error response with a code of JSON-RPC; everything else is a {@link ToolError}. */
 export class RpcError extends Error {
   readonly code: number;
   readonly data: unknown;
@@ -23,12 +23,12 @@ export class RpcError extends Error {
   }
 }
 
-/** A ToolError as the error of an answer. */
+/** A ToolError as the error of a response. */
 export function errorObject(error: ToolError, code: number = RPC.toolError): RpcErrorObject {
   return { code, message: error.message, data: error.toInfo() };
 }
 
-/** The error of an answer as a ToolError: by its `data`, else by the number of JSON-RPC's that it has. */
+/** The error of a response as a ToolError: from its `data`, else from its JSON-RPC code. */
 export function errorOf(given: unknown): ToolError {
   const { code, message, data } = (isJsonObject(given) ? given : {}) as Partial<RpcErrorObject>;
   const words =
