@@ -35,11 +35,7 @@ export async function requestedPath({ files }: DiagnosticsContext, path: string)
   return { shown: realPath, absolute, isDirectory: (await lstat(absolute)).isDirectory() };
 }
 
-/**
- * One claim for the path as it was asked for, and one for what it really is when that is another.
- *
- * @throws {ToolError} OUTSIDE_PROJECT
- */
+/** One claim for the requested path, and one for its real path if that differs. @throws {ToolError} OUTSIDE_PROJECT */
 export async function claimPath(
   { files }: DiagnosticsContext,
   path: string,

@@ -49,8 +49,8 @@ export type { LanguageServerOptions } from './presets/custom-server.js';
 /** Options of {@link createDiagnosticsServer}. */
 export interface DiagnosticsServerOptions extends ProjectFilesOptions {
   /**
-   * `'untrusted'`: no program and no package of the project is run, its TypeScript neither. `'trusted'`: what is installed
-   * in the project comes first. Default: `'untrusted'`.
+   * `'untrusted'`: no program or package of the project is run, not even its TypeScript. `'trusted'`: programs
+   * installed in the project take precedence. Default: `'untrusted'`.
    */
   trust?: 'untrusted' | 'trusted' | undefined;
   /** The absolute path of a TypeScript package, version 5 or later. Default: the host application's, or that on the PATH. */

@@ -136,10 +136,10 @@ const KNOWN: readonly Checker[] = [
 ];
 
 /**
- * The known checkers with the host's own in front; one of the same name takes the place of a known one.
+ * The known checkers after the host's own; a host's checker replaces a known one of the same name.
  *
  * @param typescript as in {@link tsc}
- * @throws {ToolError} INVALID_ARGUMENT for a name, a command or a format that is none
+ * @throws {ToolError} INVALID_ARGUMENT for an invalid name, command or format
  */
 export function checkersWith(own: readonly CheckerOptions[], typescript?: string): readonly Checker[] {
   for (const [index, options] of own.entries()) {

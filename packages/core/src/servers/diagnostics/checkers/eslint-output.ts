@@ -12,7 +12,7 @@ import {
   type Found,
 } from './checker-report.js';
 
-/** Reads eslint. Messages that are of no place, as of a file that is ignored, stand at the beginning of their file. */
+/** Reads eslint. A message without a place, as for an ignored file, is put at the beginning of its file. */
 export function parseEslint(output: CheckerOutput): CheckerReport {
   const files = parseJson(output.stdout);
   if (!Array.isArray(files)) return notUnderstood(output);

@@ -1,5 +1,5 @@
-// tsc --pretty false --listFiles: `src/a.ts(3,7): error TS2322: message`, with indented lines that go on, and the files
-// that were looked at, one absolute path a line.
+// tsc --pretty false --listFiles: `src/a.ts(3,7): error TS2322: message`, with indented continuation lines, and the
+// checked files, one absolute path a line.
 
 import { isAbsolute } from 'node:path';
 import { notUnderstood, severityOf, type CheckerOutput, type CheckerReport, type Found } from './checker-report.js';

@@ -28,7 +28,7 @@ export interface FileAnswer {
   text: string | undefined;
   /** Why the result is incomplete; undefined when it is complete. */
   pending: string | undefined;
-  /** True without a server; {@link pending} says how to install one. */
+  /** True without a server; {@link pending} explains how to install one. */
   isMissing?: true;
 }
 

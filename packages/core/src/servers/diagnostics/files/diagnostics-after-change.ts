@@ -1,5 +1,5 @@
-// The errors that a change of files brought, in these files and in others that are open: what is said of them now, without
-// what was said of them before.
+// The errors that a change of files caused, in these files and in other open ones: the diagnostics after it, without
+// those before it.
 
 import { ToolError } from '../../../contract/errors.js';
 import type { AfterChange, AfterChangeHook } from '../../project/change-report.js';
@@ -23,7 +23,8 @@ type Before = Map<string, KnownDiagnostics>;
 /**
  * The hook for the filesystem's tools.
  *
- * @param running the servers of the connection that runs; without one nobody would end what is started
+ * @param running the servers of the current connection; without a connection, servers that are started would never be
+ *   ended
  */
 export function afterChangeHook(
   { files }: Pick<DiagnosticsContext, 'files'>,
@@ -73,8 +74,8 @@ export function afterChangeHook(
 const NOT_KNOWN: AfterChange = { diagnostics: [], complete: false };
 
 /**
- * What was said of the open documents; and of those that were not open, what is to be said of their old text. False when
- * that cannot be asked, as others ask the server about what is on the disk.
+ * The earlier diagnostics of the open documents; for other files those of their old text, which are requested. False
+ * when they cannot be requested, because other clients ask the server about the text on disk.
  */
 async function learnBefore(
   servers: LanguageServers,

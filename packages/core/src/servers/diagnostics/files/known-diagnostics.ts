@@ -1,10 +1,10 @@
-// Telling new diagnostics from old ones. One is known again by what it says and by the text of its line, so that lines that
-// were inserted above make nothing new.
+// Distinguishes new diagnostics from old ones: by their message and the text of their line, so that inserting lines
+// above makes none new.
 
 import { randomBytes } from 'node:crypto';
 import type { Diagnostic } from '../../project/diagnostic-rows.js';
 
-/** Diagnostics of one file, each by a text that stands for it; the same fault twice is two. */
+/** Diagnostics of one file, each as a text that identifies it; the same fault twice counts as two. */
 export class KnownDiagnostics {
   readonly #counts = new Map<string, number>();
   /** The number of diagnostics. */

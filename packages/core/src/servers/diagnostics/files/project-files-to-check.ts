@@ -1,5 +1,4 @@
-// Which files of a directory are checked when nobody names them: those that are the project's own, and not what builds
-// leave behind.
+// Which files of a directory are checked by default: the project's sources, without generated files.
 
 import { relative, sep } from 'node:path';
 import type { ProjectFiles } from '../../project/project-files.js';

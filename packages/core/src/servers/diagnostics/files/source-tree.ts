@@ -1,12 +1,12 @@
-// What the files of the project are now, by a stamp each: how language servers are told of what a shell, git or an editor
-// has changed, and which files there are to look at. It reads names and times, never content.
+// The project's files, each with a stamp of its size and times: shows which files a shell, git or an editor has
+// changed, and which exist. It reads names and times, never content.
 
 import type { Stats } from 'node:fs';
 import { lstat, readdir } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import type { ProjectScope } from '../../project/scope/project-scope.js';
 
-/** The limit of files; beyond it the result says so. */
+/** The limit of files; beyond it the result is marked as incomplete. */
 const MAX_FILES = 20_000;
 const MAX_DEPTH = 100;
 const AT_ONCE = 32;

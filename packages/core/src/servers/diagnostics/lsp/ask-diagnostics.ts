@@ -1,5 +1,5 @@
-// Asking a server what is wrong with one document, and knowing when it has said everything: by pulling where it can be
-// pulled, or else by the push that is about this version, once nothing more has come for a while.
+// Requests the diagnostics of one document and decides when they are complete: by pull where the server supports it,
+// otherwise by the push for this version, followed by a period of silence.
 
 import type { Diagnostic as LspDiagnostic, DocumentDiagnosticReport } from 'vscode-languageserver-protocol';
 import { ToolError } from '../../../contract/errors.js';
@@ -13,8 +13,8 @@ import type { LanguageSession } from './language-session.js';
 /** The wait after an empty list from a server that pushes once per version. */
 const CLEAN_QUIET_MS = 1_000;
 /**
- * Of any other server a list without errors may be its greeting, or the syntax alone, with the errors to come: only a
- * long silence after it says that there are none.
+ * From any other server, a list without errors may precede the real one: only a long silence after it means that there
+ * are none.
  */
 const CLEAN_SILENCE_MS = 4_000;
 /** The wait after a push with errors, which may be followed by another. */
@@ -32,7 +32,7 @@ const CONTENT_MODIFIED = -32801;
 const SERVER_CANCELLED = -32802;
 const REQUEST_CANCELLED = -32800;
 
-/** All that the server has to say about the version of the document that it has. @throws {ToolError} when that is not to be had in time */
+/** All diagnostics of the document's current version. @throws {ToolError} when they do not arrive in time */
 export async function askDiagnostics(
   session: LanguageSession,
   document: OpenDocument,
@@ -42,7 +42,7 @@ export async function askDiagnostics(
   const found = session.launch.asksTsserver
     ? await askTsserver(session, document, deadline)
     : await pullOrWait(session, document, deadline);
-  // Copies: what is answered is the reader's own, and what was pushed and said is compared with later.
+  // Copies: the caller may change its rows, and later pushes are compared with the original ones.
   const diagnostics = inOrder(found).map((each) => ({ ...each }));
   if (diagnostics.length <= MAX_SAID) document.said = { diagnostics: diagnostics.map((each) => ({ ...each })), text };
   else delete document.said;
@@ -73,9 +73,8 @@ async function pullOrWait(session: LanguageSession, document: OpenDocument, dead
 }
 
 /**
- * Waits until the server has answered something twice, if only that it does not know it. One that was held up has said by
- * then what it was going to say (a timer that is due may still come after the first message): silence alone does not mean
- * that a file is clean.
+ * Waits until the server has answered two requests, even with an error. A busy server has sent its pending diagnostics
+ * by then (a timer that is due may still fire after the first): silence alone does not mean that a file is clean.
  */
 async function caughtUp(session: LanguageSession, deadline: Deadline): Promise<void> {
   const enough = new AbortController();

@@ -1,5 +1,5 @@
-// What we tell a language server that we can do. It decides how the server reports: pyright, for one, stops pushing when
-// pulling may be registered.
+// The client capabilities sent to a language server. They decide how it reports: pyright, for one, stops pushing when
+// pull diagnostics may be registered.
 
 import type { ClientCapabilities } from 'vscode-languageserver-protocol';
 

@@ -1,5 +1,5 @@
-// The language servers of one project: which one a file is for, whether it is there, and one client a language and root.
-// Before each answer every server is told of what has changed since the last one.
+// The language servers of one project: which one a file belongs to, whether it is installed, and one client per
+// language and root. Before each request a server is notified of changes since the last one.
 
 import { lstat } from 'node:fs/promises';
 import { dirname, extname, isAbsolute, join } from 'node:path';
@@ -130,8 +130,8 @@ export class LanguageServers {
   }
 
   /**
-   * The running server, told of everything that has changed. A server that has read installed packages which are others
-   * by now is started anew.
+   * The running server, notified of all changes. It is restarted if installed packages that it has read have changed
+   * since.
    *
    * @throws {ToolError} as `LanguageClient.session`
    */

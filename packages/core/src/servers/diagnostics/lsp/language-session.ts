@@ -79,7 +79,7 @@ export class LanguageSession {
   }
 
   /**
-   * Asks, and gives the answer. An abort tells the server and rejects at once.
+   * Sends a request and returns its result. An abort cancels it at the server and rejects immediately.
    *
    * @throws {ToolError} EXECUTION_FAILED when the server refuses (its code is in `details.lsp_code`), CANCELLED or
    *   TIMED_OUT by the signal, and why the session ended

@@ -15,8 +15,8 @@ const MAX_WAITING = 256;
 const HEADER_END = Buffer.from('\r\n\r\n');
 
 /**
- * Reads `Content-Length` frames. `vscode-jsonrpc` has a reader of its own, which takes a message of any size and queues
- * without end what a server that floods has to say.
+ * Reads `Content-Length` frames. The reader of `vscode-jsonrpc` accepts messages of any size and queues without limit
+ * what a server sends.
  */
 export class BoundedMessageReader implements MessageReader {
   readonly #input: Readable;

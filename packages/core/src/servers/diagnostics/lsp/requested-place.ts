@@ -105,7 +105,10 @@ export async function inFile<T>(
   });
 }
 
-/** Runs something in every server that the project has files for, each with a file open so that it knows of the project. */
+/**
+ * Runs a function in every server that the project has files for, each with one file open, which makes it load the
+ * project.
+ */
 export async function inWorkspace<T>(
   context: DiagnosticsContext,
   deadline: Deadline,

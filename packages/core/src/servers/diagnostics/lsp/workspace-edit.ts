@@ -21,7 +21,7 @@ export interface FileEdits {
  * The edits by file.
  *
  * @throws {ToolError} OUTSIDE_PROJECT, PROTECTED_PATH or PERMISSION_DENIED for a file that may not be written,
- *   PROTOCOL_VIOLATION for what is no edit, INVALID_ARGUMENT for files that would be made, moved or removed
+ *   PROTOCOL_VIOLATION for an invalid edit, INVALID_ARGUMENT for files that would be created, moved or deleted
  */
 export function editsByFile(edit: WorkspaceEdit | null, { scope }: ProjectFiles): FileEdits[] {
   const found = new Map<string, FileEdits>();

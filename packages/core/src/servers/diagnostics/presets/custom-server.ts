@@ -18,10 +18,9 @@ export interface LanguageServerOptions {
   /** File names; the nearest parent directory with one of them is the server's root. Default: none, and the project is the root. */
   rootMarkers?: readonly string[] | undefined;
   /**
-   * It pushes the diagnostics of a version once. Of a server that does not say so a list without errors counts after 4
-   * seconds of silence only, as errors may come later; of this one after 1 second. It does not matter where a server can
-   * be asked (pull diagnostics).
-   * Default: false.
+   * True for a server that pushes the diagnostics of a version once: a list without errors is then complete after 1
+   * second of silence, otherwise after 4 seconds, because errors may follow. Irrelevant for servers with pull
+   * diagnostics. Default: false.
    */
   pushesOnce?: boolean | undefined;
 }

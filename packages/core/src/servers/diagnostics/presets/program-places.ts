@@ -1,5 +1,5 @@
-// Where language servers may be taken from: the host application and the PATH, and only from the project when that is
-// trusted. What a project brings along is not to be run because somebody asks what is wrong with it.
+// Where language servers are searched: in the host application and on the PATH, and in the project only if it is
+// trusted. Checking a project must not run programs that it contains.
 
 import { constants } from 'node:fs';
 import { access, readFile, realpath } from 'node:fs/promises';

@@ -1,5 +1,5 @@
-// check_project: runs the project's own checker, and reads what it says. It runs programs that the project brings along,
-// so only a trusted project has it.
+// check_project: runs the project's own checker and parses its output. It runs programs of the project, so it requires
+// a trusted project.
 
 import { isAbsolute, join } from 'node:path';
 import { ToolError } from '../../../contract/errors.js';
