@@ -259,8 +259,8 @@ describe('P4 moving, copying, deleting', () => {
         { atOnce: 1 },
       );
       expectRealRace(`deleting a tree, ${links} times the link with it`, figures, 'FILE_CHANGED');
-      expect(links).toBeGreaterThan(figures.served * 0.05);
-      expect(links).toBeLessThan(figures.served * 0.95);
+      // Both were met often enough; their share depends on what else the machine does.
+      expect(Math.min(links, figures.served - links)).toBeGreaterThanOrEqual(5);
       expect(await arena.escapes()).toEqual([]);
     },
   );

@@ -20,8 +20,8 @@ export class LinePlaces {
   readonly #files = new Map<string, FilePlaces>();
 
   /**
-   * The places of this version of a file, read in this encoding; undefined when it changed so recently that it cannot
-   * be told from its next version.
+   * The offsets of lines in this version of a file, for this encoding; undefined when the file changed so recently that
+   * the next version could have the same times.
    */
   of({ dev, ino, size, mtimeNs, ctimeNs, ctimeMs }: BigIntStats, encoding: string): FilePlaces | undefined {
     if (Date.now() - Number(ctimeMs) < MIN_AGE_MS) return undefined;

@@ -1,11 +1,11 @@
-// Finds the lines of a page in a stream of UTF-8, and keeps only as much as can be shown. Lines before and after the page
-// are only counted.
+// Finds the lines of a page in a stream of UTF-8, and keeps only the part that can be shown. Lines before and after the
+// page are only counted.
 
 import { isAscii } from 'node:buffer';
 
 const NEWLINE = 0x0a;
 const RETURN = 0x0d;
-/** The most bytes that a UTF-16 unit stands for: one character of four bytes is two units, one of three is one. */
+/** The most bytes per UTF-16 unit: a character of four bytes has two units, one of three has one. */
 const MAX_BYTES_A_UNIT = 3;
 
 /** The lines to keep, and how much of each. */
@@ -14,7 +14,7 @@ export interface LineWindow {
   first: number | undefined;
   /** Maximum number of lines. */
   limit: number;
-  /** Of the first line, from 1 in UTF-16 units: what is before it is not kept. */
+  /** Of the first line, from 1 in UTF-16 units: the text before it is not kept. */
   column: number;
   /** Longer lines are cut there, in UTF-16 units. */
   maxLineUnits: number;
@@ -26,9 +26,9 @@ export interface LineWindow {
 export interface ScannedLine {
   /** Its text from {@link from} on, at least as much as is shown. */
   bytes: Buffer;
-  /** The column that it is kept from. */
+  /** The first kept column. */
   from: number;
-  /** UTF-16 units of the whole line; as far as it was read when it is {@link open}. */
+  /** UTF-16 units of the whole line; of the part read so far when it is {@link open}. */
   units: number;
   /** The reading stopped before its end. */
   open: boolean;
@@ -106,7 +106,7 @@ export class LineScan {
     return this.#linesSeen > this.#last || (this.#linesSeen === this.#last && this.#begun);
   }
 
-  /** How many bytes of the line that has begun, and is in the window, are passed without being kept. */
+  /** The bytes of the current line, within the window, to skip without keeping. */
   get passedBytes(): number {
     return this.#isInWindow && this.#keptBytes === this.#maxKept ? this.#bytes - this.#keptBytes : 0;
   }
@@ -117,7 +117,7 @@ export class LineScan {
     return { linesSeen: this.#linesSeen, lf, crlf, units, begun: this.#begun, afterReturn: this.#afterReturn };
   }
 
-  /** From here on the last lines are kept, as many as the window has room for; the earlier ones go. */
+  /** From here on the last lines are kept, as many as fit in the window; earlier ones are dropped. */
   openTail(): void {
     this.#isTail = true;
     this.#first = this.#linesSeen + (this.#begun ? 2 : 1);
@@ -162,7 +162,7 @@ export class LineScan {
     return this.#linesSeen + 1 >= this.#first && this.#linesSeen < this.#last;
   }
 
-  /** One byte more than is shown, so that what is cut is known to be. */
+  /** One byte more than is shown, to detect that the line was cut. */
   get #maxKept(): number {
     const { maxLineUnits, maxBytes } = this.#window;
     return Math.min(MAX_BYTES_A_UNIT * maxLineUnits, this.#isTail ? maxBytes : Math.max(0, this.#room)) + 8;
@@ -173,7 +173,7 @@ export class LineScan {
     let rest = piece;
     if (this.#skip > 0 && this.#linesSeen + 1 === this.#first) {
       const { bytes, units } = beginning(piece, this.#skip);
-      // Half of a character that is two units cannot be left out: the line is kept from its beginning.
+      // Half of a character of two units cannot be dropped: the line is kept from its beginning.
       this.#skip = bytes < piece.length ? 0 : this.#skip - units;
       this.#passedUnits += units;
       rest = piece.subarray(bytes);
@@ -217,18 +217,18 @@ export class LineScan {
     }
   }
 
-  /** The least that a line takes of an answer. */
+  /** The minimum size of a line in a result. */
   #cost({ bytes }: ScannedLine): number {
     return Math.min(bytes.length, this.#window.maxLineUnits) + 1;
   }
 }
 
-/** How many UTF-16 units valid UTF-8 stands for. */
+/** The number of UTF-16 units of valid UTF-8. */
 function unitsOf(bytes: Buffer): number {
   return isAscii(bytes) ? bytes.length : beginning(bytes, Infinity).units;
 }
 
-/** The longest beginning of valid UTF-8 that stands for at most so many UTF-16 units. */
+/** The longest prefix of valid UTF-8 with at most so many UTF-16 units. */
 function beginning(text: Buffer, maxUnits: number): { bytes: number; units: number } {
   let units = 0;
   // By index: an iterator takes ten times as long.

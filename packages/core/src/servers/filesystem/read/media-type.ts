@@ -1,4 +1,4 @@
-// What kind of picture or sound a file is, told by its first bytes and never by its name; and how large a picture is.
+// Detects the type of an image or sound by its first bytes, never by its name, and the size of an image.
 
 import { ToolError } from '../../../contract/errors.js';
 import { quote } from '../../project/scope/project-scope.js';
@@ -7,7 +7,7 @@ import { quote } from '../../project/scope/project-scope.js';
 export interface MediaType {
   kind: 'image' | 'audio';
   mimeType: string;
-  /** In pixels, as stored; undefined where the header does not say, and for sounds. */
+  /** In pixels, as stored; undefined if the header does not contain it, and for sounds. */
   width?: number;
   height?: number;
 }
@@ -23,7 +23,7 @@ export function mediaTypeOf(bytes: Buffer): MediaType | undefined {
   return mimeType === undefined ? undefined : { kind: 'audio', mimeType };
 }
 
-/** What else it is, in words, as far as its first bytes say. */
+/** The type of the file in words, as far as its first bytes show. */
 export function otherTypeOf(bytes: Buffer): string {
   const start = bytes.toString('latin1', 0, 1024);
   if (/^(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?(?:<!--[^]*?-->\s*|<!DOCTYPE svg[^>]*>\s*)*<svg[\s>]/i.test(start))
@@ -118,7 +118,7 @@ function webpSize(bytes: Buffer): Size {
 
 function bmpSize(bytes: Buffer): Size {
   if (bytes.readUInt32LE(14) === 12) return { width: bytes.readUInt16LE(18), height: bytes.readUInt16LE(20) };
-  // A negative height says that the rows begin at the top.
+  // A negative height means that the rows begin at the top.
   return { width: bytes.readInt32LE(18), height: Math.abs(bytes.readInt32LE(22)) };
 }
 

@@ -50,7 +50,7 @@ export interface PageQuestion {
   offset?: number | undefined;
   /** The first column of the first line, from 1 in UTF-16 units. When it is given, no line is cut at 2,000 units. */
   column?: number | undefined;
-  /** How many of the last lines; instead of the others. */
+  /** The number of last lines; excludes the others. */
   tail?: number | undefined;
   /** How many lines at most. */
   limit: number;
@@ -108,20 +108,20 @@ export async function readPageOf(
   }
 }
 
-/** A line as it is shown: its own text, and what is put around it. */
+/** A line as it is shown: its text, and the parts around it. */
 interface ShownLine {
   before: string;
   text: string;
   after: string;
 }
 
-/** How many lines and bytes a page takes when there is room for all of it. */
+/** The number of lines and bytes of a page in full. */
 export function sizeOfPage(read: ReadPage, lineNumbers: boolean): { lines: number; bytes: number } {
   const lines = shownLines(read, lineNumbers);
   return { lines: lines.length, bytes: lines.reduce((sum, line) => sum + Buffer.byteLength(wholeOf(line)) + 1, 0) };
 }
 
-/** What a page answers when its text may have so much: the text, notices (empty when there is nothing to say), facts. */
+/** The result of a page whose text may have this size: the text, notices (empty if there are none), facts. */
 export function pageAnswer(read: ReadPage, lineNumbers: boolean, limits: OutputLimits) {
   const { path, page, size, requested } = read;
   const { text, start, count, units } = fitting(shownLines(read, lineNumbers), limits, requested.tail !== undefined);
@@ -167,7 +167,7 @@ interface CutLine {
 interface ShownPart {
   firstLine: number | undefined;
   count: number;
-  /** Lines that were asked for by `tail` and have no room. */
+  /** Lines requested by `tail` that do not fit. */
   missing: number;
   cut: readonly CutLine[];
 }
@@ -195,7 +195,7 @@ function wholeOf({ before, text, after }: ShownLine): string {
   return `${before}${text}${after}`;
 }
 
-/** The first lines, or the last, that have room. One line always has, cut where it must be: `units` says where. */
+/** The first lines, or the last, that fit. One line always fits, cut where necessary: `units` has the place. */
 function fitting(
   lines: readonly ShownLine[],
   limits: OutputLimits,

@@ -6,10 +6,10 @@ import { wholeCharacters, type TextEncoding } from '../../project/open/text-enco
 /** The encodings that a reader may name. Found by content is never `windows-1252`: it is latin1 but for 32 bytes. */
 export type ReadEncoding = TextEncoding | 'windows-1252';
 
-/** All of them, and `auto`: as the content says. */
+/** All encodings, and `auto`: detected from the content. */
 export const READ_ENCODINGS = ['auto', 'utf-8', 'utf-16le', 'utf-16be', 'latin1', 'windows-1252'] as const;
 
-/** https://encoding.spec.whatwg.org/index-windows-1252.txt, from 0x80 to 0x9F; five bytes stand for themselves. */
+/** https://encoding.spec.whatwg.org/index-windows-1252.txt, from 0x80 to 0x9F; five bytes map to themselves. */
 const WINDOWS_1252 =
   '\u20ac\x81\u201a\u0192\u201e\u2026\u2020\u2021\u02c6\u2030\u0160\u2039\u0152\x8d\u017d\x8f' +
   '\x90\u2018\u2019\u201c\u201d\u2022\u2013\u2014\u02dc\u2122\u0161\u203a\u0153\x9d\u017e\u0178';
@@ -54,7 +54,7 @@ export class Utf8Stream {
     return this.#decode(whole);
   }
 
-  /** What is left at the end of the file. */
+  /** The remaining text at the end of the file. */
   end(): Buffer {
     const bytes = this.#rest;
     this.#rest = Buffer.alloc(0);

@@ -1,4 +1,4 @@
-// Which names the file types of a search stand for: ripgrep 15's own list, for both engines.
+// The names of each file type of a search: ripgrep 15's own list, for both engines.
 
 import { ToolError } from '../../../contract/errors.js';
 import { nearestNames } from '../../../contract/nearest-names.js';

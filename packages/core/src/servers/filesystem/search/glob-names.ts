@@ -17,11 +17,11 @@ const TIMEOUT_MS = 60_000;
 export interface Name {
   path: string;
   key: string;
-  /** Reaches it through an open directory; without it its path below the searched one is taken. */
+  /** Resolves it below an open directory; without it, its path below the searched one is used. */
   address?: string | Buffer;
 }
 
-/** What to look for, and who takes it. */
+/** What to search for, and the receiver of the results. */
 export interface GlobQuestion {
   scope: ProjectScope;
   requested: ScopePath;
@@ -32,7 +32,7 @@ export interface GlobQuestion {
   /** Only files after this key. */
   after: string | undefined;
   signal: AbortSignal;
-  /** False when there are enough, which only names that come newest first can tell. */
+  /** False when there are enough, which is only known when the newest names come first. */
   take: (names: Iterable<Name>, sorted?: boolean) => Promise<boolean>;
 }
 
@@ -48,7 +48,7 @@ export async function globByRipgrep(command: string, question: GlobQuestion): Pr
     args: [
       '--files',
       '--null',
-      // Sorted by ripgrep, the time of a name is asked for only until a page is full.
+      // When ripgrep sorts, the time of a name is read only until a page is full.
       ...(sorted ? ['--sortr=modified'] : []),
       ...(includeIgnored ? ['--no-ignore'] : []),
       ...exclude.map((each) => `--glob=!${each}`),
@@ -91,7 +91,7 @@ export async function globByWalk(question: GlobQuestion): Promise<{ timedOut: bo
   return { timedOut: timeout.signal.aborted };
 }
 
-/** The names in `./name NUL ./name NUL`, taken apart as one text where all of them are UTF-8. */
+/** The names in `./name NUL ./name NUL`, split as one text if all of them are UTF-8. */
 function namesIn(bytes: Buffer): Name[] {
   if (bytes.length === 0) return [];
   const isText = isUtf8(bytes);

@@ -122,7 +122,7 @@ function compileClass(characters: readonly string[], start: number, pattern: str
   const negated = characters[at] === '!' || characters[at] === '^';
   if (negated) at++;
   const ranges: [number, number][] = [];
-  // A "]" in the first place stands for itself.
+  // A "]" in the first position is literal.
   for (let isFirst = true; isFirst || characters[at] !== ']'; isFirst = false) {
     if (characters[at] === '\\') at++;
     const from = characters[at]?.codePointAt(0);

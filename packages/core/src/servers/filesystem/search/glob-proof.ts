@@ -12,7 +12,7 @@ export interface FoundName {
   mtime: number;
 }
 
-/** The rows to answer, and the last of them that an answer can go on after. */
+/** The rows of the result, and the last one that the next page can continue after. */
 export interface ProvenNames<T> {
   rows: readonly T[];
   last: T | undefined;
@@ -36,7 +36,7 @@ export async function provenNames<T extends FoundName>(
     const stats = address === undefined ? undefined : await lstat(address).catch(() => undefined);
     if (stats?.isFile()) times.set(row, order ? stats.mtimeMs : 0);
   });
-  // A row's time as it was found decided which rows are here; one of another time is no place in that order.
+  // The time of a row when it was found decided which rows are included; a different time has no place in that order.
   const last = rows.findLast((row) => times.get(row) === row.mtime);
   const kept = rows.flatMap((row) => {
     const mtime = times.get(row);

@@ -106,7 +106,7 @@ function isJson({ mode, multiline }: GrepQuestion['args']): boolean {
   return mode !== 'count' || multiline;
 }
 
-/** The counts in files that this process holds open. A file that is named is counted as one that was found, if it is text. */
+/** The counts in files that this process holds open. A named file is counted like one that was found, if it is text. */
 async function countDescriptors(
   command: string,
   { args, signal }: GrepQuestion,
@@ -163,7 +163,7 @@ class CountRows {
   }
 }
 
-/** The modes that give files, from rows: a file is done when the next one begins. */
+/** The modes that return files, from rows: a file is complete when the next one begins. */
 class CountedRows {
   readonly #sink: GrepSink;
   readonly #rows: GrepRows;

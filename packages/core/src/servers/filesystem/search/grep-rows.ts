@@ -28,10 +28,10 @@ type Message =
   | { type: 'context'; data: Line }
   | { type: 'end' | 'summary' };
 
-/** Gives the path to show for a file, or undefined to leave the file out. */
+/** Returns the path to show for a file, or undefined to omit the file. */
 export type AcceptPath = (path: string) => Promise<string | undefined>;
 
-/** Takes ripgrep's output in chunks and gives rows to a sink, each with the lines around it. */
+/** Receives ripgrep's output in chunks and passes rows to a sink, each with the lines around it. */
 export class GrepRows {
   readonly #sink: Pick<GrepSink, 'add' | 'addContext'>;
   readonly #after: number;
@@ -179,7 +179,7 @@ function countLines(bytes: Buffer, from: number, until: number): number {
   return count;
 }
 
-/** A JSON line that is not kept: its beginning, and what follows the text. */
+/** A JSON line that is not kept: its beginning, and the part after the text. */
 class OverlongLine {
   readonly #head: Buffer;
   #tail: Buffer | undefined;

@@ -22,7 +22,7 @@ export interface ContextLine {
   text: string;
 }
 
-/** A row of the modes that give files. */
+/** A row of the modes that return files. */
 export interface FileRow {
   path: string;
   count?: number;
@@ -32,7 +32,7 @@ export interface FileRow {
 export interface KeyedRow {
   key: string;
   row: GrepRow | FileRow;
-  /** Of the lines in it, as far as they are known. */
+  /** The number of lines in it, if known. */
   pieces: readonly Piece[];
 }
 
@@ -57,7 +57,7 @@ export class GrepSink {
   }
 
   /**
-   * Takes a row of a file, or says that there are enough.
+   * Receives a row of a file; returns false when there are enough.
    *
    * @param pieces may grow with the context of the row
    */

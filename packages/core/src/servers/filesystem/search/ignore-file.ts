@@ -9,7 +9,7 @@ interface Rule {
   matches: PathMatcher;
   /** `!`: what it matches is not ignored. */
   isNegated: boolean;
-  /** `name/`: it says nothing of files. */
+  /** `name/`: it does not apply to files. */
   onlyDirectories: boolean;
 }
 
@@ -25,9 +25,9 @@ export class IgnoreFile {
   }
 
   /**
-   * Lines that are no pattern count for nothing, as for git and ripgrep. Undefined when none is left.
+   * Lines that are not patterns are ignored, as in git and ripgrep. Undefined when none remains.
    *
-   * @param text a byte a character, as paths are matched: for git and ripgrep `?` stands for a byte
+   * @param text one character per byte, as paths are matched: in git and ripgrep `?` matches a byte
    */
   static parse(text: string): IgnoreFile | undefined {
     const rules: Rule[] = [];
@@ -42,7 +42,7 @@ export class IgnoreFile {
     return rules.length === 0 ? undefined : new IgnoreFile(rules);
   }
 
-  /** @throws {ToolError} INVALID_ARGUMENT for a glob that is no pattern */
+  /** @throws {ToolError} INVALID_ARGUMENT for a glob that is not a pattern */
   static ofGlobs(globs: readonly string[]): IgnoreFile {
     return new IgnoreFile(globs.map((glob) => parseRule(orderKey(glob))).filter((rule) => rule !== undefined));
   }

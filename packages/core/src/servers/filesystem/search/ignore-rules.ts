@@ -1,5 +1,5 @@
-// What the project's ignore files leave out: .gitignore, .ignore and .rgignore of every directory, and a repository's own
-// exclude file. They count with or without a repository, and none above the project is read.
+// Which entries the project's ignore files exclude: .gitignore, .ignore and .rgignore of every directory, and a
+// repository's exclude file. They apply with or without a repository, and none above the project is read.
 
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
@@ -10,7 +10,10 @@ import { IgnoreFile } from './ignore-file.js';
 import { orderKey } from './path-order.js';
 
 const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = constants as Partial<typeof constants> & { O_RDONLY: number };
-/** What decides first comes first, of whatever directory it is, as in ripgrep; of one kind the innermost directory's. */
+/**
+ * The kinds in order of precedence, whatever their directory, as in ripgrep; within one kind the innermost directory
+ * wins.
+ */
 const IGNORE_FILES = ['.rgignore', '.ignore', '.gitignore', '.git/info/exclude'] as const;
 const MAX_IGNORE_BYTES = 1024 * 1024;
 
@@ -35,10 +38,10 @@ export class IgnoreLevel {
   static readonly NONE = new IgnoreLevel([]);
 
   /**
-   * The rules for what is in a directory.
+   * The rules for the entries of a directory.
    *
    * @param path of the directory, relative to the root, as {@link orderKey} has it; empty for the root itself
-   * @param has tells whether an entry of that name is there, so that only what is there is opened
+   * @param has returns whether the directory has an entry of that name, so that only existing files are opened
    */
   async in(directory: OpenedPath, path: string, has: (name: string) => boolean = () => true): Promise<IgnoreLevel> {
     let own: (Link | undefined)[] | undefined;
@@ -52,7 +55,7 @@ export class IgnoreLevel {
     return own ? new IgnoreLevel(own) : this;
   }
 
-  /** True when an entry of the directory is left out. `path` is relative to the root, as {@link orderKey} has it. */
+  /** True when an entry of the directory is ignored. `path` is relative to the root, as {@link orderKey} has it. */
   ignores(path: string, isDirectory: boolean): boolean {
     for (let kind = 0; kind < this.#links.length; kind++) {
       for (let link = this.#links[kind]; link; link = link.above) {
@@ -64,7 +67,7 @@ export class IgnoreLevel {
   }
 }
 
-/** The ignore files of one root, each read once, when a path below its directory is first asked about. */
+/** The ignore files of one root, each read once, when a path below its directory is first checked. */
 export class IgnoreRules {
   readonly #scope: ProjectScope;
   readonly #directory: ScopePath;
@@ -81,8 +84,8 @@ export class IgnoreRules {
   }
 
   /**
-   * The rules for what is in a directory. A directory that is ignored itself was asked for all the same: in it only its
-   * own rules count.
+   * The rules for the entries of a directory. If the directory itself is ignored but was requested, only its own rules
+   * apply.
    *
    * @param directory its real path
    */
@@ -97,7 +100,7 @@ export class IgnoreRules {
     return rules;
   }
 
-  /** True when an entry is left out, or a directory above it is. `path` is relative to the directory. */
+  /** True when an entry is ignored, or a directory above it is. `path` is relative to the directory. */
   isIgnored(path: string, isDirectory: boolean): Promise<boolean> {
     return this.#isIgnored(
       namesOf(relative(this.#directory.root.path, join(this.#directory.absolute, path))),

@@ -78,7 +78,7 @@ export function runLineSearch(builtin: BuiltinRequire): void {
     O_NOFOLLOW = 0,
     O_NONBLOCK = 0,
   } = fs.constants as Partial<typeof fs.constants> & { O_RDONLY: number };
-  /** As ripgrep's buffer: what tells how much of a binary file is searched. */
+  /** The size of ripgrep's buffer, which decides how much of a binary file is searched. */
   const BUFFER_BYTES = 65536;
   /** Lines are searched this much at a time, so that a big file is not held whole. */
   const CHUNK_BYTES = 4 * 1024 * 1024;
@@ -112,7 +112,7 @@ export function runLineSearch(builtin: BuiltinRequire): void {
     try {
       fd = fs.openSync(address, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
     } catch {
-      return; // gone, a link, or not to be read: ripgrep says nothing of it either
+      return; // deleted, a link, or unreadable: ripgrep reports nothing either
     }
     try {
       if (search.checkRealPath && fs.realpathSync.native(address) !== address.toString()) return;
@@ -126,7 +126,7 @@ export function runLineSearch(builtin: BuiltinRequire): void {
     }
   }
 
-  /** Fills a buffer as far as the file goes. */
+  /** Fills a buffer up to the end of the file. */
   function read(fd: number, into: Buffer, from: number): number {
     let end = from;
     while (end < into.length) {
@@ -145,7 +145,7 @@ export function runLineSearch(builtin: BuiltinRequire): void {
     const isWhole = end < CHUNK_BYTES;
     const needsWhole = isWide || search.spansLines || search.before > 0 || search.after > 0;
     const finish = (isBinary: boolean): void => {
-      // ripgrep counts no lines of a binary file, whatever it has shown of it.
+      // ripgrep counts no lines of a binary file, whatever rows it has shown.
       if (search.mode === 'count' && state.found > 0 && (!isBinary || search.countsBinary))
         add({ index: file.index, count: state.found });
     };
@@ -233,7 +233,7 @@ export function runLineSearch(builtin: BuiltinRequire): void {
     let shown = 0; // up to where lines belong to the row before
     let lastEnd = 0;
     let lastEndLine = 0;
-    /** A row is told of when the lines after it, up to the next row, are known. */
+    /** A row is reported when the lines after it, up to the next row, are known. */
     let pending: FoundRow | undefined;
     const settle = (until: number): void => {
       if (!pending) return;
@@ -243,12 +243,12 @@ export function runLineSearch(builtin: BuiltinRequire): void {
     };
     regex.lastIndex = 0;
     for (;;) {
-      // The next match may take for ever: the first row of a file is told of at once, others soon.
+      // The next match may take very long: the first row of a file is reported immediately, others soon.
       if (rows.length > 0 && (state.given <= 1 || performance.now() - reportedAt > REPORT_AFTER_MS)) report(false);
       const match = regex.exec(text);
       if (!match) break;
       let from = match.index;
-      if (from === text.length && text.charCodeAt(from - 1) === 0x0a) break; // no line is there
+      if (from === text.length && text.charCodeAt(from - 1) === 0x0a) break; // no line begins there
       const start = lineStart(text, from);
       let end = from + match[0].length;
       end = end > start && text.charCodeAt(end - 1) === 0x0a ? end : text.indexOf('\n', end) + 1 || text.length;

@@ -43,7 +43,7 @@ export interface WalkedFile {
 
 /** Files of one directory that follow each other. */
 export interface WalkedRun {
-  /** Holds the addresses of the files; retain it to use them after the next run was asked for. */
+  /** Holds the addresses of the files; retain it to use them after the next run was requested. */
   held: HeldDirectory;
   files: WalkedFile[];
 }
@@ -94,7 +94,7 @@ export async function* walkFiles(directory: OpenedPath, options: WalkOptions): A
     frames.push(frame);
     await fill(frame, options.after);
   };
-  /** Reads the names after a key, and drops what is ignored. */
+  /** Reads the names after a key, and drops ignored ones. */
   const fill = async (frame: Frame, after: string | undefined): Promise<void> => {
     signal.throwIfAborted();
     const { held, path, key: prefix } = frame;
@@ -165,7 +165,7 @@ export async function* walkFiles(directory: OpenedPath, options: WalkOptions): A
           ).catch(async (error: unknown) => {
             signal.throwIfAborted();
             if (frames.at(-1)?.held === below) frames.pop();
-            await below.release(); // what cannot be listed is left out, as ripgrep does
+            await below.release(); // unreadable entries are omitted, as by ripgrep
             void error;
           });
         }

@@ -26,7 +26,7 @@ export function compareKeys(a: string, b: string): number {
   for (let at = 0; at < length; at++) {
     const [left, right] = [a.charCodeAt(at), b.charCodeAt(at)];
     if (left === right) continue;
-    // The end of a name comes before whatever could follow in it.
+    // The end of a name sorts before any character that could follow.
     if (left === SLASH) return -1;
     return right === SLASH ? 1 : left - right;
   }

@@ -26,7 +26,7 @@ const COMMON_ARGUMENTS = [
     '--no-ignore-parent',
     '--no-ignore-global',
   ],
-  // These count after every --glob, so that none can bring back what they leave out.
+  // These follow every --glob, so that no pattern can include what they exclude.
   ...[`--iglob=!${TEMPORARY_GLOB}`, '--iglob=!.git'],
 ];
 
@@ -85,7 +85,7 @@ export async function runRipgrep({
       break;
     }
   } catch (error) {
-    // Closed by the timeout or the abort, which say so below.
+    // Closed by the timeout or the abort, which are reported below.
     if (ToolError.isInstance(error) || !(timedOut || signal.aborted)) throw error;
   } finally {
     clearTimeout(timer);
@@ -96,7 +96,7 @@ export async function runRipgrep({
   if (!stopped && !timedOut && code !== 0 && code !== 1) {
     await finished(child.stderr).catch(() => {}); // closed already: its tail is all there is
     const said = child.stderrTail().trim();
-    // 2 also stands for files that could not be read, of which --no-messages says nothing.
+    // 2 also means files that could not be read, which --no-messages does not report.
     if (said !== '' || code !== 2) throw refused(said);
   }
   return { timedOut };
@@ -120,7 +120,7 @@ export function findRipgrep(scope: ProjectScope): Promise<string> {
   return found;
 }
 
-/** Where ripgrep is looked for. */
+/** Where ripgrep is searched. */
 export interface RipgrepSources {
   /** The path of the one from the package; rejects where its platform's package is not installed. */
   bundled: () => Promise<string>;

@@ -17,11 +17,7 @@ export class RowBudget<T> {
     this.#limit = limit;
   }
 
-  /**
-   * Adds a row, or says that there is no room for it.
-   *
-   * @param size the length of its texts
-   */
+  /** Adds a row; returns false if it does not fit. @param size the length of its texts */
   add(row: T, size: number): boolean {
     this.full ||=
       this.rows.length >= this.#limit || (this.rows.length > 0 && this.#size + size + ROW_SIZE > MAX_ROWS_SIZE);
@@ -31,7 +27,7 @@ export class RowBudget<T> {
     return true;
   }
 
-  /** Leaves out rows; that makes no room for others, as those would not be the next in order. */
+  /** Removes rows; that frees no space for others, as those would not be the next in order. */
   keep(isKept: (row: T) => boolean): void {
     this.rows = this.rows.filter(isKept);
   }

@@ -1,5 +1,5 @@
-// What rows of a search say of a file, compared with the file as it is inside the project. Of each line a place, a length
-// and a digest are kept instead of its bytes, as lines may be long and rows many.
+// Compares the rows of a search with the file inside the project. Of each line an offset, a length and a digest are
+// kept instead of its bytes, as lines may be long and rows many.
 
 import { createHash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
@@ -34,7 +34,7 @@ export async function provenRows(handle: FileHandle, rows: readonly (readonly Pi
   return proven;
 }
 
-/** Node takes a negative place for the one where the last read ended. */
+/** Node treats a negative position as the end of the last read. */
 function isPlace(offset: number): boolean {
   return Number.isSafeInteger(offset) && offset >= 0;
 }
@@ -43,7 +43,7 @@ function digestOf(bytes: Buffer): string {
   return createHash('sha256').update(bytes).digest('base64');
 }
 
-/** A text that is read at places in ascending order; what is beyond its end is missing. */
+/** A text that is read at ascending offsets; the part after its end is missing. */
 interface FileText {
   at(offset: number, length: number): Promise<Buffer>;
 }

@@ -81,7 +81,7 @@ export class PatternReader {
 /** An escape: a character, or a set. */
 export type Escape = { code: number } | { set: ClassSet };
 
-/** What follows a `\` and stands for a character or a class; undefined for anything else, with nothing taken. */
+/** The character or class after a `\`; undefined for anything else, with nothing consumed. */
 export function readEscape(reader: PatternReader): Escape | undefined {
   const char = reader.characters[reader.at];
   if (char === undefined) throw reader.wrong('incomplete escape sequence at the end');
@@ -186,7 +186,7 @@ export function readClass(reader: PatternReader, onLiteral: (code: number) => vo
   return isNegated ? `[^${set}]` : set;
 }
 
-/** An ASCII class whose `[:` comes next; undefined, with nothing taken, when it is no name of one. */
+/** An ASCII class whose `[:` comes next; undefined, with nothing consumed, for an unknown name. */
 function readPosix(reader: PatternReader): ClassSet | undefined {
   const [, text = ''] = /^\[:(\^?[a-z]+):\]/.exec(reader.characters.slice(reader.at, reader.at + 20).join('')) ?? [];
   const set = POSIX_SETS[text.replace(/^\^/, '')];
@@ -200,7 +200,7 @@ function readItem(reader: PatternReader, onLiteral: (code: number) => void): Cla
   if ('set' in from) return from.set;
   onLiteral(from.code);
   const after = reader.characters[reader.at + 1];
-  // A "-" at the end of a class, or of an operation, stands for itself.
+  // A "-" at the end of a class, or of an operation, is literal.
   if (reader.next !== '-' || after === ']' || after === '-' || after === undefined) return escapeCode(from.code);
   reader.take('-');
   const to = readMember(reader);
@@ -218,7 +218,7 @@ function readMember(reader: PatternReader): Escape {
   return escape;
 }
 
-/** A character that stands for itself, in a class or outside. */
+/** A literal character, in a class or outside. */
 export function escapeCode(code: number): string {
   const char = String.fromCodePoint(code);
   return /^[0-9A-Za-z_]$/.test(char) ? char : `\\u{${code.toString(16)}}`;

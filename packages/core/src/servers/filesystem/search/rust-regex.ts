@@ -21,9 +21,9 @@ export interface TranslatedRegex {
   spansLines: boolean;
 }
 
-/** Half a surrogate pair stands for a byte that is not UTF-8; as in Rust no class has it. */
+/** Half a surrogate pair represents a byte that is not UTF-8; as in Rust no class contains it. */
 const NO_BYTES = '\\u{d800}-\\u{dfff}';
-/** What half a boundary must not be beside: a byte that is not UTF-8 is no edge of a word, as in Rust. */
+/** Half a word boundary must not be next to such a byte: as in Rust, a byte that is not UTF-8 is no edge of a word. */
 const NO_EDGE = `[${WORD_SET}${NO_BYTES}]`;
 const LOOK = { '=': 'look-ahead', '!': 'look-ahead', '<=': 'look-behind', '<!': 'look-behind' };
 /** Deeper nesting would overflow a stack, here or in V8. */
@@ -168,7 +168,7 @@ class Translation {
     this.#names.add(name);
   }
 
-  /** True when they stand for the rest of the group, as `(?i)`; false before a group of their own, as `(?i:`. */
+  /** True for flags of the rest of the group, as in `(?i)`; false for a group of their own, as in `(?i:`. */
   #readFlags(): boolean {
     const reader = this.#reader;
     const flags = { ...this.#flags };

@@ -32,13 +32,13 @@ export const cursorOutput = {
   description: 'Pass it as cursor for the next rows; absent at the end.',
 } as const;
 
-/** @param question what was asked: everything that decides which rows there are, and their order */
+/** @param question everything that decides which rows there are, and their order */
 export function writeCursor(question: unknown, { key, number }: Position): string {
   const text = JSON.stringify(number === undefined ? [key] : [key, number]);
   return Buffer.concat([digest(question, text), Buffer.from(text)]).toString('base64url');
 }
 
-/** @throws {ToolError} INVALID_ARGUMENT for a cursor of another question, or one that was changed */
+/** @throws {ToolError} INVALID_ARGUMENT for a cursor of another search, or a changed one */
 export function readCursor(question: unknown, cursor: string | undefined): Position | undefined {
   if (cursor === undefined) return undefined;
   const bytes = Buffer.from(cursor, 'base64url');
@@ -60,7 +60,7 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    return undefined; // its digest was made by somebody else
+    return undefined; // its digest is not ours
   }
 }
 

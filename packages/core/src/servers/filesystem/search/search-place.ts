@@ -20,7 +20,10 @@ export interface SearchPlace extends AsyncDisposable {
   readonly withheld: number;
 }
 
-/** @throws {ToolError} NOT_FOUND, OUTSIDE_PROJECT; INVALID_ARGUMENT for what is neither, or is in a repository's own files */
+/**
+ * @throws {ToolError} NOT_FOUND, OUTSIDE_PROJECT; INVALID_ARGUMENT for a path that is neither file nor directory, or is
+ *   inside .git
+ */
 export async function openSearchPlace(
   files: ProjectFiles,
   path: string,

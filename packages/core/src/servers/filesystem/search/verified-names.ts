@@ -10,7 +10,7 @@ import { openPath, type OpenedPath } from '../../project/open/opened-path.js';
 import type { ProjectScope, ScopePath } from '../../project/scope/project-scope.js';
 import { compareKeys } from './path-order.js';
 
-/** Where names are looked at. */
+/** Where names are verified. */
 export interface NamesBelow {
   scope: ProjectScope;
   requested: ScopePath;
@@ -43,13 +43,14 @@ interface Held {
 /** One directory on the way down. */
 interface Level {
   name: string;
-  /** Undefined when there is no such directory. */
+  /** Undefined when the directory does not exist. */
   held: Held | undefined;
 }
 
 /**
- * Calls `visit` for each item, some at once, with the address of its entry in a directory that is held open meanwhile;
- * undefined when there is no such directory below this one. The entry itself was not looked at: it may be a link.
+ * Calls `visit` for each item, some concurrently, with the address of its entry in a directory that is held open
+ * meanwhile; undefined when the directory does not exist below this one. The entry itself was not checked: it may be a
+ * link.
  *
  * @param items by their paths below the directory, as `orderKey` has them
  * @throws {ToolError} CANCELLED
@@ -95,7 +96,7 @@ export async function openEntryFile(scope: ProjectScope, address: string | Buffe
   return undefined;
 }
 
-/** The directory of these names, opened one in the other as far as they are not open already. */
+/** The directory of these names, opened step by step as far as it is not open already. */
 async function descend(
   { scope, requested, directory }: NamesBelow,
   levels: Level[],
@@ -115,11 +116,11 @@ async function descend(
 async function hold(scope: ProjectScope, requested: ScopePath, address: string | Buffer): Promise<Held | undefined> {
   try {
     if (scope.verification === 'descriptor') {
-      // One name in a directory that is inside, and no link: nothing is left to be judged.
+      // One name in a directory that is inside, and not a link: nothing more to check.
       const handle = await open(address, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK);
       return { address: `/proc/self/fd/${handle.fd}`, close: () => handle.close() };
     }
-    if (typeof address !== 'string') return undefined; // looked at by its path it would be another name
+    if (typeof address !== 'string') return undefined; // resolved by its path it would be another name
     const opened = await openPath(scope, address, requested, { directory: true, follow: false });
     // An address by path may have led through a link above.
     if (opened.path.absolute === address) return opened;
@@ -134,7 +135,7 @@ async function closeFrom(levels: Level[], from: number): Promise<void> {
   for (const { held } of levels.splice(from)) await held?.close();
 }
 
-/** @param name as it stands in a key: a byte, a character */
+/** @param name as in a key: one character per byte */
 function addressOf({ address }: Pick<Held, 'address'>, name: string): string | Buffer | undefined {
   if (name === '' || name === '.' || name === '..') return undefined;
   const bytes = Buffer.from(name, 'latin1');
