@@ -31,6 +31,11 @@ export interface ToolProvider extends AsyncDisposable {
    */
   readonly sessionServers?: readonly string[];
   /**
+   * How long the last list of tools may be kept without asking again, in milliseconds, as its servers say. Absent where they
+   * say nothing. Wrappers must forward it.
+   */
+  readonly toolsTtlMs?: number | undefined;
+  /**
    * Connects the provider. Idempotent; concurrent callers share one attempt. `onDemand`: true when a call causes it rather
    * than a person, so that a supervisor may refuse to restart a program that keeps failing.
    *

@@ -168,6 +168,14 @@ export class ToolHub implements ToolProvider {
     return this.#routing.members.flatMap(({ provider }) => provider.sessionServers ?? []);
   }
 
+  /** The shortest time of its providers' lists. */
+  get toolsTtlMs(): number | undefined {
+    let shortest: number | undefined;
+    for (const { provider } of this.#routing.members)
+      if (provider.toolsTtlMs !== undefined) shortest = Math.min(shortest ?? Infinity, provider.toolsTtlMs);
+    return shortest;
+  }
+
   /**
    * Connects all providers in parallel, including those that failed before. Resolves once each has connected or failed, or
    * after `connectTimeoutMs`. A failed provider is retried in the background: after 1 s, then with increasing delays of up

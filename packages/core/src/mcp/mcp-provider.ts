@@ -176,6 +176,10 @@ export class MCPToolProvider implements ToolProvider {
     }
   }
 
+  get toolsTtlMs(): number | undefined {
+    return this.#tools.ttlMs;
+  }
+
   async listTools(options: { signal?: AbortSignal } = {}): Promise<readonly ToolDefinition[]> {
     const scope = new CallScope(options);
     try {

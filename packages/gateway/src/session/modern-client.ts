@@ -97,8 +97,9 @@ export class ModernClient {
           params.cursor,
           this.#host.limits.pageSize,
         );
+        const ttlMs = Math.floor(Math.min(LIST_TTL_MS, this.#host.provider.toolsTtlMs ?? LIST_TTL_MS));
         // A provider does not say whether its tools depend on who asks.
-        return this.#complete({ tools: items, ...next, ttlMs: LIST_TTL_MS, cacheScope: 'private' });
+        return this.#complete({ tools: items, ...next, ttlMs, cacheScope: 'private' });
       }
       case 'tools/call':
         return this.#asking.answer(request, stream);

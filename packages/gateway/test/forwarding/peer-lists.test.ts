@@ -14,6 +14,7 @@ import { newModernClient } from '../fixtures/modern-client.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { ListPromptsRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import { connectClient } from '../fixtures/connect-client.js';
+import { modernServer } from '../fixtures/modern-server.js';
 import { forwardedServer, type ForwardedServer } from '../fixtures/forwarded-server.js';
 
 const ends: (() => Promise<unknown>)[] = [];
@@ -160,5 +161,28 @@ describe('PeerLists', () => {
     const { ttlMs } = (await client.listPrompts()) as { ttlMs?: number };
     expect(ttlMs).toBeLessThanOrEqual(most);
     if (most === 10_000) expect(ttlMs).toBe(most);
+  });
+});
+
+describe('tools/list', () => {
+  it('lets clients keep the tools no longer than the server of the shortest time says', async () => {
+    const up = modernServer('up'); // 5 s
+    const hub = new ToolHub({ providers: [up.provider, forwardedServer('one', []).provider] });
+    const gateway = createGateway(hub);
+    const client = newModernClient();
+    ends.push(
+      () => up.close(),
+      () => hub.disconnect(),
+      () => gateway.close(),
+      () => client.close(),
+    );
+    const { url } = await gateway.serveHttp({ auth: 'none' });
+    await client.connect(new StreamableHTTPClientTransport(new URL(url)));
+    const { ttlMs } = (await client.listTools()) as { ttlMs?: number };
+    expect(ttlMs).toBeGreaterThan(0);
+    expect(ttlMs).toBeLessThanOrEqual(5_000);
+    await hub.remove('up');
+    const { ttlMs: without } = (await client.listTools(undefined, { cacheMode: 'refresh' })) as { ttlMs?: number };
+    expect(without).toBe(10_000);
   });
 });

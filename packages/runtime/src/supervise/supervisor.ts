@@ -136,6 +136,12 @@ export class SupervisedToolProvider implements ToolProvider {
     return state.name === 'READY' ? (state.instance.provider.sessionServers ?? []) : [];
   }
 
+  /** As the running program says. */
+  get toolsTtlMs(): number | undefined {
+    const { state } = this.#lifecycle;
+    return state.name === 'READY' ? state.instance.provider.toolsTtlMs : undefined;
+  }
+
   /** The state it is in. */
   get state(): ProviderState {
     return this.#lifecycle.state.name;

@@ -108,8 +108,10 @@ export class ToolListCache {
   #delayed = 0;
   #later: NodeJS.Timeout | undefined;
   #lifetime = new AbortController();
-  /** When the list expires, as a time of `performance.now()`. Servers of the legacy era set no time. */
-  #expiresAt = Infinity;
+  /** How long the server lets the list be kept, in milliseconds. Servers of the legacy era set no time. */
+  #ttlMs = Infinity;
+  /** When that began, as a time of `performance.now()`. */
+  #readAt = 0;
   /** True when reading the list again failed. */
   isStale = false;
 
@@ -122,9 +124,15 @@ export class ToolListCache {
     return this.#catalog;
   }
 
+  /** How long the list may be kept by others, in milliseconds; undefined where the server says nothing. */
+  get ttlMs(): number | undefined {
+    if (this.#ttlMs === Infinity) return undefined;
+    return this.#options.isWatched() ? this.#ttlMs : Math.max(0, this.#readAt + this.#ttlMs - performance.now());
+  }
+
   /** Returns the list; reads it if there is none or the last reading failed. @throws {ToolError} when there is no list at all */
   async read(): Promise<ToolCatalog> {
-    const isFresh = !this.isStale && (performance.now() < this.#expiresAt || this.#options.isWatched());
+    const isFresh = !this.isStale && (performance.now() < this.#readAt + this.#ttlMs || this.#options.isWatched());
     if (this.#catalog && !this.#reading && isFresh) return this.#catalog;
     const known = this.#catalog;
     try {
@@ -150,7 +158,7 @@ export class ToolListCache {
     this.#delayed = 0;
     this.#lifetime = new AbortController();
     this.#catalog = undefined;
-    this.#expiresAt = Infinity;
+    this.#ttlMs = Infinity;
     this.#reading = undefined;
     this.isStale = false;
     this.#dirty = false;
@@ -224,7 +232,8 @@ export class ToolListCache {
         return page;
       };
       const definitions = await readToolList(name, readPage, warnOfTool);
-      this.#expiresAt = readAt + ttlMs;
+      this.#readAt = readAt;
+      this.#ttlMs = ttlMs;
       return new ToolCatalog(session.usesHeaders ? withMirroredParams(definitions, warnOfTool) : definitions);
     } catch (thrown) {
       if (scope.error) {
