@@ -25,9 +25,9 @@ export interface ToolProvider extends AsyncDisposable {
   /** The prefixes of its tools' names, known before it connects. A hub has those of all its providers; they may change. */
   readonly servers: readonly string[];
   /**
-   * Those of its {@link servers} that keep state between the calls of one `sessionId`, as far as it is connected: processes
-   * that take turns serving one session would each have other state. Absent for a provider that cannot tell. Wrappers must
-   * forward it.
+   * Those of its {@link servers} that keep state between the calls of one `sessionId`, while it is connected: several
+   * processes that take turns serving one session would each have their own state. Absent for a provider that does not
+   * know. Wrappers must forward it.
    */
   readonly sessionServers?: readonly string[];
   /**

@@ -150,7 +150,10 @@ function binaryBytesOf(block: ContentBlock): number {
   return block.type === 'resource' ? (block.resource.blob?.length ?? 0) * 0.75 : 0;
 }
 
-/** The size of what is neither text nor binary (names, URIs, annotations); undefined when it is above the limit. */
+/**
+ * The size of the parts that are neither text nor binary (names, URIs, annotations); undefined when it is above the
+ * limit.
+ */
 function sizeOfRest(block: ContentBlock, limit: number): number | undefined {
   switch (block.type) {
     case 'text': {

@@ -1,4 +1,5 @@
-// The TypeScript types that a schema stands for. Types only, and shallow: what is not understood is `unknown`.
+// The TypeScript types of the values that a schema accepts. Types only, and shallow: an unsupported schema is
+// `unknown`.
 
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import type { JsonObject, JsonSchema } from '../contract/json.js';

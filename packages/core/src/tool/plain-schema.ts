@@ -1,5 +1,5 @@
-// Which JSON Schemas are valid and compile for sure, told without asking anybody: those of the plain keywords that nearly
-// all tools have. For any other the answer is no, and Ajv decides.
+// Recognizes JSON Schemas that are certainly valid and compile: those with only the plain keywords that nearly all
+// tools use. For any other, Ajv decides.
 
 import { isJsonObject } from '../contract/json.js';
 

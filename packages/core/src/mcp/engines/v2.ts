@@ -19,7 +19,7 @@ const ANY_RESULT = { '~standard': { version: 1, vendor: 'toolwright', validate: 
 const NO_VALIDATOR = {
   getValidator: () => (input: unknown) => ({ valid: true, data: input, errorMessage: undefined }),
 } as never;
-/** How the SDK is told the era; it needs nothing else of what a modern server said. */
+/** Tells the SDK the era; it uses nothing else of a modern server's discovery. */
 const PRIOR = {
   legacy: { kind: 'legacy' },
   modern: {

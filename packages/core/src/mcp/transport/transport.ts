@@ -40,7 +40,10 @@ export interface SessionTransport extends McpTransport {
   readonly stderrNote?: string | undefined;
   /** True if it sends headers with each request. */
   readonly usesHeaders?: boolean;
-  /** Gives up a request without telling the server. Absent where its response cannot be told from others. */
+  /**
+   * Stops waiting for a request without notifying the server. Absent where its response cannot be distinguished from
+   * others.
+   */
   abandon?(id: number): void;
   /** Secrets beyond the options, such as tokens that it was issued. */
   secrets?(): readonly string[];

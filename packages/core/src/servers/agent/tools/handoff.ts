@@ -1,4 +1,4 @@
-// handoff: asks the engine to go on with another model tier.
+// handoff: asks the engine to continue with another model tier.
 
 import type { Directive } from '../../../contract/directives.js';
 import { ToolError } from '../../../contract/errors.js';

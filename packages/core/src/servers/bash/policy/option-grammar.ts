@@ -1,5 +1,5 @@
-// Reads the arguments of a known command by the table of its options. A table lists what is allowed: it stays right when
-// a program gets a new option, where a list of dangerous options would miss it.
+// Reads the arguments of a known command by the table of its options. A table lists what is allowed: it stays correct
+// when a program gets a new option, which a list of dangerous options would miss.
 
 import type { ShellWord } from './script-tokens.js';
 

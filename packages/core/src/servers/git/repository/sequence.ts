@@ -145,8 +145,8 @@ export async function assertCommitsWritable(repository: Repository, target: stri
 }
 
 /**
- * The merge bases of two commits: what is the same in all of them and in the target is not written. Without a merge base, or
- * with too many, everything that differs may be written.
+ * The merge bases of two commits: a path that is equal in all of them and in the target is not written. Without a merge
+ * base, or with too many, every differing path may be written.
  */
 export async function mergeBases(repository: Repository, head: string, target: string): Promise<string[]> {
   const { stdout } = await repository.read(['merge-base', '--all', head, target], { accept: [0, 1] });
