@@ -1,4 +1,4 @@
-// MCPToolProvider: the tools of one MCP server. Owns the session and settles each call once.
+// MCPToolProvider: the tools of one MCP server. Settles each call once; server-connection.ts opens and closes the session.
 
 import { CallCounters } from '../call/call-counters.js';
 import { CallScope, TAKES_SCOPES } from '../call/call-scope.js';
@@ -7,7 +7,6 @@ import { copyArguments, copyJson, snapshot } from '../contract/json-copy.js';
 import { isJsonObject, type JsonObject } from '../contract/json.js';
 import { Listeners, safeLogger } from '../call/host-callbacks.js';
 import { WARNING_LOGGER, type Logger } from '../contract/logger.js';
-import { ConnectionLifecycle } from '../provider/connection-lifecycle.js';
 import {
   errorResult,
   nameAsCalled,
@@ -18,44 +17,29 @@ import {
 import { describeIssues } from '../tool/schema.js';
 import { isSameListing, staleCallError, prepareFromListing, rejectedCall } from '../provider/prepared-call.js';
 import { START_OUTPUT, withStartOutput, type StartOutput } from '../provider/start-output.js';
-import type {
-  CallOptions,
-  McpPeer,
-  PreparedCall,
-  ProviderHealth,
-  ProviderState,
-  ToolProvider,
-} from '../contract/tool-provider.js';
+import type { CallOptions, McpPeer, PreparedCall, ProviderHealth, ToolProvider } from '../contract/tool-provider.js';
 import type { ToolDefinition } from '../contract/tool-definition.js';
 import { callFailure, type PendingCall } from './session/call-failure.js';
 import { SessionLostError, RpcError, type McpSession } from './session/mcp-session.js';
 import { ChangeSubscription, SUBSCRIPTION_META } from './session/change-subscription.js';
 import { requestInRounds } from './session/input-rounds.js';
-import { CANCEL_TIMEOUT_MS, followTask, TASKS_EXTENSION } from './session/tasks.js';
-import { loadEngine } from './engines/load-engine.js';
-import { EraMemory } from './session/era-memory.js';
-import { openSession } from './session/open-session.js';
+import { CANCEL_TIMEOUT_MS, followTask } from './session/tasks.js';
 import { ToolListCache } from './tools/tool-list-cache.js';
-import { createTransport } from './transport/open-transport.js';
 import {
-  fingerprintOf,
   resolveOptions,
   secretsOf,
   type MCPToolProviderOptions,
   type ResolvedOptions,
 } from './mcp-provider-options.js';
+import { ServerConnection } from './server-connection.js';
 import { ServerRequests } from './session/server-requests.js';
-import { McpServerPeer, type WithSession } from './session/mcp-peer.js';
+import { McpServerPeer } from './session/mcp-peer.js';
 import { withoutSecrets } from './tools/sanitize.js';
-import type { SessionTransport } from './transport/transport.js';
 import { wasUnread } from './session/unread-request.js';
 import { fromWireResult } from './tools/wire-result.js';
 
 const HEADER_MISMATCH = -32_020;
 const UNSUPPORTED_VERSION = -32_022;
-
-/** Longer than the built-in transports take to close; a custom transport may never close. */
-const CLOSE_TIMEOUT_MS = 8_000;
 
 /** The tool and the session that a call was prepared for. */
 interface PreparedFor {
@@ -63,9 +47,6 @@ interface PreparedFor {
   readonly sessions: number;
   readonly disconnects: number;
 }
-
-/** The client info sent to servers. A test compares the version with package.json. */
-const CLIENT_INFO = { name: 'toolwright', version: '0.2.0' };
 
 /**
  * Provides the tools of one MCP server, with the prefix `name.`: over stdio, in a container, at a socket, over HTTP, or over a
@@ -96,43 +77,46 @@ export class MCPToolProvider implements ToolProvider {
   readonly #logger: Logger;
   readonly #requests: ServerRequests;
   readonly #tools: ToolListCache;
-  readonly #eras: EraMemory;
+  readonly #connection: ServerConnection;
   readonly #subscription: ChangeSubscription;
   readonly #counters = new CallCounters();
   readonly #changed = new Listeners();
-  readonly #lifecycle: ConnectionLifecycle<McpSession>;
   readonly #inFlight = new Set<CallScope>();
-  /** Set during a sign-in: functions that resume the deadlines of the waiting calls. */
-  #signingIn: (() => void)[] | undefined;
-  #session: McpSession | undefined;
-  #attempt: CallScope | undefined;
-  /** The transport of the attempt in progress. */
-  #transport: SessionTransport | undefined;
-  /** The capabilities of the latest session. */
-  #serverOffers: JsonObject = {};
-  /** Capabilities were added since the session was opened. */
-  #isOutdated = false;
-  #sessions = 0;
-  #disconnects = 0;
-  #lastFailure: ToolError | undefined;
 
   /** @throws {ToolError} INVALID_ARGUMENT naming the invalid option */
   constructor(options: MCPToolProviderOptions) {
     this.#options = resolveOptions(options);
     const { name, callTimeoutMs, listTimeoutMs, roots } = this.#options;
     this.name = name;
-    this.#lifecycle = new ConnectionLifecycle(name);
     this.callTimeoutMs = callTimeoutMs;
     this.servers = Object.freeze([name]);
     this.#logger = options.logger ? safeLogger(options.logger) : WARNING_LOGGER;
     const { elicitation, sampling } = options;
     const offers = { ...(elicitation && { elicitation }), ...(sampling && { sampling }) };
     this.#requests = new ServerRequests(roots, offers, this.#inFlight);
-    this.#eras = new EraMemory(fingerprintOf(this.#options.place), this.#options.eraStore);
+    this.#connection = new ServerConnection({
+      options: this.#options,
+      requests: this.#requests,
+      inFlight: this.#inFlight,
+      logger: this.#logger,
+      warn: this.#warn,
+      logLevel: () => this.#peer.logLevel,
+      onNotification: (method, params) => this.#receive(method, params),
+      onOpened: (session) => {
+        this.#subscription.use(session);
+        if (this.#connection.sessions > 1) this.#tools.invalidate(); // another process may have different tools
+        this.#peer.reportConnected();
+      },
+      onClosing: () => {
+        this.#tools.clear();
+        this.#subscription.use(undefined);
+      },
+    });
+    const { withSession } = this.#connection;
     this.#tools = new ToolListCache({
       name,
       listTimeoutMs,
-      withSession: this.#withSession,
+      withSession,
       warn: this.#warn,
       isWatched: () => this.#subscription.coversTools,
       onChanged: () => this.#changed.emit(this.#logger),
@@ -149,26 +133,24 @@ export class MCPToolProvider implements ToolProvider {
       options: this.#options,
       requests: this.#requests,
       inFlight: this.#inFlight,
-      withSession: this.#withSession,
-      offers: () => this.#serverOffers,
+      withSession,
+      offers: () => this.#connection.serverOffers,
       subscription: this.#subscription,
       onListening: () => this.#subscription.update(),
-      onOffered: () => this.#renegotiate(),
-      onSettled: () => {
-        if (this.#isOutdated) this.#renegotiate();
-      },
+      onOffered: () => this.#connection.renegotiate(),
+      onSettled: () => this.#connection.callSettled(),
       logger: this.#logger,
     });
   }
 
   async connect(options: { signal?: AbortSignal } = {}): Promise<void> {
-    this.#lifecycle.reopen();
+    this.#connection.lifecycle.reopen();
     const scope = new CallScope(options);
     try {
-      await scope.race(this.#open());
+      await scope.race(this.#connection.open());
       // The first call needs the list. If reading it fails, the server is connected, and the call reads it again.
       await scope.race(this.#tools.read().catch(() => undefined));
-      if (this.#lifecycle.isDisconnected) throw this.#lifecycle.notConnected();
+      if (this.#connection.lifecycle.isDisconnected) throw this.#connection.lifecycle.notConnected();
     } catch (thrown) {
       throw withStartOutput(ToolError.from(thrown), this);
     } finally {
@@ -183,7 +165,7 @@ export class MCPToolProvider implements ToolProvider {
   async listTools(options: { signal?: AbortSignal } = {}): Promise<readonly ToolDefinition[]> {
     const scope = new CallScope(options);
     try {
-      if (this.#lifecycle.isDisconnected) throw this.#lifecycle.notConnected();
+      if (this.#connection.lifecycle.isDisconnected) throw this.#connection.lifecycle.notConnected();
       return (await scope.race(this.#tools.read())).definitions;
     } finally {
       scope.close();
@@ -196,14 +178,12 @@ export class MCPToolProvider implements ToolProvider {
 
   prepareCall(name: string, args: JsonObject, options?: CallOptions): PreparedCall | Promise<PreparedCall> {
     // A lost server may come back with different tools.
-    const isOpen = this.#session?.isOpen === true && !this.#lifecycle.isDisconnected;
-    const tool = isOpen ? this.#tools.current?.get(name) : undefined;
+    const tool = this.#connection.session ? this.#tools.current?.get(name) : undefined;
     return tool ? this.#prepared(tool, args) : this.#prepareSlowly(name, args, options);
   }
 
   async disconnect(): Promise<void> {
-    this.#disconnects++;
-    return this.#lifecycle.disconnect(() => this.#close());
+    return this.#connection.disconnect();
   }
 
   /** Calls {@link disconnect}, for `await using`. */
@@ -221,15 +201,16 @@ export class MCPToolProvider implements ToolProvider {
   }
 
   onLost(listener: (failure: ToolError) => void): () => void {
-    return this.#lifecycle.onLost(listener);
+    return this.#connection.lifecycle.onLost(listener);
   }
 
   /** Sends MCP's `ping`; an error response counts as a response. */
   async ping(options: { signal?: AbortSignal } = {}): Promise<void> {
     const scope = new CallScope(options);
     try {
-      const session = this.#lifecycle.isOpening ? await scope.race(this.#open()) : this.#session;
-      if (!session?.isOpen) throw this.#lastFailure ?? this.#lifecycle.notConnected();
+      const { lifecycle, lastFailure } = this.#connection;
+      const session = lifecycle.isOpening ? await scope.race(this.#connection.open()) : this.#connection.session;
+      if (!session?.isOpen) throw lastFailure ?? lifecycle.notConnected();
       scope.setDeadline(this.callTimeoutMs);
       await session.request(session.era === 'modern' ? 'server/discover' : 'ping', {}, scope);
     } catch (thrown) {
@@ -241,171 +222,21 @@ export class MCPToolProvider implements ToolProvider {
   }
 
   health(): ProviderHealth {
-    const health = this.#counters.health(this.#state());
-    const lastError = health.lastError ?? this.#lastFailure?.message;
-    return { ...health, restarts: Math.max(0, this.#sessions - 1), ...(lastError !== undefined && { lastError }) };
+    const { sessions, lastFailure } = this.#connection;
+    const health = this.#counters.health(this.#connection.stateOf(this.#tools.isStale));
+    const lastError = health.lastError ?? lastFailure?.message;
+    return { ...health, restarts: Math.max(0, sessions - 1), ...(lastError !== undefined && { lastError }) };
   }
 
   /** @internal */
   [START_OUTPUT](): StartOutput | undefined {
-    const note = this.#transport?.stderrNote;
-    return note === undefined ? undefined : { text: withoutSecrets(note, secretsOf(this.#options.place)) };
-  }
-
-  #state(): ProviderState {
-    if (this.#session?.isOpen) return this.#tools.isStale ? 'DEGRADED' : 'READY';
-    if (this.#lifecycle.isOpening) return 'INITIALIZING';
-    if (this.#lifecycle.isDisconnected || !this.#lastFailure) return 'COLD';
-    return this.#session ? 'DEGRADED' : 'DEAD'; // lost, so that the next call reconnects; or it never started
-  }
-
-  // The session.
-
-  #open(): Promise<McpSession> {
-    return this.#lifecycle.open(this.#session?.isOpen ? this.#session : undefined, () => this.#start());
-  }
-
-  /** Runs a request on the open session, and once more on a new one if the server provably did not read it. */
-  readonly #withSession: WithSession = async (scope, run) => {
-    try {
-      return await run(await scope.race(this.#open()));
-    } catch (thrown) {
-      if (scope.error || !wasUnread(thrown)) throw thrown;
-      return run(await scope.race(this.#open()));
-    }
-  };
-
-  /** Capabilities are declared when a session is opened: a session with fewer is replaced while no call is in flight. */
-  #renegotiate(): void {
-    const session = this.#session;
-    this.#isOutdated = session !== undefined && session.isOpen && this.#isMissingCapabilities(session);
-    if (!session || !this.#isOutdated || this.#inFlight.size > 0 || this.#lifecycle.isDisconnected) return;
-    this.#isOutdated = false;
-    if (this.#options.isSingleUse) {
-      this.#warn(
-        `The MCP server "${this.name}" was connected before capabilities were added, and its transport cannot reconnect. Set transport to a function.`,
-      );
-      return;
-    }
-    this.#session = undefined;
-    const closed = session.close(); // started now, so that a disconnect waits for it
-    const replacing = this.#lifecycle.open(undefined, async () => {
-      await closed;
-      if (this.#lifecycle.isDisconnected) throw this.#lifecycle.notConnected();
-      return this.#start();
-    });
-    replacing.catch(() => undefined); // the next call tries again
-  }
-
-  /** Requests of the modern era declare capabilities themselves. */
-  #isMissingCapabilities({ era, offered }: McpSession): boolean {
-    return era === 'legacy' && this.#requests.isMissingFrom(offered);
+    return this.#connection.startOutput;
   }
 
   #receive(method: string, params: JsonObject): void {
     if (method === 'notifications/subscriptions/acknowledged') return this.#subscription.acknowledge(params);
     if (method === 'notifications/tools/list_changed') this.#tools.invalidate();
     this.#peer.emit(method, withoutSubscriptionId(params));
-  }
-
-  async #start(): Promise<McpSession> {
-    const { name, connectTimeoutMs } = this.#options;
-    const scope = (this.#attempt = new CallScope());
-    scope.setDeadline(connectTimeoutMs, connectTimeoutMs);
-    try {
-      const { place, protocol, isSingleUse } = this.#options;
-      const engine = await scope.race(loadEngine(this.#options.engine));
-      const session = await openSession(
-        {
-          name,
-          engine,
-          protocol,
-          eras: this.#eras,
-          isSingleUse,
-          isHttp: place.kind === 'http',
-          createTransport: async () =>
-            (this.#transport = await createTransport(this.#options, {
-              warn: this.#warn,
-              clock: this.#clockOf(scope),
-              engine,
-            })),
-          connectTimeoutMs,
-          secrets: secretsOf(this.#options.place),
-          clientInfo: CLIENT_INFO,
-          capabilities: this.#requests.capabilities,
-          capabilitiesFor: (call) => withTasks(this.#requests.capabilitiesFor(call)),
-          logLevel: () => this.#peer.logLevel,
-          onNotification: (method, params) => this.#receive(method, params),
-          onRequest: (method, params, signal) => this.#requests.answer(method, params, signal),
-          onLost: (failure) => this.#lose(failure),
-          onClosing: (closing) => this.#lifecycle.track(closing),
-        },
-        scope,
-      );
-      if (this.#isMissingCapabilities(session) && !this.#options.isSingleUse) {
-        await session.close(); // capabilities were added meanwhile
-        if (this.#lifecycle.isDisconnected) throw this.#lifecycle.notConnected();
-        return await this.#start();
-      }
-      this.#sessions++;
-      this.#session = session;
-      this.#serverOffers = { ...session.capabilities };
-      this.#lastFailure = undefined;
-      this.#requests.startSession();
-      this.#subscription.use(session);
-      if (this.#sessions > 1) this.#tools.invalidate(); // another process may have different tools
-      this.#peer.reportConnected();
-      return session;
-    } catch (thrown) {
-      this.#session = undefined;
-      this.#lastFailure = ToolError.from(thrown, 'UNAVAILABLE');
-      throw this.#lastFailure;
-    } finally {
-      this.#transport = undefined;
-      scope.close();
-    }
-  }
-
-  /** The deadline of an attempt to connect and of the calls that wait for it, paused during a sign-in. */
-  #clockOf(attempt: CallScope): { pause(): void; resume(): void } {
-    return {
-      pause: () => {
-        attempt.pause();
-        this.#signingIn = [...this.#inFlight].map((call) => call.hold());
-      },
-      resume: () => {
-        attempt.resume();
-        for (const resumeCall of this.#signingIn ?? []) resumeCall();
-        this.#signingIn = undefined;
-      },
-    };
-  }
-
-  #lose(failure: ToolError): void {
-    this.#lastFailure = failure;
-    this.#serverOffers = { ...this.#serverOffers }; // a new object, as subscriptions have ended
-    const message = `The MCP server "${this.name}" was lost; the next call reconnects: ${failure.message}`;
-    // The call that finds the session expired opens a new one, so this is not a loss.
-    if (wasUnread(failure)) return this.#logger.debug(withoutSecrets(message, secretsOf(this.#options.place)));
-    this.#lifecycle.emitLost(failure, this.#warn);
-    this.#warn(message);
-  }
-
-  async #close(): Promise<void> {
-    this.#attempt?.end(this.#lifecycle.notConnected());
-    await this.#lifecycle.openingSettled();
-    const closed = this.#lifecycle.closedDuringCall();
-    for (const scope of [...this.#inFlight]) scope.end(closed);
-    this.#tools.clear();
-    this.#subscription.use(undefined);
-    void this.#session?.close();
-    const timeoutMs = CLOSE_TIMEOUT_MS + this.#options.shutdownTimeoutMs;
-    if (!(await this.#lifecycle.ended(timeoutMs))) {
-      this.#warn(`The MCP server "${this.name}" did not exit within ${timeoutMs} ms and was abandoned.`);
-    }
-    this.#session = undefined;
-    this.#serverOffers = {};
-    this.#lastFailure = undefined;
   }
 
   // One call.
@@ -415,9 +246,9 @@ export class MCPToolProvider implements ToolProvider {
     this.#inFlight.add(scope);
     try {
       this.#startClock(scope);
-      this.#signingIn?.push(scope.hold());
+      this.#connection.holdDuringSignIn(scope);
       const unchecked = snapshot(args); // the caller may change them while the call waits
-      await scope.race(this.#open());
+      await scope.race(this.#connection.open());
       return this.#prepared(await this.#find(name, scope), unchecked);
     } catch (thrown) {
       const failure = withStartOutput(
@@ -432,7 +263,11 @@ export class MCPToolProvider implements ToolProvider {
   }
 
   #prepared(tool: ToolDefinition, args: JsonObject): PreparedCall {
-    const prepared: PreparedFor = { tool, sessions: this.#sessions, disconnects: this.#disconnects };
+    const prepared: PreparedFor = {
+      tool,
+      sessions: this.#connection.sessions,
+      disconnects: this.#connection.disconnects,
+    };
     const execute = (coerced: JsonObject, options?: CallOptions): Promise<ToolResult> =>
       this.#run(tool.name, coerced, new CallScope(options), prepared);
     try {
@@ -449,8 +284,8 @@ export class MCPToolProvider implements ToolProvider {
 
   /** Checks that the tool is unchanged: a new session may be with another process. */
   async #assertUnchanged({ tool, sessions, disconnects }: PreparedFor, scope: CallScope): Promise<void> {
-    if (this.#disconnects !== disconnects) throw staleCallError(this.name);
-    if (this.#sessions !== sessions) await scope.race(this.#tools.read());
+    if (this.#connection.disconnects !== disconnects) throw staleCallError(this.name);
+    if (this.#connection.sessions !== sessions) await scope.race(this.#tools.read());
     if (this.#tools.isStale || !isSameListing(tool, this.#tools.current?.get(tool.name)))
       throw staleCallError(this.name, `The tool "${tool.name}" changed, or could not be listed again,`);
   }
@@ -462,7 +297,7 @@ export class MCPToolProvider implements ToolProvider {
     let result: ToolResult;
     try {
       this.#startClock(scope);
-      this.#signingIn?.push(scope.hold());
+      this.#connection.holdDuringSignIn(scope);
       const untimed = await this.#call(call, name, args, prepared);
       result = Object.assign(untimed, { durationMs: performance.now() - scope.startedAt });
     } catch (thrown) {
@@ -475,7 +310,7 @@ export class MCPToolProvider implements ToolProvider {
     if (scope.error && call.wasSent) this.#requests.abandon(scope);
     this.#inFlight.delete(scope);
     scope.close();
-    if (this.#isOutdated) this.#renegotiate();
+    this.#connection.callSettled();
     this.#counters.record(result, scope.startedAt + result.durationMs);
     return result;
   }
@@ -492,12 +327,11 @@ export class MCPToolProvider implements ToolProvider {
     prepared: PreparedFor | undefined,
   ): Promise<UntimedResult> {
     const { scope } = call;
-    if (prepared && this.#disconnects !== prepared.disconnects) throw staleCallError(this.name);
+    if (prepared && this.#connection.disconnects !== prepared.disconnects) throw staleCallError(this.name);
     const unchecked = snapshot(callerArgs); // the caller may change them while the call waits
     const tool = (call.tool = this.#tools.current?.get(name) ?? (await this.#find(name, scope)));
     const args = copyArguments(tool.name, unchecked);
-    const session =
-      this.#session?.isOpen && !this.#lifecycle.isDisconnected ? this.#session : await scope.race(this.#open());
+    const session = this.#connection.session ?? (await scope.race(this.#connection.open()));
     if (scope.error) throw scope.error;
     if (prepared) await this.#assertUnchanged(prepared, scope);
     const { meta } = scope;
@@ -535,18 +369,18 @@ export class MCPToolProvider implements ToolProvider {
           if (scope.error || hasRetried || !(await this.#canSendAgain(thrown, target, scope))) throw thrown;
           hasRetried = true;
           call.wasSent = false;
-          target = await scope.race(this.#open());
+          target = await scope.race(this.#connection.open());
           if (prepared) await this.#assertUnchanged(prepared, scope);
         }
       }
     };
     const requests = this.#requests;
-    const result = await requestInRounds({ method: 'tools/call', params, scope, requests, send });
+    const result = await requestInRounds({ params, scope, requests, send });
     if (result.resultType !== 'task') return result;
     return followTask(result, {
       scope,
       requests,
-      send: (method, sent) => this.#withSession(scope, (current) => current.request(method, sent, scope)),
+      send: (method, sent) => this.#connection.withSession(scope, (current) => current.request(method, sent, scope)),
       cancel: (taskId) => this.#cancelTask(target, taskId),
     });
   }
@@ -561,8 +395,7 @@ export class MCPToolProvider implements ToolProvider {
       return true;
     }
     if (thrown.rpcCode !== UNSUPPORTED_VERSION) return false;
-    await this.#eras.remember(undefined);
-    await scope.race(session.close());
+    await this.#connection.askAgain(session, scope);
     return true;
   }
 
@@ -590,7 +423,7 @@ export class MCPToolProvider implements ToolProvider {
   }
 
   async #find(name: string, scope: CallScope): Promise<ToolDefinition> {
-    if (this.#lifecycle.isDisconnected) throw this.#lifecycle.notConnected();
+    if (this.#connection.lifecycle.isDisconnected) throw this.#connection.lifecycle.notConnected();
     const catalog = await scope.race(this.#tools.read());
     const tool = catalog.get(name);
     if (!tool) throw catalog.notFound(name, `The MCP server "${this.name}"`);
@@ -620,10 +453,4 @@ function withoutSubscriptionId(params: JsonObject): JsonObject {
   if (!isJsonObject(_meta) || !(SUBSCRIPTION_META in _meta)) return params;
   const { [SUBSCRIPTION_META]: _id, ...meta } = _meta;
   return Object.keys(meta).length > 0 ? { ...rest, _meta: meta } : rest;
-}
-
-/** The client capabilities with the tasks extension: a call may be answered with a task. */
-function withTasks(capabilities: JsonObject): JsonObject {
-  const { extensions } = capabilities;
-  return { ...capabilities, extensions: { ...(isJsonObject(extensions) && extensions), [TASKS_EXTENSION]: {} } };
 }

@@ -179,4 +179,39 @@ describe('MCPToolProvider.callTool() with a server that answers with a task', ()
     expect(error?.code).toBe('TIMED_OUT');
     await vi.waitUntil(async () => (await server.lines()).includes('cancelled'));
   });
+
+  it('returns OUTCOME_UNKNOWN when the server exits and no longer knows the task', async () => {
+    await using server = await scripted('tasks');
+    await using provider = server.create({ logger: { debug() {}, info() {}, warn() {}, error() {} } });
+    const { error } = await provider.callTool('s.do', { exit: true });
+    expect(error).toMatchObject({ code: 'OUTCOME_UNKNOWN', retryable: false });
+    expect(error?.message).toContain('no such task');
+  });
+
+  it.each([
+    ['another task', { taskId: 't2', result: { content: [] } }],
+    ['a task as the result of the task', { result: { resultType: 'task', taskId: 't3', status: 'working' } }],
+    ['no result', {}],
+    ['an unknown status', { status: 'dreaming' }],
+  ])('returns PROTOCOL_VIOLATION when it reports %s', async (_, report) => {
+    await using server = await scripted('tasks');
+    await using provider = server.create();
+    const { error } = await provider.callTool('s.do', { report });
+    expect(error).toMatchObject({ code: 'PROTOCOL_VIOLATION', retryable: false });
+  });
+});
+
+describe('MCPToolProvider.callTool() with a server of MCP 2026-07-28', () => {
+  it.each([
+    ['is unknown', { resultType: 'other', content: [] }],
+    ['is not text', { resultType: 7, content: [] }],
+  ])('returns PROTOCOL_VIOLATION when the resultType %s', async (_, raw) => {
+    await using server = await scripted('modern');
+    await using provider = server.create();
+    const { error } = await provider.callTool('s.do', { raw });
+    expect(error).toMatchObject({ code: 'PROTOCOL_VIOLATION', details: { outcomeUnknown: true } });
+    expect(textOf(await provider.callTool('s.do', { raw: { content: [{ type: 'text', text: 'no type' }] } }))).toBe(
+      'no type',
+    );
+  });
 });

@@ -8,15 +8,12 @@ import type { InputAnswer, InputRound } from '../../contract/tool-provider.js';
 import { plainText } from '../tools/sanitize.js';
 import type { ServerRequests } from './server-requests.js';
 
-/** The requests that a server may answer with `input_required`. */
-const MAY_REQUIRE_INPUT: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read']);
 const MAX_ROUNDS = 8;
 const MAX_REQUESTS = 32;
 const MAX_STATE_BYTES = 64 * 1024;
 
 /** What the rounds of one request need. */
 export interface RoundsOptions {
-  method: string;
   params: JsonObject;
   scope: CallScope;
   requests: ServerRequests;
@@ -31,10 +28,9 @@ export interface RoundsOptions {
  * @throws {ToolError} PROTOCOL_VIOLATION for a malformed round, EXECUTION_FAILED when a round cannot be answered; and what
  *   `send` throws
  */
-export async function requestInRounds({ method, params, scope, requests, send }: RoundsOptions): Promise<JsonObject> {
+export async function requestInRounds({ params, scope, requests, send }: RoundsOptions): Promise<JsonObject> {
   let result = await send({ ...params, ...answerParams(scope.relay?.answer) });
   for (let rounds = 1; result.resultType === 'input_required'; rounds++) {
-    if (!MAY_REQUIRE_INPUT.has(method)) throw violation(`the server answered ${method} with input_required`);
     const round = roundOf(result);
     if (scope.relay) {
       scope.relay.onRound(round);

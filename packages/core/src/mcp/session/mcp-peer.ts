@@ -86,7 +86,7 @@ export class McpServerPeer implements McpPeer {
             return this.#replaced(session, method, sent, scope);
           return session.request(method, sent, scope, { onProgress: scope.onProgress });
         });
-      return await requestInRounds({ method, params: copyJson(params), scope, requests, send });
+      return await requestInRounds({ params: copyJson(params), scope, requests, send });
     } catch (thrown) {
       if (scope.error && wasSent) requests.abandon(scope);
       if (thrown instanceof RpcError) throw thrown.toToolError(`The MCP server "${name}" refused ${method}`);

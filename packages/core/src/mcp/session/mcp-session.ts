@@ -51,6 +51,13 @@ const ENVELOPE_KEYS: ReadonlySet<string> = new Set([
 ]);
 
 /** How the engines name a closed connection. */
+/** The result types other than `complete`, by the method that may have them. */
+const INTERIM_TYPES: Readonly<Record<string, readonly string[]>> = {
+  'tools/call': ['input_required', 'task'],
+  'prompts/get': ['input_required'],
+  'resources/read': ['input_required'],
+};
+
 const CLOSED_CODES: ReadonlySet<unknown> = new Set([-32_000, 'CONNECTION_CLOSED', 'NOT_CONNECTED']);
 
 /** A JSON-RPC error response of the server. */
@@ -185,7 +192,7 @@ export class McpSession {
     scope.onEnd(cancel);
     try {
       const outcome = unboxed(await sent);
-      if ('result' in outcome) return this.#completed(outcome.result);
+      if ('result' in outcome) return this.#accepted(method, outcome.result);
       throw 'failure' in outcome ? outcome.failure : this.#rpcError(outcome.error);
     } catch (thrown) {
       throw scope.error ?? this.#requestFailure(thrown);
@@ -209,10 +216,14 @@ export class McpSession {
   }
 
   /** The result, with `resultType` only if it is one of the modern era that is not the final result. */
-  #completed(result: JsonObject): JsonObject {
+  #accepted(method: string, result: JsonObject): JsonObject {
     const { resultType, ...rest } = result;
-    const isComplete = resultType === undefined || resultType === 'complete';
-    return resultType !== undefined && (isComplete || this.era === 'legacy') ? rest : result;
+    if (resultType === undefined) return result;
+    if (resultType === 'complete' || this.era === 'legacy') return rest;
+    const isExpected = Object.hasOwn(INTERIM_TYPES, method) && INTERIM_TYPES[method]?.includes(String(resultType));
+    if (isExpected) return result;
+    const shown = plainText(String(resultType), 40);
+    throw new ToolError('PROTOCOL_VIOLATION', `The server answered ${method} with the unknown resultType "${shown}".`);
   }
 
   /** Closes the session and its transport. Never rejects; resolves when the transport is closed. */

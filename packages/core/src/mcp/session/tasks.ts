@@ -7,7 +7,7 @@ import { ToolError } from '../../contract/errors.js';
 import { isJsonObject, type JsonObject } from '../../contract/json.js';
 import { plainText } from '../tools/sanitize.js';
 import { answerRequests } from './input-rounds.js';
-import { RpcError } from './mcp-session.js';
+import { RpcError, SessionLostError } from './mcp-session.js';
 import type { ServerRequests } from './server-requests.js';
 
 /** The client capability that permits a server to answer with a task. */
@@ -16,6 +16,9 @@ export const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks';
 const DEFAULT_POLL_MS = 1_000;
 const MIN_POLL_MS = 20;
 const MAX_POLL_MS = 60_000;
+
+/** How often in a row a server may fail to report on a task, as while it restarts. */
+const MAX_FAILED_POLLS = 3;
 
 /** How long `tasks/cancel` may take. */
 export const CANCEL_TIMEOUT_MS = 5_000;
@@ -46,8 +49,9 @@ export async function followTask(created: JsonObject, options: TaskOptions): Pro
   try {
     let seen: unknown;
     let changes = 0;
-    for (let task = created; ; task = await send('tasks/get', { taskId })) {
+    for (let task = created; ; task = await poll()) {
       const { status, statusMessage, lastUpdatedAt } = task;
+      if (task.taskId !== taskId) throw new ToolError('PROTOCOL_VIOLATION', 'It reported on another task.');
       if (status === 'completed') return resultOf(task);
       if (status === 'failed') throw errorOf(task);
       if (status === 'cancelled') throw new ToolError('EXECUTION_FAILED', 'The server cancelled the task of the call.');
@@ -60,11 +64,35 @@ export async function followTask(created: JsonObject, options: TaskOptions): Pro
       }
       seen = change;
       if (status === 'input_required') await answer(task, answered);
-      await pause(pollMs(task), undefined, { signal: scope.signal }).catch(() => undefined);
-      if (scope.error) throw scope.error;
+      await wait(pollMs(task));
     }
   } finally {
     scope.offEnd(cancelTask);
+  }
+
+  async function wait(ms: number): Promise<void> {
+    await pause(ms, undefined, { signal: scope.signal }).catch(() => undefined);
+    if (scope.error) throw scope.error;
+  }
+
+  async function poll(): Promise<JsonObject> {
+    for (let failures = 1; ; failures++) {
+      try {
+        return await send('tasks/get', { taskId });
+      } catch (thrown) {
+        const isTransient = thrown instanceof SessionLostError || (ToolError.isInstance(thrown) && thrown.retryable);
+        if (scope.error || !isTransient || failures === MAX_FAILED_POLLS) throw lostTask(thrown);
+      }
+      await wait(DEFAULT_POLL_MS);
+    }
+  }
+
+  /** The task was created, so that no error may invite to make the call again. */
+  function lostTask(thrown: unknown): Error {
+    if (scope.error) return scope.error;
+    const why = plainText(thrown instanceof Error ? thrown.message : String(thrown), 1_000);
+    const text = `The task of the call was not followed to its end, so the call may have run: ${why}`;
+    return new ToolError('OUTCOME_UNKNOWN', text, { cause: thrown });
   }
 
   /** A server lists a request until it has processed its answer, so each key is answered once. */
@@ -73,7 +101,7 @@ export async function followTask(created: JsonObject, options: TaskOptions): Pro
     if (open.length === 0) return;
     const inputResponses = await answerRequests(Object.fromEntries(open), scope, requests);
     for (const [key] of open) before.add(key);
-    await send('tasks/update', { taskId, inputResponses });
+    await send('tasks/update', { taskId, inputResponses }).catch((thrown: unknown) => Promise.reject(lostTask(thrown)));
   }
 }
 
@@ -83,8 +111,8 @@ function pollMs({ pollIntervalMs }: JsonObject): number {
 }
 
 function resultOf({ result }: JsonObject): JsonObject {
-  if (isJsonObject(result)) return result;
-  throw new ToolError('PROTOCOL_VIOLATION', 'Its completed task has no result.');
+  if (isJsonObject(result) && (result.resultType === undefined || result.resultType === 'complete')) return result;
+  throw new ToolError('PROTOCOL_VIOLATION', 'Its completed task has no final result.');
 }
 
 function errorOf({ error }: JsonObject): Error {

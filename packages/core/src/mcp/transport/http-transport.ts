@@ -301,6 +301,10 @@ export class HttpTransport implements SessionTransport {
       if (code === 'CONNECTION_CLOSED') this.#loseSoon(markUnread(error));
       return error;
     }
+    if (thrown instanceof SyntaxError || Array.isArray((thrown as { issues?: unknown }).issues))
+      return new ToolError('PROTOCOL_VIOLATION', `The response of ${url.origin} is not a JSON-RPC message.`, {
+        cause: thrown,
+      });
     const errno = cause?.code;
     if (typeof errno === 'string' && NEVER_SENT.has(errno)) {
       const error = new ToolError(

@@ -288,6 +288,19 @@ describe('MCPToolProvider over HTTP', () => {
     expect(durationMs).toBeLessThan(5_000);
   });
 
+  it.each(['{"jsonrpc":"2.0","id":ID,"result":null}', '{"jsonrpc":"2.0","id":ID}', '[', '"text"'])(
+    'returns PROTOCOL_VIOLATION when a response is %s',
+    async (body) => {
+      await using server = await serveRaw(({ id }, _request, response) => {
+        response.writeHead(200, { 'content-type': 'application/json' }).end(body.replace('ID', String(id)));
+      });
+      await using provider = new MCPToolProvider({ name: 'r', url: server.url });
+      const { error } = await provider.callTool('r.do');
+      expect(error).toMatchObject({ code: 'PROTOCOL_VIOLATION', details: { outcomeUnknown: true } });
+      expect(error?.message).not.toContain('invalid_union');
+    },
+  );
+
   it('returns OUTCOME_UNKNOWN when the connection breaks', async () => {
     await using server = await serveRaw((_message, request) => request.socket.destroy());
     await using provider = new MCPToolProvider({ name: 'r', url: server.url });
