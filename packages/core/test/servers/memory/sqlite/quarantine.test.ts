@@ -20,7 +20,7 @@ async function overwrite(path: string, at: number, length: number): Promise<void
 
 /** Changes a database as a damaged disk, or another program, would. */
 async function execute(path: string, sql: string): Promise<void> {
-  const connection = await openSqlite(path, driverName());
+  const connection = await openSqlite(path, driverName(), { forRepair: true }); // may change FTS5's own tables
   connection.exec(sql);
   connection.close();
 }
