@@ -7,6 +7,7 @@ const source = (path: string): string => fileURLToPath(new URL(path, import.meta
 /** Tests import the packages by name and run their sources; test/built tests the built packages. */
 const alias = [
   { find: /^@toolwright\/(core|runtime|gateway)$/, replacement: source('./packages/$1/src/index.ts') },
+  { find: /^@toolwright\/core\/adapters\/(.+)$/, replacement: source('./packages/core/src/adapters/$1.ts') },
   { find: /^@toolwright\/(core|runtime|gateway)\/(.+)$/, replacement: source('./packages/$1/src/$2/index.ts') },
 ];
 

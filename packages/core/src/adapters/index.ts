@@ -1,6 +1,6 @@
 /**
- * The names of tools for model APIs that do not allow a dot. Imports nothing of Node, so that it also runs in a
- * browser.
+ * The names of tools for model APIs that do not allow a dot, and what the entries for each API share. Imports nothing of
+ * Node, so that it also runs in a browser.
  *
  * @example
  * ```ts
@@ -12,3 +12,5 @@
  */
 
 export { aliasOf } from './alias.js';
+export type { KitOptions, ModelCallResult, ToolKit, Turn } from './tool-kit.js';
+export type { SchemaLoss } from './vendor-schema.js';

@@ -24,7 +24,7 @@ import { HubMember, type MemberHost, type ProviderEntry, type ProviderStatus } f
 import type { Middleware } from './middleware.js';
 import type { Policy } from './policy/policy.js';
 import { Routing, type Route } from './routing.js';
-import { matchesTool } from './policy/rule-match.js';
+import { assertSelection, selectTools, type ToolSelection } from '../provider/tool-selection.js';
 
 /** Options of {@link ToolHub}. */
 export interface HubOptions extends PolicyEvents {
@@ -42,14 +42,10 @@ export interface HubOptions extends PolicyEvents {
   name?: string;
 }
 
-/** Options of {@link ToolHub.listTools}. Globs match qualified names; a glob without a dot matches servers. */
-export interface ListOptions {
+/** Options of {@link ToolHub.listTools}. */
+export interface ListOptions extends ToolSelection {
   /** Cancels the listing. */
   signal?: AbortSignal;
-  /** Lists only tools that match one of these globs. Default: all. */
-  include?: readonly string[];
-  /** Leaves out tools that match one of these globs. Default: none. */
-  exclude?: readonly string[];
   /** Also lists the tools that only views of MCP Apps call, not models. Default: false. */
   includeViewTools?: boolean;
 }
@@ -199,17 +195,12 @@ export class ToolHub implements ToolProvider {
    */
   async listTools(options: ListOptions = {}): Promise<readonly ToolDefinition[]> {
     assertOptions('listTools()', options, LIST_OPTIONS);
-    const { include, exclude, signal, includeViewTools = false } = options;
-    assertGlobs('include', include);
-    assertGlobs('exclude', exclude);
+    const { signal, includeViewTools = false } = options;
+    assertSelection(options);
     if (this.#disconnected) return [];
     if (!this.#connected) await this.connect({ ...(signal && { signal }), onDemand: true });
     const definitions = includeViewTools ? this.#routing.definitions : this.#modelTools();
-    if (!include && !exclude) return definitions;
-    const matches = (globs: readonly string[], name: string): boolean => globs.some((glob) => matchesTool(glob, name));
-    return definitions.filter(
-      ({ name }) => (!include || matches(include, name)) && !(exclude && matches(exclude, name)),
-    );
+    return selectTools(definitions, options);
   }
 
   /** The listed tools without those for views only; the same array while nothing has changed. */
@@ -571,12 +562,6 @@ export class ToolHub implements ToolProvider {
   }
 
   readonly #warn = (message: string): void => this.#logger.warn(message);
-}
-
-/** @throws {ToolError} INVALID_ARGUMENT */
-function assertGlobs(option: string, globs: readonly string[] | undefined): void {
-  if (globs === undefined || (Array.isArray(globs) && globs.every((glob) => typeof glob === 'string'))) return;
-  throw new ToolError('INVALID_ARGUMENT', `${option} must be an array of globs over tool names, such as ["files.*"].`);
 }
 
 /** The caller's answer to the verdict that it was shown. */

@@ -5,8 +5,9 @@ import { optionFaults, type OptionNames } from '../../contract/options.js';
 import { isClosed, isLiteral, showHidden } from '../../contract/shell-words.js';
 import type { PermissionClaim } from '../../contract/claims.js';
 import type { ToolDefinition } from '../../contract/tool-definition.js';
-import { escapeGlob } from './name-pattern.js';
-import { coversClaim, coversEverything, matchesTool, namesNoTool } from './rule-match.js';
+import { escapeGlob } from '../../provider/name-pattern.js';
+import { matchesTool } from '../../provider/tool-selection.js';
+import { coversClaim, coversEverything, namesNoTool } from './rule-match.js';
 import type { Approval, ApprovalContext, ApprovalRequest, PolicyAction, PolicyRule } from '../../contract/approval.js';
 
 /**

@@ -2,13 +2,9 @@
 
 import { matchesWords } from '../../contract/shell-words.js';
 import type { PermissionClaim } from '../../contract/claims.js';
-import { matchesGlob } from './name-pattern.js';
+import { matchesGlob } from '../../provider/name-pattern.js';
+import { matchesTool } from '../../provider/tool-selection.js';
 import type { PolicyRule } from '../../contract/approval.js';
-
-/** Whether a glob matches a qualified name; a glob without a dot also matches servers: `bash` means `bash.*`. */
-export function matchesTool(glob: string, name: string): boolean {
-  return matchesGlob(glob, name) || (!glob.includes('.') && matchesGlob(`${glob}.*`, name));
-}
 
 /**
  * Whether a rule covers a claim. A pattern must match the whole claim; for a claim of words, the pattern of a `deny` or

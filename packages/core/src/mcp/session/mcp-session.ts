@@ -220,9 +220,9 @@ export class McpSession {
     const { resultType, ...rest } = result;
     if (resultType === undefined) return result;
     if (resultType === 'complete' || this.era === 'legacy') return rest;
-    const isExpected = Object.hasOwn(INTERIM_TYPES, method) && INTERIM_TYPES[method]?.includes(String(resultType));
-    if (isExpected) return result;
-    const shown = plainText(String(resultType), 40);
+    const name = typeof resultType === 'string' ? resultType : typeof resultType;
+    if (Object.hasOwn(INTERIM_TYPES, method) && INTERIM_TYPES[method]?.includes(name)) return result;
+    const shown = plainText(name, 40);
     throw new ToolError('PROTOCOL_VIOLATION', `The server answered ${method} with the unknown resultType "${shown}".`);
   }
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { escapeGlob, matchesGlob } from '../../../src/hub/policy/name-pattern.js';
+import { escapeGlob, matchesGlob } from '../../src/provider/name-pattern.js';
 
 describe('matchesGlob()', () => {
   it.each([
