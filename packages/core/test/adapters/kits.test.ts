@@ -151,14 +151,7 @@ describe('anthropicTools()', () => {
       turn = await kit.answer(message);
     }
     const results = api.requests[1].messages[2].content;
-    expect(results.map(({ is_error = false }) => is_error)).toEqual([
-      false,
-      false,
-      true,
-      false,
-      false,
-      true,
-    ]);
+    expect(results.map(({ is_error = false }) => is_error)).toEqual([false, false, true, false, false, true]);
     expect(results[1].content).toMatchObject([{ type: 'text' }, { source: { media_type: 'image/png', data: PNG } }]);
     expect(results[3].content[0].text).not.toBe('');
   });
