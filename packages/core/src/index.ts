@@ -42,6 +42,7 @@ export type { Explanation } from './hub/explain.js';
 export type { Middleware, MiddlewareCall } from './hub/middleware.js';
 export type { PolicyEvents } from './hub/policy/policy-gate.js';
 export type { Policy, PolicyDecision } from './hub/policy/policy.js';
+export type { Pin, PinApproval, Pins, PinStore, ProviderPins, QuarantinedTool } from './hub/pins.js';
 export type { Approval, ApprovalContext, ApprovalRequest, PolicyAction, PolicyRule } from './contract/approval.js';
 export { approveInTerminal, type TerminalOptions } from './hub/policy/approve-in-terminal.js';
 export { defineTool, type Tool, type ToolContext, type ToolOptions, type ToolReturn } from './tool/define-tool.js';

@@ -10,6 +10,7 @@ import { nearestNames } from '../contract/nearest-names.js';
 import { errorResult, type ToolResult } from '../contract/result.js';
 import { isForViewsOnly, type ToolDefinition } from '../contract/tool-definition.js';
 import type { CallOptions, ToolProvider } from '../contract/tool-provider.js';
+import { shownDefinition } from '../provider/shown-definition.js';
 import { assertSelection, selectTools, type ToolSelection } from '../provider/tool-selection.js';
 import { aliasOf } from './alias.js';
 import { portableSchema, type ReportLoss, type SchemaLoss } from './vendor-schema.js';
@@ -172,7 +173,9 @@ export class ToolKitCore {
     }
   }
 
-  #compiled(definition: ToolDefinition, losses: SchemaLoss[]): KitTool | undefined {
+  #compiled(listed: ToolDefinition, losses: SchemaLoss[]): KitTool | undefined {
+    const isOwn = this.#provider.kind === 'in-process' || this.#provider.kind === 'hub'; // a hub has cleaned foreign tools
+    const definition = isOwn ? listed : shownDefinition(listed);
     const { name, inputSchema } = definition;
     const report: ReportLoss = (path, message) => void losses.push({ tool: name, path, message });
     const original = copyJson(inputSchema); // listings are frozen; what a vendor's package gets may be changed

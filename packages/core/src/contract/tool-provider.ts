@@ -36,6 +36,11 @@ export interface ToolProvider extends AsyncDisposable {
    */
   readonly toolsTtlMs?: number | undefined;
   /**
+   * A hash of what it runs or connects to: command and arguments, or URL. A hub with pins compares it. Absent for a provider
+   * in this process. Wrappers must forward it.
+   */
+  readonly sourceHash?: string | undefined;
+  /**
    * Connects the provider. Idempotent; concurrent callers share one attempt. `onDemand`: true when a call causes it rather
    * than a person, so that a supervisor may refuse to restart a program that keeps failing.
    *

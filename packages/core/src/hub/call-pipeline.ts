@@ -76,11 +76,11 @@ export class CallPipeline {
     return limitOutput(result, this.#limits.maxTextBytes);
   }
 
-  /** @throws {ToolError} PERMISSION_DENIED for a listed tool that the policy denies whatever its arguments */
+  /** @throws {ToolError} PERMISSION_DENIED for a listed tool that is quarantined, or denied whatever its arguments */
   assertNotHidden(member: HubMember, name: string, scope: CallScope): void {
     if (member.hidden.length === 0) return;
     const tool = member.listed(name);
-    const refusal = tool && this.#gate?.denyOutright(tool, scope);
+    const refusal = tool && (member.quarantineErrorOf(tool) ?? this.#gate?.denyOutright(tool, scope));
     if (refusal) throw refusal;
   }
 

@@ -26,7 +26,7 @@ export interface Explanation {
   state?: ProviderState;
   /** The tool's name for model APIs that do not allow a dot. */
   alias?: string;
-  /** True when the policy denies the tool for all arguments, so that it is not listed. */
+  /** True for a tool that is not listed: it is quarantined, or the policy denies it for all arguments. */
   hidden?: true;
   /** True when a call would run, immediately or once approved. */
   available: boolean;
@@ -93,6 +93,12 @@ export async function explainCall(
       available: false,
       reason: `The provider "${member.name}" is ${state}; its tools are known once it connects.`,
     };
+  }
+  const quarantined = member.quarantineErrorOf(tool);
+  if (quarantined) {
+    const { message } = quarantined;
+    const named = { name: tool.name, alias: aliasOf(tool.name), ...provider };
+    return { ...named, hidden: true, available: false, reason: message, error: quarantined.toInfo() };
   }
   const denied = gate?.deniedOutright(tool.name);
   if (gate && denied) {

@@ -22,6 +22,7 @@ import { settledWithin } from '../call/waiting.js';
 import { nameFault } from '../tool/define-tool.js';
 import { HubMember, type MemberHost, type ProviderEntry, type ProviderStatus } from './member.js';
 import type { Middleware } from './middleware.js';
+import { PinBoard, type PinApproval, type PinStore } from './pins.js';
 import type { Policy } from './policy/policy.js';
 import { Routing, type Route } from './routing.js';
 import { assertSelection, selectTools, type ToolSelection } from '../provider/tool-selection.js';
@@ -34,6 +35,8 @@ export interface HubOptions extends PolicyEvents {
   policy?: Policy;
   /** Wrapped around every call that the policy allows; the first is the outermost. Default: none. */
   middleware?: readonly Middleware[];
+  /** Where the approved definitions of `pinned` providers are kept. Default: none; no provider can be pinned. */
+  pins?: PinStore;
   /** Limits of connecting, of calls and of their output. Default: see {@link HubLimits}. */
   limits?: HubLimits;
   /** Default: `process.emitWarning` for warnings and errors, each text once. Arguments and results are never logged. */
@@ -55,6 +58,7 @@ const HUB_OPTIONS: OptionNames<HubOptions> = {
   providers: true,
   policy: true,
   middleware: true,
+  pins: true,
   limits: true,
   logger: true,
   name: true,
@@ -62,7 +66,13 @@ const HUB_OPTIONS: OptionNames<HubOptions> = {
   onDecision: true,
 };
 const POLICY_OPTIONS: OptionNames<Policy> = { rules: true, default: true, approve: true };
-const ENTRY_OPTIONS: OptionNames<ProviderEntry> = { provider: true, trustDirectives: true, permission: true };
+const ENTRY_OPTIONS: OptionNames<ProviderEntry> = {
+  provider: true,
+  trustDirectives: true,
+  trustAnnotations: true,
+  pinned: true,
+  permission: true,
+};
 const LIST_OPTIONS: OptionNames<ListOptions> = { include: true, exclude: true, signal: true, includeViewTools: true };
 const REMOVE_OPTIONS = { drainMs: true } as const;
 const DEFAULT_DRAIN_MS = 5_000;
@@ -94,6 +104,7 @@ export class ToolHub implements ToolProvider {
   /** All listed tools, and those for models. */
   #listed: { all: readonly ToolDefinition[]; model: readonly ToolDefinition[] } | undefined;
   readonly #gate: PolicyGate | undefined;
+  readonly #pins: PinBoard | undefined;
   readonly #calls: CallPipeline;
   readonly #limits: EffectiveLimits;
   readonly #logger: Logger;
@@ -146,6 +157,7 @@ export class ToolHub implements ToolProvider {
     }
     if (options.policy !== undefined)
       this.#gate = new PolicyGate(options.policy, options, this.#warn, () => this.#updateHidden());
+    if (options.pins !== undefined) this.#pins = new PinBoard(options.pins, this.#warn);
     this.#calls = new CallPipeline({
       gate: this.#gate,
       middleware: [...((options.middleware as readonly Middleware[] | undefined) ?? [])],
@@ -273,6 +285,7 @@ export class ToolHub implements ToolProvider {
       const disconnects = this.#disconnects;
       return {
         ...prepared,
+        tool: member.shown(prepared.tool),
         ...this.#calls.ownDeadline(member.provider, prepared),
         ...(evaluated && { verdict: evaluated.verdict }),
         execute: (inner) => {
@@ -327,6 +340,24 @@ export class ToolHub implements ToolProvider {
   /** One row for each provider, in the order in which they were added. */
   status(): ProviderStatus[] {
     return this.#routing.members.map((member) => member.status());
+  }
+
+  /**
+   * Approves tools of a pinned provider: those that are named, or all that it lists, together with its command or URL. Pass rows
+   * of {@link ProviderStatus.quarantined} to approve exactly what a person was shown. A provider that was not connected
+   * because its command or URL changed is connected.
+   *
+   * @throws {ToolError} INVALID_ARGUMENT for a provider that is unknown or not pinned, and for a row whose tool changed since;
+   *   TOOL_NOT_FOUND for a tool that is not listed
+   */
+  async approvePins(providerName: string, tools?: readonly PinApproval[]): Promise<void> {
+    const member = this.#routing.members.find(({ name }) => name === providerName);
+    if (!member) throw new ToolError('INVALID_ARGUMENT', `approvePins(): the hub has no provider "${providerName}".`);
+    await member.approve(tools);
+    if (!member.connected && this.#isOpen) await this.#openMember(member);
+    if (!member.updateHidden()) return;
+    this.#routing.invalidate();
+    this.#announce();
   }
 
   /** The provider of that name, for example to restart it. The hub still owns it. */
@@ -411,6 +442,8 @@ export class ToolHub implements ToolProvider {
     if (isEntry) assertEntry(given);
     const entry = isEntry ? given : { provider: given as ToolProvider };
     assertProvider(entry.provider);
+    if (entry.pinned === true && !this.#pins)
+      throw new ToolError('INVALID_ARGUMENT', 'An entry of a hub: pinned needs the option pins of the hub.');
     const member = new HubMember(entry, this.#host);
     this.#routing.add(member);
     member.subscribe(() => void this.#membersToolsChanged(member));
@@ -467,6 +500,7 @@ export class ToolHub implements ToolProvider {
   }
 
   readonly #host: MemberHost = {
+    pins: () => this.#pins,
     isOpen: () => this.#isOpen,
     isHidden: (name) => this.#gate?.deniedOutright(name) !== undefined,
     warn: (message) => this.#warn(message),
@@ -576,9 +610,10 @@ function answerOf(
 /** @throws {ToolError} INVALID_ARGUMENT */
 function assertEntry(entry: ProviderEntry): void {
   assertOptions('An entry of a hub', entry, ENTRY_OPTIONS);
-  const { trustDirectives, permission } = entry;
-  if (trustDirectives !== undefined && typeof trustDirectives !== 'boolean')
-    throw new ToolError('INVALID_ARGUMENT', 'An entry of a hub: trustDirectives must be true or false.');
+  const { permission } = entry;
+  for (const flag of ['trustDirectives', 'trustAnnotations', 'pinned'] as const)
+    if (entry[flag] !== undefined && typeof entry[flag] !== 'boolean')
+      throw new ToolError('INVALID_ARGUMENT', `An entry of a hub: ${flag} must be true or false.`);
   if (permission !== undefined && typeof permission !== 'function')
     throw new ToolError('INVALID_ARGUMENT', 'An entry of a hub: permission must be a function.');
 }

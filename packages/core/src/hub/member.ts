@@ -4,7 +4,9 @@ import { CallCounters } from '../call/call-counters.js';
 import type { CallScope } from '../call/call-scope.js';
 import { ToolError, type ToolErrorInfo } from '../contract/errors.js';
 import { withStartOutput } from '../provider/start-output.js';
+import { shownDefinition } from '../provider/shown-definition.js';
 import { serverOf, ToolIndex } from '../provider/tool-index.js';
+import { quarantineError, type PinApproval, type PinBoard, type QuarantinedTool } from './pins.js';
 import { fillAnnotations } from '../tool/define-tool.js';
 import { settledWithin, untilAborted } from '../call/waiting.js';
 import { frozenCopy } from '../contract/json-copy.js';
@@ -19,6 +21,16 @@ export interface ProviderEntry {
   provider: ToolProvider;
   /** Whether its directives are accepted. Default: false for MCP servers and unknown kinds, true for all others. */
   trustDirectives?: boolean;
+  /**
+   * Whether its annotations are believed when a middleware decides if a call may be repeated or its result kept. They never
+   * relax a policy. Default: true for in-process and process providers, false for all others.
+   */
+  trustAnnotations?: boolean;
+  /**
+   * Whether its tools need approval when they are new or change, and the provider when its command or URL does. Needs the
+   * hub's `pins`. Default: false.
+   */
+  pinned?: boolean;
   /**
    * Returns the claims of a call, for a provider that makes none itself. `undefined` keeps the default: one claim with the
    * tool's bare name.
@@ -46,6 +58,8 @@ export interface ProviderStatus {
   calls: number;
   /** Its calls that failed so far. */
   failures: number;
+  /** Its tools that wait for {@link ToolHub.approvePins}. Absent if there are none. */
+  quarantined?: readonly QuarantinedTool[];
   /** The median duration of its latest calls, in milliseconds; 0 before the first call. */
   p50Ms: number;
 }
@@ -61,6 +75,8 @@ export interface MemberHost {
   adoptServers(member: HubMember): void;
   /** Called each time the list was read. */
   onListed(member: HubMember, isChanged: boolean): void;
+  /** The pins of the hub. */
+  pins(): PinBoard | undefined;
 }
 
 /** The delay before the first retry of a failed provider; it doubles with each retry. */
@@ -77,17 +93,20 @@ export class HubMember {
   /** The provider's name at registration; later changes of it are ignored. */
   readonly name: string;
   readonly trustsDirectives: boolean;
+  readonly trustsAnnotations: boolean;
   readonly permission: ProviderEntry['permission'];
   readonly counters = new CallCounters();
   readonly inFlight = new Set<CallScope>();
   /** The prefixes that are routed here. */
   servers: readonly string[];
-  /** All tools that it lists, {@link visible} and {@link hidden}. */
+  /** All tools that it lists, visible and {@link hidden}. */
   definitions: readonly ToolDefinition[] = [];
-  /** The tools that the hub lists. */
+  /** The tools that the hub lists, as models see them. */
   visible: readonly ToolDefinition[] = [];
-  /** The tools that the policy denies for all arguments. */
+  /** The tools that are quarantined, or that the policy denies for all arguments. */
   hidden: readonly ToolDefinition[] = [];
+  readonly #pins: PinBoard | undefined;
+  #quarantined: ReadonlyMap<string, QuarantinedTool> = new Map();
   #index = new ToolIndex<ToolDefinition>([]);
   #listed = false;
   #stale = false;
@@ -117,8 +136,11 @@ export class HubMember {
     this.provider = entry.provider;
     this.name = entry.provider.name;
     this.servers = [...entry.provider.servers];
-    this.trustsDirectives = entry.trustDirectives ?? !['mcp', 'other'].includes(entry.provider.kind);
+    const { kind } = entry.provider;
+    this.trustsDirectives = entry.trustDirectives ?? !['mcp', 'other'].includes(kind);
+    this.trustsAnnotations = entry.trustAnnotations ?? ['in-process', 'process'].includes(kind);
     this.permission = entry.permission;
+    this.#pins = entry.pinned === true ? host.pins() : undefined;
     this.#host = host;
   }
 
@@ -234,10 +256,36 @@ export class HubMember {
   /** Determines again which tools are hidden. Returns true when that has changed. */
   updateHidden(): boolean {
     const before = this.hidden;
-    const hidden = this.definitions.filter(({ name }) => this.#host.isHidden(name));
+    const hidden = this.definitions.filter(({ name }) => this.#quarantined.has(name) || this.#host.isHidden(name));
     this.hidden = hidden;
-    this.visible = hidden.length === 0 ? this.definitions : this.definitions.filter((tool) => !hidden.includes(tool));
+    const visible = hidden.length === 0 ? this.definitions : this.definitions.filter((tool) => !hidden.includes(tool));
+    this.visible = visible.map((tool) => this.shown(tool));
     return before.length !== hidden.length || before.some((tool, at) => tool !== hidden[at]);
+  }
+
+  /** A tool of the provider as models see it: what foreign servers describe is cleaned. */
+  shown(tool: ToolDefinition): ToolDefinition {
+    return this.provider.kind === 'in-process' ? tool : shownDefinition(tool);
+  }
+
+  /** The error for a tool of a pinned provider that is not approved; undefined for any other tool. */
+  quarantineErrorOf(tool: ToolDefinition): ToolError | undefined {
+    const row = this.#pins?.quarantined(this.name, tool);
+    return row && quarantineError(this.name, row);
+  }
+
+  /** Approves tools, or all of them with the provider's command or URL. @throws {ToolError} as {@link PinBoard.approve} */
+  async approve(approvals: readonly PinApproval[] | undefined): Promise<void> {
+    if (!this.#pins) {
+      const message = `The provider "${this.name}" is not pinned: add it as { provider, pinned: true }.`;
+      throw new ToolError('INVALID_ARGUMENT', message, { provider: this.name });
+    }
+    await this.#pins.approve(this.name, this.provider.sourceHash, this.definitions, approvals);
+    this.#quarantine();
+  }
+
+  #quarantine(): void {
+    if (this.#pins) this.#quarantined = this.#pins.quarantine(this.name, this.provider.sourceHash, this.definitions);
   }
 
   /** Ends the provider's state of one session. Never rejects. */
@@ -301,6 +349,7 @@ export class HubMember {
       calls,
       failures,
       p50Ms: p50Ms ?? 0,
+      ...(this.#quarantined.size > 0 && { quarantined: [...this.#quarantined.values()] }),
       ...(this.#retryAt !== undefined && { retryAt: this.#retryAt }),
       ...(this.#error && { error: this.#error.toInfo() }),
     };
@@ -323,7 +372,11 @@ export class HubMember {
 
   async #connect(onDemand: boolean): Promise<void> {
     const { signal } = this.#abort;
-    const connecting = (async () => this.provider.connect({ signal, onDemand }))();
+    const connecting = (async () => {
+      await this.#pins?.load();
+      this.#pins?.assertSource(this.name, this.provider.sourceHash);
+      await this.provider.connect({ signal, onDemand });
+    })();
     try {
       await untilAborted(connecting, signal);
     } catch (thrown) {
@@ -407,6 +460,7 @@ export class HubMember {
       this.definitions = before; // keeps the validators compiled for it
       return false;
     }
+    this.#quarantine();
     this.updateHidden();
     this.#index = new ToolIndex(this.definitions.map((tool) => [tool.name, tool] as const));
     return true;

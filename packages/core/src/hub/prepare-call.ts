@@ -46,7 +46,7 @@ export function prepareMemberCall(
 async function prepareListed(member: HubMember, name: string, given: JsonObject): Promise<PreparedCall> {
   const asGiven = snapshot(given); // the caller may change the arguments while the list is read
   const tool = await member.find(name);
-  return prepareFromListing(
+  const prepared = prepareFromListing(
     {
       tool,
       claims: (args) => hostClaims(member, tool.name, args, [nameClaim(tool.name)]),
@@ -62,17 +62,27 @@ async function prepareListed(member: HubMember, name: string, given: JsonObject)
     },
     asGiven,
   );
+  return approved(prepared, member);
 }
 
 /** The policy evaluates the tool that routing resolved, so no other tool may run. */
-function assertSameTool(prepared: PreparedCall, name: string, { provider }: HubMember): PreparedCall {
-  if (prepared.refused || prepared.tool.name === name) return prepared;
+function assertSameTool(prepared: PreparedCall, name: string, member: HubMember): PreparedCall {
+  if (prepared.refused) return prepared;
+  const { provider } = member;
+  if (prepared.tool.name === name) return approved(prepared, member);
   throw new ToolError(
     'INTERNAL',
     `The provider "${provider.name}" prepared "${prepared.tool.name}" for a call of "${name}", so nothing ran. ` +
       'prepareCall() must prepare the tool that it was called with.',
     { provider: provider.name, tool: name },
   );
+}
+
+/** @throws {ToolError} PERMISSION_DENIED when the provider is pinned and its tool changed since it was listed */
+function approved(prepared: PreparedCall, member: HubMember): PreparedCall {
+  const refusal = member.quarantineErrorOf(prepared.tool);
+  if (refusal) throw refusal;
+  return prepared;
 }
 
 function withCheckedClaims(given: PreparedCall, name: string, member: HubMember): PreparedCall {

@@ -23,6 +23,7 @@ export { startTimer, type Deadline } from '../call/deadline.js';
 export { CallCounters } from '../call/call-counters.js';
 export { messageOf, ToolError } from '../contract/errors.js';
 export { isDirective } from '../contract/directives.js';
+export { canonicalJson } from '../contract/canonical-json.js';
 export { isDeeperThan, isJsonObject } from '../contract/json.js';
 export { copyArguments, copyAsJson, copyJson, deepFreeze, frozenCopy, snapshot } from '../contract/json-copy.js';
 export { callSafely, Listeners, safeLogger } from '../call/host-callbacks.js';

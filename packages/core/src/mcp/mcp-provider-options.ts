@@ -253,6 +253,15 @@ export function fingerprintOf(place: ServerPlace): string | undefined {
   return createHash('sha256').update(JSON.stringify(described)).digest('base64url');
 }
 
+/** The hash of the command and arguments, or of the address; undefined for a custom transport. Without credentials. */
+export function sourceHashOf(place: ServerPlace): string | undefined {
+  if (place.kind === 'given') return undefined;
+  const source = place.kind === 'http' ? place.url.href : { ...place, env: undefined };
+  return createHash('sha256')
+    .update(JSON.stringify([place.kind, source]))
+    .digest('hex');
+}
+
 function placeOf(options: MCPToolProviderOptions): ServerPlace {
   const given = options as Partial<StdioServer & ContainerServer & SocketServer & HttpServer & GivenTransport> &
     McpServerOptions;

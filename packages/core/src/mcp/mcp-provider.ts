@@ -28,6 +28,7 @@ import { ToolListCache } from './tools/tool-list-cache.js';
 import {
   resolveOptions,
   secretsOf,
+  sourceHashOf,
   type MCPToolProviderOptions,
   type ResolvedOptions,
 } from './mcp-provider-options.js';
@@ -70,6 +71,7 @@ export class MCPToolProvider implements ToolProvider {
   readonly [TAKES_SCOPES] = true;
   readonly callTimeoutMs: number;
   readonly servers: readonly string[];
+  readonly sourceHash: string | undefined;
   /** The server's features beyond tools: resources, prompts, completion, and its requests to the client. */
   readonly mcp: McpPeer;
   readonly #peer: McpServerPeer;
@@ -90,6 +92,7 @@ export class MCPToolProvider implements ToolProvider {
     this.name = name;
     this.callTimeoutMs = callTimeoutMs;
     this.servers = Object.freeze([name]);
+    this.sourceHash = sourceHashOf(this.#options.place);
     this.#logger = options.logger ? safeLogger(options.logger) : WARNING_LOGGER;
     const { elicitation, sampling } = options;
     const offers = { ...(elicitation && { elicitation }), ...(sampling && { sampling }) };

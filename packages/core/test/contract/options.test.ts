@@ -49,8 +49,8 @@ describe('unknown options', () => {
     ['toolz', () => defineServer({ name: 's', version: '1', toolz: [] } as never), 'did you mean `tools`?'],
     ['one tool for all', () => defineServer({ name: 's', version: '1', tools: defineTool(tool) as never }), 'array'],
     ['provider of a hub', () => new ToolHub({ provider: [] } as never), 'did you mean `providers`?'],
-    ['pins', () => new ToolHub({ pins: {} } as never), 'unknown option `pins`'],
-    ['pinned', () => new ToolHub({ providers: [{ provider: null, pinned: true } as never] }), '`pinned`'],
+    ['a pin store', () => new ToolHub({ pins: {} } as never), 'pins must have the functions load and save'],
+    ['pin', () => new ToolHub({ providers: [{ provider: null, pin: true } as never] }), '`pin`'],
     ['limits.maxTextByte', () => new ToolHub({ limits: { maxTextByte: 1 } as never }), '`limits.maxTextBytes`'],
     [
       'policy.aprove',

@@ -3,7 +3,7 @@
 
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto';
 import { ToolError, type JsonObject } from '@toolwright/core';
-import { isJsonObject } from '@toolwright/core/internal';
+import { canonicalJson, isJsonObject } from '@toolwright/core/internal';
 import { MAX_STATE_LENGTH } from '../engines/v2.js';
 
 /** 32 random bytes, or their base64. */
@@ -146,7 +146,9 @@ export function bindingOf(principal: string, method: string, params: JsonObject)
 
 /** The digest of a JSON value, equal for equal values whatever the order of their keys. */
 export function digestOf(value: unknown): string {
-  return createHash('sha256').update(canonicalJson(value)).digest('base64url');
+  const text = canonicalJson(value);
+  if (text === undefined) throw new ToolError('INTERNAL', 'A state was made for a value that is not JSON.');
+  return createHash('sha256').update(text).digest('base64url');
 }
 
 /** Remembers used states in this process, until they expire. */
@@ -191,14 +193,4 @@ function keyError(): ToolError {
     'INVALID_ARGUMENT',
     `createGateway(): stateKey must be ${KEY_BYTES} random bytes or their base64, or several of these.`,
   );
-}
-
-function canonicalJson(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
-  if (!isJsonObject(value)) return JSON.stringify(value) ?? 'null';
-  const entries = Object.keys(value)
-    .sort()
-    .filter((key) => value[key] !== undefined)
-    .map((key) => `${JSON.stringify(key)}:${canonicalJson(value[key])}`);
-  return `{${entries.join(',')}}`;
 }

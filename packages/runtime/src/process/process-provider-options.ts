@@ -1,5 +1,6 @@
 // Options of ProcessToolProvider: defaults and validation.
 
+import { createHash } from 'node:crypto';
 import { isAbsolute, resolve } from 'node:path';
 import { ToolError, type JsonObject, type Logger } from '@toolwright/core';
 import {
@@ -79,6 +80,8 @@ export const PROCESS_OPTIONS: OptionNames<ProcessToolProviderOptions> = {
 /** The options with their defaults. */
 export interface ResolvedProcessOptions {
   program: ProviderProgram;
+  /** The hash of what the process runs; see {@link ToolProvider.sourceHash}. */
+  sourceHash: string;
   settings: ProviderSettings;
   startTimeoutMs: number;
   callTimeoutMs: number;
@@ -107,16 +110,20 @@ export function resolveProcessOptions(options: ProcessToolProviderOptions): Reso
   }
   if (!Array.isArray(args) || !args.every((arg) => typeof arg === 'string')) throw wrong('args must be strings');
   assertRuntime(runtime, command);
+  const program = {
+    name: options.name,
+    path: path === undefined ? undefined : resolve(cwd, path),
+    command,
+    runtime,
+    args: [...(args as readonly string[])],
+    cwd,
+    env: textsOf('env', options.env),
+  };
   return {
-    program: {
-      name: options.name,
-      path: path === undefined ? undefined : resolve(cwd, path),
-      command,
-      runtime,
-      args: [...(args as readonly string[])],
-      cwd,
-      env: textsOf('env', options.env),
-    },
+    program,
+    sourceHash: createHash('sha256')
+      .update(JSON.stringify({ ...program, env: undefined }))
+      .digest('hex'),
     settings: settingsOf(options),
     startTimeoutMs: options.startTimeoutMs ?? 15_000,
     callTimeoutMs: options.callTimeoutMs ?? 30_000,

@@ -74,6 +74,7 @@ export class ProcessToolProvider implements ToolProvider {
   readonly [TAKES_SCOPES] = true;
   readonly callTimeoutMs: number;
   readonly servers: readonly string[];
+  readonly sourceHash: string;
   /** Whether the tools' annotations are trusted when deciding if a call may be sent again. */
   readonly trustAnnotations: boolean;
   readonly #options: ResolvedProcessOptions;
@@ -105,6 +106,7 @@ export class ProcessToolProvider implements ToolProvider {
     this.#connection = new ConnectionLifecycle(options.name);
     this.callTimeoutMs = this.#options.callTimeoutMs;
     this.servers = Object.freeze([this.name]);
+    this.sourceHash = this.#options.sourceHash;
     this.trustAnnotations = options.trustAnnotations ?? true;
     this.#logger = options.logger ? safeLogger(options.logger) : WARNING_LOGGER;
     this.#listener = options.listener ?? sharedListener();

@@ -57,6 +57,7 @@ export class SupervisedToolProvider implements ToolProvider {
   /** @internal */
   readonly [TAKES_SCOPES] = true;
   readonly callTimeoutMs: number;
+  readonly sourceHash: string | undefined;
   /** There when the provider prepares calls. */
   readonly prepareCall?: NonNullable<ToolProvider['prepareCall']>;
   /** There when the provider is an MCP server's: one peer across all restarts. */
@@ -85,7 +86,8 @@ export class SupervisedToolProvider implements ToolProvider {
     if (typeof (provider as Partial<ToolProvider> | undefined)?.callTool !== 'function')
       throw new ToolError('INVALID_ARGUMENT', 'supervise() takes a function that returns a provider, not a promise.');
     let unused: ToolProvider | undefined = provider; // created to learn its name; the first start uses it
-    const { name, kind, servers, callTimeoutMs, trustAnnotations } = provider as ToolProvider & Believed;
+    const { name, kind, servers, callTimeoutMs, sourceHash, trustAnnotations } = provider as ToolProvider & Believed;
+    this.sourceHash = sourceHash;
     this.name = options.name ?? name;
     this.kind = kind;
     this.callTimeoutMs = options.callTimeoutMs ?? callTimeoutMs ?? DEFAULT_CALL_TIMEOUT_MS;

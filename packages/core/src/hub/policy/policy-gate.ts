@@ -1,6 +1,7 @@
 // Applies the policy to a call: evaluates its claims, requests an approval where needed, records the decision.
 
 import type { CallScope } from '../../call/call-scope.js';
+import { canonicalJson } from '../../contract/canonical-json.js';
 import { ToolError } from '../../contract/errors.js';
 import { isJsonObject, type JsonObject } from '../../contract/json.js';
 import { copyJson } from '../../contract/json-copy.js';
@@ -357,22 +358,4 @@ function parseApproval(value: unknown): Approval {
 
 function isSameClaim(one: PermissionClaim, other: PermissionClaim): boolean {
   return one.pattern === other.pattern && one.match === other.match && one.understood === other.understood;
-}
-
-/** JSON text that is equal for equal values, whatever the order of their keys; undefined for a value that is not JSON. */
-function canonicalJson(value: unknown): string | undefined {
-  let isJson = true;
-  const sorted = (part: unknown): unknown => {
-    if (Array.isArray(part)) return part.map(sorted);
-    if (typeof part === 'object' && part !== null) {
-      const prototype: unknown = Object.getPrototypeOf(part);
-      if (prototype !== Object.prototype && prototype !== null) isJson = false;
-      const entries = Object.entries(part).filter(([, item]) => item !== undefined);
-      return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, item]) => [key, sorted(item)]));
-    }
-    if (!(part === null || ['string', 'boolean'].includes(typeof part) || Number.isFinite(part))) isJson = false;
-    return isJson ? part : null;
-  };
-  const text = JSON.stringify(sorted(value));
-  return isJson ? text : undefined;
 }

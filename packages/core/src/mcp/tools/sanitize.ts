@@ -1,18 +1,13 @@
 // Sanitises a server's text for errors and logs: limits its length, removes control characters and secrets.
 
+import { visibleText } from '../../contract/visible-text.js';
+
 const DEFAULT_LENGTH = 2_000;
 const SHORTEST_SECRET = 6;
 
-/** Removes ANSI sequences and control, bidi and zero-width characters, and cuts the end. */
+/** Removes ANSI escape sequences and invisible characters, and cuts the end. */
 export function plainText(text: string, maxLength = DEFAULT_LENGTH): string {
-  const plain = text
-    .slice(0, 4 * maxLength)
-
-    .replace(
-      /\u001b\[[0-9;?]*[ -/]*[@-~]|[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2066-\u2069]/g,
-      '',
-    )
-    .trim();
+  const plain = visibleText(text.slice(0, 4 * maxLength)).trim();
   return plain.length > maxLength ? `${plain.slice(0, maxLength)}…` : plain;
 }
 
