@@ -35,6 +35,7 @@ export {
   type ProjectProviderOptions,
 } from './provider/in-process-provider.js';
 
+export type { EventOptions, HubEvent, HubEventType } from './hub/events.js';
 export { ToolHub, type HubOptions, type ListOptions } from './hub/hub.js';
 export type { HubLimits } from './hub/hub-limits.js';
 export type { ProviderEntry, ProviderStatus } from './hub/member.js';
@@ -91,6 +92,7 @@ export type {
   McpPeer,
   PeerRequestHandler,
   PreparedCall,
+  ProviderEvent,
   PreparedVerdict,
   Progress,
   ProviderHealth,

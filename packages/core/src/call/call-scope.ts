@@ -4,6 +4,8 @@
 import { unwatchDeadline, watchDeadline, type Deadline } from './deadline.js';
 import { ToolError } from '../contract/errors.js';
 import { copyJson } from '../contract/json-copy.js';
+import type { JsonObject } from '../contract/json.js';
+import type { LogEntry } from '../contract/logger.js';
 import { callSafely } from './host-callbacks.js';
 import { optionFaults, shownValue, type OptionNames } from '../contract/options.js';
 import type { CallOptions, Progress } from '../contract/tool-provider.js';
@@ -21,6 +23,7 @@ export const CALL_OPTIONS: OptionNames<CallOptions> = {
   idleTimeoutMs: true,
   onProgress: true,
   callId: true,
+  parentCallId: true,
   sessionId: true,
   calledAs: true,
   approval: true,
@@ -39,6 +42,12 @@ const SCOPE_OPTIONS: Readonly<Record<string, true>> = { ...CALL_OPTIONS, onDeman
 const NO_OPTIONS: CallOptions = Object.freeze({});
 
 type EndListener = (error: ToolError) => void;
+
+/** Receives what a call reports while it runs. */
+export interface CallObserver {
+  onProgress(progress: Progress): void;
+  onLog(entry: LogEntry): void;
+}
 
 /**
  * The key of a provider that reads call options by name and never spreads them, so that it can be passed a {@link CallScope}
@@ -77,6 +86,8 @@ export class CallScope implements Deadline, CallOptions {
   #followed: AbortSignal | undefined;
   #inward: CallOptions | undefined;
   #permits: CallOptions['permits'];
+  #addedMeta: JsonObject | undefined;
+  #observer: CallObserver | undefined;
   /** When the call will time out: the earlier of its two deadlines, plus what is left of a pause. */
   dueAt = Infinity;
   // The fixed deadline, which progress does not renew.
@@ -153,8 +164,23 @@ export class CallScope implements Deadline, CallOptions {
     return this.#given.sessionId;
   }
 
+  get parentCallId(): string | undefined {
+    return this.#given.parentCallId;
+  }
+
   get meta(): CallOptions['meta'] {
-    return this.#given.meta;
+    return this.#addedMeta ? { ...this.#given.meta, ...this.#addedMeta } : this.#given.meta;
+  }
+
+  /** Adds to the `meta` that the next layer receives. */
+  addMeta(meta: JsonObject): void {
+    this.#addedMeta = { ...this.#addedMeta, ...copyJson(meta) };
+    this.#inward = undefined; // created for prepareCall(); created again for the call itself
+  }
+
+  /** Reports progress and log entries of the call to a hub's event stream too. */
+  observe(observer: CallObserver): void {
+    this.#observer = observer;
   }
 
   /** The caller's `approve` function, for policies without one. */
@@ -166,9 +192,12 @@ export class CallScope implements Deadline, CallOptions {
   /** Passes log entries to the caller, whose errors do not affect the call; undefined without a listener. */
   get onLog(): CallOptions['onLog'] {
     const { onLog } = this.#given;
-    if (typeof onLog !== 'function') return undefined;
+    const observer = this.#observer;
+    if (typeof onLog !== 'function' && !observer) return undefined;
     return (entry) => {
-      if (!this.#error && !this.#closed) callSafely(() => onLog(entry));
+      if (this.#error || this.#closed) return;
+      observer?.onLog(entry);
+      if (typeof onLog === 'function') callSafely(() => onLog(entry));
     };
   }
 
@@ -213,8 +242,10 @@ export class CallScope implements Deadline, CallOptions {
   /** The options for a foreign layer: a plain object, so that a wrapper can spread it. */
   get inward(): CallOptions {
     if (this.#inward) return this.#inward;
-    const { callId, sessionId, meta, timeoutMs, onProgress, onLog, approve, onRequest, relay, permits } = this;
+    const { callId, parentCallId, sessionId, meta, timeoutMs, onProgress, onLog, approve, onRequest, relay, permits } =
+      this;
     const inward: CallOptions = { callId, sessionId, timeoutMs, onProgress, permits, hold: () => this.hold() };
+    if (parentCallId !== undefined) inward.parentCallId = parentCallId;
     inward.meta = meta && copyJson(meta); // changing it does not change the caller's
     if (onLog) inward.onLog = onLog;
     if (approve) inward.approve = approve;
@@ -307,6 +338,7 @@ export class CallScope implements Deadline, CallOptions {
   progress(progress: Progress): void {
     if (this.#error || this.#closed) return;
     this.#renew(progress);
+    this.#observer?.onProgress(progress);
     // An outer scope renews its deadline in its listener.
     callSafely(() => this.#given.onProgress?.(progress));
   }

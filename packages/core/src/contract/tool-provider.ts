@@ -77,6 +77,29 @@ export interface ToolProvider extends AsyncDisposable {
   onLost?(listener: (failure: ToolError) => void): () => void;
   /** The features of an MCP server beyond tools. Wrappers must forward it. */
   readonly mcp?: McpPeer;
+  /**
+   * Calls `listener` with what happens in the provider beyond its calls: states, log entries, reloads. A hub passes it on in its
+   * own event stream. Returns a function that unsubscribes. Wrappers must forward it.
+   */
+  onEvent?(listener: (event: ProviderEvent) => void): () => void;
+}
+
+/** Something that happened. */
+export interface ProviderEvent {
+  /** What happened, such as `provider.log`. A hub ignores types that it does not know. */
+  readonly type: string;
+  /** The call that it belongs to, if any. */
+  readonly callId?: string | undefined;
+  /** The call on whose behalf that one was made. */
+  readonly parentCallId?: string | undefined;
+  /** The session of the call. */
+  readonly sessionId?: string | undefined;
+  /** The provider's name. */
+  readonly provider?: string | undefined;
+  /** The qualified name of the tool. */
+  readonly tool?: string | undefined;
+  /** Details, by type. */
+  readonly data?: JsonObject | undefined;
 }
 
 /** Options of one call. */
@@ -97,6 +120,8 @@ export interface CallOptions {
   onProgress?: ((progress: Progress) => void) | undefined;
   /** Identifies the call in logs and events. Default: a new id. */
   callId?: string | undefined;
+  /** The id of the call on whose behalf this one is made; `ctx.nested` sets it. Default: none. */
+  parentCallId?: string | undefined;
   /** Groups the calls of one session: background jobs and the files that were read belong to it. */
   sessionId?: string | undefined;
   /** The name by which the model knows the tool, such as an alias; error texts use it. Default: the qualified name. */

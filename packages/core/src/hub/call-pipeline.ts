@@ -18,6 +18,8 @@ import type { PreparedCall, ToolProvider } from '../contract/tool-provider.js';
 import type { EarlierAnswer, PolicyGate } from './policy/policy-gate.js';
 import { prepareMemberCall, PROVIDERS_DEFAULT, type ProvidersDefault } from './prepare-call.js';
 import type { EffectiveLimits } from './hub-limits.js';
+import { reportPrepared, reportStarted } from './call-events.js';
+import type { EventStream } from './events.js';
 import type { HubMember } from './member.js';
 import { runMiddleware, type Middleware, type MiddlewareCall } from './middleware.js';
 import { limitOutput } from './output-limit.js';
@@ -36,9 +38,16 @@ export class CallPipeline {
   readonly #gate: PolicyGate | undefined;
   readonly #middleware: readonly Middleware[];
   readonly #limits: EffectiveLimits;
+  readonly #events: EventStream;
 
-  constructor(options: { gate: PolicyGate | undefined; middleware: readonly Middleware[]; limits: EffectiveLimits }) {
+  constructor(options: {
+    gate: PolicyGate | undefined;
+    middleware: readonly Middleware[];
+    limits: EffectiveLimits;
+    events: EventStream;
+  }) {
     this.#gate = options.gate;
+    this.#events = options.events;
     this.#middleware = options.middleware;
     this.#limits = options.limits;
   }
@@ -62,6 +71,7 @@ export class CallPipeline {
     let prepared = preparing instanceof Promise ? await scope.race(preparing) : preparing;
     if (prepared.refused) return this.refusal(prepared.refused, member, name);
     if (prepared.timeoutMs !== undefined) this.startClock(member.provider, scope, prepared);
+    reportPrepared(this.#events, member.name, prepared, scope);
     const answer = answerFor(prepared, before);
     const passing = this.#gate?.admit(prepared, scope, isUnchanged(member, prepared, scope), answer);
     const passed = passing instanceof Promise ? await passing : passing;
@@ -70,6 +80,7 @@ export class CallPipeline {
       if (prepared.refused) return this.refusal(prepared.refused, member, name);
     }
     if (scope.error) throw scope.error;
+    reportStarted(this.#events, member.name, prepared, scope);
     let result = await this.#execute(member, prepared, scope);
     if (isStale(result)) result = await this.#executeStale(member, prepared, scope);
     result = withApproverMessage(stripUntrusted(result, member), passed?.message);
@@ -171,7 +182,7 @@ export class CallPipeline {
       return result;
     };
     try {
-      const result = parseResult(await scope.race(this.#runMiddleware(prepared, scope, execute)), provider);
+      const result = parseResult(await scope.race(this.#runMiddleware(member, prepared, scope, execute)), provider);
       // To the middleware, the call that is prepared again is a new one; it sees this one fail.
       return wasBefore && result.isError ? STALE : result;
     } catch (thrown) {
@@ -179,9 +190,14 @@ export class CallPipeline {
     }
   }
 
-  #runMiddleware(prepared: PreparedCall, scope: CallScope, execute: () => Promise<ToolResult>): Promise<ToolResult> {
+  #runMiddleware(
+    member: HubMember,
+    prepared: PreparedCall,
+    scope: CallScope,
+    execute: () => Promise<ToolResult>,
+  ): Promise<ToolResult> {
     if (this.#middleware.length === 0) return execute();
-    return runMiddleware(this.#middleware, middlewareCall(prepared, scope), execute);
+    return runMiddleware(this.#middleware, middlewareCall(member, prepared, scope), execute);
   }
 }
 
@@ -239,11 +255,16 @@ function withApproverMessage(result: ToolResult, message: string | undefined): T
   return { ...result, content: [...before, note] };
 }
 
-function middlewareCall(prepared: PreparedCall, scope: CallScope): MiddlewareCall {
+function middlewareCall(member: HubMember, prepared: PreparedCall, scope: CallScope): MiddlewareCall {
   let args: JsonObject | undefined;
   return {
     name: prepared.tool.name,
     tool: prepared.tool,
+    provider: member.name,
+    kind: member.provider.kind,
+    trustsAnnotations: member.trustsAnnotations,
+    waitedMs: performance.now() - scope.startedAt,
+    addMeta: (meta) => scope.addMeta(meta),
     claims: prepared.claims,
     callId: scope.callId,
     sessionId: scope.sessionId,

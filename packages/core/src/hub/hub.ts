@@ -20,6 +20,8 @@ import { HUB_LIMITS, type EffectiveLimits, type HubLimits } from './hub-limits.j
 import { explainCall, type Explanation } from './explain.js';
 import { settledWithin } from '../call/waiting.js';
 import { nameFault } from '../tool/define-tool.js';
+import { reportQueued, reportSettled } from './call-events.js';
+import { EventStream, type EventOptions, type HubEvent } from './events.js';
 import { HubMember, type MemberHost, type ProviderEntry, type ProviderStatus } from './member.js';
 import type { Middleware } from './middleware.js';
 import { PinBoard, type PinApproval, type PinStore } from './pins.js';
@@ -109,6 +111,7 @@ export class ToolHub implements ToolProvider {
   readonly #limits: EffectiveLimits;
   readonly #logger: Logger;
   readonly #changed = new Listeners();
+  readonly #events = new EventStream();
   /** Removed providers that are still disconnecting; `disconnect` waits for them too. */
   readonly #leaving = new Set<Promise<void>>();
   /** Members that the hub is connecting. */
@@ -156,10 +159,11 @@ export class ToolHub implements ToolProvider {
       }
     }
     if (options.policy !== undefined)
-      this.#gate = new PolicyGate(options.policy, options, this.#warn, () => this.#updateHidden());
+      this.#gate = new PolicyGate(options.policy, options, this.#warn, () => this.#updateHidden(), this.#events);
     if (options.pins !== undefined) this.#pins = new PinBoard(options.pins, this.#warn);
     this.#calls = new CallPipeline({
       gate: this.#gate,
+      events: this.#events,
       middleware: [...((options.middleware as readonly Middleware[] | undefined) ?? [])],
       limits: this.#limits,
     });
@@ -237,6 +241,7 @@ export class ToolHub implements ToolProvider {
     let member: HubMember | undefined;
     let qualified = name;
     let result: ToolResult;
+    const isHeard = this.#events.isHeard && reportQueued(this.#events, name, scope);
     // Every await is conditional: most calls await only the tool itself.
     try {
       if (scope.error) throw scope.error;
@@ -256,6 +261,7 @@ export class ToolHub implements ToolProvider {
       member.inFlight.delete(scope);
       member.counters.record(result, endedAt);
     }
+    if (isHeard) reportSettled(this.#events, qualified, member?.name, scope, result);
     return result;
   }
 
@@ -354,6 +360,10 @@ export class ToolHub implements ToolProvider {
     const member = this.#routing.members.find(({ name }) => name === providerName);
     if (!member) throw new ToolError('INVALID_ARGUMENT', `approvePins(): the hub has no provider "${providerName}".`);
     await member.approve(tools);
+    this.#events.emit('pin.approved', {
+      provider: providerName,
+      ...(tools && { data: { tools: tools.map(nameOfPin) } }),
+    });
     if (!member.connected && this.#isOpen) await this.#openMember(member);
     if (!member.updateHidden()) return;
     this.#routing.invalidate();
@@ -409,6 +419,16 @@ export class ToolHub implements ToolProvider {
 
   onToolsChanged(listener: () => void): () => void {
     return this.#changed.add(listener);
+  }
+
+  /**
+   * Calls `listener` with everything that happens in the hub: calls, verdicts, approvals, states and logs of providers, reloads,
+   * pins, new rules. Errors of the listener are ignored. Returns a function that unsubscribes.
+   *
+   * @throws {ToolError} INVALID_ARGUMENT for a wrong option
+   */
+  onEvent(listener: (event: HubEvent) => void, options?: EventOptions): () => void {
+    return this.#events.on(listener, options);
   }
 
   /** The combined health of its providers: READY when all are, DEGRADED when only some are; counters are added up. */
@@ -501,6 +521,7 @@ export class ToolHub implements ToolProvider {
 
   readonly #host: MemberHost = {
     pins: () => this.#pins,
+    events: this.#events,
     isOpen: () => this.#isOpen,
     isHidden: (name) => this.#gate?.deniedOutright(name) !== undefined,
     warn: (message) => this.#warn(message),
@@ -596,6 +617,10 @@ export class ToolHub implements ToolProvider {
   }
 
   readonly #warn = (message: string): void => this.#logger.warn(message);
+}
+
+function nameOfPin(approval: PinApproval): string {
+  return typeof approval === 'string' ? approval : approval.name;
 }
 
 /** The caller's answer to the verdict that it was shown. */

@@ -6,6 +6,7 @@ import { ToolError, type ToolErrorInfo } from '../contract/errors.js';
 import { withStartOutput } from '../provider/start-output.js';
 import { shownDefinition } from '../provider/shown-definition.js';
 import { serverOf, ToolIndex } from '../provider/tool-index.js';
+import type { EventStream } from './events.js';
 import { quarantineError, type PinApproval, type PinBoard, type QuarantinedTool } from './pins.js';
 import { fillAnnotations } from '../tool/define-tool.js';
 import { settledWithin, untilAborted } from '../call/waiting.js';
@@ -75,6 +76,7 @@ export interface MemberHost {
   adoptServers(member: HubMember): void;
   /** Called each time the list was read. */
   onListed(member: HubMember, isChanged: boolean): void;
+  readonly events: EventStream;
   /** The pins of the hub. */
   pins(): PinBoard | undefined;
 }
@@ -148,7 +150,11 @@ export class HubMember {
   subscribe(onToolsChanged: () => void): void {
     const { provider } = this;
     try {
-      for (const unsubscribe of [provider.onToolsChanged(onToolsChanged), provider.onLost?.(() => this.#onLost())])
+      for (const unsubscribe of [
+        provider.onToolsChanged(onToolsChanged),
+        provider.onLost?.(() => this.#onLost()),
+        provider.onEvent?.((event) => this.#host.events.forward(event, this.name)),
+      ])
         if (typeof unsubscribe === 'function') this.#unsubscribes.push(unsubscribe);
     } catch (thrown) {
       this.#warn(`The provider "${this.name}" does not support change events: ${ToolError.from(thrown).message}`);
@@ -285,7 +291,10 @@ export class HubMember {
   }
 
   #quarantine(): void {
-    if (this.#pins) this.#quarantined = this.#pins.quarantine(this.name, this.provider.sourceHash, this.definitions);
+    if (!this.#pins) return;
+    this.#quarantined = this.#pins.quarantine(this.name, this.provider.sourceHash, this.definitions);
+    for (const { name: tool, reason, difference } of this.#quarantined.values())
+      this.#host.events.emit('pin.quarantined', { provider: this.name, tool, data: { reason, difference } });
   }
 
   /** Ends the provider's state of one session. Never rejects. */
@@ -406,6 +415,8 @@ export class HubMember {
         const listed = await untilAborted(this.provider.listTools(options), signal);
         this.#host.adoptServers(this);
         const isChanged = this.#adopt(listed);
+        if (isChanged)
+          this.#host.events.emit('provider.tools', { provider: this.name, data: { count: this.visible.length } });
         this.#stale = false;
         this.#error = undefined;
         if (!this.#isLost) this.#tries = 0;
@@ -469,9 +480,15 @@ export class HubMember {
   readonly #warn = (message: string): void => this.#host.warn(message);
 
   #enter(state: ProviderState, error?: ToolError): void {
-    if (state !== this.#state) this.#since = Date.now();
+    const from = this.#state;
+    if (state !== from) this.#since = Date.now();
     this.#state = state;
     this.#error = error;
+    // A provider with events of its own reports its states, but not why the hub did not connect it.
+    if (state === from || (this.provider.onEvent && this.provider.kind !== 'hub' && !error)) return;
+    const failure = error && { code: error.code, message: error.message };
+    const data = { from, to: state, ...(failure && { error: failure }) };
+    this.#host.events.emit('provider.state', { provider: this.name, data });
   }
 }
 

@@ -5,6 +5,7 @@ import type { JsonObject } from '../contract/json.js';
 import type { ToolResult } from '../contract/result.js';
 import type { PermissionClaim } from '../contract/claims.js';
 import type { ToolDefinition } from '../contract/tool-definition.js';
+import type { ToolProvider } from '../contract/tool-provider.js';
 
 /** The call as a middleware sees it. It is read-only: the policy has evaluated it as it is. */
 export interface MiddlewareCall {
@@ -14,6 +15,14 @@ export interface MiddlewareCall {
   readonly args: JsonObject;
   /** The tool, as listed. */
   readonly tool: ToolDefinition;
+  /** The name of the provider that runs it. */
+  readonly provider: string;
+  /** The kind of that provider. */
+  readonly kind: ToolProvider['kind'];
+  /** Whether the tool's annotations may be believed when deciding to repeat the call or to keep its result. */
+  readonly trustsAnnotations: boolean;
+  /** How long the call has waited for its provider and for an approval, in milliseconds. */
+  readonly waitedMs: number;
   /** The effects of the call, as the policy evaluated them. */
   readonly claims: readonly PermissionClaim[];
   /** Aborted when the call ends. */
@@ -24,6 +33,8 @@ export interface MiddlewareCall {
   readonly sessionId: string | undefined;
   /** A copy of the caller's `meta`. */
   readonly meta: JsonObject | undefined;
+  /** Adds to the `meta` that the provider receives with the next `next()`, such as a trace context. */
+  addMeta(meta: JsonObject): void;
 }
 
 /**

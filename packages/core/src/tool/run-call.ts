@@ -232,8 +232,8 @@ export class CallContext implements ToolContext {
 
   /** Without a deadline, as this call has one. */
   get nested(): CallOptions {
-    const { callId: _own, permits: _ofThisCall, ...inward } = this.#scope.inward;
-    return { ...inward, timeoutMs: Infinity };
+    const { callId: parentCallId, permits: _ofThisCall, ...inward } = this.#scope.inward;
+    return { ...inward, parentCallId, timeoutMs: Infinity };
   }
 
   get signal(): AbortSignal {

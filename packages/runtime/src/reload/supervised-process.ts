@@ -205,6 +205,7 @@ export class SupervisedProcess extends SupervisedToolProvider {
       return 'nothing runs';
     }
     const { signal } = this.#lifetime;
+    this.emit('reloading', {});
     const outcome = await switchGenerations({
       provider: process,
       signal,

@@ -1,6 +1,14 @@
 // The events of a supervisor.
 
-import { ToolError, type LogEntry, type Logger, type ProviderState, type ToolErrorInfo } from '@toolwright/core';
+import {
+  ToolError,
+  type JsonObject,
+  type LogEntry,
+  type Logger,
+  type ProviderEvent,
+  type ProviderState,
+  type ToolErrorInfo,
+} from '@toolwright/core';
 import { callSafely } from '@toolwright/core/internal';
 
 /** The events of a supervised provider, by name. */
@@ -11,6 +19,8 @@ export interface SupervisorEvents {
   log: LogEntry;
   /** A new process replaced one that failed. Counted from 1, the first process. */
   restarted: { generation: number };
+  /** A new version of the provider is being started. */
+  reloading: Record<never, never>;
   /** A new version of the provider replaced the previous one. */
   reloaded: { generation: number };
   /** A new version failed to start; the previous one continues. Lines are counted from 1. */
@@ -21,9 +31,28 @@ const NAMES: Record<keyof SupervisorEvents, true> = {
   stateChanged: true,
   log: true,
   restarted: true,
+  reloading: true,
   reloaded: true,
   reloadFailed: true,
 };
+
+/** The type of each event in a hub's event stream. A restart is a change of state there. */
+export const HUB_EVENTS: Omit<Record<keyof SupervisorEvents, string>, 'restarted'> = {
+  stateChanged: 'provider.state',
+  log: 'provider.log',
+  reloading: 'reload.started',
+  reloaded: 'reload.switched',
+  reloadFailed: 'reload.failed',
+};
+
+/** The event in the form of a hub's event stream. Of a log entry's fields nothing is passed on. */
+export function providerEventOf<Name extends keyof SupervisorEvents>(
+  name: Name,
+  event: SupervisorEvents[Name],
+): ProviderEvent {
+  const { fields: _fields, ...data } = event as LogEntry & JsonObject;
+  return { type: HUB_EVENTS[name as keyof typeof HUB_EVENTS], data: data };
+}
 
 /** Listeners by event. Errors of listeners are ignored. */
 export class Events {

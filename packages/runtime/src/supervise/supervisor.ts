@@ -8,6 +8,7 @@ import {
   type Logger,
   type McpPeer,
   type PreparedCall,
+  type ProviderEvent,
   type ProviderHealth,
   type ProviderState,
   type ToolDefinition,
@@ -33,7 +34,7 @@ import {
   type StartOutput,
 } from '@toolwright/core/internal';
 import { CallGate } from './call-gate.js';
-import { Events, loggerWithEvents, type SupervisorEvents } from './supervision-events.js';
+import { Events, HUB_EVENTS, loggerWithEvents, providerEventOf, type SupervisorEvents } from './supervision-events.js';
 import { verdictOf } from './provider-failure.js';
 import { ToolListCache } from './tool-list.js';
 import { PeerProxy } from './peer-proxy.js';
@@ -152,6 +153,15 @@ export class SupervisedToolProvider implements ToolProvider {
   /** Adds a listener for an event and returns the unsubscribe function. Errors of listeners are ignored. */
   on<Name extends keyof SupervisorEvents>(name: Name, listener: (event: SupervisorEvents[Name]) => void): () => void {
     return this.#events.on(name, listener);
+  }
+
+  /** The same events in the form of a hub's event stream: see {@link providerEventOf}. */
+  onEvent(listener: (event: ProviderEvent) => void): () => void {
+    const names = Object.keys(HUB_EVENTS) as (keyof SupervisorEvents)[];
+    const unsubscribes = names.map((name) => this.on(name, (event) => listener(providerEventOf(name, event))));
+    return () => {
+      for (const unsubscribe of unsubscribes) unsubscribe();
+    };
   }
 
   /**

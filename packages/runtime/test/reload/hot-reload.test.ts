@@ -2,7 +2,7 @@
 
 import { rename, rm, symlink } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ToolResult } from '@toolwright/core';
+import { ToolHub, type HubEvent, type ToolResult } from '@toolwright/core';
 import { expectNoLeaks } from '@toolwright/core/testing';
 import { describe, expect, it, vi } from 'vitest';
 import { soaking } from '../soak.js';
@@ -71,6 +71,30 @@ describe('superviseProcess() with watch', () => {
     await project.save('deep/version.mjs', version(2), 'by rename');
     expect(await reloaded).toEqual({ generation: 2 });
     expect(structured(await provider.callTool('counter.count'))).toMatchObject({ count: 3, version: 2 });
+  });
+
+  it('is in the event stream of a hub, with states and log entries', async () => {
+    await using project = await createReloadProject(COUNTER);
+    const provider = project.supervise();
+    await using hub = new ToolHub({ providers: [provider] });
+    const events: HubEvent[] = [];
+    hub.onEvent((event) => events.push(event));
+    await hub.connect();
+    const reloaded = next(provider, 'reloaded');
+    await project.save('deep/version.mjs', version(1), 'by rename');
+    await reloaded;
+    await project.save('deep/version.mjs', 'const a = ;\n', 'by rename');
+    await next(provider, 'reloadFailed');
+    const reloads = events.filter(({ type }) => type.startsWith('reload.'));
+    expect(reloads.map(({ type }) => type)).toEqual([
+      'reload.started',
+      'reload.switched',
+      'reload.started',
+      'reload.failed',
+    ]);
+    expect(reloads.at(-1)).toMatchObject({ provider: 'counter', data: { line: 1 } });
+    const states = events.filter(({ type }) => type === 'provider.state').map(({ data }) => data?.to);
+    expect(states).toEqual(['INITIALIZING', 'READY']);
   });
 
   it.each([

@@ -19,6 +19,7 @@ import {
   type Verdict,
 } from './policy.js';
 import type { Approval, ApprovalRequest, PolicyRule } from '../../contract/approval.js';
+import type { EventStream } from '../events.js';
 import { QuestionQueue } from './question-queue.js';
 
 /** Callbacks for the policy's decisions. */
@@ -53,10 +54,18 @@ export class PolicyGate {
   readonly #events: PolicyEvents;
   readonly #warn: (message: string) => void;
   readonly #rulesAdded: () => void;
+  readonly #stream: EventStream;
   /** An answer is undefined when the question was no longer needed at its turn. */
   readonly #questions = new QuestionQueue<Approval | undefined>();
 
-  constructor(policy: Policy, events: PolicyEvents, warn: (message: string) => void, rulesAdded: () => void) {
+  constructor(
+    policy: Policy,
+    events: PolicyEvents,
+    warn: (message: string) => void,
+    rulesAdded: () => void,
+    stream: EventStream,
+  ) {
+    this.#stream = stream;
     if (typeof policy !== 'object' || (policy as unknown) === null) {
       throw new ToolError(
         'INVALID_ARGUMENT',
@@ -193,7 +202,7 @@ export class PolicyGate {
       return await this.#questions.ask(approve, key, scope, async (signal) => {
         const verdict = this.#rules.evaluate(name, call.claims);
         if (verdict.action !== 'ask') return undefined;
-        const approval = parseApproval(await approve(requestOf(call, verdict), { callId, sessionId, signal }));
+        const approval = parseApproval(await this.#reported(call, scope, approve, requestOf(call, verdict), signal));
         // "Always" applies to what was shown: a call that has ended or changed adds no rule.
         if (approval.decision === 'always' && !signal.aborted && (await isUnchanged()))
           this.#addRules(approval, call, verdict);
@@ -202,6 +211,29 @@ export class PolicyGate {
     } catch (thrown) {
       if (scope.error) throw scope.error;
       throw this.#approvalFailed(call, thrown, this.#rules.evaluate(name, call.claims), scope);
+    }
+  }
+
+  /** Asks the question, and reports that it was asked and how that ended. */
+  async #reported(
+    call: PreparedCall,
+    { callId, sessionId }: CallScope,
+    approve: Asker,
+    request: ApprovalRequest,
+    signal: AbortSignal,
+  ): Promise<unknown> {
+    const about = { callId, ...(sessionId !== undefined && { sessionId }), tool: call.tool.name };
+    const { reason, claims } = request;
+    this.#stream.emit('approval.asked', { ...about, data: { reason, claims: claims.map(({ pattern }) => pattern) } });
+    const expired = (): void => this.#stream.emit('approval.expired', about);
+    signal.addEventListener('abort', expired, { once: true });
+    try {
+      const answer: unknown = await approve(request, { callId, sessionId, signal });
+      const { decision } = Object(answer) as Partial<Approval>;
+      if (!signal.aborted) this.#stream.emit('approval.answered', { ...about, data: { decision: decision ?? 'none' } });
+      return answer;
+    } finally {
+      signal.removeEventListener('abort', expired);
     }
   }
 
@@ -225,7 +257,10 @@ export class PolicyGate {
     if (decision !== 'always' || args !== undefined || !open.every(({ understood }) => understood)) return;
     const added = this.#rules.add(rules ?? suggestRules(call.tool.name, open));
     if (added.length === 0) return;
-    for (const rule of added) this.#notify(() => this.#events.onRuleAdded?.({ ...rule }));
+    for (const rule of added) {
+      this.#stream.emit('policy.rule', { tool: call.tool.name, data: { rule: { ...rule } } });
+      this.#notify(() => this.#events.onRuleAdded?.({ ...rule }));
+    }
     this.#rulesAdded();
   }
 
@@ -297,6 +332,12 @@ export class PolicyGate {
     by: PolicyDecision['by'],
     scope: CallScope,
   ): void {
+    if (this.#stream.isHeard) {
+      const { callId, parentCallId, sessionId } = scope;
+      const claims = call.claims.map(({ pattern }) => pattern);
+      const data = { decision, by, claims };
+      this.#stream.emit('call.judged', { callId, parentCallId, sessionId, tool: call.tool.name, data });
+    }
     const { onDecision } = this.#events;
     if (!onDecision) return;
     const event = {

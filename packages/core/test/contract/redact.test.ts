@@ -1,0 +1,86 @@
+// Secrets are redacted by the names of their keys and by their shapes.
+
+import { describe, expect, it } from 'vitest';
+import { isSecretName, redacted, redactedText } from '../../src/contract/redact.js';
+
+// Put together here, so that no scanner takes this file for a leak.
+const letters = 'aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dF3hJ5';
+const SECRETS: Readonly<Record<string, [text: string, secret: string]>> = {
+  'a bearer token': [`authorization: Bearer ${letters}`, letters],
+  'basic credentials': ['Basic dXNlcjpodW50ZXIyIQ==', 'dXNlcjpodW50ZXIyIQ'],
+  'a JWT': [`got eyJhbGciOiJI.${letters}.${letters}`, letters],
+  'a GitHub token': [`ghp_${letters}`, letters],
+  'a fine-grained GitHub token': [`github_pat_${letters}`, letters],
+  'a GitLab token': [`glpat-${letters}`, letters],
+  'an OpenAI key': [`key sk-proj-${letters}.`, letters],
+  'a Stripe key': [`sk_live_${letters}`, letters],
+  'an AWS key': ['AKIA' + 'IOSFODNN7EXAMPLE', 'IOSFODNN7EXAMPLE'],
+  'a Google key': [`AIza${letters.slice(0, 35)}`, letters.slice(0, 35)],
+  'a Slack token': [`xoxb-${letters}`, letters],
+  'an npm token': [`npm_${letters}`, letters],
+  'a private key': [`-----BEGIN RSA PRIVATE KEY-----\n${letters}\n-----END RSA PRIVATE KEY-----`, letters],
+  'a cut private key': [`-----BEGIN PRIVATE KEY-----\n${letters}`, letters],
+  'a password in a URL': ['postgres://me:hunter2!x@db.test/x', 'hunter2!x'],
+  'an assignment': ['DB_PASSWORD=hunter2!x rest', 'hunter2!x'],
+  'a quoted assignment': ['{"access_token": "hunter2 x"}', 'hunter2 x'],
+  'an option': ['curl --api-key hunter2x https://a.test', 'hunter2x'],
+};
+
+describe('redactedText()', () => {
+  it.each(Object.entries(SECRETS))('redacts %s', (_, [text, secret]) => {
+    expect(redactedText(text)).toContain('[hidden]');
+    expect(redactedText(text)).not.toContain(secret);
+  });
+
+  it.each([
+    'git status --token',
+    'the token of a parser',
+    'max_tokens: 100',
+    'risk-free',
+    'https://a.test:8080/@me',
+    'a: b',
+  ])('keeps %j', (text) => expect(redactedText(text)).toBe(text));
+
+  it('takes linear time', () => {
+    const text = 'aB3-'.repeat(250_000) + 'password'.repeat(50_000) + '-----BEGIN PRIVATE KEY-----'.repeat(5_000);
+    expect(redactedText(text)).toContain('[hidden]'); // a slower pattern would time out
+  });
+});
+
+describe('redacted()', () => {
+  it('hides values by their names at any depth, and keeps the rest', () => {
+    const value = {
+      user: 'me',
+      password: 'x',
+      nested: [{ 'X-Api-Key': 'x', accessToken: { value: 'x' }, max_tokens: 5, tokenizer: 'bpe', token: 7 }],
+    };
+    expect(redacted(value)).toEqual({
+      user: 'me',
+      password: '[hidden]',
+      nested: [{ 'X-Api-Key': '[hidden]', accessToken: '[hidden]', max_tokens: 5, tokenizer: 'bpe', token: 7 }],
+    });
+  });
+
+  it('does not change its argument, and copies a key named __proto__', () => {
+    const value = JSON.parse('{"__proto__": {"secret": "x"}, "a": 1}') as object;
+    const copy = redacted(value);
+    expect(JSON.stringify(copy)).toBe('{"__proto__":{"secret":"[hidden]"},"a":1}');
+    expect(JSON.stringify(value)).toContain('"x"');
+  });
+});
+
+describe('isSecretName()', () => {
+  it.each([
+    'password',
+    'DB_PASSWORD',
+    'accessToken',
+    'x-api-key',
+    'apiKey',
+    'Set-Cookie',
+    'client_secret',
+    'privateKey',
+  ])('returns true for %s', (name) => expect(isSecretName(name)).toBe(true));
+  it.each(['tokens', 'key', 'author', 'passage', 'keyboard', 'secretary'])('returns false for %s', (name) =>
+    expect(isSecretName(name)).toBe(false),
+  );
+});
