@@ -86,9 +86,9 @@ describe('superviseProcess() with watch', () => {
     await project.save('deep/version.mjs', 'const a = ;\n', 'by rename');
     await next(provider, 'reloadFailed');
     const reloads = events.filter(({ type }) => type.startsWith('reload.'));
-    // Several changes of a file may start a version more than once.
-    const order = reloads.map(({ type }) => type).filter((type, at, all) => type !== all[at - 1]);
-    expect(order).toEqual(['reload.started', 'reload.switched', 'reload.started', 'reload.failed']);
+    expect(reloads[0]?.type).toBe('reload.started'); // a file that cannot be parsed is not started
+    const ended = reloads.map(({ type }) => type).filter((type) => type !== 'reload.started');
+    expect(ended).toEqual(['reload.switched', 'reload.failed']);
     expect(reloads.at(-1)).toMatchObject({ provider: 'counter', data: { line: 1 } });
     const states = events.filter(({ type }) => type === 'provider.state').map(({ data }) => data?.to);
     expect(states).toEqual(['INITIALIZING', 'READY']);
