@@ -45,7 +45,9 @@ type EndListener = (error: ToolError) => void;
 
 /** Receives what a call reports while it runs. */
 export interface CallObserver {
+  /** Receives one progress report. */
   onProgress(progress: Progress): void;
+  /** Receives one log entry of the tool. */
   onLog(entry: LogEntry): void;
 }
 

@@ -53,7 +53,7 @@ export interface QuarantinedTool {
 }
 
 /** A tool to approve: whatever definition it has now, or only the one with this hash. */
-export type PinApproval = string | { readonly name: string; readonly sha256: string };
+export type PinApproval = string | Readonly<Pick<QuarantinedTool, 'name' | 'sha256'>>;
 
 const PINNED_KEYS = ['name', 'title', 'description', 'inputSchema', 'outputSchema', 'annotations'] as const;
 const MAX_SHOWN = 60;

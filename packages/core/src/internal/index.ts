@@ -18,7 +18,14 @@
 import { assertNodeVersion } from '../node-version.js';
 
 export { BRAND, isMadeBy } from '../contract/brand.js';
-export { assertTimeout, CallScope, MAX_TOTAL_TIMEOUT_MS, outcomeUnknown, TAKES_SCOPES } from '../call/call-scope.js';
+export {
+  assertTimeout,
+  type CallObserver,
+  CallScope,
+  MAX_TOTAL_TIMEOUT_MS,
+  outcomeUnknown,
+  TAKES_SCOPES,
+} from '../call/call-scope.js';
 export { startTimer, type Deadline } from '../call/deadline.js';
 export { CallCounters } from '../call/call-counters.js';
 export { messageOf, ToolError } from '../contract/errors.js';
