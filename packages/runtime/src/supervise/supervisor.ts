@@ -155,7 +155,7 @@ export class SupervisedToolProvider implements ToolProvider {
     return this.#events.on(name, listener);
   }
 
-  /** The same events in the form of a hub's event stream: see {@link providerEventOf}. */
+  /** Adds a listener for the same events in the form of a hub's event stream and returns the unsubscribe function. */
   onEvent(listener: (event: ProviderEvent) => void): () => void {
     const names = Object.keys(HUB_EVENTS) as (keyof SupervisorEvents)[];
     const unsubscribes = names.map((name) => this.on(name, (event) => listener(providerEventOf(name, event))));
