@@ -21,7 +21,7 @@ import type { EffectiveLimits } from './hub-limits.js';
 import { reportPrepared, reportStarted } from './call-events.js';
 import type { EventStream } from './events.js';
 import type { HubMember } from './member.js';
-import { runMiddleware, type Middleware, type MiddlewareCall } from './middleware.js';
+import { runMiddleware, type Middleware, type MiddlewareCall, type SettledCall } from './middleware/middleware.js';
 import { limitOutput } from './output-limit.js';
 
 const EXTERNAL_CALL_TIMEOUT_MS = 30_000;
@@ -39,6 +39,9 @@ export class CallPipeline {
   readonly #middleware: readonly Middleware[];
   readonly #limits: EffectiveLimits;
   readonly #events: EventStream;
+  readonly #settledListeners: readonly Middleware[];
+  /** What the middleware was called with. */
+  readonly #entered = new WeakMap<CallScope, MiddlewareCall>();
 
   constructor(options: {
     gate: PolicyGate | undefined;
@@ -50,6 +53,32 @@ export class CallPipeline {
     this.#events = options.events;
     this.#middleware = options.middleware;
     this.#limits = options.limits;
+    this.#settledListeners = options.middleware.filter((layer) => 'onSettled' in layer);
+  }
+
+  /** Reports the final result of a call to the middleware. */
+  reportSettled(member: HubMember | undefined, name: string, scope: CallScope, result: ToolResult): void {
+    if (this.#settledListeners.length === 0) return;
+    const { callId, sessionId } = scope;
+    const tool = member?.listed(name);
+    const settled: SettledCall = {
+      tool,
+      provider: tool && member?.name,
+      callId,
+      sessionId,
+      get meta() {
+        return structuredClone(scope.meta);
+      },
+      call: this.#entered.get(scope),
+      result,
+    };
+    for (const middleware of this.#settledListeners) {
+      try {
+        middleware.onSettled?.(settled);
+      } catch {
+        // The call has its result.
+      }
+    }
   }
 
   /**
@@ -197,7 +226,10 @@ export class CallPipeline {
     execute: () => Promise<ToolResult>,
   ): Promise<ToolResult> {
     if (this.#middleware.length === 0) return execute();
-    return runMiddleware(this.#middleware, middlewareCall(member, prepared, scope), execute);
+    const parsed = async (): Promise<ToolResult> => parseResult(await execute(), member.provider);
+    const call = middlewareCall(member, prepared, scope, this.#entered.get(scope));
+    this.#entered.set(scope, call);
+    return runMiddleware(this.#middleware, call, parsed);
   }
 }
 
@@ -255,9 +287,15 @@ function withApproverMessage(result: ToolResult, message: string | undefined): T
   return { ...result, content: [...before, note] };
 }
 
-function middlewareCall(member: HubMember, prepared: PreparedCall, scope: CallScope): MiddlewareCall {
+function middlewareCall(
+  member: HubMember,
+  prepared: PreparedCall,
+  scope: CallScope,
+  previous: MiddlewareCall | undefined,
+): MiddlewareCall {
   let args: JsonObject | undefined;
   return {
+    previous,
     name: prepared.tool.name,
     tool: prepared.tool,
     provider: member.name,

@@ -23,7 +23,7 @@ import { nameFault } from '../tool/define-tool.js';
 import { reportQueued, reportSettled } from './call-events.js';
 import { EventStream, type EventOptions, type HubEvent } from './events.js';
 import { HubMember, type MemberHost, type ProviderEntry, type ProviderStatus } from './member.js';
-import type { Middleware } from './middleware.js';
+import type { Middleware } from './middleware/middleware.js';
 import { PinBoard, type PinApproval, type PinStore } from './pins.js';
 import type { Policy } from './policy/policy.js';
 import { Routing, type Route } from './routing.js';
@@ -262,6 +262,7 @@ export class ToolHub implements ToolProvider {
       member.counters.record(result, endedAt);
     }
     if (isHeard) reportSettled(this.#events, qualified, member?.name, scope, result);
+    this.#calls.reportSettled(member, qualified, scope, result);
     return result;
   }
 

@@ -1,11 +1,11 @@
 // Middleware: functions that an engine wraps around every call, after the policy and before the provider.
 
-import { ToolError } from '../contract/errors.js';
-import type { JsonObject } from '../contract/json.js';
-import type { ToolResult } from '../contract/result.js';
-import type { PermissionClaim } from '../contract/claims.js';
-import type { ToolDefinition } from '../contract/tool-definition.js';
-import type { ToolProvider } from '../contract/tool-provider.js';
+import { ToolError } from '../../contract/errors.js';
+import type { JsonObject } from '../../contract/json.js';
+import type { ToolResult } from '../../contract/result.js';
+import type { PermissionClaim } from '../../contract/claims.js';
+import type { ToolDefinition } from '../../contract/tool-definition.js';
+import type { ToolProvider } from '../../contract/tool-provider.js';
 
 /** The call as a middleware sees it. It is read-only: the policy has evaluated it as it is. */
 export interface MiddlewareCall {
@@ -35,6 +35,29 @@ export interface MiddlewareCall {
   readonly meta: JsonObject | undefined;
   /** Adds to the `meta` that the provider receives with the next `next()`, such as a trace context. */
   addMeta(meta: JsonObject): void;
+  /**
+   * This call as the middleware saw it before its provider was reconnected, if that made the hub prepare the call again; it had
+   * not run then.
+   */
+  readonly previous?: MiddlewareCall | undefined;
+}
+
+/** A call with its final result. */
+export interface SettledCall {
+  /** The tool, as listed. Absent for a call of an unknown tool. */
+  readonly tool: ToolDefinition | undefined;
+  /** The name of the tool's provider. Absent for a call of an unknown tool. */
+  readonly provider: string | undefined;
+  /** The call's id in logs and events. */
+  readonly callId: string;
+  /** The call's session, if the caller set one. */
+  readonly sessionId: string | undefined;
+  /** A copy of the `meta` that the provider received, or would have. */
+  readonly meta: JsonObject | undefined;
+  /** What the middleware was called with. Absent for a call that ended before: unknown, invalid, denied, cancelled. */
+  readonly call: MiddlewareCall | undefined;
+  /** What the caller receives. Not to be changed. */
+  readonly result: Readonly<ToolResult>;
 }
 
 /**
@@ -50,7 +73,15 @@ export interface MiddlewareCall {
  * };
  * ```
  */
-export type Middleware = (call: MiddlewareCall, next: () => Promise<ToolResult>) => Promise<ToolResult>;
+export interface Middleware {
+  /** Runs around the call. */
+  (call: MiddlewareCall, next: () => Promise<ToolResult>): Promise<ToolResult>;
+  /**
+   * Called once for every call of the hub with the result that its caller receives, also for calls that ended before the
+   * middleware or during it. What it throws is ignored. Default: none.
+   */
+  onSettled?(settled: SettledCall): void;
+}
 
 /** Runs `execute` inside every middleware. @throws {ToolError} when a middleware throws */
 export async function runMiddleware(
