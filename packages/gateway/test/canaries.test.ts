@@ -1,10 +1,11 @@
-// Secrets of environments, headers and tokens are in no log, error, result, argument or metric, even when a server repeats
-// them in its errors.
+// Secrets of environments, headers and tokens are in no log, error, result, argument, event, span or metric, even when a
+// server repeats them in its errors.
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { readdir, readFile } from 'node:fs/promises';
-import { ToolHub, type Logger } from '@toolwright/core';
+import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base';
+import { ToolHub, withTracing, type Logger } from '@toolwright/core';
 import { MCPToolProvider } from '@toolwright/core/mcp';
 import { createGateway } from '@toolwright/gateway';
 import { expect, it } from 'vitest';
@@ -88,7 +89,10 @@ it('createGateway() discloses no secret of an environment, a header or a token',
   const tells = new MCPToolProvider({ name: 'tells', ...child('tells') } as never);
   const refuses = new MCPToolProvider({ name: 'refuses', ...child('refuses') } as never);
   const echo = new MCPToolProvider({ name: 'echo', url: web.url, headers, logger });
-  await using hub = new ToolHub({ providers: [tells, refuses, echo], logger });
+  const exporter = new InMemorySpanExporter();
+  const tracer = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] }).getTracer('canaries');
+  await using hub = new ToolHub({ providers: [tells, refuses, echo], logger, middleware: [withTracing({ tracer })] });
+  hub.onEvent((event) => everything.push(JSON.stringify(event)), { includeData: true });
   await using gateway = createGateway(hub, { forward: true, logger });
   const token = secret('gateway');
   const { url, port } = await gateway.serveHttp({ auth: { token } });
@@ -121,6 +125,10 @@ it('createGateway() discloses no secret of an environment, a header or a token',
       const response = await fetch(`http://127.0.0.1:${port}/${path}`, { headers: { authorization } });
       everything.push(JSON.stringify([...response.headers]), await response.text());
     }
+  const spans = exporter.getFinishedSpans();
+  expect(spans).toHaveLength(9); // the gateway does not pass on the call of a tool that no server lists
+  for (const { name, attributes, status, events } of spans)
+    everything.push(JSON.stringify([name, attributes, status, events]));
 
   const shown = everything.join('\n').split('\n');
   expect(shown.filter((line) => line.includes('canary'))).toEqual([]);
