@@ -4,7 +4,8 @@ import { readFile, unlink } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { textOf, ToolHub, type ToolError, type LogEntry, type Logger } from '@toolwright/core';
+import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base';
+import { textOf, ToolHub, withTracing, type ToolError, type LogEntry, type Logger } from '@toolwright/core';
 import { createTestProject, expectNoLeaks } from '@toolwright/core/testing';
 import { ProcessToolProvider, ProviderListener, supervise, type ProcessToolProviderOptions } from '@toolwright/runtime';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -55,6 +56,18 @@ describe('ProcessToolProvider', () => {
     const [echo] = await provider.listTools();
     expect(echo).toMatchObject({ name: 'lab.echo', annotations: { readOnlyHint: true, destructiveHint: true } });
     expect(provider.health().state).toBe('READY');
+  });
+
+  it('receives the trace context of its call, which has one span with the outcome', async () => {
+    const exporter = new InMemorySpanExporter();
+    const tracer = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] }).getTracer('test');
+    await using hub = new ToolHub({ providers: [supervise(() => lab())], middleware: [withTracing({ tracer })] });
+    const { structuredContent } = await hub.callTool('lab.about');
+    await hub.callTool('lab.die');
+    const spans = exporter.getFinishedSpans();
+    expect(spans.map(({ attributes }) => attributes['toolwright.outcome'])).toEqual(['ok', 'OUTCOME_UNKNOWN']);
+    const { traceId, spanId } = spans[0]!.spanContext();
+    expect(structuredContent).toMatchObject({ meta: { traceparent: `00-${traceId}-${spanId}-01` } });
   });
 
   it('hands over config and variables, and ctx.state is what initialize returned', async () => {
