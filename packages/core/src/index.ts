@@ -36,9 +36,10 @@ export {
 } from './provider/in-process-provider.js';
 
 export type { EventOptions, HubEvent, HubEventType } from './hub/events.js';
-export { ToolHub, type HubOptions, type ListOptions } from './hub/hub.js';
-export type { HubLimits } from './hub/hub-limits.js';
-export type { ProviderEntry, ProviderStatus } from './hub/member.js';
+export { ToolHub, type ListOptions } from './hub/hub.js';
+export type { HubLimits, HubOptions } from './hub/hub-options.js';
+export type { ProviderStatus } from './hub/member.js';
+export type { ProviderEntry } from './hub/provider-entry.js';
 export type { Explanation } from './hub/explain.js';
 export { withCache, type CacheMiddleware, type CacheOptions } from './hub/middleware/cache.js';
 export { withDuplicateGuard, type DuplicateGuardOptions } from './hub/middleware/duplicate-guard.js';

@@ -1,4 +1,4 @@
-// The events of one call in a hub's event stream.
+// The events of one call in a hub's event stream. Called only while someone listens.
 
 import type { CallScope } from '../call/call-scope.js';
 import type { ToolResult } from '../contract/result.js';
@@ -22,7 +22,6 @@ export function reportQueued(events: EventStream, tool: string, scope: CallScope
 
 /** Reports that a call is validated: its claims, and on request its arguments. */
 export function reportPrepared(events: EventStream, provider: string, prepared: PreparedCall, scope: CallScope): void {
-  if (!events.isHeard) return;
   const claims = prepared.claims.map(({ pattern, understood }) => ({ pattern, understood }));
   const about = fieldsOf(prepared.tool.name, provider, scope);
   events.emit('call.prepared', { ...about, data: { claims } }, () => ({ args: prepared.args }));
@@ -30,7 +29,6 @@ export function reportPrepared(events: EventStream, provider: string, prepared: 
 
 /** Reports that the provider runs the call. */
 export function reportStarted(events: EventStream, provider: string, prepared: PreparedCall, scope: CallScope): void {
-  if (!events.isHeard) return;
   const waitedMs = performance.now() - scope.startedAt;
   events.emit('call.started', { ...fieldsOf(prepared.tool.name, provider, scope), data: { waitedMs } });
 }

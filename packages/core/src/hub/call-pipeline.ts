@@ -17,7 +17,7 @@ import {
 import type { PreparedCall, ToolProvider } from '../contract/tool-provider.js';
 import type { EarlierAnswer, PolicyGate } from './policy/policy-gate.js';
 import { prepareMemberCall, PROVIDERS_DEFAULT, type ProvidersDefault } from './prepare-call.js';
-import type { EffectiveLimits } from './hub-limits.js';
+import type { EffectiveLimits } from './hub-options.js';
 import { reportPrepared, reportStarted } from './call-events.js';
 import type { EventStream } from './events.js';
 import type { HubMember } from './member.js';
@@ -60,7 +60,7 @@ export class CallPipeline {
   reportSettled(member: HubMember | undefined, name: string, scope: CallScope, result: ToolResult): void {
     if (this.#settledListeners.length === 0) return;
     const { callId, sessionId } = scope;
-    const tool = member?.listed(name);
+    const tool = member?.tools.get(name);
     const settled: SettledCall = {
       tool,
       provider: tool && member?.name,
@@ -100,7 +100,7 @@ export class CallPipeline {
     let prepared = preparing instanceof Promise ? await scope.race(preparing) : preparing;
     if (prepared.refused) return this.refusal(prepared.refused, member, name);
     if (prepared.timeoutMs !== undefined) this.startClock(member.provider, scope, prepared);
-    reportPrepared(this.#events, member.name, prepared, scope);
+    if (this.#events.isHeard) reportPrepared(this.#events, member.name, prepared, scope);
     const answer = answerFor(prepared, before);
     const passing = this.#gate?.admit(prepared, scope, isUnchanged(member, prepared, scope), answer);
     const passed = passing instanceof Promise ? await passing : passing;
@@ -109,7 +109,7 @@ export class CallPipeline {
       if (prepared.refused) return this.refusal(prepared.refused, member, name);
     }
     if (scope.error) throw scope.error;
-    reportStarted(this.#events, member.name, prepared, scope);
+    if (this.#events.isHeard) reportStarted(this.#events, member.name, prepared, scope);
     let result = await this.#execute(member, prepared, scope);
     if (isStale(result)) result = await this.#executeStale(member, prepared, scope);
     result = withApproverMessage(stripUntrusted(result, member), passed?.message);
@@ -118,9 +118,9 @@ export class CallPipeline {
 
   /** @throws {ToolError} PERMISSION_DENIED for a listed tool that is quarantined, or denied whatever its arguments */
   assertNotHidden(member: HubMember, name: string, scope: CallScope): void {
-    if (member.hidden.length === 0) return;
-    const tool = member.listed(name);
-    const refusal = tool && (member.quarantineErrorOf(tool) ?? this.#gate?.denyOutright(tool, scope));
+    if (member.tools.hidden.length === 0) return;
+    const tool = member.tools.get(name);
+    const refusal = tool && (member.tools.quarantineErrorOf(tool) ?? this.#gate?.denyOutright(tool, scope));
     if (refusal) throw refusal;
   }
 
@@ -143,7 +143,7 @@ export class CallPipeline {
         `The provider "${provider.name}" refused a call with a result that is not an error.`,
       );
     // The provider's own message would suggest hidden names.
-    if (result.error?.code === 'TOOL_NOT_FOUND' && member.hidden.length > 0) throw member.notFound(name);
+    if (result.error?.code === 'TOOL_NOT_FOUND' && member.tools.hidden.length > 0) throw member.tools.notFound(name);
     return limitOutput(result, this.#limits.maxTextBytes);
   }
 

@@ -81,10 +81,10 @@ export async function explainCall(
       error,
     };
   }
-  const tool = member.listed(qualified);
+  const tool = member.tools.get(qualified);
   if (!tool) {
     if (member.connected) {
-      const unknown = member.notFound(qualified).toInfo();
+      const unknown = member.tools.notFound(qualified).toInfo();
       return { name, ...provider, available: false, reason: unknown.message, error: unknown };
     }
     return {
@@ -94,7 +94,7 @@ export async function explainCall(
       reason: `The provider "${member.name}" is ${state}; its tools are known once it connects.`,
     };
   }
-  const quarantined = member.quarantineErrorOf(tool);
+  const quarantined = member.tools.quarantineErrorOf(tool);
   if (quarantined) {
     const { message } = quarantined;
     const named = { name: tool.name, alias: aliasOf(tool.name), ...provider };

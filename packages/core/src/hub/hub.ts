@@ -1,51 +1,31 @@
 // ToolHub: many providers as one. Composes routing, policy, middleware, deadlines and the output limit.
 
 import { BRAND, isMadeBy } from '../contract/brand.js';
-import { CallScope, MAX_TOTAL_TIMEOUT_MS } from '../call/call-scope.js';
+import { CallScope } from '../call/call-scope.js';
 import { ToolError } from '../contract/errors.js';
 import { copyJson, snapshot } from '../contract/json-copy.js';
 import type { JsonObject } from '../contract/json.js';
 import { Listeners, safeLogger } from '../call/host-callbacks.js';
 import { WARNING_LOGGER, type Logger } from '../contract/logger.js';
-import { assertOptions, shownValue, type OptionNames } from '../contract/options.js';
+import { assertOptions, type OptionNames } from '../contract/options.js';
 import { staleCallError, rejectedCall } from '../provider/prepared-call.js';
 import { errorResult, nameAsCalled, type ToolResult } from '../contract/result.js';
 import type { CallOptions, McpPeer, PreparedCall, ProviderHealth, ToolProvider } from '../contract/tool-provider.js';
 import type { PermissionClaim } from '../contract/claims.js';
 import { isForViewsOnly, type ToolDefinition } from '../contract/tool-definition.js';
-import { PolicyGate, type EarlierAnswer, type PolicyEvents } from './policy/policy-gate.js';
+import { PolicyGate, type EarlierAnswer } from './policy/policy-gate.js';
+import { HubConnection } from './hub-connection.js';
 import { CallPipeline, type EarlierCall } from './call-pipeline.js';
 import { prepareMemberCall } from './prepare-call.js';
-import { HUB_LIMITS, type EffectiveLimits, type HubLimits } from './hub-limits.js';
+import { resolveHubOptions, type EffectiveLimits, type HubOptions } from './hub-options.js';
+import { parseProviderEntry, type ProviderEntry } from './provider-entry.js';
 import { explainCall, type Explanation } from './explain.js';
-import { settledWithin } from '../call/waiting.js';
-import { nameFault } from '../tool/define-tool.js';
 import { reportQueued, reportSettled } from './call-events.js';
 import { EventStream, type EventOptions, type HubEvent } from './events.js';
-import { HubMember, type MemberHost, type ProviderEntry, type ProviderStatus } from './member.js';
-import type { Middleware } from './middleware/middleware.js';
-import { PinBoard, type PinApproval, type PinStore } from './pins.js';
-import type { Policy } from './policy/policy.js';
+import { HubMember, type MemberHost, type ProviderStatus } from './member.js';
+import { PinBoard, type PinApproval } from './pins.js';
 import { Routing, type Route } from './routing.js';
 import { assertSelection, selectTools, type ToolSelection } from '../provider/tool-selection.js';
-
-/** Options of {@link ToolHub}. */
-export interface HubOptions extends PolicyEvents {
-  /** The hub owns them: its `disconnect` disconnects them all. Default: none. */
-  providers?: readonly (ToolProvider | ProviderEntry)[];
-  /** Default: none, so that every call runs; the engine is then responsible for approvals. */
-  policy?: Policy;
-  /** Wrapped around every call that the policy allows; the first is the outermost. Default: none. */
-  middleware?: readonly Middleware[];
-  /** Where the approved definitions of `pinned` providers are kept. Default: none; no provider can be pinned. */
-  pins?: PinStore;
-  /** Limits of connecting, of calls and of their output. Default: see {@link HubLimits}. */
-  limits?: HubLimits;
-  /** Default: `process.emitWarning` for warnings and errors, each text once. Arguments and results are never logged. */
-  logger?: Logger;
-  /** Default: a name that is unique in this process. */
-  name?: string;
-}
 
 /** Options of {@link ToolHub.listTools}. */
 export interface ListOptions extends ToolSelection {
@@ -55,34 +35,9 @@ export interface ListOptions extends ToolSelection {
   includeViewTools?: boolean;
 }
 
-const DEFAULT_LIMITS = { connectTimeoutMs: 10_000, maxTotalTimeoutMs: MAX_TOTAL_TIMEOUT_MS, maxTextBytes: 256 * 1024 };
-const HUB_OPTIONS: OptionNames<HubOptions> = {
-  providers: true,
-  policy: true,
-  middleware: true,
-  pins: true,
-  limits: true,
-  logger: true,
-  name: true,
-  onRuleAdded: true,
-  onDecision: true,
-};
-const POLICY_OPTIONS: OptionNames<Policy> = { rules: true, default: true, approve: true };
-const ENTRY_OPTIONS: OptionNames<ProviderEntry> = {
-  provider: true,
-  trustDirectives: true,
-  trustAnnotations: true,
-  pinned: true,
-  permission: true,
-};
 const LIST_OPTIONS: OptionNames<ListOptions> = { include: true, exclude: true, signal: true, includeViewTools: true };
 const REMOVE_OPTIONS = { drainMs: true } as const;
 const DEFAULT_DRAIN_MS = 5_000;
-/** How long a provider may take to disconnect before the hub stops waiting for it. */
-const DISCONNECT_TIMEOUT_MS = 10_000;
-
-let unnamed = 0;
-
 /**
  * Many providers as one provider: one list, one call path, one policy.
  *
@@ -112,61 +67,29 @@ export class ToolHub implements ToolProvider {
   readonly #logger: Logger;
   readonly #changed = new Listeners();
   readonly #events = new EventStream();
-  /** Removed providers that are still disconnecting; `disconnect` waits for them too. */
-  readonly #leaving = new Set<Promise<void>>();
-  /** Members that the hub is connecting. */
-  readonly #opening = new Set<Promise<void>>();
-  #connecting: Promise<void> | undefined;
-  /** The value of {@link #disconnects} when {@link #connecting} began. */
-  #connectingSince = 0;
-  #connected = false;
-  #disconnecting: Promise<void> | undefined;
-  #disconnected = false;
-  /** The number of disconnects so far: a prepared call is valid only for the connection that prepared it. */
-  #disconnects = 0;
+  readonly #connection: HubConnection;
   #announcing: NodeJS.Immediate | undefined;
 
   /** @throws {ToolError} NAME_CONFLICT for two providers of one name or prefix, INVALID_ARGUMENT for a wrong option */
   constructor(options: HubOptions = {}) {
-    assertOptions('new ToolHub()', options, HUB_OPTIONS);
-    if (options.limits !== undefined) assertOptions('new ToolHub()', options.limits, HUB_LIMITS, 'limits.');
-    if (Object(options.policy) === options.policy)
-      assertOptions('new ToolHub()', options.policy, POLICY_OPTIONS, 'policy.');
-    const providers: unknown = options.providers;
-    if (providers !== undefined && !Array.isArray(providers))
-      throw new ToolError('INVALID_ARGUMENT', 'new ToolHub(): providers must be an array.');
-    this.name = options.name ?? `hub-${++unnamed}`;
-    const fault = nameFault('name', this.name);
-    if (fault) throw new ToolError('INVALID_ARGUMENT', `new ToolHub(): ${fault}.`);
-    for (const listener of ['onRuleAdded', 'onDecision'] as const) {
-      if (options[listener] !== undefined && typeof options[listener] !== 'function')
-        throw new ToolError('INVALID_ARGUMENT', `new ToolHub(): ${listener} must be a function.`);
-    }
-    this.#logger = options.logger ? safeLogger(options.logger) : WARNING_LOGGER;
-    this.#limits = { ...DEFAULT_LIMITS, ...options.limits };
-    if (
-      options.middleware !== undefined &&
-      !(Array.isArray(options.middleware) && options.middleware.every((layer) => typeof layer === 'function'))
-    ) {
-      throw new ToolError('INVALID_ARGUMENT', 'new ToolHub(): middleware must be an array of functions.');
-    }
-    for (const [limit, value] of Object.entries(this.#limits)) {
-      if (!(typeof value === 'number' && value > 0)) {
-        throw new ToolError(
-          'INVALID_ARGUMENT',
-          `new ToolHub(): limits.${limit} must be a number above 0, not ${shownValue(value)}.`,
-        );
-      }
-    }
-    if (options.policy !== undefined)
-      this.#gate = new PolicyGate(options.policy, options, this.#warn, () => this.#updateHidden(), this.#events);
-    if (options.pins !== undefined) this.#pins = new PinBoard(options.pins, this.#warn);
-    this.#calls = new CallPipeline({
-      gate: this.#gate,
-      events: this.#events,
-      middleware: [...((options.middleware as readonly Middleware[] | undefined) ?? [])],
-      limits: this.#limits,
+    const { name, limits, middleware, logger, policy, pins } = resolveHubOptions(options);
+    this.name = name;
+    this.#logger = logger ? safeLogger(logger) : WARNING_LOGGER;
+    this.#limits = limits;
+    if (policy !== undefined)
+      this.#gate = new PolicyGate(policy, options, this.#warn, () => this.#updateHidden(), this.#events);
+    if (pins !== undefined) this.#pins = new PinBoard(pins, this.#warn);
+    this.#connection = new HubConnection({
+      name,
+      routing: this.#routing,
+      connectTimeoutMs: limits.connectTimeoutMs,
+      warn: this.#warn,
+      onConnected: () => {
+        this.#routing.invalidate();
+        this.#checkRules();
+      },
     });
+    this.#calls = new CallPipeline({ gate: this.#gate, events: this.#events, middleware, limits });
     for (const entry of options.providers ?? []) this.#register(entry);
   }
 
@@ -196,10 +119,10 @@ export class ToolHub implements ToolProvider {
    * @param options `onDemand`: true when a call causes the connection, false when a person requests it (default)
    */
   async connect(options: { signal?: AbortSignal; onDemand?: boolean } = {}): Promise<void> {
-    this.#disconnected = false;
+    this.#connection.isDisconnected = false;
     const scope = new CallScope(options);
     try {
-      await scope.race(this.#open(options.onDemand === true, true));
+      await scope.race(this.#connection.open(options.onDemand === true, true));
     } finally {
       scope.close();
     }
@@ -213,8 +136,8 @@ export class ToolHub implements ToolProvider {
     assertOptions('listTools()', options, LIST_OPTIONS);
     const { signal, includeViewTools = false } = options;
     assertSelection(options);
-    if (this.#disconnected) return [];
-    if (!this.#connected) await this.connect({ ...(signal && { signal }), onDemand: true });
+    if (this.#connection.isDisconnected) return [];
+    if (!this.#connection.isConnected) await this.connect({ ...(signal && { signal }), onDemand: true });
     const definitions = includeViewTools ? this.#routing.definitions : this.#modelTools();
     return selectTools(definitions, options);
   }
@@ -282,22 +205,22 @@ export class ToolHub implements ToolProvider {
       member.inFlight.add(scope);
       this.#calls.startClock(member.provider, scope);
       await scope.race(member.ready());
-      tool = member.listed(route.name);
+      tool = member.tools.get(route.name);
       this.#calls.assertNotHidden(member, route.name, scope);
       const prepared = await scope.race(Promise.resolve(prepareMemberCall(member, route.name, copied, scope)));
       if (prepared.refused)
         return rejectedCall(route.name, tool, copied, this.#calls.refusal(prepared.refused, member, route.name));
       const checkedArgs = copyJson(prepared.args); // changing those of the prepared call does not change what runs
       const evaluated = this.#gate?.verdictOf(prepared);
-      const disconnects = this.#disconnects;
+      const { disconnects } = this.#connection;
       return {
         ...prepared,
-        tool: member.shown(prepared.tool),
+        tool: member.tools.shown(prepared.tool),
         ...this.#calls.ownDeadline(member.provider, prepared),
         ...(evaluated && { verdict: evaluated.verdict }),
         execute: (inner) => {
           // Prepared and evaluated again, as rules may have changed since.
-          if (this.#disconnects === disconnects && this.#routing.members.includes(route.member))
+          if (this.#connection.disconnects === disconnects && this.#routing.members.includes(route.member))
             return this.#call(route.name, checkedArgs, inner, { prepared, answer: answerOf(inner, evaluated?.shown) });
           return Promise.resolve(errorResult(staleCallError(this.name), performance.now()));
         },
@@ -319,7 +242,7 @@ export class ToolHub implements ToolProvider {
   add(entry: ToolProvider | ProviderEntry): Promise<void> {
     const member = this.#register(entry);
     this.#announce();
-    return this.#isOpen ? this.#openMember(member) : Promise.resolve();
+    return this.#connection.isOpen ? this.#connection.openMember(member) : Promise.resolve();
   }
 
   /**
@@ -333,14 +256,7 @@ export class ToolHub implements ToolProvider {
     if (!member) return false;
     member.unsubscribe();
     this.#announce();
-    const closed = new ToolError('CONNECTION_CLOSED', `The provider "${name}" was removed during the call.`);
-    const leaving = drained(member.inFlight, drainMs).then(async () => {
-      for (const scope of [...member.inFlight]) scope.end(closed);
-      await member.close(DISCONNECT_TIMEOUT_MS, true);
-    });
-    this.#leaving.add(leaving);
-    await leaving;
-    this.#leaving.delete(leaving);
+    await this.#connection.closeMember(member, drainMs);
     return true;
   }
 
@@ -360,13 +276,13 @@ export class ToolHub implements ToolProvider {
   async approvePins(providerName: string, tools?: readonly PinApproval[]): Promise<void> {
     const member = this.#routing.members.find(({ name }) => name === providerName);
     if (!member) throw new ToolError('INVALID_ARGUMENT', `approvePins(): the hub has no provider "${providerName}".`);
-    await member.approve(tools);
+    await member.tools.approve(tools);
     this.#events.emit('pin.approved', {
       provider: providerName,
       ...(tools && { data: { tools: tools.map(nameOfPin) } }),
     });
-    if (!member.connected && this.#isOpen) await this.#openMember(member);
-    if (!member.updateHidden()) return;
+    if (!member.connected && this.#connection.isOpen) await this.#connection.openMember(member);
+    if (!member.tools.updateHidden()) return;
     this.#routing.invalidate();
     this.#announce();
   }
@@ -384,7 +300,7 @@ export class ToolHub implements ToolProvider {
     const explanation = await explainCall(name, args, this.#lookUp(name), this.#gate, () =>
       this.#routing.notFound(name),
     );
-    const warnings = this.#connected ? this.#gate?.warnings(...this.#routing.known) : undefined;
+    const warnings = this.#connection.isConnected ? this.#gate?.warnings(...this.#routing.known) : undefined;
     return warnings && warnings.length > 0 ? { ...explanation, warnings } : explanation;
   }
 
@@ -404,9 +320,7 @@ export class ToolHub implements ToolProvider {
   }
 
   async disconnect(): Promise<void> {
-    this.#disconnected = true;
-    this.#disconnects++;
-    return (this.#disconnecting ??= this.#close().finally(() => (this.#disconnecting = undefined)));
+    await this.#connection.close();
   }
 
   /** Calls {@link disconnect}, for `await using`. */
@@ -438,14 +352,13 @@ export class ToolHub implements ToolProvider {
     const states = new Set(rows.map(({ state }) => state));
     const worst = (['DEAD', 'DEGRADED', 'INITIALIZING', 'COLD'] as const).find((state) => states.has(state));
     return {
-      state:
-        !this.#connected && !this.#connecting
-          ? 'COLD'
-          : worst === undefined
-            ? 'READY'
-            : states.has('READY')
-              ? 'DEGRADED'
-              : worst,
+      state: this.#connection.isCold
+        ? 'COLD'
+        : worst === undefined
+          ? 'READY'
+          : states.has('READY')
+            ? 'DEGRADED'
+            : worst,
       consecutiveFailures: this.#routing.members.reduce(
         (most, { counters }) => Math.max(most, counters.consecutiveFailures),
         0,
@@ -459,78 +372,24 @@ export class ToolHub implements ToolProvider {
   // Members.
 
   #register(given: ToolProvider | ProviderEntry): HubMember {
-    const isEntry = Object(given) === given && 'provider' in given;
-    if (isEntry) assertEntry(given);
-    const entry = isEntry ? given : { provider: given as ToolProvider };
-    assertProvider(entry.provider);
-    if (entry.pinned === true && !this.#pins)
-      throw new ToolError('INVALID_ARGUMENT', 'An entry of a hub: pinned needs the option pins of the hub.');
+    const entry = parseProviderEntry(given, this.#pins !== undefined);
     const member = new HubMember(entry, this.#host);
     this.#routing.add(member);
     member.subscribe(() => void this.#membersToolsChanged(member));
     return member;
   }
 
-  /** True from the start of `connect` until `disconnect`. */
-  get #isOpen(): boolean {
-    return (this.#connected || this.#connecting !== undefined) && !this.#disconnected;
-  }
-
-  /** @param again whether a connected hub tries failed providers again */
-  #open(onDemand: boolean, again = false): Promise<void> {
-    if (this.#connected && !again) return Promise.resolve();
-    // An attempt from before a disconnect is not shared.
-    if (this.#connecting && this.#connectingSince === this.#disconnects) return this.#connecting;
-    this.#connectingSince = this.#disconnects;
-    const connecting = this.#openAll(onDemand).finally(() => {
-      if (this.#connecting === connecting) this.#connecting = undefined;
-    });
-    return (this.#connecting = connecting);
-  }
-
-  async #openAll(onDemand: boolean): Promise<void> {
-    const disconnects = this.#disconnects;
-    await this.#disconnecting;
-    if (this.#disconnected) throw this.#notConnected();
-    const { connectTimeoutMs } = this.#limits;
-    for (const member of this.#routing.members) void this.#openMember(member, onDemand);
-    await settledWithin([this.#opened()], connectTimeoutMs);
-    if (this.#disconnects !== disconnects) throw this.#notConnected();
-    for (const member of this.#routing.members) if (!member.settled) member.markLate(connectTimeoutMs);
-    this.#routing.invalidate();
-    this.#connected = true;
-    this.#checkRules();
-  }
-
-  /** Waits for all members that are connecting, including those added meanwhile. */
-  async #opened(): Promise<void> {
-    while (this.#opening.size > 0) await Promise.all(this.#opening);
-  }
-
-  /** Connects one member. Never rejects. */
-  #openMember(member: HubMember, onDemand = true): Promise<void> {
-    const opening = member
-      .open(onDemand)
-      .catch((error: unknown) => {
-        if (this.#disconnected) return;
-        this.#warn(`The provider "${member.name}" did not connect: ${ToolError.from(error).message}`);
-      })
-      .finally(() => this.#opening.delete(opening));
-    this.#opening.add(opening);
-    return opening;
-  }
-
   readonly #host: MemberHost = {
     pins: () => this.#pins,
     events: this.#events,
-    isOpen: () => this.#isOpen,
+    isOpen: () => this.#connection.isOpen,
     isHidden: (name) => this.#gate?.deniedOutright(name) !== undefined,
     warn: (message) => this.#warn(message),
     adoptServers: (member) => this.#routing.adoptServers(member, this.#warn),
     onListed: (_member, isChanged) => {
       this.#routing.invalidate();
       // While the hub itself connects, its callers read the list afterwards anyway.
-      if (isChanged && this.#connected) this.#toolsChanged();
+      if (isChanged && this.#connection.isConnected) this.#toolsChanged();
     },
   };
 
@@ -542,13 +401,13 @@ export class ToolHub implements ToolProvider {
   }
 
   #toolsChanged(): void {
-    if (this.#connected) this.#checkRules();
+    if (this.#connection.isConnected) this.#checkRules();
     this.#announce();
   }
 
   /** Added rules may hide or show tools, which changes the list. */
   #updateHidden(): void {
-    const changed = this.#routing.members.filter((member) => member.updateHidden());
+    const changed = this.#routing.members.filter((member) => member.tools.updateHidden());
     if (changed.length === 0) return;
     this.#routing.invalidate();
     this.#announce();
@@ -558,24 +417,12 @@ export class ToolHub implements ToolProvider {
     this.#gate?.check(...this.#routing.known);
   }
 
-  async #close(): Promise<void> {
-    const closed = new ToolError('CONNECTION_CLOSED', `The hub "${this.name}" was disconnected during the call.`);
-    const { members } = this.#routing;
-    const connecting = this.#connecting; // a later one waits for this disconnect
-    for (const { inFlight } of members) for (const scope of [...inFlight]) scope.end(closed);
-    await Promise.all([...members.map((member) => member.close(DISCONNECT_TIMEOUT_MS)), ...this.#leaving]);
-    await connecting?.catch(() => undefined); // its callers receive the error
-    this.#connected = false;
-    if (this.#announcing) clearImmediate(this.#announcing);
-    this.#announcing = undefined;
-  }
-
   /** Emits one event for changes of the same turn of the event loop. */
   #announce(): void {
-    if (this.#disconnected) return;
+    if (this.#connection.isDisconnected) return;
     this.#announcing ??= setImmediate(() => {
       this.#announcing = undefined;
-      this.#changed.emit(this.#logger);
+      if (!this.#connection.isDisconnected) this.#changed.emit(this.#logger);
     });
   }
 
@@ -583,19 +430,20 @@ export class ToolHub implements ToolProvider {
 
   /** The owner of a qualified name, if the hub is connected. */
   #routeNow(name: string): HubMember | undefined {
-    return this.#connected && !this.#disconnected && typeof name === 'string' ? this.#routing.ownerOf(name) : undefined;
+    const { isConnected, isDisconnected } = this.#connection;
+    return isConnected && !isDisconnected && typeof name === 'string' ? this.#routing.ownerOf(name) : undefined;
   }
 
   /** @throws {ToolError} NOT_CONNECTED, TOOL_NOT_FOUND */
   async #route(name: string, scope: CallScope): Promise<Route> {
-    if (this.#disconnected) throw this.#notConnected();
+    if (this.#connection.isDisconnected) throw this.#connection.notConnected();
     const owner = typeof name === 'string' ? this.#routing.ownerOf(name) : undefined;
     if (owner) {
       this.#connectInBackground();
       return { member: owner, name };
     }
     scope.setDeadline(this.#limits.callTimeoutMs); // which provider it waits for is not known yet
-    await scope.race(this.#open(true));
+    await scope.race(this.#connection.open(true));
     const route = this.#lookUp(name);
     if (!route) throw this.#routing.notFound(name);
     return route;
@@ -610,11 +458,7 @@ export class ToolHub implements ToolProvider {
 
   /** A call needs one provider; the others connect in the background. */
   #connectInBackground(): void {
-    this.#open(true).catch(() => undefined); // only a disconnect rejects it, which ends the call as well
-  }
-
-  #notConnected(): ToolError {
-    return new ToolError('NOT_CONNECTED', `The hub "${this.name}" was disconnected; call connect() to use it again.`);
+    this.#connection.open(true).catch(() => undefined); // only a disconnect rejects it, which ends the call as well
   }
 
   readonly #warn = (message: string): void => this.#logger.warn(message);
@@ -631,34 +475,4 @@ function answerOf(
 ): EarlierAnswer | undefined {
   const approval = options?.approval;
   return approval && claims && { approval, claims };
-}
-
-/** @throws {ToolError} INVALID_ARGUMENT */
-function assertEntry(entry: ProviderEntry): void {
-  assertOptions('An entry of a hub', entry, ENTRY_OPTIONS);
-  const { permission } = entry;
-  for (const flag of ['trustDirectives', 'trustAnnotations', 'pinned'] as const)
-    if (entry[flag] !== undefined && typeof entry[flag] !== 'boolean')
-      throw new ToolError('INVALID_ARGUMENT', `An entry of a hub: ${flag} must be true or false.`);
-  if (permission !== undefined && typeof permission !== 'function')
-    throw new ToolError('INVALID_ARGUMENT', 'An entry of a hub: permission must be a function.');
-}
-
-/** Waits until the set is empty, but no longer than `ms`. */
-async function drained(inFlight: ReadonlySet<CallScope>, ms: number): Promise<void> {
-  const until = performance.now() + ms;
-  while (inFlight.size > 0 && performance.now() < until) {
-    await new Promise((resolve) => setTimeout(resolve, Math.min(20, ms)));
-  }
-}
-
-/** @throws {ToolError} INVALID_ARGUMENT for a server, a tool or any other value that is not a provider */
-function assertProvider(provider: unknown): void {
-  const { callTool, tools } = Object(provider) as { callTool?: unknown; tools?: unknown };
-  if (typeof callTool === 'function') return;
-  const advice =
-    tools === undefined
-      ? 'such as new InProcessToolProvider({ servers }) or new MCPToolProvider({ … })'
-      : 'wrap a tool server in one: new InProcessToolProvider({ servers: [server] })';
-  throw new ToolError('INVALID_ARGUMENT', `A hub takes providers: ${advice}.`);
 }

@@ -1,43 +1,15 @@
-// One provider of a hub: its connection, its latest list of tools, its calls in flight and its counters.
+// One provider of a hub: its connection, when its list of tools is read, its calls in flight and its counters.
 
 import { CallCounters } from '../call/call-counters.js';
 import type { CallScope } from '../call/call-scope.js';
 import { ToolError, type ToolErrorInfo } from '../contract/errors.js';
 import { withStartOutput } from '../provider/start-output.js';
-import { shownDefinition } from '../provider/shown-definition.js';
-import { serverOf, ToolIndex } from '../provider/tool-index.js';
-import type { EventStream } from './events.js';
-import { quarantineError, type PinApproval, type PinBoard, type QuarantinedTool } from './pins.js';
-import { fillAnnotations } from '../tool/define-tool.js';
+import { MemberTools, type ToolsHost } from './member-tools.js';
+import type { PinBoard, QuarantinedTool } from './pins.js';
+import type { ProviderEntry } from './provider-entry.js';
 import { settledWithin, untilAborted } from '../call/waiting.js';
-import { frozenCopy } from '../contract/json-copy.js';
-import type { JsonObject } from '../contract/json.js';
 import type { ProviderState, ToolProvider } from '../contract/tool-provider.js';
-import type { PermissionClaim } from '../contract/claims.js';
 import type { ToolDefinition } from '../contract/tool-definition.js';
-
-/** A provider with the options that apply to it in a hub. */
-export interface ProviderEntry {
-  /** The provider. */
-  provider: ToolProvider;
-  /** Whether its directives are accepted. Default: false for MCP servers and unknown kinds, true for all others. */
-  trustDirectives?: boolean;
-  /**
-   * Whether its annotations are believed when a middleware decides if a call may be repeated or its result kept. They never
-   * relax a policy. Default: true for in-process and process providers, false for all others.
-   */
-  trustAnnotations?: boolean;
-  /**
-   * Whether its tools need approval when they are new or change, and the provider when its command or URL does. Needs the
-   * hub's `pins`. Default: false.
-   */
-  pinned?: boolean;
-  /**
-   * Returns the claims of a call, for a provider that makes none itself. `undefined` keeps the default: one claim with the
-   * tool's bare name.
-   */
-  permission?: (toolName: string, args: JsonObject) => readonly PermissionClaim[] | undefined;
-}
 
 /** One row of {@link ToolHub.status}. */
 export interface ProviderStatus {
@@ -66,17 +38,13 @@ export interface ProviderStatus {
 }
 
 /** What a member needs of its hub. */
-export interface MemberHost {
+export interface MemberHost extends ToolsHost {
   /** True while the hub is connected or connecting: failed providers are then retried. */
   isOpen(): boolean;
-  /** True for a tool that the policy denies for all arguments. */
-  isHidden(name: string): boolean;
-  warn(message: string): void;
   /** Called before a list is adopted, as the prefixes may have changed. */
   adoptServers(member: HubMember): void;
   /** Called each time the list was read. */
   onListed(member: HubMember, isChanged: boolean): void;
-  readonly events: EventStream;
   /** The pins of the hub. */
   pins(): PinBoard | undefined;
 }
@@ -101,16 +69,9 @@ export class HubMember {
   readonly inFlight = new Set<CallScope>();
   /** The prefixes that are routed here. */
   servers: readonly string[];
-  /** All tools that it lists, visible and {@link hidden}. */
-  definitions: readonly ToolDefinition[] = [];
-  /** The tools that the hub lists, as models see them. */
-  visible: readonly ToolDefinition[] = [];
-  /** The tools that are quarantined, or that the policy denies for all arguments. */
-  hidden: readonly ToolDefinition[] = [];
+  /** What it lists. */
+  readonly tools: MemberTools;
   readonly #pins: PinBoard | undefined;
-  #quarantined: ReadonlyMap<string, QuarantinedTool> = new Map();
-  #index = new ToolIndex<ToolDefinition>([]);
-  #listed = false;
   #stale = false;
   #state: ProviderState = 'COLD';
   #since = Date.now();
@@ -144,6 +105,7 @@ export class HubMember {
     this.permission = entry.permission;
     this.#pins = entry.pinned === true ? host.pins() : undefined;
     this.#host = host;
+    this.tools = new MemberTools(entry.provider, host, this.#pins);
   }
 
   /** Subscribes to the provider's events. @param onToolsChanged called when its list of tools has changed */
@@ -180,11 +142,6 @@ export class HubMember {
     return this.#state === 'READY';
   }
 
-  /** True when its tools were listed, even if it has failed since. */
-  get isListed(): boolean {
-    return this.#listed;
-  }
-
   get settled(): boolean {
     return this.#opening === undefined;
   }
@@ -209,7 +166,7 @@ export class HubMember {
 
   /** True when it is connected and its list is current. */
   get #isFresh(): boolean {
-    return this.connected && this.#listed && !this.#stale && !this.#isLost;
+    return this.connected && this.tools.isListed && !this.#stale && !this.#isLost;
   }
 
   #onLost(): void {
@@ -237,64 +194,15 @@ export class HubMember {
     await this.#connecting;
   }
 
-  /** The tool of a name in the latest list. */
-  listed(name: string): ToolDefinition | undefined {
-    return this.#index.get(name);
-  }
-
   /** The listed tool of a name; reads the list first when the name is not in it. @throws {ToolError} TOOL_NOT_FOUND */
   async find(name: string): Promise<ToolDefinition> {
-    const known = this.connected && this.#listed ? this.#index.get(name) : undefined;
+    const known = this.connected && this.tools.isListed ? this.tools.get(name) : undefined;
     if (known) return known;
     await this.open();
     await this.#refreshing;
-    const tool = this.#index.get(name);
-    if (!tool) throw this.notFound(name);
+    const tool = this.tools.get(name);
+    if (!tool) throw this.tools.notFound(name);
     return tool;
-  }
-
-  /** The error for an unknown name, with the most similar visible names. */
-  notFound(name: string): ToolError {
-    const index = new ToolIndex(this.visible.map((tool) => [tool.name, tool] as const));
-    return index.notFound(name, `The provider "${this.name}"`);
-  }
-
-  /** Determines again which tools are hidden. Returns true when that has changed. */
-  updateHidden(): boolean {
-    const before = this.hidden;
-    const hidden = this.definitions.filter(({ name }) => this.#quarantined.has(name) || this.#host.isHidden(name));
-    this.hidden = hidden;
-    const visible = hidden.length === 0 ? this.definitions : this.definitions.filter((tool) => !hidden.includes(tool));
-    this.visible = visible.map((tool) => this.shown(tool));
-    return before.length !== hidden.length || before.some((tool, at) => tool !== hidden[at]);
-  }
-
-  /** A tool of the provider as models see it: what foreign servers describe is cleaned. */
-  shown(tool: ToolDefinition): ToolDefinition {
-    return this.provider.kind === 'in-process' ? tool : shownDefinition(tool);
-  }
-
-  /** The error for a tool of a pinned provider that is not approved; undefined for any other tool. */
-  quarantineErrorOf(tool: ToolDefinition): ToolError | undefined {
-    const row = this.#pins?.quarantined(this.name, tool);
-    return row && quarantineError(this.name, row);
-  }
-
-  /** Approves tools, or all of them with the provider's command or URL. @throws {ToolError} as {@link PinBoard.approve} */
-  async approve(approvals: readonly PinApproval[] | undefined): Promise<void> {
-    if (!this.#pins) {
-      const message = `The provider "${this.name}" is not pinned: add it as { provider, pinned: true }.`;
-      throw new ToolError('INVALID_ARGUMENT', message, { provider: this.name });
-    }
-    await this.#pins.approve(this.name, this.provider.sourceHash, this.definitions, approvals);
-    this.#quarantine();
-  }
-
-  #quarantine(): void {
-    if (!this.#pins) return;
-    this.#quarantined = this.#pins.quarantine(this.name, this.provider.sourceHash, this.definitions);
-    for (const { name: tool, reason, difference } of this.#quarantined.values())
-      this.#host.events.emit('pin.quarantined', { provider: this.name, tool, data: { reason, difference } });
   }
 
   /** Ends the provider's state of one session. Never rejects. */
@@ -332,7 +240,7 @@ export class HubMember {
     this.#abort.abort(new ToolError('NOT_CONNECTED', why));
     this.#abort = new AbortController(); // for the next connection
     this.#enter('COLD');
-    this.#listed = false;
+    this.tools.isListed = false;
     this.#stale = false;
     this.#isLost = false;
     this.#tries = 0;
@@ -349,16 +257,17 @@ export class HubMember {
 
   status(): ProviderStatus {
     const { calls, failures, p50Ms } = this.counters;
+    const { quarantined } = this.tools;
     return {
       name: this.name,
       state: this.#readState(),
       stale: this.#stale,
-      toolCount: this.visible.length,
+      toolCount: this.tools.visible.length,
       since: this.#since,
       calls,
       failures,
       p50Ms: p50Ms ?? 0,
-      ...(this.#quarantined.size > 0 && { quarantined: [...this.#quarantined.values()] }),
+      ...(quarantined.length > 0 && { quarantined }),
       ...(this.#retryAt !== undefined && { retryAt: this.#retryAt }),
       ...(this.#error && { error: this.#error.toInfo() }),
     };
@@ -394,7 +303,7 @@ export class HubMember {
       const error = ToolError.from(thrown, 'UNAVAILABLE');
       if (!signal.aborted) {
         this.#enter('DEAD', error);
-        if (this.#listed) this.#stale = true;
+        if (this.tools.isListed) this.#stale = true;
       }
       throw error;
     }
@@ -414,9 +323,9 @@ export class HubMember {
         const options = this.provider.kind === 'hub' ? { signal, includeViewTools: true } : { signal };
         const listed = await untilAborted(this.provider.listTools(options), signal);
         this.#host.adoptServers(this);
-        const isChanged = this.#adopt(listed);
+        const isChanged = this.tools.adopt(listed, this.servers);
         if (isChanged)
-          this.#host.events.emit('provider.tools', { provider: this.name, data: { count: this.visible.length } });
+          this.#host.events.emit('provider.tools', { provider: this.name, data: { count: this.tools.visible.length } });
         this.#stale = false;
         this.#error = undefined;
         if (!this.#isLost) this.#tries = 0;
@@ -427,7 +336,7 @@ export class HubMember {
       if (signal.aborted) return;
       const error = ToolError.from(thrown, 'UNAVAILABLE');
       this.#error = error;
-      this.#stale = this.#listed;
+      this.#stale = this.tools.isListed;
       this.#warn(`The provider "${this.name}" did not list its tools: ${error.message}`);
     }
   }
@@ -447,36 +356,6 @@ export class HubMember {
     this.#pause = undefined;
   }
 
-  /** Adopts a list. Returns true when it differs from the one before. */
-  #adopt(listed: readonly ToolDefinition[]): boolean {
-    if (!Array.isArray(listed)) throw new ToolError('PROTOCOL_VIOLATION', 'listTools() did not return an array');
-    const names = new Set<string>();
-    const valid = (listed as readonly ToolDefinition[]).map(listedDefinition).filter((tool): tool is ToolDefinition => {
-      if (!tool || names.has(tool.name)) {
-        this.#warn(`A malformed or duplicate tool of the provider "${this.name}" was left out.`);
-        return false;
-      }
-      names.add(tool.name);
-      const server = serverOf(tool.name);
-      if (server !== undefined && this.servers.includes(server)) return true;
-      this.#warn(
-        `The tool "${tool.name}" does not start with a prefix of its provider "${this.name}" (${this.servers.join(', ')}) and was left out.`,
-      );
-      return false;
-    });
-    const before = this.#listed ? this.definitions : undefined;
-    this.definitions = valid;
-    this.#listed = true;
-    if (before && isSameList(before, this.definitions)) {
-      this.definitions = before; // keeps the validators compiled for it
-      return false;
-    }
-    this.#quarantine();
-    this.updateHidden();
-    this.#index = new ToolIndex(this.definitions.map((tool) => [tool.name, tool] as const));
-    return true;
-  }
-
   readonly #warn = (message: string): void => this.#host.warn(message);
 
   #enter(state: ProviderState, error?: ToolError): void {
@@ -490,36 +369,4 @@ export class HubMember {
     const data = { from, to: state, ...(failure && { error: failure }) };
     this.#host.events.emit('provider.state', { provider: this.name, data });
   }
-}
-
-function isSameList(before: readonly ToolDefinition[], after: readonly ToolDefinition[]): boolean {
-  if (before.length !== after.length) return false;
-  try {
-    return before.every(
-      (tool, index) => tool === after[index] || JSON.stringify(tool) === JSON.stringify(after[index]),
-    );
-  } catch {
-    return false; // nested too deeply to compare
-  }
-}
-
-/**
- * A listed tool as the hub lists and enforces it: frozen, with all four hints. Undefined for a malformed tool, which does not
- * affect the others.
- */
-function listedDefinition(given: ToolDefinition): ToolDefinition | undefined {
-  try {
-    const { name, inputSchema, annotations } = (given as ToolDefinition | null) ?? ({} as Partial<ToolDefinition>);
-    if (typeof name !== 'string' || typeof inputSchema !== 'object' || (inputSchema as unknown) === null)
-      return undefined;
-    return frozenCopy(hasAllHints(annotations) ? given : { ...given, annotations: fillAnnotations(annotations) });
-  } catch {
-    return undefined; // an accessor that throws
-  }
-}
-
-/** MCP's defaults apply to hints that a provider left out. */
-function hasAllHints(annotations: ToolDefinition['annotations'] | undefined): boolean {
-  if (annotations === undefined) return false;
-  return ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint'].every((hint) => hint in annotations);
 }

@@ -54,7 +54,7 @@ async function prepareListed(member: HubMember, name: string, given: JsonObject)
       timeoutMs: (args) => (member.provider.kind === 'process' ? listedTimeoutMs(tool, args) : undefined),
       execute: (args, options) => {
         // A copy: a provider that changes it changes neither what middleware sees nor a second execution.
-        if (member.listed(tool.name) === tool) return member.provider.callTool(tool.name, copyJson(args), options);
+        if (member.tools.get(tool.name) === tool) return member.provider.callTool(tool.name, copyJson(args), options);
         // The list was read again while an approval was pending: the name may mean a different tool now.
         const changed = staleCallError(member.name, `The tool "${tool.name}" changed`);
         return Promise.resolve(errorResult(changed, performance.now()));
@@ -80,7 +80,7 @@ function assertSameTool(prepared: PreparedCall, name: string, member: HubMember)
 
 /** @throws {ToolError} PERMISSION_DENIED when the provider is pinned and its tool changed since it was listed */
 function approved(prepared: PreparedCall, member: HubMember): PreparedCall {
-  const refusal = member.quarantineErrorOf(prepared.tool);
+  const refusal = member.tools.quarantineErrorOf(prepared.tool);
   if (refusal) throw refusal;
   return prepared;
 }

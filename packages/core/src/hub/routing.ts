@@ -94,8 +94,8 @@ export class Routing {
   /** The names of all listed tools, and the prefixes whose tools are not listed yet. */
   get known(): readonly [names: readonly string[], unlisted: readonly string[]] {
     return [
-      this.members.flatMap(({ definitions }) => definitions.map(({ name }) => name)),
-      this.members.flatMap(({ isListed, servers }) => (isListed ? [] : servers)),
+      this.members.flatMap(({ tools }) => tools.definitions.map(({ name }) => name)),
+      this.members.flatMap(({ tools, servers }) => (tools.isListed ? [] : servers)),
     ];
   }
 
@@ -110,7 +110,9 @@ export class Routing {
   resolveHidden(alias: string): Route | undefined {
     const catalog = this.#read();
     catalog.hidden ??= new Map(
-      this.members.flatMap((member) => member.hidden.map(({ name }) => [aliasOf(name), { member, name }] as const)),
+      this.members.flatMap((member) =>
+        member.tools.hidden.map(({ name }) => [aliasOf(name), { member, name }] as const),
+      ),
     );
     return catalog.hidden.get(alias);
   }
@@ -132,12 +134,12 @@ export class Routing {
   #read(): Catalog {
     if (this.#catalog) return this.#catalog;
     const { members } = this;
-    const definitions = members.flatMap((member) => member.visible);
+    const definitions = members.flatMap((member) => member.tools.visible);
     return (this.#catalog = {
       definitions: Object.freeze(definitions),
       listed: new ToolIndex(definitions.map(({ name }) => [name, name] as const)),
-      bare: routesOf(members, ({ visible }) => visible),
-      bareHidden: routesOf(members, ({ hidden }) => hidden),
+      bare: routesOf(members, ({ tools }) => tools.visible),
+      bareHidden: routesOf(members, ({ tools }) => tools.hidden),
       hidden: undefined,
     });
   }

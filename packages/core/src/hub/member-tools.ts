@@ -1,0 +1,165 @@
+// The tools of one provider of a hub: its latest valid list, which of them are hidden or quarantined, and how models see them.
+
+import { ToolError } from '../contract/errors.js';
+import { frozenCopy } from '../contract/json-copy.js';
+import type { ToolDefinition } from '../contract/tool-definition.js';
+import type { ToolProvider } from '../contract/tool-provider.js';
+import { shownDefinition } from '../provider/shown-definition.js';
+import { serverOf, ToolIndex } from '../provider/tool-index.js';
+import { fillAnnotations } from '../tool/define-tool.js';
+import type { EventStream } from './events.js';
+import { quarantineError, type PinApproval, type PinBoard, type QuarantinedTool } from './pins.js';
+
+/** What a member's tools need of their hub. */
+export interface ToolsHost {
+  /** True for a tool that the policy denies for all arguments. */
+  isHidden(name: string): boolean;
+  warn(message: string): void;
+  readonly events: EventStream;
+}
+
+export class MemberTools {
+  /** All tools that the provider lists, visible and {@link hidden}. */
+  definitions: readonly ToolDefinition[] = [];
+  /** The tools that the hub lists, as models see them. */
+  visible: readonly ToolDefinition[] = [];
+  /** The tools that are quarantined, or that the policy denies for all arguments. */
+  hidden: readonly ToolDefinition[] = [];
+  /** False before the first list, and after a disconnect. */
+  isListed = false;
+  #quarantined: ReadonlyMap<string, QuarantinedTool> = new Map();
+  #index = new ToolIndex<ToolDefinition>([]);
+  readonly #provider: ToolProvider;
+  readonly #name: string;
+  readonly #host: ToolsHost;
+  /** Undefined for a provider that is not pinned. */
+  readonly #pins: PinBoard | undefined;
+
+  constructor(provider: ToolProvider, host: ToolsHost, pins: PinBoard | undefined) {
+    this.#provider = provider;
+    this.#name = provider.name;
+    this.#host = host;
+    this.#pins = pins;
+  }
+
+  /** The tool of a name in the latest list. */
+  get(name: string): ToolDefinition | undefined {
+    return this.#index.get(name);
+  }
+
+  get quarantined(): readonly QuarantinedTool[] {
+    return [...this.#quarantined.values()];
+  }
+
+  /** The error for an unknown name, with the most similar visible names. */
+  notFound(name: string): ToolError {
+    const index = new ToolIndex(this.visible.map((tool) => [tool.name, tool] as const));
+    return index.notFound(name, `The provider "${this.#name}"`);
+  }
+
+  /** A tool of the provider as models see it: what foreign servers describe is cleaned. */
+  shown(tool: ToolDefinition): ToolDefinition {
+    return this.#provider.kind === 'in-process' ? tool : shownDefinition(tool);
+  }
+
+  /**
+   * Adopts a list. Returns true when it differs from the one before.
+   *
+   * @param servers the provider's prefixes; a tool without one of them is left out
+   * @throws {ToolError} PROTOCOL_VIOLATION for what is not a list
+   */
+  adopt(listed: readonly ToolDefinition[], servers: readonly string[]): boolean {
+    if (!Array.isArray(listed)) throw new ToolError('PROTOCOL_VIOLATION', 'listTools() did not return an array');
+    const valid = this.#valid(listed as readonly ToolDefinition[], servers);
+    const isSame = this.isListed && isSameList(this.definitions, valid);
+    this.isListed = true;
+    if (isSame) return false; // the list before keeps the validators compiled for it
+    this.definitions = valid;
+    this.#quarantine();
+    this.updateHidden();
+    this.#index = new ToolIndex(this.definitions.map((tool) => [tool.name, tool] as const));
+    return true;
+  }
+
+  #valid(listed: readonly ToolDefinition[], servers: readonly string[]): ToolDefinition[] {
+    const names = new Set<string>();
+    return listed.map(listedDefinition).filter((tool): tool is ToolDefinition => {
+      if (!tool || names.has(tool.name)) {
+        this.#host.warn(`A malformed or duplicate tool of the provider "${this.#name}" was left out.`);
+        return false;
+      }
+      names.add(tool.name);
+      const server = serverOf(tool.name);
+      if (server !== undefined && servers.includes(server)) return true;
+      this.#host.warn(
+        `The tool "${tool.name}" does not start with a prefix of its provider "${this.#name}" (${servers.join(', ')}) and was left out.`,
+      );
+      return false;
+    });
+  }
+
+  /** Determines again which tools are hidden. Returns true when that has changed. */
+  updateHidden(): boolean {
+    const before = this.hidden;
+    const hidden = this.definitions.filter(({ name }) => this.#quarantined.has(name) || this.#host.isHidden(name));
+    this.hidden = hidden;
+    const visible = hidden.length === 0 ? this.definitions : this.definitions.filter((tool) => !hidden.includes(tool));
+    this.visible = visible.map((tool) => this.shown(tool));
+    return before.length !== hidden.length || before.some((tool, at) => tool !== hidden[at]);
+  }
+
+  /** The error for a tool of a pinned provider that is not approved; undefined for any other tool. */
+  quarantineErrorOf(tool: ToolDefinition): ToolError | undefined {
+    const row = this.#pins?.quarantined(this.#name, tool);
+    return row && quarantineError(this.#name, row);
+  }
+
+  /** Approves tools, or all of them with the provider's command or URL. @throws {ToolError} as {@link PinBoard.approve} */
+  async approve(approvals: readonly PinApproval[] | undefined): Promise<void> {
+    if (!this.#pins) {
+      const message = `The provider "${this.#name}" is not pinned: add it as { provider, pinned: true }.`;
+      throw new ToolError('INVALID_ARGUMENT', message, { provider: this.#name });
+    }
+    await this.#pins.approve(this.#name, this.#provider.sourceHash, this.definitions, approvals);
+    this.#quarantine();
+  }
+
+  #quarantine(): void {
+    if (!this.#pins) return;
+    this.#quarantined = this.#pins.quarantine(this.#name, this.#provider.sourceHash, this.definitions);
+    for (const { name: tool, reason, difference } of this.#quarantined.values())
+      this.#host.events.emit('pin.quarantined', { provider: this.#name, tool, data: { reason, difference } });
+  }
+}
+
+function isSameList(before: readonly ToolDefinition[], after: readonly ToolDefinition[]): boolean {
+  if (before.length !== after.length) return false;
+  try {
+    return before.every(
+      (tool, index) => tool === after[index] || JSON.stringify(tool) === JSON.stringify(after[index]),
+    );
+  } catch {
+    return false; // nested too deeply to compare
+  }
+}
+
+/**
+ * A listed tool as the hub lists and enforces it: frozen, with all four hints. Undefined for a malformed tool, which does not
+ * affect the others.
+ */
+function listedDefinition(given: ToolDefinition): ToolDefinition | undefined {
+  try {
+    const { name, inputSchema, annotations } = (given as ToolDefinition | null) ?? ({} as Partial<ToolDefinition>);
+    if (typeof name !== 'string' || typeof inputSchema !== 'object' || (inputSchema as unknown) === null)
+      return undefined;
+    return frozenCopy(hasAllHints(annotations) ? given : { ...given, annotations: fillAnnotations(annotations) });
+  } catch {
+    return undefined; // an accessor that throws
+  }
+}
+
+/** MCP's defaults apply to hints that a provider left out. */
+function hasAllHints(annotations: ToolDefinition['annotations'] | undefined): boolean {
+  if (annotations === undefined) return false;
+  return ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint'].every((hint) => hint in annotations);
+}
