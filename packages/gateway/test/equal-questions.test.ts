@@ -39,8 +39,8 @@ async function connectAnswering(gateway: Parameters<typeof connectClient>[0]) {
 }
 
 for (const forward of [true, false]) {
-  describe(`the policy's approvals, ${forward ? 'with' : 'without'} forwarding,`, () => {
-    it('are requested once for five equal concurrent calls of one client', async () => {
+  describe(`requestApproval() ${forward ? 'with' : 'without'} forwarding`, () => {
+    it('asks once for five equal concurrent calls of one client', async () => {
       await using hub = setUp();
       await using gateway = createGateway(hub, { forward });
       const { client, call, messages } = await connectAnswering(gateway);
@@ -49,7 +49,7 @@ for (const forward of [true, false]) {
       await client.close();
     });
 
-    it('are requested one after the other for two different calls of one client', async () => {
+    it('asks one after the other for two different calls of one client', async () => {
       await using hub = setUp();
       await using gateway = createGateway(hub, { forward });
       const { client, call, messages, most } = await connectAnswering(gateway);
@@ -58,7 +58,7 @@ for (const forward of [true, false]) {
       await client.close();
     });
 
-    it('are requested from each of two clients that make equal calls', async () => {
+    it('asks each of two clients that make equal calls', async () => {
       await using hub = setUp();
       await using gateway = createGateway(hub, { forward });
       const [one, two] = [await connectAnswering(gateway), await connectAnswering(gateway)];
@@ -67,7 +67,7 @@ for (const forward of [true, false]) {
       await Promise.all([one.client.close(), two.client.close()]);
     });
 
-    it('are still requested for an equal call when the first call is cancelled before its turn', async () => {
+    it('still asks for an equal call when the first call is cancelled before its turn', async () => {
       await using hub = setUp();
       await using gateway = createGateway(hub, { forward });
       const { client, call, messages } = await connectAnswering(gateway);

@@ -140,7 +140,7 @@ function timeless(seen: object): unknown {
   return JSON.parse(JSON.stringify(seen).replace(/\d{1,2}:\d{2}:\d{2}( [AP]M)?/g, 'TIME'));
 }
 
-describe.skipIf(skipped !== '')(`server-everything over HTTP${skipped}`, () => {
+describe.skipIf(skipped !== '')(`createGateway() for server-everything over HTTP${skipped}`, () => {
   it('answers a client behind a gateway as it answers a direct one', async () => {
     await using _ = expectNoLeaks();
     // One for each: the server keeps resources of sessions by their URI, so a second session's removes the first's.

@@ -25,8 +25,8 @@ const skipped = missing.length === 0 ? '' : ` (skipped: server-${missing.join(',
 const entities = [{ name: 'a', entityType: 'b', observations: ['c'] }];
 const thought = { thought: 't', nextThoughtNeeded: false, thoughtNumber: 1, totalThoughts: 1 };
 
-describe.skipIf(missing.length > 0)(`real servers behind a gateway${skipped}`, () => {
-  it('have the same tools, results, resources and prompts as without the gateway', async () => {
+describe.skipIf(missing.length > 0)(`createGateway() for real servers${skipped}`, () => {
+  it('serves the same tools, results, resources and prompts as the servers do', async () => {
     await using project = await createTestProject({ 'a.txt': 'A\n' });
     const { projectDir } = project;
     await using _ = expectNoLeaks();
@@ -90,7 +90,7 @@ describe.skipIf(missing.length > 0)(`real servers behind a gateway${skipped}`, (
     await ours.close();
   });
 
-  it('have the same tools and answers for clients of both eras, with a server of 2026-07-28 among them', async () => {
+  it('serves the same tools and answers to clients of both eras, with a server of 2026-07-28 among them', async () => {
     await using project = await createTestProject({ 'a.txt': 'A\n' });
     const { projectDir } = project;
     await using modern = await serveModernEverything();

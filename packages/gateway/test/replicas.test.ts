@@ -77,23 +77,25 @@ async function freePorts(count: number): Promise<number[]> {
   return ports;
 }
 
-describe.skipIf(!hasHaproxy)(`replicas of a gateway${hasHaproxy ? '' : ' (skipped: haproxy is not installed)'}`, () => {
-  it('answer every call once, to its client, while one after the other is killed', async () => {
-    await using upstream = await serveUpstream();
-    await using project = await createTestProject();
-    await using program = await bundleFixture('gateway-replica', fileURLToPath(new URL('fixtures', import.meta.url)));
-    const [proxyPort, ...ports] = (await freePorts(REPLICAS + 1)) as [number, ...number[]];
-    const tokens = Array.from({ length: CLIENTS }, () => randomBytes(24).toString('base64url'));
-    const key = randomBytes(32).toString('base64');
-    const replicas = new Map<number, ChildProcess>();
-    const start = async (port: number): Promise<void> => {
-      const args = [program.file, upstream.url, String(port), key, String(proxyPort), tokens.join(',')];
-      const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
-      replicas.set(port, child);
-      await once(child.stdout, 'data');
-    };
-    await Promise.all(ports.map(start));
-    const config = `
+describe.skipIf(!hasHaproxy)(
+  `createGateway({ replicas })${hasHaproxy ? '' : ' (skipped: haproxy is not installed)'}`,
+  () => {
+    it('answer every call once, to its client, while one after the other is killed', async () => {
+      await using upstream = await serveUpstream();
+      await using project = await createTestProject();
+      await using program = await bundleFixture('gateway-replica', fileURLToPath(new URL('fixtures', import.meta.url)));
+      const [proxyPort, ...ports] = (await freePorts(REPLICAS + 1)) as [number, ...number[]];
+      const tokens = Array.from({ length: CLIENTS }, () => randomBytes(24).toString('base64url'));
+      const key = randomBytes(32).toString('base64');
+      const replicas = new Map<number, ChildProcess>();
+      const start = async (port: number): Promise<void> => {
+        const args = [program.file, upstream.url, String(port), key, String(proxyPort), tokens.join(',')];
+        const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+        replicas.set(port, child);
+        await once(child.stdout, 'data');
+      };
+      await Promise.all(ports.map(start));
+      const config = `
 global
   maxconn 4096
 defaults
@@ -111,72 +113,73 @@ backend replicas
   http-check send hdr Host 127.0.0.1:${proxyPort}
 ${ports.map((port) => `  server r${port} 127.0.0.1:${port} check inter 100ms rise 1 fall 1`).join('\n')}
 `;
-    await project.write('haproxy.cfg', config);
-    const proxy = spawn('haproxy', ['-f', join(project.projectDir, 'haproxy.cfg')], { stdio: 'ignore' });
-    await vi.waitUntil(
-      () =>
-        fetch(`http://127.0.0.1:${proxyPort}/healthz`).then(
-          ({ ok }) => ok,
-          () => false,
-        ),
-      10_000,
-    );
-    let killed = 0;
-    const done = new AbortController();
-    const killer = (async () => {
-      for (let next = 0; ; next++) {
-        await pause(KILL_EVERY_MS, undefined, { signal: done.signal }).catch(() => undefined);
-        if (done.signal.aborted) return;
-        const port = ports[next % REPLICAS]!;
-        const child = replicas.get(port)!;
-        child.kill('SIGKILL');
-        await once(child, 'exit');
-        killed++;
-        await start(port);
-      }
-    })();
-    const outcomes: { id: string; text: string; code: string | undefined }[] = [];
-    try {
-      await Promise.all(
-        tokens.map(async (token, client) => {
-          await using provider = new MCPToolProvider({
-            name: 'p',
-            url: `http://127.0.0.1:${proxyPort}/mcp`,
-            headers: { authorization: `Bearer ${token}` },
-            protocol: 'modern',
-            elicitation: async ({ message }) => ({ action: 'accept', content: { id: message } }),
-            logger: { debug() {}, info() {}, warn() {}, error() {} },
-          });
-          for (let call = 0; call < CALLS; call++) {
-            const id = `${client}-${call}`;
-            const result = await provider.callTool(
-              `p.up__${call % 4 === 0 ? 'confirm' : 'count'}`,
-              { id },
-              { timeoutMs: 30_000 },
-            );
-            outcomes.push({ id, text: textOf(result), code: result.error?.code });
-          }
-        }),
+      await project.write('haproxy.cfg', config);
+      const proxy = spawn('haproxy', ['-f', join(project.projectDir, 'haproxy.cfg')], { stdio: 'ignore' });
+      await vi.waitUntil(
+        () =>
+          fetch(`http://127.0.0.1:${proxyPort}/healthz`).then(
+            ({ ok }) => ok,
+            () => false,
+          ),
+        10_000,
       );
-    } finally {
-      done.abort();
-      await killer;
-      for (const child of [...replicas.values(), proxy]) {
-        child.kill('SIGKILL');
-        if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+      let killed = 0;
+      const done = new AbortController();
+      const killer = (async () => {
+        for (let next = 0; ; next++) {
+          await pause(KILL_EVERY_MS, undefined, { signal: done.signal }).catch(() => undefined);
+          if (done.signal.aborted) return;
+          const port = ports[next % REPLICAS]!;
+          const child = replicas.get(port)!;
+          child.kill('SIGKILL');
+          await once(child, 'exit');
+          killed++;
+          await start(port);
+        }
+      })();
+      const outcomes: { id: string; text: string; code: string | undefined }[] = [];
+      try {
+        await Promise.all(
+          tokens.map(async (token, client) => {
+            await using provider = new MCPToolProvider({
+              name: 'p',
+              url: `http://127.0.0.1:${proxyPort}/mcp`,
+              headers: { authorization: `Bearer ${token}` },
+              protocol: 'modern',
+              elicitation: async ({ message }) => ({ action: 'accept', content: { id: message } }),
+              logger: { debug() {}, info() {}, warn() {}, error() {} },
+            });
+            for (let call = 0; call < CALLS; call++) {
+              const id = `${client}-${call}`;
+              const result = await provider.callTool(
+                `p.up__${call % 4 === 0 ? 'confirm' : 'count'}`,
+                { id },
+                { timeoutMs: 30_000 },
+              );
+              outcomes.push({ id, text: textOf(result), code: result.error?.code });
+            }
+          }),
+        );
+      } finally {
+        done.abort();
+        await killer;
+        for (const child of [...replicas.values(), proxy]) {
+          child.kill('SIGKILL');
+          if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+        }
       }
-    }
-    expect(outcomes).toHaveLength(CLIENTS * CALLS);
-    const failed = outcomes.filter(({ code }) => code !== undefined);
-    for (const { id, text } of outcomes.filter(({ code }) => code === undefined)) {
-      expect(text).toBe(`${id} ${id}`);
-      expect(upstream.runs.get(id)).toBe(1);
-    }
-    for (const runs of upstream.runs.values()) expect(runs).toBe(1);
-    expect(killed).toBeGreaterThan(0);
-    const codes = new Map<string, number>();
-    for (const { code } of failed) codes.set(code!, (codes.get(code!) ?? 0) + 1);
-    console.log(`${outcomes.length} calls, ${killed} replicas killed, failed: ${JSON.stringify([...codes])}`);
-    expect(failed.length).toBeLessThan(outcomes.length / 10);
-  }, 300_000);
-});
+      expect(outcomes).toHaveLength(CLIENTS * CALLS);
+      const failed = outcomes.filter(({ code }) => code !== undefined);
+      for (const { id, text } of outcomes.filter(({ code }) => code === undefined)) {
+        expect(text).toBe(`${id} ${id}`);
+        expect(upstream.runs.get(id)).toBe(1);
+      }
+      for (const runs of upstream.runs.values()) expect(runs).toBe(1);
+      expect(killed).toBeGreaterThan(0);
+      const codes = new Map<string, number>();
+      for (const { code } of failed) codes.set(code!, (codes.get(code!) ?? 0) + 1);
+      console.log(`${outcomes.length} calls, ${killed} replicas killed, failed: ${JSON.stringify([...codes])}`);
+      expect(failed.length).toBeLessThan(outcomes.length / 10);
+    }, 300_000);
+  },
+);

@@ -193,11 +193,11 @@ describe.each(['stdio', 'http'] as const)("createGateway() serves the SDK's clie
   });
 });
 
-describe.each(['stdio', 'http'] as const)("the policy's approval over %s", (transport) => {
+describe.each(['stdio', 'http'] as const)('requestApproval() over %s', (transport) => {
   const policy: Policy = { default: 'ask', rules: [] };
   const echo = { name: 'contract__echo', arguments: { text: 'hi' } };
 
-  it('is requested from the calling client, which allows once, always, or denies', async () => {
+  it('asks the calling client, which allows once, always, or denies', async () => {
     const { connect } = await serve(transport, { policy });
     const client = newClient({ elicitation: {} });
     const messages: string[] = [];
@@ -235,7 +235,7 @@ describe.each(['stdio', 'http'] as const)("the policy's approval over %s", (tran
     expect(error?.message).toMatch(/^contract__echo needs an approval/);
   });
 
-  it("is requested from the policy's `approve` when it has one", async () => {
+  it('is not used when the policy has `approve`, which is asked instead', async () => {
     const { connect } = await serve(transport, { policy: { ...policy, approve: () => ({ decision: 'deny' }) } });
     const client = newClient({ elicitation: {} });
     client.setRequestHandler(ElicitRequestSchema, () => ({ action: 'accept', content: { decision: 'always' } }));

@@ -20,7 +20,7 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => fixtures[Symbol.asyncDispose]());
 
-describe('what another copy of the package has made', () => {
+describe('exports of another copy of the package', () => {
   const sumOf = async (provider: ToolProvider): Promise<unknown> => {
     const { structuredContent, content } = await provider.callTool('math.add', { a: '1', b: 2 });
     return structuredContent ?? content;

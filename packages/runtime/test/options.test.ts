@@ -24,7 +24,7 @@ async function faultOf(make: () => unknown): Promise<string> {
   throw new Error('It was accepted.');
 }
 
-describe('wrong options', () => {
+describe('assertOptions() of the runtime', () => {
   it.each<[string, () => unknown, string]>([
     ['ProcessToolProvider', () => new ProcessToolProvider({ name: 'p', file: '/x' } as never), 'unknown option `file`'],
     [

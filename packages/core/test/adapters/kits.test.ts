@@ -300,7 +300,7 @@ describe('langchainTools()', () => {
   });
 });
 
-describe('a kit', () => {
+describe('ToolKit', () => {
   it('follows changes of the list, and selects tools', async () => {
     const { hub } = await tools();
     const kit = await openaiTools(hub, { include: ['kinds', 'late'], exclude: ['*.fail'] });

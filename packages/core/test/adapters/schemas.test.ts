@@ -208,7 +208,7 @@ describe('withoutStrictNulls()', () => {
   });
 });
 
-describe('the kits', () => {
+describe('ToolKit schemas', () => {
   it('offer every hard schema that has a form, and every built-in tool', async () => {
     const listed = Object.entries(HARD).map(([name, inputSchema], index) => ({
       name: `t${index}`,

@@ -32,7 +32,7 @@ async function importsOf(name: string): Promise<[string, string][]> {
 
 const AUTHORING = /^((contract|call|tool|process)\/[^/]+|node-version)\.ts$/;
 
-describe('imports of the built packages', () => {
+describe('import graph of the built packages', () => {
   it('run gateway -> runtime -> core', async () => {
     const outer: Record<string, RegExp> = {
       core: /^@toolwright\//,
@@ -79,7 +79,7 @@ describe('imports of the built packages', () => {
     for (const [from] of pairs) expect(from).toMatch(/^mcp\//);
   });
 
-  it('have no cycle of value imports among the contract modules', async () => {
+  it('has no cycle of value imports among the contract modules', async () => {
     const pairs = await importsOf('core');
     expect(
       pairs.filter(([from]) => ['contract/tool-provider.ts', 'contract/errors.ts', 'contract/json.ts'].includes(from)),
@@ -87,7 +87,7 @@ describe('imports of the built packages', () => {
   });
 });
 
-describe('importing a built package', () => {
+describe('import of a built package', () => {
   it.each([
     ['@toolwright/core', []],
     ['@toolwright/core/process', []],

@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { runNode } from './run-node.js';
 
-describe('the memory thread', () => {
+describe('createMemoryServer()', () => {
   it.each(['@toolwright/core', '@toolwright/core/servers/memory'])(
-    'runs from the built package when loaded through %s',
+    'runs its thread from the built package when loaded through %s',
     async (entry) => {
       const projectDir = await realpath(await mkdtemp(join(tmpdir(), `toolwright-${process.pid}-built-`)));
       try {

@@ -78,7 +78,7 @@ it.each([
   60_000,
 );
 
-it.each(['core', 'gateway'])('the declarations of %s use no type of the SDK', async (name) => {
+it.each(['core', 'gateway'])('entry %s publishes no type of the SDK', async (name) => {
   const dist = join(PACKAGE_DIR, '..', name, 'dist');
   const files = (await readdir(dist, { recursive: true })).filter((file) => file.endsWith('.d.ts'));
   expect(files.length).toBeGreaterThan(name === 'core' ? 5 : 0);

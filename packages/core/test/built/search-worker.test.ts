@@ -27,7 +27,7 @@ const FOUND = {
   matches: [{ path: 'a.txt', line: 2, column: 5, text: 'the needle', context: [{ line: 1, text: 'one' }] }],
 };
 
-describe('the search thread', () => {
+describe('search worker', () => {
   it('grep() by js finds rows when it runs from the built package', async () => {
     const { stdout } = await runNode(SEARCH('@toolwright/core', '@toolwright/core/servers'));
     expect(JSON.parse(stdout)).toMatchObject(FOUND);

@@ -6,7 +6,7 @@ import { runNode } from './run-node.js';
 it.each([
   ['import { defineTool } from "@toolwright/core"; defineTool({ name: "a b" });', 'ToolError'],
   ['import { ToolHub } from "@toolwright/core"; throw Object.assign(new Error(ToolHub.name));', 'ToolHub'],
-])('Node prints a few lines with the names of the sources when %s is not caught', async (source, name) => {
+])('ToolError prints a few lines with the names of the sources when %s is not caught', async (source, name) => {
   const failure = await runNode(source).then(
     () => 'nothing was thrown',
     (thrown: unknown) => (thrown as Error).message,

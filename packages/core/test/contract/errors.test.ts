@@ -52,7 +52,7 @@ describe('ToolError', () => {
     for (const value of ['NOPE', 'toString', 1, null, undefined]) expect(ToolError.isCode(value)).toBe(false);
   });
 
-  it('retryable defaults to true for BUSY, LOCKED and UNAVAILABLE', () => {
+  it('has retryable true by default for BUSY, LOCKED and UNAVAILABLE', () => {
     expect(TOOL_ERROR_CODES.filter((code) => new ToolError(code, 'x').retryable)).toEqual([
       'LOCKED',
       'BUSY',

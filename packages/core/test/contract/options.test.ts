@@ -40,7 +40,7 @@ function faultOf(make: () => unknown): string {
   throw new Error('It was accepted.');
 }
 
-describe('unknown options', () => {
+describe('assertOptions() on unknown options', () => {
   it.each<[string, () => unknown, string]>([
     ['inputSchema', () => defineTool({ ...tool, inputSchema: {} } as never), 'did you mean `input`?'],
     ['parameters', () => defineTool({ ...tool, parameters: {} } as never), 'did you mean `input`?'],
@@ -138,14 +138,14 @@ describe('unknown options', () => {
     expect(faultOf(make)).toContain(words);
   });
 
-  it('are named with all other faults of a definition', () => {
+  it('names them with all other faults of a definition', () => {
     const message = faultOf(() => defineTool({ name: 'a b', handler: 1, description: '' } as never));
     for (const words of ['handler', 'name must be', 'description must', 'execute must'])
       expect(message).toContain(words);
   });
 });
 
-describe('wrong arguments of a function', () => {
+describe('exported functions with wrong arguments', () => {
   const done = defineTool(tool);
   it.each<[string, () => Promise<unknown>, string]>([
     ['listTools()', () => new ToolHub().listTools({ includes: ['a'] } as never), 'did you mean `include`?'],
@@ -176,13 +176,13 @@ describe('wrong arguments of a function', () => {
     expect((error as Error).message).toContain(words);
   });
 
-  it('cause a warning: a handler whose name resembles a directive', async () => {
+  it('warn about a handler whose name resembles a directive', async () => {
     const warnings: string[] = [];
     await processDirectives([], { stop_procesing: () => undefined } as never, { warn: (text) => warnings.push(text) });
     expect(warnings).toEqual([expect.stringContaining('"stop_processing"')]);
   });
 
-  it('are rejected: runTool() with a value that is not a tool', async () => {
+  it('reject in runTool() a value that is not a tool', async () => {
     expect((await runTool({ name: 'x' } as never, {})).error).toMatchObject({
       code: 'INVALID_ARGUMENT',
       message: expect.stringContaining('defineTool()') as string,
@@ -197,7 +197,7 @@ describe('wrong arguments of a function', () => {
     expect(error).toMatchObject({ code: 'INVALID_ARGUMENT', message: expect.stringContaining(words) as string });
   });
 
-  it('do not approve: a misspelt answer, and one with a misspelt rule', async () => {
+  it('approve nothing for a misspelt answer, and one with a misspelt rule', async () => {
     for (const approval of [
       { decision: 'always', rule: [] },
       { decision: 'always', rules: [{ tool: 's.t', patern: 'a', action: 'allow' }] },
@@ -216,7 +216,7 @@ describe('wrong arguments of a function', () => {
   });
 });
 
-describe('unknown options of a call', () => {
+describe('callTool() with unknown options', () => {
   it.each<[string, object, string]>([
     ['timeout', { timeout: 5 }, 'did you mean `timeoutMs`?'],
     ['sesionId', { sesionId: 'a' }, 'did you mean `sessionId`?'],
@@ -239,7 +239,7 @@ describe('unknown options of a call', () => {
   });
 });
 
-describe('a server of MCPToolProvider', () => {
+describe('new MCPToolProvider()', () => {
   it.each<[string, object, string]>([
     ['env, an array', { command: 'x', env: ['A=b'] }, 'env must be an object of strings'],
     ['env, a Map', { command: 'x', env: new Map([['A', 'b']]) }, 'env must be an object of strings'],

@@ -127,7 +127,7 @@ describe('callTool()', () => {
 });
 
 describe('callTool() arguments', () => {
-  it('are a copy for the tool, whose changes have no effect outside', async () => {
+  it('passes a copy to the tool, whose changes have no effect outside', async () => {
     const provider = serve(({ list }: { list: unknown[] }) => void list.push('changed'));
     await using hub = new ToolHub({ providers: [provider] });
     const args = { list: ['x'] };
@@ -138,7 +138,7 @@ describe('callTool() arguments', () => {
     expect([args, prepared.args]).toEqual([{ list: ['x'] }, { list: ['x'] }]);
   });
 
-  it('are those that were evaluated when prepared.args is changed', async () => {
+  it('runs the arguments that were evaluated when prepared.args is changed', async () => {
     const seen: unknown[] = [];
     const execute = (args: { list: unknown[] }) => void seen.push(args.list);
     for (const input of [{ type: 'object', properties: { list: {} } }, z.object({ list: z.unknown() })]) {
@@ -153,7 +153,7 @@ describe('callTool() arguments', () => {
     expect(seen).toEqual(Array.from({ length: 4 }, () => ['judged']));
   });
 
-  it('are those that were evaluated when args of a foreign prepared call is changed', async () => {
+  it('runs the arguments that were evaluated when args of a foreign prepared call is changed', async () => {
     const sent: unknown[] = [];
     const provider = stranger(strangersTool());
     provider.callTool = async (_name, args) => {
@@ -167,7 +167,7 @@ describe('callTool() arguments', () => {
     expect(sent).toEqual([{ n: 1 }]);
   });
 
-  it('do not change when a tool changes them or meta', async () => {
+  it('leaves the arguments unchanged when a tool changes its own or meta', async () => {
     const meta = { trace: { id: 1 } };
     await using provider = serve((_args, ctx) => void ((ctx.meta?.trace as JsonObject).id = 2));
     await provider.callTool('s.run', {}, { meta });

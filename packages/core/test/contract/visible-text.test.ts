@@ -1,4 +1,4 @@
-// The text of a foreign server without what nobody sees.
+// Removes invisible characters from the text of a foreign server.
 
 import { describe, expect, it } from 'vitest';
 import { visibleText, withVisibleEscapes } from '../../src/contract/visible-text.js';

@@ -71,7 +71,7 @@ const inProcess = (execute: ToolOptions<Record<never, never>, undefined, unknown
 
 const codeOf = ({ error }: ToolResult): string | undefined => error?.code;
 
-describe('the deadline of a call', () => {
+describe('ToolHub.callTool() deadline', () => {
   it('is fixed when the caller sets timeoutMs: progress does not renew it', async () => {
     await using hub = new ToolHub({ providers: [foreign(reporting(5_000, (step) => step))] });
     await hub.prepareCall('a.run', {}); // the first one loads a validator
@@ -160,7 +160,7 @@ describe('the deadline of a call', () => {
   });
 });
 
-describe('limits.connectTimeoutMs', () => {
+describe('ToolHub limits.connectTimeoutMs', () => {
   for (const connectTimeoutMs of [Infinity, 3_000_000_000]) {
     it(`waits for a slow provider when it is ${connectTimeoutMs}`, async () => {
       await using hub = new ToolHub({
@@ -173,10 +173,10 @@ describe('limits.connectTimeoutMs', () => {
   }
 });
 
-describe('deadlines of any length', () => {
+describe('CallScope deadlines of any length', () => {
   afterEach(() => vi.useRealTimers());
 
-  it('startTimer() fires after the given time, and never for Infinity', () => {
+  it('fires startTimer() after the given time, and never for Infinity', () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
     const run = vi.fn();
     startTimer(5_000_000_000, run);
@@ -192,7 +192,7 @@ describe('deadlines of any length', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it('approvals pause a call for at most ten minutes in all', () => {
+  it('pauses a call during approvals for at most ten minutes in all', () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setImmediate', 'clearImmediate', 'performance'] });
     const scope = new CallScope({ timeoutMs: 1_000 });
     scope.setDeadline();
@@ -209,7 +209,7 @@ describe('deadlines of any length', () => {
   });
 });
 
-it("limits.callTimeoutMs overrides the default of an inner hub's provider, but not a tool's deadline", async () => {
+it("ToolHub limits.callTimeoutMs overrides the default of an inner hub's provider, but not a tool's deadline", async () => {
   const waits: ToolOptions<Record<never, never>, undefined, unknown>['execute'] = async (_args, { signal }) => {
     await sleep(5_000, undefined, { signal }).catch(() => undefined);
     return 'late';

@@ -49,7 +49,7 @@ function hubWith(policy: Policy, more: Partial<HubOptions> = {}) {
   return { hub, names, runs };
 }
 
-describe('a tool that the policy denies for all arguments', () => {
+describe('ToolHub with a tool that the policy denies for all arguments', () => {
   it.each<[string, PolicyRule[], Policy['default'], string[]]>([
     ['a deny rule without a pattern', [rule('deny', 'shell')], 'ask', ['files.read', 'files.write']],
     ['a deny rule with *', [rule('deny', 'files.*', '*')], 'allow', ['shell.run']],

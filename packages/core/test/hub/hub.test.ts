@@ -385,7 +385,7 @@ describe('ToolHub and foreign tools', () => {
     });
     expect((await hub.callTool('a.gone', {})).error?.code).toBe('TOOL_NOT_FOUND');
     expect(sent).toHaveLength(1);
-    await hub.callTool('a.run', { n: '2' }); // would be refused, and is mended
+    await hub.callTool('a.run', { n: '2' }); // invalid without coercion
     expect(sent[1]).toEqual({ n: 2 });
   });
 
@@ -937,7 +937,7 @@ describe('hub.prepareCall()', () => {
   });
 });
 
-describe('the output limit', () => {
+describe('ToolHub limits.maxTextBytes', () => {
   const large = 'x'.repeat(900_000);
   it.each<[string, unknown[]]>([
     ['links with long names', Array.from({ length: 20 }, () => ({ type: 'resource_link', uri: 'a:b', name: large }))],

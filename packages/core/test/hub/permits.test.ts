@@ -53,7 +53,7 @@ describe('ctx.permits()', () => {
   it.each<[string, PolicyRule[], string]>([
     ['is false for what a rule denies', [rule('deny', 'secrets/*')], 'a.txt vendor/x'],
     [
-      'is false for what a rule asks about, and nobody was asked about',
+      'is false for what a rule asks about without an approval',
       [rule('ask', 'vendor/*')],
       'a.txt secrets/key secrets/open',
     ],

@@ -78,7 +78,7 @@ const changeOf = (hub: ToolHub): Promise<void> =>
   });
 const namesOf = async (hub: ToolHub): Promise<string[]> => (await hub.listTools()).map(({ name }) => name);
 
-describe('a pinned provider', () => {
+describe('ToolHub with a pinned provider', () => {
   it('has the tools that it lists first, by default', async () => {
     const pins = storeOf();
     await using hub = new ToolHub({ providers: [{ provider: foreign(), pinned: true }], pins });
@@ -190,7 +190,7 @@ describe('a pinned provider', () => {
 
   it('is refused by a hub without pins', () => {
     expect(() => new ToolHub({ providers: [{ provider: foreign(), pinned: true }] })).toThrow(
-      /pinned needs the option pins/,
+      /pinned requires the option pins/,
     );
   });
 
@@ -207,8 +207,8 @@ describe('a pinned provider', () => {
   });
 });
 
-describe('the descriptions of foreign tools', () => {
-  it('are listed without invisible characters and cut at 4,096, while the tools are called as they are', async () => {
+describe('ToolHub.listTools() descriptions of foreign tools', () => {
+  it('removes invisible characters and cuts at 4,096 characters, and still calls the tools', async () => {
     const provider = foreign();
     provider.describe('read', `Reads\u202e a file.${'x'.repeat(10_000)}`);
     await using hub = new ToolHub({ providers: [provider] });

@@ -65,7 +65,7 @@ class Server implements ToolProvider {
   }
 }
 
-/** The next time that the hub tells of a changed list. */
+/** Resolves when the hub next reports a changed list. */
 const changed = (hub: ToolHub): Promise<void> =>
   new Promise((resolve) => {
     const unsubscribe = hub.onToolsChanged(() => {
@@ -76,7 +76,7 @@ const changed = (hub: ToolHub): Promise<void> =>
 
 const namesOf = async (hub: ToolHub): Promise<string[]> => (await hub.listTools()).map(({ name }) => name);
 
-describe('a provider that was down when its hub connected', () => {
+describe('ToolHub with a provider that was down at connect()', () => {
   it('is connected, listed and announced by the next call', async () => {
     const server = new Server();
     await using hub = new ToolHub({ providers: [server] });
@@ -139,7 +139,7 @@ describe('a provider that was down when its hub connected', () => {
   });
 });
 
-describe('a provider that failed later', () => {
+describe('ToolHub with a provider that failed later', () => {
   it('is reconnected in the background when it was lost, and changed tools are announced', async () => {
     const server = new Server();
     server.isUp = true;
@@ -166,7 +166,7 @@ describe('a provider that failed later', () => {
   });
 });
 
-describe('a provider that is added during connect()', () => {
+describe('ToolHub.add() during connect()', () => {
   it('is connected by it', async () => {
     const going = new EventEmitter();
     const slow = new InProcessToolProvider({ servers: [] });
@@ -185,7 +185,7 @@ describe('a provider that is added during connect()', () => {
   });
 });
 
-describe('a call of a known tool', () => {
+describe('ToolHub.callTool() of a known tool', () => {
   it('does not wait while the list is read again', async () => {
     const server = new Server();
     server.isUp = true;
@@ -198,7 +198,7 @@ describe('a call of a known tool', () => {
   });
 });
 
-describe('a provider that was removed', () => {
+describe('ToolHub.remove()', () => {
   it.each(['connect', 'list'])('while the hub waits for it to %s is ended, and never tried again', async (step) => {
     await using _ = expectNoLeaks(); // a timer of the next try would be one
     const gate = new EventEmitter();

@@ -104,7 +104,7 @@ describe('connect()', () => {
   });
 });
 
-describe('a single provider', () => {
+describe('callTool() of a single provider', () => {
   it('treats a name with a dot as qualified', async () => {
     const provider = inProcess('a', 'read');
     await using _ = provider;
@@ -113,7 +113,7 @@ describe('a single provider', () => {
   });
 });
 
-describe('a provider whose prepareCall() prepares a different tool', () => {
+describe('prepareCall() that prepares a different tool', () => {
   const renaming = () => {
     const prod = inProcess('shell', 'run', 'prod');
     const wrapper = stranger('shell', ['shell.run', 'shell.prod'], {
@@ -151,7 +151,7 @@ describe('a provider whose prepareCall() prepares a different tool', () => {
   });
 });
 
-describe('directives of an untrusted provider', () => {
+describe('ToolHub with an untrusted provider', () => {
   const directive = { type: 'stop_processing', params: {} };
   const answer: ToolResult = {
     content: [],

@@ -453,7 +453,7 @@ describe('MCPToolProvider.disconnect()', () => {
   });
 });
 
-describe('a request of the server', () => {
+describe('MCPToolProvider on requests of a hostile server', () => {
   const ask = async (provider: MCPToolProvider, method: string, params: JsonObject = {}): Promise<JsonObject> =>
     JSON.parse(textOf(await provider.callTool('h.do', { method, params }))) as JsonObject;
 

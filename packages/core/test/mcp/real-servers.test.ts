@@ -33,8 +33,8 @@ const CALLS: [server: string, args: (directory: string) => string[], tool: strin
   ],
 ];
 
-describe.skipIf(missing.length > 0)(`real servers over stdio${skipped}`, () => {
-  it.each(CALLS)('server-%s lists and responds as it does to the SDK', async (name, args, tool, call) => {
+describe.skipIf(missing.length > 0)(`MCPToolProvider of real servers over stdio${skipped}`, () => {
+  it.each(CALLS)('lists and calls server-%s as the SDK does', async (name, args, tool, call) => {
     await using project = await createTestProject({ 'a.txt': 'A\n' });
     const { projectDir } = project;
     const server = { command: process.execPath, args: [serverOf(name), ...args(projectDir)] };
@@ -71,7 +71,7 @@ describe.skipIf(missing.length > 0)(`real servers over stdio${skipped}`, () => {
     ]);
   });
 
-  it('two of them, and their failures, do not affect each other in a hub', async () => {
+  it('keeps servers and their failures apart in a hub', async () => {
     await using project = await createTestProject({ 'a.txt': 'A\n' });
     const { projectDir } = project;
     const files = new MCPToolProvider({
@@ -102,7 +102,7 @@ describe.skipIf(missing.length > 0)(`real servers over stdio${skipped}`, () => {
     expect((resources.resources as unknown[]).length).toBeGreaterThan(0);
   });
 
-  it('server-everything reports progress', async () => {
+  it('reports the progress of server-everything', async () => {
     await using provider = new MCPToolProvider({
       name: 'e',
       command: process.execPath,
@@ -119,8 +119,8 @@ describe.skipIf(missing.length > 0)(`real servers over stdio${skipped}`, () => {
   });
 });
 
-describe.skipIf(missing.length > 0)(`server-everything over Streamable HTTP${skipped}`, () => {
-  it('returns the same tools, resources, prompts and results as to the SDK', async () => {
+describe.skipIf(missing.length > 0)(`MCPToolProvider of server-everything over Streamable HTTP${skipped}`, () => {
+  it('returns the same tools, resources, prompts and results as the SDK', async () => {
     const port = await freePort();
     await using child = spawnChild({
       command: process.execPath,

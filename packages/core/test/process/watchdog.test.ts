@@ -99,7 +99,7 @@ const kill = ({ pid }: { pid: number }, name: NodeJS.Signals = 'SIGKILL'): true 
 const journalDirectory = (): string => join(state.projectDir, 'toolwright', 'processes');
 const journals = async (): Promise<string[]> => readdir(journalDirectory()).catch(() => []);
 
-describe.skipIf(process.platform !== 'linux')('a host that is killed', () => {
+describe.skipIf(process.platform !== 'linux')('Watchdog of a host that is killed', () => {
   const ROUNDS = soaking ? 200 : tries(200);
   it(`leaves no process, whatever it was doing: ${ROUNDS} times`, { timeout: ROUNDS * 10_000 }, async (context) => {
     await using project = await createTestProject({ 'a.txt': 'a\n' }, { git: true });
@@ -209,7 +209,7 @@ describe.skipIf(process.platform !== 'linux')('a host that is killed', () => {
   });
 });
 
-describe.skipIf(process.platform !== 'linux')('a host that ends by itself', () => {
+describe.skipIf(process.platform !== 'linux')('Watchdog of a host that exits', () => {
   it.each(['ends-by-itself', 'exits-at-once', 'exits-between'])('leaves nothing when it %s', async (mode) => {
     const one = startHost(mode);
     // Its watchdog must not hold inherited descriptors.
@@ -234,7 +234,7 @@ describe.skipIf(process.platform !== 'linux')('a host that ends by itself', () =
   });
 });
 
-describe.skipIf(process.platform !== 'linux')('a watchdog', () => {
+describe.skipIf(process.platform !== 'linux')('Watchdog', () => {
   it('is replaced when it is killed, and the replacement knows what runs', async () => {
     const one = startHost('family');
     await said(one.child);

@@ -25,7 +25,7 @@ describe('matchesGlob()', () => {
     ['A', 'a', false],
     ['', '', true],
     ['', 'a', false],
-  ])('%j against %j is %s', (pattern, text, expected) => expect(matchesGlob(pattern, text)).toBe(expected));
+  ])('matches %j against %j: %s', (pattern, text, expected) => expect(matchesGlob(pattern, text)).toBe(expected));
 
   it('is fast on a pattern that makes a regular expression backtrack', () => {
     expect(matchesGlob(`${'*a'.repeat(200)}*b`, 'a'.repeat(5_000))).toBe(false);

@@ -65,7 +65,7 @@ function gate(): { opened: Promise<void>; open: () => void } {
   return { opened, open };
 }
 
-describe('an asynchronous schema', () => {
+describe('prepareCall() with an asynchronous schema', () => {
   for (const isHub of [false, true]) {
     const where = isHub ? 'through a hub' : 'in process';
     it(`counts towards the deadline ${where}`, async () => {
@@ -113,7 +113,7 @@ describe('an asynchronous schema', () => {
   });
 });
 
-describe('a prepared call', () => {
+describe('PreparedCall', () => {
   for (const isHub of [false, true]) {
     it(`is valid only for the connection that prepared it ${isHub ? 'through a hub' : 'in process'}`, async () => {
       const { provider, runs } = counting();

@@ -94,7 +94,7 @@ describe('docs/architecture.md', () => {
   );
 });
 
-describe.each(['core', 'runtime', 'gateway'])('the entries of %s', (name) => {
+describe.each(['core', 'runtime', 'gateway'])('package entries of %s', (name) => {
   it('open with what they are for and an example that is run', async () => {
     const { exports, toolwright } = JSON.parse(await read(`packages/${name}/package.json`)) as {
       exports: Record<string, { default?: string }>;

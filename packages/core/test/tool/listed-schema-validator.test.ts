@@ -39,9 +39,9 @@ const issuesOf = (schema: JsonSchema, value: unknown): string[] =>
     ({ path, message }) => `${path.map(String).join('.')}: ${message}`,
   );
 
-describe('the schemas of listed tools', () => {
+describe('readListedSchema()', () => {
   it.each(['https://json-schema.org/draft/2020-12/schema', 'http://json-schema.org/draft-07/schema#', 'urn:one'])(
-    'of one server do not change how those of another are read, with the $id %s',
+    'reads the schemas of each server separately, with the $id %s',
     async ($id) => {
       const wanted = object({ n: { type: 'integer' } }, { required: ['n'], additionalProperties: false });
       const hostile = foreign('hostile', { any: { $id, $defs: { all: { $id: 'urn:wanted' } } } });
@@ -81,7 +81,7 @@ describe('the schemas of listed tools', () => {
     expect(sent).toEqual([{ a: numbers }]);
   });
 
-  it('are compiled synchronously, and limit their work, however large or entangled they are', async () => {
+  it('runs synchronously and in limited time, however large or recursive the schema is', async () => {
     const wide = object(
       Object.fromEntries(
         Array.from({ length: 2_000 }, (_, i) => [
@@ -123,7 +123,7 @@ describe('the schemas of listed tools', () => {
     expect(widest).toBeLessThan(5_000); // it was hours
   });
 
-  it('do not check a pattern that could block the process', () => {
+  it('does not check a pattern that could block the process', () => {
     const schema = object({ x: { type: 'string', pattern: '^(a+)+$' }, y: { not: { pattern: 'b' } } });
     expect(issuesOf(schema, { x: `${'a'.repeat(60)}!`, y: 'c' })).toEqual([]);
     const open = object({}, { patternProperties: { '^x-': { type: 'number' } }, additionalProperties: false });

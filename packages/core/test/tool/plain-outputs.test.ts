@@ -15,7 +15,7 @@ import { runTool } from '../../src/testing/index.js';
 const providerOf = (...tools: Tool[]): InProcessToolProvider =>
   new InProcessToolProvider({ servers: [defineServer({ name: 's', version: '1', tools })] });
 
-describe('an output schema that is not an object', () => {
+describe('defineTool() output schema that is not an object', () => {
   const cases: [what: string, tool: Tool, result: unknown][] = [
     ['a number', defineTool({ name: 't', description: 'T', output: z.number(), execute: () => 3 }), 3],
     ['a text', defineTool({ name: 't', description: 'T', output: z.string(), execute: () => 'hi' }), 'hi'],

@@ -109,8 +109,8 @@ describe('defineTool()', () => {
       },
       $defs: { edit: { type: 'object', properties: { line: { type: 'integer' } } } },
     };
-    const mended = await runTool(probe(schema), { edits: [{ line: '3' }] });
-    expect(mended.structuredContent).toEqual({ args: { edits: [{ line: 3 }] } });
+    const coerced = await runTool(probe(schema), { edits: [{ line: '3' }] });
+    expect(coerced.structuredContent).toEqual({ args: { edits: [{ line: 3 }] } });
     const union = await runTool(probe(schema), { either: '3' });
     expect(union.error?.code).toBe('INVALID_ARGUMENT');
     const lossy = await runTool(probe(schema), { edits: [{ line: '12345678901234567890' }] });

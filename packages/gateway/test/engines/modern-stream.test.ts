@@ -68,7 +68,7 @@ const cancel = (requestId: unknown): JsonObject => ({
   params: { requestId },
 });
 
-describe('a connection', () => {
+describe('ModernStream on a connection', () => {
   it('carries both eras, with ids that no two requests in flight share', async () => {
     let aborted = 0;
     const { send, answerTo, messages } = await serve({ onAborted: () => aborted++ });

@@ -164,8 +164,8 @@ describe('PeerLists', () => {
   });
 });
 
-describe('tools/list', () => {
-  it('lets clients keep the tools no longer than the server of the shortest time says', async () => {
+describe('createGateway() tools/list', () => {
+  it('has the shortest ttlMs of all servers', async () => {
     const up = modernServer('up'); // 5 s
     const hub = new ToolHub({ providers: [up.provider, forwardedServer('one', []).provider] });
     const gateway = createGateway(hub);

@@ -57,7 +57,7 @@ function meeting(count: number): () => Promise<void> {
   return () => (++here === count && go(), all);
 }
 
-describe("a server's request", () => {
+describe("Forwarding of a server's request", () => {
   it('goes only to the subscribing client when it comes during a subscription', async () => {
     const requested: string[] = [];
     const host = {

@@ -223,7 +223,7 @@ it('serveHttp() disconnects a client that does not read its stream, and ends its
   await fetch(url, { method: 'DELETE', headers: { ...base, 'mcp-session-id': session } });
 });
 
-it('maxPendingBytes limits all clients together to four times as much, and disconnects the slowest first', async () => {
+it('Backlog limits all clients together to four times as much, and disconnects the slowest first', async () => {
   const served = await serve({ maxPendingBytes: 4 * MB });
   const directory = await mkdtemp(join(tmpdir(), 'toolwright-slow-'));
   const path = join(directory, 's');
@@ -242,7 +242,7 @@ it('maxPendingBytes limits all clients together to four times as much, and disco
   await expectServed(served);
 });
 
-it('maxRequestsInFlight makes further requests of that client fail with BUSY', async () => {
+it('serveStdio() fails requests beyond maxRequestsInFlight of one client with BUSY', async () => {
   const served = await serve({ maxRequestsInFlight: 4 });
   const [stdin, stdout] = [new PassThrough(), new PassThrough()];
   await served.gateway.serveStdio({ stdin, stdout });

@@ -119,8 +119,8 @@ function heldHub() {
   return { hub: new ToolHub({ providers: [one.provider] }), runs: () => runs };
 }
 
-describe('an approval', () => {
-  it('is given by no one else, for nothing else, and with no other state', async () => {
+describe('requestState of an approval', () => {
+  it('is valid for this client, this request and this state only', async () => {
     const { hub, ran } = askingHub();
     const { as } = await serve(hub);
     const [alice, bob] = [as(ALICE), as(BOB)];
@@ -157,7 +157,7 @@ describe('an approval', () => {
     expect(ran).toEqual(['make']);
   });
 
-  it('is asked for again when the claims have changed since they were shown', async () => {
+  it('is replaced by a new question when the claims have changed since they were shown', async () => {
     const { hub, ran, see } = askingHub();
     const { as } = await serve(hub);
     const alice = as(ALICE);
@@ -171,7 +171,7 @@ describe('an approval', () => {
     expect(ran).toEqual(['make']);
   });
 
-  it('expires', async () => {
+  it('expires with the question', async () => {
     const { hub, ran } = askingHub();
     const { as } = await serve(hub, { limits: { approvalTimeoutMs: 30 } });
     const alice = as(ALICE);
@@ -183,7 +183,7 @@ describe('an approval', () => {
     expect(ran).toEqual([]);
   });
 
-  it('works without authentication, as whoever has the state was asked', async () => {
+  it('is valid without authentication, as only the client that was asked has it', async () => {
     const { hub, ran } = askingHub();
     const { as } = await serve(hub, {}, 'none');
     const state = stateOf(await as(ALICE)('sh__run', { command: 'make' }));
@@ -192,8 +192,8 @@ describe('an approval', () => {
   });
 });
 
-describe('a held call', () => {
-  it('is continued by its client only, and runs once', async () => {
+describe('HeldCall', () => {
+  it('is continued only by its client, and runs once', async () => {
     const { hub, runs } = heldHub();
     const { as } = await serve(hub);
     const [alice, bob] = [as(ALICE), as(BOB)];
@@ -329,8 +329,8 @@ describe('a held call', () => {
   });
 });
 
-describe('replicas with one key', () => {
-  it('continue what a modern server asked, and fail with OUTCOME_UNKNOWN for what another replica holds', async () => {
+describe('createGateway({ stateKey }) of several replicas', () => {
+  it('continues the question of a modern server in any replica, and fails with OUTCOME_UNKNOWN for a call that another holds', async () => {
     const stateKey = randomBytes(32);
     const up = modernServer('up');
     const again = modernServer('up');
@@ -352,7 +352,7 @@ describe('replicas with one key', () => {
   });
 });
 
-describe('a replica', () => {
+describe('createGateway({ replicas })', () => {
   it('does not serve tools with state per session that are added after it has started', async () => {
     const warnings: string[] = [];
     const { hub } = askingHub();
@@ -371,7 +371,7 @@ describe('a replica', () => {
   });
 });
 
-describe("a modern server's state", () => {
+describe('requestState of a modern server', () => {
   it('is refused with TOO_LARGE when it does not fit, and never reaches the log', async () => {
     const up = modernServer('up');
     ends.push(() => up.close());

@@ -54,7 +54,7 @@ async function serve(kind: ModernTransport) {
 }
 
 describe.each(['http', 'socket', 'stdio'] as const)('subscriptions/listen over %s', (kind) => {
-  it('sends the changes that were asked for, to those who asked', async () => {
+  it('sends the requested changes to the clients that requested them', async () => {
     const { connected, hub, one } = await serve(kind);
     const [tools, both, none] = [await connected(), await connected(), await connected()];
     await tools.client.listen({ toolsListChanged: true });

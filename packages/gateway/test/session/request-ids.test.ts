@@ -71,7 +71,7 @@ async function serveHttp(
   };
 }
 
-describe('a request id that is in flight', () => {
+describe('Session with a request id that is in flight', () => {
   it('is rejected over HTTP, alone and in a batch, and the first request runs until it is cancelled', async () => {
     const { post, aborted, count } = await serveHttp();
     const first = await post(waiting(7)); // its stream is open
@@ -138,8 +138,8 @@ describe('a request id that is in flight', () => {
   });
 });
 
-describe('an HTTP session', () => {
-  it('ends when no request arrives, even with an open stream', async () => {
+describe('HttpSessions', () => {
+  it('ends a session when no request arrives, even with an open stream', async () => {
     const { post, listen } = await serveHttp({ sessionIdleMs: 200 });
     const stream = await listen();
     expect(stream.status).toBe(200);
@@ -147,7 +147,7 @@ describe('an HTTP session', () => {
     expect((await post({ jsonrpc: '2.0', id: 1, method: 'ping' })).status).toBe(404);
   });
 
-  it('is not idle while its call runs or while it sends pings', async () => {
+  it('keeps a session while its call runs or while it sends pings', async () => {
     const { post, aborted } = await serveHttp({ sessionIdleMs: 200 });
     const first = await post(waiting(7));
     await new Promise((resolve) => setTimeout(resolve, 700)); // several times what is idle

@@ -66,7 +66,7 @@ describe.each(makers)('%s', (_name, make) => {
   });
 
   it.each(['once', 'always'] as const)(
-    'is asked about again when the tool changed while a person was asked, who says %s',
+    'prepareCall() returns a call that is asked about again when the tool changes before the answer %s',
     async (decision) => {
       await using project = await createReloadProject(COUNTER);
       await using provider = make(project);

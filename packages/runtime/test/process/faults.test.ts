@@ -18,7 +18,7 @@ const RAW = fileURLToPath(new URL('../fixtures/raw-provider.mjs', import.meta.ur
 const raw = (): ProcessToolProvider => new ProcessToolProvider({ name: 'raw', path: RAW });
 const TIMEOUT_MS = soaking ? 1_200_000 : 60_000;
 
-describe('a provider process', () => {
+describe('ProcessToolProvider with a faulty process', () => {
   it('costs no other call when it sends garbage, wrong ids, or another registration', async () => {
     await using _ = expectNoLeaks();
     await using provider = raw();

@@ -16,7 +16,7 @@ const DEAF = [
   '../../../core/test/servers/diagnostics/fixtures/language-server.mjs',
 ];
 
-describe.skipIf(process.platform !== 'linux')('a host of eight provider processes', () => {
+describe.skipIf(process.platform !== 'linux')('ProcessToolProvider of a killed host with eight processes', () => {
   let fixtures: BundledFixtures;
   beforeAll(async () => void (fixtures = await bundleFixtures()));
   afterAll(() => fixtures[Symbol.asyncDispose]());

@@ -36,7 +36,7 @@ function growth(): () => number {
   return () => process.memoryUsage().rss - before;
 }
 
-describe('a hostile provider process', () => {
+describe('ProcessToolProvider with a hostile process', () => {
   it('is ended for a result of 100 MB, in bounded memory, and started again', async () => {
     await using _ = expectNoLeaks();
     await using provider = hostile();
@@ -199,7 +199,7 @@ describe('a hostile provider process', () => {
   });
 });
 
-describe.skipIf(process.platform === 'win32')('a host with no file descriptor left', () => {
+describe.skipIf(process.platform === 'win32')('ProcessToolProvider in a host without free file descriptors', () => {
   it('calls the provider that it has, reports why no other starts, and starts it when there are some', async () => {
     await using project = await createTestProject({});
     const raw = fileURLToPath(new URL('../fixtures/raw-provider.mjs', import.meta.url));
@@ -225,7 +225,7 @@ describe.skipIf(process.platform === 'win32')('a host with no file descriptor le
   }, 60_000);
 });
 
-describe('a provider process of ours', () => {
+describe('startProvider() in an honest process', () => {
   it.skipIf(process.platform !== 'linux')(
     'holds no more than a queue of answers for a host that reads none',
     async () => {

@@ -4,7 +4,7 @@ import { ToolError } from '@toolwright/core';
 import { providerFromModule } from '@toolwright/runtime';
 import { createProvider, createTool, startProvider, type ToolContext } from '@toolwright/runtime/provider';
 import { describe, expect, it } from 'vitest';
-import { exportState } from '../src/provider/exported-state.js';
+import { exportState } from '../../src/provider/exported-state.js';
 
 const count = createTool({
   name: 'count',
@@ -102,7 +102,7 @@ describe('providerFromModule()', () => {
   it.each([
     ['relative.js', 'INVALID_ARGUMENT'],
     ['/nowhere/at/all.mjs', 'NOT_FOUND'],
-    [new URL('./soak.ts', import.meta.url), 'INVALID_ARGUMENT'],
+    [new URL('../soak.ts', import.meta.url), 'INVALID_ARGUMENT'],
   ])('rejects for %s', async (file, code) => {
     const error: unknown = await providerFromModule(file).catch((thrown: unknown) => thrown);
     expect(ToolError.isInstance(error) && error.code, String(error)).toBe(code);

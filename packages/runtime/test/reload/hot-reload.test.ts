@@ -266,7 +266,7 @@ describe('superviseProcess() with watch', () => {
       "initialize: async ({ config }, previous, { reason }) => (reason === 'reload' && (await sleep(10_000)),",
     );
     const putOff = new Promise<void>((resolve) =>
-      provider.on('log', ({ message }) => message.includes('put off') && resolve()),
+      provider.on('log', ({ message }) => message.includes('postponed') && resolve()),
     );
     let longest = 0;
     let isOver = false;

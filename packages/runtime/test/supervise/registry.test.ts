@@ -1,4 +1,4 @@
-// The registry's tools over a hub with a supervised provider, which a policy judges.
+// The registry's tools over a hub with a supervised provider and a policy.
 
 import { defineServer, defineTool, InProcessToolProvider, ToolHub, type PolicyRule } from '@toolwright/core';
 import { createRegistryServer, supervise } from '@toolwright/runtime';
@@ -58,7 +58,7 @@ describe('createRegistryServer()', () => {
     await hub.disconnect();
   });
 
-  it('invokes a tool through the hub, whose policy judges the tool itself too', async () => {
+  it('invokes a tool through the hub, whose policy also evaluates that tool', async () => {
     const { script, hub } = make([
       { tool: 'registry.*', action: 'allow' },
       { tool: 'made.read', action: 'allow' },

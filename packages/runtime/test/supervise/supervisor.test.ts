@@ -242,7 +242,7 @@ describe('supervise() after failures', () => {
     new ToolError('PROTOCOL_VIOLATION', 'It speaks protocol 9; this host speaks 1.'),
     new ToolError('UNAVAILABLE', 'Install the SDK.', { retryable: false }),
     new ToolError('EXECUTION_FAILED', 'No.', { details: { permanent: true } }),
-  ])('starts nothing after $message, until somebody does', async (error) => {
+  ])('starts nothing after $message, until an explicit start', async (error) => {
     const { script, provider } = make();
     script.start = () => Promise.reject(error);
     for (let call = 0; call < 3; call++) {

@@ -218,7 +218,7 @@ describe('ProviderListener', () => {
     expect((await raw.next()).result).toBeDefined();
   }, 60_000);
 
-  it('makes its socket again, at the same path, when somebody removes it', async () => {
+  it('creates its socket again, at the same path, when it was removed', async () => {
     const { expectation } = await expectOne();
     await unlink(expectation.socketPath);
     const startedAt = performance.now();
@@ -247,7 +247,7 @@ describe('ProviderListener', () => {
     await rm(dirname(expectation.socketPath), { recursive: true });
   });
 
-  it('goes elsewhere when something else stands at its path, and leaves that alone', async () => {
+  it('uses another path when its own is taken by another file, which it leaves unchanged', async () => {
     const { listener, expectation } = await expectOne();
     const directory = dirname(expectation.socketPath);
     await rename(expectation.socketPath, join(directory, 'moved'));
@@ -265,7 +265,7 @@ describe('ProviderListener', () => {
 
 describe('bindPrivately()', () => {
   it.each(['file', 'link', 'dangling link', 'directory', 'socket'])(
-    'refuses a %s that stands at its path, and leaves it',
+    'refuses a %s at its path, and leaves it unchanged',
     async (what) => {
       const directory = await mkdtemp(join(tmpdir(), 'toolwright-'));
       const path = join(directory, 's');

@@ -232,7 +232,7 @@ describe('withMetrics()', () => {
   });
 });
 
-describe('the options of withTracing() and withMetrics()', () => {
+describe('withTracing() and withMetrics() options', () => {
   it.each([{ tracers: 1 }, { include: 'x' }])('reject %j', (options) => {
     expect(() => withTracing(options as never)).toThrow(ToolError);
     expect(() => withMetrics(options as never)).toThrow(ToolError);

@@ -57,7 +57,7 @@ function hubWith(
   return { hub, runs };
 }
 
-it('adds no rule when "always" is answered after the call has ended', async () => {
+it('PolicyGate adds no rule when "always" is answered after the call has ended', async () => {
   const asked: string[] = [];
   const { hub, runs } = hubWith(async ({ args }) => {
     asked.push(String(args.path));
@@ -92,7 +92,7 @@ function desk() {
   return { approve, asked, next };
 }
 
-describe('an approval with a message', () => {
+describe('PolicyGate approval with a message', () => {
   it('passes the reason of a denial to the model', async () => {
     const { hub } = hubWith(() => ({ decision: 'deny', message: 'Use the trash.' }));
     await using _ = hub;
@@ -118,7 +118,7 @@ describe('an approval with a message', () => {
   });
 });
 
-describe('an approval with args', () => {
+describe('PolicyGate approval with args', () => {
   it('runs the call once with the edited arguments, coerced, even for "always"', async () => {
     const added: PolicyRule[] = [];
     const decisions: PolicyDecision[] = [];
@@ -168,7 +168,7 @@ describe('an approval with args', () => {
   });
 });
 
-describe('questions', () => {
+describe('PolicyGate questions', () => {
   it('that are equal and open at the same time are asked once, and add one rule', async () => {
     const { approve, asked, next } = desk();
     const added: PolicyRule[] = [];
@@ -220,7 +220,7 @@ describe('questions', () => {
     expect(asked.length).toBe(2);
   });
 
-  it('survive the cancellation of one call, and are withdrawn with the last', async () => {
+  it('keeps a question when one of its calls is cancelled, and withdraws it with the last', async () => {
     const { approve, asked, next } = desk();
     const { hub, runs } = hubWith(approve);
     await using _ = hub;
@@ -353,7 +353,7 @@ describe('prepareCall() of a hub', () => {
   });
 });
 
-describe('permission of a hub entry', () => {
+describe('ProviderEntry.permission()', () => {
   const foreign = (more: Partial<ToolProvider> = {}): ToolProvider => ({
     name: 'foreign',
     kind: 'mcp',
@@ -451,7 +451,7 @@ describe('permission of a hub entry', () => {
   });
 });
 
-describe('middleware', () => {
+describe('PolicyGate before middleware', () => {
   it(`sees a copy of the caller's meta`, async () => {
     const seen: unknown[] = [];
     const look: Middleware = (call, next) => {
@@ -582,7 +582,7 @@ describe('execute({ approval }) of a prepared call', () => {
   });
 });
 
-describe('a call that is prepared again', () => {
+describe('PolicyGate on a call that is prepared again', () => {
   it('is a new call to the middleware, with its own arguments and result', async () => {
     const inputSchema = { type: 'object' as const, properties: { path: { type: 'string' as const } } };
     const annotations = { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true };

@@ -55,7 +55,7 @@ const rule = (action: PolicyRule['action'], pattern?: string, tool = 's.*'): Pol
   ...(pattern !== undefined && { pattern }),
 });
 
-describe('a policy', () => {
+describe('PolicyRules', () => {
   it.each<[string, PolicyRule[], Policy['default'], string]>([
     ['allows by its default', [], 'allow', 'ok'],
     ['denies by its default', [], 'deny', 'PERMISSION_DENIED'],
@@ -164,7 +164,7 @@ describe('a policy', () => {
   });
 });
 
-describe('an approval', () => {
+describe('PolicyGate approval', () => {
   const asking = (
     answer: (request: ApprovalRequest) => unknown,
     more: Partial<HubOptions> = {},
@@ -209,14 +209,14 @@ describe('an approval', () => {
     expect(error?.message).not.toContain('add {');
   });
 
-  it('"once" runs the call once and asks again', async () => {
+  it('runs the call once and asks again when the answer is "once"', async () => {
     const { call, requests, runs } = asking(() => ({ decision: 'once' }));
     await call(claim('a'));
     await call(claim('a'));
     expect([requests.length, runs.length]).toEqual([2, 2]);
   });
 
-  it('"always" allows exactly what was shown', async () => {
+  it('allows exactly what was shown when the answer is "always"', async () => {
     const answers: Approval[] = [{ decision: 'always' }];
     const { call, requests } = asking(() => answers.shift() ?? { decision: 'deny' });
     expect((await call(claim('src/*.ts'))).isError).toBe(false);
@@ -226,7 +226,7 @@ describe('an approval', () => {
     expect((await call(claim('src/*.ts'), claim('other'))).error?.code).toBe('PERMISSION_DENIED');
   });
 
-  it('"always" adds the rules of the answer in place of those shown', async () => {
+  it('adds the rules of the answer in place of those shown when it is "always"', async () => {
     const added: PolicyRule[] = [];
     const { call, requests } = asking(
       () => ({ decision: 'always', rules: [{ tool: 's.touch', pattern: 'src/*', action: 'allow' }] }),
@@ -240,7 +240,7 @@ describe('an approval', () => {
     expect(added).toEqual([{ tool: 's.touch', pattern: 'src/*', action: 'allow' }]);
   });
 
-  it('"always" counts as "once" when a claim is not understood', async () => {
+  it('treats "always" as "once" when a claim is not understood', async () => {
     const added = vi.fn();
     const { call, requests, runs } = asking(() => ({ decision: 'always', rules: [{ tool: '*', action: 'allow' }] }), {
       onRuleAdded: added,
@@ -260,7 +260,7 @@ describe('an approval', () => {
     expect((await call(claim('secret'))).error?.code).toBe('PERMISSION_DENIED');
   });
 
-  it('"deny" denies the call, which does not run', async () => {
+  it('denies the call, which does not run, when the answer is "deny"', async () => {
     const { call, runs } = asking(() => ({ decision: 'deny' }));
     expect((await call(claim('a'))).error?.code).toBe('PERMISSION_DENIED');
     expect(runs).toEqual([]);

@@ -46,7 +46,7 @@ function hubWith(policy: Policy, logger?: Logger) {
   return { hub, outcome };
 }
 
-function heard() {
+function collectWarnings() {
   const warnings: string[] = [];
   const logger = { debug() {}, info() {}, error() {}, warn: (message: string) => void warnings.push(message) };
   return { logger, warnings };
@@ -58,27 +58,42 @@ const rule = (action: PolicyRule['action'], pattern?: string, tool = 'bash.*'): 
   ...(pattern !== undefined && { pattern }),
 });
 
-describe('a rule for claims of words', () => {
+describe('coversClaim() of a claim of words', () => {
   it.each<[string, PolicyRule[], string, string]>([
-    ['allow holds for the whole claim', [rule('allow', 'git status')], 'git status', 'ran'],
-    ['allow does not hold for words that follow', [rule('allow', 'git status')], 'git status -s', 'APPROVAL_REQUIRED'],
-    ['allow with * holds for words that follow', [rule('allow', 'git log *')], 'git log --oneline -3', 'ran'],
-    ['deny with * matches words', [rule('deny', 'rm *'), rule('allow')], 'rm -rf build', 'PERMISSION_DENIED'],
-    ['deny holds for words that follow', [rule('deny', 'touch'), rule('allow')], 'touch x', 'PERMISSION_DENIED'],
-    ['ask holds for words that follow', [rule('ask', 'git push'), rule('allow')], 'git push -f', 'APPROVAL_REQUIRED'],
-    ['deny sees through quotes', [rule('deny', 'rm x'), rule('allow')], '\'rm\' "x"', 'PERMISSION_DENIED'],
-    ['allow of a quoted star is no wildcard', [rule('allow', "echo '*'")], 'echo a', 'APPROVAL_REQUIRED'],
-    ['an open quote denies every claim of words', [rule('deny', "it's"), rule('allow')], 'ls', 'PERMISSION_DENIED'],
-    ['an open quote allows nothing', [rule('allow', "ls 'a")], "ls 'a", 'APPROVAL_REQUIRED'],
-    ['a tool without a dot is a server', [rule('allow', 'ls', 'bash')], 'ls', 'ran'],
-    ['deny of a server', [rule('deny', undefined, 'bash'), rule('allow')], 'ls', 'PERMISSION_DENIED'],
+    ['matches the whole claim with allow', [rule('allow', 'git status')], 'git status', 'ran'],
+    [
+      'does not match words that follow with allow',
+      [rule('allow', 'git status')],
+      'git status -s',
+      'APPROVAL_REQUIRED',
+    ],
+    ['matches words that follow with * in allow', [rule('allow', 'git log *')], 'git log --oneline -3', 'ran'],
+    ['matches words with * in deny', [rule('deny', 'rm *'), rule('allow')], 'rm -rf build', 'PERMISSION_DENIED'],
+    ['matches words that follow with deny', [rule('deny', 'touch'), rule('allow')], 'touch x', 'PERMISSION_DENIED'],
+    [
+      'matches words that follow with ask',
+      [rule('ask', 'git push'), rule('allow')],
+      'git push -f',
+      'APPROVAL_REQUIRED',
+    ],
+    ['ignores quotes with deny', [rule('deny', 'rm x'), rule('allow')], '\'rm\' "x"', 'PERMISSION_DENIED'],
+    ['treats a quoted star literally with allow', [rule('allow', "echo '*'")], 'echo a', 'APPROVAL_REQUIRED'],
+    [
+      'denies every claim of words when deny has an open quote',
+      [rule('deny', "it's"), rule('allow')],
+      'ls',
+      'PERMISSION_DENIED',
+    ],
+    ['allows nothing when allow has an open quote', [rule('allow', "ls 'a")], "ls 'a", 'APPROVAL_REQUIRED'],
+    ['takes a tool without a dot as a server', [rule('allow', 'ls', 'bash')], 'ls', 'ran'],
+    ['denies every tool of a server', [rule('deny', undefined, 'bash'), rule('allow')], 'ls', 'PERMISSION_DENIED'],
   ])('%s', async (_what, rules, claim, expected) => {
     const { outcome } = hubWith({ rules, default: 'ask' });
     expect(await outcome(words(claim))).toBe(expected);
   });
 });
 
-describe('the rules that an approval offers', () => {
+describe('ApprovalRequest.suggestedRules', () => {
   const asking = (answer: (request: ApprovalRequest) => Approval) => {
     const requests: ApprovalRequest[] = [];
     const approve = (request: ApprovalRequest) => {
@@ -88,7 +103,7 @@ describe('the rules that an approval offers', () => {
     return { ...hubWith({ rules: [], default: 'ask', approve }), requests };
   };
 
-  it('are exactly what was shown: rm -rf build never allows rm -rf build src', async () => {
+  it('covers exactly what was shown: rm -rf build never allows rm -rf build src', async () => {
     const { outcome, requests } = asking(() => ({ decision: 'always' }));
     await outcome(words('rm -rf build'));
     await outcome(words('rm -rf build'));
@@ -108,7 +123,7 @@ describe('the rules that an approval offers', () => {
     },
   );
 
-  it('include wider rules when a claim has a wider pattern', async () => {
+  it('has wider rules beside it when a claim has a wider pattern', async () => {
     const { outcome, requests } = asking(({ wider }) => ({ decision: 'always', ...(wider && { rules: wider }) }));
     await outcome(words('git log -5', { widerPattern: 'git log *' }), path('a*'));
     expect(requests[0]?.wider).toEqual([
@@ -119,7 +134,7 @@ describe('the rules that an approval offers', () => {
     expect(requests.length).toBe(1);
   });
 
-  it('have no wider rules when nothing is wider, or no rule is offered', async () => {
+  it('has no wider rules beside it when nothing is wider, or no rule is offered', async () => {
     const { outcome, requests } = asking(() => ({ decision: 'once' }));
     await outcome(words('git log'));
     await outcome(words('git log', { widerPattern: 'git *', suggestedPattern: null }));
@@ -128,9 +143,9 @@ describe('the rules that an approval offers', () => {
   });
 });
 
-describe('a rule without effect', () => {
-  it('causes a warning when its pattern with an unclosed quote is compared with a command', async () => {
-    const { logger, warnings } = heard();
+describe('PolicyRules.warnings() of a rule without effect', () => {
+  it('warns when a pattern with an unclosed quote is compared with a command', async () => {
+    const { logger, warnings } = collectWarnings();
     const { outcome } = hubWith({ rules: [rule('deny', "rm 'x")], default: 'allow' }, logger);
     expect(await outcome(path("rm 'x y"))).toBe('ran');
     expect(warnings).toEqual([]);
@@ -139,8 +154,8 @@ describe('a rule without effect', () => {
     expect(warnings).toEqual([expect.stringContaining("rm 'x") as string]);
   });
 
-  it('causes a warning, also in explain(), when it matches no listed tool', async () => {
-    const { logger, warnings } = heard();
+  it('warns, also in explain(), when the rule matches no listed tool', async () => {
+    const { logger, warnings } = collectWarnings();
     const { hub } = hubWith(
       {
         rules: [rule('deny', 'rm', 'shell'), rule('deny', 'rm', 'bash.exec*'), rule('allow', 'ls', '*.run')],
@@ -158,8 +173,8 @@ describe('a rule without effect', () => {
     await hub.disconnect();
   });
 
-  it('causes no warning while a provider that it may match is not listed', async () => {
-    const { logger, warnings } = heard();
+  it('does not warn while a provider that the rule may match is not listed', async () => {
+    const { logger, warnings } = collectWarnings();
     const down = {
       ...new InProcessToolProvider({ servers: [] }),
       name: 'down',
@@ -185,7 +200,7 @@ describe('a rule without effect', () => {
   });
 });
 
-describe('a policy, with random rules and claims', () => {
+describe('coversClaim() with random rules and claims', () => {
   const word = fc.oneof(
     fc.constantFrom('rm', 'git', 'a', 'a b', '*', '?', '$X', '~', "it's", '\\', '>', '"', '', '[a]', '{a,b}', '\u200b'),
     fc.string({ unit: 'binary', maxLength: 4 }),
@@ -211,7 +226,7 @@ describe('a policy, with random rules and claims', () => {
     fc.tuple(pathClaim.map(path), pathClaim.map(path)),
   );
 
-  it('after "always" never allows a claim that was not shown', async () => {
+  it('never allows a claim that was not shown after "always"', async () => {
     await fc.assert(
       fc.asyncProperty(pairs, async ([shown, other]) => {
         fc.pre(shown !== undefined && other !== undefined && !isSameClaim(shown, other));

@@ -93,22 +93,26 @@ const authorize = (url: string): Promise<string> =>
 it.each([
   ['a refresh token', {}],
   ['the secret of the operator', { clientId: 'own', clientSecret: 'OPERATOR-SECRET' }],
-] as [string, Partial<OAuthOptions>][])('sends %s to no other authorization server', async (_what, options) => {
-  await using honest = await authorizationServer('honest', 'HONEST-REFRESH');
-  await using other = await authorizationServer('other');
-  const named = { origin: honest.origin, accepts: 'honest' };
-  await using server = await protectedServer(named);
-  await using project = await createTestProject();
-  const file = project.resolve('tokens.json');
-  const auth = { file, redirectUrl: REDIRECT, authorize, ...options };
-  await using provider = new MCPToolProvider({ name: 'p', url: `${server.origin}/mcp`, auth });
-  expect((await provider.callTool('p.do')).isError).toBe(false);
-  expect(await readFile(file, 'utf8')).toContain('HONEST-REFRESH');
-  named.origin = other.origin;
-  named.accepts = 'nothing';
-  for (let call = 0; call < 3; call++) expect((await provider.callTool('p.do')).error?.code).toBe('PERMISSION_DENIED');
-  expect(other.forms.join('\n')).not.toMatch(/HONEST-REFRESH|OPERATOR-SECRET/);
-});
+] as [string, Partial<OAuthOptions>][])(
+  'MCPToolProvider sends %s to no other authorization server',
+  async (_what, options) => {
+    await using honest = await authorizationServer('honest', 'HONEST-REFRESH');
+    await using other = await authorizationServer('other');
+    const named = { origin: honest.origin, accepts: 'honest' };
+    await using server = await protectedServer(named);
+    await using project = await createTestProject();
+    const file = project.resolve('tokens.json');
+    const auth = { file, redirectUrl: REDIRECT, authorize, ...options };
+    await using provider = new MCPToolProvider({ name: 'p', url: `${server.origin}/mcp`, auth });
+    expect((await provider.callTool('p.do')).isError).toBe(false);
+    expect(await readFile(file, 'utf8')).toContain('HONEST-REFRESH');
+    named.origin = other.origin;
+    named.accepts = 'nothing';
+    for (let call = 0; call < 3; call++)
+      expect((await provider.callTool('p.do')).error?.code).toBe('PERMISSION_DENIED');
+    expect(other.forms.join('\n')).not.toMatch(/HONEST-REFRESH|OPERATOR-SECRET/);
+  },
+);
 
 it('reads metadata up to a size limit', async () => {
   const bytes = gzipSync(Buffer.alloc(64 * 1024 * 1024, ' '));
@@ -125,7 +129,7 @@ it('reads metadata up to a size limit', async () => {
   expect(most).toBeLessThan(48 * 1024 * 1024);
 });
 
-it('parses the response of a sign-in that arrives at an app', async () => {
+it('MCPToolProvider accepts the response of a sign-in that arrives at an app', async () => {
   await using honest = await authorizationServer('honest');
   await using server = await protectedServer({ origin: honest.origin, accepts: 'honest' });
   await using project = await createTestProject();

@@ -169,7 +169,7 @@ it('does not show a token that the server echoes', async () => {
   for (const token of tokens) expect(echoed).not.toContain(token);
 });
 
-it('twelve clients renew an expired token once', async () => {
+it('MCPToolProvider renews an expired token once for twelve clients', async () => {
   await using server = await serveProtected();
   await using place = await temporary();
   await using first = provide(server, place.file, { authorize: (url) => server.visit(url) });
@@ -239,7 +239,7 @@ it('rejects a response with a different state', async () => {
   expect(server.grants).toEqual([]);
 });
 
-it('pauses the deadline during a sign-in', async () => {
+it('MCPToolProvider pauses the deadline during a sign-in', async () => {
   await using server = await serveProtected();
   await using place = await temporary();
   await using provider = new MCPToolProvider({

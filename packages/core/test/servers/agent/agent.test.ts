@@ -264,8 +264,8 @@ describe('prune_context()', () => {
   });
 });
 
-describe('the agent server', () => {
-  it('hands the very directive objects to the engine, through a hub too', async () => {
+describe('createAgentServer()', () => {
+  it('passes the same directive objects to the engine, through a hub too', async () => {
     const made: Directive[][] = [];
     const server = createAgentServer();
     const tool = server.tools[0]!;

@@ -1,5 +1,5 @@
-// Every tool of the filesystem server, with one path put into each place that takes one; and what has to hold of every
-// answer to a hostile path: a code of the list, words for people, at once, and nothing outside changed or told.
+// Calls every tool of the filesystem server with a hostile path in each argument that takes one, and checks the answer: a
+// known error code, a readable message, no delay, and nothing outside changed or revealed.
 
 import { lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { TOOL_ERROR_CODES, type ToolErrorCode } from '../../../src/contract/erro
 import type { JsonObject } from '../../../src/contract/json.js';
 import type { Tools } from '../filesystem/filesystem-tools.js';
 
-/** Far more than an answer to any of these takes; one that waits for a FIFO takes for ever. */
+/** Far longer than any of these calls takes; a call that waits for a FIFO never ends. */
 export const PATIENCE_MS = 10_000;
 /** What the files outside hold; `openTools` makes them. */
 const CANARY = /secret needle/;

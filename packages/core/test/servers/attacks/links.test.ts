@@ -24,11 +24,11 @@ const LINKS = {
   'up-again': { link: 'sub/../../outside' },
 };
 
-describe.each(SLOTS)('$name', (slot) => {
+describe.each(SLOTS)('filesystem tool: $name', (slot) => {
   const open = (): Promise<Tools> => openTools({ 'sub/a.txt': 'inside\n', ...LINKS }, { requireRead: false });
   const LAST = ['to-file', 'to-directory', 'to-link', 'absolute', 'to-process', 'dangling', 'dangling-directory'];
 
-  it('P3 fails with OUTSIDE_PROJECT when the way leads out through a link', async () => {
+  it('fails with OUTSIDE_PROJECT when the path leads outside through a link', async () => {
     await using tools = await open();
     for (const path of [
       ...['to-directory/secret.txt', 'to-link-to-directory/secret.txt', 'up-again/secret.txt', 'to-process/etc/passwd'],
@@ -37,13 +37,13 @@ describe.each(SLOTS)('$name', (slot) => {
       expect(await attack(tools, slot, path), path).toBe('OUTSIDE_PROJECT');
   });
 
-  it('P3 fails with INVALID_ARGUMENT immediately when links on the way lead in a circle', async () => {
+  it('fails with INVALID_ARGUMENT immediately when links in the path form a loop', async () => {
     await using tools = await open();
     for (const path of ['loop/x', 'self/x']) expect(await attack(tools, slot, path), path).toBe('INVALID_ARGUMENT');
   });
 
   it.skipIf(slot.takesLinks)(
-    'P3 refuses, and makes nothing, when the path is a link that leads out or nowhere',
+    'fails and creates nothing when the path is a link that leads outside or is dangling',
     async () => {
       await using tools = await open();
       for (const path of LAST) {
@@ -54,7 +54,7 @@ describe.each(SLOTS)('$name', (slot) => {
     },
   );
 
-  it.skipIf(!slot.takesLinks)('P3 treats a link as the last part as itself, and does not follow it', async () => {
+  it.skipIf(!slot.takesLinks)('acts on a link itself when it is the last part of the path', async () => {
     for (const path of [...LAST, 'loop', 'self']) {
       await using tools = await open();
       const expected = {
@@ -70,8 +70,8 @@ describe.each(SLOTS)('$name', (slot) => {
   });
 });
 
-describe('overwriting a link', () => {
-  it.each(['move', 'copy'])('P3 %s replaces the link itself when overwrite is set', async (tool) => {
+describe('filesystem tool that overwrites a link', () => {
+  it.each(['move', 'copy'])('replaces the link itself when it is %s with overwrite', async (tool) => {
     await using tools = await openTools({ 'a.txt': 'inside\n', ...LINKS });
     for (const destination of ['to-file', 'dangling', 'loop']) {
       await tools.write('a.txt', 'inside\n');
@@ -83,7 +83,7 @@ describe('overwriting a link', () => {
   });
 });
 
-describe('a policy that denies secrets*', () => {
+describe('filesystem tools under a policy that denies secrets*', () => {
   let tools: Tools;
   let hub: ToolHub;
   beforeAll(async () => {
@@ -104,7 +104,7 @@ describe('a policy that denies secrets*', () => {
     await tools[Symbol.asyncDispose]();
   });
 
-  it.each(SLOTS)('P5 holds for $name when a link leads there', async (slot) => {
+  it.each(SLOTS)('holds for $name when a link leads there', async (slot) => {
     const paths = ['secrets/k', 'ok/k', 'ok-twice/k', './sub/../secrets//k', tools.path('ok/k')];
     if (!slot.takesLinks) paths.push('ok.txt');
     for (const path of paths) {
@@ -116,8 +116,8 @@ describe('a policy that denies secrets*', () => {
   });
 });
 
-describe('hard links', () => {
-  it('P5 a hard link to a file outside the project is not detected, as SECURITY.md says', async () => {
+describe('filesystem tools on hard links', () => {
+  it('a hard link to a file outside the project is not detected, as SECURITY.md says', async () => {
     await using tools = await openTools();
     await link(tools.world.resolve('outside/secret.txt'), tools.path('second-name'));
     const { text } = await tools.call('read_file', { path: 'second-name' });
@@ -131,7 +131,7 @@ describe('hard links', () => {
     expect(await tools.world.read('outside/secret.txt')).toBe('secret needle\n');
   });
 
-  it('P5 a rule on a file holds for its name in another normal form', async () => {
+  it('a rule on a file holds for its name in another normal form', async () => {
     await using tools = await openTools({ 'caf\u00e9.txt': 'composed\n' });
     const rules = [{ tool: 'filesystem.*', pattern: 'caf\u00e9.txt', action: 'deny' } as const];
     await using hub = new ToolHub({ providers: [tools.provider], policy: { rules, default: 'allow' } });

@@ -14,15 +14,15 @@ afterAll(() => tools[Symbol.asyncDispose]());
 
 const FULL_PATH = `${'d/'.repeat(2047)}ef`;
 
-describe.each(SLOTS)('$name', (slot) => {
-  it('P1 fails with OUTSIDE_PROJECT when the path is in a sibling whose name begins like the project', async () => {
+describe.each(SLOTS)('filesystem tool: $name', (slot) => {
+  it('fails with OUTSIDE_PROJECT when the path is in a sibling whose name begins like the project', async () => {
     for (const name of ['proj-evil', 'proj_evil', 'project2', ' proj', 'proj.', 'Proj']) {
       for (const path of [tools.world.resolve(`${name}/secret.txt`), `../${name}/secret.txt`, `../${name}`])
         expect(await attack(tools, slot, path)).toBe('OUTSIDE_PROJECT');
     }
   });
 
-  it('P2 fails with OUTSIDE_PROJECT when the path leads up, or is absolute', async () => {
+  it('fails with OUTSIDE_PROJECT when the path leads up, or is absolute', async () => {
     const up = ['..', '../outside/secret.txt', 'a/../../outside/secret.txt', 'a//../../outside', './a/./../../outside'];
     const absolute = [
       '/',
@@ -35,7 +35,7 @@ describe.each(SLOTS)('$name', (slot) => {
     for (const path of [...up, ...absolute]) expect(await attack(tools, slot, path), path).toBe('OUTSIDE_PROJECT');
   });
 
-  it('P2 fails with INVALID_ARGUMENT when the path has a foreign form', async () => {
+  it('fails with INVALID_ARGUMENT when the path has a foreign form', async () => {
     for (const path of ['C:\\x', 'c:/x', '\\\\?\\C:\\x', '\\\\server\\share', 'file:///etc/passwd', 'FILE://x'])
       expect(await attack(tools, slot, path), path).toBe('INVALID_ARGUMENT');
   });
@@ -47,19 +47,19 @@ describe.each(SLOTS)('$name', (slot) => {
     ['a name of 256 bytes', 'é'.repeat(128)],
     ['more than 4,096 bytes', 'a/'.repeat(2_049)],
     ['half a surrogate pair', 'a\ud800b'],
-  ])('P6 fails with INVALID_ARGUMENT when the path is, or holds, %s', async (_what, path) => {
+  ])('fails with INVALID_ARGUMENT when the path is, or holds, %s', async (_what, path) => {
     expect(await attack(tools, slot, path)).toBe('INVALID_ARGUMENT');
   });
 
-  it('P6 fails with a code when the path has 4,096 bytes, and more with the project before it', async () => {
+  it('fails with a code when the path has 4,096 bytes, and more with the project before it', async () => {
     expect(Buffer.byteLength(FULL_PATH)).toBe(4096);
     expect(['INVALID_ARGUMENT', 'NOT_FOUND']).toContain(await attack(tools, slot, FULL_PATH));
     expect((await readdir(tools.projectDir)).sort()).not.toContain('d');
   });
 });
 
-describe('a path of any spelling', () => {
-  it('P1 P2 write_file, stat and delete touch nothing outside', async () => {
+describe('filesystem tools on a path of any spelling', () => {
+  it('write_file, stat and delete touch nothing outside', async () => {
     const pieces = fc.constantFrom(
       '..',
       '.',
@@ -84,7 +84,7 @@ describe('a path of any spelling', () => {
   }, 60_000);
 
   it.each(['~/x', '$HOME/x', '%2e%2e/x', '..\\..\\x', '..x', '.../x', 'proj-evil'])(
-    'P2 write_file treats %s as a name in the project',
+    'write_file treats %s as a name in the project',
     async (path) => {
       await using own = await openTools();
       expect(await attack(own, named('write_file'), path)).toBeUndefined();
@@ -93,7 +93,7 @@ describe('a path of any spelling', () => {
   );
 });
 
-describe('names that somebody else chose', () => {
+describe('filesystem tools with hostile file names', () => {
   const NAMES = [
     'new\nline.txt',
     'esc\u001b[31mred.txt',
@@ -106,7 +106,7 @@ describe('names that somebody else chose', () => {
   /** What a path cannot say: é in latin1. */
   const LATIN1 = Buffer.concat([Buffer.from('caf'), Buffer.from([0xe9]), Buffer.from('.txt')]);
 
-  it('P6 every tool escapes control characters, and none fails on them', async () => {
+  it('escapes control characters in every tool, and no tool fails on them', async () => {
     for (const slot of SLOTS) {
       await using own = await openTools({}, { requireRead: false });
       for (const name of NAMES) await own.write(name, 'needle secret\n');
@@ -120,7 +120,7 @@ describe('names that somebody else chose', () => {
     }
   }, 60_000);
 
-  it('P6 list_directory shows names that are not UTF-8 by their bytes, and no tool confuses them with another file', async () => {
+  it('shows names that are not UTF-8 by their bytes, and confuses them with no other file', async () => {
     for (const slot of SLOTS) {
       await using own = await openTools({ 'sub/a.txt': '' }, { requireRead: false });
       await writeFile(Buffer.concat([Buffer.from(own.path('sub/')), LATIN1]), 'needle');
@@ -134,7 +134,7 @@ describe('names that somebody else chose', () => {
     }
   }, 60_000);
 
-  it('P6 move, copy and delete of a directory fail with a code when a name in it is not UTF-8', async () => {
+  it('fails to move, copy and delete a directory with a code when a name in it is not UTF-8', async () => {
     await using own = await openTools({ 'sub/a.txt': '' });
     await writeFile(Buffer.concat([Buffer.from(own.path('sub/')), LATIN1]), 'needle');
     expect(await attack(own, named('copy, source'), 'sub')).toBe('INVALID_ARGUMENT');

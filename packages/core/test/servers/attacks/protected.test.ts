@@ -68,15 +68,15 @@ async function expectUntouched(): Promise<void> {
   );
 }
 
-describe.each(WRITING)('$name', (slot) => {
-  it('P11 fails with PROTECTED_PATH under every spelling, whether or not it is there', async () => {
+describe.each(WRITING)('filesystem tool: $name', (slot) => {
+  it('fails with PROTECTED_PATH for every spelling, whether or not the path exists', async () => {
     for (const path of [...SPELLINGS, tools.path('.git/config')]) {
       expect(await attack(tools, slot, path), path).toBe('PROTECTED_PATH');
     }
     await expectUntouched();
   });
 
-  it('P11 fails with PROTECTED_PATH when a link leads there', async () => {
+  it('fails with PROTECTED_PATH when a link leads to a protected path', async () => {
     // These two need something there, or nothing, and say so first.
     const earlier = { edit_file: 'NOT_FOUND', create_directory: 'INVALID_ARGUMENT' }[slot.name];
     for (const path of ['hooks/pre-commit', 'hooks/new', 'link-to-link/new', 'up/a/.git'])
@@ -87,8 +87,8 @@ describe.each(WRITING)('$name', (slot) => {
   });
 });
 
-describe('what is read', () => {
-  it('P11 is not protected: the content of .git/config can be seen', async () => {
+describe('read_file', () => {
+  it('reads protected files, such as .git/config', async () => {
     for (const name of ['read_file', 'list_directory', 'stat']) {
       const path = name === 'list_directory' ? '.git' : '.git/config';
       expect(await attack(tools, named(name), path)).toBeUndefined();
@@ -96,14 +96,14 @@ describe('what is read', () => {
   });
 });
 
-describe('a directory that holds what is protected', () => {
-  it.each(['packages', 'packages/a'])('P11 %s is not moved, deleted or copied', async (path) => {
+describe('filesystem tool on a directory with protected content', () => {
+  it.each(['packages', 'packages/a'])('does not move, delete or copy %s', async (path) => {
     for (const name of ['move, source', 'delete', 'copy, source'])
       expect(await attack(tools, named(name), path)).toBe('PROTECTED_PATH');
     await expectUntouched();
   });
 
-  it('P11 does not come into being by moving or copying one whose content would be protected in its new place', async () => {
+  it('does not create one by moving or copying a directory whose content would be protected at the destination', async () => {
     await using own = await openTools({ 'plain/hooks/x': '', 'plain/config': '' });
     for (const tool of ['move', 'copy']) {
       for (const destination of ['.git', '.GIT', 'sub/.git', '.vscode', '.git/modules', 'sub/.claude/commands']) {
@@ -114,17 +114,17 @@ describe('a directory that holds what is protected', () => {
     expect((await readdir(own.projectDir)).sort()).toEqual(['.keep', 'plain']);
   });
 
-  it('P11 is protected from the project above it: the project stays where it is', async () => {
+  it('does not move or delete the project itself', async () => {
     for (const name of ['move, source', 'delete'])
       expect(await attack(tools, named(name), '.')).toBe('INVALID_ARGUMENT');
     await expectUntouched();
   });
 });
 
-describe('the rest of the row', () => {
+describe('assertWritable() of files that are not protected', () => {
   // SECURITY.md says why these are written like any other file.
   it.each(['.gitattributes', '.npmrc', 'package.json', '.github/workflows/ci.yml', 'Makefile'])(
-    'P11 %s is not protected, which SECURITY.md says',
+    'allows %s, as SECURITY.md says',
     async (path) => {
       await using own = await openTools();
       expect(await attack(own, named('write_file'), path)).toBeUndefined();

@@ -8,7 +8,7 @@ import { openTools } from '../filesystem/filesystem-tools.js';
 
 const SOURCES = fileURLToPath(new URL('../../../src', import.meta.url));
 
-it('P12 no tool unpacks anything: an archive is bytes, and no library of the package reads one', async () => {
+it('createFilesystemServer() unpacks no archive, and no library of the package reads one', async () => {
   await using tools = await openTools({ 'a.zip': Buffer.from('PK\u0003\u0004../../x') });
   const names = (await tools.provider.listTools()).map(({ name }) => name).sort();
   expect(names).toEqual(
@@ -22,7 +22,7 @@ it('P12 no tool unpacks anything: an archive is bytes, and no library of the pac
   expect(Object.keys(dependencies ?? {}).filter((name) => /zip|tar|archive|yauzl|unpack/.test(name))).toEqual([]);
 });
 
-it('P13 no source names a directory for temporary files', async () => {
+it('createFilesystemServer() uses no directory for temporary files', async () => {
   for (const entry of await readdir(SOURCES, { recursive: true, withFileTypes: true })) {
     if (!entry.isFile()) continue;
     const path = join(entry.parentPath, entry.name);
@@ -32,13 +32,13 @@ it('P13 no source names a directory for temporary files', async () => {
   }
 });
 
-it('P13 temporaryName() cannot be guessed, and is known for what it is', () => {
+it('temporaryName() cannot be guessed, and is recognized by isTemporaryName()', () => {
   const names = new Set(Array.from({ length: 1_000 }, temporaryName));
   expect(names.size).toBe(1_000);
   for (const name of names) expect(isTemporaryName(name)).toBe(true);
 });
 
-it('P13 write_file neither follows nor removes a link that waits under a name of a temporary file', async () => {
+it('write_file neither follows nor removes a link that waits under a name of a temporary file', async () => {
   await using tools = await openTools({}, { requireRead: false });
   const waiting = tools.path(temporaryName());
   await symlink(tools.world.resolve('outside/secret.txt'), waiting);
@@ -51,7 +51,7 @@ it('P13 write_file neither follows nor removes a link that waits under a name of
   expect((await readdir(tools.projectDir)).sort()).toEqual(['.keep', basename(waiting), 'a.txt']);
 });
 
-it('P14 edit_file and apply_patch put text in as it is when it looks like a replacement pattern', async () => {
+it('edit_file and apply_patch put text in unchanged when it looks like a replacement pattern', async () => {
   await using tools = await openTools({}, { requireRead: false });
   const pieces = fc.constantFrom('$&', '$1', '$$', '$`', "$'", '$<a>', '\\n', '\\1', '%s', 'x');
   await fc.assert(

@@ -85,8 +85,8 @@ describe('extraRoots', () => {
   });
 });
 
-describe('the project directory', () => {
-  it('is not followed when it is replaced by a link to the outside during use', async () => {
+describe('ProjectFiles of a replaced project directory', () => {
+  it('does not follow a link to the outside that replaced it during use', async () => {
     const files = open();
     await files.read('src/a.txt');
     await rename(world.resolve('above/proj'), world.resolve('above/old'));
@@ -99,7 +99,7 @@ describe('the project directory', () => {
     expect(await readdir(world.resolve('outside'))).toEqual(['secret.txt']);
   });
 
-  it('is NOT_FOUND, and not made anew, when it is gone', async () => {
+  it('fails with NOT_FOUND, and does not create it again, when it was removed', async () => {
     const files = open();
     await rename(world.resolve('above/proj'), world.resolve('above/old'));
     const runs = [

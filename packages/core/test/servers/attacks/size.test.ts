@@ -13,7 +13,7 @@ const MANY = soaking ? 200_000 : 21_000;
 /** Makes a tree that is deeper than any path can say, and gives the way to remove it again. */
 async function deepTree(tools: Tools, name: string, levels: number): Promise<AsyncDisposable> {
   const perPath = Math.floor(3_000 / (name.length + 1));
-  // Each new piece goes above what is there: the system takes no longer path.
+  // Each new directory is put above the existing ones, because the system accepts no longer path.
   for (let made = 0; made < levels; made += perPath) {
     const piece = Array<string>(Math.min(perPath, levels - made))
       .fill(name)
@@ -43,8 +43,8 @@ async function fill(directory: string, count: number): Promise<void> {
   }
 }
 
-describe('a tree of 5,000 levels', () => {
-  it('P8 is listed as far as asked, and refused by what would have to walk all of it', PATIENCE, async () => {
+describe('filesystem tools on a tree of 5,000 levels', () => {
+  it('is listed to the requested depth, and refused by tools that would have to walk all of it', PATIENCE, async () => {
     await using tools = await openTools();
     await using _tree = await deepTree(tools, 'd', 5_000);
     const { data } = await tools.call('list_directory', { path: '.', depth: 10 });
@@ -62,7 +62,7 @@ describe('a tree of 5,000 levels', () => {
     await expect(access(tools.path('copied'))).rejects.toMatchObject({ code: 'ENOENT' });
   });
 
-  it('P8 of long names fails with a code where the system has no path for it any more', PATIENCE, async () => {
+  it('fails with a code where long names exceed the path length of the system', PATIENCE, async () => {
     await using tools = await openTools();
     const name = 'n'.repeat(250);
     await using _tree = await deepTree(tools, name, 60);
@@ -75,8 +75,8 @@ describe('a tree of 5,000 levels', () => {
   });
 });
 
-describe(`a directory of ${MANY} entries`, () => {
-  it('P8 is listed in part, not copied, and moved and deleted whole', PATIENCE, async () => {
+describe(`filesystem tools on a directory of ${MANY} entries`, () => {
+  it('is listed in part, not copied, and moved and deleted whole', PATIENCE, async () => {
     await using tools = await openTools();
     await fill(tools.path('many'), MANY);
     const { data, text } = await tools.call('list_directory', { path: 'many' });
@@ -93,7 +93,7 @@ describe(`a directory of ${MANY} entries`, () => {
     });
   });
 
-  it('P9 P10 list_directory is not stopped by a .gitignore that explodes', PATIENCE, async () => {
+  it('is listed in time even with a .gitignore whose patterns take exponential time', PATIENCE, async () => {
     const hostile = [
       '*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*b',
       '{a,b}'.repeat(20),

@@ -30,26 +30,26 @@ async function run(command: string, ...args: string[]): Promise<number | null> {
 /** What is done with the entry itself opens nothing, and so may be done. */
 const SERVED = new Set(['stat', 'stat of a link', 'move, source', 'delete']);
 
-describe.each(SLOTS)('$name', (slot) => {
-  it.each(['fifo', 'socket'])('P7 returns immediately, and opens nothing, when the path is a %s', async (path) => {
+describe.each(SLOTS)('filesystem tool: $name', (slot) => {
+  it.each(['fifo', 'socket'])('returns immediately, and opens nothing, when the path is a %s', async (path) => {
     expect(await attack(tools, slot, path)).toBe(SERVED.has(slot.name) ? undefined : 'INVALID_ARGUMENT');
     if (slot.name !== 'move, source' && slot.name !== 'delete')
       expect((await lstat(tools.path(path))).isFile()).toBe(false);
   });
 
-  it('P7 returns immediately when the path is a device', async (context) => {
+  it('returns immediately when the path is a device', async (context) => {
     const made = await run('mknod', 'device', 'c', '1', '5'); // /dev/zero
     context.skip(made !== 0, 'devices can be made by root only');
     expect(await attack(tools, slot, 'device')).toBe(SERVED.has(slot.name) ? undefined : 'INVALID_ARGUMENT');
   });
 
-  it('P7 fails with a code when the path is a link to a FIFO, or goes through one', async () => {
+  it('fails with a code when the path is a link to a FIFO, or goes through one', async () => {
     expect(['INVALID_ARGUMENT', 'NOT_FOUND']).toContain(await attack(tools, slot, 'fifo/x'));
     if (slot.takesLinks || slot.name === 'stat') return;
     expect(await attack(tools, slot, 'link-to-fifo')).toBe('INVALID_ARGUMENT');
   });
 
-  it('P7 fails with OUTSIDE_PROJECT when the path is a device, a descriptor or a process of the system', async () => {
+  it('fails with OUTSIDE_PROJECT when the path is a device, a descriptor or a process of the system', async () => {
     for (const path of [
       '/dev/zero',
       '/dev/stdin',
@@ -62,7 +62,7 @@ describe.each(SLOTS)('$name', (slot) => {
   });
 });
 
-describe('a directory', () => {
+describe('filesystem tools on a directory', () => {
   it.each([
     'read_file',
     'read_many',
@@ -71,12 +71,12 @@ describe('a directory', () => {
     'edit_file',
     'apply_patch, update',
     'apply_patch, delete',
-  ])('P7 is INVALID_ARGUMENT for %s, as it is no file', async (name) => {
+  ])('is INVALID_ARGUMENT for %s, as it is no file', async (name) => {
     for (const path of ['directory', 'directory/', '.'])
       expect(await attack(tools, named(name), path)).toBe('INVALID_ARGUMENT');
   });
 
-  it('P7 that holds a FIFO and a socket is searched, listed, moved and deleted without opening them, and not copied', async () => {
+  it('that holds a FIFO and a socket is searched, listed, moved and deleted without opening them, and not copied', async () => {
     expect(await run('mkfifo', 'directory/pipe')).toBe(0);
     for (const name of ['grep', 'glob', 'list_directory', 'stat'])
       expect(await attack(tools, named(name), 'directory')).toBeUndefined();

@@ -73,7 +73,7 @@ const wasLeft = (mark: string): Promise<boolean> =>
     () => false,
   );
 
-describe('a project that is not trusted', () => {
+describe('createDiagnosticsServer() in an untrusted project', () => {
   it.each([
     ['TypeScript 7', typescript, 'a.ts', { typescript: typescript ?? '/' }],
     ['TypeScript 5', bridge, 'a.ts', { typescript: TYPESCRIPT_5 }],

@@ -83,7 +83,7 @@ describe.skipIf(typescript === undefined)('diagnostics with TypeScript 7', () =>
   });
 });
 
-describe.skipIf(typescript === undefined)('what is installed and what is permitted, with TypeScript 7', () => {
+describe.skipIf(typescript === undefined)('diagnostics with TypeScript 7, packages and permissions', () => {
   it('diagnostics() sees a package that was installed, and the settings that are wrong', async () => {
     await using tools = await open({ 'src/b.ts': "import { left } from 'left';\nleft.slice();\n" });
     expect((await tools.call('diagnostics')).data).toMatchObject({ counts: { error: 1 }, complete: true });
@@ -240,7 +240,7 @@ describe.skipIf(typescript === undefined)('symbols with TypeScript 7', () => {
   });
 });
 
-describe.skipIf(typescript === undefined)('the filesystem tools with TypeScript 7', () => {
+describe.skipIf(typescript === undefined)('filesystem tools with TypeScript 7', () => {
   it('write_file(), edit_file() and apply_patch() report the errors that they cause, and no others', async () => {
     await using _ = expectNoLeaks();
     await using project = await createTestProject({ 'tsconfig.json': TSCONFIG, 'src/a.ts': ADD, 'src/b.ts': USE });

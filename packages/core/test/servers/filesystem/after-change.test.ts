@@ -1,4 +1,4 @@
-// The option afterChange: what the answer of a change tells of it, whatever the function does.
+// The option afterChange: what the answer of a change reports, whatever the function does.
 
 import { expect, it } from 'vitest';
 import { InProcessToolProvider } from '../../../src/provider/in-process-provider.js';

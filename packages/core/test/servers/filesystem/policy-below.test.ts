@@ -34,7 +34,7 @@ async function call(rules: PolicyRule[], tool: string, args: JsonObject, search?
   return { ...result, text: result.content.map((block) => (block.type === 'text' ? block.text : '')).join('\n') };
 }
 
-describe('a rule that denies a part of what is searched', () => {
+describe('ctx.permits() in tools that search', () => {
   it.each([
     ['rg', '.'],
     ['js', '.'],
@@ -75,14 +75,14 @@ describe('a rule that denies a part of what is searched', () => {
   });
 });
 
-describe('a rule that denies a part of what is changed', () => {
+describe('ctx.permits() in tools that change files', () => {
   it.each<[string, JsonObject]>([
     ['delete', { path: 'secrets', recursive: true }],
     ['move', { source: 'secrets', destination: 'open' }],
     ['copy', { source: 'secrets', destination: 'open', recursive: true }],
     ['move', { source: 'src', destination: 'secrets/src' }],
     ['copy', { source: 'src', destination: 'secrets/src', recursive: true }],
-  ])('%s %j is refused, and changes nothing', async (tool, args) => {
+  ])('refuses %s %j, which changes nothing', async (tool, args) => {
     const { error } = await call([DENY_SECRETS], tool, args);
     expect(error?.code).toBe('PERMISSION_DENIED');
     expect(await project.read('secrets/key.ts')).toBe('needle in key\n');
@@ -100,7 +100,7 @@ describe('a rule that denies a part of what is changed', () => {
   });
 });
 
-describe('a rule that an approval saved', () => {
+describe('ToolHub with a rule that an approval added', () => {
   it('holds for exactly what was shown, whatever the order of the arguments', async () => {
     const requested: string[][] = [];
     const saved: PolicyRule[] = [];

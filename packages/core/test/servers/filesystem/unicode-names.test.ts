@@ -18,28 +18,31 @@ async function tellsApart(tools: Tools): Promise<boolean> {
 it.each([
   [NFC, NFD],
   [NFD, NFC],
-])('every tool finds a file by either form of its name: %j for %j', async (requested, there) => {
-  await using tools = await openTools({ [`d\u00e9/${there}`]: 'one\n' });
-  const path = `de\u0301/${requested}`;
-  expect(await tools.call('read_file', { path })).toMatchObject({ code: undefined, body: '     1\tone' });
-  expect((await tools.call('stat', { path })).data).toMatchObject({ type: 'file' });
-  expect((await tools.call('edit_file', { path, old_string: 'one', new_string: 'two' })).code).toBeUndefined();
-  expect((await tools.call('write_file', { path, content: 'three\n' })).data).toMatchObject({ created: false });
-  const patch = `*** Begin Patch\n*** Update File: ${path}\n@@\n-three\n+four\n*** End Patch`;
-  expect((await tools.call('apply_patch', { patch })).code).toBeUndefined();
-  expect(await readdir(tools.path('d\u00e9'))).toEqual([there]);
-  expect((await tools.read(`d\u00e9/${there}`)).toString()).toBe('four\n');
-  await tools.call('copy', { source: path, destination: 'copy.txt' });
-  await tools.call('move', { source: path, destination: 'moved.txt' });
-  expect(await readdir(tools.path('d\u00e9'))).toEqual([]);
-  await tools.write(`d\u00e9/${there}`, 'one\n');
-  expect((await tools.call('delete', { path })).code).toBeUndefined();
-  await tools.write(`d\u00e9/${there}`, 'four\n');
-  await tools.call('read_file', { path });
-  await tools.call('apply_patch', { patch: `*** Begin Patch\n*** Delete File: ${path}\n*** End Patch` });
-  expect(await readdir(tools.path('d\u00e9'))).toEqual([]);
-  expect(await readdir(tools.projectDir)).toEqual(expect.arrayContaining(['copy.txt', 'moved.txt']));
-});
+])(
+  'createFilesystemServer() finds a file in every tool by either form of its name: %j for %j',
+  async (requested, there) => {
+    await using tools = await openTools({ [`d\u00e9/${there}`]: 'one\n' });
+    const path = `de\u0301/${requested}`;
+    expect(await tools.call('read_file', { path })).toMatchObject({ code: undefined, body: '     1\tone' });
+    expect((await tools.call('stat', { path })).data).toMatchObject({ type: 'file' });
+    expect((await tools.call('edit_file', { path, old_string: 'one', new_string: 'two' })).code).toBeUndefined();
+    expect((await tools.call('write_file', { path, content: 'three\n' })).data).toMatchObject({ created: false });
+    const patch = `*** Begin Patch\n*** Update File: ${path}\n@@\n-three\n+four\n*** End Patch`;
+    expect((await tools.call('apply_patch', { patch })).code).toBeUndefined();
+    expect(await readdir(tools.path('d\u00e9'))).toEqual([there]);
+    expect((await tools.read(`d\u00e9/${there}`)).toString()).toBe('four\n');
+    await tools.call('copy', { source: path, destination: 'copy.txt' });
+    await tools.call('move', { source: path, destination: 'moved.txt' });
+    expect(await readdir(tools.path('d\u00e9'))).toEqual([]);
+    await tools.write(`d\u00e9/${there}`, 'one\n');
+    expect((await tools.call('delete', { path })).code).toBeUndefined();
+    await tools.write(`d\u00e9/${there}`, 'four\n');
+    await tools.call('read_file', { path });
+    await tools.call('apply_patch', { patch: `*** Begin Patch\n*** Delete File: ${path}\n*** End Patch` });
+    expect(await readdir(tools.path('d\u00e9'))).toEqual([]);
+    expect(await readdir(tools.projectDir)).toEqual(expect.arrayContaining(['copy.txt', 'moved.txt']));
+  },
+);
 
 it.each(['rg', 'js'] as const)('glob() and grep() match names in either form, with %s', async (engine) => {
   await using tools = await openTools({ 'caf\u00e9/d\u00fc.txt': 'one\n', 'other.txt': 'one\n' }, { search: engine });
@@ -59,7 +62,7 @@ it.each(['rg', 'js'] as const)('glob() and grep() match names in either form, wi
   }
 });
 
-it('write_file() makes a new file under the very name that was given', async () => {
+it('write_file() creates a new file under exactly the given name', async () => {
   await using tools = await openTools();
   expect((await tools.call('write_file', { path: NFD, content: 'x' })).data).toMatchObject({ created: true });
   expect(await readdir(tools.projectDir)).toContain(NFD);
@@ -75,7 +78,7 @@ it('read_file() fails with NOT_FOUND and shows the code points when two files lo
   expect(text).toContain('s\\u{323}\\u{307}');
 });
 
-it('the claims of a call name the file that is really there', async () => {
+it('prepareCall() claims the name of the file as it is on disk', async () => {
   await using tools = await openTools({ [NFD]: 'x' });
   if (!(await tellsApart(tools))) return;
   for (const [tool, args] of [

@@ -1,4 +1,4 @@
-// Arguments that try to be something else: options, paths outside, patterns, messages. Rows G1, G2, G4, G8, G9.
+// Arguments that try to be something else: options, paths outside, patterns, messages.
 
 import { existsSync } from 'node:fs';
 import { access, readdir, symlink, writeFile } from 'node:fs/promises';
@@ -45,8 +45,8 @@ const REF_CALLS: readonly ((ref: string) => [tool: string, args: JsonObject])[] 
 const patterns = async (tools: Tools, tool: string, args: JsonObject): Promise<string[]> =>
   (await tools.provider.prepareCall(`git.${tool}`, args)).claims.map(({ pattern }) => pattern);
 
-describe.skipIf(GIT_IS_MISSING)('git arguments', { timeout: 120_000 }, () => {
-  it('no tool accepts a repository, and none creates one (G1)', async () => {
+describe.skipIf(GIT_IS_MISSING)('createGitServer() arguments', { timeout: 120_000 }, () => {
+  it('names and creates no other repository', async () => {
     await using tools = await openTools({ 'a.txt': '' }, { init: false });
     const listed = await tools.provider.listTools();
     expect(listed.map(({ name }) => name.replace('git.', ''))).not.toContain('init');
@@ -58,7 +58,7 @@ describe.skipIf(GIT_IS_MISSING)('git arguments', { timeout: 120_000 }, () => {
   });
 
   it.each(['--output=pw', '-O./run', '-'])(
-    'no tool treats %s as the name of a commit, even when one exists (G2)',
+    'never treats %s as the name of a commit, even when one exists',
     async (ref) => {
       await using tools = await openTools({ 'a.txt': 'a\n' });
       await tools.git('remote', 'add', 'origin', '.');
@@ -72,7 +72,7 @@ describe.skipIf(GIT_IS_MISSING)('git arguments', { timeout: 120_000 }, () => {
     },
   );
 
-  it('refs with control characters, ranges and pathspecs are refused, and texts are one option each (G2)', async () => {
+  it('refuses refs with control characters, ranges and pathspecs, and passes each text as one option', async () => {
     await using tools = await openTools({ 'a.txt': 'a\n' });
     for (const ref of ['main\n--output=pw', 'a\0b', ':/Begin', ':a.txt', '']) {
       const { code } = await tools.call('show', { ref });
@@ -88,7 +88,7 @@ describe.skipIf(GIT_IS_MISSING)('git arguments', { timeout: 120_000 }, () => {
     expect((await readdir(tools.projectDir)).sort()).toEqual(['.git', 'a.txt']);
   });
 
-  it('paths outside, and paths that are patterns, reach nothing (G4)', async () => {
+  it('reaches nothing when a path is outside or is a pattern', async () => {
     await using tools = await openTools({ 'a.txt': 'a\n' });
     await symlink(tools.world.resolve('outside'), tools.path('link'));
     for (const path of ['../outside/secret.txt', tools.world.resolve('outside/secret.txt'), '..', '/etc/passwd']) {
@@ -110,7 +110,7 @@ describe.skipIf(GIT_IS_MISSING)('git arguments', { timeout: 120_000 }, () => {
     expect(await tools.git('diff', '--cached', '--name-only')).toBe('');
   });
 
-  it('odd names arrive as they are, in and out', async () => {
+  it('keeps unusual names unchanged, in arguments and in results', async () => {
     await using tools = await openTools({ 'a.txt': 'a\n' });
     const names = [
       'with space.txt',
@@ -152,7 +152,7 @@ describe.skipIf(GIT_IS_MISSING)('git arguments', { timeout: 120_000 }, () => {
     expect((await tools.call('checkout', { ref: 'HEAD~1' })).data.changed).toEqual(['caf\\xe9']);
   });
 
-  it('a remote whose address runs a program, or is of another kind, is not reached (G8)', async () => {
+  it('never reaches a remote whose address runs a program or has another transport', async () => {
     await using tools = await openTools({ 'a.txt': 'a\n' }, { protocols: ['https', 'ssh'] });
     const ran = tools.path('ran');
     await tools.git('remote', 'add', 'origin', '.');
@@ -183,7 +183,7 @@ describe.skipIf(GIT_IS_MISSING)('git arguments', { timeout: 120_000 }, () => {
     expect((await tools.call('fetch', { remote: 'nobody' })).code).toBe('NOT_FOUND');
   });
 
-  it('a message is only a message, whatever it looks like (G9)', async () => {
+  it('passes a message unchanged, whatever it looks like', async () => {
     await using tools = await openTools({ 'a.txt': 'a\n' });
     for (const message of ['-F /etc/passwd', '--amend', '# Only a comment', 'a\n\n--author=x', '$(id) `id`']) {
       expect((await tools.call('commit', { message, allow_empty: true })).code).toBeUndefined();
@@ -198,7 +198,7 @@ describe.skipIf(GIT_IS_MISSING)('git arguments', { timeout: 120_000 }, () => {
     expect((await tools.call('log', { max: 1 })).data.commits[0].body).toHaveLength(90_000);
   });
 
-  it('protected files are not written by git either, unless they are opened or the repository is trusted', async () => {
+  it('writes no protected file, unless it is in allowProtected or the repository is trusted', async () => {
     await using tools = await openTools({ 'a.txt': 'a\n', '.vscode/tasks.json': '{}\n' });
     await tools.git('switch', '-q', '-c', 'evil');
     await tools.commit('Evil', { '.vscode/tasks.json': '{"run":1}\n', 'sub/.envrc': 'run\n', 'a.txt': 'evil\n' });
@@ -255,7 +255,7 @@ describe.skipIf(GIT_IS_MISSING)('git arguments', { timeout: 120_000 }, () => {
     },
   );
 
-  it('rebase() writes no protected file that a commit brings and a later one takes away', async () => {
+  it('writes no protected file in rebase() that one commit adds and a later one removes', async () => {
     await using tools = await openTools({ 'a.txt': 'a\n' });
     await tools.git('switch', '-q', '-c', 'side');
     await tools.commit('Brings', { '.vscode/tasks.json': '{}\n' });
@@ -269,7 +269,7 @@ describe.skipIf(GIT_IS_MISSING)('git arguments', { timeout: 120_000 }, () => {
     expect(existsSync(tools.path('.vscode/tasks.json'))).toBe(false);
   });
 
-  it('merge() leaves a protected file as it is that only the current branch has changed', async () => {
+  it('keeps a protected file in merge() that only the current branch has changed', async () => {
     await using tools = await openTools({ 'a.txt': 'a\n', '.vscode/tasks.json': '{}\n' });
     await tools.git('switch', '-q', '-c', 'side');
     await tools.commit('Side', { 'b.txt': 'b\n' });
@@ -278,7 +278,7 @@ describe.skipIf(GIT_IS_MISSING)('git arguments', { timeout: 120_000 }, () => {
     expect((await tools.call('merge', { ref: 'side' })).data).toMatchObject({ status: 'done', changed: ['b.txt'] });
   });
 
-  it('tools claim the paths, or the action and its names, that they work on', async () => {
+  it('claims the paths, or the action and its names, that a tool works on', async () => {
     await using tools = await openTools({ 'a.txt': 'a\n' });
     const refusal = async (tool: string, args: JsonObject): Promise<string | undefined> =>
       (await tools.provider.prepareCall(`git.${tool}`, args)).refused?.error?.code;
@@ -295,7 +295,7 @@ describe.skipIf(GIT_IS_MISSING)('git arguments', { timeout: 120_000 }, () => {
     expect(await refusal('add', { paths: ['../x'] })).toBe('OUTSIDE_PROJECT');
   });
 
-  it('push, fetch and pull move commits between repositories, and never by force', async () => {
+  it('moves commits between repositories with push, fetch and pull, never by force', async () => {
     await using tools = await openTools({ 'a.txt': 'a\n' });
     await gitIn(tools.world.projectDir, {}, ['clone', '-q', '--bare', tools.projectDir, 'remote.git']);
     const remote = tools.world.resolve('remote.git');

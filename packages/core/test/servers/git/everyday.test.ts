@@ -4,7 +4,7 @@ import { rm } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { GIT_IS_MISSING, openTools } from './git-tools.js';
 
-describe.skipIf(GIT_IS_MISSING)('git tools', () => {
+describe.skipIf(GIT_IS_MISSING)('createGitServer() tools', () => {
   it('status() reports staged, changed, new, deleted and renamed files as git does', async () => {
     await using tools = await openTools({
       'a.txt': 'a\n',

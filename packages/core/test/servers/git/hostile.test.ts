@@ -1,5 +1,5 @@
-// Repositories that name programs: none of them is run by any tool, unless the repository is trusted. Rows G5 to G7 and
-// every way that is known to make git run something. Each is first shown to work with plain git.
+// Repositories that configure programs, in every way that is known to make git run one: no tool runs them unless the
+// repository is trusted. Each is first shown to work with plain git.
 
 import { chmod, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -190,7 +190,7 @@ const VECTORS: Record<string, Vector> = {
     plant: (tools, run) => gitIn(tools.path('sub'), {}, ['config', 'core.fsmonitor', run]).then(() => {}),
     fire: (tools) => tools.git('status'),
   },
-  'a bare repository in a subdirectory (G6)': {
+  'a bare repository in a subdirectory': {
     async plant(tools, run) {
       const bare = tools.path('bare');
       await mkdir(join(bare, 'objects'), { recursive: true });
@@ -354,8 +354,8 @@ async function clear(traces: string): Promise<void> {
   for (const name of await readdir(traces)) await rm(join(traces, name));
 }
 
-describe.skipIf(GIT_IS_MISSING)('git tools in a hostile repository', { timeout: 300_000 }, () => {
-  it.each(Object.entries(VECTORS))('no tool runs %s, which plain git does (G5)', async (name, { plant, fire }) => {
+describe.skipIf(GIT_IS_MISSING)('createGitServer() in a hostile repository', { timeout: 300_000 }, () => {
+  it.each(Object.entries(VECTORS))('never runs %s, which plain git does', async (name, { plant, fire }) => {
     await using tools = await openBattlefield();
     const traces = tools.world.resolve('traces');
     await mkdir(traces);
@@ -368,7 +368,7 @@ describe.skipIf(GIT_IS_MISSING)('git tools in a hostile repository', { timeout: 
     expect((await callAll(tools, traces, calls)).ran).toEqual([]);
   });
 
-  it('no tool runs any of them when all are planted at once (G5)', async () => {
+  it('runs none of them when all are planted at once', async () => {
     await using tools = await openBattlefield();
     const traces = tools.world.resolve('traces');
     await mkdir(traces);
@@ -388,7 +388,7 @@ describe.skipIf(GIT_IS_MISSING)('git tools in a hostile repository', { timeout: 
       expect(codes[tool], tool).toContain('ok');
   });
 
-  it('every tool does its work in the same repository without the vectors', async () => {
+  it('works in the same repository without the programs', async () => {
     await using tools = await openBattlefield();
     const traces = tools.world.resolve('traces');
     await mkdir(traces);
@@ -396,7 +396,7 @@ describe.skipIf(GIT_IS_MISSING)('git tools in a hostile repository', { timeout: 
     for (const [tool, of] of Object.entries(codes)) expect(of, tool).toContain('ok');
   });
 
-  it('hooks and filters run when the repository is trusted, and commit() reports it', async () => {
+  it('runs hooks and filters when the repository is trusted, and reports it in commit()', async () => {
     await using tools = await openBattlefield({ trust: 'trusted' });
     const traces = tools.world.resolve('traces');
     await mkdir(traces);
@@ -411,7 +411,7 @@ describe.skipIf(GIT_IS_MISSING)('git tools in a hostile repository', { timeout: 
     expect((await readdir(traces)).sort()).toEqual(['filter', 'hook']);
   });
 
-  it('commit() names the hooks that it did not run, and a trusted hook that refuses stops it', async () => {
+  it('names the hooks that commit() did not run, and fails when a trusted hook refuses', async () => {
     await using tools = await openTools({ 'a.txt': 'a\n' });
     await hook(tools, 'hooks/pre-commit', 'echo No way; exit 1');
     const { data, text } = await tools.call('commit', { message: 'x', allow_empty: true });
@@ -423,7 +423,7 @@ describe.skipIf(GIT_IS_MISSING)('git tools in a hostile repository', { timeout: 
     expect(refused).toMatchObject({ code: 'EXECUTION_FAILED', text: expect.stringContaining('pre-commit') });
   });
 
-  it('GIT_* variables of the host reach no git (G7)', async () => {
+  it('passes no GIT_* variable of the host to git', async () => {
     await using tools = await openBattlefield();
     const traces = tools.world.resolve('traces');
     await mkdir(traces);

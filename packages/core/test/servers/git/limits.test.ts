@@ -48,7 +48,7 @@ async function plantSlowFilter(tools: Tools): Promise<{ started: () => Promise<v
   };
 }
 
-describe.skipIf(GIT_IS_MISSING)('git limits', { timeout: 120_000 }, () => {
+describe.skipIf(GIT_IS_MISSING)('createGitServer() limits', { timeout: 120_000 }, () => {
   it('log() pages through 5,000 commits without losing one', async () => {
     await using tools = await openTools({ 'a.txt': 'a\n' });
     await importCommits(tools, 5_000);
@@ -114,7 +114,7 @@ describe.skipIf(GIT_IS_MISSING)('git limits', { timeout: 120_000 }, () => {
     expect({ bytes: stdout.length, cut, code }).toEqual({ bytes: 8 * 1024 * 1024, cut: true, code: null });
   });
 
-  it('an aborted call ends git with all that it started, and leaves no lock', async () => {
+  it('runGit() ends git with all that it started, and leaves no lock, when the call is aborted', async () => {
     await using tools = await openTools({ 'a.txt': 'a\n' }, { trust: 'trusted' });
     const { started } = await plantSlowFilter(tools);
     await tools.write('a.txt', 'changed, and longer\n');

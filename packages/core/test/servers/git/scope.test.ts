@@ -28,7 +28,7 @@ async function withReplacedDirectory(): Promise<Tools> {
   return tools;
 }
 
-describe.skipIf(GIT_IS_MISSING)('paths of git tools', () => {
+describe.skipIf(GIT_IS_MISSING)('createGitServer() paths', () => {
   it.each(WITH_PATHS)('%s refuses a path below a link that leaves the project', async (tool, args) => {
     await using tools = await withReplacedDirectory();
     const answer = await tools.call(tool, args('d/secret.txt'));
@@ -99,14 +99,14 @@ async function withRename(from: string, to: string, theirs: Record<string, strin
   return tools;
 }
 
-describe.skipIf(GIT_IS_MISSING)('protected files and renames', () => {
+describe.skipIf(GIT_IS_MISSING)('createGitServer() and protected files that a commit renames', () => {
   const TOOLS: [tool: string, args: JsonObject][] = [
     ['merge', { ref: 'theirs' }],
     ['cherry_pick', { ref: 'theirs' }],
   ];
 
   it.each(TOOLS)(
-    '%s adds no file to a protected directory that another directory was renamed to',
+    'adds no file to a protected directory that another directory was renamed to: %s',
     async (tool, args) => {
       await using tools = await withRename('conf', '.vscode', { 'conf/tasks.json': '{ "evil": true }\n' });
       await tools.call(tool, args);
@@ -114,13 +114,13 @@ describe.skipIf(GIT_IS_MISSING)('protected files and renames', () => {
     },
   );
 
-  it.each(TOOLS)('%s changes no protected file through the name that it had before', async (tool, args) => {
+  it.each(TOOLS)('changes no protected file through its former name: %s', async (tool, args) => {
     await using tools = await withRename('conf', '.vscode', { 'conf/keep.json': '{ "a": 1, "evil": true }\n' });
     await tools.call(tool, args);
     expect(await tools.read('.vscode/keep.json')).not.toContain('evil');
   });
 
-  it('revert and stash pop change no protected file through a former name', async () => {
+  it('changes no protected file through a former name in revert and stash pop', async () => {
     await using tools = await openTools({ 'conf/keep.json': '{ "evil": true }\n', 'conf/more.json': '{ "b": 2 }\n' });
     const fixed = await tools.commit('Fix', { 'conf/keep.json': '{ "a": 1 }\n' });
     await tools.write('conf/more.json', '{ "b": "evil" }\n');
@@ -146,7 +146,7 @@ describe.skipIf(GIT_IS_MISSING)('protected files and renames', () => {
   });
 });
 
-describe.skipIf(GIT_IS_MISSING)('a repository that would make git wait', () => {
+describe.skipIf(GIT_IS_MISSING)('createGitServer() in a repository that would make git wait', () => {
   it.each(['config', 'HEAD', 'index', 'commondir'])(
     'status returns immediately when .git/%s is a FIFO',
     async (name) => {

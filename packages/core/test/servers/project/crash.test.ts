@@ -35,7 +35,7 @@ async function versionOf(path: string): Promise<number> {
   return Number(first);
 }
 
-describe('a writer that is killed', () => {
+describe('write() of a process that is killed', () => {
   it(
     'change() and changeTogether() leave each file old or new, and the next writer no other, when the process is killed',
     { timeout: 10_000 + ROUNDS * 2_000 },
@@ -127,7 +127,7 @@ describe('a writer that is killed', () => {
   });
 });
 
-describe.skipIf(process.platform === 'darwin')('two processes that change one file', () => {
+describe.skipIf(process.platform === 'darwin')('write() of two processes to one file', () => {
   it('change() applies every change of two processes, and no reader sees part of a version', async () => {
     await using world = await createTestProject({ 'shared.txt': 'begin\n' });
     const { projectDir } = world;

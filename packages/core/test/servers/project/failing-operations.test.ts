@@ -44,7 +44,7 @@ async function failEach(scenario: string, how: 'once' | 'from', errno: number): 
 
 const isTemporary = (name: string): boolean => name.includes('.toolwright-');
 
-describe('a write, when its Nth operation fails', () => {
+describe('ProjectFiles when its Nth operation fails', () => {
   beforeEach((context) => {
     if (writer.cannotFail) context.skip(writer.cannotFail);
   });
@@ -53,7 +53,7 @@ describe('a write, when its Nth operation fails', () => {
     const runs = await failEach(scenario, 'once', EIO);
     const done = runs.at(-1)?.after;
     for (const { at, failed, code, message, before, after } of runs) {
-      // Some failures are nobody's: that of a directory that cannot be synced, or of tidying up.
+      // Some failures do not fail the write: of syncing a directory, and of removing temporary files.
       const untidy = failed === 'unlink' ? Object.keys(after).filter(isTemporary) : [];
       const tidy = Object.fromEntries(Object.entries(after).filter(([name]) => !untidy.includes(name)));
       expect(tidy, `operation ${at}, ${failed}: ${code} ${message}`).toEqual(code === 'none' ? done : before);

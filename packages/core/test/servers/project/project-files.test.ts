@@ -55,7 +55,7 @@ describe.each(['descriptor', 'inode'] as const)('ProjectFiles (by %s)', (verific
     new ProjectFiles({ projectDir, verification, ...options });
 
   describe('containment', () => {
-    it('P3 read() throws OUTSIDE_PROJECT when a link leads out of the project', async () => {
+    it('read() throws OUTSIDE_PROJECT when a link leads out of the project', async () => {
       await symlink('/etc/passwd', p('file'));
       await symlink(world.resolve('outside'), p('dir'));
       await symlink('file', p('chain1'));
@@ -64,7 +64,7 @@ describe.each(['descriptor', 'inode'] as const)('ProjectFiles (by %s)', (verific
         expect(await codeOf(open().read(path))).toBe('OUTSIDE_PROJECT');
     });
 
-    it('P3 write() throws OUTSIDE_PROJECT and changes nothing when a link leads out of the project', async () => {
+    it('write() throws OUTSIDE_PROJECT and changes nothing when a link leads out of the project', async () => {
       await symlink(world.resolve('outside/secret.txt'), p('file'));
       await symlink(world.resolve('outside'), p('dir'));
       for (const path of ['file', 'dir/secret.txt', 'dir/new.txt', 'dir/sub/new.txt']) {
@@ -74,7 +74,7 @@ describe.each(['descriptor', 'inode'] as const)('ProjectFiles (by %s)', (verific
       expect(await world.read('outside/secret.txt')).toBe('secret');
     });
 
-    it('P3 write() throws OUTSIDE_PROJECT and creates nothing when a link leads nowhere', async () => {
+    it('write() throws OUTSIDE_PROJECT and creates nothing when a link leads nowhere', async () => {
       await symlink(world.resolve('outside/new.txt'), p('out'));
       await symlink('new.txt', p('in'));
       await symlink(world.resolve('outside/newdir'), p('dir'));
@@ -86,7 +86,7 @@ describe.each(['descriptor', 'inode'] as const)('ProjectFiles (by %s)', (verific
       expect(await everything(world.projectDir)).toEqual(before);
     });
 
-    it('P3 read() and write() throw INVALID_ARGUMENT when links lead in a circle', async () => {
+    it('read() and write() throw INVALID_ARGUMENT when links lead in a circle', async () => {
       await symlink('loop2', p('loop1'));
       await symlink('loop1', p('loop2'));
       expect(await codeOf(open().read('loop1'))).toBe('INVALID_ARGUMENT');
@@ -94,7 +94,7 @@ describe.each(['descriptor', 'inode'] as const)('ProjectFiles (by %s)', (verific
       expect(await codeOf(open().read('loop1/x'))).toBe('INVALID_ARGUMENT');
     });
 
-    it('P3 read() follows links when they stay inside', async () => {
+    it('read() follows links when they stay inside', async () => {
       await symlink('src', p('dir'));
       await symlink(p('src/a.ts'), p('file'));
       await symlink('../proj/b.txt', p('around'));
@@ -103,7 +103,7 @@ describe.each(['descriptor', 'inode'] as const)('ProjectFiles (by %s)', (verific
       expect((await open().read('around')).bytes.toString()).toBe('two\n');
     });
 
-    it('P7 read() and write() fail immediately with INVALID_ARGUMENT when the path is no regular file', async () => {
+    it('read() and write() fail immediately with INVALID_ARGUMENT when the path is no regular file', async () => {
       await run('mkfifo', 'fifo');
       const server = createServer();
       await new Promise<void>((resolve) => server.listen(p('sock'), resolve));
@@ -127,7 +127,7 @@ describe.each(['descriptor', 'inode'] as const)('ProjectFiles (by %s)', (verific
       }
     });
 
-    it('P7 read() throws OUTSIDE_PROJECT when a link leads to a device or to /proc', async () => {
+    it('read() throws OUTSIDE_PROJECT when a link leads to a device or to /proc', async () => {
       for (const [name, target] of [
         ['zero', '/dev/zero'],
         ['environ', '/proc/self/environ'],
@@ -140,7 +140,7 @@ describe.each(['descriptor', 'inode'] as const)('ProjectFiles (by %s)', (verific
       }
     });
 
-    it('P11 write() throws PROTECTED_PATH when it is requested, or a link leads, to a protected file', async () => {
+    it('write() throws PROTECTED_PATH when it is requested, or a link leads, to a protected file', async () => {
       await mkdir(p('.git'));
       await writeFile(p('.git/config'), 'keep');
       await symlink('.git/config', p('link'));
@@ -160,7 +160,7 @@ describe.each(['descriptor', 'inode'] as const)('ProjectFiles (by %s)', (verific
       expect((await open().read('link')).bytes.toString()).toBe('keep');
     });
 
-    it('P11 write() makes no protected directory when only a link on the way leads into one', async () => {
+    it('write() makes no protected directory when only a link on the way leads into one', async () => {
       await mkdir(p('.claude'));
       await symlink('.claude', p('notes'));
       expect(await codeOf(open().write('notes/new/x.md', bytes('x'), { createDirs: true }))).toBe('PROTECTED_PATH');
@@ -234,7 +234,7 @@ describe.each(['descriptor', 'inode'] as const)('ProjectFiles (by %s)', (verific
       expect(await readFile(p('x/y/z.txt'), 'utf8')).toBe('deep');
     });
 
-    it('write() throws INVALID_ARGUMENT when a file stands where a directory would have to be', async () => {
+    it('write() throws INVALID_ARGUMENT when a file is in place of a directory', async () => {
       expect(await codeOf(open().write('b.txt/x', bytes('x'), { createDirs: true }))).toBe('INVALID_ARGUMENT');
     });
 
@@ -297,7 +297,7 @@ describe.each(['descriptor', 'inode'] as const)('ProjectFiles (by %s)', (verific
       expect(await readFile(p('b.txt'), 'utf8')).toBe('two\n');
     });
 
-    it('change() throws FILE_CHANGED when somebody writes the file in between', async () => {
+    it('change() throws FILE_CHANGED when another process writes the file in between', async () => {
       const change = open().change('b.txt', {}, async () => {
         await writeFile(p('b.txt'), 'theirs');
         return bytes('ours');
@@ -306,7 +306,7 @@ describe.each(['descriptor', 'inode'] as const)('ProjectFiles (by %s)', (verific
       expect(await readFile(p('b.txt'), 'utf8')).toBe('theirs');
     });
 
-    it('change() throws FILE_CHANGED when somebody creates the file in between', async () => {
+    it('change() throws FILE_CHANGED when another process creates the file in between', async () => {
       const change = open().change('new.txt', {}, async () => {
         await writeFile(p('new.txt'), 'theirs');
         return bytes('ours');

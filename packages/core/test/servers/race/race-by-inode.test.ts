@@ -24,7 +24,7 @@ beforeEach(async (context: TestContext) => {
 });
 afterEach(() => arena?.[Symbol.asyncDispose]());
 
-it('P4 read() by inode reads outside the project in fewer than one of a hundred tries', PATIENCE, async () => {
+it('read() by inode reads outside the project in fewer than one of a hundred tries', PATIENCE, async () => {
   const count = tries(100_000);
   let escapes = 0;
   const figures = await whileSwapping(
@@ -41,7 +41,7 @@ it('P4 read() by inode reads outside the project in fewer than one of a hundred 
   expect(figures.swaps).toBeGreaterThanOrEqual(10_000);
 });
 
-it('P4 write() by inode changes something outside in less than one of a hundred tries', PATIENCE, async () => {
+it('write() by inode changes something outside in less than one of a hundred tries', PATIENCE, async () => {
   const count = tries(100_000);
   const figures = await whileSwapping(
     swapper,

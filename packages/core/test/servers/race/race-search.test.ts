@@ -45,7 +45,7 @@ const QUESTIONS: [engine: 'rg' | 'js', questions: Question[]][] = [
 ];
 
 it.each(QUESTIONS)(
-  'P4 grep and glob by %s return nothing from outside when a directory below is swapped for a link',
+  'grep and glob by %s return nothing from outside when a directory below is swapped for a link',
   PATIENCE,
   async (search, questions) => {
     await using tools = await openTools(FILES, { search });

@@ -47,8 +47,8 @@ async function makeFifo(path: string): Promise<void> {
   expect((await child.exited).code).toBe(0);
 }
 
-describe('P4 the swapper', () => {
-  it('P4 makes a naive check-then-open read and write outside', PATIENCE, async () => {
+describe('openArena()', () => {
+  it('makes a naive check-then-open read and write outside', PATIENCE, async () => {
     const resolved = async (path: string): Promise<string> => {
       const real = await realpath(path);
       if (real !== arena.project && !real.startsWith(`${arena.project}/`)) throw new ToolError('OUTSIDE_PROJECT', path);
@@ -75,25 +75,21 @@ describe('P4 the swapper', () => {
   });
 });
 
-describe('P4 reading', () => {
+describe('read() and search tools', () => {
   it.each([
     ['a directory is swapped for a link', 'dir/file.txt', 100_000],
     ['the parent of a directory is swapped', 'dir/dir/file.txt', 20_000],
-  ])(
-    'P4 read() never returns the content of a file outside the project when %s',
-    PATIENCE,
-    async (what, path, whole) => {
-      let escapes = 0;
-      const figures = await race(tries(whole), async () => {
-        if (!(await files.read(path)).bytes.equals(INSIDE)) escapes++;
-      });
-      expectRealRace(`reading, ${what}`, figures);
-      expect(escapes).toBe(0);
-    },
-  );
+  ])('read() never returns the content of a file outside the project when %s', PATIENCE, async (what, path, whole) => {
+    let escapes = 0;
+    const figures = await race(tries(whole), async () => {
+      if (!(await files.read(path)).bytes.equals(INSIDE)) escapes++;
+    });
+    expectRealRace(`reading, ${what}`, figures);
+    expect(escapes).toBe(0);
+  });
 
   it(
-    'P4 read() never returns the content of a file outside the project when the file is swapped for a link',
+    'read() never returns the content of a file outside the project when the file is swapped for a link',
     PATIENCE,
     async () => {
       await symlink('../../outside/file.txt', arena.path('dir/other'));
@@ -107,7 +103,7 @@ describe('P4 reading', () => {
     },
   );
 
-  it('P4 read() and change() never wait when the file is swapped for a FIFO', PATIENCE, async () => {
+  it('read() and change() never wait when the file is swapped for a FIFO', PATIENCE, async () => {
     await makeFifo(arena.path('dir/fifo'));
     await link(arena.path('dir/file.txt'), arena.path('safe/second-name')); // is written in place
     const names = [arena.path('dir/file.txt'), arena.path('dir/fifo')] as const;
@@ -119,7 +115,7 @@ describe('P4 reading', () => {
     expectRealRace('writing in place, the file is swapped for a FIFO', writing, 'INVALID_ARGUMENT');
   });
 
-  it('P4 list_directory, grep and glob return nothing from outside the project', PATIENCE, async () => {
+  it('list_directory, grep and glob return nothing from outside the project', PATIENCE, async () => {
     await using tools = await openTools({ 'dir/sub/inside.txt': 'needle\n' });
     await tools.world.write('outside/sub/only-outside.txt', 'needle\n');
     await symlink('../outside', tools.path('swap'));
@@ -141,8 +137,8 @@ describe('P4 reading', () => {
   });
 });
 
-describe('P4 writing', () => {
-  it('P4 write() never writes outside when a directory is swapped for a link', PATIENCE, async () => {
+describe('write() and change()', () => {
+  it('write() never writes outside when a directory is swapped for a link', PATIENCE, async () => {
     const paths = (index: number): string =>
       index % 3 === 0
         ? 'dir/file.txt'
@@ -154,7 +150,7 @@ describe('P4 writing', () => {
     expect(await arena.escapes()).toEqual([]);
   });
 
-  it('P4 write() never writes outside when the parent of a directory is swapped', PATIENCE, async () => {
+  it('write() never writes outside when the parent of a directory is swapped', PATIENCE, async () => {
     const figures = await race(tries(20_000), (index) =>
       files.write(`dir/dir/${index % 2 ? 'file.txt' : `new-${index % 500}.txt`}`, INSIDE, { createDirs: true }),
     );
@@ -162,7 +158,7 @@ describe('P4 writing', () => {
     expect(await arena.escapes()).toEqual([]);
   });
 
-  it('P4 change() sees nothing outside and changes nothing there', PATIENCE, async () => {
+  it('change() sees nothing outside and changes nothing there', PATIENCE, async () => {
     let escapes = 0;
     const figures = await race(tries(40_000), (index) =>
       files.change('dir/file.txt', {}, (current) => {
@@ -175,7 +171,7 @@ describe('P4 writing', () => {
     expect(await arena.escapes()).toEqual([]);
   });
 
-  it('P4 change() never writes through a link when a file of two names is swapped for it', PATIENCE, async () => {
+  it('change() never writes through a link when a file of two names is swapped for it', PATIENCE, async () => {
     await link(arena.path('dir/file.txt'), arena.path('safe/second-name')); // is written in place
     await symlink('../../outside/file.txt', arena.path('dir/other'));
     const names = [arena.path('dir/file.txt'), arena.path('dir/other')] as const;
@@ -186,7 +182,7 @@ describe('P4 writing', () => {
     expect(await arena.escapes()).toEqual([]);
   });
 
-  it('P4 create_directory and apply_patch change nothing outside', PATIENCE, async () => {
+  it('create_directory and apply_patch change nothing outside', PATIENCE, async () => {
     await using tools = await openTools({ 'dir/.keep': '' }, { requireRead: false });
     await symlink('../outside', tools.path('swap'));
     const figures = await whileSwapping(
@@ -207,8 +203,8 @@ describe('P4 writing', () => {
   });
 });
 
-describe('P4 moving, copying, deleting', () => {
-  it('P4 deleteEntry() deletes no file outside', PATIENCE, async () => {
+describe('moveEntry(), copyEntry() and deleteEntry()', () => {
+  it('deleteEntry() deletes no file outside', PATIENCE, async () => {
     const names = numbered('f', tries(10_000));
     await arena.fill(names);
     const figures = await race(names.length, (index) => deleteEntry(files, `dir/${names[index % names.length]}`));
@@ -216,56 +212,52 @@ describe('P4 moving, copying, deleting', () => {
     expect(await arena.escapes()).toEqual([]);
   });
 
-  it(
-    'P4 deleteEntry() deletes nothing outside when a directory in the tree is swapped meanwhile',
-    PATIENCE,
-    async () => {
-      const names = [arena.path('tree/sub'), arena.path('spare')] as const;
-      const build = async (): Promise<void> => {
-        const stage = async (entry: 'directory' | 'link', path: string): Promise<void> => {
-          await rm(arena.path('stage'), { recursive: true, force: true });
-          if (entry === 'link') await symlink('../../outside', arena.path('stage'));
-          else {
-            await mkdir(arena.path('stage/dir'), { recursive: true });
-            await writeFile(arena.path('stage/dir/file.txt'), INSIDE);
-            await writeFile(arena.path('stage/file.txt'), INSIDE);
-          }
-          await rename(arena.path('stage'), path);
-        };
-        await mkdir(arena.path('tree'), { recursive: true });
-        const spare = await lstat(names[1]).catch(() => undefined);
-        if (!spare) await stage('link', names[1]);
-        // What is left beside the tree is what was not deleted in it.
-        if (!(await lstat(names[0]).catch(() => undefined)))
-          await stage(spare?.isDirectory() ? 'link' : 'directory', names[0]);
+  it('deleteEntry() deletes nothing outside when a directory in the tree is swapped meanwhile', PATIENCE, async () => {
+    const names = [arena.path('tree/sub'), arena.path('spare')] as const;
+    const build = async (): Promise<void> => {
+      const stage = async (entry: 'directory' | 'link', path: string): Promise<void> => {
+        await rm(arena.path('stage'), { recursive: true, force: true });
+        if (entry === 'link') await symlink('../../outside', arena.path('stage'));
+        else {
+          await mkdir(arena.path('stage/dir'), { recursive: true });
+          await writeFile(arena.path('stage/dir/file.txt'), INSIDE);
+          await writeFile(arena.path('stage/file.txt'), INSIDE);
+        }
+        await rename(arena.path('stage'), path);
       };
-      await build();
-      let links = 0;
-      const once = async (): Promise<void> => {
-        await deleteEntry(files, 'tree', { recursive: true });
-        if ((await lstat(names[1])).isDirectory()) links++;
-      };
-      const figures = await whileSwapping(
-        swapper,
-        names,
-        tries(5_000),
-        async () => {
-          try {
-            await once();
-          } finally {
-            await build();
-          }
-        },
-        { atOnce: 1 },
-      );
-      expectRealRace(`deleting a tree, ${links} times the link with it`, figures, 'FILE_CHANGED');
-      // Both were met often enough; their share depends on what else the machine does.
-      expect(Math.min(links, figures.served - links)).toBeGreaterThanOrEqual(5);
-      expect(await arena.escapes()).toEqual([]);
-    },
-  );
+      await mkdir(arena.path('tree'), { recursive: true });
+      const spare = await lstat(names[1]).catch(() => undefined);
+      if (!spare) await stage('link', names[1]);
+      // What is left beside the tree is what was not deleted in it.
+      if (!(await lstat(names[0]).catch(() => undefined)))
+        await stage(spare?.isDirectory() ? 'link' : 'directory', names[0]);
+    };
+    await build();
+    let links = 0;
+    const once = async (): Promise<void> => {
+      await deleteEntry(files, 'tree', { recursive: true });
+      if ((await lstat(names[1])).isDirectory()) links++;
+    };
+    const figures = await whileSwapping(
+      swapper,
+      names,
+      tries(5_000),
+      async () => {
+        try {
+          await once();
+        } finally {
+          await build();
+        }
+      },
+      { atOnce: 1 },
+    );
+    expectRealRace(`deleting a tree, ${links} times the link with it`, figures, 'FILE_CHANGED');
+    // Both were met often enough; their share depends on what else the machine does.
+    expect(Math.min(links, figures.served - links)).toBeGreaterThanOrEqual(5);
+    expect(await arena.escapes()).toEqual([]);
+  });
 
-  it('P4 moveEntry() moves nothing from or to the outside', PATIENCE, async () => {
+  it('moveEntry() moves nothing from or to the outside', PATIENCE, async () => {
     const names = numbered('f', tries(10_000));
     await arena.fill(names);
     for (const name of names.slice(names.length / 2))
@@ -280,7 +272,7 @@ describe('P4 moving, copying, deleting', () => {
     expect(await arena.escapes()).toEqual([]);
   });
 
-  it('P4 copyEntry() copies nothing from or to the outside', PATIENCE, async () => {
+  it('copyEntry() copies nothing from or to the outside', PATIENCE, async () => {
     await writeFile(arena.path('base.txt'), INSIDE);
     const figures = await race(tries(20_000), (index) => {
       if (index % 3 === 0) return copyEntry(files, 'dir/file.txt', `safe/copy-${index}.txt`);
@@ -292,7 +284,7 @@ describe('P4 moving, copying, deleting', () => {
   });
 
   it(
-    'P4 copyEntry() copies nothing from the outside when a directory in the tree is swapped meanwhile',
+    'copyEntry() copies nothing from the outside when a directory in the tree is swapped meanwhile',
     PATIENCE,
     async () => {
       await mkdir(arena.path('tree/sub/dir'), { recursive: true });

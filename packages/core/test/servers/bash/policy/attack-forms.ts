@@ -10,7 +10,7 @@ export interface AttackFamily {
 
 export const ATTACKS: readonly AttackFamily[] = [
   {
-    family: 'B1 chaining',
+    family: 'chaining',
     runs: [
       'git status; touch canary',
       'ls && touch canary',
@@ -49,7 +49,7 @@ export const ATTACKS: readonly AttackFamily[] = [
     others: ['ls &&', 'ls ;; touch canary', '| touch canary', 'ls () { touch canary; }'],
   },
   {
-    family: 'B2 substitution',
+    family: 'substitution',
     runs: [
       'ls $(touch canary)',
       'ls `touch canary`',
@@ -87,7 +87,7 @@ export const ATTACKS: readonly AttackFamily[] = [
     ],
   },
   {
-    family: 'B3 text that is computed',
+    family: 'text that is computed',
     runs: [
       "test -v 'a[$(touch canary)]'",
       "[ -v 'a[$(touch canary)]' ]",
@@ -133,7 +133,7 @@ export const ATTACKS: readonly AttackFamily[] = [
     ],
   },
   {
-    family: 'B4 wrappers',
+    family: 'wrappers',
     runs: [
       'env touch canary',
       'env X=1 touch canary',
@@ -206,7 +206,7 @@ export const ATTACKS: readonly AttackFamily[] = [
     ],
   },
   {
-    family: 'B5 options of readers',
+    family: 'options of readers',
     runs: [
       'find . -maxdepth 0 -exec touch canary \\;',
       'find . -maxdepth 0 -exec touch canary {} +',
@@ -318,7 +318,7 @@ export const ATTACKS: readonly AttackFamily[] = [
     ],
   },
   {
-    family: 'B6 git',
+    family: 'git',
     runs: [
       "git -c alias.z='!touch canary' z",
       "git -c core.fsmonitor='touch canary' status",
@@ -383,7 +383,7 @@ export const ATTACKS: readonly AttackFamily[] = [
     ],
   },
   {
-    family: 'B7 assignments',
+    family: 'assignments',
     runs: [
       'PATH=./bin ls',
       'PATH=./bin:$PATH ls',
@@ -424,7 +424,7 @@ export const ATTACKS: readonly AttackFamily[] = [
     ],
   },
   {
-    family: 'B8 commands by path',
+    family: 'commands by path',
     runs: [
       './ls',
       './bin/ls',
@@ -441,7 +441,7 @@ export const ATTACKS: readonly AttackFamily[] = [
     others: ['/tmp/evil/cat a', '/usr/bin/../../tmp/cat a', '~/bin/ls', '/bin/ls', '$PWD/ls', 'c?t a', './l? a'],
   },
   {
-    family: 'B9 redirections',
+    family: 'redirections',
     runs: [
       'echo x > canary',
       'echo x >> canary',
@@ -498,7 +498,7 @@ export const ATTACKS: readonly AttackFamily[] = [
     ],
   },
   {
-    family: 'B10 quoting',
+    family: 'quoting',
     runs: [
       'to""uch canary',
       "$'touch' canary",
@@ -558,7 +558,7 @@ export const ATTACKS: readonly AttackFamily[] = [
     ],
   },
   {
-    family: 'B11 what is not complete, or too much',
+    family: 'what is not complete, or too much',
     runs: ['ls '.repeat(20) + '; touch canary', Array.from({ length: 60 }, () => 'ls').join(';') + ';touch canary'],
     others: [
       "ls 'a",
@@ -583,7 +583,7 @@ export const ATTACKS: readonly AttackFamily[] = [
     ],
   },
   {
-    family: 'B12 directories',
+    family: 'directories',
     runs: [
       'cd src && echo x > ../canary',
       'cd src; echo x > ../canary',
@@ -633,7 +633,7 @@ export const ATTACKS: readonly AttackFamily[] = [
     ],
   },
   {
-    family: 'B13 what leaves with allowed commands, and paths outside',
+    family: 'what leaves with allowed commands, and paths outside',
     runs: [],
     others: [
       'ping $(cat a)',

@@ -47,7 +47,7 @@ describe('analyzeCommand()', () => {
     },
   );
 
-  it('resolves every path against the directory of the call (B14)', async () => {
+  it('resolves every path against the directory of the call', async () => {
     for (const cwd of ['..', '/', '/etc', 'out', '~', 'nothing', ''])
       expect(await wide.action('ls', cwd), cwd).toBe('ask');
     expect(await wide.action('ls', 'src')).toBe('allow');
@@ -57,9 +57,9 @@ describe('analyzeCommand()', () => {
   });
 });
 
-describe('the forms that run', () => {
+describe('analyzeCommand() attack forms that run', () => {
   it.each(ATTACKS.filter(({ runs }) => runs.length > 0))(
-    '$family: each creates the canary in a real bash',
+    'creates the canary in a real bash with each form of $family',
     async ({ runs }) => {
       await using project = await createAnalyzedProject({ git: true });
       const dead: string[] = [];

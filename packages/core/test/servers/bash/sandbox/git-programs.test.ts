@@ -20,7 +20,7 @@ const missing = await whyNoSandbox();
 
 const EVIL = `mkdir -p evil && cp -r .git/HEAD .git/refs .git/objects evil/ && printf '[core]\\nrepositoryformatversion=0\\nfsmonitor=touch %s/evil-ran;false\\n' "$PWD" > evil/config;`;
 
-describe.skipIf(missing !== undefined)('what makes git run programs', { timeout: 60_000 }, () => {
+describe.skipIf(missing !== undefined)('CommandGuard on files that make git run programs', { timeout: 60_000 }, () => {
   it.each([
     ['commondir of the repository', `${EVIL} echo ../evil > .git/commondir`],
     ['commondir of a working tree', `${EVIL} echo ../../../evil > .git/worktrees/wt/commondir`],

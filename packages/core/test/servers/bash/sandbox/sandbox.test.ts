@@ -46,7 +46,7 @@ async function initGit(tools: Tools): Promise<void> {
   expect((await child.exited).code).toBe(0);
 }
 
-describe.skipIf(missing !== undefined)('bubblewrap', () => {
+describe.skipIf(missing !== undefined)('execute in bubblewrap', () => {
   const canary = join(homedir(), `.toolwright-test-canary-${process.pid}`);
   afterAll(() => rm(canary, { force: true }));
 
@@ -203,7 +203,7 @@ async function commandLines(): Promise<string[]> {
   );
 }
 
-describe.skipIf(missing !== undefined)('protected paths in the sandbox', () => {
+describe.skipIf(missing !== undefined)('execute in the sandbox on protected paths', () => {
   it.each([
     ['an existing file', 'echo x >> .envrc'],
     ['an existing file, removed', 'rm -f .envrc'],
@@ -376,7 +376,7 @@ describe.skipIf(missing !== undefined)('protected paths in the sandbox', () => {
   });
 });
 
-describe('the choice of a sandbox', () => {
+describe('chooseSandbox()', () => {
   const broken: Sandbox = {
     name: 'broken',
     check: () => Promise.reject(new Error('it is broken')),
@@ -426,7 +426,7 @@ describe('the choice of a sandbox', () => {
   });
 });
 
-describe.skipIf(missing !== undefined)('many commands in the sandbox', () => {
+describe.skipIf(missing !== undefined)('execute of many commands in the sandbox', () => {
   it('execute masks missing paths for many overlapping commands, and leaves no placeholder', async () => {
     await using _ = expectNoLeaks();
     await using tools = await open({ 'a.txt': '' });

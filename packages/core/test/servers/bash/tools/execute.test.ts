@@ -62,7 +62,7 @@ describe('execute', () => {
     ['dangling', 'OUTSIDE_PROJECT'],
     ['nowhere', 'NOT_FOUND'],
     ['a.ts', 'INVALID_ARGUMENT'],
-  ])('execute refuses the working directory %s (B14)', async (cwd, code) => {
+  ])('execute refuses the working directory %s', async (cwd, code) => {
     await using tools = await openTools({
       'a.ts': '',
       out: { link: '../outside' },
@@ -317,7 +317,7 @@ describe('execute with much output', () => {
   });
 });
 
-describe('the environment of a command', () => {
+describe('execute env', () => {
   it("execute does not pass the host's secrets", async () => {
     const canaries = {
       GITHUB_TOKEN: 'canary-1',
@@ -405,7 +405,7 @@ describe('the environment of a command', () => {
     let over = false;
     void swapping.then(() => (over = true));
     while (!over) {
-      const { text, code } = await tools.execute('ls', { cwd: 'd' }); // `pwd` goes by names, and would tell of a later swap
+      const { text, code } = await tools.execute('ls', { cwd: 'd' }); // `pwd` resolves names, and would show a later swap
       if (code === undefined) ran++;
       expect(text).not.toContain('secret.txt');
     }

@@ -130,8 +130,8 @@ describe('diagnostics() reports that it is not complete with a server that', () 
   });
 });
 
-describe('the client of a language server', () => {
-  it('starts a server again that died while it was asked', async () => {
+describe('LanguageClient', () => {
+  it('restarts a server that died during a request', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'toolwright-died-'));
     await using tools = await openTools(
       { 'a.fix': BAD },

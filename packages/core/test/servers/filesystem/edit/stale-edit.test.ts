@@ -14,7 +14,7 @@ async function stale(tools: Tools, before: string | Buffer, now: string | Buffer
   await tools.write('a.txt', now);
 }
 
-describe.each(CALLS)('%s() of a file that has changed', (tool, args) => {
+describe.each(CALLS)('%s() on a changed file', (tool, args) => {
   it(`${tool}() fails with FILE_CHANGED and the difference since the file was read`, async () => {
     await using tools = await openTools();
     await stale(tools, 'one\ntwo\nthree\n', 'one\n2\nthree\n');
@@ -88,7 +88,7 @@ async function reuseInode(tools: Tools, gone: string, path: string, content: str
   return (await stat(tools.path(path)).catch(() => undefined))?.ino === ino;
 }
 
-describe('a file that has the inode number of one that was read', () => {
+describe('edit tools on a file that reuses the inode of one that was read', () => {
   it.each(CALLS)('%s() fails with READ_REQUIRED, also with the etag of stat() or of a refusal', async (tool, args) => {
     await using tools = await openTools({ 'gone.txt': 'the first\n' });
     await tools.call('read_file', { path: 'gone.txt' });

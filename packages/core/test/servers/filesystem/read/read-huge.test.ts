@@ -1,4 +1,4 @@
-// P8: files that are larger than memory should hold: bounded memory, an event loop that goes on, and cancellation.
+// Reading files that are larger than memory: bounded memory, a responsive event loop, and cancellation.
 
 import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
@@ -45,7 +45,7 @@ async function writeRepeated(path: string, piece: string, times: number): Promis
   await once(stream, 'close');
 }
 
-describe('P8', () => {
+describe('read_file() of huge files', () => {
   it('read_file() reads on in one line of 50 MB, in bounded memory', async () => {
     const piece = 'héllo wörld 😀 '.repeat(4_000);
     await using tools = await openTools({ 'small.txt': 'one\n' });

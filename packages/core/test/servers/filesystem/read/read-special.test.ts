@@ -1,4 +1,4 @@
-// P7: what is not a regular file is answered at once, and what is not text says what it is.
+// Reading a path that is not a regular file fails immediately, and reading a file that is not text says what it is.
 
 import { mkdir } from 'node:fs/promises';
 import { createServer } from 'node:net';
@@ -18,7 +18,7 @@ async function inTime<T>(action: () => Promise<T>): Promise<T> {
   return result;
 }
 
-describe.runIf(process.platform !== 'win32')('P7', () => {
+describe.runIf(process.platform !== 'win32')('read_file() of special files', () => {
   it.each(READERS)(
     '%s() fails with INVALID_ARGUMENT immediately for a FIFO, a socket and a directory',
     async (tool) => {

@@ -148,7 +148,7 @@ async function openBoth(
   };
 }
 
-describe('the engines of a search', () => {
+describe('grep() and glob() engines', () => {
   it(
     'return the same rows over a tree of everything odd',
     async () => {

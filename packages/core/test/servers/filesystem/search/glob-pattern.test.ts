@@ -26,7 +26,7 @@ describe('compileGlob()', () => {
     expect(compileGlob(pattern)(path)).toBe(expected);
   });
 
-  it('P10 compileGlob() refuses or matches immediately when the pattern explodes', () => {
+  it('compileGlob() refuses or matches immediately when the pattern explodes', () => {
     const startedAt = performance.now();
     expect(() => compileGlob('{a,b}'.repeat(20))).toThrow(/more than 1000/);
     expect(compileGlob('**/'.repeat(300) + 'x')('a/'.repeat(1_000) + 'y')).toBe(false);

@@ -75,7 +75,7 @@ function swapFile(tools: Tools): void {
   symlinkSync('b.log', tools.path('dir/a.txt'));
 }
 
-describe('a row of grep()', () => {
+describe('grep() rows', () => {
   it.each(CHANGES)('grep() omits it and reports it when %s meanwhile', async (_what, change) => {
     await using tools = await openOne();
     await using _ = expectNoLeaks();
@@ -143,7 +143,7 @@ const wide = (text: string): Buffer => Buffer.from(`\ufeff${text}`, 'utf16le');
 const LONG = `${'x'.repeat(2_000_000)} needle\n`;
 const FAR = `needle\n${'some text of a line\n'.repeat(5_000)}needle`;
 
-describe('where files are verified by inode', () => {
+describe('grep() and glob() verifying files by inode', () => {
   it.each(CHANGES)('grep() and glob() omit what changed when %s meanwhile', async (what, change) => {
     await using tools = await openTools({ ...ONE, 'é/ü.txt': 'needle\n' }, { search: 'rg', verification: 'inode' });
     await tools.world.write('outside/dir/a.txt', ONE['dir/a.txt']);
@@ -162,7 +162,7 @@ describe('where files are verified by inode', () => {
   });
 });
 
-describe.skipIf(process.platform !== 'linux')('a call that is cancelled before its rows were looked at again', () => {
+describe.skipIf(process.platform !== 'linux')('grep() and glob() cancelled before their rows were verified', () => {
   it.each([
     ['grep', { pattern: 'needle' }],
     ['grep', { pattern: 'needle', mode: 'count' }],
@@ -182,7 +182,7 @@ describe.skipIf(process.platform !== 'linux')('a call that is cancelled before i
   });
 });
 
-describe('the place of a row', () => {
+describe('grep() row places', () => {
   it.each([
     ['UTF-8 with a mark', Buffer.from('\ufeffone\nneedle\n'), Buffer.from('\ufeffone\nneedlE\n')],
     ['UTF-16LE', wide('é\nneedle \u{1f600}\n'), wide('é\nneedle \u{1f601}\n')],
@@ -238,7 +238,7 @@ function mixed(word: string): Buffer {
   return Buffer.concat([wide('a\ud83d\nb '), Buffer.from(`${word}\n`, 'utf16le'), Buffer.from([0x41])]);
 }
 
-describe('a name of glob()', () => {
+describe('glob() names', () => {
   it.each(CHANGES.filter(([what]) => !/line|shorter/.test(what)))(
     'glob() omits it and reports it when %s meanwhile',
     async (_what, change) => {
@@ -269,7 +269,7 @@ describe('a name of glob()', () => {
   });
 });
 
-describe('a program that reports a file that does not exist', () => {
+describe('grep() with a program that reports a missing file', () => {
   it('grepByRipgrep() returns nothing of it', async () => {
     await using tools = await openTools({ 'dir/a.txt': 'needle\n', link: { link: 'dir' } });
     await tools.world.write('outside/a.txt', 'needle OUTSIDE\n');

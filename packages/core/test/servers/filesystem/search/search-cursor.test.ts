@@ -27,7 +27,7 @@ async function pages(tools: Tools, tool: keyof typeof PAGED, args: JsonObject): 
   throw new Error('200 pages, and no end');
 }
 
-describe.each(['rg', 'js'] as const)('cursors, by %s', (search) => {
+describe.each(['rg', 'js'] as const)('grep() and glob() cursors by %s', (search) => {
   it('return every row exactly once, in one order, over random trees and page sizes', async () => {
     const name = fc.constantFrom('a', 'b', 'ab', 'a.b', '.c', 'a-b', 'é', '\u{1f600}', '\ufffd', 'a b', 'a!b');
     const path = fc.array(name, { minLength: 1, maxLength: 4 }).map((names) => names.join('/'));
@@ -66,7 +66,7 @@ describe.each(['rg', 'js'] as const)('cursors, by %s', (search) => {
     for (const limit of [1, 2, 3]) expect(await pages(tools, 'grep', { ...args, limit })).toEqual(whole);
   });
 
-  it('continue in order when files come and go in between', async () => {
+  it('continue in order when files are added and removed in between', async () => {
     await using tools = await openTools({ 'a.txt': 'x\n', 'c.txt': 'x\n', 'e.txt': 'x\n' }, { search });
     const first = (await tools.call('grep', { pattern: 'x', limit: 2 })).data;
     expect(first.matches).toMatchObject([{ path: 'a.txt' }, { path: 'c.txt' }]);

@@ -1,4 +1,4 @@
-// Searches that would never end, of patterns or trees that are too much: they stop, and nobody else waits for them.
+// Searches with patterns or trees that are too large stop at their limits, and do not delay other calls.
 
 import { writeFileSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
@@ -21,14 +21,14 @@ async function stallDuring(work: () => Promise<unknown>): Promise<number> {
 const CATASTROPHE = '(a+)+$';
 const HOSTILE = `${'a'.repeat(40)}!\n`;
 
-describe('a pattern of exponential time', () => {
-  it('P9 grep() by rg returns immediately', async () => {
+describe('search tools with a pattern of exponential time', () => {
+  it('grep() by rg returns immediately', async () => {
     await using tools = await openTools({ 'a.txt': HOSTILE }, { search: 'rg' });
     const { data } = await tools.call('grep', { pattern: CATASTROPHE });
     expect(data).toMatchObject({ matches: [], timed_out: false, engine: 'rg' });
   });
 
-  it('P9 grep() by js returns what it found with timed_out, and does not block other calls', async () => {
+  it('grep() by js returns what it found with timed_out, and does not block other calls', async () => {
     await using tools = await openTools(
       { 'a.txt': 'aa\n', 'b.txt': `aaa\n${HOSTILE}`, 'c.txt': 'aa\n' },
       { search: 'js' },
@@ -53,7 +53,7 @@ describe('a pattern of exponential time', () => {
     expect(stall).toBeLessThan(500);
   });
 
-  it('P9 grep() by js fails with CANCELLED when the call is cancelled meanwhile', async () => {
+  it('grep() by js fails with CANCELLED when the call is cancelled meanwhile', async () => {
     await using tools = await openTools({ 'b.txt': HOSTILE }, { search: 'js' });
     await using _ = expectNoLeaks();
     const controller = new AbortController();
@@ -62,7 +62,7 @@ describe('a pattern of exponential time', () => {
     expect((await answer).code).toBe('CANCELLED');
   });
 
-  it('P9 grep() by js serves ten searches at once, four at a time', async () => {
+  it('grep() by js serves ten searches at once, four at a time', async () => {
     await using tools = await openTools({ 'a.txt': 'needle\n', 'b.txt': HOSTILE }, { search: 'js' });
     await using _ = expectNoLeaks();
     const answers = await Promise.all(
@@ -77,7 +77,7 @@ describe('a pattern of exponential time', () => {
     }
   });
 
-  it('P9 an ignore file of a hostile repository costs glob() and list_directory() no time', async () => {
+  it('glob() and list_directory() are not slowed down by an ignore file of a hostile repository', async () => {
     const hostile = `${'*a'.repeat(60)}b\n${'**/'.repeat(200)}x\n${'{a,b}'.repeat(20)}\n`;
     await using tools = await openTools({ '.gitignore': hostile, ['a'.repeat(200)]: '', 'd/x': '' }, { search: 'js' });
     const stall = await stallDuring(async () => {
@@ -92,8 +92,8 @@ describe('a pattern of exponential time', () => {
   });
 });
 
-describe('a directory of 20,000 entries', () => {
-  it('P8 list_directory() returns the first entries in order and pages to the last, in bounded memory', async () => {
+describe('search tools in a directory of 20,000 entries', () => {
+  it('list_directory() returns the first entries in order and pages to the last, in bounded memory', async () => {
     await using tools = await openTools();
     await mkdir(tools.path('many'));
     const names = Array.from({ length: 20_000 }, (_each, index) => String(index).padStart(5, '0'));
@@ -119,7 +119,7 @@ describe('a directory of 20,000 entries', () => {
     expect(seen).toEqual(names.map((name) => `many/${name}`));
   }, 120_000);
 
-  it.each(['rg', 'js'] as const)('P8 glob() and grep() by %s stop at their limits', async (search) => {
+  it.each(['rg', 'js'] as const)('glob() and grep() by %s stop at their limits', async (search) => {
     await using tools = await openTools({}, { search });
     await mkdir(tools.path('many'));
     for (let at = 0; at < 3_000; at += 500)
@@ -136,7 +136,7 @@ describe('a directory of 20,000 entries', () => {
     });
   });
 
-  it('P8 grep() by js reads a big file in parts, with every line at its number', async () => {
+  it('grep() by js reads a big file in parts, with every line at its number', async () => {
     const lines = Array.from({ length: 300_000 }, (_each, index) =>
       index % 100_000 === 99_999 ? 'needle' : 'x'.repeat(30),
     );
@@ -155,7 +155,7 @@ describe('a directory of 20,000 entries', () => {
   });
 });
 
-describe('the engine of a search', () => {
+describe('search option', () => {
   it('createFilesystemServer() fails with INVALID_ARGUMENT when search is none that it knows', async () => {
     await expect(openTools({}, { search: 'grep' as 'rg' })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
   });

@@ -350,7 +350,7 @@ describe('apply_patch()', () => {
     expect(await tools.read('b.bin')).toEqual(Buffer.from([0, 1, 2, 3]));
   });
 
-  it('apply_patch() and move() of the same files do not wait for each other for ever', async () => {
+  it('apply_patch() and move() of the same files do not deadlock', async () => {
     await using tools = await openTools({ 'a.txt': '0\n' }, { requireRead: false });
     const answers = await Promise.all(
       Array.from({ length: 40 }, (_, index) => {

@@ -75,7 +75,7 @@ describe.each(['descriptor', 'inode'] as const)('copy() (by %s)', (verification)
     expect((await readdir(tools.projectDir)).sort()).toEqual(['.keep', 'a', 'b', 'c']);
   });
 
-  it('P3 copy() copies a link as a link, and fails with OUTSIDE_PROJECT when the copy would lead outside', async () => {
+  it('copy() copies a link as a link, and fails with OUTSIDE_PROJECT when the copy would lead outside', async () => {
     await using tools = await openTools(
       { 'a/b.txt': '', 'a/l': { link: '../a/b.txt' }, 'a/gone': { link: 'none' }, out: { link: '../outside' } },
       { verification },
@@ -106,7 +106,7 @@ describe.each(['descriptor', 'inode'] as const)('copy() (by %s)', (verification)
     expect(await readdir(tools.path('a'))).toEqual(['x']);
   });
 
-  it('P7 copy() fails immediately with INVALID_ARGUMENT and copies nothing when there is a FIFO', async () => {
+  it('copy() fails immediately with INVALID_ARGUMENT and copies nothing when there is a FIFO', async () => {
     await using tools = await openTools({ 'a/x': '' }, { verification });
     await spawnChild({ command: 'mkfifo', args: ['a/fifo'], cwd: tools.projectDir }).exited;
     for (const source of ['a', 'a/fifo']) {
@@ -116,7 +116,7 @@ describe.each(['descriptor', 'inode'] as const)('copy() (by %s)', (verification)
     expect((await readdir(tools.projectDir)).sort()).toEqual(['.keep', 'a']);
   });
 
-  it('P11 copy() fails with PROTECTED_PATH and copies nothing when the copy would hold what is protected', async () => {
+  it('copy() fails with PROTECTED_PATH and copies nothing when the copy would hold what is protected', async () => {
     await using tools = await openTools({ 'sub/.git/config': 'x', 'sub/a': '', 'a.txt': 'a' }, { verification });
     for (const [source, destination] of [
       ['sub', 'b'],
@@ -155,7 +155,7 @@ describe.each(['descriptor', 'inode'] as const)('copy() (by %s)', (verification)
   });
 });
 
-describe('a copy of a directory that fails', () => {
+describe('copy() of a directory when it fails', () => {
   const run = async (command: string, ...args: string[]): Promise<number | null> =>
     (await spawnChild({ command, args, cwd: '/' }).exited.catch(() => ({ code: 1 }))).code;
 
@@ -183,7 +183,7 @@ describe('a copy of a directory that fails', () => {
     },
   );
 
-  it('copy() leaves what somebody else has put there, and names it', async () => {
+  it('copy() keeps entries that another process has added, and names them', async () => {
     const files = Object.fromEntries(Array.from({ length: 150 }, (_, index) => [`a/${index}.txt`, 'x']));
     await using tools = await openTools(files);
     const project = new ProjectFiles({ projectDir: tools.projectDir, fsync: false });

@@ -21,7 +21,7 @@ describe.each(['descriptor', 'inode'] as const)('create_directory() (by %s)', (v
     }
   });
 
-  it('P3 P11 create_directory() makes nothing outside and nothing protected', async () => {
+  it('create_directory() makes nothing outside and nothing protected', async () => {
     await using tools = await openTools(
       { dir: { link: '../outside' }, gone: { link: '../outside/none' }, '.claude/x': '', notes: { link: '.claude' } },
       { verification },

@@ -37,7 +37,7 @@ describe.each(['descriptor', 'inode'] as const)('delete() (by %s)', (verificatio
     expect(await readdir(tools.world.resolve('outside'))).toEqual(['secret.txt']);
   });
 
-  it('P7 delete() removes a FIFO without opening it, and names that are not UTF-8', async () => {
+  it('delete() removes a FIFO without opening it, and names that are not UTF-8', async () => {
     await using tools = await openTools({ 'dir/a': '' }, { verification });
     const child = spawnChild({ command: 'mkfifo', args: ['dir/fifo'], cwd: tools.projectDir });
     await child.exited;
@@ -52,7 +52,7 @@ describe.each(['descriptor', 'inode'] as const)('delete() (by %s)', (verificatio
     expect((await tools.call('delete', { path: 'many', recursive: true })).data.removed).toBe(2_501);
   });
 
-  it('P11 delete() fails with PROTECTED_PATH and deletes nothing when anything in the tree is protected', async () => {
+  it('delete() fails with PROTECTED_PATH and deletes nothing when anything in the tree is protected', async () => {
     await using tools = await openTools(
       { 'sub/a.txt': '', 'sub/deep/.git/config': 'keep', '.git/config': 'keep', '.envrc': '', git: { link: '.git' } },
       { verification },
@@ -75,7 +75,7 @@ describe.each(['descriptor', 'inode'] as const)('delete() (by %s)', (verificatio
     expect(await readdir(world.path('vendor/lib'))).toEqual(['x']);
   });
 
-  it('P1 P2 P3 delete() fails with OUTSIDE_PROJECT when the path or a link on the way leads outside', async () => {
+  it('delete() fails with OUTSIDE_PROJECT when the path or a link on the way leads outside', async () => {
     await using tools = await openTools({ dir: { link: '../outside' } }, { verification });
     for (const path of ['../outside/secret.txt', '../proj-evil', 'dir/secret.txt', '/etc/passwd'])
       expect((await tools.call('delete', { path, recursive: true })).code).toBe('OUTSIDE_PROJECT');

@@ -347,7 +347,7 @@ describe('edit_file()', () => {
     expect((await tools.call('edit_file', { path: 'a.bin', ...replace('a', 'b') })).code).toBe('BINARY_FILE');
   });
 
-  it('P1 P2 P3 P11 edit_file() refuses when the path is outside or protected', async () => {
+  it('edit_file() refuses when the path is outside or protected', async () => {
     await using tools = await openTools(
       { link: { link: '/etc/passwd' }, '.git/config': 'one\n', gitlink: { link: '.git/config' } },
       { requireRead: false },
@@ -363,7 +363,7 @@ describe('edit_file()', () => {
     expect((await tools.read('.git/config')).toString()).toBe('one\n');
   });
 
-  it('P14 edit_file() changes nothing but the asked span when the file is any bytes', async () => {
+  it('edit_file() changes nothing but the asked span when the file is any bytes', async () => {
     await using tools: Tools = await openTools({}, { requireRead: false });
     const part = fc.oneof(
       fc.string({ unit: 'grapheme', maxLength: 8 }).map((text) => Buffer.from(text)),

@@ -51,7 +51,7 @@ describe.each(['rg', 'js'] as const)('glob() by %s', (search) => {
     });
   });
 
-  it('P3 glob() returns nothing outside the project', async () => {
+  it('glob() returns nothing outside the project', async () => {
     await using tools = await openTools({ link: { link: '../outside' } });
     expect((await tools.call('glob', { pattern: '**', include_ignored: true })).data.files).toEqual(['.keep']);
     expect((await tools.call('glob', { pattern: '*', path: 'link' })).code).toBe('OUTSIDE_PROJECT');

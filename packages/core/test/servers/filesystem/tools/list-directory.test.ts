@@ -75,7 +75,7 @@ describe('list_directory()', () => {
     expect(paths((await tools.call('list_directory', { path: 'node_modules' })).data)).toEqual(['node_modules/m']);
   });
 
-  it('P3 list_directory() shows links and follows none', async () => {
+  it('list_directory() shows links and follows none', async () => {
     await using tools = await openTools({
       'src/a.ts': '',
       in: { link: 'src' },
@@ -114,7 +114,7 @@ describe('list_directory()', () => {
     expect(text).toContain('There are more');
   });
 
-  it('P6 list_directory() makes control characters of names visible in its text', async () => {
+  it('list_directory() makes control characters of names visible in its text', async () => {
     await using tools = await openTools({ 'a\n\u001b[31mb': '' });
     const { data, text } = await tools.call('list_directory');
     expect(paths(data)).toEqual(['.keep', 'a\n\u001b[31mb']);

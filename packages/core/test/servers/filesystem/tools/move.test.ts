@@ -103,7 +103,7 @@ describe.each(['descriptor', 'inode'] as const)('move() (by %s)', (verification)
     expect(await readdir(tools.path('a'))).toEqual(['x']);
   });
 
-  it('P11 move() fails with PROTECTED_PATH for a protected path, one that contains it, and one that would become it', async () => {
+  it('move() fails with PROTECTED_PATH for a protected path, one that contains it, and one that would become it', async () => {
     await using tools = await openTools(
       {
         '.git/config': 'keep',
@@ -129,7 +129,7 @@ describe.each(['descriptor', 'inode'] as const)('move() (by %s)', (verification)
     expect(await readdir(tools.path('.git'))).toEqual(['config']);
   });
 
-  it('P11 move() checks the content of a directory at its new path too when the old one is allowed', async () => {
+  it('move() checks the content of a directory at its new path too when the old one is allowed', async () => {
     await using tools = await openTools(
       { 'a/.vscode/x': '' },
       { verification, allowProtected: ['a/.vscode', 'a/.idea'] },
@@ -138,7 +138,7 @@ describe.each(['descriptor', 'inode'] as const)('move() (by %s)', (verification)
     expect((await tools.call('move', { source: 'a/.vscode', destination: 'a/.idea' })).code).toBeUndefined();
   });
 
-  it('P1 P2 P3 move() fails with OUTSIDE_PROJECT when either side is outside', async () => {
+  it('move() fails with OUTSIDE_PROJECT when either side is outside', async () => {
     await using tools = await openTools({ 'a.txt': 'a', dir: { link: '../outside' } }, { verification });
     for (const [source, destination] of [
       ['a.txt', '../outside/a.txt'],
@@ -166,7 +166,7 @@ describe.each(['descriptor', 'inode'] as const)('move() (by %s)', (verification)
     expect((await tools.call('move', { source: 'a.txt', destination: 'vendor/lib/a' })).code).toBe('PERMISSION_DENIED');
   });
 
-  it('P7 move() moves a FIFO without opening it', async () => {
+  it('move() moves a FIFO without opening it', async () => {
     await using tools = await openTools({}, { verification });
     await spawnChild({ command: 'mkfifo', args: ['fifo'], cwd: tools.projectDir }).exited;
     expect((await tools.call('move', { source: 'fifo', destination: 'pipe' })).code).toBeUndefined();

@@ -172,7 +172,7 @@ describe('read_file()', () => {
     });
   });
 
-  it('P1 P2 P3 read_file() fails with OUTSIDE_PROJECT when the path is or leads outside', async () => {
+  it('read_file() fails with OUTSIDE_PROJECT when the path is or leads outside', async () => {
     await using tools = await openTools({
       link: { link: '/etc/passwd' },
       dir: { link: '../outside' },

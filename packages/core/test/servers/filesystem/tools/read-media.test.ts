@@ -178,7 +178,7 @@ describe('read_media()', () => {
     expect((await tools.call('read_media', { path: 'a.png' })).code).toBeUndefined();
   });
 
-  it('P3 read_media() fails with OUTSIDE_PROJECT when a link leads outside', async () => {
+  it('read_media() fails with OUTSIDE_PROJECT when a link leads outside', async () => {
     await using tools = await openTools({ 'a.png': { link: '../outside/secret.txt' } });
     expect((await tools.call('read_media', { path: 'a.png' })).code).toBe('OUTSIDE_PROJECT');
   });

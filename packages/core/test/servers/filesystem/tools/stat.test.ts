@@ -38,7 +38,7 @@ describe.each(['descriptor', 'inode'] as const)('stat() (by %s)', (verification)
     expect((await tools.call('stat', { path: 'l', follow: false })).data).toMatchObject({ type: 'symlink', ...link });
   });
 
-  it('P3 stat() describes a link that leads outside, and nothing of its target', async () => {
+  it('stat() describes a link that leads outside, and nothing of its target', async () => {
     await using tools = await openTools(
       { out: { link: '../outside/secret.txt' }, gone: { link: '../outside/none' }, dir: { link: '../outside' } },
       { verification },

@@ -139,7 +139,7 @@ describe('write_file()', () => {
     expect((await stat(tools.path('run.sh'))).mode & 0o777).toBe(0o755);
   });
 
-  it('P1 P2 P3 P11 write_file() refuses and writes nothing when the path is outside or protected', async () => {
+  it('write_file() refuses and writes nothing when the path is outside or protected', async () => {
     await using tools = await openTools({
       link: { link: '/etc/passwd' },
       dir: { link: '../outside' },
@@ -162,7 +162,7 @@ describe('write_file()', () => {
     expect((await tools.call('list_directory', { path: '.', include_ignored: true })).data.entries).toHaveLength(4);
   });
 
-  it('P6 write_file() fails with INVALID_ARGUMENT when the path or the content cannot be written', async () => {
+  it('write_file() fails with INVALID_ARGUMENT when the path or the content cannot be written', async () => {
     await using tools = await openTools();
     for (const path of ['', 'a\0b', 'x'.repeat(5_000), 'x'.repeat(300), '.'])
       expect((await tools.call('write_file', { path, content: '' })).code).toBe('INVALID_ARGUMENT');

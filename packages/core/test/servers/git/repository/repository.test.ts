@@ -120,7 +120,7 @@ describe.skipIf(GIT_IS_MISSING)('Repository.open()', () => {
     expect((await tools.call('tag', { action: 'list' })).data.tags).toEqual([]);
   });
 
-  it('shows a bare repository in a subdirectory as files (G6)', async () => {
+  it('shows a bare repository in a subdirectory as files', async () => {
     await using tools = await openTools({ 'a.txt': 'a\n' });
     await gitIn(tools.projectDir, {}, ['init', '-q', '--bare', 'inner.git']);
     expect((await tools.call('status')).data.entries).toMatchObject([{ path: 'inner.git/', kind: 'untracked' }]);
@@ -168,7 +168,7 @@ describe.skipIf(GIT_IS_MISSING)('Repository.open()', () => {
     expect((await whole.call('show', { ref: 'HEAD', path: 'sub' })).text).toContain('is a submodule');
   });
 
-  it('refuses a working tree or data that are somewhere else (G1, G3)', async () => {
+  it('refuses a working tree or data that are somewhere else', async () => {
     await using tools = await openTools({ 'a.txt': 'a\n' });
     await using victim = await openTools({ 'private.txt': 'private\n' });
     const dotGit = tools.path('.git');
@@ -277,7 +277,7 @@ describe.skipIf(GIT_IS_MISSING)('Repository.open()', () => {
     expect((await toolsIn(tools.projectDir, 'trusted').call('stash', { action: 'push' })).code).toBeUndefined();
   });
 
-  it('refuses a submodule that cannot be judged', async () => {
+  it('refuses a submodule that cannot be checked', async () => {
     await using tools = await openTools({ 'a.txt': 'a\n', 'elsewhere/.keep': '' });
     await gitIn(tools.projectDir, {}, ['init', '-q', 'sub']);
     const identity = ['-c', 'user.name=T', '-c', 'user.email=t@x.org'];

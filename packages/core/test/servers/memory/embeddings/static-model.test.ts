@@ -141,7 +141,7 @@ describe('wordPlaces()', () => {
     ['k8s OAuth2', ['k8s', 'oauth2']],
     ['naïve', ['naive']],
     ['a1b2c3d4e5 12345 zzz', []],
-  ])('%j has the words %j', (text, expected) => expect(found(text)).toEqual(expected));
+  ])('finds in %j the words %j', (text, expected) => expect(found(text)).toEqual(expected));
 
   it('takes linear time', () => {
     expect(found(`${'kube'.repeat(100_000)} ${'a'.repeat(1_000_000)} deploy`)).toEqual(['deploy']);

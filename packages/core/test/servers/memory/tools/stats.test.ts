@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { openTools } from '../memory-tools.js';
 
-describe('stats, bank_fetch', () => {
+describe('stats and bank_fetch', () => {
   it('stats reports counts, file and integrity of both stores', async () => {
     await using tools = await openTools();
     await tools.store('a', { category: 'bug' });

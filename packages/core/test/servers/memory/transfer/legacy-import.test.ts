@@ -19,8 +19,8 @@ const ROW = (id: string, more: object = {}): object => ({
   ...more,
 });
 
-describe('import and export', () => {
-  it('any first call imports the file of an earlier server once, without changing it', async () => {
+describe('importOnce()', () => {
+  it('imports the file of an earlier server once, with the first call, without changing it', async () => {
     const source = JSON.stringify(
       [ROW('a'), ROW('b', { content: 'escaped "] , [{\\n' }), ROW('c', { tags: 'none', importance: '11' })],
       null,
@@ -46,7 +46,7 @@ describe('import and export', () => {
     expect((await last.call('list')).data.notice).toBeUndefined();
   });
 
-  it('any first call writes invalid rows of that file to another file, with the reasons', async () => {
+  it('writes invalid rows of that file to another file, with the reasons', async () => {
     const rows = [
       ROW('good'),
       { content: 'no category' },
@@ -79,7 +79,7 @@ describe('import and export', () => {
     ['no json at all', 0],
     ['', 0],
     ['[]', 0],
-  ])('any first call imports the valid rows of the broken file %j', async (source, count) => {
+  ])('imports the valid rows of the broken file %j', async (source, count) => {
     await using tools = await openTools({ 'proj/.mcp-memory/memories.json': source });
     const { data, code } = await tools.call('list');
     expect(code).toBeUndefined();
@@ -87,14 +87,14 @@ describe('import and export', () => {
     if (source !== '[]') expect(data.notice).toContain('were rejected');
   });
 
-  it('any first call imports a global file without the memories of single projects', async () => {
+  it('imports a global file without the memories of single projects', async () => {
     const rows = [ROW('g', { scope: 'global' }), ROW('p', { content: 'of one project' })];
     await using tools = await openTools({ 'home/.mcp-memory/global-memories.json': JSON.stringify(rows) });
     expect(contentsOf(await tools.call('list'))).toEqual(['memory g']);
     expect((await tools.call('list', { scope: 'global' })).data.memories).toMatchObject([{ id: 'g', scope: 'global' }]);
   });
 
-  it('any first call drops secrets and private passages of imported rows', async () => {
+  it('drops secrets and private passages of imported rows', async () => {
     const rows = [ROW('a', { content: 'key AKIAIOSFODNN7EXAMPLE <private>hidden</private> end' })];
     await using tools = await openTools({ 'proj/.mcp-memory/memories.json': JSON.stringify(rows) });
     expect(await all(tools)).toEqual(['key [redacted: cloud key]  end']);

@@ -77,25 +77,25 @@ describe('ProjectScope.parse()', () => {
     ['%2e%2e/x', '%2e%2e/x'],
     ['..\\..\\x', '..\\..\\x'],
     ['a:b', 'a:b'],
-  ])('P2 parse() treats %s literally when it is inside', (path, shown) => {
+  ])('parse() treats %s literally when it is inside', (path, shown) => {
     expect(scope().parse(path).shown).toBe(shown);
   });
 
   it.each(['..', '../x', 'a/../../x', '/etc/passwd', '//etc', 'a//../../x', './a/./../..', '/', '/proc/self/environ'])(
-    'P2 parse() throws OUTSIDE_PROJECT when the path is %s',
+    'parse() throws OUTSIDE_PROJECT when the path is %s',
     (path) => {
       expect(codeOf(() => scope().parse(path))).toBe('OUTSIDE_PROJECT');
     },
   );
 
   it.each(['C:\\x', 'c:/x', '\\\\?\\C:\\x', '\\\\server\\share', 'file:///etc/passwd', 'FILE://x'])(
-    'P2 parse() throws INVALID_ARGUMENT when the path is the foreign form %s',
+    'parse() throws INVALID_ARGUMENT when the path is the foreign form %s',
     (path) => {
       expect(codeOf(() => scope().parse(path))).toBe('INVALID_ARGUMENT');
     },
   );
 
-  it('P1 parse() throws OUTSIDE_PROJECT when a sibling shares the prefix of the project', () => {
+  it('parse() throws OUTSIDE_PROJECT when a sibling shares the prefix of the project', () => {
     expect(codeOf(() => scope().parse(world.resolve('proj-evil/x')))).toBe('OUTSIDE_PROJECT');
     fc.assert(
       fc.property(fc.stringMatching(/^[A-Za-z0-9_. ~-]{1,20}$/), (suffix) => {
@@ -104,7 +104,7 @@ describe('ProjectScope.parse()', () => {
     );
   });
 
-  it('P2 parse() returns only paths inside when the path is any text', () => {
+  it('parse() returns only paths inside when the path is any text', () => {
     const pieces = fc.constantFrom('..', '.', '', '/', 'a', '...', '..a', '~', '\\', 'proj', 'proj-evil', projectDir);
     fc.assert(
       fc.property(fc.array(pieces, { minLength: 1, maxLength: 12 }), (parts) => {
@@ -129,11 +129,11 @@ describe('ProjectScope.parse()', () => {
     ['over 4,096 bytes', 'a/'.repeat(2049)],
     ['a name over 255 bytes', 'é'.repeat(128)],
     ['half a surrogate pair', 'a\ud800'],
-  ])('P6 parse() throws INVALID_ARGUMENT when the path is %s', (_what, path) => {
+  ])('parse() throws INVALID_ARGUMENT when the path is %s', (_what, path) => {
     expect(codeOf(() => scope().parse(path))).toBe('INVALID_ARGUMENT');
   });
 
-  it('P6 parse() shows control and bidirectional characters by number when it refuses a path', () => {
+  it('parse() shows control and bidirectional characters by number when it refuses a path', () => {
     expect(() => scope().parse('../a\n\u001b[31m\u202eb')).toThrow(/"\.\.\/a\\u\{a\}\\u\{1b\}\[31m\\u\{202e\}b"/);
   });
 
@@ -193,7 +193,7 @@ describe('ProjectScope.assertWritable()', () => {
       '.ｇｉｔ/config',
     ],
     'a/../.git/config',
-  ])('P11 assertWritable() throws PROTECTED_PATH when the path is %s', (path) => {
+  ])('assertWritable() throws PROTECTED_PATH when the path is %s', (path) => {
     expect(refusal(path)).toBe('PROTECTED_PATH');
   });
 
@@ -209,11 +209,11 @@ describe('ProjectScope.assertWritable()', () => {
     'x~1',
     'LEGIT~1',
     '.',
-  ])('P11 assertWritable() allows %s when nothing protects it', (path) => {
+  ])('assertWritable() allows %s when nothing protects it', (path) => {
     expect(refusal(path)).toBe('none');
   });
 
-  it('P11 assertWritable() allows exactly the paths of allowProtected', () => {
+  it('assertWritable() allows exactly the paths of allowProtected', () => {
     const options = { allowProtected: ['.vscode', '.claude/commands'] };
     expect(refusal('.vscode/settings.json', options)).toBe('none');
     expect(refusal('.VSCode/settings.json', options)).toBe('none');
@@ -229,7 +229,7 @@ describe('ProjectScope.assertWritable()', () => {
     );
   });
 
-  it('P11 assertWritable() protects extra roots too when they may be written', () => {
+  it('assertWritable() protects extra roots too when they may be written', () => {
     expect(
       refusal(world.resolve('lib/.git/config'), { extraRoots: [{ path: world.resolve('lib'), mode: 'rw' }] }),
     ).toBe('PROTECTED_PATH');
