@@ -121,7 +121,7 @@ const IGNORED: ReadonlySet<string> = new Set([
   'contentEncoding',
 ]);
 
-/** Beside alternatives only notes may stand. */
+/** Keeps only `anyOf`, title and description: the strict form allows no other keyword beside alternatives. */
 function onlyAlternatives(strict: JsonObject, path: string, report: ReportLoss): JsonObject {
   const { anyOf, description, title, ...others } = strict;
   for (const key of Object.keys(others)) if (key !== 'type') report(path, `${key} beside alternatives is not sent.`);
@@ -184,7 +184,7 @@ export function withoutStrictNulls(original: JsonSchema, args: unknown): unknown
 
 const MAX_STRIP_DEPTH = 64;
 
-/** @param schemas that apply to the value: a null goes when none of them would keep it */
+/** @param schemas those that apply to the value; a null is removed unless one of them allows it */
 function strip(schemas: readonly unknown[], value: unknown, root: JsonSchema, depth: number): unknown {
   if (typeof value !== 'object' || value === null || depth > MAX_STRIP_DEPTH) return value;
   const all = schemas.flatMap((schema) => alternativesOf(schema, root, 0));

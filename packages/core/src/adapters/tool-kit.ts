@@ -33,7 +33,7 @@ export const KIT_OPTIONS: OptionNames<KitOptions> = {
   onDirectives: true,
 };
 
-/** A tool as one vendor is told of it. */
+/** A tool in the form of one vendor. */
 export interface KitTool {
   /** The name that the model uses. */
   readonly modelName: string;
@@ -60,7 +60,7 @@ export interface ModelCall {
   readonly args: unknown;
 }
 
-/** What a call came to. */
+/** The outcome of one call. */
 export interface ModelCallResult {
   /** The qualified name; undefined for a tool that the kit does not have. */
   readonly tool: string | undefined;
@@ -84,7 +84,7 @@ export class ToolKitCore {
     this.#provider = provider;
     this.#options = options;
     this.#compile = compile;
-    // The provider must not keep kits that nobody uses any more.
+    // A weak reference: the provider must not keep unused kits alive.
     const self = new WeakRef(this);
     const unsubscribe = provider.onToolsChanged(() => {
       const kit = self.deref();
@@ -248,7 +248,8 @@ export class ToolKitCore {
   }
 
   #unknown(name: unknown): ToolError {
-    if (typeof name !== 'string') return new ToolError('TOOL_NOT_FOUND', 'The call names no tool.');
+    if (typeof name !== 'string')
+      return new ToolError('TOOL_NOT_FOUND', 'The call has no tool name. Call one of the listed tools.');
     const nearest = nearestNames(name, this.#byModelName.keys());
     const hint = nearest.length > 0 ? ` The nearest are ${nearest.join(', ')}.` : ' There are no tools.';
     return new ToolError('TOOL_NOT_FOUND', `There is no tool "${name.slice(0, 100)}".${hint}`, {
@@ -279,7 +280,7 @@ function parseArguments(modelName: string, args: unknown): JsonObject | ToolErro
   );
 }
 
-/** What the calls of one message of a model came to. */
+/** The outcome of the calls of one message of a model. */
 export interface Turn<Message, Output> {
   /** What to add to the conversation: the model's message, and the messages with the results. */
   messages: Message[];

@@ -54,7 +54,7 @@ export interface DirectiveParams {
   };
 }
 
-/** One directive. In process, the engine receives the very object that the tool returned. */
+/** One directive. In process, the engine receives the same object that the tool returned. */
 export type Directive = {
   [Type in keyof DirectiveParams]: {
     /** A key of {@link DirectiveParams}. */

@@ -100,7 +100,7 @@ export class CallPipeline {
     let prepared = preparing instanceof Promise ? await scope.race(preparing) : preparing;
     if (prepared.refused) return this.refusal(prepared.refused, member, name);
     if (prepared.timeoutMs !== undefined) this.startClock(member.provider, scope, prepared);
-    if (this.#events.isHeard) reportPrepared(this.#events, member.name, prepared, scope);
+    if (this.#events.hasListeners) reportPrepared(this.#events, member.name, prepared, scope);
     const answer = answerFor(prepared, before);
     const passing = this.#gate?.admit(prepared, scope, isUnchanged(member, prepared, scope), answer);
     const passed = passing instanceof Promise ? await passing : passing;
@@ -109,7 +109,7 @@ export class CallPipeline {
       if (prepared.refused) return this.refusal(prepared.refused, member, name);
     }
     if (scope.error) throw scope.error;
-    if (this.#events.isHeard) reportStarted(this.#events, member.name, prepared, scope);
+    if (this.#events.hasListeners) reportStarted(this.#events, member.name, prepared, scope);
     let result = await this.#execute(member, prepared, scope);
     if (isStale(result)) result = await this.#executeStale(member, prepared, scope);
     result = withApproverMessage(stripUntrusted(result, member), passed?.message);

@@ -1,4 +1,4 @@
-// The event stream of a hub: one source for audit logs, telemetry and user interfaces. Nothing is built while nobody listens.
+// The event stream of a hub: one source for audit logs, telemetry and user interfaces. Without listeners no event is built.
 
 import { callSafely } from '../call/host-callbacks.js';
 import { ToolError } from '../contract/errors.js';
@@ -44,7 +44,7 @@ export interface HubEvent extends ProviderEvent {
 export interface EventOptions {
   /**
    * Adds the arguments of calls to `call.prepared` and their results to `call.settled`, with secrets redacted by name and shape.
-   * Default: false.
+   * Default false.
    */
   includeData?: boolean;
 }
@@ -80,8 +80,8 @@ export class EventStream {
   readonly #listeners = new Map<object, { listener: (event: HubEvent) => void; includeData: boolean }>();
   #lastId = 0;
 
-  /** False while nobody listens: then no event needs to be built. */
-  isHeard = false;
+  /** False without listeners: then no event needs to be built. */
+  hasListeners = false;
 
   /** Adds a listener; returns a function that removes it. @throws {ToolError} INVALID_ARGUMENT */
   on(listener: (event: HubEvent) => void, options: EventOptions = {}): () => void {
@@ -89,23 +89,23 @@ export class EventStream {
     assertOptions('onEvent()', options, EVENT_OPTIONS);
     const key = {};
     this.#listeners.set(key, { listener, includeData: options.includeData === true });
-    this.isHeard = true;
+    this.hasListeners = true;
     return () => {
       this.#listeners.delete(key);
-      this.isHeard = this.#listeners.size > 0;
+      this.hasListeners = this.#listeners.size > 0;
     };
   }
 
   /** Passes on an event of a provider. Those of calls are left out, as the hub reports its own. */
   forward(event: ProviderEvent, provider: string): void {
-    if (!this.isHeard || !isForwarded(event.type)) return;
+    if (!this.hasListeners || !isForwarded(event.type)) return;
     const { v: _v, id: _id, at: _at, type, ...fields } = event as HubEvent;
     this.emit(type, { provider, ...fields });
   }
 
   /** @param more builds the fields that only listeners with `includeData` receive; what it returns is redacted */
   emit(type: HubEventType, fields: EventFields, more?: () => JsonObject): void {
-    if (!this.isHeard) return;
+    if (!this.hasListeners) return;
     const { data, ...about } = fields;
     const event = { v: 1 as const, id: ++this.#lastId, at: new Date().toISOString(), type, ...about };
     const brief: HubEvent = Object.freeze(data ? { ...event, data: redacted(data) } : event);

@@ -164,7 +164,7 @@ export class ToolHub implements ToolProvider {
     let member: HubMember | undefined;
     let qualified = name;
     let result: ToolResult;
-    const isHeard = this.#events.isHeard && reportQueued(this.#events, name, scope);
+    const hasListeners = this.#events.hasListeners && reportQueued(this.#events, name, scope);
     // Every await is conditional: most calls await only the tool itself.
     try {
       if (scope.error) throw scope.error;
@@ -184,7 +184,7 @@ export class ToolHub implements ToolProvider {
       member.inFlight.delete(scope);
       member.counters.record(result, endedAt);
     }
-    if (isHeard) reportSettled(this.#events, qualified, member?.name, scope, result);
+    if (hasListeners) reportSettled(this.#events, qualified, member?.name, scope, result);
     this.#calls.reportSettled(member, qualified, scope, result);
     return result;
   }

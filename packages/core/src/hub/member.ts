@@ -363,7 +363,7 @@ export class HubMember {
     if (state !== from) this.#since = Date.now();
     this.#state = state;
     this.#error = error;
-    // A provider with events of its own reports its states, but not why the hub did not connect it.
+    // A provider that emits events reports its states itself, but not why the hub did not connect it.
     if (state === from || (this.provider.onEvent && this.provider.kind !== 'hub' && !error)) return;
     const failure = error && { code: error.code, message: error.message };
     const data = { from, to: state, ...(failure && { error: failure }) };

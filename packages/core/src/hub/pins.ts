@@ -274,6 +274,6 @@ function parsePins(value: unknown): Pins {
         isJsonObject(entry.tools) &&
         Object.values(entry.tools).every((pin) => isJsonObject(pin) && typeof pin.sha256 === 'string'),
     );
-  if (!isPins) throw new ToolError('INVALID_ARGUMENT', 'what pins.load() returned is not what pins.save() was given');
+  if (!isPins) throw new ToolError('INVALID_ARGUMENT', 'pins.load() must return what pins.save() received');
   return structuredClone(value) as Pins;
 }

@@ -49,7 +49,7 @@ export function parseProviderEntry(given: ToolProvider | ProviderEntry, hasPins:
   const entry = isEntry ? given : { provider: given as ToolProvider };
   assertProvider(entry.provider);
   if (entry.pinned === true && !hasPins)
-    throw new ToolError('INVALID_ARGUMENT', 'An entry of a hub: pinned needs the option pins of the hub.');
+    throw new ToolError('INVALID_ARGUMENT', 'An entry of a hub: pinned requires the option pins of the hub.');
   return entry;
 }
 

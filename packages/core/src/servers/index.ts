@@ -87,14 +87,14 @@ export interface BuiltinServersOptions extends ProjectFilesOptions {
   bash?: Omit<BashServerOptions, keyof ProjectFilesOptions | 'projectFiles'> | false | undefined;
   /** The project's git repository. On by default. */
   git?: Omit<GitServerOptions, keyof ProjectFilesOptions | 'projectFiles' | 'trust'> | false | undefined;
-  /** Memories that outlive a session. On by default; nothing is made before the first one is stored. */
+  /** Memories that outlive a session. On by default; no file is created before the first memory is stored. */
   memory?: Omit<MemoryServerOptions, keyof ProjectFilesOptions | 'projectFiles'> | false | undefined;
-  /** What language servers say of the project's files; the filesystem tools then tell of the errors that they make. On by default. */
+  /** Diagnostics from language servers; the filesystem tools then report the errors that a change causes. On by default. */
   diagnostics?:
     Omit<DiagnosticsServerOptions, keyof ProjectFilesOptions | 'projectFiles' | 'trust'> | false | undefined;
   /** Tools by which a model steers its own engine. Off by default: `{}` turns it on. */
   agent?: AgentServerOptions | false | undefined;
-  /** Whether what the project brings along (git hooks and filters, its own language servers) may run. Default: `'untrusted'`, nothing does. */
+  /** Whether programs of the project (git hooks and filters, its own language servers) may run. Default: `'untrusted'`, none does. */
   trust?: 'untrusted' | 'trusted' | undefined;
 }
 

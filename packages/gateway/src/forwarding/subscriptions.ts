@@ -108,7 +108,7 @@ export class Subscriptions {
     const subscription: Subscription = { peer, sessions, opened, capabilities: undefined };
     opened.then(
       () => (subscription.capabilities = peer.capabilities),
-      () => undefined, // whoever awaits `opened` handles it
+      () => undefined, // callers of `opened` receive the error
     );
     const replaced = this.#byUri.get(uri);
     if (replaced) this.#drop(uri, replaced);

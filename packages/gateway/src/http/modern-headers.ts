@@ -1,5 +1,5 @@
 // The headers of an HTTP request of MCP 2026-07-28 repeat parts of its body, so that proxies can route it. A request whose
-// headers say something else than its body is rejected: a proxy would have admitted another request than is run.
+// headers contradict its body is rejected: a proxy would have admitted a different request than the one that runs.
 
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { JsonObject, JsonSchema } from '@toolwright/core';

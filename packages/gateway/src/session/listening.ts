@@ -1,5 +1,5 @@
-// `subscriptions/listen` of MCP 2026-07-28: a request that stays open and receives the changes that it asks for, and no
-// others. Each is a client of its own to forwarding, so that resource subscriptions are counted for it.
+// `subscriptions/listen` of MCP 2026-07-28: a request that stays open and receives only the changes that it asks for.
+// Forwarding treats each as a separate client, so that its resource subscriptions are counted separately.
 
 import type { JsonObject } from '@toolwright/core';
 import { deferred, isJsonObject, settledWithin, type Deferred } from '@toolwright/core/internal';

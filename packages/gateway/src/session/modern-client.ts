@@ -1,5 +1,5 @@
-// One client of MCP 2026-07-28: a connection, or everyone with one token over HTTP. Each of its requests stands alone;
-// what remains between them are the calls that wait for an answer, and the subscriptions.
+// One client of MCP 2026-07-28: a connection, or all requests with one token over HTTP. Its requests are independent; only
+// calls that wait for an answer, and subscriptions, outlive one.
 
 import type { JsonObject, ToolDefinition } from '@toolwright/core';
 import { isDeeperThan } from '@toolwright/core/internal';
@@ -44,7 +44,7 @@ export class ModernClient {
     const { params, inputResponses, capabilities, meta } = request;
     if ([params, inputResponses, capabilities, meta].some((part) => isDeeperThan(part, MAX_DEPTH)))
       throw rejection(400, INVALID_REQUEST, `The request is nested deeper than ${MAX_DEPTH} levels.`);
-    // A subscription waits for changes: it is not in flight as a call is, and has a limit of its own.
+    // A subscription stays open until it is cancelled, so it has its own limit and does not count as in flight.
     if (request.method === 'subscriptions/listen') return this.#complete(await this.#listening.listen(request, stream));
     const { maxRequestsInFlight: limit } = this.#host.limits;
     if (this.#inFlight.count >= limit) {

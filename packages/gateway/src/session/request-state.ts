@@ -87,7 +87,7 @@ export class RequestStates {
     if (sealed.length <= MAX_STATE_LENGTH) return sealed;
     throw new ToolError(
       'TOO_LARGE',
-      `The server requires input with a requestState that does not fit in the gateway's, which has ${MAX_STATE_LENGTH} characters.`,
+      `The server's requestState is too long to be forwarded: that of the gateway, which contains it, has at most ${MAX_STATE_LENGTH} characters.`,
     );
   }
 
@@ -147,7 +147,8 @@ export function bindingOf(principal: string, method: string, params: JsonObject)
 /** The digest of a JSON value, equal for equal values whatever the order of their keys. */
 export function digestOf(value: unknown): string {
   const text = canonicalJson(value);
-  if (text === undefined) throw new ToolError('INTERNAL', 'A state was made for a value that is not JSON.');
+  if (text === undefined)
+    throw new ToolError('INTERNAL', 'A requestState can only be bound to parameters that are JSON.');
   return createHash('sha256').update(text).digest('base64url');
 }
 

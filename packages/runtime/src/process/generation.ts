@@ -388,7 +388,7 @@ export class ProviderGeneration {
         if (!(await settledWithin([answer], LIST_MS)))
           throw new ToolError(
             'TIMED_OUT',
-            `it did not list them within ${LIST_MS} ms; they are asked for when it next says so.`,
+            `it did not list them within ${LIST_MS} ms. The list is read again when the provider next reports a change.`,
           );
         const tools = parseToolList(await answer, program.name);
         if (JSON.stringify(tools) === JSON.stringify(this.#listed)) continue;

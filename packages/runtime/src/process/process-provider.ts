@@ -1,5 +1,5 @@
-// ProcessToolProvider: a provider file in a process of its own. It holds the one generation that is called, starts the next
-// where that has gone, and settles each call once. What happens within a generation is generation.ts.
+// ProcessToolProvider: a provider file in its own process. It owns the current generation, starts the next one when that
+// has ended, and settles each call once. generation.ts is one process.
 
 import {
   ToolError,
@@ -54,11 +54,11 @@ const RELIST_MS = 250;
 const END_TIMEOUT_MS = 10_000;
 
 /**
- * The tools of one provider file, run in a process of its own and called over a unix socket. The process starts with
+ * The tools of one provider file, run in its own process and called over a unix socket. The process starts with
  * `connect` or the first call, and again with the first call after it has ended.
  *
  * A call that was in flight when the process ended is `OUTCOME_UNKNOWN`, and is not sent again. Like every provider it has
- * no policy of its own: put it into a `ToolHub` to have each call judged.
+ * no policy of its own: put it into a `ToolHub` to apply one to each call.
  *
  * @example
  * ```ts

@@ -16,7 +16,7 @@ export interface RuntimeCommand {
 
 /**
  * What runs a provider file: `'node'` (this very one), `'tsx'` (node with tsx, which is installed with this package),
- * another program on the PATH such as `'bun'` or `'python3'`, or a command line of yours.
+ * another program on the PATH such as `'bun'` or `'python3'`, or a custom command line.
  */
 export type ProviderRuntime = string | RuntimeCommand;
 
@@ -94,7 +94,7 @@ function locateTsx(): string {
   } catch (cause) {
     throw new ToolError(
       'SPAWN_FAILED',
-      'TypeScript needs tsx on this release of Node: run "npm install tsx", or set runtime to what runs the file.',
+      'TypeScript needs tsx on this release of Node: run "npm install tsx", or set runtime to the program that runs the file.',
       { cause, details: { permanent: true } },
     );
   }

@@ -1,4 +1,4 @@
-// Exports a state for another process: what JSON can represent, and the paths of what it cannot.
+// Exports a state to another process: its JSON part, and the paths of everything that JSON cannot represent.
 
 import { isJsonObject } from '@toolwright/core/internal';
 import type { JsonObject } from '@toolwright/core';

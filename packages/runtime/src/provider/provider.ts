@@ -1,5 +1,5 @@
 // Defines a provider: its tools, its state and the state's lifetime, independent of any process. serving.ts runs it in
-// a process of its own, providerFromModule() in the host's.
+// its own process, providerFromModule() in the host's process.
 
 import type { JsonObject, Logger, Tool } from '@toolwright/core';
 import { assertOptions, BRAND, isMadeBy, ToolError, ToolServer, type OptionNames } from '@toolwright/core/internal';
@@ -45,7 +45,7 @@ export interface ProviderOptions<State> {
   // eslint-disable-next-line @typescript-eslint/no-explicit-any -- of any arguments and output
   tools: readonly Tool<any, any, State>[];
   /**
-   * Creates the state, which every tool receives as `ctx.state`: the very object that this returns. `previous` is the
+   * Creates the state, which every tool receives as `ctx.state`: the same object that this returns. `previous` is the
    * JSON part of the state of the process that this one replaces; with the reason `'config'` it is the state itself. If
    * this throws, the provider does not start, or keeps the old state.
    */

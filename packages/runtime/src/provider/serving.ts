@@ -1,5 +1,4 @@
-// A provider that answers a host: its calls run here, each settled once, and its state lives here. How it came to be
-// connected is start-provider.ts.
+// A provider that answers a host: owns its state, runs its calls and settles each once. start-provider.ts connects it.
 
 import type { JsonObject, LogEntry, Logger, Tool, ToolResult } from '@toolwright/core';
 import {

@@ -1,5 +1,4 @@
-// The way from a provider file that was started by a host to a provider that answers it, and the end of the process when
-// the host has gone.
+// Connects a provider file, started by a host, to that host, and ends the process when the host has disconnected or died.
 
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';

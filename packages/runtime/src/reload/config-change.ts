@@ -4,11 +4,11 @@ import { ToolError } from '@toolwright/core';
 import { isJsonObject, assertOptions, type OptionNames } from '@toolwright/core/internal';
 import type { Decision } from '../wire/protocol.js';
 
-/** What a change of parts of the config requires, unless the provider decides itself. Dotted paths, such as `database.url`. */
+/** What a change of these parts of the config requires, unless the provider decides. Dotted paths, such as `database.url`. */
 export interface ChangeAnalysis {
   /** Paths whose change requires a new process. */
   restartTriggers?: readonly string[];
-  /** Paths whose change requires another `initialize`, even if the provider does not. */
+  /** Paths whose change requires another `initialize`, even if the provider does not ask for one. */
   reinitTriggers?: readonly string[];
 }
 

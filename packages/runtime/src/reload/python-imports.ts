@@ -1,5 +1,5 @@
-// The files of a project that a Python file imports, by its import statements: what is beside the file, or below a package
-// beside it. A module that is found by other means (sys.path, importlib) is not seen.
+// The files of a project that a Python file imports: modules in its directory, and in packages of that directory, by its
+// import statements. Modules that are found by other means (sys.path, importlib) are not detected.
 
 import { readFile, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';

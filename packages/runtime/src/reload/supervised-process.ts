@@ -76,7 +76,7 @@ export class SupervisedProcess extends SupervisedToolProvider {
   readonly #analysis: ChangeAnalysis;
   readonly #startTimeoutMs: number;
   /** Parts of the state reported as not exportable, each once. */
-  readonly #droppedTold = new Set<string>();
+  readonly #reportedPaths = new Set<string>();
   /** The queue of reloads and config changes. */
   #work: Promise<unknown> = Promise.resolve();
   #lifetime = new AbortController();
@@ -142,7 +142,7 @@ export class SupervisedProcess extends SupervisedToolProvider {
    */
   async reload(): Promise<void> {
     await this.#inTurn(async () => {
-      if ((await this.#switch()) === 'put off')
+      if ((await this.#switch()) === 'postponed')
         throw new ToolError('UNAVAILABLE', `The provider "${this.name}" was too busy to be reloaded; try again.`);
     });
   }
@@ -198,11 +198,11 @@ export class SupervisedProcess extends SupervisedToolProvider {
     });
   }
 
-  async #switch(): Promise<'switched' | 'put off' | 'nothing runs'> {
+  async #switch(): Promise<'switched' | 'postponed' | 'not running'> {
     const { process } = this.#current;
     if (!process || this.state !== 'READY') {
       this.forgive(); // the cause of a failure may be fixed now
-      return 'nothing runs';
+      return 'not running';
     }
     const { signal } = this.#lifetime;
     this.emit('reloading', {});
@@ -217,10 +217,10 @@ export class SupervisedProcess extends SupervisedToolProvider {
   }
 
   #reportDropped(paths: readonly string[]): void {
-    const news = paths.filter((path) => !this.#droppedTold.has(path));
-    for (const path of news) this.#droppedTold.add(path);
-    if (news.length === 0) return;
-    const words = `The state of "${this.name}" has parts that JSON cannot represent, which initialize() must create again: ${news.join(', ')}.`;
+    const unreported = paths.filter((path) => !this.#reportedPaths.has(path));
+    for (const path of unreported) this.#reportedPaths.add(path);
+    if (unreported.length === 0) return;
+    const words = `The state of "${this.name}" has parts that JSON cannot represent, which initialize() must create again: ${unreported.join(', ')}.`;
     this.logger.warn(words);
   }
 
@@ -256,7 +256,7 @@ export class SupervisedProcess extends SupervisedToolProvider {
   }
 
   async #restart(): Promise<void> {
-    for (let tries = 1; tries <= CONFIG_TRIES; tries++) if ((await this.#switch()) !== 'put off') return;
+    for (let tries = 1; tries <= CONFIG_TRIES; tries++) if ((await this.#switch()) !== 'postponed') return;
     throw new ToolError('UNAVAILABLE', `The provider "${this.name}" was too busy to be restarted; try again.`);
   }
 
@@ -313,13 +313,13 @@ export class SupervisedProcess extends SupervisedToolProvider {
       seen = this.#changes;
       const watch = this.#watch;
       if (!watch || !(await this.#readGraph(watch))) return;
-      if ((await this.#switch()) !== 'put off') {
+      if ((await this.#switch()) !== 'postponed') {
         this.#retries = 0;
         return;
       }
       const ms = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** this.#retries++);
       this.logger.info(
-        `The reload of "${this.name}" is put off by ${ms} ms: its calls would have waited for too long.`,
+        `The reload of "${this.name}" is postponed by ${ms} ms: its calls would have waited for too long.`,
       );
       this.#retry = globalThis.setTimeout(() => this.#reloadSoon(), ms).unref();
     };

@@ -25,21 +25,21 @@ export interface SwitchOptions {
 }
 
 /** Thrown when a switch takes too long. */
-class PutOff extends Error {}
+class SwitchTooSlow extends Error {}
 
 /**
- * Replaces the process that is called by a new one. `'put off'` when calls would have been held for too long, and
- * `'nothing runs'` when none runs or it ended meanwhile; the old one then continues, or the next start is a new one
- * anyway.
+ * Replaces the running process by a new one. Resolves to `'postponed'` when calls would have been held for too long: the
+ * old process continues. Resolves to `'not running'` when no process runs, or the old one ended meanwhile: the next start
+ * loads the new version anyway.
  *
  * @throws {ToolError} why the new process did not start; the old one continues
  */
-export async function switchGenerations(options: SwitchOptions): Promise<'switched' | 'put off' | 'nothing runs'> {
+export async function switchGenerations(options: SwitchOptions): Promise<'switched' | 'postponed' | 'not running'> {
   const { provider, signal } = options;
   const old = provider.generation;
-  if (!old) return 'nothing runs';
+  if (!old) return 'not running';
   const next = await provider.startGeneration({ signal });
-  let outcome: 'switched' | 'put off' | 'nothing runs';
+  let outcome: 'switched' | 'postponed' | 'not running';
   try {
     await next.ping(PING_MS);
     // Calls are held only during the switch, not while the old process ends.
@@ -62,16 +62,16 @@ async function replace(
   old: ProviderGeneration,
   next: ProviderGeneration,
   options: SwitchOptions,
-): Promise<'switched' | 'put off' | 'nothing runs'> {
+): Promise<'switched' | 'postponed' | 'not running'> {
   const { provider, signal } = options;
   try {
     await handOver(old, next, options);
   } catch (thrown) {
-    if (thrown instanceof PutOff) return 'put off';
-    if (!old.isAlive) return 'nothing runs';
+    if (thrown instanceof SwitchTooSlow) return 'postponed';
+    if (!old.isAlive) return 'not running';
     throw thrown;
   }
-  if (provider.generation !== old || signal.aborted) return 'nothing runs';
+  if (provider.generation !== old || signal.aborted) return 'not running';
   provider.adopt(next);
   return 'switched';
 }
@@ -96,7 +96,7 @@ export async function reinitialize(
     if (await settledWithin([work], timeoutMs)) return await work;
   } finally {
     clearTimeout(held);
-    work.catch(() => undefined); // reported, or too late
+    work.catch(() => undefined); // awaited above, or too late to report
   }
   const words = `The provider "${provider.name}" had not finished initialize() after ${timeoutMs} ms.`;
   throw new ToolError('TIMED_OUT', words, { provider: provider.name });
@@ -129,6 +129,6 @@ async function handOver(
 }
 
 async function inTime<T>(work: Promise<T>, until: number): Promise<T> {
-  if (!(await settledWithin([work], Math.max(0, until - performance.now())))) throw new PutOff();
+  if (!(await settledWithin([work], Math.max(0, until - performance.now())))) throw new SwitchTooSlow();
   return work;
 }

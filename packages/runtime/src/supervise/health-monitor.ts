@@ -1,5 +1,5 @@
-// Monitors a ready provider: whether it answers, whether a call is silent for too long, and whether it
-// has been idle. Three timers, none of them set or cleared for a call; none keeps the process alive.
+// Monitors a ready provider: does it answer pings, is a call silent for too long, is the provider idle? It has three
+// timers. None is set or cleared per call, and none keeps the process alive.
 
 import type { ProviderInstance } from './provider-instance.js';
 

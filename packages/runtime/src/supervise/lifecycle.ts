@@ -10,9 +10,9 @@ import { RestartBudget } from './restart-budget.js';
 import { assertTransition, type SupervisorState } from './state.js';
 import { HealthMonitor } from './health-monitor.js';
 
-/** How long a lost provider may take to settle its calls before the supervisor does. */
+/** How long a lost provider may take to settle its calls; then the supervisor settles them. */
 const LOST_TIMEOUT_MS = 50;
-/** The number of health checks after which a silent provider has failed. */
+/** The number of unanswered pings in a row after which a provider is lost. */
 const PINGS = 2;
 
 /** Options of {@link Lifecycle}. */
@@ -86,7 +86,7 @@ export class Lifecycle {
   }
 
   /** The number of the next instance. */
-  countLife(): number {
+  countInstance(): number {
     return ++this.#lives;
   }
 
@@ -137,7 +137,7 @@ export class Lifecycle {
     await Promise.all([...this.#ending]);
   }
 
-  // What calls report about their instance.
+  // Reports from calls about their instance.
 
   /** Records that a call was sent, which must not be silent for `silenceMs`. */
   noteSent(silenceMs: number): void {
@@ -182,7 +182,7 @@ export class Lifecycle {
     });
   }
 
-  // The ways from one state to the next.
+  // Transitions.
 
   #enter(next: SupervisorState): void {
     const { name: from } = this.#state;
@@ -205,13 +205,13 @@ export class Lifecycle {
   #start(isRestart: boolean): Promise<ProviderInstance> {
     const abort = (this.#abortStart = new AbortController());
     const started = this.#launch(abort, isRestart);
-    started.catch(() => undefined); // reported to whoever waits for it
+    started.catch(() => undefined); // its callers receive the error
     this.#enter({ name: 'INITIALIZING', started });
     return started;
   }
 
   async #launch(abort: AbortController, isRestart: boolean): Promise<ProviderInstance> {
-    await Promise.resolve(); // until the state shows that it has begun
+    await Promise.resolve(); // lets #start() enter INITIALIZING first
     const { signal } = abort;
     const { name, options, logger } = this.#given;
     let instance: ProviderInstance | undefined;
@@ -245,7 +245,7 @@ export class Lifecycle {
     const { make, options, logger, onCreated, onToolsChanged } = this.#given;
     const instance = new ProviderInstance({
       provider: make(),
-      number: this.countLife(),
+      number: this.countInstance(),
       healthTimeoutMs: options.healthTimeoutMs,
       logger,
       onLost: (lost, failure) => this.lose(lost, failure),
@@ -286,7 +286,7 @@ export class Lifecycle {
     void ending.finally(() => this.#ending.delete(ending));
   }
 
-  /** Why nothing is started for a call, if nothing is. */
+  /** Why a call may not start the provider now; undefined if it may. */
   #refusal(state: SupervisorState & { name: 'DEGRADED' | 'DEAD' }): ToolError | undefined {
     if (state.isPermanent) return state.error;
     const now = performance.now();

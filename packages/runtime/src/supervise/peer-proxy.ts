@@ -6,9 +6,9 @@ import { callSafely } from '@toolwright/core/internal';
 type RequestHandler = Parameters<McpPeer['setRequestHandler']>;
 type Notified = Parameters<McpPeer['onNotification']>[0];
 
-/** What a {@link PeerProxy} needs of the supervisor. */
+/** What a {@link PeerProxy} needs from the supervisor. */
 export interface PeerProxyOptions {
-  /** Runs a request on the peer of the provider that is ready, starting one where none is. */
+  /** Runs a request on the peer of the ready provider; starts the provider first if none is ready. */
   withPeer: (ask: (peer: McpPeer) => Promise<JsonObject>, options: Pick<CallOptions, 'signal'>) => Promise<JsonObject>;
   onLog: (entry: LogEntry) => void;
 }
@@ -20,14 +20,14 @@ export class PeerProxy implements McpPeer {
   #unsubscribe: (() => void) | undefined;
   #capabilities: JsonObject = {};
   #handler: RequestHandler | undefined;
-  /** What is offered, with its withdrawal at the peer of now. */
+  /** The offered capabilities, each with the function that withdraws it from the current peer. */
   readonly #offers = new Map<JsonObject, (() => void) | undefined>();
 
   constructor(options: PeerProxyOptions) {
     this.#options = options;
   }
 
-  /** What the peer said last, also while nothing runs. */
+  /** The capabilities of the last peer; they remain while no provider runs. */
   get capabilities(): JsonObject {
     const now = this.#peer?.capabilities;
     if (now && Object.keys(now).length > 0) this.#capabilities = now;
@@ -56,12 +56,9 @@ export class PeerProxy implements McpPeer {
     };
   }
 
-  /**
-   * Represents another peer from now on. Call it before that one connects, because capabilities are offered when
-   * connecting.
-   */
+  /** Switches to another peer. Call it before that peer connects, because capabilities are offered when connecting. */
   adopt(peer: McpPeer | undefined): void {
-    void this.capabilities; // of the one before, for as long as the new one has none
+    void this.capabilities; // keeps those of the previous peer until the new one has some
     this.#unsubscribe?.();
     this.#peer = peer;
     if (!peer) return;

@@ -1,9 +1,9 @@
-// What a failure means for the provider: it has ended, it has a problem, or another start would fail too.
+// Classifies failures: the provider has ended, it failed but still runs, or every further start would fail too.
 
 import { ToolError, type ToolErrorCode, type ToolProvider, type ToolResult } from '@toolwright/core';
 import { isOwnFailure, isStaleCall, type CallScope } from '@toolwright/core/internal';
 
-/** With these codes, raised in this process, the peer or its connection failed, not the tool. */
+/** Codes that, raised in this process, mean a failure of the provider or its connection, not of the tool. */
 const TRANSPORT: ReadonlySet<ToolErrorCode> = new Set<ToolErrorCode>([
   'NOT_CONNECTED',
   'CONNECTION_CLOSED',
@@ -14,7 +14,7 @@ const TRANSPORT: ReadonlySet<ToolErrorCode> = new Set<ToolErrorCode>([
   'PROCESS_EXITED',
 ]);
 
-/** With these codes the connection has ended too, for a provider that cannot report it itself. */
+/** Codes that mean that the connection has ended, for providers without an event that reports it. */
 const GONE: ReadonlySet<ToolErrorCode> = new Set<ToolErrorCode>([
   'NOT_CONNECTED',
   'CONNECTION_CLOSED',
@@ -23,7 +23,7 @@ const GONE: ReadonlySet<ToolErrorCode> = new Set<ToolErrorCode>([
   'PROCESS_EXITED',
 ]);
 
-/** A start that failed with one of these fails again until a person changes something. */
+/** Codes of failed starts that fail again until someone changes the configuration or the program. */
 const PERMANENT: ReadonlySet<ToolErrorCode> = new Set<ToolErrorCode>([
   'INVALID_ARGUMENT',
   'NAME_CONFLICT',
@@ -33,12 +33,13 @@ const PERMANENT: ReadonlySet<ToolErrorCode> = new Set<ToolErrorCode>([
   'SPAWN_FAILED',
 ]);
 
-/** Of a spawn that may work the next time. */
+/** Errors of spawning that are temporary. */
 const PASSING_ERRNOS: ReadonlySet<unknown> = new Set(['EAGAIN', 'EMFILE', 'ENFILE', 'ENOMEM', 'ETXTBSY']);
 
 /**
- * What a call's result means for its provider: `'gone'`, `'failed'`, `'answered'`, or nothing, as for a call that its
- * caller cancelled. A tool's own failure is an answer, whatever its code.
+ * What a call's result means for its provider: `'gone'` when it has ended, `'failed'`, `'answered'`, or undefined when the
+ * result says nothing about it, as for a call that its caller cancelled. A failure of the tool itself counts as an answer,
+ * whatever its code.
  */
 export function verdictOf(
   result: ToolResult,
@@ -48,8 +49,8 @@ export function verdictOf(
   const { isError, error } = result;
   if (scope.error) return scope.error.details?.defaultDeadline === true ? 'failed' : undefined;
   if (!isError || !error || !isOwnFailure(result)) return 'answered';
-  if (isStaleCall(result) || !TRANSPORT.has(error.code)) return undefined; // refused before it was sent, for what it is
-  if (error.details?.ended === true) return undefined; // by the host, as after a reload: the process did not fail
+  if (isStaleCall(result) || !TRANSPORT.has(error.code)) return undefined; // the call itself was refused, not sent
+  if (error.details?.ended === true) return undefined; // the host ended it, as after a reload: it did not fail
   return isDown(provider, error.code) ? 'gone' : 'failed';
 }
 
@@ -61,7 +62,7 @@ function isDown(provider: ToolProvider, code: ToolErrorCode): boolean {
   }
 }
 
-/** The failure of a start, saying in `details.permanent` whether another start would fail likewise. */
+/** The failure of a start; `details.permanent` says whether every further start would fail too. */
 export function startFailure(thrown: unknown, provider: string): { error: ToolError; isPermanent: boolean } {
   const given = ToolError.from(thrown, 'UNAVAILABLE');
   const { code, details } = given;

@@ -23,7 +23,7 @@ import {
 /** How long a provider may take to end before the supervisor continues without it. */
 const END_TIMEOUT_MS = 10_000;
 
-/** What an instance needs of the supervisor. */
+/** What an instance needs from the supervisor. */
 export interface ProviderInstanceOptions {
   readonly provider: ToolProvider;
   /** From 1. */
@@ -34,10 +34,10 @@ export interface ProviderInstanceOptions {
   readonly onToolsChanged: (instance: ProviderInstance) => void;
 }
 
-/** Sends one call: to the provider, or to a call that it prepared. */
+/** Sends one call: calls the provider, or executes a call that it prepared. */
 export type Send = (instance: ProviderInstance, options: CallOptions) => Promise<ToolResult>;
 
-/** The scope of a supervised call: its progress is a sign of the instance that has the call. */
+/** The scope of a supervised call: progress counts as a sign of life of the instance that runs it. */
 export class SupervisedScope extends CallScope {
   onSign: (() => void) | undefined;
 
@@ -47,11 +47,11 @@ export class SupervisedScope extends CallScope {
   }
 }
 
-/** A call that the provider has. */
+/** A call that the provider is running. */
 interface Flight {
   readonly tool: string;
   readonly silenceMs: number;
-  /** When it will have been silent for too long, on the clock of `performance.now()`. */
+  /** When the call counts as silent, unless progress arrives before; on the clock of `performance.now()`. */
   silentAt: number;
   settle(result: ToolResult): void;
 }
@@ -61,7 +61,7 @@ export class ProviderInstance {
   readonly number: number;
   definitions: readonly ToolDefinition[] = [];
   servers: readonly string[] = [];
-  /** When it last gave an answer, on the clock of `performance.now()`. */
+  /** When the provider last answered or reported progress, on the clock of `performance.now()`. */
   lastSignAt = 0;
   readonly #options: ProviderInstanceOptions;
   readonly #flights = new Set<Flight>();
@@ -91,18 +91,18 @@ export class ProviderInstance {
   async list(signal: AbortSignal = this.#lifetime.signal): Promise<void> {
     const listed: unknown = await untilAborted(this.provider.listTools({ signal }), signal);
     if (!Array.isArray(listed))
-      throw new ToolError('PROTOCOL_VIOLATION', `What "${this.provider.name}" listed is not a list of tools.`);
-    this.definitions = Object.freeze(listed.filter(isDefinition).map(frozenCopy)); // a malformed tool costs no other
+      throw new ToolError('PROTOCOL_VIOLATION', `The provider "${this.provider.name}" did not return a list of tools.`);
+    this.definitions = Object.freeze(listed.filter(isDefinition).map(frozenCopy)); // malformed tools are left out
     this.lastSignAt = performance.now();
   }
 
-  /** True when it has no call. */
+  /** True when no call is in flight. */
   get isIdle(): boolean {
     return this.#flights.size === 0;
   }
 
   /**
-   * Runs a call. Never rejects, and settles with the scope, whatever the provider does.
+   * Runs a call. Never rejects, and settles when its scope ends at the latest, whatever the provider does.
    *
    * @param silenceMs the time without a sign of the provider after which the call is {@link silent}
    */
@@ -142,7 +142,7 @@ export class ProviderInstance {
     this.lastSignAt = performance.now();
   };
 
-  /** The calls that are silent at `now`, and when the next one will be. */
+  /** The number of calls that are silent at `now`, and the time at which the next one becomes silent. */
   silent(now: number): { count: number; nextAt: number } {
     let count = 0;
     let nextAt = Infinity;
@@ -157,12 +157,12 @@ export class ProviderInstance {
     return { count, nextAt };
   }
 
-  /** Asks the provider whether it answers; concurrent questions are one. Never rejects. */
+  /** Pings the provider; concurrent callers share one ping. Resolves to false without an answer, and never rejects. */
   check(): Promise<boolean> {
     return (this.#checking ??= this.#check().finally(() => (this.#checking = undefined)));
   }
 
-  /** Resolves when no call is in flight, at most after `ms`; false if one is. */
+  /** Waits until no call is in flight, but no longer than `ms`; resolves to false if one still is. */
   idleWithin(ms: number): Promise<boolean> {
     if (this.isIdle) return Promise.resolve(true);
     return settledWithin([new Promise<void>((resolve) => this.#whenIdle.push(resolve))], ms);
@@ -198,7 +198,7 @@ export class ProviderInstance {
   #land(flight: Flight, given: unknown, scope: CallScope): void {
     let result = given as ToolResult;
     if (!isResult(given)) {
-      const words = `The provider "${this.provider.name}" gave something that is not a result.`;
+      const words = `The provider "${this.provider.name}" returned something that is not a ToolResult.`;
       result = errorResult(new ToolError('INTERNAL', words, { provider: this.provider.name }), scope.startedAt);
     } else if (!given.isError || !isOwnFailure(given)) this.lastSignAt = performance.now();
     flight.settle(result);

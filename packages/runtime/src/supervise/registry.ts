@@ -21,7 +21,7 @@ const TOOL = {
 /**
  * A tool server `registry` over a hub, to be put into that hub or used beside it: `list`, `start`, `stop`, `tools`,
  * `details`, `health`, and `invoke`, which goes through `hub.callTool` with its policy, deadline and middleware. `invoke`
- * runs nothing of the registry's own and nothing that the hub does not list.
+ * runs only tools that the hub lists, and none of the registry itself.
  *
  * @example
  * ```ts
@@ -65,7 +65,7 @@ export function createRegistryServer(hub: ToolHub): ToolServer {
         execute: async ({ provider: name }) => {
           const provider = providerOf(hub, name);
           if (provider.servers.includes(PREFIX))
-            throw new ToolError('INVALID_ARGUMENT', `"${name}" holds the registry itself and is not stopped by it.`);
+            throw new ToolError('INVALID_ARGUMENT', `"${name}" contains the registry, which cannot stop itself.`);
           await provider.disconnect();
           return { provider: name, state: stateOf(hub, name) };
         },
@@ -119,7 +119,7 @@ export function createRegistryServer(hub: ToolHub): ToolServer {
         execute: async ({ tool, arguments: args = {} }, ctx) => {
           const { name } = await listed(hub, tool, ctx.signal);
           if (serverOf(name) === PREFIX)
-            throw new ToolError('INVALID_ARGUMENT', `"${name}" is the registry's own; call it by itself.`, {
+            throw new ToolError('INVALID_ARGUMENT', `"${name}" is a tool of the registry: call it directly.`, {
               tool: name,
             });
           const { content, structuredContent, isError, error, directives, _meta } = await hub.callTool(
@@ -154,9 +154,9 @@ function stateOf(hub: ToolHub, name: string): string {
 }
 
 /**
- * A tool by its qualified name: a bare one could be the registry's own.
+ * The listed tool of a qualified name. Bare names are not accepted, because one could mean a tool of the registry.
  *
- * @throws {ToolError} TOOL_NOT_FOUND; PERMISSION_DENIED for one that the policy hides
+ * @throws {ToolError} TOOL_NOT_FOUND; PERMISSION_DENIED for a tool that the policy hides
  */
 async function listed(hub: ToolHub, name: string, signal: AbortSignal): Promise<ToolDefinition> {
   const tool = (await hub.listTools({ signal })).find((each) => each.name === name);

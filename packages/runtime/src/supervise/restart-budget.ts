@@ -1,23 +1,25 @@
-// When a provider that failed may be started again: a wait that grows with the failures in a row, and a number of starts in
-// a window of time. Past that number there is one start a window, until the provider has been healthy. All times are on the clock of `performance.now()`.
+// Decides when a failed provider may be restarted: after a backoff that doubles with each consecutive failure, and only
+// so many times per window. Past that limit it is started once per window, until it has run long enough to count as
+// healthy. All times are on the clock of `performance.now()`.
 
 import type { BackoffOptions } from './supervisor-options.js';
 
-/** A process that was ready for so long did start; what ended it is a new trouble. */
+/** After this uptime the first restart is immediate: the failure has another cause than the one before. */
 const STARTED_WELL_MS = 1_000;
 
-/** What a {@link RestartBudget} counts with. */
+/** Options of {@link RestartBudget}. */
 export interface RestartBudgetOptions {
   maxStarts: number;
   startWindowMs: number;
   backoff: Required<BackoffOptions>;
 }
 
+/** Counts failures and restarts, and says when the next start is allowed. */
 export class RestartBudget {
   readonly #options: RestartBudgetOptions;
   #failures = 0;
   #retryAt = 0;
-  /** When providers were started after a failure. */
+  /** The times of restarts within the current window. */
   #starts: number[] = [];
   #isLimited = false;
 
@@ -25,7 +27,7 @@ export class RestartBudget {
     this.#options = options;
   }
 
-  /** Failures in a row. */
+  /** The number of consecutive failures. */
   get failures(): number {
     return this.#failures;
   }
@@ -37,12 +39,12 @@ export class RestartBudget {
     return Math.max(this.#retryAt, this.#limitedUntil);
   }
 
-  /** True when it was started too often: it is started once a window then. */
+  /** True when the limit on restarts is reached: until the window ends nothing starts automatically. */
   isLimited(now: number): boolean {
     return this.#limitedUntil > Math.max(now, this.#retryAt);
   }
 
-  /** A provider failed, to start or after it was ready for `readyMs`. */
+  /** Records that the provider failed: to start, or after it was ready for `readyMs`. */
   noteFailure(now: number, readyMs: number): void {
     const { baseMs, maxMs, resetAfterMs, random } = this.#options.backoff;
     if (readyMs >= resetAfterMs) this.#recover();
@@ -52,13 +54,13 @@ export class RestartBudget {
     this.#retryAt = isImmediate ? 0 : now + random() * bound;
   }
 
-  /** A provider was ended that had not failed. */
+  /** Records that a healthy provider was stopped after it was ready for `readyMs`. */
   noteEnd(readyMs: number): void {
     if (readyMs >= this.#options.backoff.resetAfterMs) this.#recover();
     this.#retryAt = 0;
   }
 
-  /** A provider is started because of a call, after a failure. */
+  /** Counts a restart after a failure. */
   countStart(now: number): void {
     const { maxStarts, startWindowMs } = this.#options;
     this.#starts = this.#starts.filter((startedAt) => startedAt > now - startWindowMs);
@@ -66,7 +68,7 @@ export class RestartBudget {
     this.#isLimited ||= this.#starts.length >= maxStarts;
   }
 
-  /** Somebody starts the provider, and knows why. */
+  /** Forgets all failures and restarts, for an explicit start. */
   reset(): void {
     this.#recover();
     this.#retryAt = 0;

@@ -1,18 +1,18 @@
 // The five states of a supervised provider, and which may follow which.
 //
-//   COLD          nothing runs. A call, or connect(), starts it.
-//   INITIALIZING  it is being started, once for all who wait.
-//   READY         it runs, and calls go to it.
-//   DEGRADED      it failed too often in a row. Calls that it has settle, then it is ended; the next call starts another.
-//   DEAD          it could not be started, or it went. The next call starts another.
+//   COLD          does not run. A call, or connect(), starts it.
+//   INITIALIZING  is being started; concurrent callers share the start.
+//   READY         runs and receives calls.
+//   DEGRADED      failed too often in a row. Its running calls settle, then it is ended; the next call starts another.
+//   DEAD          did not start, or ended by itself. The next call starts another.
 //
-// From DEGRADED and DEAD a call starts another only when the backoff is over, and after too many starts once in a window of
-// time; a permanent failure waits for an explicit start.
+// From DEGRADED and DEAD, a call starts another only after the backoff, and past the limit on restarts only once per
+// window. A permanent failure needs an explicit start.
 
 import { ToolError, type ProviderState } from '@toolwright/core';
 import type { ProviderInstance } from './provider-instance.js';
 
-/** The state with what belongs to it alone. */
+/** The state, with the data that only this state has. */
 export type SupervisorState =
   | { readonly name: 'COLD' }
   | { readonly name: 'INITIALIZING'; readonly started: Promise<ProviderInstance> }
@@ -28,12 +28,12 @@ const FOLLOWING: Readonly<Record<ProviderState, readonly ProviderState[]>> = {
   DEAD: ['INITIALIZING', 'COLD'],
 };
 
-/** True for a transition of the table; each other one is a fault in the supervisor. */
+/** True for a transition that the table allows. Any other is a bug in the supervisor. */
 export function mayFollow(from: ProviderState, to: ProviderState): boolean {
   return FOLLOWING[from].includes(to);
 }
 
-/** @throws {ToolError} INTERNAL for a transition that the table does not have */
+/** @throws {ToolError} INTERNAL for a transition that the table does not allow */
 export function assertTransition(from: ProviderState, to: ProviderState, provider: string): void {
   if (mayFollow(from, to)) return;
   throw new ToolError('INTERNAL', `A supervisor must not go from ${from} to ${to}; please report this.`, { provider });

@@ -45,7 +45,7 @@ export const HUB_EVENTS: Omit<Record<keyof SupervisorEvents, string>, 'restarted
   reloadFailed: 'reload.failed',
 };
 
-/** The event in the form of a hub's event stream. Of a log entry's fields nothing is passed on. */
+/** The event in the form of a hub's event stream, without the fields of log entries. */
 export function providerEventOf<Name extends keyof SupervisorEvents>(
   name: Name,
   event: SupervisorEvents[Name],

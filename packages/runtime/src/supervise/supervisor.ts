@@ -45,11 +45,11 @@ import { resolveSuperviseOptions, type ResolvedSuperviseOptions, type SuperviseO
 const DEFAULT_CALL_TIMEOUT_MS = 30_000;
 
 /**
- * A provider that is started when it is needed, replaced when it fails, and ended when it is not needed. Made by
+ * A provider that starts on the first call, is replaced when it fails, and stops when it is idle. Made by
  * {@link supervise}.
  *
- * `connect()` is an explicit start: it does not wait for a backoff and clears what was counted. A call starts the provider
- * too, when the backoff is over and it has not failed too often.
+ * `connect()` is an explicit start: it skips the backoff and resets the counts of failures and restarts. A call starts the
+ * provider only after the backoff and within the limit on restarts.
  */
 export class SupervisedToolProvider implements ToolProvider {
   /** The name of the provider, as in its options. */
@@ -59,9 +59,9 @@ export class SupervisedToolProvider implements ToolProvider {
   readonly [TAKES_SCOPES] = true;
   readonly callTimeoutMs: number;
   readonly sourceHash: string | undefined;
-  /** There when the provider prepares calls. */
+  /** Prepares a call in the provider. Absent when the provider does not prepare calls. */
   readonly prepareCall?: NonNullable<ToolProvider['prepareCall']>;
-  /** There when the provider is an MCP server's: one peer across all restarts. */
+  /** One peer across all restarts. Absent when the provider is not an MCP server. */
   readonly mcp?: McpPeer;
   readonly #options: ResolvedSuperviseOptions;
   readonly #trustsAnnotations: boolean;
@@ -72,7 +72,7 @@ export class SupervisedToolProvider implements ToolProvider {
   readonly #list: ToolListCache;
   readonly #gate: CallGate;
   readonly #counters = new CallCounters();
-  /** Calls that have not settled, wherever they are. */
+  /** Calls that have not settled: queued, or sent. */
   readonly #open = new Set<CallScope>();
   #servers: readonly string[];
   /** Counts disconnects: a prepared call belongs to the connection that prepared it. */
@@ -87,7 +87,8 @@ export class SupervisedToolProvider implements ToolProvider {
     if (typeof (provider as Partial<ToolProvider> | undefined)?.callTool !== 'function')
       throw new ToolError('INVALID_ARGUMENT', 'supervise() takes a function that returns a provider, not a promise.');
     let unused: ToolProvider | undefined = provider; // created to learn its name; the first start uses it
-    const { name, kind, servers, callTimeoutMs, sourceHash, trustAnnotations } = provider as ToolProvider & Believed;
+    const { name, kind, servers, callTimeoutMs, sourceHash, trustAnnotations } = provider as ToolProvider &
+      ProviderTrust;
     this.sourceHash = sourceHash;
     this.name = options.name ?? name;
     this.kind = kind;
@@ -139,13 +140,13 @@ export class SupervisedToolProvider implements ToolProvider {
     return state.name === 'READY' ? (state.instance.provider.sessionServers ?? []) : [];
   }
 
-  /** As the running program says. */
+  /** What the running provider reports; undefined while none runs. */
   get toolsTtlMs(): number | undefined {
     const { state } = this.#lifecycle;
     return state.name === 'READY' ? state.instance.provider.toolsTtlMs : undefined;
   }
 
-  /** The state it is in. */
+  /** The current state. */
   get state(): ProviderState {
     return this.#lifecycle.state.name;
   }
@@ -165,8 +166,8 @@ export class SupervisedToolProvider implements ToolProvider {
   }
 
   /**
-   * Starts the provider, ignoring earlier failures, and reads its tools. With `onDemand`, as a hub passes it, it is
-   * refused where a call would be.
+   * Starts the provider, ignoring earlier failures, and reads its tools. With `onDemand`, which a hub passes, backoff and
+   * limits apply as they do to a call.
    */
   async connect(options: { signal?: AbortSignal; onDemand?: boolean } = {}): Promise<void> {
     const scope = new CallScope(options);
@@ -205,7 +206,7 @@ export class SupervisedToolProvider implements ToolProvider {
     const scope = new SupervisedScope(options);
     let copied: JsonObject;
     try {
-      copied = copyArguments(name, args); // it may wait, or be sent twice
+      copied = copyArguments(name, args); // the call may wait or be sent twice, and the caller may change them meanwhile
     } catch (thrown) {
       return Promise.resolve(this.#finish(errorResult(ToolError.from(thrown, 'INTERNAL'), scope.startedAt), scope));
     }
@@ -226,7 +227,7 @@ export class SupervisedToolProvider implements ToolProvider {
     await this.disconnect();
   }
 
-  /** Passed to the running provider; one that has ended keeps no sessions. */
+  /** Ends the session in the running provider; a provider that has ended has no sessions. */
   async endSession(sessionId: string): Promise<void> {
     const { state } = this.#lifecycle;
     if (state.name !== 'READY') return;
@@ -264,9 +265,9 @@ export class SupervisedToolProvider implements ToolProvider {
     this.#events.emit(name, event);
   }
 
-  /** @internal The number of a process that took the place of another. */
+  /** @internal Counts a process that replaced another; returns its number. */
   protected countGeneration(): number {
-    return this.#lifecycle.countLife();
+    return this.#lifecycle.countInstance();
   }
 
   // One call.
@@ -285,7 +286,7 @@ export class SupervisedToolProvider implements ToolProvider {
       const silenceMs = (scope.dueAt === Infinity ? this.callTimeoutMs : scope.dueAt - scope.startedAt) / 2;
       result = await this.#send(name, scope, silenceMs, send);
       if (result.error?.code === 'OUTCOME_UNKNOWN' && !scope.error && this.#mayRepeat(name))
-        result = await this.#send(name, scope, silenceMs, send).catch(() => result); // it may have happened: that stays
+        result = await this.#send(name, scope, silenceMs, send).catch(() => result); // the first outcome stays unknown
     } catch (thrown) {
       result = errorResult(withStartOutput(ToolError.from(thrown, 'INTERNAL'), this), scope.startedAt);
     }
@@ -307,7 +308,7 @@ export class SupervisedToolProvider implements ToolProvider {
     if (scope.error) throw scope.error;
   }
 
-  /** From the listing of a provider of ours: a foreign one does not choose how long to wait for it. */
+  /** The deadline in the tool's listing. Only provider processes may set one: a foreign server could make callers wait. */
   #ownTimeoutMs(name: string, args: JsonObject): number | undefined {
     const tool = this.kind === 'process' ? this.#list.get(name) : undefined;
     return tool && listedTimeoutMs(tool, args);
@@ -324,7 +325,7 @@ export class SupervisedToolProvider implements ToolProvider {
     return timed;
   }
 
-  /** Sends the call when the provider is ready and has a place. @throws {ToolError} why it was not sent */
+  /** Sends the call once the provider is ready and a slot is free. @throws {ToolError} why it was not sent */
   async #send(name: string, scope: SupervisedScope, silenceMs: number, send: Send): Promise<ToolResult> {
     const lifecycle = this.#lifecycle;
     const { state } = lifecycle;
@@ -353,11 +354,11 @@ export class SupervisedToolProvider implements ToolProvider {
       await this.#gate.enter(scope);
       const { state } = this.#lifecycle;
       if (state.name === 'READY') return state.instance;
-      this.#gate.leave(); // it went while the call waited
+      this.#gate.leave(); // the provider ended while the call waited
     }
   }
 
-  /** True for a tool that may run twice, by annotations that are believed. */
+  /** True for a tool that may run twice, according to annotations that are trusted. */
   #mayRepeat(name: string): boolean {
     const { readOnlyHint, idempotentHint } = this.#list.get(name)?.annotations ?? {};
     return this.#trustsAnnotations && (readOnlyHint === true || idempotentHint === true);
@@ -379,7 +380,7 @@ export class SupervisedToolProvider implements ToolProvider {
           const result = await prepared.execute(inward);
           if (!isStaleCall(result)) return result;
         }
-        // Another process does not know what this one prepared.
+        // The call was prepared in another process, so it is prepared again.
         const now = await current.provider.prepareCall?.(tool.name, own, inward);
         if (now?.refused) return now.refused;
         if (now && isSameCall(before, now)) return now.execute(inward);
@@ -407,7 +408,7 @@ export class SupervisedToolProvider implements ToolProvider {
     }
   }
 
-  /** A request of an MCP peer keeps the provider from being idle, as a call does. */
+  /** Sends a request through the provider's MCP peer. It counts as activity, as a call does. */
   async #askPeer(
     ask: (peer: McpPeer) => Promise<JsonObject>,
     options: Pick<CallOptions, 'signal'>,
@@ -426,16 +427,16 @@ export class SupervisedToolProvider implements ToolProvider {
   }
 }
 
-/** What the provider process received in its own options. */
-interface Believed {
+/** Set by `ProcessToolProvider`, from its own options. */
+interface ProviderTrust {
   readonly trustAnnotations?: boolean;
 }
 
 /**
- * Gives a provider an instance: it is started by the first call, asked whether it answers, replaced when it fails, and ended
- * when nothing has called it for a while. At most so many calls reach it at once.
+ * Supervises a provider: starts it with the first call, pings it, replaces it when it fails, stops it when it is idle, and
+ * limits its concurrent calls.
  *
- * @param create makes the provider, not connected; called once at once, and for each further start
+ * @param create returns a provider that is not connected; called once immediately, and again for each restart
  * @throws {ToolError} INVALID_ARGUMENT for a wrong option, or what `create` throws
  * @example
  * ```ts

@@ -5,7 +5,7 @@ import { ToolError, type Logger, type ToolDefinition } from '@toolwright/core';
 import { Listeners, ToolIndex } from '@toolwright/core/internal';
 import type { ProviderInstance } from './provider-instance.js';
 
-/** What a {@link ToolListCache} needs of the supervisor. */
+/** What a {@link ToolListCache} needs from the supervisor. */
 export interface ToolListCacheOptions {
   name: string;
   logger: Logger;
@@ -38,13 +38,13 @@ export class ToolListCache {
     return this.#index.get(name);
   }
 
-  /** Takes the list of an instance that became ready, and reads it again when it changed meanwhile. */
+  /** Adopts the list of an instance that became ready, and reads it again if it changed meanwhile. */
   start(instance: ProviderInstance): void {
     this.#adopt(instance);
     if (this.#isDirty) this.refresh(instance);
   }
 
-  /** Reads the list again; a burst of changes is one. */
+  /** Reads the list again, once for several changes in quick succession. */
   refresh(instance: ProviderInstance): void {
     this.#isDirty = true;
     if (this.#reading || !this.#options.isCurrent(instance)) return;

@@ -15,11 +15,11 @@ const FILES: Record<ContractLanguage, string> = {
 
 /**
  * The absolute path of a provider file that serves the tools of `contractServer()`, under the name `contract`: what
- * `toolProviderContract` calls. It is for those who start provider files in a way of their own (a container, a wrapper, a
- * provider around `ProcessToolProvider`) and want to know whether the contract is still kept.
+ * `toolProviderContract` calls. Use it to test another way of starting provider files, such as a container, a wrapper, or a
+ * provider around `ProcessToolProvider`.
  *
  * The files import `@toolwright/runtime/provider` and `@toolwright/core/testing`, or in Python `toolwright_provider`, from
- * the package that they are in. They are copied nowhere: a copy elsewhere finds them only where they are installed.
+ * the package that contains them. A copy in another place works only where these packages are installed.
  *
  * @param language default: `'javascript'`
  * @throws {ToolError} INVALID_ARGUMENT for another language, NOT_FOUND where a bundler has left the file out

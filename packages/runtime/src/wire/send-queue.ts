@@ -75,7 +75,7 @@ export class SendQueue {
     if (this.#socket.write(batch)) return;
     this.#unsent += batch.length;
     // An end that sends requests and reads no responses is no longer read. An end that waits for responses itself must
-    // keep reading, or both would wait for ever; its own requests stop at one queue's worth and a frame, so three are a
+    // keep reading, or both would wait forever; its own requests stop at one queue's worth and a frame, so three are a
     // flood.
     const factor = this.#isWaiting() ? FLOOD_FACTOR : 1;
     if (this.#unsent > factor * this.#maxBytes) this.#socket.pause();

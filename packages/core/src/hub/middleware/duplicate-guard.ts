@@ -31,9 +31,9 @@ interface Repeated {
 
 /**
  * A middleware that refuses a call with `INVALID_ARGUMENT` when the same session has made it several times and its result was
- * the same each time; the error tells the model so. Calls are equal if name and arguments are. A different result starts the
- * count again, and so does a call of another tool, or with other arguments, that may change something: running the tests after
- * each edit is no duplicate. Calls without a `sessionId` count as one session.
+ * the same each time; the error says so to the model. Calls are equal if name and arguments are. The count restarts with a
+ * different result, and with a call of another tool, or with other arguments, that may change something: running the tests
+ * after each edit is not a duplicate. Calls without a `sessionId` count as one session.
  *
  * It never refuses a call whose earlier results differ, such as polling that makes progress.
  *

@@ -29,12 +29,12 @@ export function isSelected(call: Pick<MiddlewareCall, 'name'>, selection: ToolSe
   return selectTools([call], selection).length > 0;
 }
 
-/** Whether a tool changes nothing, as its annotations say and the hub's owner believes. */
+/** Whether a tool changes nothing, by its annotations, if the hub trusts them. */
 export function isReadOnly({ tool, trustsAnnotations }: MiddlewareCall): boolean {
   return trustsAnnotations && tool.annotations?.readOnlyHint === true;
 }
 
-/** Whether running a call twice has the effect of running it once, as its annotations say and the hub's owner believes. */
+/** Whether running a call twice has the effect of running it once, by its annotations, if the hub trusts them. */
 export function isRepeatable(call: MiddlewareCall): boolean {
   return isReadOnly(call) || (call.trustsAnnotations && call.tool.annotations?.idempotentHint === true);
 }

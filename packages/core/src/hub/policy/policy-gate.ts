@@ -332,7 +332,7 @@ export class PolicyGate {
     by: PolicyDecision['by'],
     scope: CallScope,
   ): void {
-    if (this.#stream.isHeard) {
+    if (this.#stream.hasListeners) {
       const { callId, parentCallId, sessionId } = scope;
       const claims = call.claims.map(({ pattern }) => pattern);
       const data = { decision, by, claims };

@@ -62,7 +62,7 @@ export class SocketTransport implements SessionTransport {
       return Promise.reject(this.failure ?? new ToolError('CONNECTION_CLOSED', 'The connection has been closed.'));
     }
     if (socket.writableLength + this.#unsent * MESSAGE_BYTES > MAX_UNSENT_BYTES) {
-      const text = `The server does not read: ${socket.writableLength} bytes are waiting for it.`;
+      const text = `The server does not read its socket: ${socket.writableLength} bytes are waiting.`;
       return Promise.reject(new ToolError('BUSY', text));
     }
     this.#unsent++;

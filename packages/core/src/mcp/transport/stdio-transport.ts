@@ -86,7 +86,7 @@ export class StdioTransport implements SessionTransport {
       return Promise.reject(this.failure ?? new ToolError('CONNECTION_CLOSED', 'The server is closed.'));
     }
     if (stdin.writableLength + this.#unsent * MESSAGE_BYTES > MAX_UNSENT_BYTES) {
-      const text = `The server does not read: ${stdin.writableLength} bytes are waiting for it.`;
+      const text = `The server does not read its stdin: ${stdin.writableLength} bytes are waiting.`;
       return Promise.reject(new ToolError('BUSY', text));
     }
     // Not awaited: the exit of the server is more informative than EPIPE.

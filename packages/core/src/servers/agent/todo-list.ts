@@ -86,7 +86,7 @@ export class TodoList {
 
   #set(items: readonly TodoItem[]): void {
     if (items.length > MAX_ITEMS)
-      throw wrong(`${items.length} items are more than a list may have (${MAX_ITEMS}). Remove what is done.`);
+      throw wrong(`the list would have ${items.length} items; the maximum is ${MAX_ITEMS}. Remove completed items.`);
     const active = items.flatMap(({ status }, index) => (status === 'in_progress' ? [index] : []));
     if (active.length > 1)
       throw wrong(
@@ -99,7 +99,7 @@ export class TodoList {
   #at(index: number): TodoItem {
     if (this.#shifted) {
       this.#shifted = false;
-      throw wrong(`items went with the handoff, so index ${index} may mean another. The list is now:\n${this.show()}`);
+      throw wrong(`the handoff removed items, so index ${index} may be a different one now. The list:\n${this.show()}`);
     }
     const item = this.#items[index];
     if (!item)

@@ -125,7 +125,8 @@ export class Job {
    */
   async write(input: string, { eof, signal }: { eof: boolean; signal: AbortSignal }): Promise<void> {
     const { stdin } = this.#child;
-    if (this.#isDone) throw new ToolError('PROCESS_EXITED', `The job ${this.id} has ended; its input is not read.`);
+    if (this.#isDone)
+      throw new ToolError('PROCESS_EXITED', `The job ${this.id} has ended and no longer accepts input.`);
     if (!stdin || stdin.writableEnded || stdin.destroyed) {
       throw new ToolError(
         'INVALID_ARGUMENT',

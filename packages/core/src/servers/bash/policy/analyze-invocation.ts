@@ -102,7 +102,7 @@ async function analyzeListed(invocation: Invocation, spec: CommandSpec): Promise
   invocation.claimCommand();
 }
 
-/** Arguments whose first word may lack its dash, as in `tar tf a.tar`: its letters with a value take the next words. */
+/** Adds the dash that the first argument may omit, as in `tar tf a.tar`. Its letters with a value take the next words. */
 function dashed(args: readonly ShellWord[], withValue: string): readonly ShellWord[] {
   const [bundle, ...rest] = args;
   if (!bundle || bundle.text.startsWith('-')) return args;

@@ -31,7 +31,7 @@ export interface CommandSpec {
   optionsFirst?: true;
   /** A letter with a value takes it from the next word; only a number may be joined to it. */
   detachedValues?: true;
-  /** Whatever it is given is an operand: `test -f x`. */
+  /** Every argument is an operand: `test -f x`. */
   allOperands?: true;
   /** Operands beyond this number name files that are written. Default: any number of operands. */
   maxOperands?: number;

@@ -161,7 +161,7 @@ class MountMasking {
     else this.#mask(path);
   }
 
-  /** @param regardlessOfName hold it although its name is not a protected one */
+  /** @param regardlessOfName mask it although its name is not a protected one */
   async #maskRepository(directory: string, regardlessOfName = false): Promise<void> {
     this.#pin(directory);
     await this.#maskRepositoryParts(directory, regardlessOfName);

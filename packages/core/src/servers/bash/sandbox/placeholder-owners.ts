@@ -1,5 +1,5 @@
-// Which process owns a placeholder, in a file whose name says it: a placeholder is empty, so that git ignores it, and cannot
-// say so itself. By the file, the next host knows what a killed one left.
+// Records which process owns each placeholder, in a file per process: a placeholder is empty, so that git ignores it, and
+// cannot contain the record. From these files the next host knows what a killed one left.
 
 import { randomBytes } from 'node:crypto';
 import { lstat, mkdir, readdir, readFile, rename, unlink, writeFile } from 'node:fs/promises';

@@ -1,5 +1,5 @@
-// Columns of checkers that count characters or bytes, turned into UTF-16 units. Only lines that are not plain ASCII differ,
-// so a file is read only where it has to be.
+// Converts columns of checkers that count characters or bytes to UTF-16 units. Only lines that are not plain ASCII differ,
+// so a file is read only when necessary.
 
 import type { ProjectFiles } from '../../project/project-files.js';
 import type { Found } from './checker-report.js';

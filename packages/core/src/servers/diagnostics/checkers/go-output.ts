@@ -1,5 +1,5 @@
-// go vet -json: on stderr (on stdout since Go 1.25) an object a package, after a comment that names it; what does not
-// compile is said as `./a.go:3:5: undefined: x`. Columns are bytes, from 1. https://pkg.go.dev/cmd/vet
+// go vet -json: on stderr (on stdout since Go 1.25) one object per package, after a comment that names it; compile errors
+// have the form `./a.go:3:5: undefined: x`. Columns are bytes, from 1. https://pkg.go.dev/cmd/vet
 
 import { parseGeneric } from './generic-output.js';
 import { field, parseJson, text, type CheckerOutput, type CheckerReport, type Found } from './checker-report.js';

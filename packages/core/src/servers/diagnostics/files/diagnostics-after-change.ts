@@ -1,5 +1,5 @@
-// The errors that a change of files caused, in these files and in other open ones: the diagnostics after it, without
-// those before it.
+// The errors that a change of files caused, in these files and in other open ones: the diagnostics after the change that
+// were not there before it.
 
 import { ToolError } from '../../../contract/errors.js';
 import type { AfterChange, AfterChangeHook } from '../../project/change-report.js';

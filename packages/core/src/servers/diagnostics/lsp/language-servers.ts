@@ -148,7 +148,7 @@ export class LanguageServers {
   }
 
   /**
-   * Opens a document, or shows the server what it has become.
+   * Opens a document, or sends its current text to the server.
    *
    * @throws {ToolError} NOT_FOUND, OUTSIDE_PROJECT, TOO_LARGE, BINARY_FILE
    */

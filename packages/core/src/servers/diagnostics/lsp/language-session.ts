@@ -61,9 +61,9 @@ export class LanguageSession {
   }
 
   /**
-   * Starts the process and shakes hands.
+   * Starts the process and completes `initialize`. Ends the process when that fails.
    *
-   * @throws {ToolError} SPAWN_FAILED, PROCESS_EXITED, TIMED_OUT and what else keeps it from starting; it is ended then
+   * @throws {ToolError} SPAWN_FAILED, PROCESS_EXITED, TIMED_OUT, or why it could not start otherwise
    */
   async start(timeoutMs: number): Promise<void> {
     try {

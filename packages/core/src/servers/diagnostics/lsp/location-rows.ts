@@ -38,7 +38,7 @@ export const locationOutput = objectSchema(
   },
 );
 
-/** Converts every format of a server's locations: sorted, without duplicates and files that the policy denies. */
+/** Converts a server's locations, in any format. Sorted, without duplicates and without files that the policy denies. */
 export function locationsOf(
   answer: unknown,
   scope: ProjectScope,

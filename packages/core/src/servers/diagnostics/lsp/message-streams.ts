@@ -1,5 +1,5 @@
-// Messages to and from a language server: cut out of its stdout within a bound, no faster than they are worked off, and
-// written to its stdin as long as it reads.
+// Messages to and from a language server: read from its stdout up to a size limit and no faster than they are processed,
+// and written to its stdin as long as it reads.
 
 import { isJsonObject } from '../../../contract/json.js';
 import type { Readable, Writable } from 'node:stream';
@@ -36,9 +36,9 @@ export class BoundedMessageReader implements MessageReader {
   }
 
   // The exit of the process is more informative than the end of the stream.
-  readonly onError = neverTold;
-  readonly onClose = neverTold;
-  readonly onPartialMessage = neverTold;
+  readonly onError = neverEmitted;
+  readonly onClose = neverEmitted;
+  readonly onPartialMessage = neverEmitted;
 
   listen(callback: DataCallback): Disposable {
     this.#onData = (chunk) => {
@@ -116,8 +116,8 @@ export class BoundedMessageWriter implements MessageWriter {
     this.#fail = fail;
   }
 
-  readonly onError = neverTold;
-  readonly onClose = neverTold;
+  readonly onError = neverEmitted;
+  readonly onClose = neverEmitted;
 
   /** Does not wait: the exit reports a lost server. */
   write(message: Message): Promise<void> {
@@ -128,7 +128,7 @@ export class BoundedMessageWriter implements MessageWriter {
       this.#fail(
         new ToolError(
           'PROTOCOL_VIOLATION',
-          `It does not read: ${this.#output.writableLength} bytes are waiting for it.`,
+          `It does not read its stdin: ${this.#output.writableLength} bytes are waiting.`,
         ),
       );
     return Promise.resolve();
@@ -143,7 +143,7 @@ export class BoundedMessageWriter implements MessageWriter {
 
 function ignoreWriteError(): void {}
 
-function neverTold(): Disposable {
+function neverEmitted(): Disposable {
   return { dispose: () => undefined };
 }
 

@@ -1,5 +1,5 @@
-// The place that a caller asks about, by line and column or by the name of a symbol, in a server that knows the file as it
-// is now.
+// The place that a caller asks about, by line and column or by the name of a symbol, in a server that has the file's
+// current content.
 
 import type { DocumentSymbol, Position, SymbolInformation } from 'vscode-languageserver-protocol';
 import { ToolError } from '../../../contract/errors.js';

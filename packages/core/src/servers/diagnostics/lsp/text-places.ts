@@ -26,7 +26,7 @@ export class TextPlaces {
   /**
    * The protocol's position of a place that a caller named.
    *
-   * @throws {ToolError} INVALID_ARGUMENT for a line or column that the text has not
+   * @throws {ToolError} INVALID_ARGUMENT for a line or column that does not exist
    */
   position(line: number, column: number): Position {
     const text = this.line(line);
@@ -44,7 +44,7 @@ export class TextPlaces {
   }
 
   /**
-   * The text with edits made, each at a place of the text as it is.
+   * The text after the edits. Each position refers to the text before all edits.
    *
    * @throws {ToolError} PROTOCOL_VIOLATION for edits that overlap, or lie outside
    */

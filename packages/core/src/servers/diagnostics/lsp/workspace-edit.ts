@@ -52,8 +52,8 @@ export function editsByFile(edit: WorkspaceEdit | null, { scope }: ProjectFiles)
 /**
  * Makes the edits, in all files or in none.
  *
- * @param textOf what the server took each file for
- * @throws {ToolError} FILE_CHANGED when a file is another by now, and as `ProjectFiles.changeTogether`
+ * @param textOf the text of each file on which the server based the edits
+ * @throws {ToolError} FILE_CHANGED when a file has changed since, and as `ProjectFiles.changeTogether`
  */
 export async function applyEdits(
   files: ProjectFiles,

@@ -145,11 +145,11 @@ async function checkProject(
     : checker.parse(run);
   const { inside, outside } = await placed(files, report);
   const all = byFile(inside);
-  const told = all.map(({ path, diagnostics }) => ({
+  const severe = all.map(({ path, diagnostics }) => ({
     path,
     diagnostics: diagnostics.filter(({ severity }) => isAtLeast(severity, args.severity)),
   }));
-  const shown = firstOf(told, args.limit);
+  const shown = firstOf(severe, args.limit);
   const counts = countsOf(all.flatMap(({ diagnostics }) => diagnostics));
   // A checker that failed without a diagnostic does not mean that the project is clean.
   const silentFailure = run.code !== 0 && report.found.length === 0;

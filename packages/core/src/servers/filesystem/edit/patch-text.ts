@@ -177,7 +177,7 @@ function insertionPlace({ file, lines, hunk, label }: Search, regions: readonly 
   if (hunk.headers.length > 0 && region && regions.length === 1) return { first: region.start + 1 };
   throw new ToolError(
     'INVALID_ARGUMENT',
-    `${quote(file.path)}, ${label}: it has no line of the file, and line numbers are ignored. Add a context line, or omit the numbers to append.`,
+    `${quote(file.path)}, ${label}: the hunk contains no line of the file, and line numbers are ignored. Add a context line, or omit the numbers to append.`,
   );
 }
 
@@ -236,7 +236,7 @@ function ambiguous(file: EditableText, places: readonly Place[], strategy: Match
   const named = places.slice(0, 10).map(({ first }) => first + 1);
   return new ToolError(
     'MULTIPLE_MATCHES',
-    `${quote(file.path)}, ${label}: its lines are in ${places.length} places (${strategy}; lines ${named.join(', ')}${places.length > 10 ? ', ...' : ''}). ` +
+    `${quote(file.path)}, ${label}: its lines occur in ${places.length} places (${strategy}; lines ${named.join(', ')}${places.length > 10 ? ', ...' : ''}). ` +
       'Add context lines, or an @@ line with a line above.',
     { details: { path: file.path, count: places.length, lines: named, strategy } },
   );

@@ -48,7 +48,7 @@ export interface EditOutcome {
 }
 
 /**
- * Applies edits one after the other, each to the result of the one before. Throws unless all apply. Yields to the event
+ * Applies edits one after the other, each to the result of the previous one. Throws unless all apply. Yields to the event
  * loop between edits.
  *
  * @throws {ToolError} NO_MATCH with the nearest regions, MULTIPLE_MATCHES with the lines, NO_CHANGE, INVALID_ARGUMENT;

@@ -40,23 +40,23 @@ export class LinePlaces {
 /** Places of one version of a file. */
 export class FilePlaces {
   readonly #distance: number;
-  /** By where they are, in steps of the distance. */
+  /** By byte offset, divided by the distance between places. */
   readonly #places = new Map<number, Place>();
 
   constructor(size: number) {
     this.#distance = Math.max(MIN_DISTANCE_BYTES, Math.ceil(size / MAX_PLACES));
   }
 
-  /** Remembers a place, unless one near it is known. */
+  /** Stores a place, unless a nearby one is stored already. */
   note(byte: number, state: ScanState): void {
     const step = Math.floor(byte / this.#distance);
     const known = this.#places.get(step);
-    // Within a long line, a place is of use where its column is known.
+    // Within a long line, a place without its column is useless.
     if (!known || (known.state.units === undefined && state.units !== undefined))
       this.#places.set(step, { byte, state });
   }
 
-  /** The last place that is known before a column of a line. */
+  /** The last stored place before a column of a line. */
   before(line: number, column: number): Place | undefined {
     let last: Place | undefined;
     for (const place of this.#places.values()) {

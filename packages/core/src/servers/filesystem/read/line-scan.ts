@@ -14,9 +14,9 @@ export interface LineWindow {
   first: number | undefined;
   /** Maximum number of lines. */
   limit: number;
-  /** Of the first line, from 1 in UTF-16 units: the text before it is not kept. */
+  /** The first column to keep of the first line, from 1 in UTF-16 units. */
   column: number;
-  /** Longer lines are cut there, in UTF-16 units. */
+  /** The maximum length of a line, in UTF-16 units; longer lines are cut. */
   maxLineUnits: number;
   /** Maximum total bytes of kept lines. */
   maxBytes: number;
@@ -24,13 +24,13 @@ export interface LineWindow {
 
 /** A line of the window, without its end. */
 export interface ScannedLine {
-  /** Its text from {@link from} on, at least as much as is shown. */
+  /** Its text from column {@link from} on: at least the part that is shown. */
   bytes: Buffer;
   /** The first kept column. */
   from: number;
   /** UTF-16 units of the whole line; of the part read so far when it is {@link open}. */
   units: number;
-  /** The reading stopped before its end. */
+  /** True when reading stopped before the end of the line. */
   open: boolean;
 }
 
@@ -41,7 +41,7 @@ export interface ScanState {
   crlf: number;
   /** UTF-16 units of the line that has begun; undefined where they were not counted. */
   units: number | undefined;
-  /** Whether a line has begun, and ends in a carriage return so far. */
+  /** Whether the current line has bytes. */
   begun: boolean;
   afterReturn: boolean;
 }
@@ -57,11 +57,11 @@ export class LineScan {
   #lines: ScannedLine[] = [];
   #pieces: Buffer[] = [];
   #keptBytes = 0;
-  /** Of the line that has begun: its bytes from the column on, its units, and how many of these come before the column. */
+  /** The current line: its bytes from the column on, its UTF-16 units, and the units before the column. */
   #bytes = 0;
   #units: number | undefined = 0;
   #passedUnits = 0;
-  /** Units that are still to be passed before the column is reached. */
+  /** The units to skip before the column. */
   #skip: number;
   #begun = false;
   #afterReturn = false;
@@ -69,7 +69,7 @@ export class LineScan {
   lf = 0;
   crlf = 0;
 
-  /** @param from where an earlier scan stood; it must not be past the column of the first line */
+  /** @param from the state of an earlier scan; it must not be past the column of the first line */
   constructor(window: LineWindow, from?: ScanState) {
     this.#window = window;
     this.#first = window.first ?? Infinity;
@@ -87,7 +87,7 @@ export class LineScan {
     this.#afterReturn = from.afterReturn;
   }
 
-  /** How many lines were passed, the last one too when the file has ended. */
+  /** The number of lines scanned so far, including the last one when the file has ended. */
   get linesSeen(): number {
     return this.#linesSeen;
   }
@@ -117,7 +117,7 @@ export class LineScan {
     return { linesSeen: this.#linesSeen, lf, crlf, units, begun: this.#begun, afterReturn: this.#afterReturn };
   }
 
-  /** From here on the last lines are kept, as many as fit in the window; earlier ones are dropped. */
+  /** Keeps the last lines from here on, as many as fit in the window; earlier ones are dropped. */
   openTail(): void {
     this.#isTail = true;
     this.#first = this.#linesSeen + (this.#begun ? 2 : 1);
@@ -150,7 +150,7 @@ export class LineScan {
     if (this.#isInWindow) this.#add(chunk.subarray(start));
   }
 
-  /** @param atEnd the end of the file: what was not ended by a newline is a line */
+  /** @param atEnd true at the end of the file: a last line without a newline counts as a line */
   end(atEnd: boolean): void {
     if (!this.#begun) return;
     if (atEnd && !this.#isInWindow) this.#linesSeen++;
@@ -228,7 +228,7 @@ function unitsOf(bytes: Buffer): number {
   return isAscii(bytes) ? bytes.length : beginning(bytes, Infinity).units;
 }
 
-/** The longest prefix of valid UTF-8 with at most so many UTF-16 units. */
+/** The longest prefix of valid UTF-8 with at most `maxUnits` UTF-16 units. */
 function beginning(text: Buffer, maxUnits: number): { bytes: number; units: number } {
   let units = 0;
   // By index: an iterator takes ten times as long.

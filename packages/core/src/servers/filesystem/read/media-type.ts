@@ -3,7 +3,7 @@
 import { ToolError } from '../../../contract/errors.js';
 import { quote } from '../../project/scope/project-scope.js';
 
-/** A kind that models are shown. */
+/** An image or sound that can be shown to models. */
 export interface MediaType {
   kind: 'image' | 'audio';
   mimeType: string;
@@ -12,7 +12,7 @@ export interface MediaType {
   height?: number;
 }
 
-/** The kind of a file that may be shown; undefined for every other. */
+/** The media type of a file; undefined for a file that cannot be shown to models. */
 export function mediaTypeOf(bytes: Buffer): MediaType | undefined {
   const image = imageTypeOf(bytes);
   if (image) {
@@ -23,7 +23,7 @@ export function mediaTypeOf(bytes: Buffer): MediaType | undefined {
   return mimeType === undefined ? undefined : { kind: 'audio', mimeType };
 }
 
-/** The type of the file in words, as far as its first bytes show. */
+/** The type of the file in words, guessed from its first bytes. */
 export function otherTypeOf(bytes: Buffer): string {
   const start = bytes.toString('latin1', 0, 1024);
   if (/^(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?(?:<!--[^]*?-->\s*|<!DOCTYPE svg[^>]*>\s*)*<svg[\s>]/i.test(start))
@@ -39,7 +39,7 @@ export function otherTypeOf(bytes: Buffer): string {
 }
 
 /**
- * The refusal of a file that is not text, with what it is, and what shows or changes it.
+ * The error for a file that is not text: says which type it has, and which tool can show or change it.
  *
  * @param wanted what was to be done with it
  */

@@ -108,7 +108,7 @@ export async function readPageOf(
   }
 }
 
-/** A line as it is shown: its text, and the parts around it. */
+/** A line as it is shown: its text, and what precedes and follows it. */
 interface ShownLine {
   before: string;
   text: string;
@@ -157,7 +157,7 @@ export function pageAnswer(read: ReadPage, lineNumbers: boolean, limits: OutputL
   };
 }
 
-/** A line that is not shown to its end, and the column to read on with. */
+/** A line that is cut, and the column at which to continue reading. */
 interface CutLine {
   line: number;
   column: number;
@@ -180,7 +180,7 @@ function shownLines({ page, requested }: ReadPage, lineNumbers: boolean): ShownL
     return {
       before: index === 0 && page.beginsEarlier ? `${start}[this line begins earlier] ...` : start,
       text: line.text,
-      // Whoever reads by columns gets the text and nothing else.
+      // A caller that reads by columns gets only the text.
       after: requested.column === undefined && line.cutUnits > 0 ? cutMark(line, number) : '',
     };
   });
@@ -213,7 +213,7 @@ function fitting(
   return { text: shown.map(wholeOf).join('\n'), start, count: budget.count };
 }
 
-/** Where to read on; undefined at the end of the file. */
+/** Where to continue reading; undefined at the end of the file. */
 function nextOf(
   { page, requested }: ReadPage,
   { firstLine = 1, count, cut }: ShownPart,
@@ -222,7 +222,7 @@ function nextOf(
   const endLine = firstLine + count - 1;
   const isEnd = page.complete && endLine >= page.linesSeen;
   const last = cut.at(-1);
-  // In the middle of a line, where nothing else is known to follow it.
+  // In the middle of a line, and it is not known whether anything follows it.
   if (last?.line === endLine && (isEnd || isBudgetCut || page.lines[count - 1]?.open)) return last;
   if (isEnd) return undefined;
   return { line: endLine + 1, ...(requested.column !== undefined && { column: 1 }) };

@@ -3,7 +3,7 @@
 import { isUtf8 } from 'node:buffer';
 import { wholeCharacters, type TextEncoding } from '../../project/open/text-encoding.js';
 
-/** The encodings that a reader may name. Found by content is never `windows-1252`: it is latin1 but for 32 bytes. */
+/** The encodings that a caller may request. `windows-1252` is never detected: it differs from latin1 in 32 bytes only. */
 export type ReadEncoding = TextEncoding | 'windows-1252';
 
 /** All encodings, and `auto`: detected from the content. */

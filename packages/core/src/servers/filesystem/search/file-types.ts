@@ -228,9 +228,9 @@ const FILE_TYPES: Readonly<Record<string, string>> = {
 };
 
 /**
- * Tells whether a path's name is of a type.
+ * A predicate for the paths whose name is of a type.
  *
- * @throws {ToolError} INVALID_ARGUMENT for a type that there is not, with near ones
+ * @throws {ToolError} INVALID_ARGUMENT for an unknown type, with similar types
  */
 export function fileTypeMatcher(type: string): PathMatcher {
   const globs = Object.hasOwn(FILE_TYPES, type) ? FILE_TYPES[type] : undefined;

@@ -29,7 +29,7 @@ export interface GlobQuestion {
   exclude: readonly string[];
   includeIgnored: boolean;
   sort: 'mtime' | 'path';
-  /** Only files after this key. */
+  /** Returns only files after this sort key. */
   after: string | undefined;
   signal: AbortSignal;
   /** False when there are enough, which is only known when the newest names come first. */

@@ -135,7 +135,7 @@ function compileClass(characters: readonly string[], start: number, pattern: str
   return { token: { kind: 'class', negated, ranges }, end: at };
 }
 
-/** Greedy, going back to the last `**` only: what it took before needs no other try. */
+/** Matches greedily, and backtracks only to the last `**`: earlier ones need no second attempt. */
 function matchComponents(components: readonly Component[], names: readonly string[]): boolean {
   let [component, name, star, resume] = [0, 0, -1, 0];
   while (name < names.length) {

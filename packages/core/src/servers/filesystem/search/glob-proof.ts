@@ -4,7 +4,7 @@
 import { lstat } from 'node:fs/promises';
 import { visitNames, type NamesBelow } from './verified-names.js';
 
-/** A name as it was found. */
+/** A name that a search found, not yet verified. */
 export interface FoundName {
   /** Its path below the directory, as `orderKey` has it. */
   key: string;
@@ -21,10 +21,10 @@ export interface ProvenNames<T> {
 }
 
 /**
- * Omits everything but regular files inside; the times are read again from those files.
+ * Keeps only regular files inside the project, and reads their times again.
  *
  * @param rows in order
- * @param order when it is by time
+ * @param order set if the rows are ordered by time
  */
 export async function provenNames<T extends FoundName>(
   below: NamesBelow,

@@ -8,7 +8,7 @@ import type { FileRow, GrepSink, KeyedRow } from './grep-sink.js';
 import { provenRows } from './row-proof.js';
 import { openEntryFile, visitNames } from './verified-names.js';
 
-/** Files that are open at the same time to be counted again. */
+/** The number of files that are held open at a time to be counted again. */
 const MAX_OPEN = 500;
 
 /** Counts in files that are held open: by the descriptor's number, as text. */
@@ -53,7 +53,7 @@ async function proveLines(question: GrepQuestion, rows: readonly KeyedRow[], pro
       );
       for (const [index, row] of file.rows.entries()) if (results[index]) proven.add(row);
     } catch (error) {
-      if (errnoOf(error) === undefined) throw error; // else what cannot be read cannot be answered
+      if (errnoOf(error) === undefined) throw error; // a file that cannot be read is omitted
     } finally {
       await handle.close();
     }

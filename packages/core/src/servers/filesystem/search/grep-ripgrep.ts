@@ -1,4 +1,4 @@
-// grep by ripgrep: its arguments, and how rows get in order although it searches in parallel.
+// grep by ripgrep: its arguments, and how rows are ordered although it searches in parallel.
 
 import { showName } from '../../project/open/directory-entries.js';
 import { fileTypeMatcher } from './file-types.js';
@@ -132,12 +132,12 @@ async function addCount(sink: GrepSink, accept: AcceptPath, name: Buffer, count:
   return path === undefined || sink.add(orderKey(name), { path, count });
 }
 
-/** A name as a glob that matches nothing else. */
+/** A glob that matches exactly this name. */
 function escapeGlob(name: string): string {
   return name.replace(/[ !#*?[\]{}\\]/g, '\\$&');
 }
 
-/** Takes `path NUL count newline` apart. */
+/** Parses lines of the form `path NUL count newline`. */
 class CountRows {
   readonly #onRow: (name: Buffer, count: number) => Promise<boolean>;
   #rest: Buffer = Buffer.alloc(0);

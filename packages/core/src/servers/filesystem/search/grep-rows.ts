@@ -39,17 +39,17 @@ export class GrepRows {
   #pieces: Buffer[] = [];
   #bytes = 0;
   #overlong: OverlongLine | undefined;
-  /** The file at hand; undefined when its rows are not wanted. */
+  /** The current file; undefined while its rows are skipped. */
   #file: { path: string; key: string } | undefined;
   #last: GrepRow | undefined;
   /** The number of its last line. */
   #lastLine = 0;
   #before: ContextLine[] = [];
-  /** Of the lines before, and of the last row. */
+  /** The pieces of the context lines before the next row, and of the last row. */
   #beforePieces: Piece[] = [];
   #lastPieces: Piece[] = [];
 
-  /** @param after how many lines after a match belong to it */
+  /** @param after the number of context lines after a match */
   constructor(sink: Pick<GrepSink, 'add' | 'addContext'>, after: number, accept: AcceptPath) {
     this.#sink = sink;
     this.#after = after;
@@ -179,7 +179,7 @@ function countLines(bytes: Buffer, from: number, until: number): number {
   return count;
 }
 
-/** A JSON line that is not kept: its beginning, and the part after the text. */
+/** A JSON line that is too long to be kept whole: its beginning, and the part after the text. */
 class OverlongLine {
   readonly #head: Buffer;
   #tail: Buffer | undefined;

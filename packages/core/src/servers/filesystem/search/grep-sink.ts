@@ -28,7 +28,7 @@ export interface FileRow {
   count?: number;
 }
 
-/** A row, and what it was made from. */
+/** A row, with its sort key and the pieces of the file that it consists of. */
 export interface KeyedRow {
   key: string;
   row: GrepRow | FileRow;

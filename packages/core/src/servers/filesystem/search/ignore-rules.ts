@@ -20,12 +20,12 @@ const MAX_IGNORE_BYTES = 1024 * 1024;
 /** One file's rules, and those of its kind in the directories above. */
 interface Link {
   rules: IgnoreFile;
-  /** How much of a path, as {@link orderKey} has it, is its directory. */
+  /** The length of the directory's part of a path in the form of {@link orderKey}. */
   prefixLength: number;
   above: Link | undefined;
 }
 
-/** The rules that count in one directory: its own and those above. */
+/** The rules that apply in one directory: its own and those above. */
 export class IgnoreLevel {
   /** As {@link IGNORE_FILES}. */
   readonly #links: readonly (Link | undefined)[];
@@ -71,7 +71,7 @@ export class IgnoreLevel {
 export class IgnoreRules {
   readonly #scope: ProjectScope;
   readonly #directory: ScopePath;
-  /** Rules of directories above this depth do not count. */
+  /** Rules of directories above this depth do not apply. */
   #firstDepth = 0;
   /** By directory, relative to the root: the rules in it. */
   readonly #levels = new Map<string, Promise<IgnoreLevel>>();
@@ -108,7 +108,7 @@ export class IgnoreRules {
     );
   }
 
-  /** The rules in the directory itself, for a walk that knows of each directory above that it is not ignored. */
+  /** The rules in the directory itself, for a walk that has entered no ignored directory. */
   start(): Promise<{ level: IgnoreLevel; path: string }> {
     const names = namesOf(relative(this.#directory.root.path, this.#directory.absolute));
     return this.#level(names).then((level) => ({ level, path: orderKey(names.join('/')) }));

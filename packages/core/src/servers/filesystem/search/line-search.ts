@@ -19,13 +19,13 @@ export interface LineSearch {
   countsBinary: boolean;
   before: number;
   after: number;
-  /** Rows of one file at most. */
+  /** The maximum number of rows of one file. */
   maxRows: number;
-  /** A row's text at most, and how much of it is before the match, in UTF-16 units. */
+  /** The maximum length of a row's text, in UTF-16 units. */
   maxText: number;
   lead: number;
   maxFileBytes: number;
-  /** Refuse a file whose real path is another: where nothing holds its directory. */
+  /** Reject a file whose real path differs, on systems where its directory cannot be held open. */
   checkRealPath: boolean;
 }
 
@@ -33,7 +33,7 @@ export interface LineSearch {
 export interface SearchedFile {
   index: number;
   address: string | Uint8Array;
-  /** Rows up to this line were given before. */
+  /** Rows up to this line were returned by an earlier page. */
   afterLine: number;
 }
 
@@ -353,7 +353,7 @@ export function runLineSearch(builtin: BuiltinRequire): void {
     return [text.slice(start, start + search.maxText), start, text.length];
   }
 
-  /** A line that is not UTF-8 is a byte, a character. */
+  /** Shows a line that is not UTF-8 as one character per byte. */
   function asShown(line: string): string {
     return /(?<![\ud800-\udbff])[\udc80-\udcff]/.test(line) ? asBytes(line).toString('latin1') : line;
   }
@@ -367,7 +367,7 @@ export function runLineSearch(builtin: BuiltinRequire): void {
     return Buffer.concat(pieces);
   }
 
-  /** UTF-8 with each byte that is none as half a surrogate pair. */
+  /** Decodes UTF-8; each invalid byte becomes half a surrogate pair. */
   function escapeBytes(bytes: Buffer): string {
     const pieces: string[] = [];
     let from = 0;
@@ -382,7 +382,7 @@ export function runLineSearch(builtin: BuiltinRequire): void {
     return pieces.join('');
   }
 
-  /** The bytes of the character at a place; 0 when it is none. https://www.unicode.org/versions/Unicode15.0.0/ch03.pdf table 3-7 */
+  /** The length of the character at a position; 0 for an invalid byte. https://www.unicode.org/versions/Unicode15.0.0/ch03.pdf table 3-7 */
   function lengthAt(bytes: Buffer, at: number): number {
     const lead = bytes[at] ?? 0;
     if (lead < 0x80) return 1;

@@ -35,13 +35,13 @@ export class HeldDirectory {
 
 /** A file of the walk. */
 export interface WalkedFile {
-  /** Relative to where the walk began, as results show it, and as they are ordered. */
+  /** Relative to the start of the walk; results show and order it in this form. */
   path: string;
   key: string;
   address: string | Buffer;
 }
 
-/** Files of one directory that follow each other. */
+/** Consecutive files of one directory. */
 export interface WalkedRun {
   /** Holds the addresses of the files; retain it to use them after the next run was requested. */
   held: HeldDirectory;
@@ -74,7 +74,7 @@ interface Frame {
   level: IgnoreLevel;
   entries: KeyedEntry[];
   next: number;
-  /** Where the entries that are not held begin; undefined when all are. */
+  /** The key at which entries that are not in memory begin; undefined when all are in memory. */
   rest: string | undefined;
 }
 
@@ -83,7 +83,7 @@ interface KeyedEntry {
   key: string;
 }
 
-/** The files below an open directory, which stays open. System errors of the directory itself come as they are. */
+/** The files below an open directory, which stays open. System errors of the directory itself are thrown unchanged. */
 export async function* walkFiles(directory: OpenedPath, options: WalkOptions): AsyncGenerator<WalkedRun> {
   const { rules, signal } = options;
   const start = rules ? await rules.start() : { level: IgnoreLevel.NONE, path: '' };
@@ -196,7 +196,7 @@ async function openBelow(
   }
 }
 
-/** The least name in a directory that can be, or hold, what comes after a key; undefined for any. */
+/** The smallest name in a directory that can be, or contain, a path after the key; undefined if every name can. */
 function leastName(prefix: string, after: string | undefined): string | undefined {
   return after?.startsWith(prefix) ? after.slice(prefix.length).split('/')[0] : undefined;
 }

@@ -13,8 +13,8 @@ const GRACE_MS = 500;
 const PROBE_TIMEOUT_MS = 10_000;
 
 /**
- * What every run is given. Without a configuration file, whose `--pre` runs programs; hidden files but never a
- * repository's own; ignore files whether or not it is a repository, and none above the directory.
+ * The arguments of every run: no configuration file, whose `--pre` runs programs; hidden files, but never those of a
+ * repository; ignore files with or without a repository, and none above the directory.
  */
 const COMMON_ARGUMENTS = [
   ...[

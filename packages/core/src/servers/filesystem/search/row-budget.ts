@@ -1,8 +1,8 @@
 // Limits the rows of an answer by number and by size, as a host stores the structured part of every answer.
 
-/** About what the rows of one answer may weigh as JSON, in UTF-16 units. */
+/** The approximate limit of the rows of one answer as JSON, in UTF-16 units. */
 const MAX_ROWS_SIZE = 512 * 1024;
-/** Of a row's braces, keys and numbers. */
+/** The size of the braces, keys and numbers of one row. */
 const ROW_SIZE = 64;
 
 /** Collects rows until one more would exceed a limit. The first always fits. */
@@ -32,7 +32,7 @@ export class RowBudget<T> {
     this.rows = this.rows.filter(isKept);
   }
 
-  /** What came to the last row since. */
+  /** Adds to the size of the last row, which has got more context lines. */
   grow(size: number): void {
     this.#size += size;
   }

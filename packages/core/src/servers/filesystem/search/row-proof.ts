@@ -12,7 +12,7 @@ export interface Piece {
   digest: string;
 }
 
-/** Enough for most files at once. */
+/** The size of one read: enough for most files. */
 const WINDOW_BYTES = 16 * 1024;
 const WIDE_CHUNK_BYTES = 1024 * 1024;
 
@@ -20,7 +20,7 @@ export function pieceOf(bytes: Buffer, offset: number): Piece {
   return { offset, length: bytes.length, digest: digestOf(bytes) };
 }
 
-/** For each row whether all of its pieces are in the file. System errors come as they are. */
+/** For each row, whether the file contains all of its pieces. System errors are thrown unchanged. */
 export async function provenRows(handle: FileHandle, rows: readonly (readonly Piece[])[]): Promise<boolean[]> {
   const text = await textOf(handle);
   const proven = rows.map(() => true);
@@ -82,7 +82,7 @@ class PlainText implements FileText {
 class WideText implements FileText {
   readonly #handle: FileHandle;
   readonly #stream: Utf8Stream;
-  /** Where the file is read next. */
+  /** The position of the next read. */
   #position: number;
   /** The decoded text from `#start` on. */
   #held: Buffer = Buffer.alloc(0);

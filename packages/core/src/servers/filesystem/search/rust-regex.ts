@@ -52,7 +52,7 @@ export function translateRegex(pattern: string, options: RegexOptions): Translat
   return { ascii, unicode, flags, spansLines: options.multiline && translation.spansLines };
 }
 
-/** What is the same for all text, or not. */
+/** A part of the pattern: one source for all text, or one for ASCII and one for Unicode text. */
 type Part = string | { ascii: string; unicode: string };
 
 interface Flags {
@@ -68,7 +68,7 @@ class Translation {
   readonly #reader: PatternReader;
   readonly #options: RegexOptions;
   #flags: Flags = { insensitive: false, multiLine: true, dotAll: false, swapGreed: false, verbose: false };
-  /** The settings under which characters with two cases were met. */
+  /** The case settings under which the pattern has characters with two cases. */
   readonly #cases = new Set<boolean>();
   #hasLetter = false;
   #hasUpper = false;
@@ -118,7 +118,7 @@ class Translation {
     return parts;
   }
 
-  /** One item; undefined for a `(?i)`, which nothing can follow up. */
+  /** One item; undefined for a `(?i)`, which no repetition may follow. */
   #item(depth: number): Part[] | undefined {
     const reader = this.#reader;
     const char = reader.next ?? '';
@@ -269,7 +269,7 @@ class Translation {
     return escapeCode(code);
   }
 
-  /** Takes note of a character that the pattern names. */
+  /** Records a literal character of the pattern. */
   #note(code: number): void {
     const char = String.fromCodePoint(code);
     this.#hasLetter = true;

@@ -8,7 +8,7 @@ import { ToolError } from '../../../contract/errors.js';
 export interface Position {
   /** Its path, as {@link orderKey} has it. */
   key: string;
-  /** Of a row that a path and this name together: a line, or a time. */
+  /** The second part of the sort key, after the path: a line number, or a time. */
   number?: number;
 }
 
@@ -32,7 +32,7 @@ export const cursorOutput = {
   description: 'Pass it as cursor for the next rows; absent at the end.',
 } as const;
 
-/** @param question everything that decides which rows there are, and their order */
+/** @param question everything that determines the rows and their order */
 export function writeCursor(question: unknown, { key, number }: Position): string {
   const text = JSON.stringify(number === undefined ? [key] : [key, number]);
   return Buffer.concat([digest(question, text), Buffer.from(text)]).toString('base64url');

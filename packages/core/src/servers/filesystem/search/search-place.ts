@@ -9,7 +9,7 @@ import type { ProjectFiles } from '../../project/project-files.js';
 import { quote } from '../../project/scope/project-scope.js';
 import { foldName } from '../../project/scope/protected-paths.js';
 
-/** Close it. */
+/** The place of a search. Hold it with `await using`. */
 export interface SearchPlace extends AsyncDisposable {
   directory: OpenedPath;
   /** The only file to search; undefined for everything below the directory. */
@@ -75,7 +75,7 @@ class OpenSearchPlace implements SearchPlace {
     if (path.startsWith('/') || path.split('/').includes('..')) return undefined;
     const shown = below(this.#shown, path);
     if (this.#permits === permitsAll) return shown;
-    // Also by its own name, where the place was reached through a link.
+    // Also checks its real name, if the place was reached through a link.
     if (this.#permits(shown) && this.#permits(below(this.directory.path.shown, path))) return shown;
     this.#withheld.add(path);
     return undefined;

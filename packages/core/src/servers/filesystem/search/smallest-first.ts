@@ -5,7 +5,7 @@ export class SmallestFirst<T> {
   readonly #limit: number;
   readonly #compare: (a: T, b: T) => number;
   #items: T[] = [];
-  /** True when there were more. */
+  /** True when items were dropped. */
   dropped = false;
 
   constructor(limit: number, compare: (a: T, b: T) => number) {
@@ -15,7 +15,7 @@ export class SmallestFirst<T> {
 
   add(item: T): void {
     this.#items.push(item);
-    // Sorted only when as many again have come, so that each item costs the logarithm of the limit.
+    // Sorted only after `limit` more items, so that each item costs the logarithm of the limit.
     if (this.#items.length >= 2 * this.#limit + 256) this.#trim();
   }
 

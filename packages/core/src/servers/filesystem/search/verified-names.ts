@@ -21,7 +21,7 @@ export interface NamesBelow {
 
 /** Twice the number of threads that Node has for files, so that none is idle. */
 const AT_ONCE = 8;
-/** So many descriptors does a way down take at most. */
+/** The maximum number of descriptors that one path takes. */
 const MAX_LEVELS = 500;
 
 const {
@@ -40,7 +40,7 @@ interface Held {
   close(): Promise<void>;
 }
 
-/** One directory on the way down. */
+/** One directory of a path, from the top. */
 interface Level {
   name: string;
   /** Undefined when the directory does not exist. */
@@ -96,7 +96,7 @@ export async function openEntryFile(scope: ProjectScope, address: string | Buffe
   return undefined;
 }
 
-/** The directory of these names, opened step by step as far as it is not open already. */
+/** Opens the directory of these names level by level, reusing levels that are open. */
 async function descend(
   { scope, requested, directory }: NamesBelow,
   levels: Level[],

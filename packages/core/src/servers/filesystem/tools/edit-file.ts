@@ -1,4 +1,4 @@
-// edit_file: replaces parts of a file that the session has read, and no other byte.
+// edit_file: replaces parts of a file that the session has read, and changes no other byte.
 
 import { defineTool, type Tool } from '../../../tool/define-tool.js';
 import { ToolError } from '../../../contract/errors.js';

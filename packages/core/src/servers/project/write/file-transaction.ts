@@ -57,8 +57,8 @@ export interface TransactionOptions {
 }
 
 /**
- * Makes the changes, or none: first all new contents are written beside their files, then all files are looked at once
- * more, then they are put in place. What is written in place goes first, as it is likeliest to fail; removals go last. When one
+ * Makes all changes, or none: first all new contents are written to temporary files, then all files are checked once
+ * more, then they are renamed. Files that are written in place go first, as they are likeliest to fail; removals go last. When one
  * fails those before it are undone, in reverse order, and its error is thrown. The caller holds the locks, and closes
  * the targets it gave.
  *

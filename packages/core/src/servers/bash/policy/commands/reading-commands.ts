@@ -1,5 +1,5 @@
-// The commands that only read, with the options that leave it so. An option that another program of the same name reads
-// in another way is left out.
+// The commands that only read, with the options under which they still only read. An option is left out if another
+// program of the same name reads it differently.
 
 import { byName, type CommandSpec } from '../option-grammar.js';
 import { BYTE_COMMANDS } from './byte-commands.js';
