@@ -32,8 +32,8 @@ async function importsOf(name: string): Promise<[string, string][]> {
 
 const AUTHORING = /^((contract|call|tool|process)\/[^/]+|node-version)\.ts$/;
 
-describe('import graph of the built packages', () => {
-  it('run gateway -> runtime -> core', async () => {
+describe('built packages', () => {
+  it('imports only gateway -> runtime -> core', async () => {
     const outer: Record<string, RegExp> = {
       core: /^@toolwright\//,
       runtime: /^@toolwright\/(gateway|runtime)/,
@@ -44,7 +44,7 @@ describe('import graph of the built packages', () => {
     }
   });
 
-  it('of a tool server reach only authoring modules, and no other server', async () => {
+  it('imports only authoring modules, and no other server, from a tool server', async () => {
     const pairs = (await importsOf('core')).filter(([from]) => from.startsWith('servers/'));
     expect(pairs.length).toBeGreaterThan(20);
     for (const [from, to] of pairs) {
@@ -57,7 +57,7 @@ describe('import graph of the built packages', () => {
     }
   });
 
-  it('of the adapters reach no module of Node, because browsers load them too', async () => {
+  it('imports no module of Node from the adapters, because browsers load them too', async () => {
     const pairs = await importsOf('core');
     const reached = new Set(['adapters/index.ts']);
     for (const from of reached) for (const [importer, to] of pairs) if (importer === from) reached.add(to);
@@ -65,7 +65,7 @@ describe('import graph of the built packages', () => {
     expect([...reached].filter((path) => !path.endsWith('.ts'))).toEqual([]);
   });
 
-  it('reach node:child_process only from src/process', async () => {
+  it('imports node:child_process only from src/process', async () => {
     for (const name of ['core', 'runtime', 'gateway']) {
       for (const [from, to] of await importsOf(name)) {
         if (/child_process/.test(to)) expect(`${name}: ${from}`).toMatch(/^core: process\//);
@@ -73,7 +73,7 @@ describe('import graph of the built packages', () => {
     }
   });
 
-  it('reach the MCP SDK only from src/mcp', async () => {
+  it('imports the MCP SDK only from src/mcp', async () => {
     const pairs = (await importsOf('core')).filter(([, to]) => to.startsWith('@modelcontextprotocol/'));
     expect(pairs.length).toBeGreaterThan(3);
     for (const [from] of pairs) expect(from).toMatch(/^mcp\//);

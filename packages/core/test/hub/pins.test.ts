@@ -220,7 +220,7 @@ describe('ToolHub.listTools() descriptions of foreign tools', () => {
     expect((await hub.prepareCall('files.read', {})).tool.description).toBe(read?.description);
   });
 
-  it('are cleaned in schemas too, but not names, defaults and values', async () => {
+  it('cleans descriptions in schemas too, but not names, defaults and values', async () => {
     const provider = foreign();
     const inputSchema = {
       type: 'object',
@@ -241,7 +241,7 @@ describe('ToolHub.listTools() descriptions of foreign tools', () => {
     });
   });
 
-  it('of tools in this process stay as they are', async () => {
+  it('returns descriptions of tools in this process unchanged', async () => {
     const description = `a\u200b${'x'.repeat(5_000)}`;
     const server = defineServer({
       name: 'own',

@@ -165,7 +165,7 @@ describe('ToolHub with an untrusted provider', () => {
     },
   };
 
-  it('are removed from _meta', async () => {
+  it('removes directives from _meta', async () => {
     const evil = stranger('evil', ['evil.run'], { callTool: async () => structuredClone(answer) });
     await using hub = new ToolHub({ providers: [evil] });
     const result = await hub.callTool('evil.run');
@@ -173,7 +173,7 @@ describe('ToolHub with an untrusted provider', () => {
     expect(result._meta).toEqual({ 'example.com/own': 1 });
   });
 
-  it('are removed from a refusal', async () => {
+  it('removes directives from a refusal', async () => {
     const refused = {
       ...structuredClone(answer),
       isError: true,
@@ -196,7 +196,7 @@ describe('ToolHub with an untrusted provider', () => {
     expect(result._meta).toEqual({ 'example.com/own': 1 });
   });
 
-  it('are written to the wire from the result, never from its _meta', () => {
+  it('writes directives to the wire from the result, never from its _meta', () => {
     const wire = toWireResult({ ...structuredClone(answer), directives: [] });
     expect(wire._meta).toEqual({ 'example.com/own': 1 });
     expect(fromWireResult(wire as unknown as JsonObject).directives).toEqual([]);

@@ -187,7 +187,7 @@ describe('PreparedCall', () => {
     expect(asked).toEqual(['root-1', 'root-2']);
   });
 
-  it('of a foreign tool is evaluated again when its name is listed for a different tool meanwhile', async () => {
+  it('is evaluated again, for a foreign tool, when its name is listed for a different tool meanwhile', async () => {
     let description = 'Reads.';
     let tellChanged = (): void => undefined;
     let calls = 0;

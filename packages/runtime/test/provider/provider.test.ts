@@ -59,11 +59,11 @@ describe('exportState()', () => {
     expect(dropped).toEqual(['list.3', 'map', 'date', 'n.big', 'n.nan', 'n.symbol', 'circle.self']);
   });
 
-  it.each([undefined, null])('of %s is nothing', (state) => {
+  it.each([undefined, null])('returns nothing for %s', (state) => {
     expect(exportState(state)).toEqual({ state: null, dropped: [] });
   });
 
-  it.each([7, 'text', new Map(), [1]])('of %s names the state itself', (state) => {
+  it.each([7, 'text', new Map(), [1]])('names the state itself for %s', (state) => {
     expect(exportState(state)).toEqual({ state: null, dropped: ['(the state itself)'] });
   });
 

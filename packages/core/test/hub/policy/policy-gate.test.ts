@@ -202,7 +202,7 @@ describe('PolicyGate questions', () => {
     expect(runs.length).toBe(3);
   });
 
-  it('are evaluated again before they are asked', async () => {
+  it('evaluates a call again before its question is asked', async () => {
     const { approve, asked, next } = desk();
     const { hub, runs } = hubWith(approve);
     await using _ = hub;
@@ -247,7 +247,7 @@ describe('PolicyGate questions', () => {
     expect([asked.length, runs.length]).toEqual([3, 2]);
   });
 
-  it('are not shared by arguments that differ only outside JSON', async () => {
+  it('shares no question between arguments that differ only outside JSON', async () => {
     const { approve, next } = desk();
     const any = defineTool({
       name: 'any',
@@ -264,7 +264,7 @@ describe('PolicyGate questions', () => {
     await Promise.all(calls);
   });
 
-  it('of two hubs to one approve function are asked one after the other', async () => {
+  it('asks the questions of two hubs to one approve function one after the other', async () => {
     const { approve, asked, next } = desk();
     const [{ hub: one }, { hub: two }] = [hubWith(approve), hubWith(approve)];
     await Promise.all([one.connect(), two.connect()]);

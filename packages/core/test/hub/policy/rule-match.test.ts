@@ -114,7 +114,7 @@ describe('ApprovalRequest.suggestedRules', () => {
   });
 
   it.each(['ls *', 'cat ~/x', 'echo "$HOME"', 'rm {a,b}', 'ls [ab]', "echo 'open"])(
-    'are none for %j, which is not only itself',
+    'is empty for %j, which as a pattern matches more than itself',
     async (claim) => {
       const { outcome, requests } = asking(() => ({ decision: 'always' }));
       await outcome(words(claim));

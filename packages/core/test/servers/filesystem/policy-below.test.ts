@@ -132,7 +132,7 @@ describe('ToolHub with a rule that an approval added', () => {
     expect((await copy(later, { source: 'src/a.ts', destination: 'b[1].ts' })).isError).toBe(false);
   });
 
-  it('on a directory holds for moves and copies within it', async () => {
+  it('applies a rule on a directory to moves and copies within it', async () => {
     const rules: PolicyRule[] = [{ tool: 'filesystem.*', pattern: 'src/*', action: 'allow' }];
     const server = createFilesystemServer({ projectDir: project.projectDir, requireRead: false });
     await using hub = new ToolHub({

@@ -42,7 +42,7 @@ describe.skipIf(GIT_IS_MISSING)('createGitServer() paths', () => {
     expect(await tools.call(tool, args('gone/file.txt'))).toMatchObject({ code: 'OUTSIDE_PROJECT' });
   });
 
-  it('add stages a link that leaves the project as the link that it is', async () => {
+  it('add stages a link that leaves the project as a link', async () => {
     await using tools = await openTools({ 'kept.txt': 'kept\n' });
     await symlink(tools.world.resolve('outside'), tools.path('olink'));
     expect(await tools.call('add', { paths: ['olink'] })).toMatchObject({ code: undefined });

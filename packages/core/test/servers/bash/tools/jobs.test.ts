@@ -247,7 +247,7 @@ describe('job_kill', () => {
   });
 });
 
-describe('JobRegistry', () => {
+describe('Jobs', () => {
   it('jobs belong to the session that started them', async () => {
     await using tools = await openTools();
     const mine = await start(tools, 'sleep 60', {}, 'a');
