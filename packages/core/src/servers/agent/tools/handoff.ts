@@ -25,7 +25,7 @@ export function handoffTool(lists: TodoLists, tiers: readonly string[] | undefin
           minLength: 1,
           maxLength: 100,
           ...(tiers && { enum: [...tiers] }),
-          description: 'The tier to go on with.',
+          description: 'The tier that continues the work.',
         },
         reason: { type: 'string', minLength: 1, maxLength: 2_000, description: 'Why another tier does it better.' },
         task_state: {

@@ -28,7 +28,7 @@ const input = objectSchema(
     message: {
       ...MESSAGE,
       maxLength: 10_000,
-      description: 'The message of the merge commit. Default: "Merge" and ref.',
+      description: 'The message of the merge commit. Default: "Merge", then ref.',
     },
     fast_forward: {
       type: 'string',

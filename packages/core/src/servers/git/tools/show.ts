@@ -63,7 +63,7 @@ export function showTool(context: GitContext): Tool {
     name: 'show',
     title: 'Show a commit or an old file',
     description:
-      'Show a commit with its message and patch (for a merge, against its first parent), or with path a file as of that commit.',
+      'Show a commit with its message and patch (for a merge, against its first parent). With path, show a file of that commit.',
     input,
     output,
     annotations: hints('readOnly', 'idempotent'),

@@ -21,7 +21,12 @@ const input = objectSchema(
     },
     paths: PATHS,
     limit: { type: 'integer', minimum: 1, maximum: 10_000, default: 500, description: 'The most entries to return.' },
-    skip: { type: 'integer', minimum: 0, default: 0, description: 'Entries to skip, to continue.' },
+    skip: {
+      type: 'integer',
+      minimum: 0,
+      default: 0,
+      description: 'The number of entries to skip, to continue a list.',
+    },
   },
 );
 
