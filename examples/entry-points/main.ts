@@ -20,5 +20,6 @@ await import('./adapters-langchain.js');
 await import('./testing.js');
 await import('./runtime.js');
 await import('./gateway.js');
+await import('./gateway-config.js');
 await import('./gateway-testing.js');
 console.log('every entry of the packages does what its page shows');

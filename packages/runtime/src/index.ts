@@ -33,3 +33,6 @@ export { ProviderGeneration, type GenerationOptions } from './process/generation
 export type { ProviderProgram } from './process/start-process.js';
 export { ProviderListener, type ListenerOptions } from './wire/listener.js';
 export type { Decision, ExportedState, InitializeReason, ProviderSettings } from './wire/protocol.js';
+
+// For what follows files of its own.
+export { FileWatch } from './reload/watch.js';

@@ -120,7 +120,7 @@ export class CallPipeline {
   assertNotHidden(member: HubMember, name: string, scope: CallScope): void {
     if (member.tools.hidden.length === 0) return;
     const tool = member.tools.get(name);
-    const refusal = tool && (member.tools.quarantineErrorOf(tool) ?? this.#gate?.denyOutright(tool, scope));
+    const refusal = tool && (member.tools.refusalOf(tool) ?? this.#gate?.denyOutright(tool, scope));
     if (refusal) throw refusal;
   }
 

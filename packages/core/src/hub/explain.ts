@@ -94,11 +94,11 @@ export async function explainCall(
       reason: `The provider "${member.name}" is ${state}; its tools are known once it connects.`,
     };
   }
-  const quarantined = member.tools.quarantineErrorOf(tool);
-  if (quarantined) {
-    const { message } = quarantined;
+  const refusal = member.tools.refusalOf(tool);
+  if (refusal) {
+    const { message } = refusal;
     const named = { name: tool.name, alias: aliasOf(tool.name), ...provider };
-    return { ...named, hidden: true, available: false, reason: message, error: quarantined.toInfo() };
+    return { ...named, hidden: true, available: false, reason: message, error: refusal.toInfo() };
   }
   const denied = gate?.deniedOutright(tool.name);
   if (gate && denied) {

@@ -24,6 +24,7 @@ import { reportQueued, reportSettled } from './call-events.js';
 import { EventStream, type EventOptions, type HubEvent } from './events.js';
 import { HubMember, type MemberHost, type ProviderStatus } from './member.js';
 import { PinBoard, type PinApproval } from './pins.js';
+import type { Policy } from './policy/policy.js';
 import { Routing, type Route } from './routing.js';
 import { assertSelection, selectTools, type ToolSelection } from '../provider/tool-selection.js';
 
@@ -285,6 +286,19 @@ export class ToolHub implements ToolProvider {
     if (!member.tools.updateHidden()) return;
     this.#routing.invalidate();
     this.#announce();
+  }
+
+  /**
+   * Replaces the rules and the default of the policy; calls that are already allowed continue. Rules that approvals added stay.
+   *
+   * @throws {ToolError} INVALID_ARGUMENT for an invalid rule or default, and for a hub without a policy; nothing changes then
+   */
+  setPolicy(policy: Pick<Policy, 'rules' | 'default'>): void {
+    if (!this.#gate)
+      throw new ToolError('INVALID_ARGUMENT', 'setPolicy(): the hub was created without a policy; create it with one.');
+    assertOptions('setPolicy()', policy, { rules: true, default: true });
+    this.#gate.replaceRules(policy);
+    if (this.#connection.isConnected) this.#checkRules();
   }
 
   /** The provider of that name, for example to restart it. The hub still owns it. */

@@ -1,14 +1,17 @@
-// The tools of one provider of a hub: its latest valid list, which of them are hidden or quarantined, and how models see them.
+// The tools of one provider of a hub: its latest valid list, which of them are hidden and why, and how models see them.
 
 import { ToolError } from '../contract/errors.js';
 import { frozenCopy } from '../contract/json-copy.js';
 import type { ToolDefinition } from '../contract/tool-definition.js';
 import type { ToolProvider } from '../contract/tool-provider.js';
 import { shownDefinition } from '../provider/shown-definition.js';
+import { matchesGlob } from '../provider/name-pattern.js';
+import { bareName } from '../provider/prepared-call.js';
 import { serverOf, ToolIndex } from '../provider/tool-index.js';
 import { fillAnnotations } from '../tool/define-tool.js';
 import type { EventStream } from './events.js';
 import { quarantineError, type PinApproval, type PinBoard, type QuarantinedTool } from './pins.js';
+import type { ProviderEntry } from './provider-entry.js';
 
 /** What a member's tools need of their hub. */
 export interface ToolsHost {
@@ -23,7 +26,7 @@ export class MemberTools {
   definitions: readonly ToolDefinition[] = [];
   /** The tools that the hub lists, as models see them. */
   visible: readonly ToolDefinition[] = [];
-  /** The tools that are quarantined, or that the policy denies for all arguments. */
+  /** The tools that are quarantined or not in `allowedTools`, or that the policy denies for all arguments. */
   hidden: readonly ToolDefinition[] = [];
   /** False before the first list, and after a disconnect. */
   isListed = false;
@@ -31,13 +34,16 @@ export class MemberTools {
   #index = new ToolIndex<ToolDefinition>([]);
   readonly #provider: ToolProvider;
   readonly #name: string;
+  /** Globs over bare names; undefined for all. */
+  readonly #allowed: readonly string[] | undefined;
   readonly #host: ToolsHost;
   /** Undefined for a provider that is not pinned. */
   readonly #pins: PinBoard | undefined;
 
-  constructor(provider: ToolProvider, host: ToolsHost, pins: PinBoard | undefined) {
+  constructor({ provider, allowedTools }: ProviderEntry, host: ToolsHost, pins: PinBoard | undefined) {
     this.#provider = provider;
     this.#name = provider.name;
+    this.#allowed = allowedTools && [...allowedTools];
     this.#host = host;
     this.#pins = pins;
   }
@@ -101,17 +107,29 @@ export class MemberTools {
   /** Determines again which tools are hidden. Returns true when that has changed. */
   updateHidden(): boolean {
     const before = this.hidden;
-    const hidden = this.definitions.filter(({ name }) => this.#quarantined.has(name) || this.#host.isHidden(name));
+    const hidden = this.definitions.filter(
+      ({ name }) => this.#quarantined.has(name) || !this.#isAllowed(name) || this.#host.isHidden(name),
+    );
     this.hidden = hidden;
     const visible = hidden.length === 0 ? this.definitions : this.definitions.filter((tool) => !hidden.includes(tool));
     this.visible = visible.map((tool) => this.shown(tool));
     return before.length !== hidden.length || before.some((tool, at) => tool !== hidden[at]);
   }
 
-  /** The error for a tool of a pinned provider that is not approved; undefined for any other tool. */
-  quarantineErrorOf(tool: ToolDefinition): ToolError | undefined {
+  /** The error for a tool of a pinned provider that is not approved, or that is not in `allowedTools`; else undefined. */
+  refusalOf(tool: ToolDefinition): ToolError | undefined {
+    if (!this.#isAllowed(tool.name))
+      return new ToolError(
+        'PERMISSION_DENIED',
+        `The tool "${tool.name}" is not in the allowedTools of the provider "${this.#name}".`,
+        { provider: this.#name, tool: tool.name },
+      );
     const row = this.#pins?.quarantined(this.#name, tool);
     return row && quarantineError(this.#name, row);
+  }
+
+  #isAllowed(name: string): boolean {
+    return !this.#allowed || this.#allowed.some((glob) => matchesGlob(glob, bareName(name)));
   }
 
   /** Approves tools, or all of them with the provider's command or URL. @throws {ToolError} as {@link PinBoard.approve} */

@@ -105,7 +105,7 @@ export class HubMember {
     this.permission = entry.permission;
     this.#pins = entry.pinned === true ? host.pins() : undefined;
     this.#host = host;
-    this.tools = new MemberTools(entry.provider, host, this.#pins);
+    this.tools = new MemberTools(entry, host, this.#pins);
   }
 
   /** Subscribes to the provider's events. @param onToolsChanged called when its list of tools has changed */

@@ -80,7 +80,7 @@ function assertSameTool(prepared: PreparedCall, name: string, member: HubMember)
 
 /** @throws {ToolError} PERMISSION_DENIED when the provider is pinned and its tool changed since it was listed */
 function approved(prepared: PreparedCall, member: HubMember): PreparedCall {
-  const refusal = member.tools.quarantineErrorOf(prepared.tool);
+  const refusal = member.tools.refusalOf(prepared.tool);
   if (refusal) throw refusal;
   return prepared;
 }

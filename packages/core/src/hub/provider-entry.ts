@@ -23,6 +23,11 @@ export interface ProviderEntry {
    */
   pinned?: boolean;
   /**
+   * Globs over the bare names of its tools, such as `list_*`. All others are hidden: not listed, and a call fails with
+   * `PERMISSION_DENIED`. Default: all tools.
+   */
+  allowedTools?: readonly string[];
+  /**
    * Returns the claims of a call, for a provider that makes none itself. `undefined` keeps the default: one claim with the
    * tool's bare name.
    */
@@ -34,6 +39,7 @@ const ENTRY_OPTIONS: OptionNames<ProviderEntry> = {
   trustDirectives: true,
   trustAnnotations: true,
   pinned: true,
+  allowedTools: true,
   permission: true,
 };
 
@@ -56,10 +62,18 @@ export function parseProviderEntry(given: ToolProvider | ProviderEntry, hasPins:
 /** @throws {ToolError} INVALID_ARGUMENT */
 function assertEntry(entry: ProviderEntry): void {
   assertOptions('An entry of a hub', entry, ENTRY_OPTIONS);
-  const { permission } = entry;
+  const { allowedTools, permission } = entry;
   for (const flag of ['trustDirectives', 'trustAnnotations', 'pinned'] as const)
     if (entry[flag] !== undefined && typeof entry[flag] !== 'boolean')
       throw new ToolError('INVALID_ARGUMENT', `An entry of a hub: ${flag} must be true or false.`);
+  if (
+    allowedTools !== undefined &&
+    !(Array.isArray(allowedTools) && allowedTools.every((glob) => typeof glob === 'string'))
+  )
+    throw new ToolError(
+      'INVALID_ARGUMENT',
+      'An entry of a hub: allowedTools must be an array of globs such as "list_*".',
+    );
   if (permission !== undefined && typeof permission !== 'function')
     throw new ToolError('INVALID_ARGUMENT', 'An entry of a hub: permission must be a function.');
 }

@@ -101,6 +101,7 @@ describe('import of a built package', () => {
     ['@toolwright/runtime/testing', []],
     ['@toolwright/gateway/testing', []],
     ['@toolwright/gateway', []],
+    ['@toolwright/gateway/config', ['zod', 'yaml', 'jsonc-parser', 'smol-toml']],
   ])('import(%j) loads no SDK, ajv, zod, database, wasm or language server, only %j', async (entry, allowed) => {
     const loaded = await runNode(
       `const { register } = await import('node:module');

@@ -178,3 +178,59 @@ describe('hub.listTools()', () => {
     }
   });
 });
+
+describe('ToolHub.setPolicy()', () => {
+  it('replaces the rules and the default, and keeps the rules that approvals added', async () => {
+    const approve = (): Promise<Approval> => Promise.resolve({ decision: 'always' });
+    const { hub, names } = hubWith({ default: 'ask', rules: [rule('deny', 'shell')], approve });
+    await using _ = hub;
+    await hub.callTool('files.write', { path: 'a' });
+    expect(await names()).toEqual(['files.read', 'files.write']);
+    const changed = new EventEmitter();
+    hub.onToolsChanged(() => changed.emit('tools'));
+    const announced = once(changed, 'tools');
+    hub.setPolicy({ default: 'deny', rules: [rule('allow', 'shell')] });
+    await announced;
+    expect(await names()).toEqual(['files.write', 'shell.run']);
+    expect((await hub.callTool('files.write', { path: 'a' })).isError).toBe(false);
+    expect((await hub.callTool('files.write', { path: 'b' })).error?.code).toBe('PERMISSION_DENIED');
+    expect((await hub.callTool('shell.run', { path: 'a' })).isError).toBe(false);
+  });
+
+  it('changes nothing for an invalid rule, an unknown option, and a hub without a policy', async () => {
+    const { hub, names } = hubWith({ default: 'allow', rules: [rule('deny', 'shell')] });
+    await using _ = hub;
+    const wrong = [
+      { default: 'allow', rules: [{ tool: 'files' }] },
+      { default: 'no', rules: [] },
+      { rules: [], default: 'deny', x: 1 },
+    ];
+    for (const policy of wrong) expect(() => hub.setPolicy(policy as never)).toThrow();
+    expect(await names()).toEqual(['files.read', 'files.write']);
+    await using free = new ToolHub();
+    expect(() => free.setPolicy({ default: 'allow', rules: [] })).toThrow('created without a policy');
+  });
+});
+
+describe('allowedTools of an entry', () => {
+  it('hides all other tools, whatever the policy says, and explains why', async () => {
+    const { hub: inner } = hubWith({ default: 'allow', rules: [] });
+    await using hub = new ToolHub({ providers: [{ provider: inner, allowedTools: ['re*', 'run'] }] });
+    await hub.connect();
+    expect((await hub.listTools()).map(({ name }) => name)).toEqual(['files.read', 'shell.run']);
+    expect((await hub.callTool('files.read', { path: 'a' })).isError).toBe(false);
+    for (const name of ['files.write', aliasOf('files.write')])
+      expect((await hub.callTool(name, { path: 'a' })).error).toMatchObject({
+        code: 'PERMISSION_DENIED',
+        message: expect.stringContaining('not in the allowedTools') as string,
+      });
+    expect(await hub.explain('files.write')).toMatchObject({ hidden: true, available: false });
+    const prepared = await hub.prepareCall('files.write', { path: 'a' });
+    expect(prepared.refused?.error?.code).toBe('PERMISSION_DENIED');
+  });
+
+  it('is an array of globs', () => {
+    const provider = new ToolHub();
+    expect(() => new ToolHub({ providers: [{ provider, allowedTools: 'x' as never }] })).toThrow('array of globs');
+  });
+});

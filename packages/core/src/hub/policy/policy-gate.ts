@@ -53,7 +53,7 @@ export class PolicyGate {
   readonly #approve: Policy['approve'];
   readonly #events: PolicyEvents;
   readonly #warn: (message: string) => void;
-  readonly #rulesAdded: () => void;
+  readonly #rulesChanged: () => void;
   readonly #stream: EventStream;
   /** An answer is undefined when the question was no longer needed at its turn. */
   readonly #questions = new QuestionQueue<Approval | undefined>();
@@ -62,7 +62,7 @@ export class PolicyGate {
     policy: Policy,
     events: PolicyEvents,
     warn: (message: string) => void,
-    rulesAdded: () => void,
+    rulesChanged: () => void,
     stream: EventStream,
   ) {
     this.#stream = stream;
@@ -79,7 +79,13 @@ export class PolicyGate {
     this.#approve = policy.approve;
     this.#events = events;
     this.#warn = warn;
-    this.#rulesAdded = rulesAdded;
+    this.#rulesChanged = rulesChanged;
+  }
+
+  /** Replaces the rules of the policy. @throws {ToolError} INVALID_ARGUMENT as {@link PolicyRules.replace} */
+  replaceRules(policy: Pick<Policy, 'rules' | 'default'>): void {
+    this.#rules.replace(policy);
+    this.#rulesChanged();
   }
 
   /** Evaluates the rules, without requesting an approval. */
@@ -261,7 +267,7 @@ export class PolicyGate {
       this.#stream.emit('policy.rule', { tool: call.tool.name, data: { rule: { ...rule } } });
       this.#notify(() => this.#events.onRuleAdded?.({ ...rule }));
     }
-    this.#rulesAdded();
+    this.#rulesChanged();
   }
 
   #settle(call: PreparedCall, verdict: Verdict, approval: Approval, scope: CallScope): Admission | undefined {

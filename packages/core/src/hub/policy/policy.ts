@@ -61,8 +61,8 @@ const SEVERITY: Record<PolicyAction, number> = { allow: 0, ask: 1, deny: 2 };
 
 /** The rules of one hub: its policy's, and those that approvals added. */
 export class PolicyRules {
-  readonly #rules: readonly PolicyRule[];
-  readonly #default: PolicyAction;
+  #rules: readonly PolicyRule[] = [];
+  #default: PolicyAction = 'deny';
   readonly #approved: PolicyRule[] = [];
   /** Rules whose pattern has an unclosed quote; reported when they are compared with a claim of words. */
   readonly #unclosed = new Set<PolicyRule>();
@@ -74,6 +74,16 @@ export class PolicyRules {
 
   /** @throws {ToolError} INVALID_ARGUMENT for an invalid rule or default */
   constructor(policy: Pick<Policy, 'rules' | 'default'>, warn: (message: string) => void = () => undefined) {
+    this.#warn = warn;
+    this.replace(policy);
+  }
+
+  /**
+   * Replaces the rules of the policy, and keeps those that approvals added.
+   *
+   * @throws {ToolError} INVALID_ARGUMENT for an invalid rule or default; nothing is replaced then
+   */
+  replace(policy: Pick<Policy, 'rules' | 'default'>): void {
     if (!ACTIONS.has(policy.default)) {
       throw new ToolError(
         'INVALID_ARGUMENT',
@@ -83,11 +93,15 @@ export class PolicyRules {
     if (!Array.isArray(policy.rules))
       throw new ToolError('INVALID_ARGUMENT', 'policy.rules must be an array of rules.');
     // Copies, so that the rules that were checked are the rules that apply.
-    this.#rules = (policy.rules as readonly PolicyRule[]).map((rule, index) =>
-      this.#parse(rule, `policy.rules[${index}]`),
+    const rules = (policy.rules as readonly PolicyRule[]).map((rule, index) =>
+      parseRule(rule, `policy.rules[${index}]`),
     );
+    this.#rules = rules;
     this.#default = policy.default;
-    this.#warn = warn;
+    this.#unclosed.clear();
+    this.#warnings.clear();
+    for (const rule of [...rules, ...this.#approved]) this.#noteUnclosed(rule);
+    this.#byTool.clear();
   }
 
   /** The strictest verdict over all claims. */
@@ -137,10 +151,11 @@ export class PolicyRules {
 
   /** Adds the rules of an approval; returns those that are new. @throws {ToolError} INVALID_ARGUMENT for an invalid rule */
   add(rules: readonly PolicyRule[]): readonly PolicyRule[] {
-    const parsed = rules.map((rule, index) => this.#parse(rule, `rules[${index}] of the approval`));
+    const parsed = rules.map((rule, index) => parseRule(rule, `rules[${index}] of the approval`));
     const added: PolicyRule[] = [];
     for (const rule of parsed) {
       if (this.#approved.some((known) => isSameRule(known, rule))) continue;
+      this.#noteUnclosed(rule);
       this.#approved.push(rule);
       added.push(rule);
     }
@@ -164,10 +179,8 @@ export class PolicyRules {
       .map(([, warning]) => warning);
   }
 
-  #parse(given: PolicyRule, where: string): PolicyRule {
-    const rule = parseRule(given, where);
+  #noteUnclosed(rule: PolicyRule): void {
     if (rule.pattern !== undefined && !isClosed(rule.pattern)) this.#unclosed.add(rule);
-    return rule;
   }
 
   #warnOfUnclosed(tool: string, claim: PermissionClaim): void {

@@ -8,7 +8,7 @@ import { ToolError } from '../../../contract/errors.js';
 import { commonDirOf, configuredPaths, gitDirOf } from '../../project/scope/configured-paths.js';
 import type { GitProgram } from '../../project/git/git-program.js';
 import { isInside, quote, type ProjectScope, type ScopePath } from '../../project/scope/project-scope.js';
-import { foldName, PROTECTED_NAMES } from '../../project/scope/protected-paths.js';
+import { foldName, HELD_NAMES } from '../../project/scope/protected-paths.js';
 import { recordEntry, type MaskedEntry } from './mount-watch.js';
 import type { MaskedRepositories } from './nested-repositories.js';
 import { gitlinksOf } from './repository-listing.js';
@@ -95,7 +95,7 @@ class MountMasking {
     }
     // Last: a name that was not found is missing, or a placeholder cannot be created, which refuses the command.
     await settleAll(
-      PROTECTED_NAMES.map(async (name) => {
+      HELD_NAMES.map(async (name) => {
         const path = this.#protected(join(root, name))?.absolute;
         if (path !== undefined && !this.#masks.has(path)) await this.#maskMissing(path, 'directory');
       }),

@@ -23,13 +23,20 @@ export const PROTECTED_NAMES: readonly string[] = [
     '.login',
     '.logout',
   ],
+  ...['toolwright.json', 'toolwright.jsonc', 'toolwright.yaml', 'toolwright.yml'],
 ];
+
+/**
+ * Protected names that a sandboxed command cannot create. A configuration that a command creates starts nothing before a
+ * person has approved its text, and its placeholder would be visible in every listing.
+ */
+export const HELD_NAMES: readonly string[] = PROTECTED_NAMES.filter((name) => name.startsWith('.'));
 
 const FOLDED_NAMES: ReadonlySet<string> = new Set(PROTECTED_NAMES);
 
 /** The stems of NTFS short names: `.vscode` is also `VSCODE~1`, `.gitmodules` `GITMOD~1` or, by hash, `GI7EBA~1`. */
 const SHORT_STEMS: ReadonlySet<string> = new Set([
-  ...PROTECTED_NAMES.map((name) => name.slice(1).replace(/\..*$/, '').slice(0, 6)),
+  ...PROTECTED_NAMES.map((name) => name.replace(/^\./, '').replace(/\..*$/, '').slice(0, 6)),
   'gi7eba',
 ]);
 
