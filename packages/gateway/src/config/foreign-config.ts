@@ -188,7 +188,7 @@ class ForeignServer {
 
   #copied(key: string, from: readonly string[]): JsonObject {
     const value = this.#take(from);
-    return value === undefined ? {} : ({ [key]: value });
+    return value === undefined ? {} : { [key]: value };
   }
 
   /** The value of the first of these keys that the entry has. */
