@@ -8,6 +8,7 @@ const CORE = [
   'tool',
   'process',
   'provider',
+  'recording',
   'adapters',
   'hub',
   'mcp',

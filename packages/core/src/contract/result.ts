@@ -166,6 +166,11 @@ export function isOwnFailure(result: ToolResult): boolean {
   return ownFailures.has(result);
 }
 
+/** Marks the error of a result as one that a provider in this process reports. */
+export function noteOwnFailure(result: object): void {
+  ownFailures.add(result);
+}
+
 /** Copies the marks of a result (own failure, broken output) to a copy of it. */
 export function keepOrigin(from: object, copy: ToolResult): ToolResult {
   if (ownFailures.has(from)) ownFailures.add(copy);

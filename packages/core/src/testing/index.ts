@@ -32,5 +32,7 @@ export { expectNoLeaks, type LeakOptions } from './leaks.js';
 export { memoryBackendCases, memoryBackendContract, type MemoryBackendFixture } from './memory-backend-contract.js';
 
 export type { MemoryBackendCase } from './memory-backend-cases/memory-backend-case.js';
+export { record, RecordedProvider, type RecordOptions } from './record.js';
+export { ReplayToolProvider, type ReplayOptions } from './replay-provider.js';
 export { createTestProject, type TestFile, type TestProject, type TestProjectOptions } from './project.js';
 export { runTool, type RunToolOptions } from './run-tool.js';
