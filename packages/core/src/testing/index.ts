@@ -27,6 +27,8 @@ export {
 } from './contract.js';
 
 export type { ContractCase } from './contract-cases/contract-case.js';
+export { chaos, ChaosProvider, type ChaosOptions } from './chaos.js';
+export type { ChaosFaults } from './chaos-faults.js';
 export { contractServer, type ContractState } from './contract-server.js';
 export { expectNoLeaks, type LeakOptions } from './leaks.js';
 export { memoryBackendCases, memoryBackendContract, type MemoryBackendFixture } from './memory-backend-contract.js';
