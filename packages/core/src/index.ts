@@ -45,6 +45,7 @@ export { withCache, type CacheMiddleware, type CacheOptions } from './hub/middle
 export { withDuplicateGuard, type DuplicateGuardOptions } from './hub/middleware/duplicate-guard.js';
 export { withMetrics, type MetricsOptions } from './hub/middleware/metrics.js';
 export type { Middleware, MiddlewareCall, SettledCall } from './hub/middleware/middleware.js';
+export { withRecording, type RecordingMiddleware, type RecordingOptions } from './hub/middleware/recording.js';
 export { withRetry, type Retry, type RetryOptions } from './hub/middleware/retry.js';
 export { withTracing, type TracingOptions } from './hub/middleware/tracing.js';
 export type { PolicyEvents } from './hub/policy/policy-gate.js';

@@ -39,6 +39,7 @@ export const CALL_OPTIONS: OptionNames<CallOptions> = {
 /** A scope can also be created from the options of `connect`. */
 const SCOPE_OPTIONS: Readonly<Record<string, true>> = { ...CALL_OPTIONS, onDemand: true };
 
+const NO_OBSERVERS: readonly CallObserver[] = [];
 const NO_OPTIONS: CallOptions = Object.freeze({});
 
 type EndListener = (error: ToolError) => void;
@@ -48,7 +49,7 @@ export interface CallObserver {
   /** Receives one progress report. */
   onProgress(progress: Progress): void;
   /** Receives one log entry of the tool. */
-  onLog(entry: LogEntry): void;
+  onLog?(entry: LogEntry): void;
 }
 
 /**
@@ -89,7 +90,7 @@ export class CallScope implements Deadline, CallOptions {
   #inward: CallOptions | undefined;
   #permits: CallOptions['permits'];
   #addedMeta: JsonObject | undefined;
-  #observer: CallObserver | undefined;
+  #observers: readonly CallObserver[] = NO_OBSERVERS;
   /** When the call will time out: the earlier of its two deadlines, plus what is left of a pause. */
   dueAt = Infinity;
   // The fixed deadline, which progress does not renew.
@@ -180,9 +181,9 @@ export class CallScope implements Deadline, CallOptions {
     this.#inward = undefined; // created for prepareCall(); created again for the call itself
   }
 
-  /** Reports progress and log entries of the call to a hub's event stream too. */
+  /** Reports progress and log entries of the call to a hub's event stream or to a middleware too. */
   observe(observer: CallObserver): void {
-    this.#observer = observer;
+    this.#observers = [...this.#observers, observer];
   }
 
   /** The caller's `approve` function, for policies without one. */
@@ -194,11 +195,10 @@ export class CallScope implements Deadline, CallOptions {
   /** Passes log entries to the caller, whose errors do not affect the call; undefined without a listener. */
   get onLog(): CallOptions['onLog'] {
     const { onLog } = this.#given;
-    const observer = this.#observer;
-    if (typeof onLog !== 'function' && !observer) return undefined;
+    if (typeof onLog !== 'function' && !this.#observers.some((observer) => 'onLog' in observer)) return undefined;
     return (entry) => {
       if (this.#error || this.#closed) return;
-      observer?.onLog(entry);
+      for (const observer of this.#observers) observer.onLog?.(entry);
       if (typeof onLog === 'function') callSafely(() => onLog(entry));
     };
   }
@@ -340,7 +340,7 @@ export class CallScope implements Deadline, CallOptions {
   progress(progress: Progress): void {
     if (this.#error || this.#closed) return;
     this.#renew(progress);
-    this.#observer?.onProgress(progress);
+    for (const observer of this.#observers) observer.onProgress(progress);
     // An outer scope renews its deadline in its listener.
     callSafely(() => this.#given.onProgress?.(progress));
   }

@@ -1,6 +1,7 @@
 // The pipeline of a call that is routed: deadline, prepare, policy, middleware, execute, output limit.
 
 import { assertTimeout, outcomeUnknown, type CallScope } from '../call/call-scope.js';
+import { callSafely } from '../call/host-callbacks.js';
 import { ToolError, type ToolErrorInfo } from '../contract/errors.js';
 import { InProcessToolProvider } from '../provider/in-process-provider.js';
 import { copyAsJson } from '../contract/json-copy.js';
@@ -303,6 +304,7 @@ function middlewareCall(
     trustsAnnotations: member.trustsAnnotations,
     waitedMs: performance.now() - scope.startedAt,
     addMeta: (meta) => scope.addMeta(meta),
+    onProgress: (listener) => scope.observe({ onProgress: (progress) => callSafely(() => listener({ ...progress })) }),
     claims: prepared.claims,
     callId: scope.callId,
     sessionId: scope.sessionId,

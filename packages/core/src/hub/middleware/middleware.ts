@@ -5,7 +5,7 @@ import type { JsonObject } from '../../contract/json.js';
 import type { ToolResult } from '../../contract/result.js';
 import type { PermissionClaim } from '../../contract/claims.js';
 import type { ToolDefinition } from '../../contract/tool-definition.js';
-import type { ToolProvider } from '../../contract/tool-provider.js';
+import type { Progress, ToolProvider } from '../../contract/tool-provider.js';
 
 /** The call as a middleware sees it. It is read-only: the policy has evaluated it as it is. */
 export interface MiddlewareCall {
@@ -35,6 +35,8 @@ export interface MiddlewareCall {
   readonly meta: JsonObject | undefined;
   /** Adds to the `meta` that the provider receives with the next `next()`, such as a trace context. */
   addMeta(meta: JsonObject): void;
+  /** Calls `listener` with the progress of the tool too, until the call has settled. Its errors are ignored. */
+  onProgress(listener: (progress: Progress) => void): void;
   /**
    * This call as the middleware saw it before its provider was reconnected, if that made the hub prepare the call again; it had
    * not run then.
