@@ -5,7 +5,7 @@ import {
   processDirectives,
   type JsonObject,
   type ToolDefinition,
-  type ToolHub,
+  type ToolProvider,
   type ToolResult,
 } from '@toolwright/core';
 import type { DiskCheck } from './disk-check.js';
@@ -16,6 +16,9 @@ export interface Turn {
   say: string;
   call: { name: string; args: JsonObject };
 }
+
+/** What the engine needs of a hub, or of any other provider. */
+export type Tools = Pick<ToolProvider, 'listTools' | 'callTool'>;
 
 /** A model: it gets the tools, yields turns and receives the result of each. */
 export type Model = (tools: readonly ToolDefinition[]) => Generator<Turn, string, ToolResult>;
@@ -34,9 +37,9 @@ export interface Summary {
 const MAX_TURNS = 30;
 
 export async function runAgent(
-  hub: ToolHub,
+  hub: Tools,
   model: Model,
-  { screen, check }: { screen: Screen; check: DiskCheck },
+  { screen, check }: { screen: Screen; check: Pick<DiskCheck, 'compare'> },
 ): Promise<Summary> {
   const tools = await hub.listTools();
   screen.tools(tools);

@@ -4,9 +4,10 @@
 
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { InProcessToolProvider, ToolError, ToolHub } from '@toolwright/core';
+import { InProcessToolProvider, ToolError } from '@toolwright/core';
 import { runAgent } from './agent.js';
 import { askOnTerminal, approveWithNotice } from './approval.js';
+import { createDemoHub } from './demo-hub.js';
 import { DiskCheck } from './disk-check.js';
 import { showMemory } from './memory.js';
 import { showProcesses } from './processes.js';
@@ -38,23 +39,14 @@ async function main(): Promise<number> {
   if (project.leftOut > 0) screen.note(`${project.leftOut} files were left out: the copy is limited to 50 MB.`);
 
   const interactive = process.stdin.isTTY && process.stdout.isTTY && !values.yes;
-  await using hub = new ToolHub({
-    providers: [
-      // Without bubblewrap, the demo's command runs without a sandbox, and its result says so.
-      InProcessToolProvider.forProject(project.projectDir, { name: 'project', bash: { sandbox: 'auto' } }),
-    ],
-    policy: {
-      default: 'ask',
-      rules: [
-        ...['read_file', 'list_directory', 'glob', 'grep'].map((tool) => `filesystem.${tool}`),
-        ...['git.status', 'memory.store', 'memory.retrieve'],
-      ].map((tool) => ({ tool, action: 'allow' })),
-      approve: interactive
-        ? (request, { signal }) => askOnTerminal(screen, request, signal)
-        : (request) => approveWithNotice(screen, request),
-    },
-    onDecision: ({ decision, by }) => screen.decision(decision, by),
-  });
+  await using hub = createDemoHub(
+    // Without bubblewrap, the demo's command runs without a sandbox, and its result says so.
+    InProcessToolProvider.forProject(project.projectDir, { name: 'project', bash: { sandbox: 'auto' } }),
+    interactive
+      ? (request, { signal }) => askOnTerminal(screen, request, signal)
+      : (request) => approveWithNotice(screen, request),
+    ({ decision, by }) => screen.decision(decision, by),
+  );
 
   const check = new DiskCheck(project.projectDir);
   const summary = await runAgent(hub, scriptedModel(), { screen, check });

@@ -1,6 +1,7 @@
 // Memories are found by meaning: the query and the answer share no word.
 
-import { textOf, type ToolHub } from '@toolwright/core';
+import { textOf } from '@toolwright/core';
+import type { Tools } from './agent.js';
 import type { Screen } from './screen.js';
 
 const MEMORIES = [
@@ -11,7 +12,7 @@ const MEMORIES = [
 const QUESTION = 'how do we ship to production';
 
 /** Returns a description of everything that went wrong. */
-export async function showMemory(screen: Screen, hub: ToolHub): Promise<string[]> {
+export async function showMemory(screen: Screen, hub: Tools): Promise<string[]> {
   screen.title('\nMemories');
   for (const content of MEMORIES) {
     const stored = await hub.callTool('memory.store', { content, category: 'ways_of_working' });

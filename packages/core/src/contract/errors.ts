@@ -21,7 +21,7 @@ export const TOOL_ERROR_CODES = [
   'TOO_LARGE', // above a limit; request less
   'READ_REQUIRED', // read the file before changing it
   'FILE_CHANGED', // the file changed since it was read; read it again
-  'NO_MATCH', // the text to replace was not found
+  'NO_MATCH', // the text to replace was not found, or a replayed call was not recorded
   'MULTIPLE_MATCHES', // the text to replace was found more than once
   'NO_CHANGE', // the change would change nothing
   'NOT_A_REPOSITORY', // the project is not a git repository

@@ -4,7 +4,7 @@
 import { canonicalJson } from '../contract/canonical-json.js';
 import type { PreparedCall, Progress } from '../contract/tool-provider.js';
 import type { ToolDefinition } from '../contract/tool-definition.js';
-import { redacted } from '../contract/redact.js';
+import { redacted, redactedText } from '../contract/redact.js';
 import { recordedCall, recordedResult, recordedTool } from './recorded-values.js';
 import type { RecordingWriter } from './recording-writer.js';
 
@@ -63,7 +63,7 @@ export class CallRecorder {
     this.#writer.append({
       type: 'prepare',
       ...given,
-      tool: tool.name,
+      tool: refused ? redactedText(tool.name) : tool.name, // the name of an unknown tool is the caller's text
       ...(canonicalJson(sent) !== canonicalJson(given.args) && { sent }),
       claims: redacted(claims),
       ...(timeoutMs !== undefined && { timeoutMs }),

@@ -1,6 +1,6 @@
 /**
- * For tests of tools and providers, with any test runner: running one tool, temporary projects, leak checks, and the
- * contract suites of providers and memory backends.
+ * For tests of tools and providers, with any test runner: running one tool, temporary projects, leak checks, recording and
+ * replay, faults, and the contract suites of providers and memory backends.
  *
  * @example
  * ```ts
