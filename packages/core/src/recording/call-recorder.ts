@@ -6,6 +6,7 @@ import type { PreparedCall, Progress } from '../contract/tool-provider.js';
 import type { ToolDefinition } from '../contract/tool-definition.js';
 import { redacted, redactedText } from '../contract/redact.js';
 import { recordedCall, recordedResult, recordedTool } from './recorded-values.js';
+import type { RecordedCall } from './recording-format.js';
 import type { RecordingWriter } from './recording-writer.js';
 
 /** A call that is being recorded. */
@@ -55,30 +56,32 @@ export class CallRecorder {
     this.#writer.append({ type: 'changed' });
   }
 
-  /** Records a call that was prepared. */
-  prepared(name: unknown, args: unknown, prepared: PreparedCall): void {
+  /** Records a call that was prepared. Returns the call as it will be made. */
+  prepared(name: unknown, args: unknown, prepared: PreparedCall): RecordedCall {
     const given = recordedCall(name, args);
-    const { args: sent } = recordedCall(name, prepared.args);
+    const isAsGiven = canonicalJson(args) === canonicalJson(prepared.args);
+    const sent = isAsGiven ? given.args : recordedCall(name, prepared.args).args;
     const { claims, timeoutMs, verdict, refused, tool } = prepared;
     this.#writer.append({
       type: 'prepare',
       ...given,
       tool: refused ? redactedText(tool.name) : tool.name, // the name of an unknown tool is the caller's text
-      ...(canonicalJson(sent) !== canonicalJson(given.args) && { sent }),
+      ...(!isAsGiven && { sent }),
       claims: redacted(claims),
       ...(timeoutMs !== undefined && { timeoutMs }),
       ...(verdict && { verdict: redacted(verdict) }),
       ...(refused && { refused: recordedResult(refused) }),
     });
+    return { name: tool.name, args: sent };
   }
 
   /** Records a call that starts now. */
-  start(name: unknown, args: unknown): OpenRecording {
+  start(call: RecordedCall): OpenRecording {
     const id = ++this.#lastId;
     const startedAt = performance.now();
     const elapsed = (): number => Math.round((performance.now() - startedAt) * 1_000) / 1_000;
     let isOpen = true;
-    this.#writer.append({ type: 'call', id, ...recordedCall(name, args) });
+    this.#writer.append({ type: 'call', id, ...call });
     return {
       progress: (progress) => {
         if (isOpen) this.#writer.append({ type: 'progress', id, progress: redacted(progress), ms: elapsed() });

@@ -84,7 +84,8 @@ export class FaultPlans {
   }
 
   /** Numbers from 0 to below 1, which depend only on the seed, the key and how often the key was used. */
-  #draws(key: string): () => number {
+  #draws(call: string): () => number {
+    const key = createHash('sha256').update(call).digest('base64'); // arguments may be large
     const count = (this.#repeats.get(key) ?? 0) + 1;
     this.#repeats.set(key, count);
     const stream = JSON.stringify([this.#seed, key, count]);

@@ -38,7 +38,7 @@ const FAULTS: OptionNames<ChaosFaults> = {
 };
 
 /** A provider that injects faults. Made by {@link chaos}. */
-export class ChaosProvider extends WrappedProvider {
+export class ChaosProvider extends WrappedProvider implements ToolProvider {
   /** Repeats the faults of this run. The injected errors have it in their messages. */
   readonly seed: string;
   readonly #plans: FaultPlans;

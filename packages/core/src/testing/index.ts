@@ -35,6 +35,6 @@ export { memoryBackendCases, memoryBackendContract, type MemoryBackendFixture } 
 
 export type { MemoryBackendCase } from './memory-backend-cases/memory-backend-case.js';
 export { record, RecordedProvider, type RecordOptions } from './record.js';
-export { ReplayToolProvider, type ReplayOptions } from './replay-provider.js';
+export { ReplayToolProvider, type ReplayOptions, type UnusedCall } from './replay-provider.js';
 export { createTestProject, type TestFile, type TestProject, type TestProjectOptions } from './project.js';
 export { runTool, type RunToolOptions } from './run-tool.js';

@@ -1,5 +1,6 @@
 // record(): a provider that records what passes through it.
 
+import { resolve } from 'node:path';
 import { safeLogger } from '../call/host-callbacks.js';
 import { settledWithin } from '../call/waiting.js';
 import { ToolError } from '../contract/errors.js';
@@ -11,7 +12,8 @@ import { errorResult, type ToolResult } from '../contract/result.js';
 import type { ToolDefinition } from '../contract/tool-definition.js';
 import type { CallOptions, PreparedCall, Progress, ToolProvider } from '../contract/tool-provider.js';
 import { CallRecorder } from '../recording/call-recorder.js';
-import { recordingHeader } from '../recording/recording-format.js';
+import { recordedCall } from '../recording/recorded-values.js';
+import { recordingHeader, type RecordedCall } from '../recording/recording-format.js';
 import { MAX_PENDING_CHARACTERS, RecordingWriter } from '../recording/recording-writer.js';
 import { WrappedProvider, type ConnectOptions, type ListingOptions } from './wrapped-provider.js';
 
@@ -35,7 +37,7 @@ const OPTIONS: OptionNames<RecordOptions> = { maxPendingCharacters: true, logger
  *
  * Its `disconnect` waits up to five seconds until everything is written.
  */
-export class RecordedProvider extends WrappedProvider {
+export class RecordedProvider extends WrappedProvider implements ToolProvider {
   readonly #writer: RecordingWriter;
   readonly #recorder: CallRecorder;
   #isDisconnected = false;
@@ -51,7 +53,7 @@ export class RecordedProvider extends WrappedProvider {
     if (!(maxPendingCharacters > 0))
       throw new ToolError('INVALID_ARGUMENT', 'record(): `maxPendingCharacters` must be above 0.');
     this.#writer = new RecordingWriter({
-      target: file,
+      target: resolve(file), // the working directory may change
       header: () => recordingHeader(this),
       maxPendingCharacters,
       logger: safeLogger(logger),
@@ -67,12 +69,17 @@ export class RecordedProvider extends WrappedProvider {
 
   override async listTools(options?: ListingOptions): Promise<readonly ToolDefinition[]> {
     const tools = await this.inner.listTools(options);
-    this.#recorder.list(tools);
+    // A hub lists what its options select; the recording has everything.
+    this.#recorder.list(this.kind === 'hub' ? await this.inner.listTools({ includeViewTools: true }) : tools);
     return tools;
   }
 
   override callTool(name: string, args: JsonObject = {}, options?: CallOptions): Promise<ToolResult> {
-    return this.#record(name, args, options, (inner) => this.inner.callTool(name, args, inner));
+    return this.#record(
+      () => recordedCall(name, args),
+      options,
+      (inner) => this.inner.callTool(name, args, inner),
+    );
   }
 
   /** @internal */
@@ -115,26 +122,27 @@ export class RecordedProvider extends WrappedProvider {
 
   #recordPrepared(name: string, given: unknown, prepared: PreparedCall): PreparedCall {
     if (this.#isDisconnected) return prepared;
-    this.#recorder.prepared(name, given, prepared);
+    const sent = this.#recorder.prepared(name, given, prepared);
     if (prepared.refused) return prepared;
-    const { tool, args } = prepared; // often a lazy copy
-    const sent = copyJson(args);
     return {
       ...prepared,
-      args,
-      execute: (options) => this.#record(tool.name, sent, options, (inner) => prepared.execute(inner)),
+      execute: (options) =>
+        this.#record(
+          () => sent,
+          options,
+          (inner) => prepared.execute(inner),
+        ),
     };
   }
 
   /** Calls after a disconnect run nothing, and are not recorded. */
   async #record(
-    name: string,
-    args: JsonObject,
+    called: () => RecordedCall,
     options: CallOptions | undefined,
     run: (options: CallOptions | undefined) => Promise<ToolResult>,
   ): Promise<ToolResult> {
     if (this.#isDisconnected) return run(options);
-    const call = this.#recorder.start(name, args);
+    const call = this.#recorder.start(called());
     const onProgress = (progress: Progress): void => {
       call.progress(progress);
       options?.onProgress?.(progress);

@@ -9,9 +9,10 @@ import { isJsonObject, type JsonObject } from '../contract/json.js';
 import { WARNING_LOGGER } from '../contract/logger.js';
 import { assertOptions, shownValue, type OptionNames } from '../contract/options.js';
 import { errorResult, nameAsCalled, type ToolResult } from '../contract/result.js';
-import type { ToolDefinition } from '../contract/tool-definition.js';
+import { isForViewsOnly, type ToolDefinition } from '../contract/tool-definition.js';
 import type { CallOptions, PreparedCall, ProviderHealth, ToolProvider } from '../contract/tool-provider.js';
 import { prepareFromListing, rejectedCall, staleCallError } from '../provider/prepared-call.js';
+import { selectTools, type ToolSelection } from '../provider/tool-selection.js';
 import { recordedCall } from '../recording/recorded-values.js';
 import type { RecordedCall } from '../recording/recording-format.js';
 import { readRecording, type ReadCall, type ReadPrepare } from '../recording/recording-reader.js';
@@ -31,6 +32,14 @@ export interface ReplayOptions {
   strict?: boolean;
   /** `'recorded'`: progress and results come as long after the call as they did. `'none'`: at once. Default `'none'`. */
   timing?: 'none' | 'recorded';
+}
+
+/** A recorded call that has not been made. */
+export interface UnusedCall {
+  /** The name as it was called. */
+  readonly name: string;
+  /** The arguments, secrets redacted. */
+  readonly args: unknown;
 }
 
 const OPTIONS: OptionNames<ReplayOptions> = { strict: true, timing: true };
@@ -100,7 +109,7 @@ export class ReplayToolProvider implements ToolProvider {
   }
 
   /** The recorded calls that have not been made, in their order. Empty after a complete replay. */
-  get unused(): readonly { readonly name: string; readonly args: unknown }[] {
+  get unused(): readonly UnusedCall[] {
     return this.#calls.unused.map(({ name, args }) => ({ name: name ?? '', args: structuredClone(args) }));
   }
 
@@ -120,7 +129,10 @@ export class ReplayToolProvider implements ToolProvider {
     if (this.#isDisconnected && this.kind === 'hub') return [];
     if (this.#isDisconnected) throw this.#notConnected();
     await this.connect({ ...(options?.signal && { signal: options.signal }) });
-    return this.#lists.tools;
+    const { tools } = this.#lists;
+    if (this.kind !== 'hub') return tools;
+    const { includeViewTools = false, ...selection } = { ...options } as ListingOptions & ToolSelection;
+    return selectTools(includeViewTools ? tools : modelTools(tools), selection);
   }
 
   callTool(name: string, args: JsonObject = {}, options?: CallOptions): Promise<ToolResult> {
@@ -280,6 +292,11 @@ export class ReplayToolProvider implements ToolProvider {
     const message = `The provider "${this.name}" was disconnected; call connect() to use it again.`;
     return new ToolError('NOT_CONNECTED', message, { provider: this.name });
   }
+}
+
+/** The tools without those that only views call; the same array if there are none. */
+function modelTools(tools: readonly ToolDefinition[]): readonly ToolDefinition[] {
+  return tools.some(isForViewsOnly) ? tools.filter((tool) => !isForViewsOnly(tool)) : tools;
 }
 
 /** The arguments as a hub would send them. @throws {ToolError} INVALID_ARGUMENT when they are wrong */

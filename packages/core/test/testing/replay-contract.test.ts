@@ -13,6 +13,7 @@ import {
   toolProviderContract,
 } from '@toolwright/core/testing';
 import { describe, expect, it } from 'vitest';
+import { soaking } from '../soak.js';
 
 const inProcess = (): ToolProvider => new InProcessToolProvider({ servers: [contractServer()] });
 
@@ -27,6 +28,24 @@ toolProviderContract(
   },
   { describe, it },
 );
+
+const hubOver = (provider: ToolProvider): ToolProvider => new ToolHub({ providers: [provider] });
+
+describe('ReplayToolProvider of a recorded hub keeps the ToolProvider contract', () => {
+  for (const [index, contractCase] of contractCases.entries()) {
+    if (!soaking && index % 4 !== 0 && !contractCase.title.includes('hub')) continue;
+    it(contractCase.title, async () => {
+      await using project = await createTestProject();
+      const file = project.resolve('calls.ndjson');
+      const recorded = record(hubOver(inProcess()), file);
+      await recorded.connect();
+      await runContractCase(contractCase, () => ({ provider: recorded, dispose() {} }));
+      const replay = new ReplayToolProvider(file, { timing: 'recorded' });
+      await runContractCase(contractCase, () => ({ provider: replay, dispose() {} }));
+      expect(replay.unused).toEqual([]);
+    });
+  }
+});
 
 describe('ReplayToolProvider keeps the ToolProvider contract', () => {
   for (const contractCase of contractCases) {
@@ -45,14 +64,13 @@ describe('ReplayToolProvider keeps the ToolProvider contract', () => {
     it(`behind a hub: ${contractCase.title}`, async () => {
       await using project = await createTestProject();
       const file = join(project.projectDir, 'calls.ndjson');
-      const hubOver = (provider: ToolProvider) => ({ provider: new ToolHub({ providers: [provider] }), dispose() {} });
       await runContractCase(contractCase, async () => {
         const provider = record(inProcess(), file);
         await provider.connect();
-        return hubOver(provider);
+        return { provider: hubOver(provider), dispose() {} };
       });
       const replay = new ReplayToolProvider(file, { timing: 'recorded' });
-      await runContractCase(contractCase, () => hubOver(replay));
+      await runContractCase(contractCase, () => ({ provider: hubOver(replay), dispose() {} }));
       expect(replay.unused).toEqual([]);
     });
   }

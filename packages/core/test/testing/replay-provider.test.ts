@@ -148,6 +148,15 @@ describe('ReplayToolProvider', () => {
     expect(await run(new ReplayToolProvider(file), () => Promise.resolve())).toEqual(live);
   });
 
+  it('selects among the tools of a recorded hub as the hub did', async () => {
+    const run = async (provider: ToolProvider): Promise<unknown> => {
+      const selected = await provider.listTools({ include: ['contract.e*'] } as never);
+      return [selected, await provider.listTools()];
+    };
+    const live = await recordRun(run, new ToolHub({ providers: [inProcess()] }));
+    expect(await run(new ReplayToolProvider(file))).toEqual(live);
+  });
+
   it('answers a call that had not settled with OUTCOME_UNKNOWN, and reads a file whose last line is cut off', async () => {
     await recordRun((provider) => provider.callTool('contract.echo', { text: 'x' }));
     const lines = (await readFile(file, 'utf8')).trimEnd().split('\n');

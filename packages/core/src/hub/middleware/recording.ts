@@ -1,5 +1,6 @@
 // withRecording: writes what passes through a hub as a recording, which a ReplayToolProvider replays.
 
+import { resolve } from 'node:path';
 import { safeLogger } from '../../call/host-callbacks.js';
 import { ToolError } from '../../contract/errors.js';
 import { WARNING_LOGGER, type Logger } from '../../contract/logger.js';
@@ -8,6 +9,7 @@ import type { ToolDefinition } from '../../contract/tool-definition.js';
 import { isStaleCall } from '../../provider/prepared-call.js';
 import type { ToolSelection } from '../../provider/tool-selection.js';
 import { CallRecorder, type OpenRecording } from '../../recording/call-recorder.js';
+import { recordedCall } from '../../recording/recorded-values.js';
 import { recordingHeader } from '../../recording/recording-format.js';
 import { MAX_PENDING_CHARACTERS, RecordingWriter } from '../../recording/recording-writer.js';
 import type { Middleware, MiddlewareCall, SettledCall } from './middleware.js';
@@ -85,7 +87,7 @@ export function withRecording(options: RecordingOptions): RecordingMiddleware {
     let recording = call.previous && open.get(call.previous);
     if (!recording) {
       recorder.listOne(call.tool);
-      recording = recorder.start(call.name, call.args);
+      recording = recorder.start(recordedCall(call.name, call.args));
       call.onProgress(recording.progress);
     }
     open.set(call, recording);
@@ -103,7 +105,7 @@ export function withRecording(options: RecordingOptions): RecordingMiddleware {
 }
 
 function targetOf(file: unknown, write: unknown): string | ((lines: string) => unknown) {
-  if (typeof file === 'string' && file !== '' && write === undefined) return file;
+  if (typeof file === 'string' && file !== '' && write === undefined) return resolve(file); // the working directory may change
   if (typeof write === 'function' && file === undefined) return write as (lines: string) => unknown;
   throw new ToolError('INVALID_ARGUMENT', 'withRecording() takes either a path as `file` or a function as `write`.');
 }
