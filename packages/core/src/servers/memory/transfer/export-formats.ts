@@ -58,7 +58,11 @@ function legacyOf(memory: MemoryRecord, scope: MemoryScope, projectDir: string):
     timestamp: new Date(createdMs).toISOString(),
     documentation_path: documentationPath,
   };
-  return JSON.stringify(record, undefined, 2).replace(/^/gm, '  ');
+  // Split at line feeds only: `^` also matches after U+2028 and U+2029, which JSON does not escape in texts.
+  return JSON.stringify(record, undefined, 2)
+    .split('\n')
+    .map((line) => `  ${line}`)
+    .join('\n');
 }
 
 function markdownOf(memory: MemoryRecord, scope: MemoryScope): string {

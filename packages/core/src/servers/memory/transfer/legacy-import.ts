@@ -3,14 +3,13 @@
 
 import { isJsonObject } from '../../../contract/json.js';
 import { createHash } from 'node:crypto';
-import { closeSync, constants, createReadStream, openSync, writeSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
-import { ToolError } from '../../../contract/errors.js';
-import { fileFailure } from '../../project/open/file-failure.js';
+import { constants, createReadStream } from 'node:fs';
+import { basename, dirname } from 'node:path';
 import { redactSecrets } from '../../project/secret-shapes.js';
 import type { MemoryBackend, MemoryDraft, MemoryScope } from '../memory-backend.js';
 import { lstatIfPresent } from '../sqlite/store-place.js';
 import { jsonElements } from './json-elements.js';
+import { RejectedFile } from './rejected-file.js';
 import { MAX_CONTENT_CHARS, MAX_TAGS } from '../memory-limits.js';
 import type { CallContext } from '../service/call-context.js';
 import { isWellFormed, wellFormed } from '../service/plain-text.js';
@@ -26,11 +25,12 @@ export interface ImportReport {
   rejected: number;
   /** The file with the rejected rows, in the directory of the source. */
   rejectedFile?: string;
+  /** Why the rejected rows could not be written to that file. */
+  rejectedFault?: string;
 }
 
 /** Memories imported in one transaction. */
 const BATCH = 1_000;
-const REJECTED_NAME = 'memories.rejected.jsonl';
 
 /**
  * Imports a file, unless it was imported with the same content before. Returns undefined if there was nothing to do.
@@ -68,7 +68,7 @@ export async function importFile(
   call: CallContext,
 ): Promise<ImportReport> {
   const report: ImportReport = { source: source.shown, imported: 0, skipped: 0, rejected: 0 };
-  const rejects = new RejectedFile(join(dirname(source.path), REJECTED_NAME));
+  const rejects = new RejectedFile(dirname(source.path));
   let batch: MemoryDraft[] = [];
   const flush = async (): Promise<void> => {
     call.signal.throwIfAborted();
@@ -79,38 +79,42 @@ export async function importFile(
     call.progress(report.imported + report.skipped + report.rejected, `Importing ${source.shown}`);
     await new Promise((resolve) => setImmediate(resolve)); // an abort can arrive here
   };
-  const reject = (row: string | undefined, reason: string): void => {
-    report.rejected++;
-    report.rejectedFile = REJECTED_NAME;
+  const reject = async (row: string | undefined, reason: string): Promise<void> => {
+    if (report.rejected++ === 0) await flush(); // creates the directory
     rejects.add({ source: basename(source.path), reason, row: row ?? null });
   };
   try {
-    for await (const text of source.lines ? jsonLines(chunks) : jsonElements(chunks, 'memories')) {
-      const draft = draftOf(text, source);
-      if (typeof draft === 'string') reject(text, draft);
+    const text = withoutByteOrderMark(chunks);
+    for await (const row of source.lines ? jsonLines(text) : jsonElements(text, 'memories')) {
+      const draft = draftOf(row, source);
+      if (typeof draft === 'string') await reject(row, draft);
       else batch.push(draft);
       if (batch.length >= BATCH) await flush();
     }
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
-    reject(undefined, `the file ${error.message}`);
+    await reject(undefined, `the file ${error.message}`);
   } finally {
     rejects.close();
   }
   await flush();
-  return report;
+  return { ...report, ...rejects.outcome };
 }
 
 /** Reads the text of a file in pieces. */
-export async function* textOf(path: string): AsyncGenerator<string, void> {
+async function* textOf(path: string): AsyncGenerator<string, void> {
   const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = constants as Partial<typeof constants> & { O_RDONLY: number };
   const stream = createReadStream(path, {
     encoding: 'utf8',
     flags: (O_RDONLY | O_NOFOLLOW | O_NONBLOCK) as unknown as string,
     highWaterMark: 256 * 1024,
   });
+  yield* stream as AsyncIterable<string>;
+}
+
+async function* withoutByteOrderMark(chunks: AsyncIterable<string>): AsyncGenerator<string, void> {
   let isFirst = true;
-  for await (const chunk of stream as AsyncIterable<string>) {
+  for await (const chunk of chunks) {
     yield isFirst ? chunk.replace(/^\u{feff}/u, '') : chunk;
     isFirst = false;
   }
@@ -190,29 +194,4 @@ async function digestOfFile(path: string, signal: AbortSignal): Promise<string> 
     hash.update(chunk);
   }
   return hash.digest('hex');
-}
-
-/** The file of rejected rows, which the first one creates. */
-class RejectedFile {
-  readonly #path: string;
-  #descriptor: number | undefined;
-
-  constructor(path: string) {
-    this.#path = path;
-  }
-
-  add(row: { source: string; reason: string; row: string | null }): void {
-    try {
-      const { O_WRONLY, O_CREAT, O_TRUNC, O_NOFOLLOW = 0 } = constants;
-      this.#descriptor ??= openSync(this.#path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0o600);
-      writeSync(this.#descriptor, `${JSON.stringify(row)}\n`);
-    } catch (error) {
-      throw ToolError.from(fileFailure(error, 'write', REJECTED_NAME));
-    }
-  }
-
-  close(): void {
-    if (this.#descriptor !== undefined) closeSync(this.#descriptor);
-    this.#descriptor = undefined;
-  }
 }

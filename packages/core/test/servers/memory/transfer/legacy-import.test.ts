@@ -1,4 +1,4 @@
-import { link, writeFile } from 'node:fs/promises';
+import { link, mkdir, symlink, writeFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { contentsOf, openTools, type Tools } from '../memory-tools.js';
 
@@ -74,6 +74,19 @@ describe('importOnce()', () => {
   });
 
   it.each([
+    ['a link', (path: string) => symlink('../../outside/kept.txt', path), 'is a symbolic link'],
+    ['a directory', (path: string) => mkdir(path), 'it is a directory'],
+  ])('any first call imports the valid rows when %s has the name of the file of invalid rows', async (_, put, why) => {
+    await using tools = await openTools({ 'proj/.mcp-memory/memories.json': JSON.stringify([ROW('good'), null]) });
+    await put(tools.path('.mcp-memory/memories.rejected.jsonl'));
+    const { data, code } = await tools.call('list');
+    expect(code).toBeUndefined();
+    expect(data.memories).toHaveLength(1);
+    expect(data.notice).toContain(why);
+    expect(await tools.world.read('outside/kept.txt')).toBe('kept');
+  });
+
+  it.each([
     ['[{"id":"a","content":"one","category":"bug"},{"id":"b","cont', 1],
     ['{"nothing": 1}', 0],
     ['no json at all', 0],
@@ -104,7 +117,12 @@ describe('importOnce()', () => {
     'export to %s and import restore the same memories',
     async (format) => {
       await using tools = await openTools({ 'other/.keep': '' });
-      const contents = ['plain', 'with "quotes", \\ and\nlines', '# heading\n> quote', 'emoji 👩‍💻 漢字 שלום \u2028'];
+      const contents = [
+        'plain',
+        'with "quotes", \\ and\nlines',
+        '# heading\n> quote',
+        'emoji 👩‍💻 漢字 שלום \u2028 and \u2029 within',
+      ];
       for (const content of contents)
         await tools.store(content, { tags: ['a,b', 'c'], importance: 3, documentation_path: 'd.md' });
       const path = `out/memories.${format === 'jsonl' ? 'jsonl' : 'json'}`;
@@ -130,6 +148,18 @@ describe('importOnce()', () => {
       });
     },
   );
+
+  it('import creates the store for a file with invalid rows and ignores a byte order mark', async () => {
+    await using tools = await openTools({
+      'proj/m.jsonl': `\ufeff${JSON.stringify(ROW('first'))}\nno row\n${JSON.stringify(ROW('last'))}\n`,
+      'proj/none.md': '# no memories',
+    });
+    const { data } = await tools.call('import', { path: 'm.jsonl' });
+    expect(data).toEqual({ imported: 2, skipped: 0, rejected: 1, rejected_file: 'memories.rejected.jsonl' });
+    expect(await tools.world.read('proj/.mcp-memory/memories.rejected.jsonl')).toContain('"no row"');
+    const nothing = await tools.call('import', { path: 'none.md', scope: 'global' });
+    expect(nothing.data).toMatchObject({ imported: 0, rejected: 1 });
+  });
 
   it('import rejects a file outside the project and a missing one', async () => {
     await using tools = await openTools({ 'proj/hard.json': '[]' });
