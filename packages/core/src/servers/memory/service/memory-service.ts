@@ -176,11 +176,12 @@ export class MemoryService {
   async history(
     { id }: { id: string },
     call: CallContext,
-  ): Promise<{ memory?: ScopedMemory; versions: MemoryVersion[] }> {
+  ): Promise<{ scope: MemoryScope; memory?: ScopedMemory; versions: MemoryVersion[] }> {
     for (const store of await this.#readyAll('all', call)) {
       const versions = await store.backend.history(id);
       const [memory] = await store.backend.get([id]);
-      if (versions.length > 0 || memory) return { ...(memory && { memory: store.scoped(memory) }), versions };
+      if (versions.length > 0 || memory)
+        return { scope: store.scope, ...(memory && { memory: store.scoped(memory) }), versions };
     }
     throw notFound(id);
   }

@@ -2,69 +2,92 @@
 // to a new one.
 
 import { randomBytes } from 'node:crypto';
-import { copyFileSync, existsSync, lstatSync, mkdirSync, renameSync, rmdirSync, rmSync } from 'node:fs';
-import { basename } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
-import { ToolError } from '../../../contract/errors.js';
-import { errnoOf, fileFailure } from '../../project/open/file-failure.js';
+import { copyFileSync, existsSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { fileFailure } from '../../project/open/file-failure.js';
 import type { QuarantinedFile } from '../memory-backend.js';
 import { openSqlite, type SqliteDriverName } from './driver.js';
 import { type SqliteConnection } from './sqlite-connection.js';
+import { RepairLock } from './repair-lock.js';
 import { fileKind } from './store-schema.js';
 import { COMPANIONS, type StorePlace } from './store-place.js';
 
-/** After this time, the process that created the lock must have been killed. */
-const STALE_LOCK_MS = 30_000;
-/** How long to wait for the lock: longer than it takes to become stale. */
-const LOCK_TIMEOUT_MS = STALE_LOCK_MS + 5_000;
+/** The names of quarantined databases, which sort by their time. */
+const DAMAGED = /^memory\.db\.damaged-(.+)-[0-9a-f]{6}$/;
+
+/** A database that cannot be used. */
+export interface DamagedFile {
+  /** Identifies it: another file with its name is not touched. */
+  identity: string;
+  reason: string;
+}
 
 /**
- * Renames a database and creates its successor. Returns undefined if another process has done so already.
+ * Creates the new database unless it exists, records there what was quarantined, and returns how many memories were recovered;
+ * undefined if that file was recorded before. `from` is undefined if nothing can be read. Call `onProgress` often.
+ */
+export type CreateSuccessor = (
+  from: SqliteConnection | undefined,
+  quarantined: Omit<QuarantinedFile, 'recovered'>,
+  onProgress: () => void,
+) => Promise<number | undefined>;
+
+/**
+ * Renames a database and creates its successor. Returns undefined if another process has done so already. If that process was
+ * killed before it had recovered the memories, this is done now.
  *
- * @param identity the damaged file: another file with its name is not touched
- * @param createSuccessor creates the new database, records there what was quarantined, and returns how many memories were
- *   recovered; `from` is undefined if nothing can be read
+ * @param damaged undefined: only waits for another process's repair, and finishes it if necessary
  * @throws {ToolError} LOCKED when another process keeps the lock for repairs
  */
 export async function quarantine(
   place: StorePlace,
-  identity: string,
-  reason: string,
+  damaged: DamagedFile | undefined,
   driver: SqliteDriverName,
   createSuccessor: CreateSuccessor,
 ): Promise<QuarantinedFile | undefined> {
-  const lock = `${place.file}.repair`;
-  await acquireLock(lock, place);
+  const lock = await RepairLock.acquire(place);
   try {
-    if (place.identity() !== identity) return undefined;
-    const at = new Date().toISOString();
-    const renamed = `${place.file}.damaged-${at.replace(/[:.]/g, '-')}-${randomBytes(3).toString('hex')}`;
-    // The database last: no process creates another one before.
-    for (const companion of [...COMPANIONS].reverse()) {
-      if (existsSync(place.file + companion)) renameSync(place.file + companion, renamed + companion);
-    }
+    const isInPlace = damaged !== undefined && place.identity() === damaged.identity;
+    const quarantined = isInPlace ? renamed(place, damaged.reason) : lastRenamed(place);
+    if (!quarantined) return undefined;
     place.create();
-    const quarantined = { file: basename(renamed), reason, at };
-    const recovered = await withCopy(renamed, driver, (from) => createSuccessor(from, quarantined));
-    return { ...quarantined, recovered };
+    const recovered = await withCopy(join(place.directory, quarantined.file), driver, (from) =>
+      createSuccessor(from, quarantined, () => lock.renew()),
+    );
+    return recovered === undefined ? undefined : { ...quarantined, recovered };
   } catch (error) {
     throw fileFailure(error, 'write', place.shown);
   } finally {
-    rmdirSync(lock);
+    lock.release();
   }
 }
 
-type CreateSuccessor = (
-  from: SqliteConnection | undefined,
-  quarantined: Omit<QuarantinedFile, 'recovered'>,
-) => Promise<number>;
+function renamed({ file }: StorePlace, reason: string): Omit<QuarantinedFile, 'recovered'> {
+  const at = new Date().toISOString();
+  const target = `${file}.damaged-${at.replace(/[:.]/g, '-')}-${randomBytes(3).toString('hex')}`;
+  // The database last: no process creates another one before.
+  for (const companion of [...COMPANIONS].reverse()) {
+    if (existsSync(file + companion)) renameSync(file + companion, target + companion);
+  }
+  return { file: basename(target), reason, at };
+}
+
+/** The database that was renamed last: the process that did it may have been killed before it had recovered the memories. */
+function lastRenamed({ directory }: StorePlace): Omit<QuarantinedFile, 'recovered'> | undefined {
+  const file = readdirSync(directory)
+    .filter((name) => DAMAGED.test(name))
+    .sort()
+    .at(-1);
+  const at = file && DAMAGED.exec(file)?.[1]?.replace(/T(\d\d)-(\d\d)-(\d\d)-/, 'T$1:$2:$3.');
+  return file === undefined || !at ? undefined : { file, reason: 'it is damaged: its repair was interrupted', at };
+}
 
 /** Opens a copy, as SQLite writes to the files that it opens. */
 async function withCopy(
   file: string,
   driver: SqliteDriverName,
-  createSuccessor: (from: SqliteConnection | undefined) => Promise<number>,
-): Promise<number> {
+  createSuccessor: (from: SqliteConnection | undefined) => Promise<number | undefined>,
+): Promise<number | undefined> {
   const copy = `${file}.reading`;
   let from: SqliteConnection | undefined;
   try {
@@ -87,34 +110,4 @@ async function withCopy(
     from?.close();
     for (const companion of COMPANIONS) rmSync(copy + companion, { force: true });
   }
-}
-
-async function acquireLock(lock: string, place: StorePlace): Promise<void> {
-  const giveUpAt = performance.now() + LOCK_TIMEOUT_MS;
-  for (;;) {
-    try {
-      return mkdirSync(lock, { mode: 0o700 });
-    } catch (error) {
-      if (errnoOf(error) !== 'EEXIST') throw fileFailure(error, 'write', place.shown);
-    }
-    const since = lstatSync(lock, { throwIfNoEntry: false })?.mtimeMs;
-    if (since !== undefined && Date.now() - since > STALE_LOCK_MS) {
-      try {
-        rmdirSync(lock);
-        continue;
-      } catch (error) {
-        if (errnoOf(error) === 'ENOENT') continue; // its owner or another waiting process has removed it
-        throw lockedError(place); // not a lock of ours: it is a file, or something is in it
-      }
-    }
-    if (performance.now() > giveUpAt) throw lockedError(place);
-    await delay(20);
-  }
-}
-
-function lockedError({ shown }: StorePlace): ToolError {
-  return new ToolError(
-    'LOCKED',
-    `${shown}/memory.db is damaged and cannot be replaced while ${shown}/memory.db.repair exists. If no other process is replacing it, remove ${shown}/memory.db.repair and try again.`,
-  );
 }

@@ -10,8 +10,12 @@ import { digestOf, recordOf } from './rows.js';
  */
 const SINGLE_STEPS = 2_000;
 
-/** Copies every memory that can be read. Returns how many. */
-export function recover(from: SqliteConnection, into: SqliteConnection): number {
+/**
+ * Copies every memory that can be read. Returns how many.
+ *
+ * @param onProgress called often
+ */
+export function recover(from: SqliteConnection, into: SqliteConnection, onProgress: () => void): number {
   const rows = new MemoryRows(into);
   let recovered = 0;
   const copy = (row: SqlRow): void => {
@@ -23,6 +27,7 @@ export function recover(from: SqliteConnection, into: SqliteConnection): number 
   };
   let unreadable = 0; // row numbers in a row
   for (let place = 0; ;) {
+    onProgress();
     const batch = readable(() => rowsAfter(from, place));
     batch?.forEach(copy);
     if (batch?.length === 0) return recovered;

@@ -1,6 +1,7 @@
 // Converts between rows of the table `memory` and records, and computes a content's digest.
 
 import { createHash } from 'node:crypto';
+import { isJsonObject } from '../../../contract/json.js';
 import type { MemoryRecord, MemoryVersion } from '../memory-backend.js';
 import type { SqliteConnection, SqlRow, SqlValue } from './sqlite-connection.js';
 
@@ -119,9 +120,17 @@ export function recordOf(bytes: SqlRow): MemoryRecord {
   };
 }
 
-export function versionOf(row: SqlRow): MemoryVersion {
+/** Undefined for a damaged row, as a version is only a text. */
+export function versionOf(row: SqlRow): MemoryVersion | undefined {
+  let before: unknown;
+  try {
+    before = JSON.parse(textOf(row['before']));
+  } catch {
+    return undefined;
+  }
+  if (!isJsonObject(before) || typeof before['content'] !== 'string') return undefined;
   return {
-    before: JSON.parse(textOf(row['before'])) as MemoryRecord,
+    before: before as unknown as MemoryRecord,
     operation: textOf(row['operation']) as MemoryVersion['operation'],
     atMs: Number(row['at_ms']),
   };

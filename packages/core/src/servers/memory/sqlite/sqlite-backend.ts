@@ -189,8 +189,9 @@ export class SqliteBackend implements MemoryBackend {
         const row = connection
           .prepare(`SELECT ${VERSION_COLUMNS} FROM version WHERE place = ? AND rev = ?`)
           .get(current.place, rev);
-        if (!row) return undefined;
-        const { content, category, tags, importance, documentationPath } = versionOf(row).before;
+        const version = row && versionOf(row);
+        if (!version) return undefined;
+        const { content, category, tags, importance, documentationPath } = version.before;
         Object.assign(change, { content, category, tags, importance, documentationPath });
       }
       const holder = record.deletedMs !== null && record.key !== null ? rows.byKey(record.key) : undefined;
@@ -212,7 +213,7 @@ export class SqliteBackend implements MemoryBackend {
             WHERE memory.id = ? ORDER BY version.rev DESC`,
         )
         .all(id)
-        .map(versionOf),
+        .flatMap((row) => versionOf(row) ?? []),
     );
     return versions ?? [];
   }

@@ -18,8 +18,9 @@ import {
   SqliteError,
 } from './sqlite-connection.js';
 import { fileKind, migrate } from './store-schema.js';
-import { quarantine } from './quarantine.js';
-import { recordQuarantined } from './store-notes.js';
+import { quarantine, type DamagedFile } from './quarantine.js';
+import { RepairLock } from './repair-lock.js';
+import { quarantinedFiles, recordQuarantined } from './store-notes.js';
 import type { StorePlace } from './store-place.js';
 
 /** How long to wait while another process writes. */
@@ -42,7 +43,7 @@ export interface StoreFileOptions {
   /** `'normal'`: a power failure may lose the last writes; a killed process loses none. */
   durability: 'normal' | 'full';
   /** Copies the memories of a quarantined file into its successor, before that is used. Returns how many. */
-  recover: (from: SqliteConnection, into: SqliteConnection) => number;
+  recover: (from: SqliteConnection, into: SqliteConnection, onProgress: () => void) => number;
   /** Called after a file was quarantined. */
   onQuarantine: (record: QuarantinedFile) => void;
 }
@@ -131,6 +132,11 @@ export class StoreFile {
       if (create) place.create();
       const identity = place.identity();
       if (identity === undefined) return undefined;
+      // The file is empty until the memories of the damaged one are recovered.
+      if (RepairLock.isHeld(place)) {
+        await this.#repair(undefined);
+        continue;
+      }
       let connection: SqliteConnection | undefined;
       try {
         connection = await openSqlite(place.file, driver);
@@ -197,20 +203,27 @@ export class StoreFile {
   }
 
   async #quarantine(identity: string, reason: string, times: number): Promise<void> {
-    const { place, driver, recover, onQuarantine } = this.#options;
+    const { place } = this.#options;
     if (times > MAX_REPLACED) {
       throw new ToolError(
         'EXECUTION_FAILED',
         `${place.shown}/memory.db cannot be read (${reason}), and neither can the files created instead. Check the disk, and move the file away.`,
       );
     }
-    const record = await quarantine(place, identity, reason, driver, async (from, quarantined) => {
+    await this.#repair({ identity, reason });
+  }
+
+  /** @param damaged undefined: waits for the repair of another process, or finishes that of a killed one */
+  async #repair(damaged: DamagedFile | undefined): Promise<void> {
+    const { place, driver, recover, onQuarantine } = this.#options;
+    const record = await quarantine(place, damaged, driver, async (from, quarantined, onProgress) => {
       const successor = await openSqlite(place.file, driver);
       try {
         const fault = this.#prepare(successor, true);
         if (fault !== undefined) throw new Error(fault);
         return inTransaction(successor, () => {
-          const recovered = from ? recover(from, successor) : 0;
+          if (quarantinedFiles(successor).some(({ file }) => file === quarantined.file)) return undefined;
+          const recovered = from ? recover(from, successor, onProgress) : 0;
           recordQuarantined(successor, { ...quarantined, recovered });
           return recovered;
         });

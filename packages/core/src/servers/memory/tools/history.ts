@@ -39,7 +39,7 @@ export function historyTool(context: MemoryContext): Tool {
     permission: ({ memory_id }, ctx: MemoryToolContext) => claimMemory(context, ctx, 'history', memory_id),
     async execute({ memory_id, limit }, ctx: MemoryToolContext) {
       const { result, notice } = await callMemory(ctx, 'history', { id: memory_id });
-      const scope = result.memory?.scope ?? 'project';
+      const { scope } = result;
       const versions = result.versions.slice(0, limit).map(({ before, operation, atMs }) => ({
         rev: before.rev,
         until: new Date(atMs).toISOString(),

@@ -1,4 +1,5 @@
-import { open, readdir, readFile, rename, rm, stat, truncate, utimes, writeFile } from 'node:fs/promises';
+import { rmSync, watch } from 'node:fs';
+import { mkdir, open, readdir, readFile, rename, rm, rmdir, stat, truncate, utimes, writeFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { driverName, openSqlite } from '../../../../src/servers/memory/sqlite/driver.js';
 import { tries } from '../../../soak.js';
@@ -72,6 +73,62 @@ describe('SqliteBackend', () => {
     expect((await later.call('list')).data.notice).toContain('could not be read');
     await using another = later.another();
     expect((await another.call('stats')).data.stores[0].quarantined).toHaveLength(1);
+  });
+
+  /** The files as a process leaves them that is killed while it recovers memories. */
+  const inRepair = async (path: string): Promise<void> => {
+    await rename(path, `${path}.damaged-2026-01-02T03-04-05-678Z-0a1b2c`);
+    await writeFile(path, '');
+    await mkdir(`${path}.repair`);
+  };
+
+  it('finishes the repair of a killed process', async () => {
+    await using tools = await openTools();
+    await using later = await damaged(tools, async (path) => {
+      await inRepair(path);
+      await utimes(`${path}.repair`, 0, 0);
+    });
+    const { data, text } = await later.call('retrieve', { query: 'memory 7' });
+    expect(text).toContain('its repair was interrupted');
+    expect(data.results[0].memory.content).toContain('memory 7');
+    const file = 'memory.db.damaged-2026-01-02T03-04-05-678Z-0a1b2c';
+    expect((await later.call('stats')).data.stores[0]).toMatchObject({
+      memories: 40,
+      quarantined: [{ file, at: '2026-01-02T03:04:05.678Z', recovered: 40 }],
+    });
+    // Once only: the file stays, and what is deleted since stays deleted.
+    await later.call('delete', { memory_id: data.results[0].memory.id, hard: true });
+    await mkdir(tools.path('.mcp-memory/memory.db.repair'));
+    await utimes(tools.path('.mcp-memory/memory.db.repair'), 0, 0);
+    await using last = later.another();
+    expect((await last.call('stats')).data.stores[0]).toMatchObject({ memories: 39, quarantined: [{ file }] });
+  });
+
+  it('replaces a file when another process takes over the lock meanwhile', async () => {
+    await using tools = await openTools();
+    await using later = await damaged(tools, (path) => execute(path, 'DELETE FROM counter'));
+    const lock = tools.path('.mcp-memory/memory.db.repair');
+    const watcher = watch(tools.path('.mcp-memory'), (_, name) => {
+      if (name === 'memory.db.repair') rmSync(lock, { recursive: true, force: true });
+    });
+    const { text, code } = await later.call('retrieve', { query: 'memory 7' });
+    watcher.close();
+    expect(code, text).toBeUndefined();
+    expect(text).toContain('its counter is missing');
+  });
+
+  it('waits while another process repairs, instead of finding nothing in the new file', async () => {
+    await using tools = await openTools();
+    await using later = await damaged(tools, inRepair);
+    const found = later.call('retrieve', { query: 'memory 7' });
+    await using idle = later.another({ projectDir: tools.world.resolve('outside') });
+    await idle.call('list'); // takes longer than an answer without waiting
+    const path = tools.path('.mcp-memory/memory.db');
+    await rename(`${path}.damaged-2026-01-02T03-04-05-678Z-0a1b2c`, path);
+    await rmdir(`${path}.repair`);
+    const { data } = await found;
+    expect(data.results[0]?.memory.content).toContain('memory 7');
+    expect(data.notice ?? '').not.toContain('could not be read');
   });
 
   it('fails with LOCKED when what has the name of the lock is not a lock', async () => {
@@ -152,6 +209,22 @@ describe('SqliteBackend', () => {
         expect((await later.call(tool, args)).code, `${tool}, ${table}`).not.toBe('UNAVAILABLE');
       expect(await later.store(`still working with ${table}`)).toBeTruthy();
     }
+  });
+
+  it('leaves versions out that are damaged', async () => {
+    await using tools = await openTools();
+    const id = await tools.store('first');
+    for (const content of ['second', 'third', 'fourth'])
+      expect((await tools.call('update', { memory_id: id, content })).code).toBeUndefined();
+    await tools.provider.disconnect();
+    await execute(tools.path('.mcp-memory/memory.db'), "UPDATE version SET before = '{' WHERE rev = 1");
+    await execute(tools.path('.mcp-memory/memory.db'), "UPDATE version SET before = '{}' WHERE rev = 2");
+    await using later = tools.another();
+    const { data, code } = await later.call('history', { memory_id: id });
+    expect(code).toBeUndefined();
+    expect(data.versions.map(({ rev }: { rev: number }) => rev)).toEqual([3]);
+    expect(await later.call('restore', { memory_id: id, rev: 1 })).toMatchObject({ code: 'NOT_FOUND' });
+    expect((await later.call('restore', { memory_id: id, rev: 3 })).data.memory.content).toBe('third');
   });
 
   it('detects damage while the file is in use, by a write or a read', async () => {

@@ -36,6 +36,15 @@ describe('update, delete, restore, history', () => {
     });
   });
 
+  it('history of a deleted memory has its scope', async () => {
+    await using tools = await openTools();
+    const id = await tools.store('for all projects', { scope: 'global' });
+    await tools.call('delete', { memory_id: id });
+    expect((await tools.call('history', { memory_id: id })).data.versions).toMatchObject([
+      { memory: { scope: 'global' } },
+    ]);
+  });
+
   it('delete shows the first hundred characters, and restore restores the memory', async () => {
     await using tools = await openTools();
     const id = await tools.store('y'.repeat(150));
