@@ -18,11 +18,12 @@ export interface Embedder {
   /** Longer texts are split into parts of about this many tokens, whose vectors are averaged. Default: 256. */
   readonly maxTokens?: number | undefined;
   /**
-   * Returns one vector for each text, in order, of any length but zero. If it throws or rejects, memories are found by their
+   * Returns one vector of {@link dim} numbers for each text, in order. It need not have unit length; a vector of zeros means
+   * that the text has no meaning to the model. If this throws or rejects, or takes over a minute, memories are found by their
    * words and the result reports the error. Called with up to 64 texts, one call at a time.
    */
   embed(texts: readonly string[], kind: EmbeddingKind): Promise<readonly Float32Array[]>;
-  /** Frees the model's resources. Called once, when the server stops. */
+  /** Frees the model's resources. Called when the server stops; if its provider connects again, `embed` is called again too. */
   dispose?(): Promise<void> | void;
 }
 

@@ -7,6 +7,7 @@ import type { MemoryBackend, MemoryFilter, MemoryRecord } from '../memory-backen
 import type { CallContext } from '../service/call-context.js';
 import { embedLongTexts, type Embedder } from './embedder.js';
 import { openEmbedder, type EmbedderChoice, type EmbedderOptions } from './open-embedder.js';
+import { SerialEmbedder } from './serial-embedder.js';
 import { storedVector, EmbeddingIndex, type StoredVector, type NearMemory } from './embedding-index.js';
 
 /** How a query was answered: with the vectors of all memories, of some, or of none. */
@@ -43,6 +44,8 @@ export class StoreEmbeddings {
   readonly #stores = new Map<MemoryBackend, EmbeddingIndex>();
   #opening: Promise<EmbedderChoice> | undefined;
   #opened: EmbedderChoice | undefined;
+  /** {@link embedder}, which is open. */
+  #serial: SerialEmbedder | undefined;
   #loading = { progress: 0, what: 'the model' };
   #isClosed = false;
 
@@ -52,14 +55,15 @@ export class StoreEmbeddings {
 
   /** The embedder; undefined until it is open. */
   get embedder(): Embedder | undefined {
-    return this.#opened?.embedder;
+    return this.#serial;
   }
 
   /** Embeds a query. Rejects only when the call is aborted. */
   async question(text: string, call: CallContext): Promise<QuestionEmbedding> {
     const choice = await this.#choice(call);
     if (!choice) return { fusionWeight: 0, reason: `${this.#loading.what} is still loading` };
-    const { embedder, reason } = choice;
+    const { reason } = choice;
+    const { embedder } = this;
     if (!embedder) return { fusionWeight: 0, ...(reason !== undefined && { reason }) };
     const { fusionWeight } = embedder;
     try {
@@ -73,7 +77,9 @@ export class StoreEmbeddings {
       return { fusionWeight: 0, reason: `the embedder "${embedder.id}" ${why}` };
     } catch (error) {
       call.signal.throwIfAborted();
-      return { fusionWeight: 0, reason: `the embedder "${embedder.id}" failed: ${messageOf(error)}` };
+      const message = messageOf(error);
+      const isNamed = message.includes(`embedder "${embedder.id}"`);
+      return { fusionWeight: 0, reason: isNamed ? message : `the embedder "${embedder.id}" failed: ${message}` };
     }
   }
 
@@ -161,8 +167,12 @@ export class StoreEmbeddings {
   /** Stops all work and disposes of the embedder. */
   async close(): Promise<void> {
     this.#isClosed = true;
+    this.#serial?.stop();
     await Promise.all([...this.#stores.values()].map((store) => store.close()));
-    await this.#opened?.embedder?.dispose?.();
+    const { embedder } = this.#options;
+    if (typeof embedder === 'object') await embedder.dispose?.();
+    else if (this.#opened) await this.#opened.embedder?.dispose?.();
+    else void this.#opening?.then((choice) => choice.embedder?.dispose?.()); // a model that is still loading
   }
 
   #storeOf(backend: MemoryBackend): EmbeddingIndex | undefined {
@@ -188,6 +198,10 @@ export class StoreEmbeddings {
   #open(): Promise<EmbedderChoice> {
     return (this.#opening ??= openEmbedder(this.#options, (progress, what) => {
       this.#loading = { progress, what };
-    }).then((choice) => (this.#opened = choice)));
+    }).then((choice) => {
+      if (choice.embedder) this.#serial = new SerialEmbedder(choice.embedder);
+      if (this.#isClosed) this.#serial?.stop();
+      return (this.#opened = choice);
+    }));
   }
 }

@@ -61,6 +61,7 @@ export class MemoryService {
   /** Notices for the next result. */
   readonly #notices: string[] = [];
   readonly #embeddings: StoreEmbeddings;
+  readonly #hasBackends: boolean;
   #name: Promise<string> | undefined;
 
   /**
@@ -73,6 +74,7 @@ export class MemoryService {
     const embedder = config.embedder === 'custom' ? customEmbedder : config.embedder;
     this.#embeddings = new StoreEmbeddings({ embedder, modelPath, allowDownload });
     this.#files = new ProjectFiles({ projectDir: config.projectDir, verification: config.verification });
+    this.#hasBackends = backends !== undefined;
     this.#stores = backends
       ? (['project', 'global'] as const).flatMap((scope) => {
           const backend = backends[scope];
@@ -304,11 +306,14 @@ export class MemoryService {
   async #ready(scope: MemoryScope, call: CallContext): Promise<ScopedStore> {
     const store = this.#stores.find((candidate) => candidate.scope === scope);
     if (!store) {
-      throw new ToolError(
-        'INVALID_ARGUMENT',
-        `scope "global" is unavailable: the server was created without the option globalDir, the directory for memories of all projects. Use scope "project".`,
-        { details: { field: 'scope', option: 'globalDir' } },
-      );
+      const other = this.#stores[0] ? ` Use scope "${this.#stores[0].scope}".` : '';
+      const option = this.#hasBackends ? 'backend' : 'globalDir';
+      const why = this.#hasBackends
+        ? 'the option backend returns no store for it'
+        : 'the server was created without the option globalDir, the directory for memories of all projects';
+      throw new ToolError('INVALID_ARGUMENT', `scope "${scope}" is unavailable: ${why}.${other}`, {
+        details: { field: 'scope', option },
+      });
     }
     await store.ready(call);
     return store;

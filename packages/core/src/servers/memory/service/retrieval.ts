@@ -139,7 +139,7 @@ function modeOf(
   pending: number,
   reasons: readonly string[],
 ): { mode: RetrieveMode; reason?: string } {
-  const because = reasons.join('; ');
+  const because = reasons.map((reason) => reason.replace(/\.$/, '')).join('; ');
   if (!vector)
     return { mode: 'lexical', reason: `semantic search is off: ${because}. Memories are ranked by words only.` };
   if (pending === 0) return { mode: 'hybrid', ...(because !== '' && { reason: `${because}.` }) };

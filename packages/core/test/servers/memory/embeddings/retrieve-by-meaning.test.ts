@@ -221,6 +221,29 @@ describe('createMemoryServer() with a custom embedder', () => {
     expect(contents(answer)).toEqual(['apples are kept in the cellar']);
     expect(answer.mode).toBe('lexical');
     expect(answer.notice).toContain(reason);
+    expect(answer.notice).not.toMatch(/\.\.|embedder "letters".*embedder "letters"/);
+  });
+
+  it('calls it once at a time, and disposes of it at each disconnect', async () => {
+    let [running, most, disposed] = [0, 0, 0];
+    const custom = customEmbedder();
+    const embed: Embedder['embed'] = async (texts, kind) => {
+      most = Math.max(most, ++running);
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      running--;
+      return custom.embed(texts, kind);
+    };
+    const memory = server({ embedder: { ...custom, embed, dispose: () => void disposed++ } });
+    await memory.store('apples');
+    const calls = Array.from({ length: 10 }, (_, index) => [memory.store(`b ${index}`), memory.retrieve(`a ${index}`)]);
+    await Promise.all(calls.flat());
+    expect(most).toBe(1);
+    await providers[0]?.disconnect();
+    expect(disposed).toBe(1);
+    await providers[0]?.connect();
+    expect((await memory.retrieve('apples')).mode).toBe('hybrid');
+    await Promise.all([providers[0]?.disconnect(), providers[0]?.disconnect()]);
+    expect(disposed).toBe(2);
   });
 
   it('embeds the other texts when it rejects one, and reports that one is missing', async () => {
