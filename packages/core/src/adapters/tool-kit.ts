@@ -5,7 +5,7 @@ import type { Directive } from '../contract/directives.js';
 import { ToolError } from '../contract/errors.js';
 import { isJsonObject, type JsonObject, type JsonSchema } from '../contract/json.js';
 import { copyJson } from '../contract/json-copy.js';
-import { assertOptions, type OptionNames } from '../contract/options.js';
+import { assertOptions, type OptionNames, type OptionType } from '../contract/options.js';
 import { nearestNames } from '../contract/nearest-names.js';
 import { errorResult, type ToolResult } from '../contract/result.js';
 import { isForViewsOnly, type ToolDefinition } from '../contract/tool-definition.js';
@@ -106,7 +106,7 @@ export class ToolKitCore {
     provider: ToolProvider,
     options: KitOptions,
     compile: CompileSchema,
-    known: Readonly<Record<string, true>> = KIT_OPTIONS,
+    known: Readonly<Record<string, OptionType>> = KIT_OPTIONS,
   ): Promise<ToolKitCore> {
     if (typeof (provider as Partial<ToolProvider> | undefined)?.callTool !== 'function')
       throw new ToolError(

@@ -7,7 +7,7 @@ import { copyJson } from '../contract/json-copy.js';
 import type { JsonObject } from '../contract/json.js';
 import type { LogEntry } from '../contract/logger.js';
 import { callSafely } from './host-callbacks.js';
-import { optionFaults, shownValue, type OptionNames } from '../contract/options.js';
+import { optionFaults, shownValue, type OptionNames, type OptionType } from '../contract/options.js';
 import type { CallOptions, Progress } from '../contract/tool-provider.js';
 
 /** The longest that progress can extend a default deadline to. */
@@ -37,7 +37,7 @@ export const CALL_OPTIONS: OptionNames<CallOptions> = {
 };
 
 /** A scope can also be created from the options of `connect`. */
-const SCOPE_OPTIONS: Readonly<Record<string, true>> = { ...CALL_OPTIONS, onDemand: true };
+const SCOPE_OPTIONS: Readonly<Record<string, OptionType>> = { ...CALL_OPTIONS, onDemand: true };
 
 const NO_OBSERVERS: readonly CallObserver[] = [];
 const NO_OPTIONS: CallOptions = Object.freeze({});

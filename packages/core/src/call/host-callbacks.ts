@@ -21,9 +21,11 @@ export function callSafely(listener: () => unknown, failed: (message: string) =>
   }
 }
 
-/** Wraps a logger so that its errors are ignored. @throws {ToolError} INVALID_ARGUMENT for a value that is not an object */
+const LEVELS = ['debug', 'info', 'warn', 'error'] as const;
+
+/** Wraps a logger so that its errors are ignored. @throws {ToolError} INVALID_ARGUMENT for a value without the four functions */
 export function safeLogger(logger: Logger): Logger {
-  if (Object(logger) !== logger)
+  if (Object(logger) !== logger || LEVELS.some((level) => typeof logger[level] !== 'function'))
     throw new ToolError('INVALID_ARGUMENT', 'logger must have the functions debug, info, warn and error.');
   const write =
     (level: keyof Logger) =>

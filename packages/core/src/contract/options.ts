@@ -1,4 +1,4 @@
-// Checks the names of options: an unknown one is an error, as a misspelt limit must not be ignored.
+// Checks the names of options and the types of their values: a misspelt limit, or one given as text, must not be ignored.
 
 import { isJsonObject } from './json.js';
 import { ToolError } from './errors.js';
@@ -7,8 +7,20 @@ import { likelyName } from './nearest-names.js';
 /** The most characters of a wrong value that an error shows. */
 const MAX_SHOWN = 100;
 
+/** The type that the value of an option must have; `true` where the function that takes the options validates it. */
+export type OptionType = true | keyof typeof TYPES;
+
 /** All keys of an options interface; the compiler checks that none is missing. */
-export type OptionNames<Options> = Readonly<Record<keyof Options, true>>;
+export type OptionNames<Options> = Readonly<Record<keyof Options, OptionType>>;
+
+/** The types of values: their names in errors, and their checks. */
+const TYPES = {
+  array: { shown: 'an array', accepts: (value: unknown) => Array.isArray(value) },
+  boolean: { shown: 'true or false', accepts: (value: unknown) => typeof value === 'boolean' },
+  function: { shown: 'a function', accepts: (value: unknown) => typeof value === 'function' },
+  object: { shown: 'an object', accepts: isJsonObject },
+  text: { shown: 'text', accepts: (value: unknown) => typeof value === 'string' },
+} as const;
 
 /** The names of options in other libraries. */
 const SYNONYMS: Readonly<Record<string, string>> = {
@@ -30,7 +42,7 @@ const SYNONYMS: Readonly<Record<string, string>> = {
  *
  * @param path the prefix of the options' names, such as `limits.`
  */
-export function optionFaults(given: object, known: Readonly<Record<string, true>>, path = ''): string[] {
+export function optionFaults(given: object, known: Readonly<Record<string, OptionType>>, path = ''): string[] {
   const unknown = Object.keys(given).filter((key) => !Object.hasOwn(known, key));
   if (unknown.length === 0) return unknown; // fast path: callTyped() checks every call
   const names = Object.keys(known);
@@ -42,15 +54,29 @@ export function optionFaults(given: object, known: Readonly<Record<string, true>
   });
 }
 
+/** The options whose values have a wrong type, one sentence each. An option that is undefined has its default. */
+export function optionTypeFaults(given: object, known: Readonly<Record<string, OptionType>>, path = ''): string[] {
+  return Object.entries(given).flatMap(([name, value]) => {
+    const type = Object.hasOwn(known, name) ? known[name] : undefined;
+    if (value === undefined || type === undefined || type === true || TYPES[type].accepts(value)) return [];
+    return [`\`${path}${name}\` must be ${TYPES[type].shown}, not ${shownValue(value)}`];
+  });
+}
+
 /**
- * Checks that a value is an object of known options.
+ * Checks that a value is an object of known options whose values have the right types.
  *
  * @param where the function or class, such as `new ToolHub()`
- * @throws {ToolError} INVALID_ARGUMENT naming every unknown option and the nearest known one
+ * @throws {ToolError} INVALID_ARGUMENT naming every unknown option with the nearest known one, and every wrong value
  */
-export function assertOptions(where: string, given: unknown, known: Readonly<Record<string, true>>, path = ''): void {
+export function assertOptions(
+  where: string,
+  given: unknown,
+  known: Readonly<Record<string, OptionType>>,
+  path = '',
+): void {
   assertOptionsObject(where, given, known, path);
-  const faults = optionFaults(given as object, known, path);
+  const faults = [...optionFaults(given as object, known, path), ...optionTypeFaults(given as object, known, path)];
   if (faults.length > 0)
     throw new ToolError('INVALID_ARGUMENT', `${where}: ${faults.join('; ')}.`, { details: { faults } });
 }
@@ -79,7 +105,7 @@ export function shownValue(value: unknown): string {
 export function assertOptionsObject(
   where: string,
   given: unknown,
-  known: Readonly<Record<string, true>>,
+  known: Readonly<Record<string, OptionType>>,
   path = '',
 ): void {
   if (isJsonObject(given)) return;

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { isAbsolute } from 'node:path';
 import { ToolError } from '../contract/errors.js';
 import type { Logger } from '../contract/logger.js';
-import { assertOptions, copyTexts, type OptionNames } from '../contract/options.js';
+import { assertOptions, copyTexts, type OptionNames, type OptionType } from '../contract/options.js';
 import { nameFault } from '../tool/define-tool.js';
 import type { ContainerOptions } from './transport/container-command.js';
 import { containerCommand } from './transport/container-command.js';
@@ -156,7 +156,11 @@ const OF_PLACE = {
   url: { url: true, headers: true, auth: true } satisfies OptionNames<HttpServer>,
   transport: { transport: true } satisfies OptionNames<GivenTransport>,
 } as const;
-const KNOWN: Readonly<Record<string, true>> = Object.assign({}, SHARED, ...Object.values(OF_PLACE)) as typeof SHARED;
+const KNOWN: Readonly<Record<string, OptionType>> = Object.assign(
+  {},
+  SHARED,
+  ...Object.values(OF_PLACE),
+) as typeof SHARED;
 const AUTH_OPTIONS: OptionNames<OAuthOptions> = {
   file: true,
   redirectUrl: true,

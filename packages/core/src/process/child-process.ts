@@ -6,6 +6,7 @@ import { existsSync, statSync } from 'node:fs';
 import { isAbsolute } from 'node:path';
 import { PassThrough, type Readable, type Writable } from 'node:stream';
 import { messageOf, ToolError } from '../contract/errors.js';
+import { assertOptions, type OptionNames } from '../contract/options.js';
 import { allowedEnvironment } from './environment.js';
 import { KillLadder, type EndOptions } from './kill-ladder.js';
 import { ProcessFamily } from './process-family.js';
@@ -46,6 +47,19 @@ export interface SpawnOptions {
    */
   isSandbox?: boolean | undefined;
 }
+
+const SPAWN_OPTIONS: OptionNames<SpawnOptions> = {
+  command: 'text',
+  args: 'array',
+  cwd: true,
+  env: 'object',
+  extraEnv: 'object',
+  stdin: true,
+  signal: true,
+  stderrTailBytes: true,
+  mark: 'text',
+  isSandbox: 'boolean',
+};
 
 /** How a child ended: its exit code, or the signal that killed it. */
 export interface ChildExit {
@@ -101,6 +115,11 @@ export interface Child extends AsyncDisposable {
  * ```
  */
 export function spawnChild(options: SpawnOptions): Child {
+  try {
+    assertOptions('spawnChild()', options, SPAWN_OPTIONS);
+  } catch (error) {
+    return neverStarted(ToolError.from(error));
+  }
   const { signal } = options;
   if (typeof options.cwd !== 'string') {
     return neverStarted(

@@ -123,7 +123,7 @@ export class InProcessToolProvider implements ToolProvider {
     const fault = nameFault('name', this.name);
     if (fault) throw new ToolError('INVALID_ARGUMENT', `new InProcessToolProvider(): ${fault}.`);
     if (options.callTimeoutMs !== undefined) {
-      assertTimeout(options.callTimeoutMs);
+      assertTimeout(options.callTimeoutMs, 'callTimeoutMs');
       this.callTimeoutMs = options.callTimeoutMs;
     }
     const servers = options.servers as readonly ToolServer[];

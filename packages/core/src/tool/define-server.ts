@@ -3,7 +3,7 @@
 import { BRAND, isMadeBy } from '../contract/brand.js';
 import { ToolError } from '../contract/errors.js';
 import type { Logger } from '../contract/logger.js';
-import { assertOptionsObject, optionFaults, type OptionNames } from '../contract/options.js';
+import { assertOptionsObject, optionFaults, optionTypeFaults, type OptionNames } from '../contract/options.js';
 import { nameFault, type Tool } from './define-tool.js';
 
 /** The argument of a server's `start`. */
@@ -45,10 +45,10 @@ const SERVER_OPTIONS: OptionNames<ToolServerOptions<unknown>> = {
   name: true,
   version: true,
   tools: true,
-  start: true,
-  endSession: true,
-  keepsSessionState: true,
-  stop: true,
+  start: 'function',
+  endSession: 'function',
+  keepsSessionState: 'boolean',
+  stop: 'function',
 };
 
 /**
@@ -68,9 +68,9 @@ export class ToolServer<State = unknown> {
   /** Use {@link defineServer}. */
   constructor(options: ToolServerOptions<State>) {
     assertOptionsObject('defineServer()', options, SERVER_OPTIONS);
-    const faults = [...optionFaults(options, SERVER_OPTIONS), nameFault('name', options.name)].filter(
-      (fault) => fault !== undefined,
-    );
+    const faults = [...optionFaults(options, SERVER_OPTIONS), ...optionTypeFaults(options, SERVER_OPTIONS)];
+    const name = nameFault('name', options.name);
+    if (name !== undefined) faults.push(name);
     if ((options.tools as unknown) !== undefined && !Array.isArray(options.tools))
       faults.push('tools must be an array of tools from defineTool()');
     if (typeof options.version !== 'string' || options.version === '')

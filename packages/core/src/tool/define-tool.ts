@@ -4,7 +4,7 @@ import { ToolError } from '../contract/errors.js';
 import type { SchemaInput, SchemaOutput, ToolSchema } from './infer-schema.js';
 import { frozenCopy } from '../contract/json-copy.js';
 import { isJsonObject, type JsonObject } from '../contract/json.js';
-import { optionFaults, shownValue, type OptionNames } from '../contract/options.js';
+import { optionFaults, optionTypeFaults, shownValue, type OptionNames } from '../contract/options.js';
 import type { Logger } from '../contract/logger.js';
 import { CompiledSchema } from './schema.js';
 import type { ContentBlock, ToolOutput } from '../contract/result.js';
@@ -128,16 +128,16 @@ const NAME = /^[A-Za-z0-9_-]{1,64}$/;
 const HINTS: ReadonlySet<string> = new Set(['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint']);
 const TOOL_OPTIONS: OptionNames<ToolOptions<ToolSchema, undefined, unknown>> = {
   name: true,
-  title: true,
+  title: 'text',
   description: true,
   input: true,
   output: true,
-  annotations: true,
+  annotations: 'object',
   timeoutMs: true,
-  icons: true,
-  _meta: true,
-  permissionPattern: true,
-  permission: true,
+  icons: 'array',
+  _meta: 'object',
+  permissionPattern: 'function',
+  permission: 'function',
   execute: true,
 };
 const NO_INPUT = { type: 'object', properties: {} };
@@ -175,7 +175,7 @@ export function defineTool<
   if (!isJsonObject(options)) {
     throw new ToolError('INVALID_ARGUMENT', 'defineTool() takes { name, description, input, execute, … }.');
   }
-  const faults = optionFaults(options, TOOL_OPTIONS);
+  const faults = [...optionFaults(options, TOOL_OPTIONS), ...optionTypeFaults(options, TOOL_OPTIONS)];
   const name = nameFault('name', options.name);
   if (name) faults.push(name);
   if (typeof options.description !== 'string' || options.description.trim() === '')
@@ -184,7 +184,7 @@ export function defineTool<
   if (options.permission && options.permissionPattern) faults.push('set permission or permissionPattern, not both');
   if (options.timeoutMs !== undefined && !(typeof options.timeoutMs === 'number' && options.timeoutMs > 0))
     faults.push(`timeoutMs must be more than 0, not ${shownValue(options.timeoutMs)}`);
-  for (const [hint, value] of Object.entries(options.annotations ?? {})) {
+  for (const [hint, value] of Object.entries(Object(options.annotations) as object)) {
     if (typeof value !== 'boolean' && (value as unknown) !== undefined)
       faults.push(`annotations.${hint} must be true or false`);
     if (!HINTS.has(hint)) faults.push(`annotations.${hint} is not a hint; valid hints: ${[...HINTS].join(', ')}`);

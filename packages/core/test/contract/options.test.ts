@@ -9,7 +9,11 @@ import {
   processDirectives,
   ToolError,
   ToolHub,
+  withMetrics,
+  withRetry,
+  withTracing,
 } from '@toolwright/core';
+import { spawnChild } from '@toolwright/core/process';
 import {
   createAgentServer,
   createBashServer,
@@ -267,5 +271,86 @@ describe('runTool()', () => {
   ])('wraps %s as { result }', async (_what, result) => {
     const given = await runTool(defineTool({ ...tool, execute: () => result }), {});
     expect(given).toMatchObject({ isError: false, structuredContent: { result } });
+  });
+});
+
+/** Values of the wrong type, each with the option that the error must name. */
+const WRONG_VALUES: [string, string, unknown][] = [
+  ['createFilesystemServer', 'extraRoots', { path: '/srv', mode: 'ro' }],
+  ['createFilesystemServer', 'allowProtected', '.vscode'],
+  ['createFilesystemServer', 'allowProtected', [7]],
+  ['createFilesystemServer', 'allowProtected', ['']],
+  ['createFilesystemServer', 'verification', 'descripter'],
+  ['createFilesystemServer', 'fsync', 'false'],
+  ['createFilesystemServer', 'requireRead', 'false'],
+  ['createFilesystemServer', 'afterChange', {}],
+  ['createFilesystemServer', 'projectFiles', {}],
+  ['createGitServer', 'groups', 'merge'],
+  ['createGitServer', 'protocols', 'https'],
+  ['createGitServer', 'projectFiles', null],
+  ['createBashServer', 'network', 'yes'],
+  ['createBashServer', 'readable', '/opt'],
+  ['createBashServer', 'shell', 'bash'],
+  ['createBashServer', 'sandboxWith', {}],
+  ['createBashServer', 'env', new Map([['A', 'b']])],
+  ['createDiagnosticsServer', 'servers', {}],
+  ['createDiagnosticsServer', 'checkers', 'tsc'],
+  ['createMemoryServer', 'allowDownload', 'no'],
+  ['createMemoryServer', 'durability', null],
+  ['createMemoryServer', 'backend', 'sqlite'],
+  ['defineTool', 'title', 7],
+  ['defineTool', 'annotations', null],
+  ['defineTool', 'icons', 'a.png'],
+  ['defineTool', '_meta', []],
+  ['defineTool', 'permission', true],
+  ['defineTool', 'permissionPattern', 'echo *'],
+  ['defineServer', 'start', {}],
+  ['defineServer', 'stop', 'stop'],
+  ['defineServer', 'endSession', 1],
+  ['defineServer', 'keepsSessionState', 'yes'],
+  ['InProcessToolProvider', 'callTimeoutMs', '5s'],
+  ['InProcessToolProvider', 'logger', { log: () => undefined }],
+  ['withRetry', 'onRetry', 'log'],
+  ['withTracing', 'tracer', 'otel'],
+  ['withTracing', 'attributes', {}],
+  ['withMetrics', 'meter', 1],
+  ['MCPToolProvider', 'container.mounts[0].readonly', { container: { mounts: [{ readonly: true }] } }],
+  ['MCPToolProvider', 'container.mounts[0].readOnly', { container: { mounts: [{ readOnly: 'no' }] } }],
+  ['MCPToolProvider', 'container.mounts[0].source', { container: { mounts: [{ target: '/b' }] } }],
+  ['MCPToolProvider', 'container.args', { container: { args: '--flag' } }],
+];
+
+const MAKERS: Record<string, (options: object) => unknown> = {
+  createFilesystemServer: (options) => createFilesystemServer({ projectDir, ...options }),
+  createGitServer: (options) => createGitServer({ projectDir, ...options }),
+  createBashServer: (options) => createBashServer({ projectDir, ...options }),
+  createDiagnosticsServer: (options) => createDiagnosticsServer({ projectDir, ...options }),
+  createMemoryServer: (options) => createMemoryServer({ projectDir, ...options }),
+  defineTool: (options) => defineTool({ ...tool, ...options }),
+  defineServer: (options) => defineServer({ name: 's', version: '1', tools: [], ...options }),
+  InProcessToolProvider: (options) => new InProcessToolProvider({ servers: [server], ...options }),
+  withRetry,
+  withTracing,
+  withMetrics,
+  MCPToolProvider: ({ container }: { container?: object }) =>
+    new MCPToolProvider({ name: 'm', container: { image: 'x', ...container } }),
+};
+
+describe('values of the wrong type', () => {
+  it.each(WRONG_VALUES)('%s() refuses %s with the value %j, naming it', (maker, option, value) => {
+    const options = option.includes('.') ? (value as object) : { [option]: value };
+    expect(faultOf(() => MAKERS[maker]?.(options))).toContain(option);
+  });
+
+  it('spawnChild() refuses unknown and wrong options and never throws', async () => {
+    for (const [options, fault] of [
+      [undefined, 'object of options'],
+      [{ command: 'true', cwd: projectDir, timeoutMs: 5 }, '`timeoutMs`'],
+      [{ command: 'true', cwd: projectDir, args: '--version' }, '`args` must be an array'],
+    ] as const)
+      await expect(spawnChild(options as never).exited).rejects.toMatchObject({
+        code: 'INVALID_ARGUMENT',
+        message: expect.stringContaining(fault) as string,
+      });
   });
 });

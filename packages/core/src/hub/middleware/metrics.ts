@@ -14,7 +14,7 @@ export interface MetricsOptions extends ToolSelection {
   meter?: Meter;
 }
 
-const OPTIONS: OptionNames<MetricsOptions> = { meter: true, include: true, exclude: true };
+const OPTIONS: OptionNames<MetricsOptions> = { meter: 'object', include: true, exclude: true };
 
 /**
  * A middleware that measures every call, also those that the policy refuses: the counter `toolwright.calls`, and the histograms

@@ -38,7 +38,7 @@ const OPTIONS: OptionNames<RetryOptions> = {
   attempts: true,
   delayMs: true,
   maxDelayMs: true,
-  onRetry: true,
+  onRetry: 'function',
   include: true,
   exclude: true,
 };

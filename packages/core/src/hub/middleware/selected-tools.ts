@@ -1,7 +1,7 @@
 // The options and the conditions that several middlewares share.
 
 import { ToolError } from '../../contract/errors.js';
-import { assertOptions, shownValue } from '../../contract/options.js';
+import { assertOptions, shownValue, type OptionType } from '../../contract/options.js';
 import { assertSelection, selectTools, type ToolSelection } from '../../provider/tool-selection.js';
 import type { MiddlewareCall } from './middleware.js';
 
@@ -13,7 +13,7 @@ import type { MiddlewareCall } from './middleware.js';
 export function assertMiddlewareOptions(
   where: string,
   options: ToolSelection,
-  known: Readonly<Record<string, true>>,
+  known: Readonly<Record<string, OptionType>>,
   numbers: Readonly<Record<string, number>>,
 ): void {
   assertOptions(where, options, known);

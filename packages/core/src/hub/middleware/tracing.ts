@@ -21,7 +21,7 @@ export interface TracingOptions extends ToolSelection {
   attributes?: (call: MiddlewareCall) => Attributes;
 }
 
-const OPTIONS: OptionNames<TracingOptions> = { tracer: true, attributes: true, include: true, exclude: true };
+const OPTIONS: OptionNames<TracingOptions> = { tracer: 'object', attributes: 'function', include: true, exclude: true };
 
 /** Version 00 of W3C's trace context: https://www.w3.org/TR/trace-context/#traceparent-header */
 const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/;

@@ -2,7 +2,7 @@
 
 import { randomBytes } from 'node:crypto';
 import { ToolError } from '../../contract/errors.js';
-import { assertOptions, type OptionNames } from '../../contract/options.js';
+import { assertOptions, shownValue, type OptionNames } from '../../contract/options.js';
 
 /** A directory of the host in a container. */
 export interface ContainerMount {
@@ -28,7 +28,14 @@ export interface ContainerOptions {
   network?: string;
 }
 
-const OPTIONS: OptionNames<ContainerOptions> = { image: true, engine: true, args: true, mounts: true, network: true };
+const OPTIONS: OptionNames<ContainerOptions> = {
+  image: true,
+  engine: true,
+  args: 'array',
+  mounts: 'array',
+  network: true,
+};
+const MOUNT_OPTIONS: OptionNames<ContainerMount> = { source: 'text', target: 'text', readOnly: 'boolean' };
 
 /** A command with its arguments, and the arguments that remove the container if it outlives the command. */
 export interface ContainerCommand {
@@ -56,12 +63,15 @@ export function containerCommand(
   refuseOption('container.image', image);
   refuseOption('container.engine', engine);
   if (network !== undefined) refuseOption('container.network', network);
-  for (const { source, target } of mounts) {
-    for (const path of [source, target]) {
-      if (/[,"\n]/.test(path) || (!path.startsWith('/') && !/^[A-Za-z]:[\\/]/.test(path))) {
+  for (const [index, mount] of mounts.entries()) {
+    const at = `container.mounts[${index}]`;
+    assertOptions('new MCPToolProvider()', mount, MOUNT_OPTIONS, `${at}.`);
+    for (const name of ['source', 'target'] as const) {
+      const path = mount[name] as string | undefined;
+      if (path === undefined || /[,"\n]/.test(path) || (!path.startsWith('/') && !/^[A-Za-z]:[\\/]/.test(path))) {
         throw new ToolError(
           'INVALID_ARGUMENT',
-          `container.mounts: "${path}" must be an absolute path without commas, quotes or line breaks.`,
+          `${at}.${name} must be an absolute path without commas, quotes or line breaks, not ${shownValue(path)}.`,
         );
       }
     }

@@ -16,7 +16,7 @@
 
 import { isAbsolute } from 'node:path';
 import { ToolError } from '../../contract/errors.js';
-import { assertOptions, shownValue, type OptionNames } from '../../contract/options.js';
+import { assertOptions, copyTexts, shownValue, type OptionNames } from '../../contract/options.js';
 import { defineServer, type ToolServer } from '../../tool/define-server.js';
 import { outputLimits, type OutputLimits } from '../project/output-budget.js';
 import {
@@ -76,10 +76,10 @@ const OPTIONS: OptionNames<BashServerOptions> = {
   ...PROJECT_FILES_OPTIONS,
   sandbox: true,
   sandboxWith: true,
-  network: true,
-  readable: true,
+  network: 'boolean',
+  readable: 'array',
   env: true,
-  shell: true,
+  shell: 'text',
   output: true,
   maxSpillBytes: true,
   projectFiles: true,
@@ -120,16 +120,19 @@ export function createBashServer(options: BashServerOptions): ToolServer {
   });
 }
 
-function checkOptions({ sandbox, network, readable, env, maxSpillBytes }: BashServerOptions): void {
+function checkOptions({ sandbox, sandboxWith, shell, readable, env, maxSpillBytes }: BashServerOptions): void {
   // An invalid mode, from JavaScript or JSON, must not mean "off".
   if (sandbox !== undefined && !['auto', 'require', 'off'].includes(sandbox))
     throw wrong(`sandbox must be 'auto', 'require' or 'off', not ${JSON.stringify(sandbox)}.`);
-  if (network !== undefined && typeof network !== 'boolean')
-    throw wrong(`network must be true or false, not ${JSON.stringify(network)}.`);
   for (const path of readable ?? []) {
     if (typeof path !== 'string' || !isAbsolute(path))
       throw wrong(`readable must contain absolute paths, not ${JSON.stringify(path)}.`);
   }
+  if (shell !== undefined && !isAbsolute(shell))
+    throw wrong(`shell must be the absolute path of bash, not ${shownValue(shell)}.`);
+  if (sandboxWith !== undefined && typeof (sandboxWith as Partial<Sandbox> | null)?.wrap !== 'function')
+    throw wrong(`sandboxWith must be a Sandbox with a method wrap, not ${shownValue(sandboxWith)}.`);
+  if (env !== undefined && !copyTexts(env)) throw wrong(`env must be an object of texts, not ${shownValue(env)}.`);
   checkAdded(env ?? {}, 'env');
   if (maxSpillBytes !== undefined && !(typeof maxSpillBytes === 'number' && maxSpillBytes >= MIN_SPILL_BYTES))
     throw wrong(`maxSpillBytes must be at least ${MIN_SPILL_BYTES}, not ${shownValue(maxSpillBytes)}.`);

@@ -70,10 +70,10 @@ const MIN_OUTPUT_BYTES = 16 * 1024;
 
 const OPTIONS: OptionNames<FilesystemServerOptions> = {
   ...PROJECT_FILES_OPTIONS,
-  requireRead: true,
+  requireRead: 'boolean',
   output: true,
   search: true,
-  afterChange: true,
+  afterChange: 'function',
   projectFiles: true,
 };
 

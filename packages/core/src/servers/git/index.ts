@@ -105,8 +105,8 @@ const MAX_TIMEOUT_MS = 3_600_000;
 const OPTIONS: OptionNames<GitServerOptions> = {
   ...PROJECT_FILES_OPTIONS,
   trust: true,
-  groups: true,
-  protocols: true,
+  groups: 'array',
+  protocols: 'array',
   timeoutMs: true,
   networkTimeoutMs: true,
   output: true,

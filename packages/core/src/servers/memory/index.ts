@@ -154,8 +154,8 @@ const OPTIONS: OptionNames<MemoryServerOptions> = {
   ranking: true,
   embedder: true,
   modelPath: true,
-  allowDownload: true,
-  backend: true,
+  allowDownload: 'boolean',
+  backend: 'function',
   output: true,
   projectFiles: true,
 };
@@ -176,24 +176,22 @@ export function createMemoryServer(options: MemoryServerOptions): ToolServer {
   assertOptions('createMemoryServer()', options, OPTIONS);
   const files = projectFilesOf(options);
   const { names = 'memory', categories = MEMORY_CATEGORIES, backend } = options;
-  const { embedder = 'auto' } = options;
+  const { embedder = 'auto', durability = 'normal', secrets = 'redact', ranking = 'fused' } = options;
   const customEmbedder = typeof embedder === 'string' ? undefined : embedder;
   if (customEmbedder !== undefined) checkEmbedder(customEmbedder);
   const config: MemoryConfig = {
     projectDir: files.scope.projectDir,
     verification: files.scope.verification,
     globalDir: globalDirectory(options.globalDir, files.scope.projectDir),
-    durability: oneOf('durability', options.durability ?? 'normal', ['normal', 'full']),
-    secrets: oneOf('secrets', options.secrets ?? 'redact', ['redact', 'refuse']),
-    ranking: oneOf('ranking', options.ranking ?? 'fused', ['fused', 'seed']),
+    durability: oneOf('durability', durability, ['normal', 'full']),
+    secrets: oneOf('secrets', secrets, ['redact', 'refuse']),
+    ranking: oneOf('ranking', ranking, ['fused', 'seed']),
     embedder: typeof embedder === 'string' ? oneOf('embedder', embedder, ['auto', 'static', 'off']) : 'custom',
     modelPath: modelDirectory(options.modelPath),
     allowDownload: options.allowDownload === true,
   };
   oneOf('names', names, ['memory', 'memcp']);
   const limits = outputLimits('createMemoryServer()', options.output);
-  if (backend !== undefined && typeof backend !== 'function')
-    throw wrong('backend must be a function that takes a scope.');
   const context: MemoryContext = {
     files,
     categories: categoryNames(categories),

@@ -3,7 +3,7 @@
 
 import { basename, dirname, join } from 'node:path';
 import { ToolError } from '../../contract/errors.js';
-import { assertOptions, type OptionNames } from '../../contract/options.js';
+import { assertOptions, shownValue, type OptionNames } from '../../contract/options.js';
 import { writeAtomically } from './write/atomic-write.js';
 import {
   changeTogether,
@@ -54,14 +54,16 @@ export interface ProjectFilesOptions extends ProjectScopeOptions {
 }
 
 /** The names of {@link ProjectFilesOptions}, which every server accepts. */
-export const PROJECT_FILES_OPTIONS: OptionNames<ProjectFilesOptions> = { ...SCOPE_OPTIONS, fsync: true };
+export const PROJECT_FILES_OPTIONS: OptionNames<ProjectFilesOptions> = { ...SCOPE_OPTIONS, fsync: 'boolean' };
 
 /** The files of a server: the shared ones from its options, or new ones. @throws {ToolError} INVALID_ARGUMENT */
 export function projectFilesOf(
   options: ProjectFilesOptions & { projectFiles?: ProjectFiles | undefined },
 ): ProjectFiles {
-  const { projectDir, extraRoots, allowProtected, verification, fsync } = options;
-  return options.projectFiles ?? new ProjectFiles({ projectDir, extraRoots, allowProtected, verification, fsync });
+  const { projectDir, extraRoots, allowProtected, verification, fsync, projectFiles } = options;
+  if (projectFiles !== undefined && typeof (projectFiles as Partial<ProjectFiles> | null)?.change !== 'function')
+    throw new ToolError('INVALID_ARGUMENT', `projectFiles must be a ProjectFiles, not ${shownValue(projectFiles)}.`);
+  return projectFiles ?? new ProjectFiles({ projectDir, extraRoots, allowProtected, verification, fsync });
 }
 
 /** A resolved path. */

@@ -191,8 +191,9 @@ async function startJob(
     jobs.assertOpen();
     signal.throwIfAborted();
     const { id, mark } = jobs.nextId();
+    const { command, args: programArgs, cwd, env: programEnv } = wrapped ?? plain;
     const child = spawnChild({
-      ...(wrapped ?? plain),
+      ...{ command, args: programArgs, cwd, env: programEnv },
       stdin: args.background || args.stdin !== undefined ? 'pipe' : 'ignore',
       mark,
       isSandbox: sandbox?.hasOwnProcesses ?? false,

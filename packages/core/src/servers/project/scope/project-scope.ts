@@ -5,7 +5,7 @@ import { realpathSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, isAbsolute, join, parse, relative, resolve, sep } from 'node:path';
 import { ToolError } from '../../../contract/errors.js';
-import { assertOptions, type OptionNames } from '../../../contract/options.js';
+import { assertOptions, shownValue, type OptionNames } from '../../../contract/options.js';
 import { configuredPaths, gitDirOf } from './configured-paths.js';
 import { foldName, protectedIndex } from './protected-paths.js';
 
@@ -39,8 +39,8 @@ export interface ProjectScopeOptions {
 /** The names of {@link ProjectScopeOptions}. */
 export const SCOPE_OPTIONS: OptionNames<ProjectScopeOptions> = {
   projectDir: true,
-  extraRoots: true,
-  allowProtected: true,
+  extraRoots: 'array',
+  allowProtected: 'array',
   verification: true,
 };
 const ROOT_OPTIONS: OptionNames<ExtraRoot> = { path: true, mode: true };
@@ -100,6 +100,11 @@ export class ProjectScope {
     this.#project = project;
     this.#given = given;
     this.roots = given.map(({ root }) => root).sort((a, b) => b.path.length - a.path.length);
+    const { verification } = options;
+    if (verification !== undefined && !['descriptor', 'inode'].includes(verification))
+      throw wrong(`verification must be 'descriptor' or 'inode', not ${shownValue(verification)}.`);
+    const unnamed = (options.allowProtected ?? []).find((path: unknown) => typeof path !== 'string' || path === '');
+    if (unnamed !== undefined) throw wrong(`allowProtected must contain paths, not ${shownValue(unnamed)}.`);
     this.verification = options.verification ?? (canReadDescriptors() ? 'descriptor' : 'inode');
     this.#opened = (options.allowProtected ?? []).map((path) =>
       path
