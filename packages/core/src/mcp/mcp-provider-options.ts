@@ -13,7 +13,7 @@ import type { OAuthOptions } from './auth/oauth.js';
 import type { HostOffers } from './session/server-requests.js';
 import type { EngineName } from './engines/engine.js';
 import type { EraStore } from './session/era-memory.js';
-import { secretsOfHeaders } from './tools/sanitize.js';
+import { secretsOfHeaders } from '../contract/sanitize.js';
 import type { McpTransport } from './transport/transport.js';
 
 /** A server that is started as a child process, over stdio. */

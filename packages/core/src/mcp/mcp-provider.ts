@@ -35,7 +35,7 @@ import {
 import { ServerConnection } from './server-connection.js';
 import { ServerRequests } from './session/server-requests.js';
 import { McpServerPeer } from './session/mcp-peer.js';
-import { withoutSecrets } from './tools/sanitize.js';
+import { withoutSecrets } from '../contract/sanitize.js';
 import { wasUnread } from './session/unread-request.js';
 import { fromWireResult } from './tools/wire-result.js';
 

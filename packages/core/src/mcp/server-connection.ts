@@ -17,7 +17,7 @@ import { openSession } from './session/open-session.js';
 import type { ServerRequests } from './session/server-requests.js';
 import { TASKS_EXTENSION } from './session/tasks.js';
 import { wasUnread } from './session/unread-request.js';
-import { withoutSecrets } from './tools/sanitize.js';
+import { withoutSecrets } from '../contract/sanitize.js';
 import { createTransport } from './transport/open-transport.js';
 import type { SessionTransport } from './transport/transport.js';
 

@@ -4,7 +4,7 @@ import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { ToolError } from '../../contract/errors.js';
 import type { JsonObject } from '../../contract/json.js';
 import { OAuthStore, type StoredCredentials } from './oauth-store.js';
-import { plainText, withoutSecrets } from '../tools/sanitize.js';
+import { plainText, withoutSecrets } from '../../contract/sanitize.js';
 import type { Engine, EngineOAuthProvider, EngineOAuthRun } from '../engines/engine.js';
 import { watchedBody } from '../transport/http-body.js';
 import { assertFollowable } from './web-address.js';

@@ -5,7 +5,7 @@ import type { CallScope } from '../../call/call-scope.js';
 import { ToolError } from '../../contract/errors.js';
 import { isJsonObject, type JsonObject } from '../../contract/json.js';
 import type { InputAnswer, InputRound } from '../../contract/tool-provider.js';
-import { plainText } from '../tools/sanitize.js';
+import { plainText } from '../../contract/sanitize.js';
 import type { ServerRequests } from './server-requests.js';
 
 const MAX_ROUNDS = 8;

@@ -7,7 +7,7 @@ import type { Progress } from '../../contract/tool-provider.js';
 import type { Engine, EngineClient, Era } from '../engines/engine.js';
 import type { MessageFilter } from '../transport/message-filter.js';
 import { unboxed, type RpcFault } from '../transport/message-filter.js';
-import { plainText, withoutSecrets, withoutSecretsInside } from '../tools/sanitize.js';
+import { plainText, withoutSecrets, withoutSecretsInside } from '../../contract/sanitize.js';
 import type { SessionTransport } from '../transport/transport.js';
 import { markUnread } from './unread-request.js';
 

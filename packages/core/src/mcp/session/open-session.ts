@@ -5,7 +5,7 @@ import type { CallScope } from '../../call/call-scope.js';
 import { ToolError } from '../../contract/errors.js';
 import { isJsonObject, type JsonObject } from '../../contract/json.js';
 import { MODERN_VERSION, type Engine } from '../engines/engine.js';
-import { plainText, withoutSecrets } from '../tools/sanitize.js';
+import { plainText, withoutSecrets } from '../../contract/sanitize.js';
 import { MessageFilter, type NotificationListener, type Outcome, type RpcFault } from '../transport/message-filter.js';
 import type { SessionTransport } from '../transport/transport.js';
 import type { EraMemory } from './era-memory.js';

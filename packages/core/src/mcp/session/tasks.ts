@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { CallScope } from '../../call/call-scope.js';
 import { ToolError } from '../../contract/errors.js';
 import { isJsonObject, type JsonObject } from '../../contract/json.js';
-import { plainText } from '../tools/sanitize.js';
+import { plainText } from '../../contract/sanitize.js';
 import { answerRequests } from './input-rounds.js';
 import { RpcError, SessionLostError } from './mcp-session.js';
 import type { ServerRequests } from './server-requests.js';

@@ -7,7 +7,7 @@ import { isPlainType, wrapped } from '../../tool/schema.js';
 import { fillAnnotations } from '../../tool/define-tool.js';
 import type { ToolAnnotations, ToolDefinition, ToolIcon } from '../../contract/tool-definition.js';
 import { MAX_DEPTH } from '../transport/message-filter.js';
-import { plainText } from './sanitize.js';
+import { plainText } from '../../contract/sanitize.js';
 
 /** Further tools are left out with a warning. */
 const MAX_TOOLS = 10_000;

@@ -12,7 +12,7 @@ import { ToolIndex } from '../../provider/tool-index.js';
 import type { JsonObject } from '../../contract/json.js';
 import { readToolList } from './list-tools.js';
 import { headersOf, paramHeadersOf, type ParamHeader } from './param-headers.js';
-import { plainText } from './sanitize.js';
+import { plainText } from '../../contract/sanitize.js';
 
 /** One list of tools, indexed by name, with the validators of their outputs. */
 export class ToolCatalog {

@@ -9,7 +9,7 @@ import { isJsonObject } from '../../contract/json.js';
 import { MODERN_VERSION, type Engine, type EngineHttpTransport } from '../engines/engine.js';
 import { watchedBody } from './http-body.js';
 import { lacksScope, type Authorizer } from '../auth/oauth.js';
-import { plainText, secretsOfHeaders, withoutSecrets } from '../tools/sanitize.js';
+import { plainText, secretsOfHeaders, withoutSecrets } from '../../contract/sanitize.js';
 import type { SessionTransport, McpMessage } from './transport.js';
 import { markUnread } from '../session/unread-request.js';
 

@@ -5,7 +5,7 @@ import { ToolError } from '../../contract/errors.js';
 import type { Child } from '../../process/index.js';
 import { spawnChild } from '../../process/index.js';
 import { FrameReader, frameOf } from './frames.js';
-import { lastText, withoutSecrets } from '../tools/sanitize.js';
+import { lastText, withoutSecrets } from '../../contract/sanitize.js';
 import { MAX_UNSENT_BYTES, MESSAGE_BYTES, type SessionTransport, type McpMessage } from './transport.js';
 
 /** Options of {@link StdioTransport}. */

@@ -1,6 +1,6 @@
 // Sanitises a server's text for errors and logs: limits its length, removes control characters and secrets.
 
-import { visibleText } from '../../contract/visible-text.js';
+import { visibleText } from './visible-text.js';
 
 const DEFAULT_LENGTH = 2_000;
 const SHORTEST_SECRET = 6;
