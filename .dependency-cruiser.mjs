@@ -12,6 +12,7 @@ const CORE = [
   'adapters',
   'hub',
   'mcp',
+  'openapi',
   'servers/project',
   'servers/(agent|bash|diagnostics|filesystem|git|memory)',
   'servers/index.ts',
@@ -41,7 +42,7 @@ export default {
       severity: 'error',
       from: { path: FOR_PROJECT },
       to: {
-        path: '^packages/core/src/(adapters|hub|mcp|servers|testing)',
+        path: '^packages/core/src/(adapters|hub|mcp|openapi|servers|testing)',
         pathNot: '^packages/core/src/servers/(index|project/scope/project-scope)[.]ts$',
       },
     },
@@ -66,7 +67,7 @@ export default {
       name: 'servers-import-authoring-only',
       severity: 'error',
       from: { path: '^packages/core/src/servers/' },
-      to: { path: '^packages/core/src/(provider|hub|mcp|adapters|testing|internal)/' },
+      to: { path: '^packages/core/src/(provider|hub|mcp|openapi|adapters|testing|internal)/' },
     },
   ],
   options: {
