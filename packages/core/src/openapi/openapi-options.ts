@@ -46,7 +46,10 @@ export interface OpenApiToolProviderOptions {
   outputSchemas?: boolean;
   /** The time for reading the document, in milliseconds. Default 10,000. */
   connectTimeoutMs?: number;
-  /** The deadline of calls that set none, in milliseconds. Default 30,000. */
+  /**
+   * The deadline of calls that set none, in milliseconds. Each part of a response renews it, up to 10 minutes in all. Default
+   * 30,000.
+   */
   callTimeoutMs?: number;
   /** The largest body of a response, in bytes after decompression. Default 16 MiB. */
   maxResponseBytes?: number;

@@ -2,7 +2,7 @@
 // document, compose requests and convert responses.
 
 import { CallCounters } from '../call/call-counters.js';
-import { CallScope, outcomeUnknown, TAKES_SCOPES } from '../call/call-scope.js';
+import { CallScope, MAX_TOTAL_TIMEOUT_MS, outcomeUnknown, TAKES_SCOPES } from '../call/call-scope.js';
 import { Listeners, safeLogger } from '../call/host-callbacks.js';
 import type { PermissionClaim } from '../contract/claims.js';
 import { ToolError } from '../contract/errors.js';
@@ -254,7 +254,7 @@ export class OpenApiToolProvider implements ToolProvider {
   }
 
   #startClock(scope: CallScope): void {
-    scope.setDeadline(this.callTimeoutMs, this.callTimeoutMs, true);
+    scope.setDeadline(this.callTimeoutMs, MAX_TOTAL_TIMEOUT_MS, true);
     if (scope.error) throw scope.error;
   }
 
@@ -291,6 +291,7 @@ export class OpenApiToolProvider implements ToolProvider {
         body: request.body,
         maxBytes: this.#options.maxResponseBytes,
         onSent: () => (call.wasSent = true),
+        onReceived: (progress) => scope.progress(progress),
       },
       scope,
     );

@@ -6,6 +6,7 @@ import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { createGunzip } from 'node:zlib';
 import type { CallScope } from '../../call/call-scope.js';
 import { ToolError } from '../../contract/errors.js';
+import type { Progress } from '../../contract/tool-provider.js';
 
 /** A request, complete with credentials. */
 export interface HttpRequest {
@@ -20,6 +21,8 @@ export interface HttpRequest {
   readonly maxBytes: number;
   /** Called as soon as the server may receive the request. */
   readonly onSent?: () => void;
+  /** Called for each part of the response's body: the bytes so far, and all of them if the server tells. */
+  readonly onReceived?: (progress: Progress) => void;
 }
 
 /** A response with its whole body. */
@@ -118,7 +121,7 @@ export class HttpClient {
         reject(isStale ? new StaleConnection() : failureOf(error, origin, wasSent));
       });
       outgoing.once('response', (incoming) => {
-        readBody(incoming, method, request.maxBytes)
+        readBody(incoming, request)
           .then(
             (read) => resolve({ ...headOf(incoming), body: read }),
             (error: Error) => {
@@ -143,7 +146,13 @@ function headOf({ statusCode = 0, statusMessage = '', headers }: IncomingMessage
 }
 
 /** Reads a body, decompressed, and stops at the limit. */
-async function readBody(incoming: IncomingMessage, method: string, maxBytes: number): Promise<Buffer> {
+async function readBody(incoming: IncomingMessage, { method, maxBytes, onReceived }: HttpRequest): Promise<Buffer> {
+  const length = Number(incoming.headers['content-length'] ?? NaN);
+  let received = 0;
+  incoming.on('data', (chunk: Buffer) => {
+    received += chunk.length;
+    onReceived?.({ progress: received, ...(Number.isSafeInteger(length) && { total: length }) });
+  });
   const encoding = (incoming.headers['content-encoding'] ?? 'identity').trim().toLowerCase();
   const isEmpty = method === 'HEAD' || incoming.statusCode === 204 || incoming.statusCode === 304;
   if (isEmpty || encoding === 'identity' || encoding === '') return collect(incoming, maxBytes);
