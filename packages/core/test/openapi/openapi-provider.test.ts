@@ -102,7 +102,8 @@ describe('auth', () => {
   it('adds credentials to each request, and sees the operation with its security schemes', async () => {
     await using api = await serve();
     const requests: OpenApiAuthRequest[] = [];
-    const document = documentWith({ security: [{ key: [] }, { oauth: ['read'] }], tags: ['t'] }, '/a/{id}', 'get', {
+    const document = documentWith({ tags: ['t'] }, '/a/{id}', 'get', {
+      security: [{ key: [] }, { oauth: ['read'] }],
       components: {
         securitySchemes: { key: { type: 'apiKey', in: 'query', name: 'k' }, oauth: { type: 'oauth2', flows: {} } },
       },
@@ -166,6 +167,7 @@ describe('auth', () => {
       returning(status, 'application/json', ({ headers, url }) => JSON.stringify({ headers, url, [SECRET]: [SECRET] })),
       returning(status, 'application/json', () => `{"a":"${escaped}"}`),
       returning(status, 'text/plain', ({ headers, url }) => `${JSON.stringify(headers)} ${url} ${SECRET}`),
+      returning(status, 'text/plain', () => [...SECRET].join('\u200b').slice(0, status === 200 ? 5 : undefined)),
       returning(status, 'application/zip', () => `\0${SECRET}`),
     ]);
     let answer = answers[0]!;
@@ -179,7 +181,10 @@ describe('auth', () => {
     });
     hub.onEvent((event) => messages.push(JSON.stringify(event)));
     for (answer of answers) {
-      const shown = JSON.stringify(await hub.callTool('api.call'));
+      const result = await hub.callTool('api.call');
+      const [block] = result.content;
+      const bytes = block?.type === 'resource' ? Buffer.from(block.resource.blob ?? '', 'base64').toString() : '';
+      const shown = JSON.stringify(result) + bytes;
       for (const secret of [SECRET, basic]) expect(shown).not.toContain(secret);
     }
     expect(api.last.headers['x-key']).toBe(`key-${SECRET}`);

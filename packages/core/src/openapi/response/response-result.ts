@@ -133,7 +133,7 @@ function failureOf(response: HttpResponse, source: ResponseSource): UntimedResul
     text === '' ? '.' : `: ${text}`,
   ];
   const [code, retryable] = meaningOf(status, method);
-  const error = new ToolError(code, withoutSecrets(parts.join(''), secrets), {
+  const error = new ToolError(code, parts.join(''), {
     tool,
     provider,
     retryable,
@@ -174,8 +174,13 @@ function errorText(body: Buffer, contentType: string | undefined, secrets: reado
   const isText = type === undefined || isJsonType(type) || isTextType(type);
   const json = isText ? jsonOf(body) : undefined; // written again, as it may escape the characters of a secret
   const text = json ? JSON.stringify(json.json) : isText ? decoded(body, contentType) : undefined;
-  if (text !== undefined) return plainText(withoutSecrets(text.slice(0, 4 * MAX_ERROR_TEXT), secrets), MAX_ERROR_TEXT);
+  if (text !== undefined) return shownText(text, secrets, MAX_ERROR_TEXT);
   return body.length === 0 ? '' : `${body.length} bytes of ${type ?? 'binary data'}`;
+}
+
+/** Redacts before the text is cut, and again because characters without a glyph, which are removed, may part a secret. */
+function shownText(text: string, secrets: readonly string[], maxLength: number): string {
+  return withoutSecrets(plainText(withoutSecrets(text, secrets), maxLength), secrets);
 }
 
 /** https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3 */
@@ -188,7 +193,7 @@ function retryAfter(value: string | undefined): number | undefined {
 function shownHeaders({ headers }: HttpResponse, { secrets }: ResponseSource): JsonObject {
   const shown = SHOWN_HEADERS.filter((name) => headers[name] !== undefined).map((name) => [
     name,
-    plainText(withoutSecrets(headers[name] as string, secrets), MAX_HEADER),
+    shownText(headers[name] as string, secrets, MAX_HEADER),
   ]);
   return Object.fromEntries(shown) as JsonObject;
 }
