@@ -10,6 +10,7 @@ await import('./servers-diagnostics.js');
 await import('./servers-agent.js');
 await import('./process.js');
 await import('./mcp.js');
+await import('./openapi.js');
 await import('./internal.js');
 await import('./adapters.js');
 await import('./adapters-openai.js');
