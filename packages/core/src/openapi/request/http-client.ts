@@ -146,16 +146,12 @@ function headOf({ statusCode = 0, statusMessage = '', headers }: IncomingMessage
 }
 
 /** Reads a body, decompressed, and stops at the limit. */
-async function readBody(incoming: IncomingMessage, { method, maxBytes, onReceived }: HttpRequest): Promise<Buffer> {
-  const length = Number(incoming.headers['content-length'] ?? NaN);
-  let received = 0;
-  incoming.on('data', (chunk: Buffer) => {
-    received += chunk.length;
-    onReceived?.({ progress: received, ...(Number.isSafeInteger(length) && { total: length }) });
-  });
+async function readBody(incoming: IncomingMessage, request: HttpRequest): Promise<Buffer> {
   const encoding = (incoming.headers['content-encoding'] ?? 'identity').trim().toLowerCase();
-  const isEmpty = method === 'HEAD' || incoming.statusCode === 204 || incoming.statusCode === 304;
-  if (isEmpty || encoding === 'identity' || encoding === '') return collect(incoming, maxBytes);
+  const isEmpty = request.method === 'HEAD' || incoming.statusCode === 204 || incoming.statusCode === 304;
+  const length = isEmpty ? NaN : Number(incoming.headers['content-length'] ?? NaN);
+  if (length > request.maxBytes) throw tooLarge(request.maxBytes);
+  if (isEmpty || encoding === 'identity' || encoding === '') return collect(incoming, request, length);
   if (encoding !== 'gzip' && encoding !== 'x-gzip')
     throw new ToolError(
       'PROTOCOL_VIOLATION',
@@ -165,26 +161,34 @@ async function readBody(incoming: IncomingMessage, { method, maxBytes, onReceive
   // An error of either stream ends both.
   incoming.on('error', (error) => gunzip.destroy(error));
   try {
-    return await collect(incoming.pipe(gunzip), maxBytes);
+    return await collect(incoming.pipe(gunzip), request, NaN);
   } finally {
     gunzip.destroy();
   }
 }
 
-async function collect(stream: AsyncIterable<Buffer>, maxBytes: number): Promise<Buffer> {
+async function collect(
+  stream: AsyncIterable<Buffer>,
+  { maxBytes, onReceived }: HttpRequest,
+  length: number,
+): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of stream) {
     bytes += chunk.length;
-    if (bytes > maxBytes)
-      throw new ToolError(
-        'TOO_LARGE',
-        `The response is larger than ${maxBytes} bytes, so it was not read; the operation has run. Request less, or raise maxResponseBytes.`,
-        { details: { maxResponseBytes: maxBytes } },
-      );
+    if (bytes > maxBytes) throw tooLarge(maxBytes);
     chunks.push(chunk);
+    onReceived?.({ progress: bytes, ...(Number.isSafeInteger(length) && { total: length }) });
   }
   return Buffer.concat(chunks);
+}
+
+function tooLarge(maxResponseBytes: number): ToolError {
+  return new ToolError(
+    'TOO_LARGE',
+    `The response is larger than ${maxResponseBytes} bytes, so it was not read; the operation has run. Request less, or raise maxResponseBytes.`,
+    { details: { maxResponseBytes } },
+  );
 }
 
 /** The error for a connection that failed. */
