@@ -123,6 +123,58 @@ describe('MCPToolProvider.connect()', () => {
     await third.connect();
   });
 
+  it('starts a server again that takes long to start and exits on the question', async () => {
+    await using server = await scripted('slow-dies');
+    const { verdicts, eraStore } = storeOf();
+    await using provider = server.create({ eraStore });
+    expect(textOf(await provider.callTool('s.do'))).toBe('slow-dies');
+    expect(await server.lines()).toHaveLength(2);
+    expect([...verdicts.values()]).toMatchObject([{ era: 'legacy' }]);
+  });
+
+  it('gives each start of a server that answers late the whole connectTimeoutMs', async () => {
+    await using server = await scripted('modern-slow');
+    const { verdicts, eraStore } = storeOf();
+    await using provider = server.create({ eraStore, connectTimeoutMs: 2_500 });
+    await provider.connect();
+    expect(await server.lines()).toHaveLength(2);
+    expect([...verdicts.values()]).toMatchObject([{ era: 'modern' }]);
+  });
+
+  it.each(['modern-unknown', 'modern-exits'])(
+    'asks a server again when a verdict no longer holds: %s',
+    async (mode) => {
+      await using server = await scripted(mode);
+      const { verdicts, eraStore } = storeOf();
+      await using first = server.create({ eraStore });
+      await first.connect();
+      const [key = ''] = verdicts.keys();
+      verdicts.set(key, { era: 'legacy', at: Date.now() });
+      await using provider = server.create({ eraStore });
+      expect(textOf(await provider.callTool('s.do'))).toBe(mode);
+      expect(verdicts.get(key)).toMatchObject({ era: 'modern' });
+      expect(await server.lines()).toHaveLength(3);
+    },
+  );
+
+  it.each([
+    ['modern-silent', 'legacy', 'modern'],
+    ['silent', 'modern', 'legacy'],
+  ] as const)('forgets a verdict after a timeout: %s was %s', async (mode, before, after) => {
+    await using server = await scripted(mode);
+    const { verdicts, eraStore } = storeOf();
+    await using first = server.create({ eraStore });
+    await first.connect();
+    const [key = ''] = verdicts.keys();
+    verdicts.set(key, { era: before, at: Date.now() });
+    await using second = server.create({ eraStore, connectTimeoutMs: 500 });
+    await expect(second.connect()).rejects.toMatchObject({ code: 'TIMED_OUT' });
+    expect(verdicts.size).toBe(0);
+    await using third = server.create({ eraStore });
+    await third.connect();
+    expect(verdicts.get(key)).toMatchObject({ era: after });
+  });
+
   it('fails with what to set when the server does not speak the protocol that is required', async () => {
     await using old = await scripted('old');
     await expect(old.create({ protocol: 'modern' }).connect()).rejects.toMatchObject({

@@ -37,9 +37,11 @@ type Answer = { era: 'modern'; discovered: JsonObject } | { era: 'legacy' };
 const SILENT_MS = 1_000;
 /** The same over HTTP, where a legacy server rejects the request immediately. */
 const SILENT_HTTP_MS = 3_000;
-/** The ids of the SDKs begin at 0. */
-const DISCOVER_ID = 1_000_000;
+/** The ids of the SDKs begin at 0, and never reach it: the server may leave the question unanswered for ever. */
+const DISCOVER_ID = 2 ** 31 - 10;
 const UNSUPPORTED_VERSION = -32_022;
+/** Failures with which a server that does not speak the earlier revisions may meet `initialize`. */
+const REFUSALS: ReadonlySet<unknown> = new Set(['PROTOCOL_VIOLATION', 'PROCESS_EXITED', 'CONNECTION_CLOSED']);
 
 /**
  * Opens a session on a new transport. The end of `scope` closes the transport.
@@ -47,10 +49,14 @@ const UNSUPPORTED_VERSION = -32_022;
  * @throws {ToolError} the transport's failure, PROCESS_EXITED, TIMED_OUT, CANCELLED, PROTOCOL_VIOLATION
  */
 export async function openSession(opening: Opening, scope: CallScope): Promise<McpSession> {
-  const { eras } = opening;
-  let plan = await scope.race(firstPlan(opening));
-  const isFixed = plan === opening.protocol || !opening.engine.hasModernEra || opening.isSingleUse;
-  for (;;) {
+  const { eras, connectTimeoutMs } = opening;
+  const first = await scope.race(firstPlan(opening));
+  const isFixed = first === opening.protocol || !opening.engine.hasModernEra || opening.isSingleUse;
+  const tried = new Set<Plan>();
+  let isKnownModern = false;
+  for (let plan = first; ;) {
+    tried.add(plan);
+    if (plan === 'modern') tried.add('ask'); // the same question
     const transport = await scope.race(opening.createTransport());
     const attempt = new Attempt(opening, transport, scope, plan);
     try {
@@ -61,9 +67,15 @@ export async function openSession(opening: Opening, scope: CallScope): Promise<M
       const next = isFixed || scope.error ? undefined : attempt.nextPlan(thrown);
       const closing = transport.close().catch(() => undefined); // nothing more can be done
       opening.onClosing(closing);
-      if (!next) throw attempt.failure(thrown);
+      isKnownModern ||= thrown instanceof LateAnswer;
+      if (!next || tried.has(next)) {
+        const isDisproved = first !== 'ask' && (plan !== first || scope.error?.code === 'TIMED_OUT');
+        if (!isFixed && (isKnownModern || isDisproved)) void eras.remember(isKnownModern ? 'modern' : undefined);
+        throw attempt.failure(thrown);
+      }
       plan = next;
-      void eras.remember(undefined);
+      const elapsedMs = performance.now() - scope.startedAt;
+      scope.setDeadline(elapsedMs + connectTimeoutMs, elapsedMs + connectTimeoutMs); // each start has the whole time
       await scope.race(closing); // two processes of a server never run at the same time
     }
   }
@@ -88,6 +100,8 @@ class Attempt {
   readonly #scope: CallScope;
   readonly #plan: Plan;
   #requested: 'server/discover' | 'initialize' = 'initialize';
+  /** True once the server has answered `server/discover`. */
+  #hasAnswered = false;
 
   constructor(opening: Opening, transport: SessionTransport, scope: CallScope, plan: Plan) {
     this.#opening = opening;
@@ -121,11 +135,19 @@ class Attempt {
 
   /** What to try after a failure; undefined when another attempt would fail in the same way. */
   nextPlan(thrown: unknown): Plan | undefined {
+    const { failure } = this.#transport;
+    const { code } = (failure ?? thrown) as { code?: unknown };
     if (thrown instanceof LateAnswer) return 'modern';
-    if (this.#requested === 'server/discover')
-      return this.#transport.failure && !this.#opening.isHttp ? 'legacy' : undefined;
-    const isModernOnly = (thrown as { code?: unknown }).code === UNSUPPORTED_VERSION;
-    return this.#plan !== 'modern' && isModernOnly ? 'modern' : undefined;
+    if (this.#plan === 'legacy') {
+      if (code === UNSUPPORTED_VERSION) return 'modern';
+      // The server may have changed since the verdict: its refusal of `initialize` can have any code.
+      return typeof code === 'number' || REFUSALS.has(code) ? 'ask' : undefined;
+    }
+    // A server that starts slowly receives `initialize` before the question has ended it.
+    if (failure && !this.#hasAnswered) return this.#opening.isHttp ? undefined : 'legacy';
+    return this.#requested === 'initialize' && this.#plan === 'ask' && code === UNSUPPORTED_VERSION
+      ? 'modern'
+      : undefined;
   }
 
   failure(thrown: unknown): ToolError {
@@ -171,6 +193,7 @@ class Attempt {
       throw thrown;
     }
     if (!outcome) throw new ToolError('CONNECTION_CLOSED', 'it closed the connection before it responded.');
+    this.#hasAnswered = true;
     if ('failure' in outcome && isHttp) return { era: 'legacy' };
     return answerOf(outcome);
   }
