@@ -4,10 +4,18 @@
 import { settledWithin } from '../../call/waiting.js';
 import { setMaxListeners } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
-import { ToolError, type ToolErrorCode } from '../../contract/errors.js';
-import { isJsonObject } from '../../contract/json.js';
+import { ToolError } from '../../contract/errors.js';
 import { MODERN_VERSION, type Engine, type EngineHttpTransport } from '../engines/engine.js';
 import { watchedBody } from './http-body.js';
+import {
+  asRpcResponse,
+  CHANGED_ERA,
+  MAY_BE_SSE,
+  meaningOf,
+  NEVER_SENT,
+  statusOf,
+  withoutChallenge,
+} from './http-status.js';
 import { lacksScope, type Authorizer } from '../auth/oauth.js';
 import { plainText, secretsOfHeaders, withoutSecrets } from '../../contract/sanitize.js';
 import type { SessionTransport, McpMessage } from './transport.js';
@@ -33,9 +41,6 @@ const STREAM_GAP_MS = 50;
 const MAX_TOKENS = 8;
 /** How often a session asks a person for more scopes. */
 const MAX_STEP_UPS = 2;
-/** Statuses with which an older server, which expects a GET, rejects `initialize`. */
-const MAY_BE_SSE: ReadonlySet<unknown> = new Set([400, 404, 405, 406, 415, 422]);
-
 export class HttpTransport implements SessionTransport {
   onclose?: (() => void) | undefined;
   onerror?: ((error: Error) => void) | undefined;
@@ -46,10 +51,10 @@ export class HttpTransport implements SessionTransport {
   #transport: EngineHttpTransport | undefined;
   /** Functions that cancel responses in progress, by request id. */
   readonly #responses = new Map<number, () => void>();
-  /** Requests of a modern session whose response has not begun, by id. */
+  /** Requests whose response has not begun, by id. */
   readonly #unanswered = new Map<number, AbortController>();
-  /** Called when no response is in progress. */
-  #onResponded: (() => void) | undefined;
+  /** Called when no request is in flight. */
+  #onIdle: (() => void) | undefined;
   /** The SSE transport while it is being opened. */
   #opening: EngineHttpTransport | undefined;
   /** Requests whose response arrives on a stream that the SDK resumes. */
@@ -60,10 +65,10 @@ export class HttpTransport implements SessionTransport {
   /** The number of requests whose response has not begun. */
   #sending = 0;
   #nextStreamAt = 0;
-  /** Called when all responses have begun. */
-  #onSent: (() => void) | undefined;
   #closed = false;
   #stepUps = 0;
+  /** The sign-in for more scopes that is in progress. */
+  #steppingUp: Promise<void> | undefined;
   /** True once the session is one of MCP 2026-07-28. */
   #isModern = false;
 
@@ -90,9 +95,11 @@ export class HttpTransport implements SessionTransport {
   async send(message: McpMessage, options?: object): Promise<void> {
     const transport = this.#transport;
     if (!transport || this.#closed) throw new ToolError('CONNECTION_CLOSED', 'The connection is closed.');
-    const { method } = message as { method?: string };
+    const { method, id } = message as { method?: string; id?: unknown };
     if (this.#isModern && method === 'notifications/cancelled') return this.#cancelResponse(message);
     this.#sending++;
+    // Made now: the SDK fetches later, and the request may be cancelled before that.
+    if (method !== undefined && typeof id === 'number') this.#unanswered.set(id, new AbortController());
     try {
       await transport.send(message, options);
       this.#cancelResponse(message);
@@ -102,7 +109,9 @@ export class HttpTransport implements SessionTransport {
       }
       throw this.#sendFailure(thrown, method === 'tools/call');
     } finally {
-      if (--this.#sending === 0) this.#onSent?.();
+      this.#unanswered.delete(id as number);
+      this.#sending--;
+      this.#checkIdle();
     }
   }
 
@@ -111,7 +120,7 @@ export class HttpTransport implements SessionTransport {
     if (this.#closed) return;
     this.#closed = true;
     await this.#opening?.close();
-    this.#onSent?.();
+    this.#onIdle?.();
     if (transport?.terminateSession && !this.failure)
       await settledWithin([transport.terminateSession()], TERMINATE_TIMEOUT_MS); // the server may have exited already
     await transport?.close();
@@ -153,9 +162,8 @@ export class HttpTransport implements SessionTransport {
 
   readonly #fetch = async (input: string | URL, init: RequestInit = {}): Promise<Response> => {
     const id = init.method === 'POST' ? requestIdOf(init.body) : undefined;
-    if (!this.#isModern || id === undefined) return this.#fetchOnce(input, init, id);
-    const controller = new AbortController();
-    this.#unanswered.set(id, controller);
+    const controller = id === undefined ? undefined : this.#unanswered.get(id);
+    if (id === undefined || !controller) return this.#fetchOnce(input, init, id);
     try {
       const signal = init.signal ? AbortSignal.any([init.signal, controller.signal]) : controller.signal;
       return await this.#fetchOnce(input, { ...init, signal }, id);
@@ -175,11 +183,11 @@ export class HttpTransport implements SessionTransport {
       await authorizer.renew(response, sentTokens.get(response));
       response = await this.#send(input, init, await authorizer.token());
     }
-    if (authorizer && lacksScope(response) && this.#stepUps++ < MAX_STEP_UPS) {
+    if (authorizer && lacksScope(response) && (await this.#stepUp(authorizer, response))) {
       await response.body?.cancel();
-      await authorizer.renew(response, sentTokens.get(response));
       response = await this.#send(input, init, await authorizer.token());
     }
+    if (response.status === 403) response = withoutChallenge(response);
     const answered = response.status === 200 ? id : undefined;
     const watched = watchedBody(response, {
       maxMessageBytes: maxFrameBytes,
@@ -188,6 +196,17 @@ export class HttpTransport implements SessionTransport {
     });
     const mayBeError = this.#isModern || isHandshake(init.body);
     return id !== undefined && response.status >= 400 && mayBeError ? asRpcResponse(watched, id) : watched;
+  }
+
+  /** Signs in for the scopes that a response requires, once for all requests that wait. False when that was done too often. */
+  async #stepUp(authorizer: Authorizer, refusal: Response): Promise<boolean> {
+    const rejected = sentTokens.get(refusal);
+    if (!this.#steppingUp && (await authorizer.token()) === rejected) {
+      if (!this.#steppingUp && this.#stepUps++ >= MAX_STEP_UPS) return false;
+      this.#steppingUp ??= authorizer.renew(refusal, rejected).finally(() => (this.#steppingUp = undefined));
+    }
+    await this.#steppingUp;
+    return true;
   }
 
   /** Limits how often streams are opened: a server can end each and request the next immediately (`retry: 0`). */
@@ -217,7 +236,7 @@ export class HttpTransport implements SessionTransport {
 
   /** Fails the request of a stream that has ended without its response, unless the SDK resumes it. */
   #bodyEnded(id: number | undefined, failure: ToolError | undefined, resumable: boolean): void {
-    if (id !== undefined && this.#responses.delete(id) && this.#responses.size === 0) this.#onResponded?.();
+    if (id !== undefined && this.#responses.delete(id)) this.#checkIdle();
     if (id === undefined || this.#closed || this.#isSse) return;
     if (resumable && !failure) {
       this.#resumable.add(id);
@@ -248,22 +267,23 @@ export class HttpTransport implements SessionTransport {
     void this.close();
   }
 
-  /** The server accepts no new connections, so it is probably shutting down: waits for the responses in progress. */
-  #loseWhenResponded(failure: ToolError): void {
-    if (this.#responses.size === 0) return this.#loseSoon(failure);
-    this.failure ??= failure;
-    this.#onResponded = () => setImmediate(() => this.#lose(failure));
-  }
-
-  /** Sends nothing more, and waits a short time for the responses to requests already sent. */
-  #loseSoon(failure: ToolError): void {
+  /**
+   * Sends nothing more, and ends the session when no request is in flight.
+   *
+   * @param drainMs ends it after this time anyway
+   */
+  #loseWhenIdle(failure: ToolError, drainMs?: number): void {
     if (this.failure) return;
     this.failure = failure;
-    const timer = setTimeout(() => this.#lose(failure), DRAIN_MS).unref();
-    this.#onSent = () => {
+    const timer = drainMs === undefined ? undefined : setTimeout(() => this.#lose(failure), drainMs).unref();
+    this.#onIdle = () => {
       clearTimeout(timer);
       setImmediate(() => this.#lose(failure));
     };
+  }
+
+  #checkIdle(): void {
+    if (this.#sending === 0 && this.#responses.size === 0) this.#onIdle?.();
   }
 
   /** Closes the response stream of a cancelled request, which the server may leave open. */
@@ -298,7 +318,8 @@ export class HttpTransport implements SessionTransport {
         details: { status },
         ...(code === 'CONNECTION_CLOSED' && { retryable: true }), // the request was not read
       });
-      if (code === 'CONNECTION_CLOSED') this.#loseSoon(markUnread(error));
+      // A server without sessions may answer the other requests; one that forgot the session will not.
+      if (code === 'CONNECTION_CLOSED') this.#loseWhenIdle(markUnread(error), this.#isModern ? undefined : DRAIN_MS);
       return error;
     }
     if (thrown instanceof SyntaxError || Array.isArray((thrown as { issues?: unknown }).issues))
@@ -312,7 +333,7 @@ export class HttpTransport implements SessionTransport {
         `${url.origin} cannot be reached (${errno}); check that the server is running and the url is correct.`,
         { cause: thrown },
       );
-      this.#loseWhenResponded(markUnread(error));
+      this.#loseWhenIdle(markUnread(error)); // it is probably shutting down, and may still answer
       return error;
     }
     return new ToolError(
@@ -330,57 +351,8 @@ function isHandshake(body: unknown): boolean {
   return typeof body === 'string' && HANDSHAKES.test(body.slice(0, 40));
 }
 
-/** The HTTP status of an error of an engine's transport. */
-function statusOf(thrown: unknown): number | undefined {
-  const { status, code } = thrown as { status?: unknown; code?: unknown };
-  const number = status ?? code;
-  return typeof number === 'number' && number > 0 ? number : undefined;
-}
-
-/**
- * The response with status 200 if its body is the JSON-RPC error of the request: MCP 2026-07-28 sends errors with a status, and
- * the engines would not read them.
- */
-async function asRpcResponse(response: Response, id: number): Promise<Response> {
-  const text = await response.text().catch(() => '');
-  let body: unknown;
-  try {
-    body = JSON.parse(text);
-  } catch {
-    // not an error of the protocol
-  }
-  const isError = isJsonObject(body) && isJsonObject(body.error) && body.id === id;
-  const headers = isError ? { 'content-type': 'application/json' } : response.headers;
-  return new Response(text, { status: isError ? 200 : response.status, statusText: response.statusText, headers });
-}
-
 /** The token of each response's request. */
 const sentTokens = new WeakMap<Response, string | undefined>();
-
-const CHANGED_ERA: [ToolErrorCode, string] = [
-  'CONNECTION_CLOSED',
-  ' The server speaks another revision of MCP than before; the next call asks it again.',
-];
-
-const NEVER_SENT: ReadonlySet<string> = new Set([
-  ...['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT'],
-  ...['CERT_HAS_EXPIRED', 'DEPTH_ZERO_SELF_SIGNED_CERT', 'SELF_SIGNED_CERT_IN_CHAIN', 'ERR_TLS_CERT_ALTNAME_INVALID'],
-]);
-
-function meaningOf(
-  status: number,
-  transport: { sessionId?: string | undefined } | undefined | object,
-  isCall: boolean,
-): [ToolErrorCode, string] {
-  const hasSession = transport !== undefined && 'sessionId' in transport && transport.sessionId !== undefined;
-  if (status === 404 && hasSession)
-    return ['CONNECTION_CLOSED', ' The session has expired; the next call opens a new one.'];
-  if (status === 401 || status === 403) return ['PERMISSION_DENIED', ' Set auth, or headers with a valid token.'];
-  if (status === 413) return ['TOO_LARGE', ''];
-  if (isCall && status >= 500 && status !== 503) return ['OUTCOME_UNKNOWN', ' The tool may have run.'];
-  if (status === 429 || status >= 500) return ['UNAVAILABLE', ''];
-  return ['PROTOCOL_VIOLATION', ' Check that url is the address of an MCP server.'];
-}
 
 function brokenOff(): ToolError {
   return new ToolError('OUTCOME_UNKNOWN', 'The stream ended before the response; the call may have run.');
