@@ -130,6 +130,7 @@ export class MCPToolProvider implements ToolProvider {
         this.#tools.invalidate();
         this.#peer.reportConnected();
       },
+      ...(this.#options.place.kind === 'http' && { reconnect: () => this.#connection.open() }),
     });
     this.mcp = this.#peer = new McpServerPeer({
       name,
@@ -402,13 +403,17 @@ export class MCPToolProvider implements ToolProvider {
     return true;
   }
 
-  #cancelTask(session: McpSession, taskId: string): void {
+  /** @param created the session on which the task was created; it may have been replaced by another one since */
+  #cancelTask(created: McpSession, taskId: string): void {
+    const session = created.isOpen ? created : this.#connection.session;
+    if (!session) return; // no server is started for it
     const scope = new CallScope();
     scope.setDeadline(CANCEL_TIMEOUT_MS, CANCEL_TIMEOUT_MS);
-    session
+    const cancelled = session
       .request('tasks/cancel', { taskId }, scope)
       .catch(() => undefined) // the server may have lost the task
       .finally(() => scope.close());
+    this.#connection.closeAfter(cancelled);
   }
 
   /** The changes to listen to at a server of the modern era. */

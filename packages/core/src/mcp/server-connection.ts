@@ -2,6 +2,7 @@
 // is lost. Which calls use it is decided by the provider.
 
 import { CallScope } from '../call/call-scope.js';
+import { settledWithin } from '../call/waiting.js';
 import { ToolError } from '../contract/errors.js';
 import { isJsonObject, type JsonObject } from '../contract/json.js';
 import type { Logger } from '../contract/logger.js';
@@ -26,6 +27,9 @@ const CLIENT_INFO = { name: 'toolwright', version: '0.2.0' };
 
 /** Longer than the built-in transports take to close; a custom transport may never close. */
 const CLOSE_TIMEOUT_MS = 8_000;
+
+/** How long a disconnect waits for servers to confirm that they have cancelled their tasks. */
+const FAREWELL_TIMEOUT_MS = 1_000;
 
 /** What the connection needs of its provider. */
 export interface ServerConnectionOptions {
@@ -64,6 +68,8 @@ export class ServerConnection {
   #sessions = 0;
   #disconnects = 0;
   #lastFailure: ToolError | undefined;
+  /** What a disconnect waits for before it closes the session. */
+  readonly #farewells = new Set<Promise<unknown>>();
 
   constructor(owner: ServerConnectionOptions) {
     this.#owner = owner;
@@ -135,6 +141,12 @@ export class ServerConnection {
   async askAgain(session: McpSession, scope: CallScope): Promise<void> {
     void this.#eras.remember(undefined);
     await scope.race(session.close());
+  }
+
+  /** Lets a disconnect wait for the answer to a last request, for a short time. */
+  closeAfter(farewell: Promise<unknown>): void {
+    this.#farewells.add(farewell);
+    void farewell.finally(() => this.#farewells.delete(farewell));
   }
 
   /** Call this when a call has settled: a session that lacks capabilities is replaced while none is in flight. */
@@ -258,6 +270,7 @@ export class ServerConnection {
     await this.lifecycle.openingSettled();
     const closed = this.lifecycle.closedDuringCall();
     for (const scope of [...this.#owner.inFlight]) scope.end(closed);
+    if (this.#farewells.size > 0) await settledWithin([...this.#farewells], FAREWELL_TIMEOUT_MS);
     this.#owner.onClosing();
     void this.#session?.close();
     const timeoutMs = CLOSE_TIMEOUT_MS + this.#options.shutdownTimeoutMs;

@@ -6,7 +6,7 @@ import { CallScope } from '../../call/call-scope.js';
 import { deferred, type Deferred } from '../../call/waiting.js';
 import { ToolError } from '../../contract/errors.js';
 import { isJsonObject, type JsonObject } from '../../contract/json.js';
-import type { McpSession } from './mcp-session.js';
+import { RpcError, type McpSession } from './mcp-session.js';
 
 /** What the subscription reports. */
 export interface ChangeSubscriptionOptions {
@@ -14,6 +14,8 @@ export interface ChangeSubscriptionOptions {
   filterFor: (capabilities: JsonObject) => JsonObject | undefined;
   /** Called when the stream was opened again: changes in between are unknown. */
   onReopened: () => void;
+  /** Opens another session after a loss. Absent where only a call may do that, as it starts a process. */
+  reconnect?: (() => Promise<unknown>) | undefined;
 }
 
 /** Names the stream that a notification belongs to. */
@@ -23,6 +25,7 @@ const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 30_000;
 /** A stream that lasted this long was not refused, so that the next pause is the first one again. */
 const STABLE_MS = 10_000;
+const METHOD_NOT_FOUND = -32_601;
 
 /** One stream at a time: changing the filter opens the next one. */
 export class ChangeSubscription {
@@ -70,16 +73,27 @@ export class ChangeSubscription {
 
   /** Adds or removes a resource; resolves when the server has acknowledged it. @throws {ToolError} when it does not report it */
   async watchResource(uri: string, isWatched: boolean, scope: CallScope): Promise<void> {
+    const wasWatched = this.#resources.has(uri);
     if (isWatched) this.#resources.add(uri);
     else this.#resources.delete(uri);
     this.update();
     if (!isWatched) return;
     let honored: JsonObject | undefined;
-    while (!honored && this.#session?.isOpen) honored = await scope.race(this.#acknowledged.promise);
+    try {
+      while (!honored && this.#session?.isOpen) honored = await scope.race(this.#acknowledged.promise);
+    } catch (thrown) {
+      if (!wasWatched) this.#forget(uri);
+      throw thrown;
+    }
     const { resourceSubscriptions } = honored ?? {};
     if (Array.isArray(resourceSubscriptions) && resourceSubscriptions.includes(uri)) return;
-    this.#resources.delete(uri);
+    this.#forget(uri);
     throw new ToolError('EXECUTION_FAILED', 'The server does not report changes of this resource.');
+  }
+
+  #forget(uri: string): void {
+    this.#resources.delete(uri);
+    this.update();
   }
 
   /** Receives `notifications/subscriptions/acknowledged`. */
@@ -108,20 +122,37 @@ export class ChangeSubscription {
   }
 
   async #hold(session: McpSession, notifications: JsonObject, scope: CallScope): Promise<void> {
+    const { reconnect } = this.#options;
     for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
       const openedAt = performance.now();
+      let failure: unknown;
       try {
         const onSent = (id: unknown): void => void (this.#id = id);
-        await session.request('subscriptions/listen', { notifications }, scope, { onSent });
-      } catch {
-        // It is opened again, unless it was replaced or the session is lost.
+        if (session.isOpen) await session.request('subscriptions/listen', { notifications }, scope, { onSent });
+        else await reconnect?.();
+      } catch (thrown) {
+        failure = thrown; // it is opened again, unless it was replaced, or would be refused again
       }
-      if (scope.error || !session.isOpen) return;
+      if (scope.error) return;
       this.#honored = {};
+      if (failure === undefined || failure instanceof RpcError || isFinal(failure)) this.#endOfStream();
+      if (isFinal(failure) || !(session.isOpen || reconnect)) return;
       this.#isReopened = true;
       if (performance.now() - openedAt > STABLE_MS) pauseMs = FIRST_PAUSE_MS;
       await pause(pauseMs, undefined, { signal: scope.signal, ref: false }).catch(() => undefined);
       if (scope.error) return;
     }
   }
+
+  /** Nothing is reported until the next stream is acknowledged. */
+  #endOfStream(): void {
+    this.#acknowledged.resolve({});
+    this.#acknowledged = deferred<JsonObject | undefined>();
+  }
+}
+
+/** True when the server has no such streams, or refuses this client: a person might be asked to sign in again and again. */
+function isFinal(failure: unknown): boolean {
+  if (failure instanceof RpcError) return failure.rpcCode === METHOD_NOT_FOUND;
+  return ToolError.isInstance(failure) && failure.code === 'PERMISSION_DENIED';
 }

@@ -41,6 +41,8 @@ export class MessageFilter implements McpTransport {
   #initialize: RequestId | undefined;
   /** Pending `tools/list` requests: the depth is checked for each tool, so that one does not affect the others. */
   readonly #lists = new Set<RequestId>();
+  /** Pending `subscriptions/listen` requests, which a server ends with `notifications/cancelled`. */
+  readonly #streams = new Set<RequestId>();
   #capabilities: JsonObject = {};
   #started: Promise<void> | undefined;
   #isClosed = false;
@@ -78,6 +80,7 @@ export class MessageFilter implements McpTransport {
   cancel(id: RequestId | undefined, error: ToolError): void {
     if (id === undefined || !this.#pending.delete(id)) return;
     this.#lists.delete(id);
+    this.#streams.delete(id);
     const params = { requestId: id, reason: error.code };
     this.#inner.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params }).catch((failure: unknown) => {
       this.onerror?.(ToolError.from(failure));
@@ -133,11 +136,15 @@ export class MessageFilter implements McpTransport {
       this.#sentId = id;
       if (method === 'initialize') this.#initialize = id;
       else if (method === 'tools/list') this.#lists.add(id);
+      else if (method === 'subscriptions/listen') this.#streams.add(id);
     }
     try {
       await this.#inner.send(message, options);
     } catch (error) {
-      if (method !== undefined && id !== undefined) this.#pending.delete(id);
+      if (method !== undefined && id !== undefined) {
+        this.#pending.delete(id);
+        this.#streams.delete(id);
+      }
       throw error;
     }
   }
@@ -164,6 +171,8 @@ export class MessageFilter implements McpTransport {
     } else if (method === 'notifications/progress') {
       this.#receiveProgress(params);
     } else if (method === 'notifications/cancelled') {
+      const stream = requestIdOf(params.requestId) as RequestId;
+      if (this.#streams.delete(stream) && this.#pending.delete(stream)) return this.#settle(stream, { result: {} });
       this.onmessage?.({ jsonrpc: '2.0', method, params: withMeta(params) });
     } else this.#onNotification(method, params);
   }
@@ -181,6 +190,7 @@ export class MessageFilter implements McpTransport {
   #receiveResponse(given: RequestId, result: unknown, error: unknown): void {
     const id = requestIdOf(given) as RequestId;
     if (!this.#pending.delete(id)) return; // late, repeated, or never requested
+    this.#streams.delete(id);
     if (!this.#lists.delete(id) && isDeeperThan(result ?? error, MAX_DEPTH)) {
       this.#reject(id, `Its response is nested deeper than ${MAX_DEPTH} levels.`);
     } else if (isJsonObject(result)) {
