@@ -1,6 +1,7 @@
 // The rounds of MCP 2026-07-28: a server that requires input ends the request with `input_required`, and the client sends it
 // again with the answers. https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr
 
+import { setMaxListeners } from 'node:events';
 import type { CallScope } from '../../call/call-scope.js';
 import { ToolError } from '../../contract/errors.js';
 import { isJsonObject, type JsonObject } from '../../contract/json.js';
@@ -44,7 +45,11 @@ export async function requestInRounds({ params, scope, requests, send }: RoundsO
   return result;
 }
 
-/** Answers a server's requests, by their keys. @throws {ToolError} EXECUTION_FAILED when one cannot be answered */
+/**
+ * Answers a server's requests, by their keys. When one cannot be answered, the others are withdrawn.
+ *
+ * @throws {ToolError} EXECUTION_FAILED when one cannot be answered
+ */
 export async function answerRequests(
   inputRequests: JsonObject,
   scope: CallScope,
@@ -52,12 +57,15 @@ export async function answerRequests(
 ): Promise<JsonObject> {
   const entries = Object.entries(inputRequests);
   if (entries.length > MAX_REQUESTS) throw violation(`the server made ${entries.length} requests in one round`);
+  const withdrawal = new AbortController();
+  setMaxListeners(0, withdrawal.signal); // all handlers share it
+  const withdraw = (error: ToolError): void => withdrawal.abort(error);
   const answers = entries.map(async ([key, request]) => {
     const { method, params = {} } = isJsonObject(request) ? request : {};
     if (typeof method !== 'string' || !isJsonObject(params))
       throw violation(`the server's request "${plainText(key, 80)}" is malformed`);
     try {
-      return [key, await requests.answerFor(scope, method, params)] as const;
+      return [key, await requests.answerFor(scope, method, params, withdrawal.signal)] as const;
     } catch (thrown) {
       if (scope.error) throw scope.error;
       const why = plainText((thrown as Error).message, 500);
@@ -65,7 +73,15 @@ export async function answerRequests(
       throw new ToolError('EXECUTION_FAILED', text, { cause: thrown });
     }
   });
-  return Object.fromEntries(await Promise.all(answers));
+  scope.onEnd(withdraw);
+  try {
+    return Object.fromEntries(await Promise.all(answers));
+  } catch (thrown) {
+    withdraw(new ToolError('CANCELLED', 'Another request of the same round could not be answered.'));
+    throw thrown;
+  } finally {
+    scope.offEnd(withdraw);
+  }
 }
 
 function answerParams({ inputResponses, requestState }: InputAnswer = {}): JsonObject {

@@ -2,6 +2,7 @@
 
 import { pathToFileURL } from 'node:url';
 import type { CallScope } from '../../call/call-scope.js';
+import { untilAborted } from '../../call/waiting.js';
 import { ToolError } from '../../contract/errors.js';
 import { isJsonObject, type JsonObject } from '../../contract/json.js';
 import type { CallOptions, PeerRequestHandler } from '../../contract/tool-provider.js';
@@ -129,21 +130,26 @@ export class ServerRequests {
   /** Answers a request. Throws errors with a JSON-RPC code and a message that discloses nothing about the host. */
   async answer(method: string, params: JsonObject, signal: AbortSignal): Promise<JsonObject> {
     if (method === 'roots/list' && this.#roots) return this.#rootsList(this.#roots);
-    return this.#run(this.#handlerOf(this.caller(), method, params, signal), this.#inFlight);
+    return this.#run(this.#handlerOf(this.caller(), method, params, signal), this.#inFlight, signal);
   }
 
-  /** Answers a request that a server makes in a round of one call: its caller answers, and only its deadline is paused. */
-  async answerFor(scope: CallScope, method: string, params: JsonObject): Promise<JsonObject> {
+  /**
+   * Answers a request that a server makes in a round of one call: its caller answers, and only its deadline is paused.
+   *
+   * @param signal aborted when the request is withdrawn, at the latest with the end of the call
+   */
+  async answerFor(scope: CallScope, method: string, params: JsonObject, signal: AbortSignal): Promise<JsonObject> {
     if (method === 'roots/list' && this.#roots) return this.#rootsList(this.#roots);
-    return scope.race(this.#run(this.#handlerOf(scope, method, params, scope.signal), [scope]));
+    return scope.race(this.#run(this.#handlerOf(scope, method, params, signal), [scope], signal));
   }
 
-  async #run(handle: () => Promise<JsonObject>, paused: Iterable<CallScope>): Promise<JsonObject> {
+  async #run(handle: () => Promise<JsonObject>, paused: Iterable<CallScope>, signal: AbortSignal): Promise<JsonObject> {
     if (this.#concurrent >= MAX_CONCURRENT) throw rpcError(INTERNAL_ERROR, 'Too many concurrent requests.');
     this.#concurrent++;
     const releases = Array.from(paused, (scope) => scope.hold());
     try {
-      const answer: unknown = await handle();
+      // A handler that does not react to the signal must not occupy a place for ever.
+      const answer: unknown = await untilAborted(Promise.resolve(handle()), signal);
       if (isJsonObject(answer)) return answer;
     } catch (thrown) {
       const { code, message } = thrown as { code?: unknown; message?: unknown };
