@@ -23,6 +23,7 @@ const ENCODED = /^=\?base64\?.*\?=$/;
  */
 export function paramHeadersOf(inputSchema: JsonObject): readonly ParamHeader[] | string {
   const headers: ParamHeader[] = [];
+  const names = new Set<string>();
   const visit = (schema: unknown, path: readonly string[], isReachable: boolean): string | undefined => {
     if (Array.isArray(schema)) return firstFault(schema, (item) => visit(item, path, false));
     if (!isJsonObject(schema)) return undefined;
@@ -32,8 +33,8 @@ export function paramHeadersOf(inputSchema: JsonObject): readonly ParamHeader[] 
       if (!isReachable || path.length === 0) return `${ANNOTATION} "${header}" is not on a property`;
       if (!MIRRORED_TYPES.has(schema.type))
         return `${ANNOTATION} "${header}" is on a type other than string, integer or boolean`;
-      if (headers.some((other) => other.header.toLowerCase() === header.toLowerCase()))
-        return `${ANNOTATION} "${header}" is used twice`;
+      if (names.has(header.toLowerCase())) return `${ANNOTATION} "${header}" is used twice`;
+      names.add(header.toLowerCase());
       headers.push({ path, header });
     }
     return firstFault(Object.entries(schema), ([keyword, value]) => {

@@ -52,8 +52,8 @@ export class ToolCatalog {
 
   /** The HTTP headers that mirror arguments of a call. */
   headersFor(tool: ToolDefinition, args: JsonObject): Readonly<Record<string, string>> | undefined {
-    const params = mirrored.get(tool);
-    return params && headersOf(params, args);
+    const params = mirroredParamsOf(tool);
+    return typeof params === 'string' || params.length === 0 ? undefined : headersOf(params, args);
   }
 
   /** True when both lists have equal definitions. */
@@ -62,8 +62,14 @@ export class ToolCatalog {
   }
 }
 
-/** The mirrored arguments of the tools that have any. */
-const mirrored = new WeakMap<ToolDefinition, readonly ParamHeader[]>();
+/** The mirrored arguments of tools. A list may have been read on a session without headers, and stay the same on one with them. */
+const mirrored = new WeakMap<ToolDefinition, ReturnType<typeof paramHeadersOf>>();
+
+function mirroredParamsOf(tool: ToolDefinition): readonly ParamHeader[] | string {
+  const params = mirrored.get(tool) ?? paramHeadersOf(tool.inputSchema);
+  mirrored.set(tool, params);
+  return params;
+}
 
 /** The tools without those whose mirrored arguments are malformed, which must not be called over HTTP. */
 function withMirroredParams(
@@ -71,9 +77,8 @@ function withMirroredParams(
   warn: (message: string) => void,
 ): readonly ToolDefinition[] {
   return definitions.filter((tool) => {
-    const params = paramHeadersOf(tool.inputSchema);
+    const params = mirroredParamsOf(tool);
     if (typeof params === 'string') warn(`the tool "${plainText(tool.name, 80)}" was left out: ${params}`);
-    else if (params.length > 0) mirrored.set(tool, params);
     return typeof params !== 'string';
   });
 }
