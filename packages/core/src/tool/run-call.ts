@@ -230,9 +230,9 @@ export class CallContext implements ToolContext {
     return this.#scope.permits ?? permitsAll;
   }
 
-  /** Without a deadline, as this call has one. */
+  /** Without a deadline, as this call has one; and without `relay`, which would end a call that this one continues from. */
   get nested(): CallOptions {
-    const { callId: parentCallId, permits: _ofThisCall, ...inward } = this.#scope.inward;
+    const { callId: parentCallId, permits: _ofThisCall, relay: _ofTheCaller, ...inward } = this.#scope.inward;
     return { ...inward, parentCallId, timeoutMs: Infinity };
   }
 

@@ -1,7 +1,7 @@
 // Requests of one client of MCP 2026-07-28 during which it may be asked: by the policy, by a server of the earlier revisions
 // in the middle of its call, or by a server of this revision. Each attempt is answered with the result or with a question.
 
-import { ToolError, type Approval, type ApprovalRequest, type InputRound, type JsonObject } from '@toolwright/core';
+import { ToolError, type ApprovalRequest, type InputRound, type JsonObject } from '@toolwright/core';
 import { isJsonObject } from '@toolwright/core/internal';
 import { ERROR_META, toWireResult } from '@toolwright/core/mcp';
 import { capabilitiesRequiredBy, missingCapabilities, relayedCapabilities } from '../engines/client-capabilities.js';
@@ -16,7 +16,7 @@ import {
   rpcError,
   SERVER_BUSY,
 } from '../rpc-error.js';
-import { approvalForm, showsForms } from './approval-form.js';
+import { approvalForm, requestApproval, showsForms } from './approval-form.js';
 import { HeldCall } from './held-call.js';
 import { bindingOf, digestOf, type RequestState } from './request-state.js';
 import type { SessionHost } from './session-host.js';
@@ -122,7 +122,13 @@ export class AskingRequests {
         },
       }),
     };
-    const approve = (shown: ApprovalRequest): Approval => {
+    let callId: string | undefined;
+    const approve: NonNullable<ToolCall['approve']> = (shown, context) => {
+      // A tool that calls another one has begun: it waits for the answer, as it must not run again.
+      if (context.callId !== callId) {
+        const { approvalTimeoutMs: timeoutMs } = this.#host.limits;
+        return requestApproval(exchange, shown, { signal: context.signal, timeoutMs });
+      }
       const digest = digestOf(shown);
       if (approved.includes(digest)) return { decision: 'once' };
       const answer = state.asked === digest ? inputResponses?.[APPROVAL] : undefined;
@@ -147,7 +153,7 @@ export class AskingRequests {
               logs: true, // a later attempt may want them
               client,
               exchange,
-              ...(showsForms(capabilities) && { approve }),
+              ...(showsForms(capabilities) && { approve, onCallId: (id) => (callId = id) }),
               isInterrupted: () => interruption !== undefined,
             })
           : await this.#client.forward(request, exchange, client);

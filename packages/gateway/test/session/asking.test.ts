@@ -106,6 +106,62 @@ describe.each(['http', 'socket'] as const)('createGateway() over %s asks a moder
     expect([ran.length, added.length, shown.length]).toEqual([2, 1, 1]);
   });
 
+  it('and holds a tool that calls another one, which runs once', async () => {
+    const ran: string[] = [];
+    const input = { type: 'object' } as const;
+    const hub: ToolHub = new ToolHub({
+      providers: [
+        new InProcessToolProvider({
+          servers: [
+            defineServer({
+              name: 'sh',
+              version: '1.0.0',
+              tools: [
+                defineTool({
+                  name: 'outer',
+                  description: 'Calls the inner tool.',
+                  input,
+                  execute: async (_, { nested }) => {
+                    ran.push('outer');
+                    return (await hub.callTool('sh.inner', {}, nested)).content;
+                  },
+                }),
+                defineTool({ name: 'inner', description: 'Runs.', input, execute: () => void ran.push('inner') }),
+              ],
+            }),
+          ],
+        }),
+      ],
+      policy: { default: 'ask', rules: [{ tool: 'sh.outer', action: 'allow' }] },
+    });
+    const { open } = await serve(kind, hub);
+    const { client, shown } = await modernClient(open, { action: 'accept', content: { decision: 'once' } });
+    const result = await client.callTool({ name: 'sh__outer' });
+    expect([result.isError, ran, shown.length]).toEqual([false, ['outer', 'inner'], 1]);
+  });
+
+  it('and holds a tool that calls a tool of a modern server, which runs once', async () => {
+    const up = modernServer('up');
+    ends.push(() => up.close());
+    let runs = 0;
+    const deploy = defineTool({
+      name: 'deploy',
+      description: 'Calls the tool of the server.',
+      input: { type: 'object' },
+      execute: async (_, { nested }) => {
+        runs++;
+        return (await hub.callTool('up.deploy', {}, nested)).content;
+      },
+    });
+    const server = defineServer({ name: 'sh', version: '1.0.0', tools: [deploy] });
+    const hub: ToolHub = new ToolHub({ providers: [up.provider, new InProcessToolProvider({ servers: [server] })] });
+    const { open } = await serve(kind, hub);
+    const { client, shown } = await modernClient(open, { action: 'accept', content: { yes: true } });
+    const result = await client.callTool({ name: 'sh__deploy' });
+    expect(textOf(result)).toEqual({ ok: { yes: true }, state: 'opaque: of the server' });
+    expect([runs, up.deployed.length, shown]).toEqual([1, 1, ['Deploy?']]);
+  });
+
   it('and denies for every other answer', async () => {
     const { hub, ran } = askingHub();
     const { open } = await serve(kind, hub);
