@@ -57,6 +57,8 @@ export function withDuplicateGuard(options: DuplicateGuardOptions = {}): Middlew
     const counted = before && before.until > startedAt ? before : undefined;
     if (counted && counted.count >= repeats) return errorResult(duplicate(call.name, counted.count), startedAt);
     const result = await next();
+    // It says nothing about the tool: the caller gave up, or passes on a question and continues the call with the answer.
+    if (result.error?.code === 'CANCELLED') return result;
     const hash = hashOf(result);
     const count = counted?.result === hash ? counted.count + 1 : 1;
     calls.delete(key);

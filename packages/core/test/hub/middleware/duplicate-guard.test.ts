@@ -107,4 +107,25 @@ describe('withDuplicateGuard()', () => {
   it.each([{ repeats: 0 }, { windowMs: 'x' }, { times: 2 }])('rejects %j', (options) => {
     expect(() => withDuplicateGuard(options as never)).toThrow(ToolError);
   });
+
+  it('does not count calls that were cancelled, such as those that pass a question of a server on', async () => {
+    const waiting = defineTool({
+      name: 'wait',
+      description: 'Waits.',
+      input: { type: 'object' },
+      execute: () => new Promise<string>(() => undefined),
+    });
+    const hub = new ToolHub({
+      providers: [
+        new InProcessToolProvider({ servers: [defineServer({ name: 'ci', version: '1', tools: [waiting] })] }),
+      ],
+      middleware: [withDuplicateGuard()],
+    });
+    for (let n = 0; n < 5; n++) {
+      const abort = new AbortController();
+      const call = hub.callTool('ci.wait', {}, { sessionId: 's', signal: abort.signal });
+      setImmediate(() => abort.abort());
+      expect((await call).error?.code).toBe('CANCELLED');
+    }
+  });
 });
