@@ -133,9 +133,9 @@ describe('MCPToolProvider.connect()', () => {
   });
 
   it('gives each start of a server that answers late the whole connectTimeoutMs', async () => {
-    await using server = await scripted('modern-slow');
+    await using server = await scripted('modern-late');
     const { verdicts, eraStore } = storeOf();
-    await using provider = server.create({ eraStore, connectTimeoutMs: 2_500 });
+    await using provider = server.create({ eraStore, connectTimeoutMs: 4_900 });
     await provider.connect();
     expect(await server.lines()).toHaveLength(2);
     expect([...verdicts.values()]).toMatchObject([{ era: 'modern' }]);
@@ -227,6 +227,7 @@ describe('MCPToolProvider.callTool() with a server that answers with a task', ()
   it('cancels the task with the call', async () => {
     await using server = await scripted('tasks');
     await using provider = server.create();
+    await provider.connect();
     const { error } = await provider.callTool('s.do', { polls: 1e9 }, { timeoutMs: 200 });
     expect(error?.code).toBe('TIMED_OUT');
     await vi.waitUntil(async () => (await server.lines()).includes('cancelled'));

@@ -57,7 +57,11 @@ export async function openSession(opening: Opening, scope: CallScope): Promise<M
   for (let plan = first; ;) {
     tried.add(plan);
     if (plan === 'modern') tried.add('ask'); // the same question
-    const transport = await scope.race(opening.createTransport());
+    const creating = opening.createTransport();
+    const transport = await scope.race(creating).catch((thrown: unknown) => {
+      creating.then((late) => late.close()).catch(() => undefined); // a function of the host may take longer
+      throw thrown;
+    });
     const attempt = new Attempt(opening, transport, scope, plan);
     try {
       const session = await attempt.open();
