@@ -71,7 +71,10 @@ export interface McpServerOptions extends HostOffers {
    * fails the call with `OUTPUT_INVALID`, `'off'` does not check. Default `'warn'`, as the tool has already run.
    */
   validateOutput?: 'warn' | 'strict' | 'off';
-  /** The time for starting the server until it has answered `initialize`, in milliseconds. Default 10,000. */
+  /**
+   * The time for starting the server until it has answered the handshake, in milliseconds; each start has it, if finding out the
+   * protocol requires a second one. Default 10,000.
+   */
   connectTimeoutMs?: number;
   /** The time for listing all tools, in milliseconds. Default 10,000. */
   listTimeoutMs?: number;

@@ -137,10 +137,12 @@ export class ServerConnection {
     this.#signingIn?.push(scope.hold());
   }
 
-  /** Closes a session whose server has changed its revision, so that the next one asks again. */
+  /** Gives up a session whose server has changed its revision, so that the next one asks again. */
   async askAgain(session: McpSession, scope: CallScope): Promise<void> {
     void this.#eras.remember(undefined);
-    await scope.race(session.close());
+    if (this.#options.place.kind === 'http')
+      session.retire(); // the other requests may still be answered
+    else await scope.race(session.close());
   }
 
   /** Lets a disconnect wait for the answer to a last request, for a short time. */

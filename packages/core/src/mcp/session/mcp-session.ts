@@ -50,7 +50,6 @@ const ENVELOPE_KEYS: ReadonlySet<string> = new Set([
   CAPABILITIES_META,
 ]);
 
-/** How the engines name a closed connection. */
 /** The result types other than `complete`, by the method that may have them. */
 const INTERIM_TYPES: Readonly<Record<string, readonly string[]>> = {
   'tools/call': ['input_required', 'task'],
@@ -58,6 +57,7 @@ const INTERIM_TYPES: Readonly<Record<string, readonly string[]>> = {
   'resources/read': ['input_required'],
 };
 
+/** How the engines name a closed connection. */
 const CLOSED_CODES: ReadonlySet<unknown> = new Set([-32_000, 'CONNECTION_CLOSED', 'NOT_CONNECTED']);
 
 /** A JSON-RPC error response of the server. */
@@ -103,6 +103,9 @@ export class McpSession {
   #client: EngineClient | undefined;
   #over = false;
   #isClosing = false;
+  #isRetired = false;
+  /** The number of requests that wait for a response. */
+  #waiting = 0;
   #closing: Promise<void> | undefined;
 
   private constructor(
@@ -150,7 +153,7 @@ export class McpSession {
 
   /** False when the next request needs a new session. */
   get isOpen(): boolean {
-    return !this.#over && !this.#isClosing && !this.#transport.failure;
+    return !this.#over && !this.#isClosing && !this.#isRetired && !this.#transport.failure;
   }
 
   /** The server's capabilities. */
@@ -190,6 +193,7 @@ export class McpSession {
     onSent?.(id);
     const cancel = (error: ToolError): void => this.#filter.cancel(id, error);
     scope.onEnd(cancel);
+    this.#waiting++;
     try {
       const outcome = unboxed(await sent);
       if ('result' in outcome) return this.#accepted(method, outcome.result);
@@ -198,6 +202,8 @@ export class McpSession {
       throw scope.error ?? this.#requestFailure(thrown);
     } finally {
       scope.offEnd(cancel);
+      this.#waiting--;
+      this.#closeIfRetired();
     }
   }
 
@@ -224,6 +230,16 @@ export class McpSession {
     if (Object.hasOwn(INTERIM_TYPES, method) && INTERIM_TYPES[method]?.includes(name)) return result;
     const shown = plainText(name, 40);
     throw new ToolError('PROTOCOL_VIOLATION', `The server answered ${method} with the unknown resultType "${shown}".`);
+  }
+
+  /** Sends no further request, and closes when those in flight are answered. */
+  retire(): void {
+    this.#isRetired = true;
+    this.#closeIfRetired();
+  }
+
+  #closeIfRetired(): void {
+    if (this.#isRetired && this.#waiting === 0) void this.close();
   }
 
   /** Closes the session and its transport. Never rejects; resolves when the transport is closed. */

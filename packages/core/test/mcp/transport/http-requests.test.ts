@@ -42,19 +42,26 @@ describe('MCPToolProvider.callTool() over HTTP', () => {
     },
   );
 
-  it('returns the result when another call is answered with a status that the protocol does not have', async () => {
+  it.each([
+    ['a status that the protocol does not have', undefined, 'CONNECTION_CLOSED'],
+    ['an unsupported revision', { code: -32022, message: 'Unsupported' }, 'EXECUTION_FAILED'],
+  ])('returns the result when another call is answered with %s', async (_, error, code) => {
     const answers: (() => void)[] = [];
-    await using server = await serveScripted({
-      'tools/call': (request, response) => {
-        if (request.params.name === 'do') return answers.push(() => complete(response, request, text('done')));
-        return response.writeHead(400, { 'content-type': 'text/html' }).end('<h1>Bad Request</h1>');
+    await using server = await serveScripted(
+      {
+        'tools/call': (request, response) => {
+          if (request.params.name === 'do') return answers.push(() => complete(response, request, text('done')));
+          if (error) return json(response, { jsonrpc: '2.0', id: request.id, error }, 400);
+          return response.writeHead(400, { 'content-type': 'text/html' }).end('<h1>Bad Request</h1>');
+        },
       },
-    }, { tools: ['do', 'bad'].map((name) => ({ name, inputSchema: { type: 'object' } })) }); // prettier-ignore
+      { tools: ['do', 'bad'].map((name) => ({ name, inputSchema: { type: 'object' } })) },
+    );
     await using provider = new MCPToolProvider({ name: 's', url: server.url });
     await provider.connect();
     const slow = provider.callTool('s.do');
     await vi.waitUntil(() => answers.length === 1);
-    expect((await provider.callTool('s.bad')).error?.code).toBe('CONNECTION_CLOSED');
+    expect((await provider.callTool('s.bad')).error?.code).toBe(code);
     await new Promise((resolve) => setTimeout(resolve, 1_200)); // longer than an ended session is kept
     answers[0]?.();
     expect(textOf(await slow)).toBe('done');
