@@ -14,8 +14,13 @@
  */
 
 import type { ToolProvider } from '../contract/tool-provider.js';
-import { isCommonImage, partsOf } from './result-parts.js';
-import { ToolKit, ToolKitCore, type KitOptions, type KitTool, type ModelCallResult, type Turn } from './tool-kit.js';
+import { COMMON_FORM } from './common-form.js';
+import { ToolKitCore, type KitOptions, type ModelCallResult } from './kit-core.js';
+import type { KitTool } from './kit-tools.js';
+import { partsOf, type ImageType } from './result-parts.js';
+import { ToolKit, type Turn } from './tool-kit.js';
+
+export type { ImageType } from './result-parts.js';
 
 /** A tool of the Messages API. https://docs.anthropic.com/en/api/messages#body-tools */
 export interface AnthropicTool {
@@ -68,7 +73,7 @@ export interface ImageSource {
   /** The only kind of source that results have. */
   type: 'base64';
   /** The media type. */
-  media_type: 'image/png' | 'image/jpeg' | 'image/gif' | 'image/webp';
+  media_type: ImageType;
   /** The bytes, in base64. */
   data: string;
 }
@@ -118,10 +123,11 @@ export class AnthropicKit extends ToolKit<AnthropicTool, ToolUseBlock, ToolResul
     const calls = (content as { type?: unknown }[]).filter(({ type }) => type === 'tool_use') as ToolUseBlock[];
     const turn = await this.core.callAll(calls.map(({ name, input }) => ({ name, args: input })));
     const outputs = turn.results.map((result, index) => resultBlock(calls[index] as ToolUseBlock, result));
-    const said = { role: 'assistant' as const, content }; // the API refuses the other fields of a response
+    // The API refuses the other fields of a response, and later requests with an empty message.
+    const said = content.length > 0 ? [{ role: 'assistant' as const, content }] : [];
     const results: ToolResultMessage[] = outputs.length > 0 ? [{ role: 'user', content: outputs }] : [];
     const done = turn.done && !(calls.length === 0 && reason === 'pause_turn');
-    return { ...turn, messages: [said, ...results], outputs, done };
+    return { ...turn, messages: [...said, ...results], outputs, done };
   }
 
   /** @internal */
@@ -140,14 +146,14 @@ export class AnthropicKit extends ToolKit<AnthropicTool, ToolUseBlock, ToolResul
  * @throws {ToolError} INVALID_ARGUMENT for a wrong option, and why the tools could not be listed
  */
 export async function anthropicTools(provider: ToolProvider, options: KitOptions = {}): Promise<AnthropicKit> {
-  return new AnthropicKit(await ToolKitCore.open('anthropicTools()', provider, options, (schema) => ({ schema })));
+  return new AnthropicKit(await ToolKitCore.open('anthropicTools()', provider, options, COMMON_FORM));
 }
 
 function resultBlock({ id }: ToolUseBlock, { result }: ModelCallResult): ToolResultBlock {
-  const { text, images } = partsOf(result, isCommonImage);
+  const { text, images } = partsOf(result, !result.isError); // the API refuses images in a failed result
   const shown = images.map(({ mimeType, data }) => ({
     type: 'image' as const,
-    source: { type: 'base64' as const, media_type: mimeType as ImageSource['media_type'], data },
+    source: { type: 'base64' as const, media_type: mimeType, data },
   }));
   return {
     type: 'tool_result',

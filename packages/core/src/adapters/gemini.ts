@@ -13,13 +13,15 @@
  * @module
  */
 
-import { isJsonObject, type JsonObject } from '../contract/json.js';
+import type { JsonObject } from '../contract/json.js';
 import type { ToolProvider } from '../contract/tool-provider.js';
-import { isCommonImage, partsOf, type ImagePart } from './result-parts.js';
-import { ToolKit, ToolKitCore, type CompileSchema, type KitOptions, type KitTool, type Turn } from './tool-kit.js';
-import { mapSubschemas, type ReportLoss } from './vendor-schema.js';
+import { GEMINI_FORM } from './gemini-form.js';
+import { ToolKitCore, type KitOptions } from './kit-core.js';
+import type { KitTool } from './kit-tools.js';
+import { partsOf, type ImagePart } from './result-parts.js';
+import { ToolKit, type Turn } from './tool-kit.js';
 
-export type { ImagePart } from './result-parts.js';
+export type { ImagePart, ImageType } from './result-parts.js';
 
 /** The declaration of one tool. https://ai.google.dev/api/caching#FunctionDeclaration */
 export interface GeminiFunction {
@@ -112,7 +114,7 @@ export class GeminiKit extends ToolKit<GeminiTool, GeminiCall, GeminiResponse> {
   /** Runs one call. Never rejects. A function response has no images: `answer` adds them to its message. */
   async dispatch(call: GeminiCall): Promise<GeminiResponse> {
     const { result } = await this.core.call({ name: call.name, args: call.args ?? {} });
-    const { text } = partsOf(result, () => false);
+    const { text } = partsOf(result, false);
     return responseOf(call, text, result.isError);
   }
 
@@ -120,10 +122,10 @@ export class GeminiKit extends ToolKit<GeminiTool, GeminiCall, GeminiResponse> {
   async answer<Content extends GeminiContent>(
     response: Content | GeminiAnswer<Content>,
   ): Promise<Turn<Content | GeminiResultContent, GeminiResponse>> {
-    const content = 'candidates' in response ? response.candidates?.[0]?.content : (response as Content);
+    const content = messageOf(response);
     const calls = (content?.parts ?? []).flatMap(({ functionCall }) => functionCall ?? []);
     const turn = await this.core.callAll(calls.map(({ name, args = {} }) => ({ name, args })));
-    const shown = turn.results.map(({ result }) => ({ ...partsOf(result, isCommonImage), isError: result.isError }));
+    const shown = turn.results.map(({ result }) => ({ ...partsOf(result, true), isError: result.isError }));
     const outputs = shown.map(({ text, isError }, at) => responseOf(calls[at] as GeminiCall, text, isError));
     const images = shown.flatMap((part) => part.images);
     const parts = [
@@ -152,7 +154,14 @@ export class GeminiKit extends ToolKit<GeminiTool, GeminiCall, GeminiResponse> {
  * @throws {ToolError} INVALID_ARGUMENT for a wrong option, and why the tools could not be listed
  */
 export async function geminiTools(provider: ToolProvider, options: KitOptions = {}): Promise<GeminiKit> {
-  return new GeminiKit(await ToolKitCore.open('geminiTools()', provider, options, compile));
+  return new GeminiKit(await ToolKitCore.open('geminiTools()', provider, options, GEMINI_FORM));
+}
+
+/** The message with parts: a blocked prompt has none, and the API refuses to get a message without parts back. */
+function messageOf<Content extends GeminiContent>(response: Content | GeminiAnswer<Content>): Content | undefined {
+  const isMessage = 'parts' in response || 'role' in response;
+  const content = isMessage ? response : (response as GeminiAnswer<Content>).candidates?.[0]?.content;
+  return content?.parts && content.parts.length > 0 ? content : undefined;
 }
 
 function responseOf({ id, name }: GeminiCall, text: string, isError: boolean): GeminiResponse {
@@ -161,41 +170,4 @@ function responseOf({ id, name }: GeminiCall, text: string, isError: boolean): G
     name: name ?? '',
     response: isError ? { error: text } : { output: text },
   };
-}
-
-/** The keywords of `parametersJsonSchema`. https://ai.google.dev/api/generate-content#FIELDS.response_json_schema */
-const KEPT: ReadonlySet<string> = new Set([
-  ...[
-    '$defs',
-    '$ref',
-    'type',
-    'format',
-    'title',
-    'description',
-    'enum',
-    'items',
-    'prefixItems',
-    'minItems',
-    'maxItems',
-  ],
-  ...['minimum', 'maximum', 'anyOf', 'oneOf', 'properties', 'additionalProperties', 'required'],
-]);
-
-const compile: CompileSchema = (schema, report) => ({ schema: withKnownKeywords(schema, '', report) as JsonObject });
-
-function withKnownKeywords(schema: unknown, path: string, report: ReportLoss): unknown {
-  if (!isJsonObject(schema)) return schema === true ? {} : schema;
-  const kept: JsonObject = {};
-  for (const [key, value] of Object.entries(schema)) {
-    if (KEPT.has(key)) kept[key] = value;
-    else if (key === 'const') kept.enum = [value];
-    else if (!key.startsWith('x-')) report(path, `${key} is not sent.`);
-  }
-  if (isJsonObject(kept.$defs)) {
-    const definitions = Object.entries(kept.$defs);
-    kept.$defs = Object.fromEntries(
-      definitions.map(([name, definition]) => [name, withKnownKeywords(definition, `/$defs/${name}`, report)]),
-    );
-  }
-  return mapSubschemas(kept, (sub, at) => withKnownKeywords(sub, at, report), path);
 }

@@ -12,5 +12,6 @@
  */
 
 export { aliasOf } from './alias.js';
-export type { KitOptions, ModelCallResult, ToolKit, Turn } from './tool-kit.js';
+export type { KitOptions, ModelCallResult } from './kit-core.js';
+export type { ToolKit, Turn } from './tool-kit.js';
 export type { SchemaLoss } from './vendor-schema.js';

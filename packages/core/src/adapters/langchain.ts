@@ -14,8 +14,9 @@
 import type { DynamicStructuredTool, DynamicStructuredToolInput, ToolRunnableConfig } from '@langchain/core/tools';
 import { ToolError } from '../contract/errors.js';
 import type { ToolProvider } from '../contract/tool-provider.js';
-import { isCommonImage, partsOf } from './result-parts.js';
-import { ToolKitCore, type KitOptions } from './tool-kit.js';
+import { COMMON_FORM } from './common-form.js';
+import { ToolKitCore, type KitOptions } from './kit-core.js';
+import { partsOf } from './result-parts.js';
 
 type Fields = DynamicStructuredToolInput & { name: string };
 
@@ -38,7 +39,7 @@ export async function langchainTools(
       cause,
     });
   });
-  const core = await ToolKitCore.open('langchainTools()', provider, options, (schema) => ({ schema }));
+  const core = await ToolKitCore.open('langchainTools()', provider, options, COMMON_FORM);
   core.close(); // an array does not follow changes
 
   /** Calls a twin that accepts any object, because LangChain would reject what the provider can coerce. */
@@ -58,8 +59,8 @@ export async function langchainTools(
   return core.tools.map(({ modelName, definition, schema }) => {
     const func = async (input: unknown, _manager: unknown, config?: ToolRunnableConfig): Promise<unknown> => {
       const { result } = await core.call({ name: modelName, args: input }, { signal: config?.signal });
-      if (result.directives.length > 0) options.onDirectives?.(result.directives);
-      const { text, images } = partsOf(result, isCommonImage);
+      core.reportDirectives(result.directives);
+      const { text, images } = partsOf(result, !result.isError);
       const urls = images.map(({ mimeType, data }) => ({
         type: 'image_url' as const,
         image_url: { url: `data:${mimeType};base64,${data}` },

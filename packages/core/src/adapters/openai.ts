@@ -18,19 +18,11 @@ import { ToolError } from '../contract/errors.js';
 import type { OptionNames } from '../contract/options.js';
 import type { JsonObject } from '../contract/json.js';
 import type { ToolProvider } from '../contract/tool-provider.js';
-import { isCommonImage, partsOf, type ImagePart } from './result-parts.js';
-import { strictSchema, withoutStrictNulls } from './strict-schema.js';
-import {
-  KIT_OPTIONS,
-  ToolKit,
-  ToolKitCore,
-  type CompileSchema,
-  type KitOptions,
-  type KitTool,
-  type ModelCall,
-  type ModelCallResult,
-  type Turn,
-} from './tool-kit.js';
+import { KIT_OPTIONS, ToolKitCore, type KitOptions, type ModelCall, type ModelCallResult } from './kit-core.js';
+import type { KitTool } from './kit-tools.js';
+import { OPENAI_FORMS, splitDescription } from './openai-form.js';
+import { partsOf, type ImagePart } from './result-parts.js';
+import { ToolKit, type Turn } from './tool-kit.js';
 
 /** Options of {@link openaiTools}. */
 export interface OpenaiKitOptions extends KitOptions {
@@ -186,7 +178,7 @@ export class OpenaiKit extends ToolKit<ChatTool, ChatToolCall, ChatToolMessage> 
   /** Runs one call. Never rejects. A tool message has no images: `answer` puts them into another message. */
   async dispatch(call: ChatToolCall): Promise<ChatToolMessage> {
     const { result } = await this.core.call(modelCallOf(call));
-    return { role: 'tool', tool_call_id: call.id, content: partsOf(result, () => false).text };
+    return { role: 'tool', tool_call_id: call.id, content: partsOf(result, false).text };
   }
 
   /** Runs the calls of a message, side by side. Never rejects. */
@@ -195,14 +187,14 @@ export class OpenaiKit extends ToolKit<ChatTool, ChatToolCall, ChatToolMessage> 
   ): Promise<Turn<Message | ChatToolMessage | ChatImageMessage, ChatToolMessage>> {
     const calls = message.tool_calls ?? [];
     const turn = await this.core.callAll(calls.map(modelCallOf));
-    const parts = turn.results.map(({ result }) => partsOf(result, isCommonImage));
+    const parts = turn.results.map(({ result }) => partsOf(result, true));
     const outputs = parts.map(({ text, images }, at): ChatToolMessage => {
       const note = images.length > 0 ? '\n(Its images are in the next message.)' : '';
       return { role: 'tool', tool_call_id: calls[at]?.id ?? '', content: `${text}${note}` };
     });
     const images = parts.flatMap((part) => part.images);
     const shown = images.length > 0 ? [imageMessage(images)] : [];
-    return { ...turn, messages: [message, ...outputs, ...shown], outputs };
+    return { ...turn, messages: [withoutNoCalls(message), ...outputs, ...shown], outputs };
   }
 
   /** @internal */
@@ -246,29 +238,23 @@ export class ResponsesKit extends ToolKit<ResponsesTool, ResponsesCall, Response
  * @throws {ToolError} INVALID_ARGUMENT for a wrong option, and why the tools could not be listed
  */
 export async function openaiTools(provider: ToolProvider, options: OpenaiKitOptions = {}): Promise<OpenaiKit> {
-  const compile = COMPILERS[options?.form ?? 'strict'];
-  if (!compile) throw new ToolError('INVALID_ARGUMENT', 'openaiTools(): form must be "strict" or "plain".');
-  return new OpenaiKit(await ToolKitCore.open('openaiTools()', provider, options, compile, OPTIONS));
+  const form = OPENAI_FORMS.get(options?.form ?? 'strict');
+  if (!form) throw new ToolError('INVALID_ARGUMENT', 'openaiTools(): form must be "strict" or "plain".');
+  return new OpenaiKit(await ToolKitCore.open('openaiTools()', provider, options, form, OPTIONS));
 }
-
-const COMPILERS: Readonly<Record<string, CompileSchema>> = {
-  plain: (schema) => ({ schema }),
-  strict(schema, report, original) {
-    const losses: [string, string][] = [];
-    const strict = strictSchema(schema, (path, message) => losses.push([path, message]));
-    if ('reason' in strict) {
-      report('', `The schema is not strict: ${String(strict.reason)}.`);
-      return { schema };
-    }
-    for (const loss of losses) report(...loss);
-    return { schema: strict, restore: (args) => withoutStrictNulls(original, args) as JsonObject };
-  },
-};
 
 /** The tool as both APIs have it. Only the strict form needs its arguments restored. */
 function functionOf({ modelName, definition, schema, restore }: KitTool): OpenaiFunction {
-  const { description } = definition;
+  const { description } = splitDescription(definition.description);
   return { name: modelName, description, parameters: structuredClone(schema), strict: restore !== undefined };
+}
+
+/** Lookalikes send an empty list of calls, and the API refuses to get one back. */
+function withoutNoCalls<Message extends ChatMessage>(message: Message): Message {
+  if (message.tool_calls?.length !== 0) return message;
+  const said = { ...message };
+  delete said.tool_calls;
+  return said;
 }
 
 function modelCallOf({ function: called }: ChatToolCall): ModelCall {
@@ -281,7 +267,7 @@ function imageMessage(images: readonly ImagePart[]): ChatImageMessage {
 }
 
 function responsesOutput({ call_id }: ResponsesCall, { result }: ModelCallResult): ResponsesOutput {
-  const { text, images } = partsOf(result, isCommonImage);
+  const { text, images } = partsOf(result, true);
   if (images.length === 0) return { type: 'function_call_output', call_id, output: text };
   const shown = images.map((image) => ({
     type: 'input_image' as const,

@@ -4,28 +4,29 @@ import type { ContentBlock, ToolResult } from '../contract/result.js';
 
 /** An image in base64. */
 export interface ImagePart {
-  /** Such as `image/png`. */
-  mimeType: string;
+  /** The type of the bytes, whatever the tool declared. */
+  mimeType: ImageType;
   /** The bytes, in base64. */
   data: string;
 }
 
+/** The image types that all vendors accept. */
+export type ImageType = 'image/png' | 'image/jpeg' | 'image/gif' | 'image/webp';
+
 /** What a model reads. */
 export interface ResultParts {
-  /** Never empty. */
+  /** Never blank: vendors refuse a request with a blank text. */
   readonly text: string;
   readonly images: readonly ImagePart[];
 }
 
-/** @param acceptsImage whether the vendor takes an image of this media type; a line in the text replaces any other */
-export function partsOf(
-  { content, structuredContent, isError }: ToolResult,
-  acceptsImage: (mimeType: string) => boolean,
-): ResultParts {
+/** @param withImages whether the vendor takes images here; a line in the text replaces those that no vendor accepts */
+export function partsOf({ content, structuredContent, isError }: ToolResult, withImages: boolean): ResultParts {
   const images: ImagePart[] = [];
   const image = (mimeType: string, data: string): string | undefined => {
-    if (!acceptsImage(mimeType)) return omitted('image', mimeType, data);
-    images.push({ mimeType, data });
+    const type = imageType(data);
+    if (!withImages || !type || data.length > MAX_IMAGE) return omitted('image', type ?? mimeType, data);
+    images.push({ mimeType: type, data });
     return undefined;
   };
   const textOfBlock = (block: ContentBlock): string | undefined => {
@@ -48,7 +49,7 @@ export function partsOf(
       }
     }
   };
-  const lines = content.map(textOfBlock).filter((line): line is string => line !== undefined && line !== '');
+  const lines = content.map(textOfBlock).filter((line): line is string => line !== undefined && line.trim() !== '');
   if (lines.length === 0 && images.length === 0 && structuredContent !== undefined)
     lines.push(JSON.stringify(structuredContent));
   if (lines.length === 0)
@@ -67,7 +68,19 @@ function omitted(kind: string, mimeType: string, base64: string): string {
   return `[${kind} of type ${mimeType}, ${bytes} bytes, not shown: the model's interface does not accept it here]`;
 }
 
-/** The image types that all vendors accept. */
-export function isCommonImage(mimeType: string): boolean {
-  return ['image/png', 'image/jpeg', 'image/gif', 'image/webp'].includes(mimeType);
+/** The longest image in base64: what Anthropic accepts, the least of all vendors. */
+const MAX_IMAGE = 5 * 1024 * 1024;
+
+/** How the base64 of each type begins. */
+const IMAGE_STARTS: readonly (readonly [start: string, type: ImageType])[] = [
+  ['iVBORw0KGgo', 'image/png'],
+  ['/9j/', 'image/jpeg'],
+  ['R0lGOD', 'image/gif'],
+  ['UklGR', 'image/webp'],
+];
+
+/** The type of an image by its bytes: vendors refuse the whole request when it is declared wrongly, or is not base64. */
+function imageType(base64: string): ImageType | undefined {
+  const type = IMAGE_STARTS.find(([start]) => base64.startsWith(start))?.[1];
+  return type && base64.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(base64) ? type : undefined;
 }

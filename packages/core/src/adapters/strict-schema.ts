@@ -2,7 +2,7 @@
 // nullable. https://platform.openai.com/docs/guides/structured-outputs#supported-schemas
 
 import { isJsonObject, type JsonObject, type JsonSchema } from '../contract/json.js';
-import { resolveReference, type ReportLoss } from './vendor-schema.js';
+import { pointerPart, resolveReference, type ReportLoss } from './vendor-schema.js';
 
 const KEPT: ReadonlySet<string> = new Set([
   ...[
@@ -23,9 +23,16 @@ const KEPT: ReadonlySet<string> = new Set([
 const FORMATS: ReadonlySet<unknown> = new Set([
   ...['date-time', 'time', 'date', 'duration', 'email', 'hostname', 'ipv4', 'ipv6', 'uuid'],
 ]);
-const MAX_DEPTH = 10;
+/** The root is one of the levels. */
+const MAX_DEPTH = 9;
 const MAX_PROPERTIES = 5_000;
+/** Values of all enums together. */
 const MAX_ENUM = 1_000;
+/** An enum with more values may have 15,000 characters. */
+const MAX_LONG_ENUM = 250;
+const MAX_ENUM_LENGTH = 15_000;
+/** Characters of all names, and of the values of enums and constants. */
+const MAX_LENGTH = 120_000;
 
 /** Why a schema has no strict form. */
 class NotStrict extends Error {}
@@ -36,10 +43,10 @@ class NotStrict extends Error {}
  * @param report receives what the strict form does not say
  */
 export function strictSchema(schema: JsonSchema, report: ReportLoss): JsonSchema | { readonly reason: string } {
-  let properties = 0;
+  let [properties, enumValues, length] = [0, 0, 0];
   const visit = (node: unknown, path: string, depth: number): JsonObject => {
     if (!isJsonObject(node)) throw new NotStrict(`${path || 'the root'} allows any value`);
-    if (depth > MAX_DEPTH) throw new NotStrict(`it is nested deeper than ${MAX_DEPTH} levels`);
+    if (depth > MAX_DEPTH) throw new NotStrict(`it is nested deeper than ${MAX_DEPTH + 1} levels`);
     const flat = withoutAllOf(node, path);
     const { description, default: standard, examples, oneOf, ...rest } = flat;
     const strict: JsonObject = {};
@@ -58,8 +65,7 @@ export function strictSchema(schema: JsonSchema, report: ReportLoss): JsonSchema
       report(path, `format ${JSON.stringify(strict.format)} is not sent.`);
       delete strict.format;
     }
-    if (Array.isArray(strict.enum) && strict.enum.length > MAX_ENUM)
-      throw new NotStrict(`an enum has over ${MAX_ENUM} values`);
+    countValues(strict);
     if (Array.isArray(oneOf)) {
       if (strict.anyOf !== undefined) throw new NotStrict(`${path || 'the root'} has anyOf and oneOf`);
       strict.anyOf = oneOf;
@@ -80,6 +86,16 @@ export function strictSchema(schema: JsonSchema, report: ReportLoss): JsonSchema
     }
     return strict;
   };
+  const countValues = ({ enum: values, const: value }: JsonObject): void => {
+    const all: unknown[] = Array.isArray(values) ? values : value === undefined ? [] : [value];
+    const characters = all.reduce<number>((sum, one) => sum + String(one).length, 0);
+    if (all.length > MAX_LONG_ENUM && characters > MAX_ENUM_LENGTH)
+      throw new NotStrict(`an enum has over ${MAX_ENUM_LENGTH} characters`);
+    enumValues += Array.isArray(values) ? values.length : 0;
+    length += characters;
+    if (enumValues > MAX_ENUM) throw new NotStrict(`its enums have over ${MAX_ENUM} values`);
+    if (length > MAX_LENGTH) throw new NotStrict(`its names and values have over ${MAX_LENGTH} characters`);
+  };
   const closeObject = (strict: JsonObject, path: string, depth: number): void => {
     const { additionalProperties } = strict;
     const given = isJsonObject(strict.properties) ? strict.properties : {};
@@ -90,20 +106,21 @@ export function strictSchema(schema: JsonSchema, report: ReportLoss): JsonSchema
     properties += names.length;
     if (properties > MAX_PROPERTIES) throw new NotStrict(`it has over ${MAX_PROPERTIES} properties`);
     const required = new Set(Array.isArray(strict.required) ? (strict.required as unknown[]) : []);
-    const closed: JsonObject = {};
-    for (const name of names) {
-      const property = visit(given[name], `${path}/properties/${name}`, depth + 1);
-      closed[name] = required.has(name) ? property : nullable(property);
-    }
-    Object.assign(strict, { properties: closed, required: names, additionalProperties: false });
+    for (const name of names) length += name.length;
+    const closed = names.map((name) => {
+      const property = visit(given[name], `${path}/properties/${pointerPart(name)}`, depth + 1);
+      return [name, required.has(name) ? property : nullable(property)] as const;
+    });
+    Object.assign(strict, { properties: Object.fromEntries(closed), required: names, additionalProperties: false });
   };
   try {
     const { $defs, ...root } = schema;
     const strict = visit(root, '', 0);
     if (!isJsonObject($defs)) return strict;
-    const entries = Object.entries($defs).map(
-      ([name, definition]) => [name, visit(definition, `/$defs/${name}`, 1)] as const,
-    );
+    const entries = Object.entries($defs).map(([name, definition]) => {
+      length += name.length;
+      return [name, visit(definition, `/$defs/${name}`, 1)] as const;
+    });
     return { ...strict, $defs: Object.fromEntries(entries) };
   } catch (thrown) {
     if (thrown instanceof NotStrict) return { reason: thrown.message };
@@ -164,11 +181,12 @@ function nullable(schema: JsonObject): JsonObject {
 function acceptsNull(schema: unknown, root?: JsonSchema, levels = 8): boolean {
   if (!isJsonObject(schema)) return schema !== false;
   if (levels === 0) return false;
-  const { type, enum: values, const: value, anyOf, oneOf, $ref } = schema;
+  const { type, enum: values, const: value, anyOf, oneOf, $ref, nullable: acceptsToo } = schema;
   if (typeof $ref === 'string' && root) return acceptsNull(resolveReference(root, $ref), root, levels - 1);
   if (Array.isArray(values)) return values.includes(null);
   if (value !== undefined) return value === null;
-  if (type !== undefined) return type === 'null' || (Array.isArray(type) && type.includes('null'));
+  if (type !== undefined)
+    return acceptsToo === true || type === 'null' || (Array.isArray(type) && type.includes('null'));
   const members = Array.isArray(anyOf) ? anyOf : Array.isArray(oneOf) ? oneOf : undefined;
   if (members) return members.some((member) => acceptsNull(member, root, levels - 1));
   return $ref === undefined; // nothing restricts it

@@ -2,6 +2,7 @@
 // a vendor knows. What a form cannot express is a loss: it is reported, and the arguments are validated with the original.
 
 import { isJsonObject, type JsonObject, type JsonSchema } from '../contract/json.js';
+import { inCurrentDraft } from './schema-dialect.js';
 
 /** Something that the form for a vendor does not say. */
 export interface SchemaLoss {
@@ -75,7 +76,8 @@ export function mapSubschemas(
   return copy;
 }
 
-function pointerPart(name: string): string {
+/** A name as a part of a JSON Pointer. */
+export function pointerPart(name: string): string {
   return name.replaceAll('~', '~0').replaceAll('/', '~1');
 }
 
@@ -105,9 +107,10 @@ function inlineReferences(root: JsonSchema, report: ReportLoss): JsonSchema {
     names.add(name);
     return name;
   };
-  const visit = (schema: unknown, path: string, open: readonly string[]): unknown => {
-    if (!isJsonObject(schema)) return schema;
+  const visit = (given: unknown, path: string, open: readonly string[]): unknown => {
+    if (!isJsonObject(given)) return given;
     nodes++;
+    const schema = inCurrentDraft(given, path, report);
     const { $ref: reference } = schema;
     if (typeof reference !== 'string')
       return mapSubschemas(withoutDocumentKeys(schema), (sub, at) => visit(sub, at, open), path);
@@ -189,13 +192,13 @@ function withoutRootAlternatives(schema: JsonSchema, report: ReportLoss): JsonSc
     const all = key === 'allOf';
     if (!all)
       report(`/${key}`, 'The alternatives are merged into one object; which of them apply together is not said.');
-    const properties: JsonObject = {};
+    const properties = new Map<string, unknown>();
     for (const member of [...objects, rest])
-      for (const [name, property] of Object.entries(isJsonObject(member.properties) ? member.properties : {}))
-        properties[name] =
-          name in properties && !sameJson(properties[name], property)
-            ? { anyOf: [properties[name], property] }
-            : property;
+      for (const [name, property] of Object.entries(isJsonObject(member.properties) ? member.properties : {})) {
+        const other = properties.get(name);
+        const isSame = !properties.has(name) || sameJson(other, property);
+        properties.set(name, isSame ? property : { anyOf: [other, property] });
+      }
     const lists = objects.map(({ required }) => (Array.isArray(required) ? (required as unknown[]) : []));
     const shared = all ? lists.flat() : (lists[0] ?? []).filter((name) => lists.every((list) => list.includes(name)));
     const own = Array.isArray(rest.required) ? (rest.required as unknown[]) : [];
@@ -203,7 +206,7 @@ function withoutRootAlternatives(schema: JsonSchema, report: ReportLoss): JsonSc
     const { properties: _properties, required: _required, ...kept } = rest;
     merged = {
       ...kept,
-      ...(Object.keys(properties).length > 0 && { properties }),
+      ...(properties.size > 0 && { properties: Object.fromEntries(properties) }),
       ...(required.length > 0 && { required }),
     };
   }

@@ -9,7 +9,13 @@ import { describe, expect, it } from 'vitest';
 import { strictSchema, withoutStrictNulls } from '../../src/adapters/strict-schema.js';
 import { portableSchema } from '../../src/adapters/vendor-schema.js';
 import { allKinds } from './fixtures/all-kinds.js';
-import { geminiFaults, rootFaults, strictFaults } from './fixtures/vendor-rules.js';
+import {
+  anthropicSchemaFaults,
+  geminiFaults,
+  openaiSchemaFaults,
+  rootFaults,
+  strictFaults,
+} from './fixtures/schema-rules.js';
 
 const text = { type: 'string' };
 const HARD: Record<string, JsonSchema> = {
@@ -235,8 +241,10 @@ describe('ToolKit schemas', () => {
         ]);
         expect([openai.tools.length, anthropic.tools.length]).toEqual([count, count]);
         for (const { function: tool } of openai.tools)
-          expect(tool.strict ? strictFaults(tool.parameters) : rootFaults(tool.parameters), tool.name).toEqual([]);
-        for (const tool of anthropic.tools) expect(rootFaults(tool.input_schema), tool.name).toEqual([]);
+          expect(tool.strict ? strictFaults(tool.parameters) : openaiSchemaFaults(tool.parameters), tool.name).toEqual(
+            [],
+          );
+        for (const tool of anthropic.tools) expect(anthropicSchemaFaults(tool.input_schema), tool.name).toEqual([]);
         for (const tool of gemini.tools[0]!.functionDeclarations)
           expect(geminiFaults(tool.parametersJsonSchema), tool.name).toEqual([]);
       }
