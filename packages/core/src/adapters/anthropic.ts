@@ -13,6 +13,7 @@
  * @module
  */
 
+import { isJsonObject } from '../contract/json.js';
 import type { ToolProvider } from '../contract/tool-provider.js';
 import { COMMON_FORM } from './common-form.js';
 import { ToolKitCore, type KitOptions, type ModelCallResult } from './kit-core.js';
@@ -120,7 +121,9 @@ export class AnthropicKit extends ToolKit<AnthropicTool, ToolUseBlock, ToolResul
     message: AnthropicMessage<Block>,
   ): Promise<Turn<AnthropicMessage<Block> | ToolResultMessage, ToolResultBlock>> {
     const { content, stop_reason: reason } = message;
-    const calls = (content as { type?: unknown }[]).filter(({ type }) => type === 'tool_use') as ToolUseBlock[];
+    const calls = (content as unknown[])
+      .filter(isJsonObject)
+      .filter(({ type }) => type === 'tool_use') as unknown as ToolUseBlock[];
     const turn = await this.core.callAll(calls.map(({ name, input }) => ({ name, args: input })));
     const outputs = turn.results.map((result, index) => resultBlock(calls[index] as ToolUseBlock, result));
     // The API refuses the other fields of a response, and later requests with an empty message.

@@ -13,7 +13,7 @@
  * @module
  */
 
-import type { JsonObject } from '../contract/json.js';
+import { isJsonObject, type JsonObject } from '../contract/json.js';
 import type { ToolProvider } from '../contract/tool-provider.js';
 import { GEMINI_FORM } from './gemini-form.js';
 import { ToolKitCore, type KitOptions } from './kit-core.js';
@@ -123,16 +123,17 @@ export class GeminiKit extends ToolKit<GeminiTool, GeminiCall, GeminiResponse> {
     response: Content | GeminiAnswer<Content>,
   ): Promise<Turn<Content | GeminiResultContent, GeminiResponse>> {
     const content = messageOf(response);
-    const calls = (content?.parts ?? []).flatMap(({ functionCall }) => functionCall ?? []);
+    const parts: readonly GeminiPart[] = (content?.parts ?? []).filter(isJsonObject);
+    const calls = parts.flatMap(({ functionCall }) => functionCall ?? []);
     const turn = await this.core.callAll(calls.map(({ name, args = {} }) => ({ name, args })));
     const shown = turn.results.map(({ result }) => ({ ...partsOf(result, true), isError: result.isError }));
     const outputs = shown.map(({ text, isError }, at) => responseOf(calls[at] as GeminiCall, text, isError));
     const images = shown.flatMap((part) => part.images);
-    const parts = [
+    const answers = [
       ...outputs.map((functionResponse) => ({ functionResponse })),
       ...images.map((inlineData) => ({ inlineData })),
     ];
-    const results: GeminiResultContent[] = parts.length > 0 ? [{ role: 'user', parts }] : [];
+    const results: GeminiResultContent[] = answers.length > 0 ? [{ role: 'user', parts: answers }] : [];
     return { ...turn, messages: [...(content ? [content] : []), ...results], outputs };
   }
 

@@ -7,7 +7,7 @@ import { isJsonObject, type JsonObject } from '../contract/json.js';
 import { assertOptions, type OptionNames } from '../contract/options.js';
 import { nearestNames } from '../contract/nearest-names.js';
 import { errorResult, type ToolResult } from '../contract/result.js';
-import { isForViewsOnly } from '../contract/tool-definition.js';
+import { isForViewsOnly, type ToolDefinition } from '../contract/tool-definition.js';
 import type { CallOptions, ToolProvider } from '../contract/tool-provider.js';
 import { shownDefinition } from '../provider/shown-definition.js';
 import { assertSelection, selectTools, type ToolSelection } from '../provider/tool-selection.js';
@@ -57,11 +57,14 @@ export class ToolKitCore {
   readonly #options: KitOptions;
   readonly #form: VendorForm;
   readonly #unsubscribe: () => void;
+  #shown: readonly ToolDefinition[] | undefined;
   #tools: readonly KitTool[] = [];
   #byModelName: ReadonlyMap<string, KitTool> = new Map();
   #losses: readonly SchemaLoss[] = [];
   #refreshing: Promise<void> | undefined;
   #isStale = false;
+  #isFollowing = false;
+  #isClosed = false;
 
   private constructor(provider: ToolProvider, options: KitOptions, form: VendorForm) {
     this.#provider = provider;
@@ -73,7 +76,12 @@ export class ToolKitCore {
       const kit = self.deref();
       if (!kit) return unsubscribe();
       kit.#isStale = true;
-      kit.refreshed().catch(() => undefined); // the kit keeps its tools, and the next answer tries again
+      if (kit.#isFollowing) return; // a listing may itself cause a report
+      kit.#isFollowing = true;
+      void kit
+        .refreshed()
+        .catch(() => undefined) // the kit keeps its tools, and the next answer tries again
+        .finally(() => (kit.#isFollowing = false));
     });
     this.#unsubscribe = unsubscribe;
   }
@@ -126,6 +134,8 @@ export class ToolKitCore {
 
   /** Stops following changes of the list. Idempotent. */
   close(): void {
+    this.#isClosed = true;
+    this.#isStale = false;
     this.#unsubscribe();
   }
 
@@ -148,7 +158,9 @@ export class ToolKitCore {
       const selected = selectTools(definitions, this.#options).filter((definition) => !isForViewsOnly(definition));
       const { kind } = this.#provider;
       const shown = kind === 'in-process' || kind === 'hub' ? selected : selected.map(shownDefinition); // a hub has cleaned them
+      if (isSame(shown, this.#shown)) return;
       const { tools, losses } = offeredTools(shown, this.#form);
+      this.#shown = shown;
       this.#byModelName = tools;
       this.#losses = losses;
       this.#tools = [...tools.values()];
@@ -217,6 +229,7 @@ export class ToolKitCore {
     const results = await Promise.all(calls.map((call) => this.call(call)));
     const directives = results.flatMap(({ result }) => result.directives);
     this.reportDirectives(directives);
+    if (this.#provider.kind === 'hub' && !this.#isClosed) this.#isStale = true; // a hub reports what a call has changed a moment later
     await this.refreshed().catch(() => undefined); // the tools that the next turn offers
     return {
       results,
@@ -239,6 +252,11 @@ export class ToolKitCore {
       details: { nearest },
     });
   }
+}
+
+/** Whether two lists have the same definitions: providers return those that have not changed. */
+function isSame(list: readonly ToolDefinition[], other: readonly ToolDefinition[] | undefined): boolean {
+  return list.length === other?.length && list.every((definition, index) => definition === other[index]);
 }
 
 const NOTHING_RUN: ToolResult = { content: [], isError: false, directives: [], durationMs: 0 };

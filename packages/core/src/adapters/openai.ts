@@ -16,7 +16,7 @@
 
 import { ToolError } from '../contract/errors.js';
 import type { OptionNames } from '../contract/options.js';
-import type { JsonObject } from '../contract/json.js';
+import { isJsonObject, type JsonObject } from '../contract/json.js';
 import type { ToolProvider } from '../contract/tool-provider.js';
 import { KIT_OPTIONS, ToolKitCore, type KitOptions, type ModelCall, type ModelCallResult } from './kit-core.js';
 import type { KitTool } from './kit-tools.js';
@@ -185,7 +185,7 @@ export class OpenaiKit extends ToolKit<ChatTool, ChatToolCall, ChatToolMessage> 
   async answer<Message extends ChatMessage>(
     message: Message,
   ): Promise<Turn<Message | ChatToolMessage | ChatImageMessage, ChatToolMessage>> {
-    const calls = message.tool_calls ?? [];
+    const calls = (message.tool_calls ?? []).filter(isJsonObject) as readonly ChatToolCall[];
     const turn = await this.core.callAll(calls.map(modelCallOf));
     const parts = turn.results.map(({ result }) => partsOf(result, true));
     const outputs = parts.map(({ text, images }, at): ChatToolMessage => {
@@ -218,9 +218,9 @@ export class ResponsesKit extends ToolKit<ResponsesTool, ResponsesCall, Response
     response: ResponsesResponse<Item>,
   ): Promise<Turn<Item | ResponsesOutput, ResponsesOutput>> {
     const { output } = response;
-    const calls = (output as readonly { type?: unknown }[]).filter(
-      ({ type }) => type === 'function_call',
-    ) as ResponsesCall[];
+    const calls = (output as readonly unknown[])
+      .filter(isJsonObject)
+      .filter(({ type }) => type === 'function_call') as unknown as ResponsesCall[];
     const turn = await this.core.callAll(calls.map((call) => ({ name: call.name, args: call.arguments })));
     const outputs = turn.results.map((result, index) => responsesOutput(calls[index] as ResponsesCall, result));
     return { ...turn, messages: [...output, ...outputs], outputs };
