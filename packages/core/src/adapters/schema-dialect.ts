@@ -1,4 +1,4 @@
-// Keywords of older drafts and of OpenAPI in the form of JSON Schema 2020-12. Vendors refuse a whole request when a keyword
+// Keywords of older drafts in the form of JSON Schema 2020-12. Vendors refuse a whole request when a keyword
 // has a value that 2020-12 does not allow, so such a keyword is left out.
 
 import { isJsonObject, type JsonObject } from '../contract/json.js';
@@ -16,9 +16,9 @@ export function inCurrentDraft(schema: JsonObject, path: string, report: ReportL
   return Object.fromEntries(entries);
 }
 
-/** Tuples, exclusive limits, dependencies and nullable types, as other dialects write them. */
+/** Tuples, exclusive limits and dependencies, as older drafts write them. */
 function withoutOldForms(schema: JsonObject): JsonObject {
-  const { items, additionalItems, dependencies, nullable, ...current } = schema;
+  const { items, additionalItems, dependencies, ...current } = schema;
   if (Array.isArray(items)) {
     if (items.length > 0) current.prefixItems = items;
     if (additionalItems !== undefined) current.items = additionalItems;
@@ -39,9 +39,6 @@ function withoutOldForms(schema: JsonObject): JsonObject {
     current.dependentRequired ??= Object.fromEntries(all.filter(([, value]) => Array.isArray(value)));
     current.dependentSchemas ??= Object.fromEntries(all.filter(([, value]) => !Array.isArray(value)));
   }
-  const { type } = current;
-  const types = Array.isArray(type) ? (type as unknown[]) : [type];
-  if (nullable === true && type !== undefined && !types.includes('null')) current.type = [...types, 'null'];
   return current;
 }
 

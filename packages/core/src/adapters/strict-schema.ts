@@ -181,12 +181,11 @@ function nullable(schema: JsonObject): JsonObject {
 function acceptsNull(schema: unknown, root?: JsonSchema, levels = 8): boolean {
   if (!isJsonObject(schema)) return schema !== false;
   if (levels === 0) return false;
-  const { type, enum: values, const: value, anyOf, oneOf, $ref, nullable: acceptsToo } = schema;
+  const { type, enum: values, const: value, anyOf, oneOf, $ref } = schema;
   if (typeof $ref === 'string' && root) return acceptsNull(resolveReference(root, $ref), root, levels - 1);
   if (Array.isArray(values)) return values.includes(null);
   if (value !== undefined) return value === null;
-  if (type !== undefined)
-    return acceptsToo === true || type === 'null' || (Array.isArray(type) && type.includes('null'));
+  if (type !== undefined) return type === 'null' || (Array.isArray(type) && type.includes('null'));
   const members = Array.isArray(anyOf) ? anyOf : Array.isArray(oneOf) ? oneOf : undefined;
   if (members) return members.some((member) => acceptsNull(member, root, levels - 1));
   return $ref === undefined; // nothing restricts it
