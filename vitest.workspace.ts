@@ -15,6 +15,7 @@ const NO_ALIAS: typeof alias = [];
 
 /** Tests that take ten seconds or more, and do not depend on the release of Node. */
 const SLOW = [
+  'test/adapters/version-types.test.ts',
   'test/servers/race/**/*.test.ts',
   'test/servers/git/hostile.test.ts',
   'test/servers/git/limits.test.ts',

@@ -59,6 +59,8 @@ export interface GeminiOutput {
   output?: string;
   /** Why the call failed. */
   error?: string;
+  /** Nothing else. */
+  [key: string]: unknown;
 }
 
 /** The entry of `config.tools` with every tool. */
