@@ -20,26 +20,30 @@ interface Message {
   content?: unknown;
 }
 
-interface Assistant extends Message {
-  role: 'assistant';
+type Assistant = Message & { role: 'assistant' };
+
+interface Api {
+  url: string;
+  key: string;
+  model: string;
 }
 
 /** One conversation. Its id is the session of its calls: background jobs and the files that were read belong to it. */
 class Engine {
+  readonly #tools: ToolProvider;
+  readonly #api: Api;
   readonly #messages: Message[];
   readonly #sessionId = crypto.randomUUID();
 
-  constructor(
-    private readonly tools: ToolProvider,
-    private readonly api: { url: string; key: string; model: string },
-    instructions: string,
-  ) {
+  constructor(tools: ToolProvider, api: Api, instructions: string) {
+    this.#tools = tools;
+    this.#api = api;
     this.#messages = [{ role: 'system', content: instructions }];
   }
 
   /** Answers a question, with as many turns as the model needs. */
   async ask(question: string, signal: AbortSignal, maxTurns = 30): Promise<string> {
-    using kit = await openaiTools(this.tools, { sessionId: this.#sessionId, signal });
+    using kit = await openaiTools(this.#tools, { sessionId: this.#sessionId, signal });
     this.#messages.push({ role: 'user', content: question });
     for (let turns = 0; turns < maxTurns; turns++) {
       const said = await this.#say(kit.tools, signal);
@@ -51,7 +55,7 @@ class Engine {
   }
 
   async #say(tools: object[], signal: AbortSignal): Promise<Assistant> {
-    const { url, key, model } = this.api;
+    const { url, key, model } = this.#api;
     const response = await fetch(`${url}/chat/completions`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', authorization: `Bearer ${key}` },

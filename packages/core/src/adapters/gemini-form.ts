@@ -3,7 +3,8 @@
 
 import { isJsonObject, type JsonObject, type JsonSchema } from '../contract/json.js';
 import type { VendorForm } from './kit-tools.js';
-import { mapSubschemas, type ReportLoss } from './vendor-schema.js';
+import type { ReportLoss } from './schema-loss.js';
+import { mapSubschemas } from './vendor-schema.js';
 
 const KEPT: ReadonlySet<string> = new Set([
   ...[

@@ -21,7 +21,7 @@ import type { KitTool } from './kit-tools.js';
 import { partsOf, type ImagePart } from './result-parts.js';
 import { ToolKit, type Turn } from './tool-kit.js';
 
-export type { ImagePart, ImageType } from './result-parts.js';
+export type { ImagePart } from './result-parts.js';
 
 /** The declaration of one tool. https://ai.google.dev/api/caching#FunctionDeclaration */
 export interface GeminiFunction {

@@ -14,4 +14,4 @@
 export { aliasOf } from './alias.js';
 export type { KitOptions, ModelCallResult } from './kit-core.js';
 export type { ToolKit, Turn } from './tool-kit.js';
-export type { SchemaLoss } from './vendor-schema.js';
+export type { SchemaLoss } from './schema-loss.js';

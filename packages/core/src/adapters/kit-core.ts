@@ -12,7 +12,7 @@ import type { CallOptions, ToolProvider } from '../contract/tool-provider.js';
 import { shownDefinition } from '../provider/shown-definition.js';
 import { assertSelection, selectTools, type ToolSelection } from '../provider/tool-selection.js';
 import { offeredTools, type KitTool, type VendorForm } from './kit-tools.js';
-import type { SchemaLoss } from './vendor-schema.js';
+import type { SchemaLoss } from './schema-loss.js';
 
 /** Options of every kit. */
 export interface KitOptions extends ToolSelection {

@@ -5,7 +5,8 @@ import type { JsonObject, JsonSchema } from '../contract/json.js';
 import { copyJson } from '../contract/json-copy.js';
 import type { ToolDefinition } from '../contract/tool-definition.js';
 import { aliasOf } from './alias.js';
-import { portableSchema, type ReportLoss, type SchemaLoss } from './vendor-schema.js';
+import type { ReportLoss, SchemaLoss } from './schema-loss.js';
+import { portableSchema } from './vendor-schema.js';
 
 /** A tool as one vendor is told of it. */
 export interface KitTool {

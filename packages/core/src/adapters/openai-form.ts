@@ -2,8 +2,9 @@
 
 import { isJsonObject, type JsonObject, type JsonSchema } from '../contract/json.js';
 import type { CompileSchema, VendorForm } from './kit-tools.js';
+import type { ReportLoss } from './schema-loss.js';
 import { strictSchema, withoutStrictNulls } from './strict-schema.js';
-import { mapSubschemas, type ReportLoss } from './vendor-schema.js';
+import { mapSubschemas } from './vendor-schema.js';
 
 /** The APIs refuse a request with more tools. */
 const MAX_TOOLS = 128;

@@ -2,7 +2,7 @@
 // has a value that 2020-12 does not allow, so such a keyword is left out.
 
 import { isJsonObject, type JsonObject } from '../contract/json.js';
-import type { ReportLoss } from './vendor-schema.js';
+import type { ReportLoss } from './schema-loss.js';
 
 const TYPES: ReadonlySet<unknown> = new Set(['object', 'array', 'string', 'number', 'integer', 'boolean', 'null']);
 

@@ -2,7 +2,8 @@
 // nullable. https://platform.openai.com/docs/guides/structured-outputs#supported-schemas
 
 import { isJsonObject, type JsonObject, type JsonSchema } from '../contract/json.js';
-import { pointerPart, resolveReference, type ReportLoss } from './vendor-schema.js';
+import type { ReportLoss } from './schema-loss.js';
+import { pointerPart, resolveReference } from './vendor-schema.js';
 
 const KEPT: ReadonlySet<string> = new Set([
   ...[

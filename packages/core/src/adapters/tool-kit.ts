@@ -3,7 +3,7 @@
 import type { Directive } from '../contract/directives.js';
 import type { ModelCallResult, ToolKitCore } from './kit-core.js';
 import type { KitTool } from './kit-tools.js';
-import type { SchemaLoss } from './vendor-schema.js';
+import type { SchemaLoss } from './schema-loss.js';
 
 /** The outcome of the calls of one message of a model. */
 export interface Turn<Message, Output> {

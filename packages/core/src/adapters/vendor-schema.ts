@@ -3,19 +3,7 @@
 
 import { isJsonObject, type JsonObject, type JsonSchema } from '../contract/json.js';
 import { inCurrentDraft } from './schema-dialect.js';
-
-/** Something that the form for a vendor does not say. */
-export interface SchemaLoss {
-  /** The qualified name of the tool. */
-  readonly tool: string;
-  /** Where in the schema, as a JSON Pointer; empty for the root. */
-  readonly path: string;
-  /** What the vendor does not see, in one sentence. */
-  readonly message: string;
-}
-
-/** Receives the losses of one schema. */
-export type ReportLoss = (path: string, message: string) => void;
+import type { ReportLoss } from './schema-loss.js';
 
 /** More nodes than this are not inlined: references to them stay. */
 const MAX_NODES = 20_000;
