@@ -4,7 +4,7 @@ import { callSafely } from '../call/host-callbacks.js';
 import type { Directive } from '../contract/directives.js';
 import { ToolError } from '../contract/errors.js';
 import { isJsonObject, type JsonObject } from '../contract/json.js';
-import { assertOptions, type OptionNames } from '../contract/options.js';
+import { assertOptions, type OptionNames, type OptionType } from '../contract/options.js';
 import { nearestNames } from '../contract/nearest-names.js';
 import { errorResult, type ToolResult } from '../contract/result.js';
 import { isForViewsOnly, type ToolDefinition } from '../contract/tool-definition.js';
@@ -97,7 +97,7 @@ export class ToolKitCore {
     provider: ToolProvider,
     options: KitOptions,
     form: VendorForm,
-    known: Readonly<Record<string, true>> = KIT_OPTIONS,
+    known: Readonly<Record<string, OptionType>> = KIT_OPTIONS,
   ): Promise<ToolKitCore> {
     if (typeof (provider as Partial<ToolProvider> | undefined)?.callTool !== 'function')
       throw new ToolError(
