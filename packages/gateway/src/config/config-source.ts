@@ -22,6 +22,8 @@ export interface ConfigSource {
 /** The longest file that is read. A configuration of 1,000 servers is a tenth of it. */
 const MAX_CHARACTERS = 4 * 1024 * 1024;
 const MAX_YAML_ALIASES = 100;
+/** A configuration nests a dozen levels. */
+const MAX_DEPTH = 200;
 
 /**
  * Parses the text of a file by its extension: `.yaml` and `.yml`, `.toml`, and JSON with comments for any other.
@@ -34,6 +36,7 @@ export function parseConfigText(text: string, file: string): ConfigSource {
       'INVALID_ARGUMENT',
       `${file} is too large for a configuration: over ${MAX_CHARACTERS} characters.`,
     );
+  if (isNestedTooDeeply(text)) throw syntaxError(file, undefined, `it is nested deeper than ${MAX_DEPTH} levels`);
   switch (extname(file).toLowerCase()) {
     case '.yaml':
     case '.yml':
@@ -43,6 +46,17 @@ export function parseConfigText(text: string, file: string): ConfigSource {
     default:
       return jsonSource(text, file);
   }
+}
+
+/** Whether brackets or indentation are deeper than a configuration needs: the parsers would overflow the stack. */
+function isNestedTooDeeply(text: string): boolean {
+  let depth = 0;
+  for (const character of text) {
+    if (character === '[' || character === '{') depth++;
+    else if (character === ']' || character === '}') depth = Math.max(0, depth - 1);
+    if (depth > MAX_DEPTH) return true;
+  }
+  return new RegExp(`^[ \\t]{${2 * MAX_DEPTH},}\\S`, 'm').test(text);
 }
 
 function jsonSource(text: string, file: string): ConfigSource {

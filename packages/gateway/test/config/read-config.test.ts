@@ -112,6 +112,16 @@ describe('parseConfig()', () => {
     expect(faultsOf(bomb.join('\n'), '/p/toolwright.yaml')[0]).toContain('the file cannot be parsed');
   });
 
+  it.each([
+    ['toolwright.json', '['.repeat(100_000)],
+    ['toolwright.yaml', `a: ${'{a: '.repeat(5_000)}`],
+    ['toolwright.yaml', Array.from({ length: 2_000 }, (_, depth) => `${' '.repeat(depth)}a:`).join('\n')],
+  ])('refuses %s when it is nested too deeply', (name, text) => {
+    expect(faultsOf(text, `/p/${name}`)).toEqual([
+      `${name}: the file cannot be parsed: it is nested deeper than 200 levels.`,
+    ]);
+  });
+
   it('replaces variables, with their defaults', () => {
     const text =
       '{"mcpServers": {"a": {"command": "${A}", "args": ["${B:-b}", "${C:-}", "$${A}", "x${A}y"]}}, "gateway": {"http": {"port": "${PORT:-3000}"}}}';
