@@ -12,6 +12,7 @@ import { importRows } from './rows/imports.js';
 import { listingRows } from './rows/listing.js';
 import { readingRows } from './rows/reading.js';
 import { searchRows } from './rows/search.js';
+import { toolSearchRows } from './rows/tool-search.js';
 import { supervisionRows } from './rows/supervision.js';
 import { gatewayRows } from './rows/gateway.js';
 import { mcpRows } from './rows/mcp.js';
@@ -23,6 +24,7 @@ const GROUPS: Record<string, () => Promise<Row[]>> = {
   listing: listingRows,
   reading: readingRows,
   search: searchRows,
+  'tool-search': toolSearchRows,
   bash: bashRows,
   git: gitRows,
   mcp: mcpRows,

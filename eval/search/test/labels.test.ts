@@ -12,10 +12,10 @@ it('tools.jsonl has 500 tools of different names, with short descriptions', () =
   for (const { description } of tools.values()) expect(description.length).toBeLessThanOrEqual(200);
 });
 
-it('queries.jsonl has 100 queries and tuning.jsonl 50, each for another tool', () => {
-  expect([queries.length, tuning.length]).toEqual([100, 50]);
+it('queries.jsonl has 100 queries and tuning.jsonl 110, each for another tool', () => {
+  expect([queries.length, tuning.length]).toEqual([100, 110]);
   const wanted = [...queries, ...tuning].map(({ tool }) => tool);
-  expect(new Set(wanted).size).toBe(150);
+  expect(new Set(wanted).size).toBe(210);
   expect(wanted.filter((name) => !tools.has(name))).toEqual([]);
 });
 

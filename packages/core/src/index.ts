@@ -40,6 +40,8 @@ export { ToolHub, type ListOptions } from './hub/hub.js';
 export type { HubLimits, HubOptions } from './hub/hub-options.js';
 export type { ProviderStatus } from './hub/member.js';
 export type { ProviderEntry } from './hub/provider-entry.js';
+export type { SearchOptions } from './hub/search/search.js';
+export type { FoundTool } from './hub/search/tool-search.js';
 export type { Explanation } from './hub/explain.js';
 export { withCache, type CacheMiddleware, type CacheOptions } from './hub/middleware/cache.js';
 export { withDuplicateGuard, type DuplicateGuardOptions } from './hub/middleware/duplicate-guard.js';

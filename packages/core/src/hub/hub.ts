@@ -26,6 +26,8 @@ import { HubMember, type MemberHost, type ProviderStatus } from './member.js';
 import { PinBoard, type PinApproval } from './pins.js';
 import type { Policy } from './policy/policy.js';
 import { Routing, type Route } from './routing.js';
+import { SearchIndex, type SearchOptions } from './search/search.js';
+import type { FoundTool } from './search/tool-search.js';
 import { assertSelection, selectTools, type ToolSelection } from '../provider/tool-selection.js';
 
 /** Options of {@link ToolHub.listTools}. */
@@ -67,6 +69,7 @@ export class ToolHub implements ToolProvider {
   readonly #limits: EffectiveLimits;
   readonly #logger: Logger;
   readonly #changed = new Listeners();
+  readonly #search = new SearchIndex();
   readonly #events = new EventStream();
   readonly #connection: HubConnection;
   #announcing: NodeJS.Immediate | undefined;
@@ -141,6 +144,17 @@ export class ToolHub implements ToolProvider {
     if (!this.#connection.isConnected) await this.connect({ ...(signal && { signal }), onDemand: true });
     const definitions = includeViewTools ? this.#routing.definitions : this.#modelTools();
     return selectTools(definitions, options);
+  }
+
+  /**
+   * Finds the listed tools that fit a description of what one should do, best first: by the words of their names, titles,
+   * descriptions and arguments. Connects the hub if necessary; what the policy hides is not found.
+   *
+   * @param query what the tool should do, such as `create a GitHub issue`; at most 1,000 characters are read
+   * @throws {ToolError} INVALID_ARGUMENT for an empty query or a wrong option, CANCELLED
+   */
+  search(query: string, options: SearchOptions = {}): Promise<FoundTool[]> {
+    return this.#search.search(query, options, (listing) => this.listTools(listing));
   }
 
   /** The listed tools without those for views only; the same array while nothing has changed. */

@@ -1,5 +1,6 @@
 // InProcessToolProvider: runs tool servers in this process. Owns their lifecycle and settles each call once.
 
+import { setMaxListeners } from 'node:events';
 import { CallCounters } from '../call/call-counters.js';
 import { assertTimeout, CallScope, MAX_TOTAL_TIMEOUT_MS, outcomeUnknown, TAKES_SCOPES } from '../call/call-scope.js';
 import { parseClaims } from '../contract/claims.js';
@@ -259,6 +260,7 @@ export class InProcessToolProvider implements ToolProvider {
 
   async #start(before: Promise<unknown> | undefined): Promise<RunningServers> {
     const abort = (this.#abortConnecting = new AbortController());
+    setMaxListeners(0, abort.signal); // one listener for each server
     await Promise.all([before, this.#disconnecting]); // a later disconnect waits for this attempt
     if (this.#disconnected) throw this.#notConnected(); // a later disconnect
     const context = { logger: this.#logger, provider: this.name, signal: abort.signal };

@@ -27,12 +27,17 @@ export function assertSelection({ include, exclude }: ToolSelection): void {
   }
 }
 
+/** Whether a tool of that name is selected. */
+export function selectsTool(name: string, { include, exclude }: ToolSelection): boolean {
+  const matches = (glob: string): boolean => matchesTool(glob, name);
+  return (!include || include.some(matches)) && !exclude?.some(matches);
+}
+
 /** The selected tools, in their order; the same array if all are meant. */
 export function selectTools<Tool extends { readonly name: string }>(
   tools: readonly Tool[],
-  { include, exclude }: ToolSelection,
+  selection: ToolSelection,
 ): readonly Tool[] {
-  if (!include && !exclude) return tools;
-  const matches = (globs: readonly string[], name: string): boolean => globs.some((glob) => matchesTool(glob, name));
-  return tools.filter(({ name }) => (!include || matches(include, name)) && !(exclude && matches(exclude, name)));
+  if (!selection.include && !selection.exclude) return tools;
+  return tools.filter(({ name }) => selectsTool(name, selection));
 }
