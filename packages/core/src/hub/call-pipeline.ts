@@ -16,7 +16,8 @@ import {
   type ToolResult,
 } from '../contract/result.js';
 import type { PreparedCall, ToolProvider } from '../contract/tool-provider.js';
-import type { EarlierAnswer, PolicyGate } from './policy/policy-gate.js';
+import { delegationOf } from '../provider/delegation.js';
+import type { Admission, EarlierAnswer, PolicyGate } from './policy/policy-gate.js';
 import { prepareMemberCall, PROVIDERS_DEFAULT, type ProvidersDefault } from './prepare-call.js';
 import type { EffectiveLimits } from './hub-options.js';
 import { reportPrepared, reportStarted } from './call-events.js';
@@ -36,6 +37,7 @@ export interface EarlierCall {
 const STALE = Symbol('stale');
 
 export class CallPipeline {
+  readonly #hub: object;
   readonly #gate: PolicyGate | undefined;
   readonly #middleware: readonly Middleware[];
   readonly #limits: EffectiveLimits;
@@ -45,11 +47,13 @@ export class CallPipeline {
   readonly #entered = new WeakMap<CallScope, MiddlewareCall>();
 
   constructor(options: {
+    hub: object;
     gate: PolicyGate | undefined;
     middleware: readonly Middleware[];
     limits: EffectiveLimits;
     events: EventStream;
   }) {
+    this.#hub = options.hub;
     this.#gate = options.gate;
     this.#events = options.events;
     this.#middleware = options.middleware;
@@ -103,7 +107,7 @@ export class CallPipeline {
     if (prepared.timeoutMs !== undefined) this.startClock(member.provider, scope, prepared);
     if (this.#events.hasListeners) reportPrepared(this.#events, member.name, prepared, scope);
     const answer = answerFor(prepared, before);
-    const passing = this.#gate?.admit(prepared, scope, isUnchanged(member, prepared, scope), answer);
+    const passing = this.#admit(member, prepared, scope, answer);
     const passed = passing instanceof Promise ? await passing : passing;
     if (passed?.args) {
       prepared = await this.#prepareEdited(member, name, passed.args, scope);
@@ -123,6 +127,17 @@ export class CallPipeline {
     const tool = member.tools.get(name);
     const refusal = tool && (member.tools.refusalOf(tool) ?? this.#gate?.denyOutright(tool, scope));
     if (refusal) throw refusal;
+  }
+
+  /** Admits the call, immediately or after an approval. What acts for its caller on this very hub is judged there. */
+  #admit(
+    member: HubMember,
+    prepared: PreparedCall,
+    scope: CallScope,
+    answer?: EarlierAnswer,
+  ): Admission | undefined | Promise<Admission | undefined> {
+    if (delegationOf(prepared.tool)?.hub === this.#hub) return this.#gate?.admitDelegating(prepared, scope);
+    return this.#gate?.admit(prepared, scope, isUnchanged(member, prepared, scope), answer);
   }
 
   /** Prepares the call again with the arguments that the approver edited, and evaluates it again. */
@@ -187,9 +202,7 @@ export class CallPipeline {
     const { name } = before.tool;
     let now = await scope.race(Promise.resolve(prepareMemberCall(member, name, before.args, scope)));
     if (now.refused) return this.refusal(now.refused, member, name);
-    const passed = isSameCall(before, now)
-      ? undefined
-      : await this.#gate?.admit(now, scope, isUnchanged(member, now, scope));
+    const passed = isSameCall(before, now) ? undefined : await this.#admit(member, now, scope);
     if (passed?.args) now = await this.#prepareEdited(member, name, passed.args, scope);
     if (now.refused) return this.refusal(now.refused, member, name);
     if (scope.error) throw scope.error;

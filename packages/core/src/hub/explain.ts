@@ -8,9 +8,10 @@ import type { JsonObject } from '../contract/json.js';
 import type { PreparedCall, ProviderState, ToolProvider } from '../contract/tool-provider.js';
 import type { PermissionClaim } from '../contract/claims.js';
 import type { ToolDefinition } from '../contract/tool-definition.js';
-import type { PolicyGate } from './policy/policy-gate.js';
+import { delegatingReason, type PolicyGate } from './policy/policy-gate.js';
 import { prepareMemberCall } from './prepare-call.js';
-import { validatorOf } from '../provider/prepared-call.js';
+import { delegationOf } from '../provider/delegation.js';
+import { nameClaim, validatorOf } from '../provider/prepared-call.js';
 import type { HubMember } from './member.js';
 import { reasonOf, type Verdict } from './policy/policy.js';
 import type { PolicyAction, PolicyRule } from '../contract/approval.js';
@@ -62,6 +63,7 @@ export async function explainCall(
   name: string,
   args: JsonObject | undefined,
   route: Route | undefined,
+  hub: object,
   gate: PolicyGate | undefined,
   notFound: () => ToolError,
 ): Promise<Explanation> {
@@ -131,9 +133,11 @@ export async function explainCall(
     if (refusal) return { ...known, available: false, reason: refusal.message, error: refusal };
     claims = (prepared as PreparedCall).claims;
   }
-  const own = gate
-    ? evaluated(tool, claims, gate)
-    : { available: true, reason: `${tool.name} runs: the hub has no policy.` };
+  const own = !gate
+    ? { available: true, reason: `${tool.name} runs: the hub has no policy.` }
+    : delegationOf(tool)?.hub === hub && gate.evaluate(tool.name, claims ?? nameClaims(tool)).action !== 'deny'
+      ? { available: true, reason: delegatingReason(tool) }
+      : evaluated(tool, claims, gate);
   const inner = isMadeBy('ToolHub', member.provider)
     ? await (member.provider as ToolProvider & Explaining).explain(tool.name, args)
     : undefined;
@@ -181,12 +185,15 @@ function evaluated(
   claims: readonly PermissionClaim[] | undefined,
   gate: PolicyGate,
 ): Pick<Explanation, 'available' | 'reason' | 'policy'> {
-  const bare = tool.name.slice(tool.name.indexOf('.') + 1);
-  const evaluatedClaims = claims ?? [{ pattern: bare, match: 'glob', understood: true } as const];
+  const evaluatedClaims = claims ?? nameClaims(tool);
   const explanation = explained(tool, gate.evaluate(tool.name, evaluatedClaims), evaluatedClaims);
   return claims
     ? explanation
     : { ...explanation, reason: `${explanation.reason.slice(0, -1)}; rules with a pattern depend on the arguments.` };
+}
+
+function nameClaims(tool: ToolDefinition): readonly PermissionClaim[] {
+  return [nameClaim(tool.name)];
 }
 
 function explained(

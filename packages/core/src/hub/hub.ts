@@ -28,6 +28,7 @@ import type { Policy } from './policy/policy.js';
 import { Routing, type Route } from './routing.js';
 import { SearchIndex, type SearchOptions } from './search/search.js';
 import type { FoundTool } from './search/tool-search.js';
+import { delegationOf } from '../provider/delegation.js';
 import { assertSelection, selectTools, type ToolSelection } from '../provider/tool-selection.js';
 
 /** Options of {@link ToolHub.listTools}. */
@@ -93,7 +94,7 @@ export class ToolHub implements ToolProvider {
         this.#checkRules();
       },
     });
-    this.#calls = new CallPipeline({ gate: this.#gate, events: this.#events, middleware, limits });
+    this.#calls = new CallPipeline({ hub: this, gate: this.#gate, events: this.#events, middleware, limits });
     for (const entry of options.providers ?? []) this.#register(entry);
   }
 
@@ -226,14 +227,19 @@ export class ToolHub implements ToolProvider {
       if (prepared.refused)
         return rejectedCall(route.name, tool, copied, this.#calls.refusal(prepared.refused, member, route.name));
       const checkedArgs = copyJson(prepared.args); // changing those of the prepared call does not change what runs
-      const evaluated = this.#gate?.verdictOf(prepared);
+      const isDelegating = delegationOf(prepared.tool)?.hub === this;
+      const evaluated = this.#gate?.verdictOf(prepared, isDelegating);
       const { disconnects } = this.#connection;
+      const { verdict: _ofAnotherHub, ...call } = prepared;
       return {
-        ...prepared,
+        ...call,
         tool: member.tools.shown(prepared.tool),
         ...this.#calls.ownDeadline(member.provider, prepared),
         ...(evaluated && { verdict: evaluated.verdict }),
         execute: (inner) => {
+          // It answers the verdict on the call that this one makes.
+          if (isDelegating && inner?.approval && evaluated?.verdict === prepared.verdict)
+            return prepared.execute(inner);
           // Prepared and evaluated again, as rules may have changed since.
           if (this.#connection.disconnects === disconnects && this.#routing.members.includes(route.member))
             return this.#call(route.name, checkedArgs, inner, { prepared, answer: answerOf(inner, evaluated?.shown) });
@@ -325,7 +331,7 @@ export class ToolHub implements ToolProvider {
    * the policy evaluates the claims of that call; without, only the tool's name. Runs nothing and requests no approval.
    */
   async explain(name: string, args?: JsonObject): Promise<Explanation> {
-    const explanation = await explainCall(name, args, this.#lookUp(name), this.#gate, () =>
+    const explanation = await explainCall(name, args, this.#lookUp(name), this, this.#gate, () =>
       this.#routing.notFound(name),
     );
     const warnings = this.#connection.isConnected ? this.#gate?.warnings(...this.#routing.known) : undefined;

@@ -10,6 +10,7 @@ import type { JsonObject } from '../contract/json.js';
 import { Listeners, safeLogger } from '../call/host-callbacks.js';
 import { WARNING_LOGGER, type Logger } from '../contract/logger.js';
 import { assertOptions, type OptionNames } from '../contract/options.js';
+import { delegatedCall, delegationOf } from './delegation.js';
 import { staleCallError, rejectedCall } from './prepared-call.js';
 import { errorResult, nameAsCalled, type ToolResult, type UntimedResult } from '../contract/result.js';
 import { RunningServers, type BoundTool } from './running-servers.js';
@@ -213,7 +214,7 @@ export class InProcessToolProvider implements ToolProvider {
 
   prepareCall(name: string, args: JsonObject, options?: CallOptions): PreparedCall | Promise<PreparedCall> {
     const bound = this.#running?.tools.get(name);
-    if (!bound || bound.tool.permission) return this.#prepareSlowly(name, args, options);
+    if (!bound || bound.tool.permission || delegationOf(bound.tool)) return this.#prepareSlowly(name, args, options);
     try {
       const parsed = parseArguments(bound.tool, args);
       if (parsed instanceof Promise) return this.#prepareSlowly(name, args, options, parsed);
@@ -315,7 +316,13 @@ export class InProcessToolProvider implements ToolProvider {
       const given = parsing ? args : snapshot(args);
       bound = this.#running?.tools.get(name) ?? (await this.#resolve(name, scope));
       const parsed = await scope.race(parsing ?? Promise.resolve(parseArguments(bound.tool, given)));
-      const own = await scope.race(Promise.resolve(claimsOf(bound.tool, parsed.value, this.#context(bound, scope))));
+      const context = this.#context(bound, scope);
+      const delegation = delegationOf(bound.tool);
+      if (delegation) {
+        const call = this.#prepared(bound, parsed, bound.nameClaim);
+        return await scope.race(delegatedCall(call, delegation, parsed.value, context));
+      }
+      const own = await scope.race(Promise.resolve(claimsOf(bound.tool, parsed.value, context)));
       if (own === undefined || (Array.isArray(own) && own.length === 0))
         return this.#prepared(bound, parsed, bound.nameClaim);
       return this.#prepared(bound, parsed, parseClaims(own, this.name, bound.definition.name));

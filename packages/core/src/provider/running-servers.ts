@@ -2,6 +2,7 @@
 
 import { ToolError } from '../contract/errors.js';
 import { Listeners } from '../call/host-callbacks.js';
+import { noteListing } from './delegation.js';
 import { ToolIndex } from './tool-index.js';
 import { settledWithin, untilAborted } from '../call/waiting.js';
 import type { PermissionClaim } from '../contract/claims.js';
@@ -147,11 +148,13 @@ async function stopAll(started: readonly Started[], { logger }: ServerContext): 
 
 function bind(servers: RunningServers, server: ToolServer, tool: Tool, state: unknown): BoundTool {
   const nameClaim = Object.freeze({ pattern: tool.name, match: 'glob', understood: true } as const);
+  const definition = listingOf(server.name, tool);
+  noteListing(tool, definition);
   return {
     servers,
     tool,
     state,
-    definition: listingOf(server.name, tool),
+    definition,
     nameClaim: Object.freeze([nameClaim]),
   };
 }

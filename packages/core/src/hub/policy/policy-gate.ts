@@ -108,10 +108,19 @@ export class PolicyGate {
     return this.#rules.warnings(names, unlisted);
   }
 
-  /** The verdict on a prepared call, and the claims that its approval request shows. */
-  verdictOf(call: PreparedCall): { verdict: NonNullable<PreparedCall['verdict']>; shown: readonly PermissionClaim[] } {
+  /**
+   * The verdict on a prepared call, and the claims that its approval request shows.
+   *
+   * @param isDelegating whether the call only makes another call of this hub, whose verdict it has
+   */
+  verdictOf(
+    call: PreparedCall,
+    isDelegating = false,
+  ): { verdict: NonNullable<PreparedCall['verdict']>; shown: readonly PermissionClaim[] } {
     const verdict = this.#rules.evaluate(call.tool.name, call.claims);
     const { action } = verdict;
+    if (isDelegating && action !== 'deny')
+      return { verdict: call.verdict ?? { action: 'allow', reason: delegatingReason(call.tool) }, shown: [] };
     const reason = `${reasonOf(call.tool, verdict)}.`;
     if (action !== 'ask') return { verdict: { action, reason }, shown: [] };
     return { verdict: { action, reason, request: requestOf(call, verdict) }, shown: verdict.open };
@@ -150,6 +159,16 @@ export class PolicyGate {
     if (verdict.action !== 'allow') throw this.#refused(call, verdict, scope);
     this.#allowed(call, verdict.by, scope);
     return undefined;
+  }
+
+  /**
+   * Admits a call that only makes another call of this hub, unless a rule denies it: the other one is evaluated itself.
+   *
+   * @throws {ToolError} PERMISSION_DENIED
+   */
+  admitDelegating(call: PreparedCall, scope: CallScope): undefined {
+    const verdict = this.#rules.evaluate(call.tool.name, call.claims);
+    if (verdict.action === 'deny') throw this.#refused(call, verdict, scope);
   }
 
   /**
@@ -360,6 +379,11 @@ export class PolicyGate {
   #notify(listener: () => unknown): void {
     callSafely(listener, (message) => this.#warn(`A policy listener threw: ${message}`));
   }
+}
+
+/** Why a tool that only makes another call of its hub is not asked about. */
+export function delegatingReason({ name }: EvaluatedCall['tool']): string {
+  return `${name} runs: the policy judges the call that it makes.`;
 }
 
 /** The request that a person is shown: copies, never shortened. */

@@ -4,6 +4,7 @@ import { CallScope } from '../../call/call-scope.js';
 import { ToolError } from '../../contract/errors.js';
 import { assertOptions, shownValue, type OptionNames } from '../../contract/options.js';
 import type { ToolDefinition } from '../../contract/tool-definition.js';
+import { delegationOf } from '../../provider/delegation.js';
 import { assertSelection, selectsTool, type ToolSelection } from '../../provider/tool-selection.js';
 import { ToolSearch, type FoundTool } from './tool-search.js';
 
@@ -36,7 +37,7 @@ export class SearchIndex {
   ): Promise<FoundTool[]> {
     assertOptions('search()', options, SEARCH_OPTIONS);
     assertSelection(options);
-    const { limit = DEFAULT_LIMIT, signal, include, exclude } = options;
+    const { limit = DEFAULT_LIMIT, signal } = options;
     if (typeof query !== 'string' || query.trim() === '')
       throw new ToolError('INVALID_ARGUMENT', 'search(): the query must be text that says what the tool should do.');
     if (!Number.isInteger(limit) || limit < 1 || limit > MAX_FOUND)
@@ -48,8 +49,8 @@ export class SearchIndex {
     try {
       const tools = await scope.race(list(signal ? { signal } : {}));
       const index = await scope.race(this.#indexOf(tools));
-      const isWanted = include || exclude ? ({ name }: ToolDefinition) => selectsTool(name, options) : undefined;
-      return index.find(query, limit, isWanted);
+      // Whoever can search has the tools that search.
+      return index.find(query, limit, (tool) => !delegationOf(tool) && selectsTool(tool.name, options));
     } finally {
       scope.close();
     }

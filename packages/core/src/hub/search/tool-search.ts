@@ -97,7 +97,7 @@ export class ToolSearch {
    *
    * @param isWanted leaves out tools
    */
-  find(query: string, limit: number, isWanted?: (tool: ToolDefinition) => boolean): FoundTool[] {
+  find(query: string, limit: number, isWanted: (tool: ToolDefinition) => boolean): FoundTool[] {
     const words = queryWordsOf(query.slice(0, MAX_QUERY_CHARS), MAX_QUERY_WORDS);
     const stems = new Set(words.flatMap((word) => this.#stemsOf(word)));
     const sums = new Map<number, { score: number; matched: number }>();
@@ -113,7 +113,7 @@ export class ToolSearch {
       score: score * (1 + (COVERAGE * matched) / stems.size),
     }));
     return found
-      .filter(({ tool }) => !isWanted || isWanted(tool))
+      .filter(({ tool }) => isWanted(tool))
       .sort((a, b) => b.score - a.score || a.id - b.id)
       .slice(0, limit)
       .map(({ tool: { name, description }, score }) => ({ name, score: Math.round(score * 100) / 100, description }));
