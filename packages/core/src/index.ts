@@ -44,6 +44,7 @@ export { deferredTools, type DeferredToolsOptions } from './hub/deferred-tools.j
 export type { SearchOptions } from './hub/search/search.js';
 export type { FoundTool } from './hub/search/tool-search.js';
 export type { Explanation } from './hub/explain.js';
+export { estimateTokens } from './hub/token-estimate.js';
 export { withCache, type CacheMiddleware, type CacheOptions } from './hub/middleware/cache.js';
 export { withDuplicateGuard, type DuplicateGuardOptions } from './hub/middleware/duplicate-guard.js';
 export { withMetrics, type MetricsOptions } from './hub/middleware/metrics.js';

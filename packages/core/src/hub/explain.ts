@@ -7,7 +7,7 @@ import { ToolError, type ToolErrorInfo } from '../contract/errors.js';
 import type { JsonObject } from '../contract/json.js';
 import type { PreparedCall, ProviderState, ToolProvider } from '../contract/tool-provider.js';
 import type { PermissionClaim } from '../contract/claims.js';
-import type { ToolDefinition } from '../contract/tool-definition.js';
+import { isForViewsOnly, type ToolDefinition } from '../contract/tool-definition.js';
 import { delegatingReason, type PolicyGate } from './policy/policy-gate.js';
 import { prepareMemberCall } from './prepare-call.js';
 import { delegationOf } from '../provider/delegation.js';
@@ -16,6 +16,7 @@ import type { HubMember } from './member.js';
 import { reasonOf, type Verdict } from './policy/policy.js';
 import type { PolicyAction, PolicyRule } from '../contract/approval.js';
 import type { Route } from './routing.js';
+import { estimateTokens } from './token-estimate.js';
 
 /** What {@link ToolHub.explain} returns. */
 export interface Explanation {
@@ -23,12 +24,20 @@ export interface Explanation {
   name: string;
   /** The provider that the name is routed to. */
   provider?: string;
+  /** The providers on the way to the tool, from {@link provider} inwards. Present if that is a hub. */
+  route?: readonly string[];
   /** That provider's state. */
   state?: ProviderState;
+  /** True when the tool is listed from before a failure of its provider. */
+  stale?: true;
+  /** Whether the tool is approved as it is now. Absent if its provider is not pinned. */
+  pin?: 'approved' | 'quarantined';
   /** The tool's name for model APIs that do not allow a dot. */
   alias?: string;
   /** True for a tool that is not listed: it is quarantined, or the policy denies it for all arguments. */
   hidden?: true;
+  /** True for a tool that is listed for views of MCP Apps only, not for models. */
+  viewsOnly?: true;
   /** True when a call would run, immediately or once approved. */
   available: boolean;
   /** One sentence: why the call runs, needs an approval, or cannot be made. */
@@ -52,11 +61,10 @@ export interface Explanation {
   schemaFault?: string;
   /** Rules of the policy that have no effect: they match no tool, or their pattern has an unclosed quote. */
   warnings?: readonly string[];
-  /** The length of the tool's listing in tokens, estimated at four characters a token. */
+  /** What the tool's listing costs in each request, as {@link estimateTokens} estimates. Absent if it is not listed. */
   tokenEstimate?: number;
 }
 
-const CHARACTERS_PER_TOKEN = 4;
 const PREPARE_TIMEOUT_MS = 10_000;
 
 export async function explainCall(
@@ -72,59 +80,44 @@ export async function explainCall(
     return { name, available: false, reason: error.message, error };
   }
   const { member, name: qualified } = route;
-  const { state, error } = member.status();
-  const provider = { provider: member.name, state };
-  if (error && !member.connected) {
-    return {
-      name,
-      ...provider,
-      available: false,
-      reason: `The provider "${member.name}" is ${state}: ${error.message}`,
-      error,
-    };
-  }
+  const { state, stale, error } = member.status();
   const tool = member.tools.get(qualified);
+  const routed = { provider: member.name, state, ...(stale && { stale }) };
+  const named = tool ? { name: tool.name, alias: aliasOf(tool.name), ...routed } : { name, ...routed };
+  if (error && !member.connected) {
+    const reason = `The provider "${member.name}" is ${state}: ${error.message}`;
+    return { ...named, available: false, reason, error };
+  }
   if (!tool) {
     if (member.connected) {
       const unknown = member.tools.notFound(qualified).toInfo();
-      return { name, ...provider, available: false, reason: unknown.message, error: unknown };
+      return { ...named, available: false, reason: unknown.message, error: unknown };
     }
-    return {
-      name,
-      ...provider,
-      available: false,
-      reason: `The provider "${member.name}" is ${state}; its tools are known once it connects.`,
-    };
+    const reason = `The provider "${member.name}" is ${state}; its tools are known once it connects.`;
+    return { ...named, available: false, reason };
   }
   const refusal = member.tools.refusalOf(tool);
   if (refusal) {
-    const { message } = refusal;
-    const named = { name: tool.name, alias: aliasOf(tool.name), ...provider };
-    return { ...named, hidden: true, available: false, reason: message, error: refusal.toInfo() };
+    const isQuarantined = member.tools.quarantined.some((row) => row.name === tool.name);
+    const refused = { hidden: true, available: false, reason: refusal.message, error: refusal.toInfo() } as const;
+    return { ...named, ...(isQuarantined && { pin: 'quarantined' }), ...refused };
   }
+  const pin = member.isPinned ? ({ pin: 'approved' } as const) : undefined;
   const denied = gate?.deniedOutright(tool.name);
   if (gate && denied) {
     return {
-      name: tool.name,
-      alias: aliasOf(tool.name),
-      ...provider,
+      ...named,
+      ...pin,
       hidden: true,
       ...explained(tool, denied, denied.open),
       reason: `${reasonOf(tool, denied)}, for all arguments, so it is not listed.`,
     };
   }
-  const { provider: listing } = member;
-  const isListed = !listing.prepareCall || listing.kind === 'process' || listing.kind === 'mcp';
-  const validator = isListed ? validatorOf(tool) : undefined;
-  const schemaFault = validator instanceof Error ? validator.message : undefined;
-  const schemaEnforced = schemaFault === undefined;
   const known = {
-    name: tool.name,
-    alias: aliasOf(tool.name),
-    ...provider,
-    schemaEnforced,
-    ...(schemaFault !== undefined && { schemaFault }),
-    tokenEstimate: Math.ceil(JSON.stringify(tool).length / CHARACTERS_PER_TOKEN),
+    ...named,
+    ...pin,
+    ...schemaEnforcement(member, tool),
+    ...(isForViewsOnly(tool) ? { viewsOnly: true as const } : { tokenEstimate: estimateTokens([member.shown(tool)]) }),
   };
   let claims: readonly PermissionClaim[] | undefined;
   if (args !== undefined) {
@@ -141,7 +134,23 @@ export async function explainCall(
   const inner = isMadeBy('ToolHub', member.provider)
     ? await (member.provider as ToolProvider & Explaining).explain(tool.name, args)
     : undefined;
-  return inner ? { ...known, ...stricter(own, inner), ...schemaOf(inner) } : { ...known, ...own };
+  if (!inner) return { ...known, ...own };
+  const innermost = inner.provider === undefined ? [] : [inner.provider];
+  const found = { route: [member.name, ...(inner.route ?? innermost)], ...(inner.pin && { pin: inner.pin }) };
+  return { ...known, ...found, ...stricter(own, inner), ...schemaOf(inner) };
+}
+
+/** Whether the schema of a foreign tool is enforced. */
+function schemaEnforcement(
+  member: HubMember,
+  tool: ToolDefinition,
+): Pick<Explanation, 'schemaEnforced' | 'schemaFault'> {
+  const { provider } = member;
+  const isListed = !provider.prepareCall || provider.kind === 'process' || provider.kind === 'mcp';
+  const validator = isListed ? validatorOf(tool) : undefined;
+  return validator instanceof Error
+    ? { schemaEnforced: false, schemaFault: validator.message }
+    : { schemaEnforced: true };
 }
 
 interface Explaining {

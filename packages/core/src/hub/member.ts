@@ -205,6 +205,11 @@ export class HubMember {
     return tool;
   }
 
+  /** Whether its tools need approval when they are new or change. */
+  get isPinned(): boolean {
+    return this.#pins !== undefined;
+  }
+
   /** Ends the provider's state of one session. Never rejects. */
   async endSession(sessionId: string): Promise<void> {
     try {
