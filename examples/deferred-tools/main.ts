@@ -63,5 +63,9 @@ await hub.add(new InProcessToolProvider({ servers: [deferredTools(hub)] }));
 const some = await anthropicTools(hub, { include: ['tools', 'tracker.list_issues'] });
 assert.equal(some.tools.length, 4);
 
+// What a model that writes programs is shown of the same tools.
+const declarations = await hub.declarations({ include: ['tracker.create_*'] });
+assert.ok(declarations.includes('create_issue(args: {\n    title: string;\n  }): Promise<unknown>;'));
+
 const result = await hub.callTool('tools.find_tools', { query: 'which labels are there' });
 console.log(textOf(result));

@@ -40,6 +40,7 @@ export { ToolHub, type ListOptions } from './hub/hub.js';
 export type { HubLimits, HubOptions } from './hub/hub-options.js';
 export type { ProviderStatus } from './hub/member.js';
 export type { ProviderEntry } from './hub/provider-entry.js';
+export type { DeclarationOptions } from './hub/declarations/declarations.js';
 export { deferredTools, type DeferredToolsOptions } from './hub/deferred-tools.js';
 export type { SearchOptions } from './hub/search/search.js';
 export type { FoundTool } from './hub/search/tool-search.js';

@@ -19,6 +19,7 @@ import { CallPipeline, type EarlierCall } from './call-pipeline.js';
 import { prepareMemberCall } from './prepare-call.js';
 import { resolveHubOptions, type EffectiveLimits, type HubOptions } from './hub-options.js';
 import { parseProviderEntry, type ProviderEntry } from './provider-entry.js';
+import { assertDeclarationOptions, declarationsOf, type DeclarationOptions } from './declarations/declarations.js';
 import { explainCall, type Explanation } from './explain.js';
 import { reportQueued, reportSettled } from './call-events.js';
 import { EventStream, type EventOptions, type HubEvent } from './events.js';
@@ -156,6 +157,19 @@ export class ToolHub implements ToolProvider {
    */
   search(query: string, options: SearchOptions = {}): Promise<FoundTool[]> {
     return this.#search.search(query, options, (listing) => this.listTools(listing));
+  }
+
+  /**
+   * The listed tools as TypeScript declarations: a constant for each server, with a function for each tool, the types of its
+   * arguments and its result, and descriptions as comments. For a prompt, or to check a program that a model wrote. A name that
+   * is not an identifier, or is reserved, is changed for a server and quoted for a tool; a type that TypeScript cannot express is
+   * wider. The result of a tool without an output schema is `unknown`.
+   *
+   * @throws {ToolError} INVALID_ARGUMENT for a wrong option
+   */
+  async declarations(options: DeclarationOptions = {}): Promise<string> {
+    assertDeclarationOptions(options);
+    return declarationsOf(await this.listTools(options));
   }
 
   /** The listed tools without those for views only; the same array while nothing has changed. */
