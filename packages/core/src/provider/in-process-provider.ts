@@ -68,6 +68,7 @@ const FOR_PROJECT_OPTIONS: OptionNames<ProjectProviderOptions> = {
   verification: true,
   fsync: true,
   trust: true,
+  profile: true,
   filesystem: true,
   bash: true,
   git: true,

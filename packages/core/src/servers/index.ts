@@ -18,7 +18,7 @@
 import { assertNodeVersion } from '../node-version.js';
 
 import { ToolError } from '../contract/errors.js';
-import { assertOptions, type OptionNames } from '../contract/options.js';
+import { assertOptions, shownValue, type OptionNames } from '../contract/options.js';
 import type { ToolServer } from '../tool/define-server.js';
 import { createAgentServer, type AgentServerOptions } from './agent/index.js';
 import { createBashServer, type BashServerOptions } from './bash/index.js';
@@ -26,6 +26,7 @@ import { createDiagnosticsServer, type DiagnosticsServerOptions } from './diagno
 import { createFilesystemServer, type FilesystemServerOptions } from './filesystem/index.js';
 import { createGitServer, type GitServerOptions } from './git/index.js';
 import { createMemoryServer, type MemoryServerOptions } from './memory/index.js';
+import { applyLeanProfile } from './lean-profile.js';
 import { PROJECT_FILES_OPTIONS, ProjectFiles, type ProjectFilesOptions } from './project/project-files.js';
 
 export { createAgentServer, type AgentServerOptions } from './agent/index.js';
@@ -96,6 +97,11 @@ export interface BuiltinServersOptions extends ProjectFilesOptions {
   agent?: AgentServerOptions | false | undefined;
   /** Whether programs of the project (git hooks and filters, its own language servers) may run. Default: `'untrusted'`, none does. */
   trust?: 'untrusted' | 'trusted' | undefined;
+  /**
+   * How much of the tools is listed. `'full'`: everything. `'lean'`: fewer tools with shorter descriptions and the usual arguments,
+   * for less than half the tokens; the other arguments of these tools still work. Default: `'full'`.
+   */
+  profile?: 'full' | 'lean' | undefined;
 }
 
 /**
@@ -117,6 +123,7 @@ export function createBuiltinServers(options: BuiltinServersOptions): ToolServer
     diagnostics = {},
     agent = false,
     trust,
+    profile = 'full',
     ...project
   } = options;
   const projectFiles = new ProjectFiles(project);
@@ -131,6 +138,7 @@ export function createBuiltinServers(options: BuiltinServersOptions): ToolServer
   if (memory !== false) servers.push(createMemoryServer({ ...project, ...memory, projectFiles }));
   if (checks) servers.push(checks);
   if (agent !== false) servers.push(createAgentServer(agent));
+  if (profile === 'lean') for (const server of servers) applyLeanProfile(server);
   return servers;
 }
 
@@ -144,11 +152,15 @@ const OPTIONS: OptionNames<BuiltinServersOptions> = {
   diagnostics: true,
   agent: true,
   trust: true,
+  profile: true,
 };
 
 /** A misspelt `filesystem: false` would leave the server on. */
 function refuseWrongOptions(options: BuiltinServersOptions): void {
   assertOptions('createBuiltinServers()', options, OPTIONS);
+  const { profile } = options;
+  if (profile !== undefined && profile !== 'full' && profile !== 'lean')
+    throw new ToolError('INVALID_ARGUMENT', `profile must be 'full' or 'lean', not ${shownValue(profile)}.`);
   for (const server of SERVERS) {
     const own: unknown = options[server];
     if (own === undefined || own === false || (typeof own === 'object' && own !== null)) continue;

@@ -3,7 +3,7 @@
 import { ToolError } from '../contract/errors.js';
 import type { SchemaInput, SchemaOutput, ToolSchema } from './infer-schema.js';
 import { frozenCopy } from '../contract/json-copy.js';
-import { isJsonObject, type JsonObject } from '../contract/json.js';
+import { isJsonObject, type JsonObject, type JsonSchema } from '../contract/json.js';
 import { optionFaults, optionTypeFaults, shownValue, type OptionNames } from '../contract/options.js';
 import type { Logger } from '../contract/logger.js';
 import { CompiledSchema } from './schema.js';
@@ -106,6 +106,8 @@ export interface Tool<Args = Any, Output = Any, State = Any> {
   readonly input: CompiledSchema;
   /** The compiled output schema. Absent when the tool declares none. */
   readonly output?: CompiledSchema;
+  /** Listed in place of the schema of {@link input}, which is still what arguments are validated with. Default: none. */
+  readonly listedInput?: JsonSchema;
   /** Returns the claims of a call. Undefined: the claim is the tool's bare name. */
   readonly permission?: (args: never, ctx: ToolContext<never>) => PermissionClaim[] | Promise<PermissionClaim[]>;
   /** Runs the tool, with parsed arguments. */
@@ -239,9 +241,14 @@ export function listingOf(server: string, tool: Tool): ToolDefinition {
   return Object.freeze({
     ...pick(tool, ['title', 'description', 'icons', '_meta', 'annotations']),
     name: `${server}.${tool.name}`,
-    inputSchema: tool.input.jsonSchema ?? {},
+    inputSchema: tool.listedInput ?? tool.input.jsonSchema ?? {},
     ...(tool.output && { outputSchema: tool.output.jsonSchema ?? {} }),
   }) as ToolDefinition;
+}
+
+/** The same tool with another description and another listed schema of its arguments. */
+export function withListing(tool: Tool, description: string, listedInput: JsonSchema): Tool {
+  return Object.freeze({ ...tool, description, listedInput: frozenCopy(listedInput) });
 }
 
 /** Compiles a tool's schemas, loading what they need. @throws {ToolError} INVALID_ARGUMENT naming the tool */

@@ -73,10 +73,19 @@ function refuseUnknown(tool: Tool, args: object): void {
   const hint = nearest.every(({ known }) => known !== undefined)
     ? ''
     : ` Valid arguments: ${[...knownKeys].join(', ') || 'none'}.`;
-  throw new ToolError('INVALID_ARGUMENT', `"${tool.name}" has no argument ${names.join(', ')}.${hint}`, {
+  const missing = missingArguments(tool, args).filter((key) => !nearest.some(({ known }) => known === key));
+  const need = missing.length > 0 ? ` Missing: ${missing.join(', ')}.` : '';
+  throw new ToolError('INVALID_ARGUMENT', `"${tool.name}" has no argument ${names.join(', ')}.${hint}${need}`, {
     tool: tool.name,
     details: { unknown: unknown[0], known: [...knownKeys] },
   });
+}
+
+/** The required arguments that are absent: one of them is often what an unknown one means, as `cmd` for `command`. */
+function missingArguments({ input }: Tool, args: object): string[] {
+  const { required } = input.jsonSchema ?? {};
+  if (!Array.isArray(required)) return [];
+  return required.filter((key): key is string => typeof key === 'string' && !Object.hasOwn(args, key));
 }
 
 function invalidArguments(tool: Tool, issues: readonly SchemaIssue[]): ToolError {

@@ -10,7 +10,7 @@ export const PATHS = {
   type: 'array',
   items: { type: 'string', minLength: 1 },
   maxItems: 1_000,
-  description: 'Files or directories, relative to the project. Not patterns.',
+  description: 'Files or directories. Not patterns.',
 } as const;
 
 /** A path that passed the project scope. git commands accept only this form, so no tool can pass on an unchecked path. */

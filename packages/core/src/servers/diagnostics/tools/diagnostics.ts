@@ -44,7 +44,6 @@ const input = objectSchema(
       minimum: 1,
       maximum: 1_000,
       default: 100,
-      description: 'The most diagnostics to return.',
     },
   },
 );

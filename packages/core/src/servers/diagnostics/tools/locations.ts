@@ -12,7 +12,7 @@ const input = {
   type: 'object',
   properties: {
     ...placeInput,
-    limit: { type: 'integer', minimum: 1, maximum: 1_000, default: 100, description: 'The most locations to return.' },
+    limit: { type: 'integer', minimum: 1, maximum: 1_000, default: 100 },
   },
 } as const;
 

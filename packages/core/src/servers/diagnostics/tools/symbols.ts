@@ -24,7 +24,7 @@ const input = objectSchema(
       default: 2,
       description: 'Levels of the outline; 1 leaves out members.',
     },
-    limit: { type: 'integer', minimum: 1, maximum: 2_000, default: 200, description: 'The most symbols to return.' },
+    limit: { type: 'integer', minimum: 1, maximum: 2_000, default: 200 },
   },
 );
 

@@ -22,8 +22,7 @@ export const cursorInput = {
   type: 'string',
   minLength: 1,
   maxLength: MAX_CURSOR_CHARS,
-  description:
-    'The cursor of the previous result, to continue after its last row. Repeat the other arguments; limit may differ.',
+  description: 'Of the previous result, to continue it. Repeat the other arguments.',
 } as const;
 
 /** The output of every tool that pages. */

@@ -9,7 +9,7 @@ import { claimPath, type FilesystemContext } from '../filesystem-context.js';
 import { hints, objectSchema } from '../../../tool/object-schema.js';
 
 const input = objectSchema({
-  path: { type: 'string', description: 'The directory, relative to the project. Missing parents are created.' },
+  path: { type: 'string', description: 'The directory, relative to the project.' },
 });
 
 const output = objectSchema({

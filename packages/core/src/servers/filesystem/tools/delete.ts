@@ -14,7 +14,7 @@ const input = objectSchema(
     recursive: {
       type: 'boolean',
       default: false,
-      description: 'Delete a directory that is not empty, with everything in it.',
+      description: 'Delete a directory with everything in it.',
     },
   },
 );

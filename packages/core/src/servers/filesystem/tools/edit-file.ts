@@ -19,7 +19,7 @@ const texts = {
   },
   new_string: {
     type: 'string',
-    description: 'The replacement text, or the lines to insert. Its line endings are converted to those of the file.',
+    description: 'The replacement, or the lines to insert. Line endings are converted to those of the file.',
   },
 } as const;
 
@@ -36,15 +36,19 @@ const input = {
       type: 'array',
       minItems: 1,
       maxItems: 200,
-      description: 'Several replacements, each applied to the result of the one before; all of them or none.',
-      items: objectSchema(texts, options),
+      description: 'Several replacements in order, all or none.',
+      // Described above, once.
+      items: objectSchema(
+        { old_string: { type: 'string' }, new_string: { type: 'string' } },
+        { replace_all: { type: 'boolean' }, expected_count: { type: 'integer', minimum: 1 } },
+      ),
     },
     ...texts,
     ...options,
     insert_line: {
       type: 'integer',
       minimum: 0,
-      description: 'Insert new_string after this line; 0 inserts at the beginning. Not with old_string.',
+      description: 'Instead of old_string: insert new_string after this line, 0 at the beginning.',
     },
     if_match: { type: 'string', description: 'Edit only if the file still has this etag.' },
     dry_run: { type: 'boolean', default: false, description: 'Show the diff without changing the file.' },
@@ -79,9 +83,8 @@ export function editFileTool({ files, requireRead, limits, afterChange }: Filesy
     title: 'Edit file',
     description:
       'Replace text in a file that was read before. old_string must match exactly, white space included, and be unique unless replace_all or ' +
-      'expected_count is given. If the text differs only in line endings, trailing spaces, indentation, tabs for spaces, or typographic quotes and dashes, ' +
-      'a unique match is still accepted, and strategy reports how it was found. Give old_string and new_string, or edits, or insert_line and ' +
-      'new_string. The rest of the file is unchanged.',
+      'expected_count is given. A unique match that differs only in line endings, indentation, other white space or typographic characters is ' +
+      'accepted too; strategy says so. Give old_string and new_string, or edits, or insert_line and new_string.',
     input,
     output,
     annotations: hints('destructive'),

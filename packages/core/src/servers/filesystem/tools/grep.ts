@@ -64,14 +64,14 @@ const input = objectSchema(
       default: false,
       description: 'Let a match span lines: \\n, \\s and [^a] match line breaks; "." does with (?s).',
     },
-    before: { type: 'integer', minimum: 0, maximum: 100, default: 0, description: 'Lines to show before each match.' },
-    after: { type: 'integer', minimum: 0, maximum: 100, default: 0, description: 'Lines to show after each match.' },
+    before: { type: 'integer', minimum: 0, maximum: 100, default: 0, description: 'Lines before each match.' },
+    after: { type: 'integer', minimum: 0, maximum: 100, default: 0, description: 'Lines after each match.' },
     context: {
       type: 'integer',
       minimum: 0,
       maximum: 100,
       default: 0,
-      description: 'Lines to show before and after each match.',
+      description: 'Lines before and after each match.',
     },
     mode: {
       type: 'string',

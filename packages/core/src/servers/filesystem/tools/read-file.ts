@@ -18,14 +18,13 @@ const input = objectSchema(
       type: 'integer',
       minimum: 1,
       description:
-        'The first column to read in the line at offset, from 1, in UTF-16 units. If given, even as 1, long lines are not cut at 2,000 characters: ' +
-        'continue with next_offset and next_column.',
+        'The first column of the line at offset, from 1, in UTF-16 units. If given, long lines are not cut at 2,000 characters: continue with ' +
+        'next_offset and next_column.',
     },
     tail: {
       type: 'integer',
       minimum: 1,
-      description:
-        'Read this many of the last lines, instead of offset and column. Lines of a file larger than 64 MiB are then not numbered.',
+      description: 'Read this many of the last lines, instead of offset and column.',
     },
     limit: { type: 'integer', minimum: 1, default: 2_000, description: 'Maximum number of lines.' },
     encoding: {

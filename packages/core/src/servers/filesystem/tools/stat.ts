@@ -25,8 +25,7 @@ const input = objectSchema(
     follow: {
       type: 'boolean',
       default: true,
-      description:
-        'For a link: report its target. If false: report the link itself, which may be dangling or resolve outside the project.',
+      description: 'For a link: report its target. If false: the link itself.',
     },
   },
 );

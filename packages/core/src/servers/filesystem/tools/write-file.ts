@@ -13,7 +13,7 @@ import { hints, objectSchema } from '../../../tool/object-schema.js';
 const input = objectSchema(
   {
     path: { type: 'string', description: 'The file, relative to the project.' },
-    content: { type: 'string', description: 'The complete content; line endings are written as given.' },
+    content: { type: 'string', description: 'The complete content.' },
   },
   {
     if_match: { type: 'string', description: 'Write only if the file still has this etag.' },

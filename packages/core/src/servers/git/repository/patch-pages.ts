@@ -26,16 +26,16 @@ export const PATCH_INPUT = {
   stat_only: {
     type: 'boolean',
     default: false,
-    description: 'Show only the files and their line counts, without a patch.',
+    description: 'Only files and line counts, no patch.',
   },
   max_bytes: {
     type: 'integer',
     minimum: 1_000,
     maximum: 1_000_000,
     default: 50_000,
-    description: 'The most bytes of the patch to return.',
+    description: 'Of the patch.',
   },
-  cursor: { type: 'string', maxLength: 200, description: 'The cursor of the previous result, to continue.' },
+  cursor: { type: 'string', maxLength: 200, description: 'Of the previous result, to continue it.' },
 } as const;
 
 /** Their output properties. */

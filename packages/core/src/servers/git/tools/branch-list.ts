@@ -13,7 +13,7 @@ const input = objectSchema(
   {
     remote: { type: 'boolean', default: false, description: 'List remote-tracking branches instead of local ones.' },
     contains: { ...REF, description: 'Only branches that contain this commit.' },
-    limit: { type: 'integer', minimum: 1, maximum: 10_000, default: 200, description: 'The most branches to return.' },
+    limit: { type: 'integer', minimum: 1, maximum: 10_000, default: 200 },
     skip: { type: 'integer', minimum: 0, default: 0, description: 'Branches to skip, to continue.' },
   },
 );

@@ -18,7 +18,7 @@ const input = objectSchema(
   {},
   {
     ref: { ...REF, default: 'HEAD', description: 'The commit to start from. Default: HEAD.' },
-    max: { type: 'integer', minimum: 1, maximum: 1_000, default: 20, description: 'The most commits to return.' },
+    max: { type: 'integer', minimum: 1, maximum: 1_000, default: 20 },
     skip: { type: 'integer', minimum: 0, default: 0, description: 'Commits to skip, to continue.' },
     since: { ...TEXT, description: 'Only commits after this, such as "2 weeks ago" or 2026-01-31.' },
     until: { ...TEXT, description: 'Only commits before this.' },

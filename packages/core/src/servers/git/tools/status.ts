@@ -20,13 +20,8 @@ const input = objectSchema(
       description: 'Whether untracked files are listed; "all" lists those in new directories too.',
     },
     paths: PATHS,
-    limit: { type: 'integer', minimum: 1, maximum: 10_000, default: 500, description: 'The most entries to return.' },
-    skip: {
-      type: 'integer',
-      minimum: 0,
-      default: 0,
-      description: 'The number of entries to skip, to continue a list.',
-    },
+    limit: { type: 'integer', minimum: 1, maximum: 10_000, default: 500 },
+    skip: { type: 'integer', minimum: 0, default: 0, description: 'Entries to skip, to continue.' },
   },
 );
 
