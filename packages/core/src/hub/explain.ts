@@ -117,7 +117,7 @@ export async function explainCall(
     ...named,
     ...pin,
     ...schemaEnforcement(member, tool),
-    ...(isForViewsOnly(tool) ? { viewsOnly: true as const } : { tokenEstimate: estimateTokens([member.shown(tool)]) }),
+    ...(isForViewsOnly(tool) ? { viewsOnly: true as const } : { tokenEstimate: estimateTokens([member.tools.shown(tool)]) }),
   };
   let claims: readonly PermissionClaim[] | undefined;
   if (args !== undefined) {
