@@ -117,7 +117,9 @@ export async function explainCall(
     ...named,
     ...pin,
     ...schemaEnforcement(member, tool),
-    ...(isForViewsOnly(tool) ? { viewsOnly: true as const } : { tokenEstimate: estimateTokens([member.tools.shown(tool)]) }),
+    ...(isForViewsOnly(tool)
+      ? { viewsOnly: true as const }
+      : { tokenEstimate: estimateTokens([member.tools.shown(tool)]) }),
   };
   let claims: readonly PermissionClaim[] | undefined;
   if (args !== undefined) {
