@@ -124,7 +124,9 @@ export class MemberTools {
         `The tool "${tool.name}" is not in the allowedTools of the provider "${this.#name}".`,
         { provider: this.#name, tool: tool.name },
       );
-    const row = this.#pins?.quarantined(this.#name, tool);
+    if (!this.#pins) return undefined;
+    // A provider prepares its own definition, whose hints the hub has filled in for its list.
+    const row = this.#pins.quarantined(this.#name, withAllHints(tool));
     return row && quarantineError(this.#name, row);
   }
 
@@ -167,16 +169,21 @@ function isSameList(before: readonly ToolDefinition[], after: readonly ToolDefin
  */
 function listedDefinition(given: ToolDefinition): ToolDefinition | undefined {
   try {
-    const { name, inputSchema, annotations } = (given as ToolDefinition | null) ?? ({} as Partial<ToolDefinition>);
+    const { name, inputSchema } = (given as ToolDefinition | null) ?? ({} as Partial<ToolDefinition>);
     if (typeof name !== 'string' || typeof inputSchema !== 'object' || (inputSchema as unknown) === null)
       return undefined;
-    return frozenCopy(hasAllHints(annotations) ? given : { ...given, annotations: fillAnnotations(annotations) });
+    return frozenCopy(withAllHints(given));
   } catch {
     return undefined; // an accessor that throws
   }
 }
 
 /** MCP's defaults apply to hints that a provider left out. */
+function withAllHints(tool: ToolDefinition): ToolDefinition {
+  const { annotations } = tool as Partial<ToolDefinition>;
+  return hasAllHints(annotations) ? tool : { ...tool, annotations: fillAnnotations(annotations) };
+}
+
 function hasAllHints(annotations: ToolDefinition['annotations'] | undefined): boolean {
   if (annotations === undefined) return false;
   return ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint'].every((hint) => hint in annotations);

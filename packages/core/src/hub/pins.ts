@@ -7,6 +7,7 @@ import { ToolError } from '../contract/errors.js';
 import { isJsonObject, type JsonObject } from '../contract/json.js';
 import { withVisibleEscapes } from '../contract/visible-text.js';
 import type { ToolDefinition } from '../contract/tool-definition.js';
+import { bareName } from '../provider/prepared-call.js';
 
 /** The approved tools of all pinned providers, by provider name. JSON. */
 export type Pins = Record<string, ProviderPins>;
@@ -140,7 +141,8 @@ export class PinBoard {
   /**
    * Approves tools of a provider: those that are named, or all that it lists, with its command or URL.
    *
-   * @throws {ToolError} TOOL_NOT_FOUND for a name that is not listed; INVALID_ARGUMENT when the definition is not the one to approve
+   * @throws {ToolError} TOOL_NOT_FOUND for a name that is not listed; INVALID_ARGUMENT when the definition is not the one to approve, or
+   *   the name means several tools
    */
   async approve(
     provider: string,
@@ -193,7 +195,15 @@ function pinOf(tool: ToolDefinition): Pin {
 
 function approvedTool(provider: string, listed: readonly ToolDefinition[], approval: PinApproval): ToolDefinition {
   const name = typeof approval === 'string' ? approval : approval.name;
-  const tool = listed.find((one) => one.name === name) ?? listed.find((one) => one.name.endsWith(`.${name}`));
+  // A bare name is all that follows the server: a server may list "files.other.read" beside "files.read".
+  const bare = listed.filter((one) => bareName(one.name) === name);
+  const tool = listed.find((one) => one.name === name) ?? bare[0];
+  if (tool && tool.name !== name && bare.length > 1)
+    throw new ToolError(
+      'INVALID_ARGUMENT',
+      `The provider "${provider}" lists several tools "${name}": approve ${bare.map((one) => one.name).join(' or ')}.`,
+      { provider },
+    );
   if (!tool)
     throw new ToolError('TOOL_NOT_FOUND', `The provider "${provider}" lists no tool "${name}" to approve.`, {
       provider,

@@ -197,6 +197,25 @@ describe('ToolHub.setPolicy()', () => {
     expect((await hub.callTool('shell.run', { path: 'a' })).isError).toBe(false);
   });
 
+  it('applies to a question that is pending: "always" adds no rule against the new policy', async () => {
+    const asked = new EventEmitter();
+    const answers: ((approval: Approval) => void)[] = [];
+    const approve = (): Promise<Approval> =>
+      new Promise((resolve) => {
+        answers.push(resolve);
+        asked.emit('question');
+      });
+    const { hub } = hubWith({ default: 'ask', rules: [], approve });
+    await using _ = hub;
+    const question = once(asked, 'question');
+    const call = hub.callTool('files.write', { path: 'a' });
+    await question;
+    hub.setPolicy({ default: 'deny', rules: [] });
+    answers[0]?.({ decision: 'always' });
+    expect((await call).error?.code).toBe('PERMISSION_DENIED');
+    expect((await hub.callTool('files.write', { path: 'a' })).error?.code).toBe('PERMISSION_DENIED');
+  });
+
   it('changes nothing for an invalid rule, an unknown option, and a hub without a policy', async () => {
     const { hub, names } = hubWith({ default: 'allow', rules: [rule('deny', 'shell')] });
     await using _ = hub;

@@ -106,6 +106,51 @@ describe('ToolHub with a pinned provider', () => {
     expect((await hub.callTool('files.write')).isError).toBe(false);
   });
 
+  it('approves by a bare name the tool of that name, not one that ends with it', async () => {
+    const provider = foreign();
+    provider.drop('read');
+    provider.describe('other.read', 'Reads something else.');
+    provider.describe('read', 'Reads a file.');
+    await using hub = new ToolHub({ providers: [{ provider, pinned: true }], pins: storeOf('quarantine') });
+    await hub.connect();
+    await hub.approvePins('files', ['read']);
+    expect(await namesOf(hub)).toEqual(['files.read']);
+    await hub.approvePins('files', ['other.read']);
+    expect(await namesOf(hub)).toEqual(['files.other.read', 'files.read']);
+  });
+
+  it('refuses to approve a bare name that several of its servers have', async () => {
+    const tool = (name: string): ToolDefinition =>
+      ({ name, description: '', inputSchema: { type: 'object' } }) as never;
+    const provider: ToolProvider = {
+      ...foreign(),
+      servers: ['files', 'mail'],
+      listTools: () => Promise.resolve([tool('files.read'), tool('mail.read')]),
+    };
+    await using hub = new ToolHub({ providers: [{ provider, pinned: true }], pins: storeOf('quarantine') });
+    await hub.connect();
+    await expect(hub.approvePins('files', ['read'])).rejects.toThrow('approve files.read or mail.read');
+    expect(await namesOf(hub)).toEqual([]);
+  });
+
+  it('runs the approved tool of a provider that prepares calls and leaves hints out', async () => {
+    const tool = { name: 'files.read', description: 'Reads.', inputSchema: { type: 'object' }, annotations: { readOnlyHint: true } }; // prettier-ignore
+    const provider = foreign();
+    provider.listTools = () => Promise.resolve([tool as unknown as ToolDefinition]);
+    provider.prepareCall = (name, args) =>
+      Promise.resolve({
+        tool: { ...tool } as unknown as ToolDefinition,
+        args,
+        claims: [{ pattern: 'read', match: 'glob', understood: true }],
+        execute: (options) => provider.callTool(name, args, options),
+      });
+    await using hub = new ToolHub({ providers: [{ provider, pinned: true }], pins: storeOf() });
+    await hub.connect();
+    expect((await hub.callTool('files.read')).error).toBeUndefined();
+    tool.description = 'Reads all.';
+    expect((await hub.callTool('files.read')).error?.message).toContain('"Reads." → "Reads all."');
+  });
+
   it('has its tool again when the approved definition returns, or the new one is approved', async () => {
     const provider = foreign();
     const pins = storeOf();

@@ -229,8 +229,9 @@ export class PolicyGate {
         if (verdict.action !== 'ask') return undefined;
         const approval = parseApproval(await this.#reported(call, scope, approve, requestOf(call, verdict), signal));
         // "Always" applies to what was shown: a call that has ended or changed adds no rule.
-        if (approval.decision === 'always' && !signal.aborted && (await isUnchanged()))
-          this.#addRules(approval, call, verdict);
+        if (approval.decision !== 'always' || signal.aborted || !(await isUnchanged())) return approval;
+        // Nor does one that the policy, which may have been replaced meanwhile, now denies.
+        if (this.#rules.evaluate(name, call.claims).action !== 'deny') this.#addRules(approval, call, verdict);
         return approval;
       });
     } catch (thrown) {
