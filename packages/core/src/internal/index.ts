@@ -35,7 +35,7 @@ export { isDeeperThan, isJsonObject } from '../contract/json.js';
 export { copyArguments, copyAsJson, copyJson, deepFreeze, frozenCopy, snapshot } from '../contract/json-copy.js';
 export { callSafely, Listeners, safeLogger } from '../call/host-callbacks.js';
 export { SILENT_LOGGER, WARNING_LOGGER } from '../contract/logger.js';
-export { redactedText } from '../contract/redact.js';
+export { redactedText } from '../contract/redacted-text.js';
 export { likelyName } from '../contract/nearest-names.js';
 export { assertOptions, copyTexts, shownValue, type OptionNames } from '../contract/options.js';
 export { ConnectionLifecycle } from '../provider/connection-lifecycle.js';

@@ -4,7 +4,8 @@
 import { canonicalJson } from '../contract/canonical-json.js';
 import type { PreparedCall, Progress } from '../contract/tool-provider.js';
 import type { ToolDefinition } from '../contract/tool-definition.js';
-import { redacted, redactedText } from '../contract/redact.js';
+import { redacted } from '../contract/redact.js';
+import { redactedText } from '../contract/redacted-text.js';
 import { recordedCall, recordedResult, recordedTool } from './recorded-values.js';
 import type { RecordedCall } from './recording-format.js';
 import type { RecordingWriter } from './recording-writer.js';

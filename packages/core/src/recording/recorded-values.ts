@@ -3,7 +3,8 @@
 
 import { ToolError } from '../contract/errors.js';
 import type { JsonObject } from '../contract/json.js';
-import { redacted, redactedText } from '../contract/redact.js';
+import { redacted } from '../contract/redact.js';
+import { redactedText } from '../contract/redacted-text.js';
 import {
   errorResult,
   hasBrokenOutput,

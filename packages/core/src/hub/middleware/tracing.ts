@@ -5,7 +5,7 @@ import type * as OpenTelemetry from '@opentelemetry/api';
 import type { Attributes, Context, Span, Tracer } from '@opentelemetry/api';
 import type { JsonObject } from '../../contract/json.js';
 import type { OptionNames } from '../../contract/options.js';
-import { redactedText } from '../../contract/redact.js';
+import { redactedText } from '../../contract/redacted-text.js';
 import type { ToolResult } from '../../contract/result.js';
 import type { ToolDefinition } from '../../contract/tool-definition.js';
 import type { ToolSelection } from '../../provider/tool-selection.js';
