@@ -180,15 +180,10 @@ function withoutRootAlternatives(schema: JsonSchema, report: ReportLoss): JsonSc
     const all = key === 'allOf';
     if (!all)
       report(`/${key}`, 'The alternatives are merged into one object; which of them apply together is not said.');
-    const properties = new Map<string, unknown>();
-    for (const member of [...objects, rest])
-      for (const [name, property] of Object.entries(isJsonObject(member.properties) ? member.properties : {})) {
-        const other = properties.get(name);
-        const isSame = !properties.has(name) || sameJson(other, property);
-        properties.set(name, isSame ? property : { anyOf: [other, property] });
-      }
+    const properties = mergedProperties([...objects, rest]);
     const lists = objects.map(({ required }) => (Array.isArray(required) ? (required as unknown[]) : []));
-    const shared = all ? lists.flat() : (lists[0] ?? []).filter((name) => lists.every((list) => list.includes(name)));
+    const sets = lists.map((list) => new Set(list));
+    const shared = all ? lists.flat() : (lists[0] ?? []).filter((name) => sets.every((set) => set.has(name)));
     const own = Array.isArray(rest.required) ? (rest.required as unknown[]) : [];
     const required = [...new Set([...own, ...shared])];
     const { properties: _properties, required: _required, ...kept } = rest;
@@ -201,6 +196,18 @@ function withoutRootAlternatives(schema: JsonSchema, report: ReportLoss): JsonSc
   return merged;
 }
 
-function sameJson(one: unknown, other: unknown): boolean {
-  return JSON.stringify(one) === JSON.stringify(other);
+/** The properties of all members; one that differs among them is any of its forms. */
+function mergedProperties(members: readonly JsonObject[]): ReadonlyMap<string, unknown> {
+  const forms = new Map<string, Map<string | undefined, unknown>>();
+  for (const { properties } of members)
+    for (const [name, property] of Object.entries(isJsonObject(properties) ? properties : {})) {
+      const known = forms.get(name) ?? new Map<string | undefined, unknown>();
+      forms.set(name, known.set(JSON.stringify(property), property));
+    }
+  return new Map(
+    [...forms].map(([name, known]) => [
+      name,
+      known.size === 1 ? [...known.values()][0] : { anyOf: [...known.values()] },
+    ]),
+  );
 }
