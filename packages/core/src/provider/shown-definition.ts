@@ -10,8 +10,11 @@ import { visibleText } from '../contract/visible-text.js';
 const MAX_DESCRIPTION = 4_096;
 const MAX_TITLE = 200;
 const MAX_DEPTH = 256;
-/** Keywords whose values are data or names, which have the same meaning only if they stay as they are. */
-const DATA_KEYWORDS: ReadonlySet<string> = new Set(['const', 'default', 'enum', 'examples', 'required']);
+/** Keywords whose values are data, names or patterns, which have the same meaning only if they stay as they are. */
+const DATA_KEYWORDS: ReadonlySet<string> = new Set([
+  ...['const', 'default', 'enum', 'examples', 'required', 'dependentRequired', 'pattern'],
+  ...['$ref', '$id', '$anchor', '$dynamicRef', '$dynamicAnchor'],
+]);
 /** Keywords whose values map names to schemas. */
 const NAMED_SCHEMAS: ReadonlySet<string> = new Set([
   'properties',
@@ -19,6 +22,7 @@ const NAMED_SCHEMAS: ReadonlySet<string> = new Set([
   '$defs',
   'definitions',
   'dependentSchemas',
+  'dependencies',
 ]);
 
 const shown = new WeakMap<ToolDefinition, ToolDefinition>();
@@ -52,8 +56,13 @@ function changed<Key extends keyof ToolDefinition>(
   return before === after ? {} : { [key]: after };
 }
 
-/** A copy with clean titles and descriptions; the same object if they are clean. */
+/**
+ * A copy with clean texts, those of unknown keywords too, as vendors may pass them on; the same object if they are clean.
+ *
+ * @param isNamed whether the keys are names
+ */
 function cleanSchema(schema: unknown, depth: number, isNamed = false): unknown {
+  if (typeof schema === 'string') return shownText(schema, MAX_DESCRIPTION);
   if (typeof schema !== 'object' || schema === null || depth > MAX_DEPTH) return schema;
   if (Array.isArray(schema)) {
     const items = schema.map((item) => cleanSchema(item, depth + 1));
@@ -62,11 +71,8 @@ function cleanSchema(schema: unknown, depth: number, isNamed = false): unknown {
   if (!isJsonObject(schema)) return schema;
   let copy: JsonObject | undefined;
   for (const [key, value] of Object.entries(schema)) {
-    let clean = value;
-    if (!isNamed && typeof value === 'string' && (key === 'description' || key === 'title' || key === '$comment'))
-      clean = shownText(value, MAX_DESCRIPTION);
-    else if (isNamed || !DATA_KEYWORDS.has(key))
-      clean = cleanSchema(value, depth + 1, !isNamed && NAMED_SCHEMAS.has(key));
+    if (!isNamed && DATA_KEYWORDS.has(key)) continue;
+    const clean = cleanSchema(value, depth + 1, !isNamed && NAMED_SCHEMAS.has(key));
     if (clean === value) continue;
     copy ??= { ...schema };
     Object.defineProperty(copy, key, { value: clean, enumerable: true, configurable: true, writable: true });

@@ -253,6 +253,19 @@ describe('ToolHub with a pinned provider', () => {
 });
 
 describe('ToolHub.listTools() descriptions of foreign tools', () => {
+  it('removes invisible characters from the texts of unknown keywords too, and keeps names and values', async () => {
+    const provider = foreign();
+    const a = { 'x-note': 'a\u{e0041}', errorMessage: { type: 'b\u200b' }, enum: ['c\u200b'], pattern: 'd\u200b' };
+    const inputSchema = { type: 'object', properties: { a, 'e\u200b': {} }, dependentRequired: { a: ['e\u200b'] } };
+    provider.listTools = () =>
+      Promise.resolve([{ name: 'files.read', description: '', inputSchema } as unknown as ToolDefinition]);
+    await using hub = new ToolHub({ providers: [provider] });
+    expect((await hub.listTools())[0]?.inputSchema).toEqual({
+      ...inputSchema,
+      properties: { a: { ...a, 'x-note': 'a', errorMessage: { type: 'b' } }, 'e\u200b': {} },
+    });
+  });
+
   it('removes invisible characters and cuts at 4,096 characters, and still calls the tools', async () => {
     const provider = foreign();
     provider.describe('read', `Reads\u202e a file.${'x'.repeat(10_000)}`);
