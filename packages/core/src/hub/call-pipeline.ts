@@ -241,7 +241,9 @@ export class CallPipeline {
   ): Promise<ToolResult> {
     if (this.#middleware.length === 0) return execute();
     const parsed = async (): Promise<ToolResult> => parseResult(await execute(), member.provider);
-    const call = middlewareCall(member, prepared, scope, this.#entered.get(scope));
+    const delegation = delegationOf(prepared.tool);
+    const isDelegating = delegation?.hub === this.#hub && delegation.prepare !== undefined;
+    const call = middlewareCall(member, prepared, scope, isDelegating, this.#entered.get(scope));
     this.#entered.set(scope, call);
     return runMiddleware(this.#middleware, call, parsed);
   }
@@ -305,6 +307,7 @@ function middlewareCall(
   member: HubMember,
   prepared: PreparedCall,
   scope: CallScope,
+  isDelegating: boolean,
   previous: MiddlewareCall | undefined,
 ): MiddlewareCall {
   let args: JsonObject | undefined;
@@ -315,6 +318,7 @@ function middlewareCall(
     provider: member.name,
     kind: member.provider.kind,
     trustsAnnotations: member.trustsAnnotations,
+    isDelegating,
     waitedMs: performance.now() - scope.startedAt,
     addMeta: (meta) => scope.addMeta(meta),
     onProgress: (listener) => scope.observe({ onProgress: (progress) => callSafely(() => listener({ ...progress })) }),
@@ -330,6 +334,9 @@ function middlewareCall(
     },
     get signal() {
       return scope.signal;
+    },
+    get remainingMs() {
+      return Math.max(0, scope.dueAt - performance.now());
     },
   };
 }

@@ -112,6 +112,7 @@ export function withCache(options: CacheOptions): CacheMiddleware {
   };
 
   const middleware: Middleware = async (call, next) => {
+    if (call.isDelegating) return next(); // what it calls is cached, and may drop results, itself
     if (!isReadOnly(call)) {
       // Before, as reads that began earlier may see half of the change, and after, as reads meanwhile may too.
       clear();

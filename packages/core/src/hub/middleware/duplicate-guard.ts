@@ -45,6 +45,7 @@ export function withDuplicateGuard(options: DuplicateGuardOptions = {}): Middlew
   const sessions = new Map<string | undefined, Map<string, Repeated>>();
 
   return async (call, next) => {
+    if (call.isDelegating) return next(); // what it calls is counted itself
     const startedAt = performance.now();
     const calls = recent(sessions, call.sessionId, MAX_SESSIONS, () => new Map<string, Repeated>());
     const key = canonicalJson([call.name, call.args]);
@@ -60,7 +61,10 @@ export function withDuplicateGuard(options: DuplicateGuardOptions = {}): Middlew
     // It says nothing about the tool: the caller gave up, or passes on a question and continues the call with the answer.
     if (result.error?.code === 'CANCELLED') return result;
     const hash = hashOf(result);
-    const count = counted?.result === hash ? counted.count + 1 : 1;
+    // Equal calls may run at the same time, and another call may have restarted the count meanwhile.
+    const now = calls.get(key);
+    const latest = now && now.until > startedAt ? now : undefined;
+    const count = latest?.result === hash ? latest.count + 1 : 1;
     calls.delete(key);
     recent(calls, key, MAX_CALLS, () => ({ count, result: hash, until: performance.now() + windowMs }));
     return result;

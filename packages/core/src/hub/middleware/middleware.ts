@@ -21,12 +21,19 @@ export interface MiddlewareCall {
   readonly kind: ToolProvider['kind'];
   /** Whether the tool's annotations may be believed when deciding to repeat the call or to keep its result. */
   readonly trustsAnnotations: boolean;
+  /**
+   * Whether the tool only makes another call of this hub for its caller, such as `call_tool` of `deferredTools`. That call passes
+   * the same middleware.
+   */
+  readonly isDelegating: boolean;
   /** How long the call has waited for its provider and for an approval, in milliseconds. */
   readonly waitedMs: number;
   /** The effects of the call, as the policy evaluated them. */
   readonly claims: readonly PermissionClaim[];
   /** Aborted when the call ends. */
   readonly signal: AbortSignal;
+  /** How long the call may take from now on, in milliseconds; `Infinity` without a deadline. Progress may extend it. */
+  readonly remainingMs: number;
   /** The call's id in logs and events. */
   readonly callId: string;
   /** The call's session, if the caller set one. */

@@ -6,7 +6,7 @@ import type { ToolErrorCode, ToolErrorInfo } from '../../contract/errors.js';
 import type { OptionNames } from '../../contract/options.js';
 import type { ToolSelection } from '../../provider/tool-selection.js';
 import type { Middleware, MiddlewareCall } from './middleware.js';
-import { assertMiddlewareOptions, isRepeatable, isSelected } from './selected-tools.js';
+import { appliesTo, assertMiddlewareOptions, isRepeatable } from './selected-tools.js';
 
 /** Options of {@link withRetry}. */
 export interface RetryOptions extends ToolSelection {
@@ -50,7 +50,8 @@ const MAY_HAVE_RUN: ReadonlySet<ToolErrorCode> = new Set(['OUTCOME_UNKNOWN', 'CO
  * A middleware that repeats failed calls: those whose error is `retryable`, as repeating them is safe; and those that may have
  * run (`OUTCOME_UNKNOWN`, `CONNECTION_CLOSED`, `PROCESS_EXITED`) if the tool is annotated as read-only or idempotent and the
  * hub trusts its annotations. Each delay is varied by up to a half, so that many callers do not repeat at the same time. All
- * attempts share the call's deadline and its signal. It never repeats anything else.
+ * attempts share the call's deadline and its signal; a failure is not repeated when the delay would pass the deadline. It never
+ * repeats anything else, and not the calls that `deferredTools` passes on: those are repeated themselves.
  *
  * @throws {ToolError} INVALID_ARGUMENT for a wrong option
  * @example
@@ -63,10 +64,11 @@ export function withRetry(options: RetryOptions = {}): Middleware {
   assertMiddlewareOptions('withRetry()', options, OPTIONS, { attempts, delayMs, maxDelayMs });
   return async (call, next) => {
     let result = await next();
-    if (!isSelected(call, options)) return result;
+    if (!appliesTo(call, options)) return result;
     for (let attempt = 2; attempt <= attempts && result.error && mayRepeat(call, result.error); attempt++) {
       const longest = Math.min(delayMs * 2 ** (attempt - 2), maxDelayMs);
       const delay = longest * (0.5 + Math.random() / 2);
+      if (delay >= call.remainingMs) break; // the failure says more than that the time is over
       onRetry?.({ name: call.name, callId: call.callId, attempt, delayMs: delay, error: result.error });
       await pause(delay, call.signal);
       result = await next();

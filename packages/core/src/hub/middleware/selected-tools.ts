@@ -24,7 +24,12 @@ export function assertMiddlewareOptions(
   }
 }
 
-/** Whether the middleware applies to the tool of a call. */
+/** Whether the middleware applies to the call: its tool is selected, and it is not only there for another call of the hub. */
+export function appliesTo(call: MiddlewareCall, selection: ToolSelection): boolean {
+  return !call.isDelegating && isSelected(call, selection);
+}
+
+/** Whether the tool of a call is selected. */
 export function isSelected(call: Pick<MiddlewareCall, 'name'>, selection: ToolSelection): boolean {
   return selectTools([call], selection).length > 0;
 }

@@ -3,6 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { deferred } from '../../../src/call/waiting.js';
 import {
+  deferredTools,
   defineServer,
   defineTool,
   InProcessToolProvider,
@@ -69,6 +70,16 @@ describe('withCache()', () => {
     expect(await call('read', { b: { d: 3, c: 2 }, a: 1 })).toBe('{"run":1} cached');
     expect((await hub.callTool('docs.read', { a: 1, b: { c: 2, d: 3 } })).structuredContent).toEqual({ run: 1 });
     expect(await call('read', { a: 2 })).toBe('{"run":2}');
+  });
+
+  it('caches what deferredTools() calls, which drops nothing by itself', async () => {
+    const { hub, call } = await cached();
+    await using _ = hub;
+    await hub.add(new InProcessToolProvider({ servers: [deferredTools(hub)] }));
+    expect(await call('read')).toBe('{"run":1}');
+    const result = await hub.callTool('tools.call_tool', { name: 'docs.read' });
+    expect(textOf(result)).toBe('{"run":1}');
+    expect(await call('read')).toBe('{"run":1} cached');
   });
 
   it('gives each caller a copy', async () => {

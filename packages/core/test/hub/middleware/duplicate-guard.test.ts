@@ -108,6 +108,12 @@ describe('withDuplicateGuard()', () => {
     expect(() => withDuplicateGuard(options as never)).toThrow(ToolError);
   });
 
+  it('counts equal calls that run at the same time', async () => {
+    const call = guarded();
+    expect(await Promise.all([call('read'), call('read'), call('read')])).toEqual(['text', 'text', 'text']);
+    expect(await call('read')).toBe(REFUSED);
+  });
+
   it('does not count calls that were cancelled, such as those that pass a question of a server on', async () => {
     const waiting = defineTool({
       name: 'wait',
