@@ -1,13 +1,17 @@
 // The events of one call in a hub's event stream. Called only while someone listens.
 
 import type { CallScope } from '../call/call-scope.js';
+import { redactedText } from '../contract/redacted-text.js';
 import type { ToolResult } from '../contract/result.js';
 import type { PreparedCall } from '../contract/tool-provider.js';
 import type { EventFields, EventStream } from './events.js';
 
+/** The longest name of a tool in an event, in characters. */
+const MAX_NAME = 256;
+
 /** Reports that a call arrived, and from now on its progress and log entries. Returns true. */
 export function reportQueued(events: EventStream, tool: string, scope: CallScope): true {
-  const about = fieldsOf(String(tool), undefined, scope);
+  const about = fieldsOf(tool, undefined, scope);
   events.emit('call.queued', about);
   scope.observe({
     onProgress: ({ progress, total, message }) =>
@@ -48,7 +52,7 @@ export function reportSettled(
     durationMs,
     characters: content.reduce((sum, block) => sum + sizeOf(block), 0),
   };
-  events.emit('call.settled', { ...fieldsOf(String(tool), provider, scope), data }, () => ({
+  events.emit('call.settled', { ...fieldsOf(tool, provider, scope), data }, () => ({
     result: { content: content.map((block) => ({ ...block })), ...(structuredContent && { structuredContent }) },
   }));
 }
@@ -60,8 +64,14 @@ function fieldsOf(tool: string, provider: string | undefined, scope: CallScope):
     ...(parentCallId !== undefined && { parentCallId }),
     ...(sessionId !== undefined && { sessionId }),
     ...(provider !== undefined && { provider }),
-    tool,
+    tool: shownName(tool),
   };
+}
+
+/** The name of an unknown tool is the caller's text. In JavaScript it may be anything. */
+function shownName(name: unknown): string {
+  if (typeof name !== 'string') return `(${typeof name})`;
+  return redactedText(name.length > MAX_NAME ? `${name.slice(0, MAX_NAME)}…` : name);
 }
 
 function sizeOf(block: ToolResult['content'][number]): number {

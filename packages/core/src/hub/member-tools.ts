@@ -81,6 +81,7 @@ export class MemberTools {
     this.isListed = true;
     if (isSame) return false; // the list before keeps the validators compiled for it
     this.definitions = valid;
+    this.#checkAllowed();
     this.#quarantine();
     this.updateHidden();
     this.#index = new ToolIndex(this.definitions.map((tool) => [tool.name, tool] as const));
@@ -132,6 +133,19 @@ export class MemberTools {
 
   #isAllowed(name: string): boolean {
     return !this.#allowed || this.#allowed.some((glob) => matchesGlob(glob, bareName(name)));
+  }
+
+  /** Warns of globs that match no tool, which hide what they were to allow. */
+  #checkAllowed(): void {
+    if (!this.#allowed || this.definitions.length === 0) return;
+    const names = this.definitions.map(({ name }) => bareName(name));
+    for (const glob of this.#allowed) {
+      if (names.some((name) => matchesGlob(glob, name))) continue;
+      this.#host.warn(
+        `"${glob}" in the allowedTools of the provider "${this.#name}" matches none of its tools. Use globs over names without ` +
+          `the server, such as "${names[0]}".`,
+      );
+    }
   }
 
   /** Approves tools, or all of them with the provider's command or URL. @throws {ToolError} as {@link PinBoard.approve} */

@@ -43,6 +43,16 @@ function listen(hub: ToolHub, options?: Parameters<ToolHub['onEvent']>[1]): HubE
 const typesOf = (events: readonly HubEvent[]): string[] => events.map(({ type }) => type);
 
 describe('hub.onEvent()', () => {
+  it('redacts and cuts the names of unknown tools, which are the text of the caller, and takes any name', async () => {
+    await using hub = new ToolHub({ providers: [files()] });
+    await hub.connect();
+    const events = listen(hub);
+    const names = [`files.token=hunter2x`, 'x'.repeat(100_000), Object.create(null) as string, undefined as never];
+    for (const name of names) expect((await hub.callTool(name)).isError).toBe(true);
+    const settled = events.filter(({ type }) => type === 'call.settled').map(({ tool }) => tool);
+    expect(settled).toEqual(['files.token=[hidden]', `${'x'.repeat(256)}…`, '(object)', '(undefined)']);
+  });
+
   it('emits the events of a call in order, with one id, growing event ids and times', async () => {
     await using hub = new ToolHub({
       providers: [files()],

@@ -248,6 +248,17 @@ describe('allowedTools of an entry', () => {
     expect(prepared.refused?.error?.code).toBe('PERMISSION_DENIED');
   });
 
+  it('warns of a glob that matches no tool', async () => {
+    const { hub: inner } = hubWith({ default: 'allow', rules: [] });
+    const warnings: string[] = [];
+    const silent = (): void => undefined;
+    const logger = { debug: silent, info: silent, error: silent, warn: (text: string) => void warnings.push(text) };
+    const entry = { provider: inner, allowedTools: ['files.read', 'run'] };
+    await using hub = new ToolHub({ providers: [entry], logger });
+    await hub.connect();
+    expect(warnings).toEqual([expect.stringContaining('"files.read" in the allowedTools') as string]);
+  });
+
   it('is an array of globs', () => {
     const provider = new ToolHub();
     expect(() => new ToolHub({ providers: [{ provider, allowedTools: 'x' as never }] })).toThrow('array of globs');
