@@ -19,7 +19,7 @@ import { COMMON_FORM } from './common-form.js';
 import { ToolKitCore, type KitOptions, type ModelCallResult } from './kit-core.js';
 import type { KitTool } from './kit-tools.js';
 import { partsOf, type ImageType } from './result-parts.js';
-import { ToolKit, type Turn } from './tool-kit.js';
+import { assertAnswerable, ToolKit, type Turn } from './tool-kit.js';
 
 export type { ImageType } from './result-parts.js';
 
@@ -116,11 +116,16 @@ export class AnthropicKit extends ToolKit<AnthropicTool, ToolUseBlock, ToolResul
     return resultBlock(call, await this.core.call({ name: call.name, args: call.input }));
   }
 
-  /** Runs the calls of a message, side by side. Never rejects. `done` is false also for `stop_reason: "pause_turn"`. */
+  /**
+   * Runs the calls of a message, side by side. A failed call is a result. `done` is false also for `stop_reason: "pause_turn"`.
+   *
+   * @throws {ToolError} INVALID_ARGUMENT for what is not a message
+   */
   async answer<Block extends object>(
     message: AnthropicMessage<Block>,
   ): Promise<Turn<AnthropicMessage<Block> | ToolResultMessage, ToolResultBlock>> {
-    const { content, stop_reason: reason } = message;
+    const { content, stop_reason: reason } = Object(message) as typeof message;
+    assertAnswerable(Array.isArray(content), "the model's message, whose `content` is an array");
     const calls = (content as unknown[])
       .filter(isJsonObject)
       .filter(({ type }) => type === 'tool_use') as unknown as ToolUseBlock[];

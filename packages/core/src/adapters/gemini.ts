@@ -19,7 +19,7 @@ import { GEMINI_FORM } from './gemini-form.js';
 import { ToolKitCore, type KitOptions } from './kit-core.js';
 import type { KitTool } from './kit-tools.js';
 import { partsOf, type ImagePart } from './result-parts.js';
-import { ToolKit, type Turn } from './tool-kit.js';
+import { assertAnswerable, ToolKit, type Turn } from './tool-kit.js';
 
 export type { ImagePart } from './result-parts.js';
 
@@ -115,15 +115,21 @@ export interface GeminiResultPart {
 export class GeminiKit extends ToolKit<GeminiTool, GeminiCall, GeminiResponse> {
   /** Runs one call. Never rejects. A function response has no images: `answer` adds them to its message. */
   async dispatch(call: GeminiCall): Promise<GeminiResponse> {
-    const { result } = await this.core.call({ name: call.name, args: call.args ?? {} });
+    const { name, args = {} } = call; // null is no object of arguments
+    const { result } = await this.core.call({ name, args });
     const { text } = partsOf(result, false);
     return responseOf(call, text, result.isError);
   }
 
-  /** Runs the calls of a response's first candidate, or of a message, side by side. Never rejects. */
+  /**
+   * Runs the calls of a response's first candidate, or of a message, side by side. A failed call is a result.
+   *
+   * @throws {ToolError} INVALID_ARGUMENT for what is neither
+   */
   async answer<Content extends GeminiContent>(
     response: Content | GeminiAnswer<Content>,
   ): Promise<Turn<Content | GeminiResultContent, GeminiResponse>> {
+    assertAnswerable(Object(response) === response && !Array.isArray(response), 'a response, or a message of it');
     const content = messageOf(response);
     const parts: readonly GeminiPart[] = (content?.parts ?? []).filter(isJsonObject);
     const calls = parts.flatMap(({ functionCall }) => functionCall ?? []);

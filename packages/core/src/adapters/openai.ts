@@ -22,7 +22,7 @@ import { KIT_OPTIONS, ToolKitCore, type KitOptions, type ModelCall, type ModelCa
 import type { KitTool } from './kit-tools.js';
 import { OPENAI_FORMS, splitDescription } from './openai-form.js';
 import { partsOf, type ImagePart } from './result-parts.js';
-import { ToolKit, type Turn } from './tool-kit.js';
+import { assertAnswerable, ToolKit, type Turn } from './tool-kit.js';
 
 /** Options of {@link openaiTools}. */
 export interface OpenaiKitOptions extends KitOptions {
@@ -181,10 +181,17 @@ export class OpenaiKit extends ToolKit<ChatTool, ChatToolCall, ChatToolMessage> 
     return { role: 'tool', tool_call_id: call.id, content: partsOf(result, false).text };
   }
 
-  /** Runs the calls of a message, side by side. Never rejects. */
+  /**
+   * Runs the calls of a message, side by side. A failed call is a result.
+   *
+   * @throws {ToolError} INVALID_ARGUMENT for what is not a message
+   */
   async answer<Message extends ChatMessage>(
     message: Message,
   ): Promise<Turn<Message | ChatToolMessage | ChatImageMessage, ChatToolMessage>> {
+    const { tool_calls: given, choices } = Object(message) as { tool_calls?: unknown; choices?: unknown };
+    const isMessage = Object(message) === message && choices === undefined && Array.isArray(given ?? []);
+    assertAnswerable(isMessage, "the model's message: response.choices[0].message");
     const calls = (message.tool_calls ?? []).filter(isJsonObject) as readonly ChatToolCall[];
     const turn = await this.core.callAll(calls.map(modelCallOf));
     const parts = turn.results.map(({ result }) => partsOf(result, true));
@@ -211,13 +218,16 @@ export class ResponsesKit extends ToolKit<ResponsesTool, ResponsesCall, Response
   }
 
   /**
-   * Runs the calls of a response, side by side. Never rejects. `messages` are its output and the results; with
+   * Runs the calls of a response, side by side. A failed call is a result. `messages` are its output and the results; with
    * `previous_response_id`, send only `outputs`.
+   *
+   * @throws {ToolError} INVALID_ARGUMENT for what is not a response
    */
   async answer<Item extends object>(
     response: ResponsesResponse<Item>,
   ): Promise<Turn<Item | ResponsesOutput, ResponsesOutput>> {
-    const { output } = response;
+    const { output } = Object(response) as typeof response;
+    assertAnswerable(Array.isArray(output), 'a whole response of the Responses API, which has `output`');
     const calls = (output as readonly unknown[])
       .filter(isJsonObject)
       .filter(({ type }) => type === 'function_call') as unknown as ResponsesCall[];

@@ -1,6 +1,7 @@
 // The shape that the kits of all vendors have. A vendor's file adds the forms of its API.
 
 import type { Directive } from '../contract/directives.js';
+import { ToolError } from '../contract/errors.js';
 import type { ModelCallResult, ToolKitCore } from './kit-core.js';
 import type { KitTool } from './kit-tools.js';
 import type { SchemaLoss } from './schema-loss.js';
@@ -65,4 +66,13 @@ export abstract class ToolKit<Tool, Call, Output> implements Disposable {
 
   /** @internal */
   protected abstract toVendor(tools: readonly KitTool[]): Tool[];
+}
+
+/**
+ * Checks what was passed to `answer`, which is easily the wrong part of a response.
+ *
+ * @throws {ToolError} INVALID_ARGUMENT
+ */
+export function assertAnswerable(isMessage: boolean, what: string): void {
+  if (!isMessage) throw new ToolError('INVALID_ARGUMENT', `answer() takes ${what}.`);
 }

@@ -315,6 +315,29 @@ describe('the signal of a kit', () => {
   });
 });
 
+describe('answer() of a kit', () => {
+  it('says which part of a response it takes when it gets another', async () => {
+    const hub = await hubOf([echo]);
+    const openai = await openaiTools(hub);
+    const message = { role: 'assistant', content: 'Hello.' } as const;
+    for (const wrong of [undefined, null, { choices: [{ message }] }, { ...message, tool_calls: 'x' }])
+      await expect(openai.answer(wrong as never)).rejects.toThrow("answer() takes the model's message");
+    await expect(openai.responses.answer(message as never)).rejects.toThrow('which has `output`');
+    await expect((await anthropicTools(hub)).answer(message as never)).rejects.toThrow('whose `content` is an array');
+    await expect((await geminiTools(hub)).answer(undefined as never)).rejects.toThrow('answer() takes a response');
+    expect((await openai.answer(message)).done).toBe(true);
+  });
+
+  it('takes null as arguments from neither answer() nor dispatch() of Gemini, and none as an empty object', async () => {
+    const kit = await geminiTools(await hubOf([defineTool({ name: 'now', description: 'x', execute: () => 'noon' })]));
+    const wrong = { name: 's__now', args: null as never };
+    const { outputs } = await kit.answer({ role: 'model', parts: [{ functionCall: wrong }] });
+    for (const { response } of [outputs[0]!, await kit.dispatch(wrong)])
+      expect(response.error).toContain('not a JSON object');
+    expect((await kit.dispatch({ name: 's__now' })).response).toEqual({ output: 'noon' });
+  });
+});
+
 describe('offeredTools()', () => {
   const annotations = { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true };
   const listed = (name: string, inputSchema: JsonObject = { type: 'object' }, description = 'x') => ({
