@@ -72,7 +72,12 @@ interface Entry {
  * ```
  */
 export function withCache(options: CacheOptions): CacheMiddleware {
-  const { ttlMs = 60_000, maxEntries = 500, maxCharacters = 16 * 1024 * 1024, share = 'session' } = options;
+  const {
+    ttlMs = 60_000,
+    maxEntries = 500,
+    maxCharacters = 16 * 1024 * 1024,
+    share = 'session',
+  } = Object(options) as typeof options;
   assertMiddlewareOptions('withCache()', options, OPTIONS, { ttlMs, maxEntries, maxCharacters });
   if (!Array.isArray(options.include))
     throw new ToolError('INVALID_ARGUMENT', 'withCache(): `include` must name the tools, such as ["docs.*"].');

@@ -40,7 +40,7 @@ interface Repeated {
  * @throws {ToolError} INVALID_ARGUMENT for a wrong option
  */
 export function withDuplicateGuard(options: DuplicateGuardOptions = {}): Middleware {
-  const { repeats = 3, windowMs = 300_000 } = options;
+  const { repeats = 3, windowMs = 300_000 } = Object(options) as typeof options;
   assertMiddlewareOptions('withDuplicateGuard()', options, OPTIONS, { repeats, windowMs });
   const sessions = new Map<string | undefined, Map<string, Repeated>>();
 

@@ -71,7 +71,12 @@ const OPTIONS: OptionNames<RecordingOptions> = {
  * ```
  */
 export function withRecording(options: RecordingOptions): RecordingMiddleware {
-  const { file, write, name = 'recording', maxPendingCharacters = MAX_PENDING_CHARACTERS } = options;
+  const {
+    file,
+    write,
+    name = 'recording',
+    maxPendingCharacters = MAX_PENDING_CHARACTERS,
+  } = Object(options) as typeof options;
   assertMiddlewareOptions('withRecording()', options, OPTIONS, { maxPendingCharacters });
   const writer = new RecordingWriter({
     target: targetOf(file, write),

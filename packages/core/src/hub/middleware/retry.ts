@@ -60,7 +60,7 @@ const MAY_HAVE_RUN: ReadonlySet<ToolErrorCode> = new Set(['OUTCOME_UNKNOWN', 'CO
  * ```
  */
 export function withRetry(options: RetryOptions = {}): Middleware {
-  const { attempts = 3, delayMs = 200, maxDelayMs = 5_000, onRetry } = options;
+  const { attempts = 3, delayMs = 200, maxDelayMs = 5_000, onRetry } = Object(options) as typeof options;
   assertMiddlewareOptions('withRetry()', options, OPTIONS, { attempts, delayMs, maxDelayMs });
   return async (call, next) => {
     let result = await next();

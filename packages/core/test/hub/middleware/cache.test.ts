@@ -204,6 +204,7 @@ describe('withCache()', () => {
   });
 
   it.each([
+    null,
     {},
     { include: 'docs' },
     { include: ['a'], ttlMs: 0 },

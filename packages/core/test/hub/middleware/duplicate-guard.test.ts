@@ -104,7 +104,7 @@ describe('withDuplicateGuard()', () => {
     expect(await excluded('read')).toBe('text');
   });
 
-  it.each([{ repeats: 0 }, { windowMs: 'x' }, { times: 2 }])('rejects %j', (options) => {
+  it.each([null, { repeats: 0 }, { windowMs: 'x' }, { times: 2 }])('rejects %j', (options) => {
     expect(() => withDuplicateGuard(options as never)).toThrow(ToolError);
   });
 

@@ -129,7 +129,7 @@ describe('withRetry()', () => {
     expect(runs()).toBe(1);
   });
 
-  it.each([{ attempts: 0 }, { delayMs: -1 }, { retries: 3 }, { include: 'a' }])('rejects %j', (options) => {
+  it.each([null, { attempts: 0 }, { delayMs: -1 }, { retries: 3 }, { include: 'a' }])('rejects %j', (options) => {
     expect(() => withRetry(options as never)).toThrow(ToolError);
   });
 });
