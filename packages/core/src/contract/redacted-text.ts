@@ -15,12 +15,14 @@ const SHAPES: readonly RegExp[] = [
   /\bxox[a-z]-[\w-]{10,}|\bxapp-[\w-]{10,}/g, // Slack
   /(?<=\bhooks\.slack\.com\/(?:services|workflows)\/|\bdiscord(?:app)?\.com\/api\/webhooks\/)[\w/-]{16,}/g,
   /\b\d{8,10}:[\w-]{35}\b/g, // Telegram
+  /(?<=\blogin\s{1,3}\S{1,100}\s{1,3}password\s{1,3})\S{3,}/g, // netrc
+  /(?<=\bDigest\s{1,3})\w{1,20}=[^\r\n]+/gi, // RFC 7616
   /(?<=[?&][\w-]{0,20}sig(?:nature)?=)[^&\s"'<>\\]{8,}/gi, // signed URLs of AWS, Azure and Google
   /\b(?:npm_[A-Za-z0-9]{30,}|hf_[A-Za-z0-9]{30,}|pypi-[\w-]{30,}|SG\.[\w-]{16,}\.[\w-]{16,})/g, // npm, Hugging Face, PyPI, SendGrid
 ];
 const SCHEME = /\b(Bearer|Basic|Token)(\s+)([\w.~+/-]{8,}=*)/gi;
-/** The password of a URL, RFC 3986, section 3.2.1, also with an unescaped `@`. */
-const URL_PASSWORD = /\b([a-z][a-z0-9+.-]{1,20}:\/\/[^\s:@/"]{0,200}:)[^\s/"<>]{1,500}(?=@)/gi;
+/** The password of a URL, RFC 3986, section 3.2.1, also with an unescaped `@` or `/`; not a port. */
+const URL_PASSWORD = /\b([a-z][a-z0-9+.-]{1,20}:\/\/[^\s:@/"]{0,200}:)(?!\d{1,5}(?:[/,?#]|$))[^\s"<>]{1,500}(?=@)/gi;
 /** A long user without a password. */
 const URL_TOKEN = /(?<=\b[a-z][a-z0-9+.-]{1,20}:\/\/)[\w.~%+-]{20,500}(?=@)/gi;
 /** Headers whose whole value is a secret, as far as the line or the quotes go. */
