@@ -63,6 +63,7 @@ export { ToolServer } from '../tool/define-server.js';
 export { START_OUTPUT, startOutputOf, withStartOutput, type StartOutput } from '../provider/start-output.js';
 export { deferred, settledWithin, untilAborted, type Deferred } from '../call/waiting.js';
 export { fromWireResult, toWireResult, type WireResult } from '../mcp/tools/wire-result.js';
+export { showHidden } from '../contract/shell-words.js';
 export { lastText, plainText, withoutSecrets, withoutSecretsInside } from '../contract/sanitize.js';
 export {
   DEFAULT_MAX_FRAME_BYTES,

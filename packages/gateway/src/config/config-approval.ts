@@ -3,9 +3,9 @@
 
 import { mkdir, readFile, realpath, rename, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
-import { dirname, join, relative, sep } from 'node:path';
+import { basename, dirname, isAbsolute, join, relative, sep } from 'node:path';
 import { ToolError } from '@toolwright/core';
-import { isJsonObject } from '@toolwright/core/internal';
+import { assertOptions, isJsonObject, type OptionNames } from '@toolwright/core/internal';
 import type { ReadConfig } from './read-config.js';
 
 /** Where approvals are kept. */
@@ -20,33 +20,50 @@ type Approvals = Record<string, string[]>;
 /** How many versions of one file stay approved: a branch switch brings an earlier one back. */
 const MAX_VERSIONS = 10;
 
-/** Whether a file is inside its project, so that whoever wrote the project may have written the file. */
-export async function isInsideProject({ file, projectDir }: Pick<ReadConfig, 'file' | 'projectDir'>): Promise<boolean> {
-  const [real, root] = await Promise.all([realpath(file), realpath(projectDir)]);
-  const path = relative(root, real);
-  return path !== '..' && !path.startsWith(`..${sep}`);
+const OPTIONS: OptionNames<ApprovalOptions> = { stateDir: 'text' };
+
+/**
+ * Whether a file is inside the project that it was found in, so that whoever wrote the project may have written the file. The
+ * file itself, which can name another project, does not decide that; nor does a link.
+ */
+export async function isInsideProject({
+  file,
+  foundIn,
+  projectDir,
+}: Pick<ReadConfig, 'file' | 'foundIn' | 'projectDir'>): Promise<boolean> {
+  const real = await realpath(file);
+  const asNamed = join(await realpath(dirname(file)), basename(file));
+  const roots = await Promise.all([foundIn, projectDir].map((directory) => realpath(directory).catch(() => directory)));
+  return roots.some((root) => isBelow(root, real) || isBelow(root, asNamed));
+}
+
+function isBelow(root: string, file: string): boolean {
+  const path = relative(root, file);
+  return path !== '..' && !path.startsWith(`..${sep}`) && !isAbsolute(path);
 }
 
 /**
  * Refuses a file inside its project that was not approved as it is.
  *
- * @throws {ToolError} APPROVAL_REQUIRED with what the file starts
+ * @throws {ToolError} APPROVAL_REQUIRED with what the file starts and what it permits
  */
 export async function assertApproved(source: ReadConfig, options: ApprovalOptions = {}): Promise<void> {
+  assertOptions('assertApproved()', options, OPTIONS);
   if (!(await isInsideProject(source))) return;
   const approvals = await readApprovals(approvalFile(options));
   if (approvals[await realpath(source.file)]?.includes(source.sha256)) return;
-  const starts = programsOf(source);
+  const { starts, permits } = source.effects;
   throw new ToolError(
     'APPROVAL_REQUIRED',
     `${source.file} is inside its project and was not approved as it is. It starts: ${starts.join('; ') || 'nothing'}. ` +
-      'Read it, then approve it, or name it explicitly.',
-    { details: { file: source.file, sha256: source.sha256, starts } },
+      `${permits.length > 0 ? `It permits: ${permits.join('; ')}. ` : ''}Read it, then approve it, or name it explicitly.`,
+    { details: { file: source.file, sha256: source.sha256, starts: [...starts], permits: [...permits] } },
   );
 }
 
 /** Approves a file as it was read. */
 export async function approveConfig(source: ReadConfig, options: ApprovalOptions = {}): Promise<void> {
+  assertOptions('approveConfig()', options, OPTIONS);
   const file = approvalFile(options);
   const approvals = await readApprovals(file);
   const path = await realpath(source.file);
@@ -56,19 +73,6 @@ export async function approveConfig(source: ReadConfig, options: ApprovalOptions
   const temporary = `${file}.${process.pid}.tmp`;
   await writeFile(temporary, `${JSON.stringify(approvals, null, 2)}\n`, { mode: 0o600 });
   await rename(temporary, file);
-}
-
-/** The command lines and addresses that a configuration starts or calls, without their environment. */
-function programsOf({ config }: ReadConfig): string[] {
-  return [
-    ...Object.entries(config.providers ?? {}).map(
-      ([name, { path, command, args = [] }]) => `${name}: ${[path ?? command, ...args].join(' ')}`,
-    ),
-    ...Object.entries(config.mcpServers ?? {}).map(([name, { command, args = [], url, socket, container }]) => {
-      const place = command === undefined ? (url ?? socket ?? container?.image) : [command, ...args].join(' ');
-      return `${name}: ${place ?? ''}`;
-    }),
-  ];
 }
 
 function approvalFile({ stateDir }: ApprovalOptions): string {

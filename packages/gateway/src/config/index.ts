@@ -14,6 +14,7 @@
  */
 
 export { approveConfig, assertApproved, isInsideProject, type ApprovalOptions } from './config-approval.js';
+export type { ConfigEffects } from './config-effects.js';
 export type { PolicyConfig, ProviderConfig, ServerConfig, ToolwrightConfig } from './config-schema.js';
 export { followConfig, type FollowConfigOptions, type FollowedConfig } from './follow-config.js';
 export {

@@ -5,7 +5,8 @@ import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { basename, dirname, resolve } from 'node:path';
 import { ToolError } from '@toolwright/core';
-import { isJsonObject } from '@toolwright/core/internal';
+import { assertOptions, isJsonObject, type OptionNames } from '@toolwright/core/internal';
+import { effectsOf, type ConfigEffects } from './config-effects.js';
 import { configFaults, faultLine, type ConfigFault } from './config-faults.js';
 import { CONFIG_SCHEMA, type ToolwrightConfig } from './config-schema.js';
 import { parseConfigText, type ConfigPath, type ConfigSource } from './config-source.js';
@@ -28,11 +29,17 @@ export interface ReadConfig {
   readonly config: ToolwrightConfig;
   /** The project; absolute. */
   readonly projectDir: string;
+  /** Where the file was found: the option `projectDir`, else the directory of the file. A file cannot change that. Absolute. */
+  readonly foundIn: string;
+  /** What it starts and permits, without the values of variables. */
+  readonly effects: ConfigEffects;
   /** The SHA-256 of its text, in hexadecimal. */
   readonly sha256: string;
   /** What has no effect in a file of another tool, one line each. */
   readonly notices: readonly string[];
 }
+
+const OPTIONS: OptionNames<ReadConfigOptions> = { env: 'object', projectDir: 'text' };
 
 /** Directories in which editors keep files of a project. */
 const EDITOR_DIRECTORIES: ReadonlySet<string> = new Set([
@@ -68,6 +75,7 @@ export async function readConfig(file: string, options: ReadConfigOptions = {}):
  * @throws {ToolError} INVALID_ARGUMENT with every fault, its line and what was expected
  */
 export function parseConfig(text: string, file: string, options: ReadConfigOptions = {}): ReadConfig {
+  assertOptions('readConfig()', options, OPTIONS);
   const source = parseConfigText(text, file);
   const foreign = readForeignConfig(source.value, file);
   const base = options.projectDir ?? projectOf(file);
@@ -90,10 +98,23 @@ export function parseConfig(text: string, file: string, options: ReadConfigOptio
   return {
     file,
     config,
-    projectDir: resolve(options.projectDir === undefined ? base : options.projectDir, config.projectDir ?? '.'),
+    projectDir: resolve(base, config.projectDir ?? '.'),
+    foundIn: resolve(base),
+    effects: effectsOf(writtenForm(config, raw)),
     sha256: createHash('sha256').update(text).digest('hex'),
     notices: notices.map(({ path, message }) => noticeLine(source, path, message)),
   };
+}
+
+/** The parts of a configuration that are in force, as the file writes them: with variables in place of their values. */
+function writtenForm(config: ToolwrightConfig, raw: unknown): ToolwrightConfig {
+  const written = { ...(raw as ToolwrightConfig) };
+  for (const kind of ['providers', 'mcpServers'] as const) {
+    const names = Object.keys(config[kind] ?? {});
+    const entries = Object.entries(written[kind] ?? {}).filter(([name]) => names.includes(name));
+    Object.assign(written, { [kind]: Object.fromEntries(entries) });
+  }
+  return written;
 }
 
 function projectOf(file: string): string {

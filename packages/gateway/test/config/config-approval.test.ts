@@ -1,6 +1,6 @@
 // A configuration inside a project starts nothing before a person approved its text.
 
-import { appendFile, mkdir, stat, symlink, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ToolError } from '@toolwright/core';
 import { createTestProject } from '@toolwright/core/testing';
@@ -50,6 +50,47 @@ describe('assertApproved()', () => {
     const link = join(stateDir, 'links', 'toolwright.json');
     await symlink(join(project.projectDir, 'inner', 'toolwright.json'), link);
     expect(await refusal(await readConfig(link, options), stateDir)).toMatchObject({ code: 'APPROVAL_REQUIRED' });
+  });
+
+  it('refuses a file that names another project, or is a link to a file elsewhere', async () => {
+    await using outside = await createTestProject({ 'toolwright.json': TEXT });
+    await using project = await createTestProject({ 'sub/a.txt': '' });
+    const { projectDir: stateDir } = outside;
+    const file = join(project.projectDir, 'toolwright.json');
+    for (const named of ['sub', '/usr', './missing', '..']) {
+      await writeFile(file, JSON.stringify({ ...(JSON.parse(TEXT) as object), projectDir: named }));
+      for (const options of [{}, { projectDir: project.projectDir }])
+        expect(await refusal(await readConfig(file, options), stateDir)).toMatchObject({ code: 'APPROVAL_REQUIRED' });
+    }
+    await rm(file);
+    await symlink(join(stateDir, 'toolwright.json'), file);
+    expect(await refusal(await readConfig(file), stateDir)).toMatchObject({ code: 'APPROVAL_REQUIRED' });
+  });
+
+  it('shows what it permits, nothing invisible, and no value of a variable', async () => {
+    const text = JSON.stringify({
+      trust: 'trusted',
+      policy: { default: 'allow', rules: [{ tool: 'bash', action: 'allow' }] },
+      builtins: { bash: { sandbox: 'off' } },
+      mcpServers: { a: { command: 'x\u001b[2K', args: ['\u202e', '${T}'], env: { NODE_OPTIONS: '${T}' } } },
+    });
+    await using project = await createTestProject({ 'toolwright.json': text });
+    await using state = await createTestProject({});
+    const source = await readConfig(join(project.projectDir, 'toolwright.json'), { env: { T: 'canary' } });
+    const error = await refusal(source, state.projectDir);
+    const permits = ['trust: trusted', 'builtins.bash: {"sandbox":"off"}', 'policy.default: allow'];
+    expect(error?.details).toMatchObject({ permits: [...permits, 'policy: allow bash', 'a: env NODE_OPTIONS'] });
+    expect(error?.details).toMatchObject({ starts: [String.raw`a: x\e[2K \u202e ${'$'}{T}`] });
+    expect(error?.message).not.toMatch(/canary|\u001b|\u202e/u);
+  });
+
+  it('refuses wrong options', async () => {
+    await using project = await createTestProject({ 'toolwright.json': TEXT });
+    const source = await readConfig(join(project.projectDir, 'toolwright.json'));
+    const wrong = { statedir: project.projectDir } as object;
+    await expect(assertApproved(source, wrong)).rejects.toThrow(/unknown option `statedir`/);
+    await expect(approveConfig(source, wrong)).rejects.toThrow(/unknown option `statedir`/);
+    await expect(readConfig(source.file, { evn: {} } as object)).rejects.toThrow(/unknown option `evn`/);
   });
 
   it('approves nothing when the approvals cannot be read', async () => {
