@@ -54,18 +54,24 @@ function serversConfig(
 ): ForeignConfig {
   const notices: ForeignNotice[] = [];
   const rules: JsonObject[] = [];
-  const mcpServers: JsonObject = {};
-  for (const [given, entry] of namedEntries(servers)) {
+  const mcpServers = new Map<string, JsonObject>();
+  const entries = namedEntries(servers);
+  const plainNames = new Set(entries.map(([given]) => given).filter((given) => providerName(given) === given));
+  for (const [given, entry] of entries) {
     const at = [...path, given];
     if (!isJsonObject(entry)) {
       notices.push({ path: at, message: 'expected an object; the server is left out.' });
       continue;
     }
-    const name = providerName(given);
+    const plain = providerName(given);
+    let name = plain;
+    const isTaken = (): boolean => mcpServers.has(name) || (name !== given && plainNames.has(name));
+    for (let count = 2; isTaken(); count++) name = `${plain.slice(0, 58)}-${count}`;
     if (name !== given) notices.push({ path: at, message: `the server is named "${name}" here.` });
     const converted = new ForeignServer(entry, at, notices);
     const server = converted.read();
-    if (server) mcpServers[name] = server;
+    if (!server) continue;
+    mcpServers.set(name, server);
     for (const tool of converted.deniedTools) rules.push({ tool: `${name}.${tool}`, action: 'deny' });
   }
   // A settings file holds many other things; a file of servers only does not.
@@ -74,7 +80,10 @@ function serversConfig(
     if (key === path[0] || key === '$schema' || (key === 'inputs' && path[0] === 'servers')) continue;
     notices.push({ path: [key], message: 'is not supported and has no effect.' });
   }
-  return { value: { mcpServers, ...(rules.length > 0 && { policy: { rules } }) }, notices };
+  return {
+    value: { mcpServers: Object.fromEntries(mcpServers), ...(rules.length > 0 && { policy: { rules } }) },
+    notices,
+  };
 }
 
 /** Continue lists servers with their names inside. */
@@ -88,7 +97,8 @@ function namedEntries(servers: JsonObject | unknown[]): (readonly [string, unkno
 
 /** A provider's name: letters, digits, `_` and `-`. */
 function providerName(name: string): string {
-  return name.replace(/[^A-Za-z0-9_-]+/g, '-').slice(0, 64) || 'server';
+  const clean = name.replace(/[^A-Za-z0-9_-]+/g, '-').slice(0, 64) || 'server';
+  return clean === '__proto__' ? 'proto' : clean; // not a key of validated objects
 }
 
 /** Keys that say nothing about how a server is run. */

@@ -135,16 +135,30 @@ function withoutIncomplete(
 ): unknown {
   const copy = structuredClone(value);
   for (const { name, path } of missing) {
-    const [kind = '', entry = ''] = path;
+    const [kind = '', entry = ''] = kindAndEntry(path, copy);
     const entries = isJsonObject(copy) ? copy[kind] : undefined;
-    if (!isJsonObject(entries) || !(entry in entries)) continue;
+    if (!isJsonObject(entries) || !Object.hasOwn(entries, entry)) continue;
     delete entries[entry];
     notices.push({
       path,
       message: `the variable ${name} has no value: set it, or give a default. ${entry} is left out.`,
     });
   }
+  const { mcpServers, policy } = (isJsonObject(copy) ? copy : {}) as Pick<ToolwrightConfig, 'mcpServers' | 'policy'>;
+  // Rules for servers that are left out match nothing.
+  if (policy?.rules) policy.rules = policy.rules.filter(({ tool }) => Object.hasOwn(mcpServers ?? {}, serverIn(tool)));
   return copy;
+}
+
+/** What a variable belongs to. A rule denies a tool of a server, which must not run without it. */
+function kindAndEntry(path: ConfigPath, value: unknown): ConfigPath {
+  if (path[0] !== 'policy') return path;
+  const tool = at(value, path);
+  return typeof tool === 'string' ? ['mcpServers', serverIn(tool)] : path;
+}
+
+function serverIn(tool: string): string {
+  return tool.slice(0, tool.indexOf('.'));
 }
 
 /** @param raw the value before variables were replaced: faults show only that */

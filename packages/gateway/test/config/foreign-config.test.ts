@@ -183,6 +183,31 @@ memorybank: { enabled: true, root: ./docs }
     expect(notices.join()).toContain('the variable NOT_SET has no value');
   });
 
+  it('leaves out a server, and no rule of another, when a tool that it disables has no value', () => {
+    const servers = { a: { command: 'a', disabledTools: ['${NONE}', 'x'] }, b: { command: 'b', disabledTools: ['y'] } };
+    const { config, notices } = read('/p/.mcp.json', JSON.stringify({ mcpServers: servers }));
+    expect(config).toEqual({
+      mcpServers: { b: { command: 'b' } },
+      policy: { rules: [{ tool: 'b.y', action: 'deny' }] },
+    });
+    expect(notices).toEqual([expect.stringContaining('a is left out')]);
+  });
+
+  it('loses no server whose name becomes that of another, or is special', () => {
+    const text = `{ "mcpServers": { "a b": { "command": "one" }, "a/b": { "command": "two" },
+      "a-b": { "command": "three" }, "__proto__": { "command": "four" } } }`;
+    const { config } = read('/p/.mcp.json', text);
+    const commands = Object.entries(config.mcpServers ?? {}).map(([name, { command }]) => [name, command]);
+    expect(new Map(commands as [string, string][])).toEqual(
+      new Map([
+        ['a-b', 'three'],
+        ['a-b-2', 'one'],
+        ['a-b-3', 'two'],
+        ['proto', 'four'],
+      ]),
+    );
+  });
+
   it('takes a file in the own format for one, whatever its name', () => {
     expect(() => read('/p/mcp.json', '{"mcpServers": {}, "policy": {}, "x": 1}')).toThrow('x: unknown key');
   });
