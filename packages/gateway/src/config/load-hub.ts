@@ -1,7 +1,7 @@
 // loadHub: a hub from a configuration, and the application of a changed one to a running hub.
 
 import { isAbsolute } from 'node:path';
-import { ToolError, ToolHub, type HubLimits, type Logger, type Policy } from '@toolwright/core';
+import { ToolError, ToolHub, type HubLimits, type Logger, type Policy, type ProviderEntry } from '@toolwright/core';
 import { assertOptions, isJsonObject, safeLogger, WARNING_LOGGER, type OptionNames } from '@toolwright/core/internal';
 import { hubParts, type HubPart } from './hub-parts.js';
 import { pinStore } from './pin-store.js';
@@ -76,6 +76,8 @@ class ConfiguredHub implements LoadedHub {
   readonly #options: LoadHubOptions;
   readonly #logger: Logger;
   #parts: ReadonlyMap<string, HubPart>;
+  /** The providers of the parts, by name. */
+  #entries: ReadonlyMap<string, ProviderEntry>;
   #applying: Promise<unknown> = Promise.resolve();
 
   constructor(source: ConfiguredProject, options: LoadHubOptions) {
@@ -84,10 +86,11 @@ class ConfiguredHub implements LoadedHub {
     this.source = source;
     const { parts, policy } = this.#resolved(source);
     this.#parts = parts;
+    this.#entries = new Map([...parts].map(([name, part]) => [name, part.create()]));
     const { pins, limits } = source.config;
     const { approve } = options;
     this.hub = new ToolHub({
-      providers: [...parts.values()].map((part) => part.create()),
+      providers: [...this.#entries.values()],
       policy: { ...policy, ...(approve && { approve }) },
       ...(limits && { limits: limits as HubLimits }),
       ...(pins && { pins: pinStore(pins, source.projectDir) }),
@@ -104,7 +107,10 @@ class ConfiguredHub implements LoadedHub {
   async #apply(source: ConfiguredProject): Promise<AppliedChange> {
     const { parts, policy } = this.#resolved(source);
     const changed = [...parts.values()].filter(({ name, key }) => this.#parts.get(name)?.key !== key);
-    const entries = changed.map((part) => part.create()); // before anything changes, as options may be refused
+    // Before anything changes, as options may be refused and prefixes may be taken.
+    const created = new Map(changed.map((part) => [part.name, part.create()]));
+    const entries = new Map([...parts.keys()].map((name) => [name, created.get(name) ?? this.#entries.get(name)]));
+    assertOwnPrefixes(entries as ReadonlyMap<string, ProviderEntry>);
     const removed = [...this.#parts.keys()].filter((name) => !parts.has(name));
     const replaced = changed.map(({ name }) => name).filter((name) => this.#parts.has(name));
     const added = changed.map(({ name }) => name).filter((name) => !replaced.includes(name));
@@ -113,9 +119,10 @@ class ConfiguredHub implements LoadedHub {
         this.#logger.warn(`The change of ${key} applies when the configuration is loaded the next time.`);
     this.hub.setPolicy(policy);
     this.#parts = parts;
+    this.#entries = entries as ReadonlyMap<string, ProviderEntry>;
     this.source = source;
     await Promise.all([...removed, ...replaced].map((name) => this.hub.remove(name)));
-    await Promise.all(entries.map((entry) => this.hub.add(entry)));
+    await Promise.all([...created.values()].map((entry) => this.hub.add(entry)));
     return { added, removed, replaced };
   }
 
@@ -133,4 +140,20 @@ class ConfiguredHub implements LoadedHub {
     const parts = hubParts(chosen, projectDir, this.#logger);
     return { parts: new Map(parts.map((part) => [part.name, part])), policy: policyOf(chosen) };
   }
+}
+
+/** @throws {ToolError} NAME_CONFLICT when two providers have one prefix: a hub refuses the second when others are gone already */
+function assertOwnPrefixes(entries: ReadonlyMap<string, ProviderEntry>): void {
+  const owners = new Map<string, string>();
+  for (const [name, { provider }] of entries)
+    for (const prefix of provider.servers) {
+      const owner = owners.get(prefix);
+      if (owner !== undefined)
+        throw new ToolError(
+          'NAME_CONFLICT',
+          `The prefix "${prefix}" of the provider "${name}" belongs to the provider "${owner}"; rename one.`,
+          { provider: name, details: { prefix, owner } },
+        );
+      owners.set(prefix, name);
+    }
 }

@@ -130,7 +130,51 @@ describe('loadHub()', () => {
   });
 });
 
+describe('apply()', () => {
+  it('changes nothing when a provider has the prefix of another', async () => {
+    await using project = await createTestProject({});
+    const builtins = { bash: false, memory: false, diagnostics: false };
+    const more = lab().mcpServers;
+    const policy = { rules: [{ tool: 'git', action: 'deny' }] };
+    await using loaded = load({ builtins, mcpServers: more, policy }, project.projectDir);
+    const next = { builtins, mcpServers: { git: more.more }, policy: { default: 'allow' } };
+    const source = parseConfig(JSON.stringify(next), `${project.projectDir}/toolwright.json`, { env: {} });
+    await expect(loaded.apply(source)).rejects.toMatchObject({ code: 'NAME_CONFLICT' });
+    expect(loaded.hub.status().map(({ name }) => name)).toEqual(['builtins', 'more']);
+    expect((await loaded.hub.callTool('git.status')).error?.code).toBe('PERMISSION_DENIED');
+  });
+});
+
 describe('followConfig()', () => {
+  it('goes on when a callback throws, and refuses wrong options', async () => {
+    await using project = await createTestProject({ 'toolwright.json': '{"builtins": false}' });
+    const file = `${project.projectDir}/toolwright.json`;
+    await using loaded = loadHub(await readConfig(file), { logger: SILENT });
+    await expect(followConfig(loaded, file, { chekc: () => undefined } as object)).rejects.toThrow(/unknown option/);
+    let outcome = deferred<string>();
+    const warned = new Promise((resolve) => process.once('warning', resolve));
+    await using _followed = await followConfig(loaded, file, {
+      onApplied: () => {
+        outcome.resolve('applied');
+        throw new Error('of onApplied');
+      },
+      onRefused: () => {
+        outcome.resolve('refused');
+        throw new Error('of onRefused');
+      },
+    });
+    for (const [text, expected] of [
+      ['{', 'refused'],
+      ['{"builtins": false, "trust": "trusted"}', 'applied'],
+      ['{"builtins": false, "trust": "untrusted"}', 'applied'],
+    ] as const) {
+      outcome = deferred();
+      await writeFile(file, text);
+      expect(await outcome.promise).toBe(expected);
+    }
+    expect(String(await warned)).toContain('A callback of followConfig() threw: of onRefused');
+  });
+
   it('adds, replaces and removes providers while a client of the gateway stays connected', async () => {
     await using project = await createTestProject({ 'toolwright.json': JSON.stringify(lab()) });
     const file = `${project.projectDir}/toolwright.json`;
