@@ -25,7 +25,7 @@ export function withoutSecrets(text: string, secrets: Iterable<string>): string 
   for (const secret of secrets) {
     if (secret.length < SHORTEST_SECRET) continue;
     forms.add(secret).add(JSON.stringify(secret).slice(1, -1));
-    if (!/\p{Surrogate}/u.test(secret)) forms.add(encodeURIComponent(secret));
+    for (const encoded of urlForms(secret)) forms.add(encoded);
   }
   let clean = text;
   // The longest first, as one may be a prefix of another.
@@ -34,9 +34,22 @@ export function withoutSecrets(text: string, secrets: Iterable<string>): string 
   return clean;
 }
 
-/** Redacts secrets in all strings of a JSON value. */
+/** The forms of a text in addresses and forms: few programs encode the same characters, or write digits in the same case. */
+function urlForms(text: string): string[] {
+  if (/\p{Surrogate}/u.test(text)) return [];
+  const usual = encodeURIComponent(text);
+  const strict = usual.replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
+  const asForm = new URLSearchParams({ '': text }).toString().slice(1);
+  return [usual, strict, strict.replaceAll('%20', '+'), asForm].flatMap((form) => [
+    form,
+    form.replace(/%[0-9A-F]{2}/g, (code) => code.toLowerCase()),
+  ]);
+}
+
+/** Redacts secrets in all strings and numbers of a JSON value. */
 export function withoutSecretsInside(value: unknown, secrets: readonly string[]): unknown {
   if (typeof value === 'string') return withoutSecrets(value, secrets);
+  if (typeof value === 'number') return isSecretNumber(value, secrets) ? '[hidden]' : value;
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map((item) => withoutSecretsInside(item, secrets));
   const clean = Object.entries(value).map(([key, item]) => [
@@ -46,7 +59,17 @@ export function withoutSecretsInside(value: unknown, secrets: readonly string[])
   return Object.fromEntries(clean);
 }
 
+/** A long number was rounded when it was read. */
+function isSecretNumber(value: number, secrets: readonly string[]): boolean {
+  return secrets.some(
+    (secret) => secret.length >= SHORTEST_SECRET && (String(value).includes(secret) || Number(secret) === value),
+  );
+}
+
+/** Names of authentication schemes of six letters or more, which are ordinary words. */
+const SCHEME = /^(bearer|digest|negotiate|api-?key|mutual|vapid|privatetoken|signature|scram-sha-\d+)$/i;
+
 /** The secrets in headers: their values and the parts of them, such as the token after `Bearer`. */
 export function secretsOfHeaders(headers: Readonly<Record<string, string>>): string[] {
-  return Object.values(headers).flatMap((value) => [value, ...value.split(/\s+/)]);
+  return Object.values(headers).flatMap((value) => [value, ...value.split(/\s+/).filter((part) => !SCHEME.test(part))]);
 }

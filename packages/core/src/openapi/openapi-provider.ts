@@ -32,7 +32,7 @@ import { pathPattern } from './request/request-path.js';
 import { OutputCheck } from './response/output-check.js';
 import { resultOf } from './response/response-result.js';
 
-/** Credentials of earlier calls, which responses and errors may still contain. */
+/** Credentials of calls that have ended, which later responses and errors may still contain. */
 const MAX_SECRETS = 64;
 
 /** A call in progress. */
@@ -42,6 +42,8 @@ interface PendingCall {
   tool: ApiTool | undefined;
   /** Set once the server may have received it. */
   wasSent: boolean;
+  /** What its result must not contain. */
+  secrets: readonly string[];
 }
 
 /** The tool and the connection that a call was prepared for. */
@@ -79,7 +81,9 @@ export class OpenApiToolProvider implements ToolProvider {
   readonly #changed = new Listeners();
   readonly #inFlight = new Set<CallScope>();
   readonly #outputs: OutputCheck;
+  /** The latest last. */
   readonly #secrets = new Set<string>();
+  readonly #calls = new Set<PendingCall>();
   #catalog: ToolCatalog | undefined;
   #disconnects = 0;
   #lastFailure: ToolError | undefined;
@@ -236,7 +240,8 @@ export class OpenApiToolProvider implements ToolProvider {
   /** @param prepared what the call was prepared for: a different tool of that name does not run */
   async #run(name: string, args: JsonObject, scope: CallScope, prepared?: PreparedFor): Promise<ToolResult> {
     this.#inFlight.add(scope);
-    const call: PendingCall = { scope, tool: prepared?.tool, wasSent: false };
+    const call: PendingCall = { scope, tool: prepared?.tool, wasSent: false, secrets: [] };
+    this.#calls.add(call);
     let result: ToolResult;
     try {
       this.#startClock(scope);
@@ -248,6 +253,7 @@ export class OpenApiToolProvider implements ToolProvider {
     if (result.isError && call.tool && scope.calledAs !== undefined)
       nameAsCalled(result, call.tool.tool, scope.calledAs);
     this.#inFlight.delete(scope);
+    this.#calls.delete(call);
     scope.close();
     this.#counters.record(result, scope.startedAt + result.durationMs);
     return result;
@@ -279,6 +285,7 @@ export class OpenApiToolProvider implements ToolProvider {
     const { operation } = tool;
     const request = composeRequest(tool, args);
     const credentials = await this.#credentialsFor(tool, scope);
+    call.secrets = credentials.secrets;
     const query = withPairs(request.query, credentials.query);
     const { cookie: ownCookie, ...headers } = credentials.headers;
     const cookie = [...request.cookies, ...(ownCookie === undefined ? [] : [ownCookie])].join('; ');
@@ -301,7 +308,7 @@ export class OpenApiToolProvider implements ToolProvider {
       method: request.method,
       path: operation.path,
       address: `${operation.base.origin}${request.path}`,
-      secrets: [...this.#secrets],
+      secrets: this.#allSecrets(),
       hasAuth: this.#options.auth !== undefined,
     });
     if (!result.isError) this.#outputs.check(tool.definition, result);
@@ -328,12 +335,22 @@ export class OpenApiToolProvider implements ToolProvider {
     const { sessionId, signal } = scope;
     const request = { operation: publicPart(operation), security, origin: base.origin, sessionId, signal };
     const credentials = await scope.race(requestCredentials(auth, request));
-    for (const secret of credentials.secrets) this.#secrets.add(secret);
+    for (const secret of credentials.secrets) {
+      this.#secrets.delete(secret);
+      this.#secrets.add(secret);
+    }
     for (const oldest of this.#secrets) {
       if (this.#secrets.size <= MAX_SECRETS) break;
       this.#secrets.delete(oldest);
     }
     return credentials;
+  }
+
+  /** Those of all calls in progress, however many, and of the latest that ended. */
+  #allSecrets(): string[] {
+    const all = new Set(this.#secrets);
+    for (const { secrets } of this.#calls) for (const secret of secrets) all.add(secret);
+    return [...all];
   }
 
   #failureOf(thrown: unknown, { scope, tool, wasSent }: PendingCall): ToolError {
@@ -342,7 +359,7 @@ export class OpenApiToolProvider implements ToolProvider {
   }
 
   #located({ code, message, details, retryable, cause }: ToolError, tool?: string): ToolError {
-    return new ToolError(code, withoutSecrets(message, this.#secrets), {
+    return new ToolError(code, withoutSecrets(message, this.#allSecrets()), {
       provider: this.name,
       tool,
       details,
@@ -351,7 +368,7 @@ export class OpenApiToolProvider implements ToolProvider {
     });
   }
 
-  readonly #warn = (message: string): void => this.#logger.warn(withoutSecrets(message, this.#secrets));
+  readonly #warn = (message: string): void => this.#logger.warn(withoutSecrets(message, this.#allSecrets()));
 }
 
 /** The claim of a call: its method and its path, as words. */

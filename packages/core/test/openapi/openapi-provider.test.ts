@@ -194,6 +194,38 @@ describe('auth', () => {
       expect(messages.join()).not.toContain(secret);
   });
 
+  it('leaks into no result beside values that change with each call, one after the other or at once', async () => {
+    await using api = await serve(({ headers }) => ({ key: headers['x-key'], nonce: headers['x-nonce'] }));
+    let calls = 0;
+    const auth = () => ({ headers: { 'x-key': SECRET, 'x-nonce': `nonce-${1_000 + calls++}` } });
+    const options = { name: 'api', document: documentWith({}), server: api.origin, auth };
+    await using provider = new OpenApiToolProvider(options);
+    const hidden = { key: '[hidden]', nonce: '[hidden]' };
+    for (let call = 0; call < 70; call++)
+      expect((await provider.callTool('api.call')).structuredContent).toEqual(hidden);
+    const results = await Promise.all(Array.from({ length: 100 }, () => provider.callTool('api.call')));
+    for (const { structuredContent } of results) expect(structuredContent).toEqual(hidden);
+  });
+
+  it('leaks as no number and in no encoding of addresses, and hides no word of HTTP', async () => {
+    const key = "pa(ss)wo*rd'1! ~é";
+    const long = '48151623420012345678';
+    const urls = [encodeURIComponent(key), new URLSearchParams({ key }).toString(), `"${long}"`, long];
+    let sent = '';
+    await using api = await serve(({ url }, response) => {
+      const body = [url, url.toLowerCase(), ...urls].map((text) => JSON.stringify(text)).join();
+      response.setHeader('content-type', 'application/json');
+      response.end((sent = `{"type":"Bearer","account":${long},"short":481516,"urls":[${body}]}`));
+    });
+    const auth = () => ({ headers: { authorization: 'Bearer 481516', 'x-account': long }, query: { key } });
+    const options = { name: 'api', document: documentWith({}), server: api.origin, auth };
+    await using provider = new OpenApiToolProvider(options);
+    const result = await provider.callTool('api.call');
+    expect(sent).toContain(long);
+    expect(result.structuredContent).toMatchObject({ type: 'Bearer', account: '[hidden]', short: '[hidden]' });
+    expect(JSON.stringify(result)).not.toMatch(/481516|pa\(|pa%28|wo\*|wo%2a/i);
+  });
+
   it.each([
     [
       () => {

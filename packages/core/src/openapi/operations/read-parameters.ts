@@ -20,6 +20,8 @@ const RESERVED_HEADERS: ReadonlySet<string> = new Set([
   ...['accept', 'content-type', 'authorization', 'proxy-authorization', 'cookie', 'host', 'accept-encoding'],
   ...['connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'expect'],
   ...['content-length', 'content-encoding', 'forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto'],
+  // By these some servers run another operation than the one that was judged.
+  ...['x-http-method-override', 'x-http-method', 'x-method-override', 'x-original-url', 'x-rewrite-url'],
 ]);
 
 /** The names between braces in a path, in order. */

@@ -72,10 +72,11 @@ function jsonOf(body: Buffer): { json: unknown } | undefined {
 }
 
 function jsonResult(json: unknown, body: Buffer, { secrets }: ResponseSource): UntimedResult {
-  // Compared in one form, as the response may escape the characters of a secret.
-  const isClean = !hasSecrets(JSON.stringify(json), secrets);
+  const raw = body.toString();
+  // Both: the response may escape the characters of a secret, and a long number was rounded.
+  const isClean = !hasSecrets(JSON.stringify(json), secrets) && !hasSecrets(raw, secrets);
   const shown = isClean ? json : withoutSecretsInside(json, secrets);
-  const text = isClean ? body.toString() : JSON.stringify(shown);
+  const text = isClean ? raw : withoutSecrets(JSON.stringify(shown), secrets);
   return structuredResult(isJsonObject(shown) ? shown : { result: shown }, typeof shown === 'string' ? shown : text);
 }
 

@@ -139,6 +139,7 @@ describe('definitions of tools', () => {
         {
           parameters: [
             ...['Authorization', 'host', 'Content-Length', 'Cookie', 'x-api-key', 'X-Trace'].map(header),
+            ...['X-HTTP-Method-Override', 'X-Original-URL'].map(header),
             { name: 'token', in: 'query', schema: { type: 'string' } },
           ],
         },
