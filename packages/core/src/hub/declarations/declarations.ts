@@ -1,6 +1,7 @@
 // hub.declarations(): tools as TypeScript declarations, a constant for each server and a function for each tool.
 
 import type { JsonSchema } from '../../contract/json.js';
+import { FreeNames } from '../../contract/free-names.js';
 import type { ToolDefinition } from '../../contract/tool-definition.js';
 import { assertOptions, type OptionNames } from '../../contract/options.js';
 import type { ToolSelection } from '../../provider/tool-selection.js';
@@ -36,12 +37,20 @@ export function declarationsOf(tools: readonly ToolDefinition[]): string {
   const byServer = new Map<string, ToolDefinition[]>();
   for (const tool of tools) {
     const server = serverOf(tool.name) ?? tool.name;
-    byServer.set(server, [...(byServer.get(server) ?? []), tool]);
+    const own = byServer.get(server);
+    if (own) own.push(tool);
+    else byServer.set(server, [tool]);
   }
   const names = namespacesOf([...byServer.keys()]);
   const types = new Set<string>();
+  const freeTypes = new FreeNames(types);
+  const typeNameFor = (wanted: string): string => {
+    const name = freeTypes.free(wanted);
+    types.add(name);
+    return name;
+  };
   const blocks: string[] = [];
-  for (const [server, own] of byServer) blocks.push(serverBlock(server, names.get(server) as string, own, types));
+  for (const [server, own] of byServer) blocks.push(serverBlock(server, names.get(server) as string, own, typeNameFor));
   blocks.push('export {};');
   return `${blocks.join('\n\n')}\n`;
 }
@@ -64,7 +73,12 @@ function namespacesOf(servers: readonly string[]): Map<string, string> {
   return names;
 }
 
-function serverBlock(server: string, name: string, tools: readonly ToolDefinition[], types: Set<string>): string {
+function serverBlock(
+  server: string,
+  name: string,
+  tools: readonly ToolDefinition[],
+  typeNameFor: (wanted: string) => string,
+): string {
   const declared: string[] = [];
   const lines = [...docComment(name === server ? '' : `The server "${server}".`, ''), `declare const ${name}: {`];
   for (const tool of tools) {
@@ -72,7 +86,7 @@ function serverBlock(server: string, name: string, tools: readonly ToolDefinitio
     const typeOf = (schema: JsonSchema, side: string): string => {
       const prefix = `${name}__${bare.replace(/\W/g, '_').slice(0, 64)}__${side}`;
       const converted = new SchemaTypes(schema, (hint) =>
-        unusedName(hint === '' ? prefix : `${prefix}_${hint.replace(/\W/g, '_')}`, types),
+        typeNameFor(hint === '' ? prefix : `${prefix}_${hint.replace(/\W/g, '_').slice(0, 64)}`),
       );
       const type = converted.rootType('  ');
       for (const declaration of converted.declarations()) declared.push(declaration);
@@ -85,11 +99,4 @@ function serverBlock(server: string, name: string, tools: readonly ToolDefinitio
     lines.push(`  ${propertyKey(bare)}(${args}): Promise<${result}>;`);
   }
   return [...declared, [...lines, '};'].join('\n')].join('\n\n');
-}
-
-function unusedName(wanted: string, taken: Set<string>): string {
-  let name = wanted;
-  for (let count = 2; taken.has(name); count++) name = `${wanted}_${count}`;
-  taken.add(name);
-  return name;
 }

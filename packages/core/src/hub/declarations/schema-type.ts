@@ -2,6 +2,7 @@
 // schema, never something else; every text is valid TypeScript, whatever the schema contains.
 
 import { isJsonObject, type JsonObject, type JsonSchema } from '../../contract/json.js';
+import { withVisibleEscapes } from '../../contract/visible-text.js';
 import { docComment } from './doc-comment.js';
 
 /** A type as text. */
@@ -192,7 +193,12 @@ const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
 
 /** The key of a property or method, quoted if necessary. */
 export function propertyKey(key: string): string {
-  return IDENTIFIER.test(key) && key !== 'new' ? key : JSON.stringify(key); // new() is a constructor
+  return IDENTIFIER.test(key) && key !== 'new' ? key : quoted(key); // new() is a constructor
+}
+
+/** A text as a literal in which nothing is invisible. */
+function quoted(text: string): string {
+  return withVisibleEscapes(JSON.stringify(text));
 }
 
 /** How many keywords of a schema restrict its type: with several, it is an intersection. */
@@ -224,7 +230,8 @@ function literalsType(values: readonly unknown[]): TypeText {
 }
 
 function literalType(value: unknown): TypeText {
-  if (typeof value === 'string' || typeof value === 'boolean' || value === null) return asType(JSON.stringify(value));
+  if (typeof value === 'string' || typeof value === 'boolean' || value === null)
+    return asType(typeof value === 'string' ? quoted(value) : String(value));
   if (typeof value === 'number') return asType(Number.isFinite(value) ? String(value) : 'number');
   return Array.isArray(value) ? asType('unknown[]') : ANY_OBJECT;
 }

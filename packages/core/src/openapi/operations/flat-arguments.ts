@@ -3,6 +3,7 @@
 // A property of a plain object body is an argument of its own; any other body is the argument `body`. Of several arguments
 // with one name the first, in the order path, query, header, cookie, body, keeps it; the others get the place as a prefix.
 
+import { FreeNames } from '../../contract/free-names.js';
 import { isJsonObject, type JsonObject } from '../../contract/json.js';
 import { fieldOf, type ApiDocument } from '../document/api-document.js';
 import type { ApiBody, ApiOperation, ApiParameter } from './operation.js';
@@ -47,6 +48,7 @@ export function flattenArguments(
   converter: SchemaConverter,
 ): FlatArguments {
   const targets = new Map<string, ArgumentTarget>();
+  const free = new FreeNames(targets);
   const required: string[] = [];
   const { schema, definitions, size }: ConvertedSchema = converter.collect(() => {
     const properties: [string, unknown][] = [];
@@ -54,7 +56,7 @@ export function flattenArguments(
       ...operation.parameters.map((parameter) => parameterArgument(parameter, converter)),
       ...(operation.body ? bodyArguments(document, operation.body, converter) : []),
     ]) {
-      const name = freeName(argument, targets);
+      const name = freeName(argument, targets, free);
       targets.set(name, argument.target);
       properties.push([name, argument.schema]);
       if (argument.required) required.push(name);
@@ -71,13 +73,11 @@ export function flattenArguments(
 }
 
 /** A valid name that no earlier argument has. */
-function freeName({ name, prefix }: Argument, taken: ReadonlyMap<string, unknown>): string {
+function freeName({ name, prefix }: Argument, taken: ReadonlyMap<string, unknown>, free: FreeNames): string {
   const plain = cleanName(name);
   if (!taken.has(plain)) return plain;
   const prefixed = `${prefix}_${plain}`.slice(0, MAX_NAME);
-  let free = prefixed;
-  for (let count = 2; taken.has(free); count++) free = `${prefixed.slice(0, MAX_NAME - 4)}_${count}`;
-  return free;
+  return free.free(prefixed, (count) => `${prefixed.slice(0, MAX_NAME - 1 - String(count).length)}_${count}`);
 }
 
 function cleanName(name: string): string {

@@ -5,6 +5,8 @@ import type { ApiDocument } from '../document/api-document.js';
 import { namesOf } from './schema-converter.js';
 
 const MAX_NESTING = 8;
+/** Schemas that are read of one body: parts may refer to the same ones again, many times at each level. */
+const MAX_SCHEMAS = 1_000;
 /** Keywords of an object that is nothing but its properties, besides annotations. */
 const PLAIN: ReadonlySet<string> = new Set([
   ...['type', 'properties', 'required', 'allOf', 'additionalProperties', 'nullable'],
@@ -20,7 +22,17 @@ export interface ObjectShape {
 }
 
 /** The shape of a schema; undefined unless it is an object that is described by its properties alone. */
-export function shapeOf(document: ApiDocument, given: unknown, nesting = 0): ObjectShape | undefined {
+export function shapeOf(document: ApiDocument, given: unknown): ObjectShape | undefined {
+  return shapeWithin(document, given, { left: MAX_SCHEMAS }, 0);
+}
+
+function shapeWithin(
+  document: ApiDocument,
+  given: unknown,
+  budget: { left: number },
+  nesting: number,
+): ObjectShape | undefined {
+  if (--budget.left < 0) return undefined;
   const hasReference = isJsonObject(given) && Object.hasOwn(given, '$ref');
   if (hasReference && !document.isVersion30 && Object.keys(given).some((key) => !ANNOTATIONS.has(key)))
     return undefined;
@@ -33,7 +45,7 @@ export function shapeOf(document: ApiDocument, given: unknown, nesting = 0): Obj
   const found = new Map<string, unknown>(Object.entries(properties));
   const names = new Set(namesOf(required));
   for (const part of allOf as unknown[]) {
-    const shape = shapeOf(document, part, nesting + 1);
+    const shape = shapeWithin(document, part, budget, nesting + 1);
     if (!shape) return undefined;
     for (const [name, property] of shape.properties) {
       if (found.has(name)) return undefined; // both schemas apply

@@ -2,6 +2,7 @@
 // stay finite; each is converted once and shared by all tools.
 
 import { isJsonObject, type JsonObject } from '../../contract/json.js';
+import { FreeNames } from '../../contract/free-names.js';
 import { deepFreeze } from '../../contract/json-copy.js';
 import { plainText } from '../../contract/sanitize.js';
 import { isOfType } from '../../tool/listed-schema-limits.js';
@@ -53,6 +54,7 @@ export class SchemaConverter {
   /** The name of each reference's definition. */
   readonly #names = new Map<string, string>();
   readonly #definitions = new Map<string, Definition>();
+  readonly #free = new FreeNames(this.#definitions);
   /** Definitions that are not converted yet, with the schemas in the document. */
   readonly #pending: [name: string, target: unknown][] = [];
   /** The definitions to which the schema that is being converted refers. */
@@ -139,9 +141,7 @@ export class SchemaConverter {
         .replace(/[^\w.-]/g, '_')
         .slice(0, 100) || 'schema';
     const base = plain === '__proto__' ? 'proto' : plain;
-    let name = base;
-    for (let count = 2; this.#definitions.has(name); count++) name = `${base}_${count}`;
-    return name;
+    return this.#free.free(base);
   }
 
   #keywords(given: JsonObject, depth: number): JsonObject {

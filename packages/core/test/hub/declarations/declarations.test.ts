@@ -241,6 +241,21 @@ export {};
     expect(source.statements).toHaveLength(servers.length + 1);
   });
 
+  it('names thousands of types alike soon, and hides no character', async () => {
+    const texts = Array.from({ length: 9_000 }, (_, at) => String.fromCharCode(0x100 + (at % 200), 0x200 + at / 200));
+    const $defs = Object.fromEntries(texts.map((text) => [text, { type: 'string' }]));
+    const properties = Object.fromEntries(texts.map((text, at) => [`p${at}`, { $ref: `#/$defs/${text}` }]));
+    const hidden = { type: 'object', properties: { 'a\u2028': { enum: ['\u202e', '\u200b'] } } };
+    const tools = texts.slice(0, 4_000).map((text) => ({ name: `a.${text}`, inputSchema: hidden }));
+    const hub = hubOf([...tools, { name: 'a.types', inputSchema: { type: 'object', properties, $defs } }]);
+    await hub.connect();
+    const startedAt = performance.now();
+    const text = await hub.declarations();
+    expect(performance.now() - startedAt).toBeLessThan(3_000);
+    expect(text).not.toMatch(/[\u2028\u202e\u200b]/);
+    expect(text).toContain(String.raw`"a\u{2028}"?: "\u{202e}" | "\u{200b}"`);
+  });
+
   it('is valid for hard schemas', async () => {
     const union = { anyOf: Array.from({ length: 50 }, (_one, index) => object({ [`k${index}`]: { type: 'string' } })) };
     const deep = (depth: number): JsonSchema => (depth === 0 ? { type: 'string' } : object({ next: deep(depth - 1) }));

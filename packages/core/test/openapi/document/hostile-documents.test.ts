@@ -184,6 +184,11 @@ describe('schemas of a document', () => {
   const using = (schema: unknown, schemas: Json = {}): Json =>
     documentWith({ parameters: [{ name: 'a', in: 'query', schema }] }, '/call', 'get', { components: { schemas } });
 
+  const ofBody = (schema: unknown, schemas: Json = {}): Json => {
+    const requestBody = { content: { 'application/json': { schema } } };
+    return documentWith({ requestBody }, '/call', 'post', { components: { schemas } });
+  };
+
   it('may be recursive: they stay references, and arguments are validated against them', async () => {
     const node = {
       type: 'object',
@@ -215,6 +220,32 @@ describe('schemas of a document', () => {
     );
     const [tool] = await list(using({ $ref: '#/components/schemas/s0' }, schemas));
     expect(JSON.stringify(tool).length).toBeLessThan(10_000);
+  });
+
+  it('may be composed of the same ones many times at each level', async () => {
+    const schemas = Object.fromEntries(
+      Array.from({ length: 8 }, (_, at) => {
+        const next = { $ref: `#/components/schemas/A${at + 1}` };
+        return [`A${at}`, at === 7 ? { type: 'object' } : { allOf: Array(60).fill(next) }];
+      }),
+    );
+    const tools = await list(ofBody({ $ref: '#/components/schemas/A0' }, schemas));
+    expect(Object.keys(tools[0]!.inputSchema.properties as Json)).toEqual(['body']);
+  });
+
+  it('may want one name many thousand times', async () => {
+    const names = Array.from(
+      { length: 20_000 },
+      (_, at) => `é${String.fromCharCode(0x100 + (at % 200), 0x200 + at / 200)}`,
+    );
+    const schemas = Object.fromEntries(names.map((name) => [name, { type: 'string' }]));
+    const plain = Object.fromEntries(names.slice(0, 15_000).map((name) => [name, {}]));
+    const tools = await list(ofBody({ type: 'object', properties: plain }));
+    const own = Object.keys(tools[0]!.inputSchema.properties as Json);
+    expect(own.length).toBe(15_000);
+    expect(own.every((name) => name.length <= 64)).toBe(true);
+    const references = names.map((name) => ({ $ref: `#/components/schemas/${name}` }));
+    expect(await list(ofBody({ anyOf: references }, schemas))).toEqual([]); // above 1 MiB
   });
 
   it('of more than 1 MiB cost their tool', async () => {
