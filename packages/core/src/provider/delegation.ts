@@ -62,12 +62,15 @@ export async function delegatedCall(
   };
 }
 
-/** The claim with the tool's name before it: a rule for one tool must not cover the same path of another. */
+/**
+ * The claim with the tool's name before it: a rule for one tool must not cover the same path of another. The name is quoted, as
+ * that of a foreign tool may have spaces.
+ */
 function namedClaim(tool: string, claim: PermissionClaim): PermissionClaim {
   const { match, pattern, suggestedPattern, widerPattern } = claim;
-  const named = (text: string): string => `${match === 'tokens' ? quoteWord(tool) : tool} ${text}`;
+  const named = (text: string): string => `${quoteWord(tool)} ${text}`;
   const namedPattern = (text: string): string =>
-    `${match === 'tokens' ? quoteWord(tool) : tool.replace(/[*?\\]/g, '\\$&')} ${text}`;
+    `${match === 'tokens' ? quoteWord(tool) : quoteWord(tool).replace(/[*?\\]/g, '\\$&')} ${text}`;
   return Object.freeze({
     ...claim,
     pattern: named(pattern),

@@ -13,11 +13,13 @@ import {
   type HubEvent,
   type HubOptions,
   type ToolContext,
+  type ToolProvider,
 } from '@toolwright/core';
 import { anthropicTools } from '@toolwright/core/adapters/anthropic';
 import { openaiTools } from '@toolwright/core/adapters/openai';
 import { afterEach, describe, expect, it } from 'vitest';
 
+const HINTS = { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true };
 const ends: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
   for (const end of ends.splice(0).reverse()) await end();
@@ -305,6 +307,42 @@ describe('deferredTools()', () => {
     expect(prepared.claims).toMatchObject([
       { pattern: 'sh.run git log', match: 'tokens', widerPattern: 'sh.run git *' },
     ]);
+  });
+
+  it('quotes the name of a foreign tool with a space, so that it is not that of another with its claim', async () => {
+    const foreign: ToolProvider = {
+      name: 's',
+      kind: 'other',
+      servers: ['s'],
+      connect: async () => undefined,
+      disconnect: async () => undefined,
+      [Symbol.asyncDispose]: async () => undefined,
+      onToolsChanged: () => () => undefined,
+      listTools: async () =>
+        ['s.read', 's.read x'].map((name) => ({
+          name,
+          description: '',
+          inputSchema: { type: 'object' },
+          annotations: HINTS,
+        })),
+      callTool: async (name) => ({
+        content: [{ type: 'text', text: name }],
+        isError: false,
+        directives: [],
+        durationMs: 0,
+      }),
+    };
+    const hub = new ToolHub({ providers: [foreign] });
+    const front = new InProcessToolProvider({ servers: [deferredTools(hub)] });
+    const rules = [{ tool: 'tools.call_tool', pattern: 's.read *', action: 'allow' as const }];
+    const outer = new ToolHub({ providers: [front], policy: { default: 'deny', rules } });
+    ends.push(
+      () => hub.disconnect(),
+      () => outer.disconnect(),
+    );
+    expect(textOf(await outer.callTool('tools.call_tool', { name: 's.read' }))).toBe('s.read');
+    const other = await outer.callTool('tools.call_tool', { name: 's.read x' });
+    expect(other.error).toMatchObject({ code: 'PERMISSION_DENIED', message: expect.stringContaining("'s.read x'") });
   });
 
   it('is three tools of a kit, which answers a model that uses them', async () => {
