@@ -4,7 +4,8 @@ import { readFileSync } from 'node:fs';
 import { canonicalJson } from '../contract/canonical-json.js';
 import { ToolError } from '../contract/errors.js';
 import { deepFreeze } from '../contract/json-copy.js';
-import { isJsonObject } from '../contract/json.js';
+import { isDeeperThan, isJsonObject } from '../contract/json.js';
+import { isContentBlock } from '../contract/result.js';
 import type { ToolDefinition } from '../contract/tool-definition.js';
 import {
   RECORDING_VERSION,
@@ -16,6 +17,9 @@ import {
   type RecordingLine,
   type ResultLine,
 } from './recording-format.js';
+
+/** What is read is compared and copied by functions that call themselves. */
+const MAX_DEPTH = 1_000;
 
 /** A call with what followed it. */
 export interface ReadCall extends RecordedCall {
@@ -85,6 +89,8 @@ function linesOf(bytes: Buffer, file: string): unknown[] {
     } catch {
       throw unreadable(file, lines.length + 1, 'is not JSON');
     }
+    if (isDeeperThan(lines.at(-1), MAX_DEPTH))
+      throw unreadable(file, lines.length, `is nested deeper than ${MAX_DEPTH} levels`);
     start = end + 1;
   }
   return lines;
@@ -92,7 +98,7 @@ function linesOf(bytes: Buffer, file: string): unknown[] {
 
 function headerOf(line: unknown, file: string): HeaderLine {
   const { type, v, name, servers } = Object(line) as Partial<HeaderLine>;
-  if (type !== 'recording' || typeof name !== 'string' || !Array.isArray(servers))
+  if (type !== 'recording' || typeof name !== 'string' || !isTexts(servers))
     throw unreadable(file, 1, 'is not the header of a recording');
   if (v === RECORDING_VERSION) return line as HeaderLine;
   throw unreadable(
@@ -100,6 +106,15 @@ function headerOf(line: unknown, file: string): HeaderLine {
     1,
     `says version ${JSON.stringify(v)}, but this version reads ${RECORDING_VERSION}; record again`,
   );
+}
+
+function isTexts(value: unknown): boolean {
+  return Array.isArray(value) && value.every((item) => typeof item === 'string');
+}
+
+/** The rest is as it was listed: a recording has the malformed tools of a provider too. */
+function isTool(value: unknown): boolean {
+  return isJsonObject(value) && typeof value.name === 'string';
 }
 
 function unreadable(file: string, line: number, why: string): ToolError {
@@ -123,7 +138,7 @@ function collect(header: HeaderLine, lines: readonly unknown[], file: string): R
     const line = given as unknown as RecordingLine;
     switch (line.type) {
       case 'tools':
-        if (!Array.isArray(line.tools)) throw unreadable(file, at, 'has no list of tools');
+        if (!Array.isArray(line.tools) || !line.tools.every(isTool)) throw unreadable(file, at, 'has no list of tools');
         if (line.partial) addTools(lists, at, line.tools);
         else lists.push({ line: at, tools: line.tools });
         break;
@@ -142,7 +157,8 @@ function collect(header: HeaderLine, lines: readonly unknown[], file: string): R
         break;
       case 'result': {
         const { content, isError } = Object(line.result) as Partial<ResultLine['result']>;
-        if (!Array.isArray(content) || typeof isError !== 'boolean') throw unreadable(file, at, 'has no result');
+        if (!Array.isArray(content) || !content.every(isContentBlock) || typeof isError !== 'boolean')
+          throw unreadable(file, at, 'has no result');
         callOf(line.id, at).result = line;
         break;
       }

@@ -262,6 +262,8 @@ describe('ReplayToolProvider with a call that was not recorded', () => {
   });
 });
 
+const HEADER = '{"type":"recording","v":1,"name":"a","servers":["a"]}\n';
+
 describe('new ReplayToolProvider()', () => {
   it.each<[string, string | undefined, RegExp]>([
     ['is missing', undefined, /cannot be read/],
@@ -269,6 +271,19 @@ describe('new ReplayToolProvider()', () => {
     ['is not JSON', 'hello\n', /line 1 is not JSON/],
     ['has another version', '{"type":"recording","v":2,"name":"a","servers":[]}\n', /says version 2/],
     ['has a result without a call', '{"type":"recording","v":1,"name":"a","servers":[]}\n{"type":"result","id":4,"result":{"content":[],"isError":false}}\n', /line 2 belongs to a call/], // prettier-ignore
+    ['has a tool that is null', `${HEADER}{"type":"tools","tools":[null]}\n`, /line 2 has no list of tools/],
+    [
+      'has a tool without a name',
+      `${HEADER}{"type":"tools","partial":true,"tools":[{"name":5}]}\n`,
+      /line 2 has no list/,
+    ],
+    [
+      'has a prefix that is no text',
+      '{"type":"recording","v":1,"name":"a","servers":[5]}\n',
+      /line 1 is not the header/,
+    ],
+    ['has a block that is null', `${HEADER}{"type":"call","id":1,"name":"a.b","args":{}}\n{"type":"result","id":1,"result":{"content":[null],"isError":false}}\n`, /line 3 has no result/], // prettier-ignore
+    ['is nested deeply', `${HEADER}{"type":"call","id":1,"name":"a.b","args":{"x":${'['.repeat(20_000)}${']'.repeat(20_000)}}}\n`, /line 2 is nested deeper/], // prettier-ignore
   ])('refuses a file that %s', async (_title, text, message) => {
     if (text !== undefined) await writeFile(file, text);
     expect(() => new ReplayToolProvider(file)).toThrow(message);
