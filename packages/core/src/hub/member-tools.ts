@@ -183,13 +183,19 @@ function isSameList(before: readonly ToolDefinition[], after: readonly ToolDefin
  */
 function listedDefinition(given: ToolDefinition): ToolDefinition | undefined {
   try {
-    const { name, inputSchema } = (given as ToolDefinition | null) ?? ({} as Partial<ToolDefinition>);
+    const { name, title, description, inputSchema } = (given as Partial<ToolDefinition> | null) ?? {};
     if (typeof name !== 'string' || typeof inputSchema !== 'object' || (inputSchema as unknown) === null)
       return undefined;
-    return frozenCopy(withAllHints(given));
+    if (!isTextOrAbsent(title) || !isTextOrAbsent(description)) return undefined;
+    const complete = withAllHints(given);
+    return frozenCopy(description === undefined ? { ...complete, description: '' } : complete);
   } catch {
     return undefined; // an accessor that throws
   }
+}
+
+function isTextOrAbsent(value: unknown): boolean {
+  return value === undefined || typeof value === 'string';
 }
 
 /** MCP's defaults apply to hints that a provider left out. */

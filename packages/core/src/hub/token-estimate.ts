@@ -19,7 +19,10 @@ const CHARACTERS_PER_TOKEN = 4.3;
  * @throws {ToolError} INVALID_ARGUMENT for anything but an array of tools, such as the result of `listTools`
  */
 export function estimateTokens(tools: readonly Pick<ToolDefinition, 'name' | 'description' | 'inputSchema'>[]): number {
-  if (!Array.isArray(tools))
+  if (
+    !Array.isArray(tools) ||
+    !tools.every((tool) => typeof (tool as Partial<ToolDefinition> | null)?.name === 'string')
+  )
     throw new ToolError('INVALID_ARGUMENT', 'estimateTokens() takes an array of tools, such as await hub.listTools().');
   let characters = 0;
   for (const { name, description, inputSchema } of tools as readonly ToolDefinition[])

@@ -148,6 +148,7 @@ describe('estimateTokens()', () => {
   });
 
   it('refuses what is not a list of tools', () => {
-    expect(() => estimateTokens({} as never)).toThrow('await hub.listTools()');
+    for (const wrong of [{}, [{}], [null]])
+      expect(() => estimateTokens(wrong as never)).toThrow('await hub.listTools()');
   });
 });

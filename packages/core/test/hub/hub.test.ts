@@ -254,14 +254,14 @@ describe('ToolHub with broken providers', () => {
 
   it('omits malformed tools of a list, and keeps the others', async () => {
     const [good] = await foreign('a').listTools();
-    const garbage = [null, 5, {}, { name: 'a.half' }, good, good, { get name() { throw new Error('no'); } }]; // prettier-ignore
+    const garbage = [null, 5, {}, { name: 'a.half' }, { ...good, name: 'a.title', title: 5 }, { ...good, name: 'a.text', description: 5 }, good, good, { get name() { throw new Error('no'); } }, { name: 'a.plain', inputSchema: {} }]; // prettier-ignore
     await using hub = new ToolHub({
       providers: [
         foreign('a', { listTools: async () => garbage as never }),
         foreign('b', { listTools: async () => null as never }),
       ],
     });
-    expect((await hub.listTools()).map(({ name }) => name)).toEqual(['a.run']);
+    expect((await hub.listTools()).map(({ name }) => name)).toEqual(['a.run', 'a.plain']);
     expect(hub.status()[1]?.error?.code).toBe('PROTOCOL_VIOLATION');
   });
 
