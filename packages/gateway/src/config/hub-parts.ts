@@ -22,6 +22,8 @@ export interface HubPart {
   readonly key: string;
   /** Creates the provider. @throws {ToolError} INVALID_ARGUMENT for options that it refuses */
   create(): ProviderEntry;
+  /** Checks what {@link create} leaves to the start. Starts nothing. @throws {ToolError} INVALID_ARGUMENT */
+  check?(): Promise<void>;
 }
 
 /** The name of the provider of the built-in servers. */
@@ -69,6 +71,10 @@ function builtinsPart(config: ToolwrightConfig, projectDir: string, logger: Logg
         logger,
       }),
     }),
+    check: async () => {
+      const { createBuiltinServers } = await import('@toolwright/core/servers');
+      createBuiltinServers({ ...options, projectDir });
+    },
   };
 }
 

@@ -110,6 +110,7 @@ class ConfiguredHub implements LoadedHub {
     // Before anything changes, as options may be refused and prefixes may be taken.
     const created = new Map(changed.map((part) => [part.name, part.create()]));
     const entries = new Map([...parts.keys()].map((name) => [name, created.get(name) ?? this.#entries.get(name)]));
+    for (const part of changed) await part.check?.();
     assertOwnPrefixes(entries as ReadonlyMap<string, ProviderEntry>);
     const removed = [...this.#parts.keys()].filter((name) => !parts.has(name));
     const replaced = changed.map(({ name }) => name).filter((name) => this.#parts.has(name));

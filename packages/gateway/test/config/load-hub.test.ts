@@ -143,6 +143,17 @@ describe('apply()', () => {
     expect(loaded.hub.status().map(({ name }) => name)).toEqual(['builtins', 'more']);
     expect((await loaded.hub.callTool('git.status')).error?.code).toBe('PERMISSION_DENIED');
   });
+
+  it('changes nothing for an option that a built-in server refuses', async () => {
+    await using project = await createTestProject({ 'a.txt': 'A' });
+    const builtins = { bash: false, git: false, memory: false, diagnostics: false };
+    await using loaded = load({ builtins }, project.projectDir);
+    const next = { builtins: { ...builtins, filesystem: { foo: 1 } }, policy: { default: 'allow' } };
+    const source = parseConfig(JSON.stringify(next), `${project.projectDir}/toolwright.json`, { env: {} });
+    await expect(loaded.apply(source)).rejects.toThrow(/unknown option `foo`/);
+    expect((await loaded.hub.callTool('filesystem.read_file', { path: 'a.txt' })).isError).toBe(false);
+    expect((await loaded.hub.explain('filesystem.write_file')).policy?.action).toBe('ask');
+  });
 });
 
 describe('followConfig()', () => {
