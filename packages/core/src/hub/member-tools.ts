@@ -127,7 +127,7 @@ export class MemberTools {
       );
     if (!this.#pins) return undefined;
     // A provider prepares its own definition, whose hints the hub has filled in for its list.
-    const row = this.#pins.quarantined(this.#name, withAllHints(tool));
+    const row = this.#pins.quarantined(this.#name, completed(tool));
     return row && quarantineError(this.#name, row);
   }
 
@@ -187,8 +187,7 @@ function listedDefinition(given: ToolDefinition): ToolDefinition | undefined {
     if (typeof name !== 'string' || typeof inputSchema !== 'object' || (inputSchema as unknown) === null)
       return undefined;
     if (!isTextOrAbsent(title) || !isTextOrAbsent(description)) return undefined;
-    const complete = withAllHints(given);
-    return frozenCopy(description === undefined ? { ...complete, description: '' } : complete);
+    return frozenCopy(completed(given));
   } catch {
     return undefined; // an accessor that throws
   }
@@ -198,10 +197,11 @@ function isTextOrAbsent(value: unknown): boolean {
   return value === undefined || typeof value === 'string';
 }
 
-/** MCP's defaults apply to hints that a provider left out. */
-function withAllHints(tool: ToolDefinition): ToolDefinition {
-  const { annotations } = tool as Partial<ToolDefinition>;
-  return hasAllHints(annotations) ? tool : { ...tool, annotations: fillAnnotations(annotations) };
+/** The tool with a description and all hints: MCP's defaults apply to what a provider left out. */
+function completed(tool: ToolDefinition): ToolDefinition {
+  const { annotations, description } = tool as Partial<ToolDefinition>;
+  if (description !== undefined && hasAllHints(annotations)) return tool;
+  return { ...tool, description: description ?? '', annotations: fillAnnotations(annotations) };
 }
 
 function hasAllHints(annotations: ToolDefinition['annotations'] | undefined): boolean {
