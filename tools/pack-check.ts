@@ -8,7 +8,7 @@ import { spawnChild } from '@toolwright/core/process';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const INSTALL_SCRIPTS = ['preinstall', 'install', 'postinstall', 'prepare', 'prepublish'];
 const ALLOWED_FILES =
-  /^(dist\/|python\/toolwright_provider\/([a-z_]+\.py|py\.typed)$|contract\/contract[-_](provider|server)\.(ts|mjs|py)$|package\.json$|README\.md$|LICENSE$)/;
+  /^(dist\/|python\/toolwright_provider\/([a-z_]+\.py|py\.typed)$|contract\/contract[-_](provider|server)\.(ts|mjs|py)$|package\.json$|schema\.json$|README\.md$|LICENSE$)/;
 
 async function run(args: string[], cwd: string): Promise<{ code: number | null; output: string }> {
   const child = spawnChild({ command: process.execPath, args, cwd, stdin: 'ignore' });

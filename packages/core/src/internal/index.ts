@@ -37,7 +37,7 @@ export { callSafely, Listeners, safeLogger } from '../call/host-callbacks.js';
 export { SILENT_LOGGER, WARNING_LOGGER } from '../contract/logger.js';
 export { redactedText } from '../contract/redacted-text.js';
 export { likelyName } from '../contract/nearest-names.js';
-export { assertOptions, copyTexts, shownValue, type OptionNames } from '../contract/options.js';
+export { assertOptions, copyTexts, shownValue, type OptionNames, type OptionType } from '../contract/options.js';
 export { ConnectionLifecycle } from '../provider/connection-lifecycle.js';
 export { bareName, prepareFromListing, type ListedCall } from '../provider/prepared-call.js';
 export { isSameListing, isSameCall, staleCallError, rejectedCall, isStaleCall } from '../provider/prepared-call.js';

@@ -9,48 +9,80 @@ const toolGlobs = z.array(text).describe('Globs over the names of its tools, suc
 
 /** What providers of every kind may say. */
 const shared = {
+  /** True: it is not started. Default: false. */
   disabled: z.boolean().optional().describe('True: it is not started. Default: false.'),
+  /** Globs over the names of its tools, such as `list_*`. Default: all tools. */
   allowedTools: toolGlobs.optional(),
+  /** The deadline of a call that sets none. Default: 30,000. */
   callTimeoutMs: milliseconds.optional().describe('The deadline of a call that sets none. Default: 30,000.'),
+  /** From its start to its list of tools. Default: 15,000. */
   startTimeoutMs: milliseconds.optional().describe('From its start to its list of tools. Default: 15,000.'),
+  /** Time without a call after which it is stopped; the next call starts it. 0: never. Default: 300,000. */
   idleTtlMs: z
     .number()
     .min(0)
     .optional()
     .describe('Time without a call after which it is stopped; the next call starts it. 0: never. Default: 300,000.'),
+  /** What the calls of a tool touch, by its bare name: "{path}" is the argument path. */
   claims: z
     .record(z.string(), z.union([text, z.array(text)]))
     .optional()
     .describe('What the calls of a tool touch, by its bare name: "{path}" is the argument path.'),
+  /** True: tools that are new or have changed need approval. Default: false. Needs pins. */
   pinned: z
     .boolean()
     .optional()
     .describe('True: tools that are new or have changed need approval. Default: false. Needs pins.'),
+  /** Whether its directives are accepted. Default: false for MCP servers. */
   trustDirectives: z
     .boolean()
     .optional()
     .describe('Whether its directives are accepted. Default: false for MCP servers.'),
+  /** Whether its annotations are believed when a call may be repeated. Default: false for MCP servers. */
   trustAnnotations: z
     .boolean()
     .optional()
     .describe('Whether its annotations are believed when a call may be repeated. Default: false for MCP servers.'),
 };
 
-const runtime = z.union([text, z.strictObject({ command: text, args: z.array(z.string()).optional() })]);
+const runtime = z.union([
+  text,
+  z.strictObject({
+    /** The program. */
+    command: text,
+    /** Its arguments. Default: none. */
+    args: z.array(z.string()).optional(),
+  }),
+]);
 
 const provider = z
   .strictObject({
+    /** The provider file, relative to projectDir. */
     path: text.optional().describe('The provider file, relative to projectDir.'),
+    /** A program that is a provider itself, instead of path. */
     command: text.optional().describe('A program that is a provider itself, instead of path.'),
+    /** Arguments after the file or the command. Default: none. */
     args: z.array(z.string()).optional().describe('Arguments after the file or the command. Default: none.'),
+    /** The program that runs the file. Default: by its extension. */
     runtime: runtime.optional().describe('The program that runs the file. Default: by its extension.'),
+    /** The working directory, relative to projectDir. Default: projectDir. */
     cwd: text.optional().describe('The working directory, relative to projectDir. Default: projectDir.'),
+    /** Added to the safe part of the environment. Default: nothing. */
     env: texts.optional().describe('Added to the safe part of the environment. Default: nothing.'),
+    /** Strings for its initialize that appear in no environment. Default: none. */
     variables: texts.optional().describe('Strings for its initialize that appear in no environment. Default: none.'),
+    /** Passed to its initialize. Default: {}. */
     config: z.record(z.string(), z.json()).optional().describe('Passed to its initialize. Default: {}.'),
+    /** Whether it is reloaded when its files change. Default: false. */
     watch: z.boolean().optional().describe('Whether it is reloaded when its files change. Default: false.'),
+    /** What a change of parts of config requires; dotted paths. */
     changeAnalysis: z
-      .strictObject({ restartTriggers: z.array(text).optional(), reinitTriggers: z.array(text).optional() })
+      .strictObject({
+        /** Paths whose change requires a new process. */
+        restartTriggers: z.array(text).optional(),
+        /** Paths whose change requires another initialize. */
+        reinitTriggers: z.array(text).optional(),
+      })
       .optional()
       .describe('What a change of parts of config requires; dotted paths.'),
     ...shared,
@@ -59,23 +91,48 @@ const provider = z
 
 const server = z
   .strictObject({
+    /** The program of a server over stdio: absolute, or a name on the PATH. */
     command: text.optional().describe('The program of a server over stdio: absolute, or a name on the PATH.'),
+    /** The program's arguments. Default: none. */
     args: z.array(z.string()).optional().describe("The program's arguments. Default: none."),
+    /** The working directory, relative to projectDir. Default: projectDir. */
     cwd: text.optional().describe('The working directory, relative to projectDir. Default: projectDir.'),
+    /** Added to the safe part of the environment. Default: nothing. */
     env: texts.optional().describe('Added to the safe part of the environment. Default: nothing.'),
+    /** The endpoint of a server over HTTP. */
     url: text.optional().describe('The endpoint of a server over HTTP.'),
+    /** Sent with each HTTP request. Default: none. */
     headers: texts.optional().describe('Sent with each HTTP request. Default: none.'),
+    /** The unix socket or named pipe of a running server. */
     socket: text.optional().describe('The unix socket or named pipe of a running server.'),
+    /** A server in a container. */
     container: z
       .strictObject({
+        /** The image, as the engine expects it. */
         image: text,
+        /** The program that runs containers. Default: docker. */
         engine: text.optional(),
+        /** Its arguments. Default: none. */
         args: z.array(z.string()).optional(),
-        mounts: z.array(z.strictObject({ source: text, target: text, readOnly: z.boolean().optional() })).optional(),
+        /** Directories of the host that are mounted. Default: none. */
+        mounts: z
+          .array(
+            z.strictObject({
+              /** The directory of the host. */
+              source: text,
+              /** Where the container sees it. */
+              target: text,
+              /** Mounts it read-only. Default: true. */
+              readOnly: z.boolean().optional(),
+            }),
+          )
+          .optional(),
+        /** The container's network. Default: the engine's. */
         network: text.optional(),
       })
       .optional()
       .describe('A server in a container.'),
+    /** The revisions of MCP to speak: modern is 2026-07-28, legacy the earlier ones. Default: auto. */
     protocol: z
       .enum(['auto', 'legacy', 'modern'])
       .optional()
@@ -89,14 +146,20 @@ const server = z
   );
 
 const rule = z.strictObject({
+  /** A glob over qualified names; bash means bash.*. */
   tool: text.describe('A glob over qualified names; bash means bash.*.'),
+  /** What a claim must match. Default: every claim. */
   pattern: text.optional().describe('What a claim must match. Default: every claim.'),
+  /** What the rule does. */
   action: z.enum(['allow', 'ask', 'deny']),
 });
 
 const policy = z.strictObject({
+  /** For claims that no rule matches. Default: ask. */
   default: z.enum(['allow', 'ask', 'deny']).optional().describe('For claims that no rule matches. Default: ask.'),
+  /** Default: none. */
   rules: z.array(rule).optional().describe('Default: none.'),
+  /** Whether the built-in tools that only read are allowed, after the rules. Default: true. */
   readOnlyBuiltins: z
     .boolean()
     .optional()
@@ -109,75 +172,125 @@ const builtin = z.union([z.boolean(), z.record(z.string(), z.json())]);
 const builtins = z.union([
   z.literal(false),
   z.strictObject({
+    /** How much the built-in tools describe. Default: full. */
     profile: z.enum(['lean', 'full']).optional().describe('How much the built-in tools describe. Default: full.'),
+    /** Files: true, false or options. */
     filesystem: builtin.optional(),
+    /** Commands: true, false or options. */
     bash: builtin.optional(),
+    /** The repository: true, false or options. */
     git: builtin.optional(),
+    /** Memories: true, false or options. */
     memory: builtin.optional(),
+    /** Language servers: true, false or options. */
     diagnostics: builtin.optional(),
+    /** Tools that steer the engine: true, false or options. Default: false. */
     agent: builtin.optional(),
   }),
 ]);
 
 /** The format of `toolwright.json`, `.jsonc` and `.yaml`. */
 export const CONFIG_SCHEMA = z.strictObject({
+  /** The address of this schema, for editors. */
   $schema: z.string().optional(),
+  /** Default: 1. */
   version: z.literal(1, { error: 'this version of Toolwright reads version 1' }).optional().describe('Default: 1.'),
+  /** The project, relative to the file. Default: the file's directory. */
   projectDir: text.optional().describe("The project, relative to the file. Default: the file's directory."),
+  /** Further directories that the built-in tools may use. Default: none. */
   extraRoots: z
-    .array(z.union([text, z.strictObject({ path: text, mode: z.enum(['ro', 'rw']) })]))
+    .array(
+      z.union([
+        text,
+        z.strictObject({
+          /** The directory, relative to projectDir. */
+          path: text,
+          /** Read only, or read and write. */
+          mode: z.enum(['ro', 'rw']),
+        }),
+      ]),
+    )
     .optional()
     .describe('Further directories that the built-in tools may use. Default: none.'),
+  /** Whether what the project brings may run. Default: untrusted. */
   trust: z
     .enum(['untrusted', 'trusted'])
     .optional()
     .describe('Whether what the project brings may run. Default: untrusted.'),
+  /** The built-in servers; false: none. Default: all but agent. */
   builtins: builtins.optional().describe('The built-in servers; false: none. Default: all but agent.'),
+  /** Provider files, by name. Default: none. */
   providers: z.record(text, provider).optional().describe('Provider files, by name. Default: none.'),
+  /** MCP servers, by name. Default: none. */
   mcpServers: z.record(text, server).optional().describe('MCP servers, by name. Default: none.'),
+  /** What calls may do. Default: ask, but for built-in tools that only read. */
   policy: policy.optional(),
+  /** Where the approved tools of pinned providers are kept. Default: none. */
   pins: z
     .strictObject({
+      /** Where approved definitions are kept, relative to projectDir. */
       file: text.describe('Where approved definitions are kept, relative to projectDir.'),
+      /** Default: trust. */
       firstUse: z.enum(['trust', 'quarantine']).optional().describe('Default: trust.'),
     })
     .optional()
     .describe('Where the approved tools of pinned providers are kept. Default: none.'),
+  /** The hub's limits. */
   limits: z
     .strictObject({
+      /** How long connecting waits for providers. Default: 10,000. */
       connectTimeoutMs: milliseconds.optional(),
+      /** The default deadline of a call. */
       callTimeoutMs: milliseconds.optional(),
+      /** The longest that progress extends a default deadline to. Default: 600,000. */
       maxTotalTimeoutMs: milliseconds.optional(),
+      /** The longest text of one result. Default: 262,144. */
       maxTextBytes: z.number().positive().optional(),
     })
     .optional(),
+  /** How the hub is served. */
   gateway: z
     .strictObject({
+      /** Default: alias. */
       naming: z.enum(['alias', 'qualified']).optional().describe('Default: alias.'),
+      /** Also forward resources and prompts. Default: true. */
       forward: z.boolean().optional().describe('Also forward resources and prompts. Default: true.'),
+      /** Serves Streamable HTTP. */
       http: z
         .strictObject({
+          /** The TCP port. Default: a free one. */
           port: z.int().min(0).max(65_535).optional(),
+          /** The address to listen on. Default: 127.0.0.1. */
           host: text.optional(),
+          /** The directory, relative to projectDir. */
           path: text.optional(),
+          /** Serves each request without a session. Default: false. */
           stateless: z.boolean().optional(),
+          /** Further accepted values of Host. Default: none. */
           allowedHosts: z.array(text).optional(),
+          /** Further origins whose pages may call. Default: none. */
           allowedOrigins: z.array(text).optional(),
         })
         .optional(),
+      /** Relative to projectDir. */
       socket: text.optional().describe('Relative to projectDir.'),
     })
     .optional(),
+  /** Named variants of this configuration. Default: none. */
   profiles: z
     .record(
       text,
       z.strictObject({
+        /** The providers and MCP servers that run. Default: all. */
         servers: z.array(text).optional().describe('The providers and MCP servers that run. Default: all.'),
+        /** In place of builtins. */
         builtins: builtins.optional().describe('In place of builtins.'),
+        /** Globs over qualified names of tools that are denied. Default: none. */
         exclude: z
           .array(text)
           .optional()
           .describe('Globs over qualified names of tools that are denied. Default: none.'),
+        /** In place of policy. */
         policy: policy.optional().describe('In place of policy.'),
       }),
     )

@@ -37,6 +37,7 @@ export class FileWatch {
     await this.#open();
   }
 
+  /** Stops watching. Idempotent. */
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#timer);
