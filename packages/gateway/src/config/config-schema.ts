@@ -1,48 +1,33 @@
-// The format of a configuration file. The types of a configuration, its validation and the published JSON Schema come from here.
+// The format of a configuration file. The types of a configuration, its validation and the published JSON Schema come from here;
+// the comment of each key is its description there.
 
 import { z } from 'zod';
 
 const milliseconds = z.number().positive();
 const text = z.string().min(1);
 const texts = z.record(z.string(), z.string());
-const toolGlobs = z.array(text).describe('Globs over the names of its tools, such as "list_*". Default: all tools.');
+const toolGlobs = z.array(text);
 
 /** What providers of every kind may say. */
 const shared = {
   /** True: it is not started. Default: false. */
-  disabled: z.boolean().optional().describe('True: it is not started. Default: false.'),
+  disabled: z.boolean().optional(),
   /** Globs over the names of its tools, such as `list_*`. Default: all tools. */
   allowedTools: toolGlobs.optional(),
   /** The deadline of a call that sets none. Default: 30,000. */
-  callTimeoutMs: milliseconds.optional().describe('The deadline of a call that sets none. Default: 30,000.'),
+  callTimeoutMs: milliseconds.optional(),
   /** From its start to its list of tools. Default: 15,000. */
-  startTimeoutMs: milliseconds.optional().describe('From its start to its list of tools. Default: 15,000.'),
+  startTimeoutMs: milliseconds.optional(),
   /** Time without a call after which it is stopped; the next call starts it. 0: never. Default: 300,000. */
-  idleTtlMs: z
-    .number()
-    .min(0)
-    .optional()
-    .describe('Time without a call after which it is stopped; the next call starts it. 0: never. Default: 300,000.'),
+  idleTtlMs: z.number().min(0).optional(),
   /** What the calls of a tool touch, by its bare name: "{path}" is the argument path. */
-  claims: z
-    .record(z.string(), z.union([text, z.array(text)]))
-    .optional()
-    .describe('What the calls of a tool touch, by its bare name: "{path}" is the argument path.'),
+  claims: z.record(z.string(), z.union([text, z.array(text)])).optional(),
   /** True: tools that are new or have changed need approval. Default: false. Needs pins. */
-  pinned: z
-    .boolean()
-    .optional()
-    .describe('True: tools that are new or have changed need approval. Default: false. Needs pins.'),
+  pinned: z.boolean().optional(),
   /** Whether its directives are accepted. Default: false for MCP servers. */
-  trustDirectives: z
-    .boolean()
-    .optional()
-    .describe('Whether its directives are accepted. Default: false for MCP servers.'),
+  trustDirectives: z.boolean().optional(),
   /** Whether its annotations are believed when a call may be repeated. Default: false for MCP servers. */
-  trustAnnotations: z
-    .boolean()
-    .optional()
-    .describe('Whether its annotations are believed when a call may be repeated. Default: false for MCP servers.'),
+  trustAnnotations: z.boolean().optional(),
 };
 
 const runtime = z.union([
@@ -58,23 +43,23 @@ const runtime = z.union([
 const provider = z
   .strictObject({
     /** The provider file, relative to projectDir. */
-    path: text.optional().describe('The provider file, relative to projectDir.'),
+    path: text.optional(),
     /** A program that is a provider itself, instead of path. */
-    command: text.optional().describe('A program that is a provider itself, instead of path.'),
+    command: text.optional(),
     /** Arguments after the file or the command. Default: none. */
-    args: z.array(z.string()).optional().describe('Arguments after the file or the command. Default: none.'),
+    args: z.array(z.string()).optional(),
     /** The program that runs the file. Default: by its extension. */
-    runtime: runtime.optional().describe('The program that runs the file. Default: by its extension.'),
+    runtime: runtime.optional(),
     /** The working directory, relative to projectDir. Default: projectDir. */
-    cwd: text.optional().describe('The working directory, relative to projectDir. Default: projectDir.'),
+    cwd: text.optional(),
     /** Added to the safe part of the environment. Default: nothing. */
-    env: texts.optional().describe('Added to the safe part of the environment. Default: nothing.'),
+    env: texts.optional(),
     /** Strings for its initialize that appear in no environment. Default: none. */
-    variables: texts.optional().describe('Strings for its initialize that appear in no environment. Default: none.'),
+    variables: texts.optional(),
     /** Passed to its initialize. Default: {}. */
-    config: z.record(z.string(), z.json()).optional().describe('Passed to its initialize. Default: {}.'),
+    config: z.record(z.string(), z.json()).optional(),
     /** Whether it is reloaded when its files change. Default: false. */
-    watch: z.boolean().optional().describe('Whether it is reloaded when its files change. Default: false.'),
+    watch: z.boolean().optional(),
     /** What a change of parts of config requires; dotted paths. */
     changeAnalysis: z
       .strictObject({
@@ -83,8 +68,7 @@ const provider = z
         /** Paths whose change requires another initialize. */
         reinitTriggers: z.array(text).optional(),
       })
-      .optional()
-      .describe('What a change of parts of config requires; dotted paths.'),
+      .optional(),
     ...shared,
   })
   .refine(({ path, command }) => (path === undefined) !== (command === undefined), 'set either path or command');
@@ -92,19 +76,19 @@ const provider = z
 const server = z
   .strictObject({
     /** The program of a server over stdio: absolute, or a name on the PATH. */
-    command: text.optional().describe('The program of a server over stdio: absolute, or a name on the PATH.'),
+    command: text.optional(),
     /** The program's arguments. Default: none. */
-    args: z.array(z.string()).optional().describe("The program's arguments. Default: none."),
+    args: z.array(z.string()).optional(),
     /** The working directory, relative to projectDir. Default: projectDir. */
-    cwd: text.optional().describe('The working directory, relative to projectDir. Default: projectDir.'),
+    cwd: text.optional(),
     /** Added to the safe part of the environment. Default: nothing. */
-    env: texts.optional().describe('Added to the safe part of the environment. Default: nothing.'),
+    env: texts.optional(),
     /** The endpoint of a server over HTTP. */
-    url: text.optional().describe('The endpoint of a server over HTTP.'),
+    url: text.optional(),
     /** Sent with each HTTP request. Default: none. */
-    headers: texts.optional().describe('Sent with each HTTP request. Default: none.'),
+    headers: texts.optional(),
     /** The unix socket or named pipe of a running server. */
-    socket: text.optional().describe('The unix socket or named pipe of a running server.'),
+    socket: text.optional(),
     /** A server in a container. */
     container: z
       .strictObject({
@@ -130,13 +114,9 @@ const server = z
         /** The container's network. Default: the engine's. */
         network: text.optional(),
       })
-      .optional()
-      .describe('A server in a container.'),
+      .optional(),
     /** The revisions of MCP to speak: modern is 2026-07-28, legacy the earlier ones. Default: auto. */
-    protocol: z
-      .enum(['auto', 'legacy', 'modern'])
-      .optional()
-      .describe('The revisions of MCP to speak: modern is 2026-07-28, legacy the earlier ones. Default: auto.'),
+    protocol: z.enum(['auto', 'legacy', 'modern']).optional(),
     ...shared,
   })
   .refine(
@@ -147,23 +127,20 @@ const server = z
 
 const rule = z.strictObject({
   /** A glob over qualified names; bash means bash.*. */
-  tool: text.describe('A glob over qualified names; bash means bash.*.'),
+  tool: text,
   /** What a claim must match. Default: every claim. */
-  pattern: text.optional().describe('What a claim must match. Default: every claim.'),
+  pattern: text.optional(),
   /** What the rule does. */
   action: z.enum(['allow', 'ask', 'deny']),
 });
 
 const policy = z.strictObject({
   /** For claims that no rule matches. Default: ask. */
-  default: z.enum(['allow', 'ask', 'deny']).optional().describe('For claims that no rule matches. Default: ask.'),
-  /** Default: none. */
-  rules: z.array(rule).optional().describe('Default: none.'),
+  default: z.enum(['allow', 'ask', 'deny']).optional(),
+  /** What calls may do, in any order: a matching deny decides, then ask, then allow. Default: none. */
+  rules: z.array(rule).optional(),
   /** Whether the built-in tools that only read are allowed, after the rules. Default: true. */
-  readOnlyBuiltins: z
-    .boolean()
-    .optional()
-    .describe('Whether the built-in tools that only read are allowed, after the rules. Default: true.'),
+  readOnlyBuiltins: z.boolean().optional(),
 });
 
 /** `true`, `false` or the options of a built-in server. */
@@ -173,7 +150,7 @@ const builtins = z.union([
   z.literal(false),
   z.strictObject({
     /** How much the built-in tools describe. Default: full. */
-    profile: z.enum(['lean', 'full']).optional().describe('How much the built-in tools describe. Default: full.'),
+    profile: z.enum(['lean', 'full']).optional(),
     /** Files: true, false or options. */
     filesystem: builtin.optional(),
     /** Commands: true, false or options. */
@@ -193,10 +170,10 @@ const builtins = z.union([
 export const CONFIG_SCHEMA = z.strictObject({
   /** The address of this schema, for editors. */
   $schema: z.string().optional(),
-  /** Default: 1. */
-  version: z.literal(1, { error: 'this version of Toolwright reads version 1' }).optional().describe('Default: 1.'),
+  /** The version of this format. Default: 1. */
+  version: z.literal(1, { error: 'this version of Toolwright reads version 1' }).optional(),
   /** The project, relative to the file. Default: the file's directory. */
-  projectDir: text.optional().describe("The project, relative to the file. Default: the file's directory."),
+  projectDir: text.optional(),
   /** Further directories that the built-in tools may use. Default: none. */
   extraRoots: z
     .array(
@@ -210,31 +187,26 @@ export const CONFIG_SCHEMA = z.strictObject({
         }),
       ]),
     )
-    .optional()
-    .describe('Further directories that the built-in tools may use. Default: none.'),
+    .optional(),
   /** Whether what the project brings may run. Default: untrusted. */
-  trust: z
-    .enum(['untrusted', 'trusted'])
-    .optional()
-    .describe('Whether what the project brings may run. Default: untrusted.'),
+  trust: z.enum(['untrusted', 'trusted']).optional(),
   /** The built-in servers; false: none. Default: all but agent. */
-  builtins: builtins.optional().describe('The built-in servers; false: none. Default: all but agent.'),
+  builtins: builtins.optional(),
   /** Provider files, by name. Default: none. */
-  providers: z.record(text, provider).optional().describe('Provider files, by name. Default: none.'),
+  providers: z.record(text, provider).optional(),
   /** MCP servers, by name. Default: none. */
-  mcpServers: z.record(text, server).optional().describe('MCP servers, by name. Default: none.'),
+  mcpServers: z.record(text, server).optional(),
   /** What calls may do. Default: ask, but for built-in tools that only read. */
   policy: policy.optional(),
   /** Where the approved tools of pinned providers are kept. Default: none. */
   pins: z
     .strictObject({
       /** Where approved definitions are kept, relative to projectDir. */
-      file: text.describe('Where approved definitions are kept, relative to projectDir.'),
-      /** Default: trust. */
-      firstUse: z.enum(['trust', 'quarantine']).optional().describe('Default: trust.'),
+      file: text,
+      /** What happens to the first list of a pinned provider. Default: trust. */
+      firstUse: z.enum(['trust', 'quarantine']).optional(),
     })
-    .optional()
-    .describe('Where the approved tools of pinned providers are kept. Default: none.'),
+    .optional(),
   /** The hub's limits. */
   limits: z
     .strictObject({
@@ -248,13 +220,13 @@ export const CONFIG_SCHEMA = z.strictObject({
       maxTextBytes: z.number().positive().optional(),
     })
     .optional(),
-  /** How the hub is served. */
+  /** How a program serves the hub; `loadHub` does not read it. */
   gateway: z
     .strictObject({
-      /** Default: alias. */
-      naming: z.enum(['alias', 'qualified']).optional().describe('Default: alias.'),
+      /** How tools are named to clients. Default: alias. */
+      naming: z.enum(['alias', 'qualified']).optional(),
       /** Also forward resources and prompts. Default: true. */
-      forward: z.boolean().optional().describe('Also forward resources and prompts. Default: true.'),
+      forward: z.boolean().optional(),
       /** Serves Streamable HTTP. */
       http: z
         .strictObject({
@@ -262,7 +234,7 @@ export const CONFIG_SCHEMA = z.strictObject({
           port: z.int().min(0).max(65_535).optional(),
           /** The address to listen on. Default: 127.0.0.1. */
           host: text.optional(),
-          /** The directory, relative to projectDir. */
+          /** The path of the MCP endpoint. Default: /mcp. */
           path: text.optional(),
           /** Serves each request without a session. Default: false. */
           stateless: z.boolean().optional(),
@@ -272,8 +244,8 @@ export const CONFIG_SCHEMA = z.strictObject({
           allowedOrigins: z.array(text).optional(),
         })
         .optional(),
-      /** Relative to projectDir. */
-      socket: text.optional().describe('Relative to projectDir.'),
+      /** A unix socket to serve, relative to projectDir. */
+      socket: text.optional(),
     })
     .optional(),
   /** Named variants of this configuration. Default: none. */
@@ -282,20 +254,16 @@ export const CONFIG_SCHEMA = z.strictObject({
       text,
       z.strictObject({
         /** The providers and MCP servers that run. Default: all. */
-        servers: z.array(text).optional().describe('The providers and MCP servers that run. Default: all.'),
+        servers: z.array(text).optional(),
         /** In place of builtins. */
-        builtins: builtins.optional().describe('In place of builtins.'),
+        builtins: builtins.optional(),
         /** Globs over qualified names of tools that are denied. Default: none. */
-        exclude: z
-          .array(text)
-          .optional()
-          .describe('Globs over qualified names of tools that are denied. Default: none.'),
+        exclude: z.array(text).optional(),
         /** In place of policy. */
-        policy: policy.optional().describe('In place of policy.'),
+        policy: policy.optional(),
       }),
     )
-    .optional()
-    .describe('Named variants of this configuration. Default: none.'),
+    .optional(),
 });
 
 /** A validated configuration, as the file says it. */
