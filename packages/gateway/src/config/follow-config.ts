@@ -33,7 +33,8 @@ export interface FollowedConfig extends AsyncDisposable {
 }
 
 /**
- * Follows a file, however an editor saves it; changes that occur together are applied once.
+ * Follows a file, however an editor saves it; changes that occur together are applied once. It does not keep the process
+ * running.
  *
  * @throws {ToolError} INVALID_ARGUMENT for a wrong option
  */

@@ -63,7 +63,10 @@ export async function readConfig(file: string, options: ReadConfigOptions = {}):
   try {
     text = await readFile(path, 'utf8');
   } catch (thrown) {
-    throw ToolError.from(thrown);
+    const { code } = ToolError.from(thrown);
+    const reason = code === 'NOT_FOUND' ? 'There is no configuration' : 'The configuration cannot be read:';
+    const message = `${reason} ${path}. Give the path of a toolwright.json, .jsonc or .yaml, or of an mcpServers file.`;
+    throw new ToolError(code, message, { cause: thrown });
   }
   return parseConfig(text, path, options);
 }

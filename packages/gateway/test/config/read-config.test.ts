@@ -166,7 +166,12 @@ describe('readConfig()', () => {
     const source = await readConfig(`${project.projectDir}/toolwright.yaml`);
     expect(source).toMatchObject({ config: SAME, projectDir: project.projectDir, notices: [] });
     expect(source.sha256).toMatch(/^[0-9a-f]{64}$/);
-    await expect(readConfig(`${project.projectDir}/none.json`)).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    await expect(readConfig(`${project.projectDir}/none.json`)).rejects.toMatchObject({
+      code: 'NOT_FOUND',
+      message: expect.stringContaining(
+        `There is no configuration ${project.projectDir}/none.json. Give the path`,
+      ) as string,
+    });
   });
 });
 

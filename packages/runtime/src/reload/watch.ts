@@ -9,7 +9,7 @@ export const DEBOUNCE_MS = 100;
 
 /**
  * Watches files by the entries that lead to them: the file, which a rename may replace, its directory, which a build
- * may remove and create again, and every link on the way, which may be changed.
+ * may remove and create again, and every link on the way, which may be changed. It does not keep the process running.
  */
 export class FileWatch {
   readonly #onChange: () => void;
